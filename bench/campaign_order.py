@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the order of a campaign makes a verdict: the project's analysis of a DUT that drifts, and has no effect of its addresses.
+"""Whether the order of a campaign makes a verdict: the project's analysis of a DUT that drifts, and has no
+effect of its addresses.
 
-17 points of ten repetitions with 0.5 % noise, measured one after the other or in rounds. The exit code is 1 if more than 5 % of the
-campaigns in rounds get a wrong verdict of any kind. `campaign_order.py 30` makes 30 campaigns a cell.
+17 points of ten repetitions with 0.5 % noise, measured one after the other or in rounds. The exit code is 1
+if more than 5 % of the campaigns in rounds get a wrong verdict of any kind. `campaign_order.py 30` makes 30
+campaigns a cell.
 """
 
 from __future__ import annotations
@@ -67,7 +69,13 @@ DRIFTS: dict[str, Drift] = {
 def make_plan(order: str, seed: int) -> CampaignPlan:
     """A campaign with the series of the draft."""
     rounds = {"rounds": 2} if order == "2 rounds" else {}
-    suite = {"name": "a", "plan": "direct-v4-net16", "hosts": "doubling", "repetitions": REPETITIONS, **rounds}
+    suite = {
+        "name": "a",
+        "plan": "direct-v4-net16",
+        "hosts": "doubling",
+        "repetitions": REPETITIONS,
+        **rounds,
+    }
     return expand(make_campaign({"name": "order", "seed": seed, "suite": [suite]}, where="campaign_order.py"))
 
 
@@ -84,21 +92,39 @@ def measured(plan: CampaignPlan, order: str, drift: Drift, seed: int) -> Campaig
         value = 1e6 * level * (1 + draw.gauss(0, NOISE))
         found.setdefault(job.point.key, []).append(
             Repetition(
-                number=job.repetition, seed=job.seed, testbed="t", started_at=when, finished_at=when, outcome="found", value=value,
-                result=None, searches=(),
+                number=job.repetition,
+                seed=job.seed,
+                testbed="t",
+                started_at=when,
+                finished_at=when,
+                outcome="found",
+                value=value,
+                result=None,
+                searches=(),
             )
-        )  # fmt: skip
+        )
     return CampaignRecord(
-        path=Path("order.evenhand"), name="order", is_campaign=True, created_at="", finished_at="", commands=(), versions={}, host={},
-        spec={}, testbeds={},
+        path=Path("order.evenhand"),
+        name="order",
+        is_campaign=True,
+        created_at="",
+        finished_at="",
+        commands=(),
+        versions={},
+        host={},
+        spec={},
+        testbeds={},
         points=tuple(
             PointRecord(
-                point=point, state=PointState.MEASURED, reason=None, hooks=(),
+                point=point,
+                state=PointState.MEASURED,
+                reason=None,
+                hooks=(),
                 repetitions=tuple(sorted(found[point.key], key=lambda repetition: repetition.number)),
             )
             for point in plan.points
         ),
-    )  # fmt: skip
+    )
 
 
 def verdicts_of(record: CampaignRecord) -> dict[str, bool]:
@@ -132,10 +158,19 @@ def main() -> int:
         for drift in DRIFTS:
             shares = simulate(order, drift, campaigns)
             rows.append({"order": order, "drift": drift, **shares})
-            print(f"{order:20} {drift:22}" + "".join(f"{100 * share:10.1f} %" for share in shares.values()), flush=True)
+            print(
+                f"{order:20} {drift:22}" + "".join(f"{100 * share:10.1f} %" for share in shares.values()),
+                flush=True,
+            )
     wrong = [row for row in rows if row["order"] != ORDERS[0] and any(row[kind] > MOST for kind in KINDS)]
-    keep("campaign_order", {"campaigns_per_cell": campaigns, "repetitions": REPETITIONS, "noise": NOISE, "cells": rows})
-    print("campaign_order: " + ("all right" if not wrong else f"WRONG: {[(row['order'], row['drift']) for row in wrong]}"))
+    keep(
+        "campaign_order",
+        {"campaigns_per_cell": campaigns, "repetitions": REPETITIONS, "noise": NOISE, "cells": rows},
+    )
+    print(
+        "campaign_order: "
+        + ("all right" if not wrong else f"WRONG: {[(row['order'], row['drift']) for row in wrong]}")
+    )
     return 1 if wrong else 0
 
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Latency against the reference router's known delays, at 10, 50 and 90 % load; the exit code is 1 if one is off, or is not judged.
+"""Latency against the reference router's known delays, at 10, 50 and 90 % load; the exit code is 1 if one is
+off, or is not judged.
 
-A row for each IP version, load and delay: the median less the set delay, beside the median of the tester's own loop at the same load and
-that of the router's passage without a delay, which has a cable more than the loop. PDV of a delay of two points is held against their
-distance: off by no more than a histogram's bucket and what PDV is without the second point. A host that takes CPUs away spoils any of it:
-run it on a quiet one. Where PDV without the second point is no small part of the distance, nothing can be said, and the row says that
-(`is_right` is null).
+A row for each IP version, load and delay: the median less the set delay, beside the median of the tester's
+own loop at the same load and that of the router's passage without a delay, which has a cable more than the
+loop. PDV of a delay of two points is held against their distance: off by no more than a histogram's bucket
+and what PDV is without the second point. A host that takes CPUs away spoils any of it: run it on a quiet one.
+Where PDV without the second point is no small part of the distance, nothing can be said, and the row says
+that (`is_right` is null).
 """
 
 from __future__ import annotations
@@ -65,17 +67,26 @@ def full_load_fps(plan: AddressPlan) -> float:
     """What is called 100 %: the highest load, to MOST_FPS, that router and tester carry on this host."""
     with reference_router(plan, ReferenceDut()) as router:
         setup = make_reference_setup(router)
-        opened = open_tester(setup, plan, frame_size=plan.smallest_frame_size, seed=1, directions=FORWARD, engine=None)
+        opened = open_tester(
+            setup, plan, frame_size=plan.smallest_frame_size, seed=1, directions=FORWARD, engine=None
+        )
         with opened as tester:
-            entry = measure_ceiling(tester, setup.testbed.tester.cpus, CEILING, way=DUT_WAY, limits=LIMITS, ends_at_loss=True)
+            entry = measure_ceiling(
+                tester, setup.testbed.tester.cpus, CEILING, way=DUT_WAY, limits=LIMITS, ends_at_loss=True
+            )
     if entry.ceiling.rate_fps is None:
-        sys.exit(f"latency: {plan.name}: this host keeps no load; the last trial said {entry.ceiling.trials[-1].reasons}")
+        sys.exit(
+            f"latency: {plan.name}: this host keeps no load; the last trial said"
+            f" {entry.ceiling.trials[-1].reasons}"
+        )
     return entry.ceiling.rate_fps
 
 
 def delays_of(plan: AddressPlan, dut: ReferenceDut, rate_fps: float, duration_s: float) -> Delays | None:
     """Over every frame of one valid trial; None if the tester made none."""
-    goal = DelayGoal(test=DelayTest.PDV, rate_fps=rate_fps, duration_s=duration_s, repetitions=1, tagged_frames=TAGGED)
+    goal = DelayGoal(
+        test=DelayTest.PDV, rate_fps=rate_fps, duration_s=duration_s, repetitions=1, tagged_frames=TAGGED
+    )
     with reference_router(plan, dut) as router:
         bed = OpenTestbed(setup=make_reference_setup(router))
         with bed.tester(plan=plan, directions=FORWARD, waits=WAITS, limits=LIMITS) as tester:
@@ -86,13 +97,19 @@ def delays_of(plan: AddressPlan, dut: ReferenceDut, rate_fps: float, duration_s:
 def own_loop_of(plan: AddressPlan, rate_fps: float, duration_s: float) -> OwnLoop:
     with reference_router(plan, ReferenceDut()) as router:
         return measure_own_loop(
-            make_reference_setup(router), plan, rate_fps=rate_fps, duration_s=duration_s, frame_size=plan.smallest_frame_size,
-            directions=FORWARD, limits=LIMITS,
-        )  # fmt: skip
+            make_reference_setup(router),
+            plan,
+            rate_fps=rate_fps,
+            duration_s=duration_s,
+            frame_size=plan.smallest_frame_size,
+            directions=FORWARD,
+            limits=LIMITS,
+        )
 
 
 def tried(measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Again until it is right: that row, or else the last that was judged, or the last; and how many there were."""
+    """Again until it is right: that row, or else the last that was judged, or the last; and how many there
+    were."""
     rows: list[dict[str, Any]] = []
     for _ in range(ATTEMPTS):
         rows.append(measure())
@@ -119,9 +136,14 @@ def rows_of(plan: AddressPlan, share: float, rate_fps: float, duration_s: float)
         beyond_us = median_ns / 1e3 - delay_us
         off_us = beyond_us - passage_ns / 1e3
         return {
-            **row, "median_us": micro(median_ns), "beyond_delay_us": round(beyond_us, 3), "passage_median_us": micro(passage_ns),
-            "off_us": round(off_us, 3), "lost_frames": found.lost_frames, "is_right": abs(off_us) <= WITHIN_US,
-        }  # fmt: skip
+            **row,
+            "median_us": micro(median_ns),
+            "beyond_delay_us": round(beyond_us, 3),
+            "passage_median_us": micro(passage_ns),
+            "off_us": round(off_us, 3),
+            "lost_frames": found.lost_frames,
+            "is_right": abs(off_us) <= WITHIN_US,
+        }
 
     def two_points(distance_us: float) -> dict[str, Any]:
         longer = LongerDelay(every=LONGER_EVERY, us=distance_us)
@@ -133,10 +155,14 @@ def rows_of(plan: AddressPlan, share: float, rate_fps: float, duration_s: float)
         bucket_us = BUCKET * found.p999_ns / 1e3
         pdv_us, spread_us = found.pdv_ns / 1e3, one_point.pdv_ns / 1e3
         return {
-            **row, "pdv_us": round(pdv_us, 3), "pdv_of_one_point_us": round(spread_us, 3), "bucket_us": round(bucket_us, 3),
-            "is_right": None if spread_us >= QUIET * distance_us
+            **row,
+            "pdv_us": round(pdv_us, 3),
+            "pdv_of_one_point_us": round(spread_us, 3),
+            "bucket_us": round(bucket_us, 3),
+            "is_right": None
+            if spread_us >= QUIET * distance_us
             else distance_us - bucket_us <= pdv_us <= distance_us + bucket_us + spread_us,
-        }  # fmt: skip
+        }
 
     case = {"plan": plan.name, "load": share, "rate_fps": rate_fps}
     for delay_us in DELAYS_US:
@@ -153,7 +179,12 @@ def main() -> int:
         default=0.5,
         help="seconds of each trial; short ones fall between two stalls",
     )
-    parser.add_argument("--load", type=float, action="append", help="share of the full load; may be repeated; default: 0.1, 0.5, 0.9")
+    parser.add_argument(
+        "--load",
+        type=float,
+        action="append",
+        help="share of the full load; may be repeated; default: 0.1, 0.5, 0.9",
+    )
     parser.add_argument("--no-record", action="store_true", help="write no bench/results/latency.json")
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []
@@ -166,7 +197,10 @@ def main() -> int:
     if not options.no_record:
         record("latency", {"duration_s": options.duration, "within_us": WITHIN_US, "cases": rows})
     counts = {answer: sum(row["is_right"] is answer for row in rows) for answer in (True, False, None)}
-    print(f"latency: of {len(rows)} rows {counts[True]} are right, {counts[False]} WRONG; the host let {counts[None]} not be judged")
+    print(
+        f"latency: of {len(rows)} rows {counts[True]} are right, {counts[False]} WRONG; the host let"
+        f" {counts[None]} not be judged"
+    )
     return 0 if counts[True] == len(rows) else 1
 
 

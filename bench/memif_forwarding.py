@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole tester on one core, through a forwarding testpmd on the other, joined by memif: 10 Mfps of 64-byte frames one way.
+"""A whole tester on one core, through a forwarding testpmd on the other, joined by memif: 10 Mfps of 64-byte
+frames one way.
 
-Five trials of 10 s; a virtual machine stalls now and then, so the best one tells what the tester can do, and all are recorded.
+Five trials of 10 s; a virtual machine stalls now and then, so the best one tells what the tester can do, and
+all are recorded.
 
-Before each trial testpmd itself sends through the same kind of rings and the same forwarder, as fast as they take it (flowgen:
-fixed frames that come back and are dropped). This control is what the path carries at that minute: where it carries less than the
-intended load, no tester can PASS, and the offered load beside it tells how much of the path Evenhand used.
+Before each trial testpmd itself sends through the same kind of rings and the same forwarder, as fast as they
+take it (flowgen: fixed frames that come back and are dropped). This control is what the path carries at that
+minute: where it carries less than the intended load, no tester can PASS, and the offered load beside it tells
+how much of the path Evenhand used.
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ CONTROL_S = 2.0
 
 def one_trial(plan: AddressPlan, number: int) -> dict[str, Any]:
     """A tester on CPU 1, joined to a forwarder on CPU 0 by two memif pairs: the trial's document."""
-    with tempfile.TemporaryDirectory() as folder:  # of its own: a server that was killed leaves its sockets behind
+    with (
+        tempfile.TemporaryDirectory() as folder
+    ):  # of its own: a server that was killed leaves its sockets behind
         sockets = [Path(folder) / name for name in ("left", "right")]
         servers = [DEVICE.format(i, "server", path) for i, path in enumerate(sockets)]
         clients = [DEVICE.format(i, "client", path) for i, path in enumerate(sockets)]
@@ -42,7 +47,8 @@ def one_trial(plan: AddressPlan, number: int) -> dict[str, Any]:
 
 
 def control_fps() -> float:
-    """What comes back to a testpmd on CPU 1 that floods a forwarder on CPU 0 through one memif pair: two rings, as in a trial."""
+    """What comes back to a testpmd on CPU 1 that floods a forwarder on CPU 0 through one memif pair: two
+    rings, as in a trial."""
     with tempfile.TemporaryDirectory() as folder:
         socket = Path(folder) / "both"
         with testpmd(0, [DEVICE.format(0, "server", socket)], FORWARDING):
@@ -65,8 +71,10 @@ def main() -> None:
             print(
                 f"{plan.name} {document['verdict']:8} offered {forward['offered_fps'] / 1e6:.6f} Mfps "
                 f"(testpmd gets {controls[-1] / 1e6:.1f} through), lost {forward['lost_frames']}, "
-                f"worst overdue {forward['sender']['max_overdue_us']:.0f} us, clock {document['clock']['error_ppm']:+.3f} ppm, "
-                f"latency p50 {forward['latency']['p50_ns']} ns {[reason['code'] for reason in document['reasons']]}"
+                f"worst overdue {forward['sender']['max_overdue_us']:.0f} us, clock"
+                f" {document['clock']['error_ppm']:+.3f} ppm, "
+                f"latency p50 {forward['latency']['p50_ns']} ns"
+                f" {[reason['code'] for reason in document['reasons']]}"
             )
             del forward["latency"]["buckets"]
             del forward["lost_by_tenth"]

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers for hosts on the link beside a trial: 200,000 questions a second while one core sends at up to 80 % of what it can.
+"""Answers for hosts on the link beside a trial: 200,000 questions a second while one core sends at up to 80 %
+of what it can.
 
-A DUT whose 65,533 neighbour entries went stale together asks on the receiving side; the frames of the trial leave on the other side into
-a port that drops. So every trial loses all its frames, and what counts is that none of them is INVALID and that every question has its
-answer. The tester's ceiling is the highest load whose trials are valid when next to nobody asks: on a virtual machine that stalls now and
-then it lies well below what the core can send, and the stalls are not the questions' doing. For the same reason each case is tried several
-times, with questions and without, and all are recorded.
+A DUT whose 65,533 neighbour entries went stale together asks on the receiving side; the frames of the trial
+leave on the other side into a port that drops. So every trial loses all its frames, and what counts is that
+none of them is INVALID and that every question has its answer. The tester's ceiling is the highest load whose
+trials are valid when next to nobody asks: on a virtual machine that stalls now and then it lies well below
+what the core can send, and the stalls are not the questions' doing. For the same reason each case is tried
+several times, with questions and without, and all are recorded.
 """
 
 from __future__ import annotations
@@ -42,29 +44,50 @@ def is_valid(document: dict[str, Any]) -> bool:
 
 
 def ceiling_fps(plan: AddressPlan) -> float:
-    """The highest load of the ladder at which most trials are valid when next to nobody asks; 0 if there is none.
+    """The highest load of the ladder at which most trials are valid when next to nobody asks; 0 if there is
+    none.
 
     The asker runs all the same: its CPU may be the other half of our core.
     """
-    can_send = max(float(answered_trial(plan, BEYOND_REACH_FPS, questions_per_second=1)["offered_fps"]) for _ in range(2))
+    can_send = max(
+        float(answered_trial(plan, BEYOND_REACH_FPS, questions_per_second=1)["offered_fps"]) for _ in range(2)
+    )
     for share in LADDER:
-        if sum(is_valid(answered_trial(plan, can_send * share, questions_per_second=1)) for _ in range(TRIALS)) > TRIALS // 2:
+        if (
+            sum(
+                is_valid(answered_trial(plan, can_send * share, questions_per_second=1))
+                for _ in range(TRIALS)
+            )
+            > TRIALS // 2
+        ):
             return can_send * share
     return 0.0
 
 
-def answered_trial(plan: AddressPlan, rate_fps: float, *, questions_per_second: int = QUESTIONS_PER_SECOND) -> dict[str, Any]:
+def answered_trial(
+    plan: AddressPlan, rate_fps: float, *, questions_per_second: int = QUESTIONS_PER_SECOND
+) -> dict[str, Any]:
     """One trial while the asker asks from before its beginning to after its end."""
     with tempfile.TemporaryDirectory() as folder:
         device = f"net_memif0,role={{}},id=0,socket={Path(folder) / 'right'},socket-abstract=no,rsize=11"
-        command = [str(ASKER), device.format("server"), "0", str(plan.ip_version), str(questions_per_second), str(ASKING_S)]
+        command = [
+            str(ASKER),
+            device.format("server"),
+            "0",
+            str(plan.ip_version),
+            str(questions_per_second),
+            str(ASKING_S),
+        ]
         asker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         try:
             with opened(plan, LEFT, device.format("client"), WORKERS) as session:
                 time.sleep(1)  # the asker measures its clock first
                 before, began = session.request("counters")["right"]["neighbor"]["answers"], time.monotonic()
                 document = trial(session, rate_fps, TRIAL_S)
-                answers, seconds = session.request("counters")["right"]["neighbor"]["answers"] - before, time.monotonic() - began
+                answers, seconds = (
+                    session.request("counters")["right"]["neighbor"]["answers"] - before,
+                    time.monotonic() - began,
+                )
                 asked = json.loads(asker.communicate(timeout=60)[0].splitlines()[-1])
         finally:
             asker.kill()
@@ -91,12 +114,24 @@ def main() -> None:
                 quiet.append(answered_trial(plan, ceiling * share, questions_per_second=1))
             lost = [t["asker"]["questions"] - t["asker"]["answers"] for t in trials]
             print(
-                f"{name:16} {share:.0%} of {ceiling / 1e6:.1f} Mfps: {sum(map(is_valid, trials))} of {TRIALS} trials valid"
+                f"{name:16} {share:.0%} of {ceiling / 1e6:.1f} Mfps: {sum(map(is_valid, trials))} of"
+                f" {TRIALS} trials valid"
                 f" ({sum(map(is_valid, quiet))} of {TRIALS} without questions),"
-                f" {min(t['answers_per_second_in_trial'] for t in trials):,.0f} answers/s at least, questions without answer {lost}"
+                f" {min(t['answers_per_second_in_trial'] for t in trials):,.0f} answers/s at least,"
+                f" questions without answer {lost}"
             )
-            cases.append({"plan": name, "ceiling_fps": ceiling, "share": share, "trials": trials, "trials_without_questions": quiet})
-    record("neighbor_answers", {"questions_per_second": QUESTIONS_PER_SECOND, "trial_s": TRIAL_S, "cases": cases})
+            cases.append(
+                {
+                    "plan": name,
+                    "ceiling_fps": ceiling,
+                    "share": share,
+                    "trials": trials,
+                    "trials_without_questions": quiet,
+                }
+            )
+    record(
+        "neighbor_answers", {"questions_per_second": QUESTIONS_PER_SECOND, "trial_s": TRIAL_S, "cases": cases}
+    )
 
 
 if __name__ == "__main__":

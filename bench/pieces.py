@@ -26,12 +26,16 @@ NOBODY = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 
 
 def started(command: list[str], **options: Any) -> subprocess.Popen[str]:
-    """`command`, as urgent as the engine's workers make themselves, if we may: on a busy host the less urgent one would seem slower.
+    """`command`, as urgent as the engine's workers make themselves, if we may: on a busy host the less urgent
+    one would seem slower.
 
     It ends with the thread that started it, also if that is killed.
     """
     process = subprocess.Popen(
-        ["setpriv", "--pdeathsig", "KILL", "nice", "-n", "-20", *command], text=True, start_new_session=True, **options
+        ["setpriv", "--pdeathsig", "KILL", "nice", "-n", "-20", *command],
+        text=True,
+        start_new_session=True,
+        **options,
     )
     with suppress(OSError):
         # With autogroups a nice value counts within its session only, so the session needs one too.
@@ -41,7 +45,12 @@ def started(command: list[str], **options: Any) -> subprocess.Popen[str]:
 
 @contextmanager
 def opened(
-    plan: AddressPlan, left: str, right: str, workers: list[dict[str, Any]], *, dut_macs: tuple[str, str] | None = NOBODY
+    plan: AddressPlan,
+    left: str,
+    right: str,
+    workers: list[dict[str, Any]],
+    *,
+    dut_macs: tuple[str, str] | None = NOBODY,
 ) -> Iterator[EngineSession]:
     """An engine with both ports open; without `dut_macs` it resolves them."""
     with EngineSession([find_engine()]) as session:
@@ -49,26 +58,54 @@ def opened(
         if dut_macs:
             for side, mac in zip(("left", "right"), dut_macs, strict=True):
                 ports[side]["dut_mac"] = mac
-        session.request("open", ports=ports, workers=workers, plan=plan.to_contract(), frame_size=plan.smallest_frame_size, seed=1)
+        session.request(
+            "open",
+            ports=ports,
+            workers=workers,
+            plan=plan.to_contract(),
+            frame_size=plan.smallest_frame_size,
+            seed=1,
+        )
         if dut_macs is None:
             session.request("resolve")
         yield session
 
 
 def trial(
-    session: EngineSession, rate_fps: float, duration_s: float, *, number: int = 1, directions: tuple[str, ...] = ("forward",)
+    session: EngineSession,
+    rate_fps: float,
+    duration_s: float,
+    *,
+    number: int = 1,
+    directions: tuple[str, ...] = ("forward",),
 ) -> dict[str, Any]:
     """One trial without the waits of RFC 2544; its document."""
-    return session.request("trial", trial=number, rate_fps=rate_fps, duration_s=duration_s, directions=list(directions), waits=NO_WAITS)
+    return session.request(
+        "trial",
+        trial=number,
+        rate_fps=rate_fps,
+        duration_s=duration_s,
+        directions=list(directions),
+        waits=NO_WAITS,
+    )
 
 
 @contextmanager
 def testpmd(cpu: int, devices: list[str], options: list[str]) -> Iterator[subprocess.Popen[str]]:
     """dpdk-testpmd without hugepages, forwarding on `cpu` from the start; its commands go to stdin."""
-    arguments = ["dpdk-testpmd", "--no-huge", "-m", "1024", "--no-shconf", f"--file-prefix=bench-{time.monotonic_ns()}"]
+    arguments = [
+        "dpdk-testpmd",
+        "--no-huge",
+        "-m",
+        "1024",
+        "--no-shconf",
+        f"--file-prefix=bench-{time.monotonic_ns()}",
+    ]
     arguments += ["--no-pci", "--no-telemetry", f"--lcores=0@0,1@{cpu}", *[f"--vdev={d}" for d in devices]]
     arguments += ["--", "-i", "--auto-start", "--total-num-mbufs=32768", "--nb-cores=1", *options]
-    process = started(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=1)
+    process = started(
+        arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=1
+    )
     try:
         yield process
     finally:
@@ -77,7 +114,8 @@ def testpmd(cpu: int, devices: list[str], options: list[str]) -> Iterator[subpro
 
 
 def testpmd_fps(cpu: int, device: str, options: list[str], seconds: float, *, direction: str) -> float:
-    """What testpmd sends ("Tx") or gets ("Rx") on its only port. It takes the rate itself, between two looks."""
+    """What testpmd sends ("Tx") or gets ("Rx") on its only port. It takes the rate itself, between two
+    looks."""
     with testpmd(cpu, [device], options) as process:
         assert process.stdin is not None
         time.sleep(2)
@@ -101,6 +139,11 @@ def spread(values: list[float]) -> dict[str, Any]:
 def record(name: str, document: dict[str, Any]) -> None:
     """Write bench/results/NAME.json with the host's facts, and say the main figures."""
     RESULTS.mkdir(exist_ok=True)
-    whole = {"name": name, "at": datetime.now(UTC).isoformat(timespec="seconds"), "host": read_host_facts(), **document}
+    whole = {
+        "name": name,
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "host": read_host_facts(),
+        **document,
+    }
     (RESULTS / f"{name}.json").write_text(json.dumps(whole, indent=2, default=str) + "\n")
     print(f"recorded bench/results/{name}.json")

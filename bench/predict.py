@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a prediction takes: all hosts of a plan, the smallest even number of them, and the doubling series. Needs no engine."""
+"""How long a prediction takes: all hosts of a plan, the smallest even number of them, and the doubling
+series. Needs no engine."""
 
 from __future__ import annotations
 
@@ -23,7 +24,11 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    type1, type2, largest = DeviceModel(), DeviceModel(hash_type="type2"), DeviceModel(elements=4096, hash_type="type2")
+    type1, type2, largest = (
+        DeviceModel(),
+        DeviceModel(hash_type="type2"),
+        DeviceModel(elements=4096, hash_type="type2"),
+    )
     works: dict[str, Callable[[], object]] = {
         "65,534 x 65,534, IPv4, type 1": lambda: predict(gateway_v4(), type1),
         "65,536 x 65,536, IPv6, type 1": lambda: predict(gateway_v6(), type1),
@@ -34,7 +39,10 @@ def main() -> None:
     }
     times = {name: spread([seconds(work) for _ in range(ROUNDS)]) for name, work in works.items()}
     for name, values in times.items():
-        print(f"{name:46} {values['median'] * 1000:7.1f} ms   ({values['min'] * 1000:.1f} .. {values['max'] * 1000:.1f})")
+        print(
+            f"{name:46} {values['median'] * 1000:7.1f} ms   ({values['min'] * 1000:.1f} .."
+            f" {values['max'] * 1000:.1f})"
+        )
     record("predict", {"unit": "s", "directions": 2, "times": times})
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often the interval of a ratio covers the truth, and how wide it is beside the quotient of two medians' intervals. Needs no engine.
+"""How often the interval of a ratio covers the truth, and how wide it is beside the quotient of two medians'
+intervals. Needs no engine.
 
-Each cell: PAIRS pairs of samples of one distribution, apart by a known factor. The same seed gives the same result on any machine.
+Each cell: PAIRS pairs of samples of one distribution, apart by a known factor. The same seed gives the same
+result on any machine.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ DRAWS: dict[str, Callable[[Random], float]] = {
 """The logarithm of a value over that of its level."""
 
 
-def cell(draw: Random, noise: Callable[[Random], float], above_count: int, below_count: int) -> dict[str, Any]:
+def cell(
+    draw: Random, noise: Callable[[Random], float], above_count: int, below_count: int
+) -> dict[str, Any]:
     """Coverage and mean widths of one kind of noise and two sizes of samples."""
     covered = of_medians_covered = 0
     width = of_medians_width = level = of_medians_level = 0.0
@@ -55,17 +59,25 @@ def cell(draw: Random, noise: Callable[[Random], float], above_count: int, below
         "level": level,
         "coverage": covered / PAIRS,
         "mean_width": width / PAIRS,
-        "of_medians": {"level": of_medians_level, "coverage": of_medians_covered / PAIRS, "mean_width": of_medians_width / PAIRS},
+        "of_medians": {
+            "level": of_medians_level,
+            "coverage": of_medians_covered / PAIRS,
+            "mean_width": of_medians_width / PAIRS,
+        },
         "width_to_of_medians": width / of_medians_width,
     }
 
 
 def searched(draw: Random) -> dict[str, Any]:
-    """Ten repetitions each of searches that stop within BRACKET: with the brackets, and with the lower ends taken for exact."""
+    """Ten repetitions each of searches that stop within BRACKET: with the brackets, and with the lower ends
+    taken for exact."""
     with_brackets = without = 0
     for _ in range(PAIRS):
-        limits = [[fps * math.exp(draw.gauss(0, NOISE / 10)) for _ in range(10)] for fps in (1000 * FACTOR, 1000)]
-        # Of all repetitions of a point the searches end at the same loads; those of the two points do not lie alike.
+        limits = [
+            [fps * math.exp(draw.gauss(0, NOISE / 10)) for _ in range(10)] for fps in (1000 * FACTOR, 1000)
+        ]
+        # Of all repetitions of a point the searches end at the same loads; those of the two points do not lie
+        # alike.
         (above, above_uppers), (below, below_uppers) = (_ends(values, draw.random()) for values in limits)
         widened = ratio_interval(above, below, above_uppers=above_uppers, below_uppers=below_uppers)
         exact = ratio_interval(above, below)
@@ -97,16 +109,21 @@ def main() -> None:
         for above, below in SIZES:
             found = cells[f"{name}, {above} and {below}"] = cell(draw, noise, above, below)
             print(
-                f"{name:10} {above:3} and {below:3}: level {found['level']:.4f}, coverage {found['coverage']:.4f}; of two medians"
+                f"{name:10} {above:3} and {below:3}: level {found['level']:.4f}, coverage"
+                f" {found['coverage']:.4f}; of two medians"
                 f" {found['of_medians']['coverage']:.4f}; width {found['width_to_of_medians']:.2f} of theirs"
             )
     of_searches = searched(draw)
     print(
-        f"searches to {BRACKET:.1%}, 10 and 10: level {of_searches['level']:.4f}, coverage {of_searches['coverage']:.4f};"
+        f"searches to {BRACKET:.1%}, 10 and 10: level {of_searches['level']:.4f}, coverage"
+        f" {of_searches['coverage']:.4f};"
         f" {of_searches['coverage_without']:.4f} without the brackets"
     )
     off = {name: found for name, found in cells.items() if abs(found["coverage"] - found["level"]) > WITHIN}
-    print(f"{len(cells) - len(off)} of {len(cells)} within {WITHIN} of their level" + "".join(f"; not: {name}" for name in off))
+    print(
+        f"{len(cells) - len(off)} of {len(cells)} within {WITHIN} of their level"
+        + "".join(f"; not: {name}" for name in off)
+    )
     settings = {"pairs": PAIRS, "factor": FACTOR, "noise": NOISE, "seed": SEED}
     record("ratio_coverage", {**settings, "cells": cells, "searches": of_searches, "cells_off": sorted(off)})
 

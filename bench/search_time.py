@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a throughput search takes: guided and from what is known, against the plain bisection of 60 s trials from zero to line rate.
+"""How long a throughput search takes: guided and from what is known, against the plain bisection of 60 s
+trials from zero to line rate.
 
-Time is reckoned, not spent: sending and waits of each trial that is made, on simulated devices. Both end with a bracket no wider than
-0.1 % of its upper bound, and with a full-length trial that passed at the lower one. Needs no engine.
+Time is reckoned, not spent: sending and waits of each trial that is made, on simulated devices. Both end with
+a bracket no wider than 0.1 % of its upper bound, and with a full-length trial that passed at the lower one.
+Needs no engine.
 """
 
 from __future__ import annotations
@@ -21,7 +23,13 @@ LINE_RATE_FPS = 1_488_095.0
 PRECISION, FULL_LENGTH_S, SHORT_S = 0.001, 60.0, 1.0
 REPETITIONS = 10
 ONE_SEARCH, TEN_SEARCHES = 1 / 5, 1 / 8
-GUIDED = ThroughputGoal(max_fps=LINE_RATE_FPS, precision=PRECISION, duration_s=SHORT_S, final_duration_s=FULL_LENGTH_S, is_guided=True)
+GUIDED = ThroughputGoal(
+    max_fps=LINE_RATE_FPS,
+    precision=PRECISION,
+    duration_s=SHORT_S,
+    final_duration_s=FULL_LENGTH_S,
+    is_guided=True,
+)
 
 
 @dataclass(slots=True)
@@ -44,7 +52,8 @@ class Reckoning:
 
 
 def bisect(measurer: Measurer, max_fps: float) -> tuple[float, float]:
-    """As test scripts do it: halve what lies between zero and line rate, each time with a full-length trial."""
+    """As test scripts do it: halve what lies between zero and line rate, each time with a full-length
+    trial."""
     lower_fps, upper_fps = 0.0, max_fps
     while upper_fps - lower_fps > PRECISION * upper_fps:
         middle_fps = float(math.floor((lower_fps + upper_fps) / 2))
@@ -69,29 +78,48 @@ def compare(name: str, make_measurer: Callable[[], SimulatedMeasurer], max_fps: 
         known = result.throughput_fps or known
         results.append(result)
     found = run_search(
-        goals, MlrGoals(goals=(MlrGoal(name="NDR", width=PRECISION), MlrGoal(name="PDR", loss_ratio=0.005)), max_fps=max_fps)
+        goals,
+        MlrGoals(
+            goals=(MlrGoal(name="NDR", width=PRECISION), MlrGoal(name="PDR", loss_ratio=0.005)),
+            max_fps=max_fps,
+        ),
     )
     shares = guided.seconds / plain.seconds, ten.seconds / (REPETITIONS * plain.seconds)
     are_met = shares[0] <= ONE_SEARCH, shares[1] <= TEN_SEARCHES
     ended = all(r.outcome in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM) for r in (first, *results))
     print(
-        f"{name:34} plain {plain.trials:3} trials {plain.seconds:6,.0f} s | guided {guided.trials:2} trials {guided.seconds:5,.0f} s, "
-        f"1/{1 / shares[0]:4.1f} {'met' if are_met[0] else 'NOT MET'} | ten {ten.seconds:6,.0f} s, 1/{1 / shares[1]:4.1f} "
+        f"{name:34} plain {plain.trials:3} trials {plain.seconds:6,.0f} s | guided {guided.trials:2} trials"
+        f" {guided.seconds:5,.0f} s, "
+        f"1/{1 / shares[0]:4.1f} {'met' if are_met[0] else 'NOT MET'} | ten {ten.seconds:6,.0f} s,"
+        f" 1/{1 / shares[1]:4.1f} "
         f"{'met' if are_met[1] else 'NOT MET'} | mlr, two goals of 60 s and 120 s {goals.seconds:6,.0f} s"
         f"{'' if ended else ' | a search did not end'}",
         flush=True,
     )
     return {
         "device": name,
-        "plain": {"seconds": plain.seconds, "trials": plain.trials, "lower_fps": truth[0], "upper_fps": truth[1]},
+        "plain": {
+            "seconds": plain.seconds,
+            "trials": plain.trials,
+            "lower_fps": truth[0],
+            "upper_fps": truth[1],
+        },
         "guided": {
             "seconds": guided.seconds,
             "trials": guided.trials,
             "throughput_fps": first.throughput_fps,
             "upper_fps": first.upper_fps,
         },
-        "ten": {"seconds": ten.seconds, "trials": ten.trials, "throughput_fps": [r.throughput_fps for r in results]},
-        "mlr": {"seconds": goals.seconds, "trials": goals.trials, "goals": [g.to_document() for g in found.goals]},
+        "ten": {
+            "seconds": ten.seconds,
+            "trials": ten.trials,
+            "throughput_fps": [r.throughput_fps for r in results],
+        },
+        "mlr": {
+            "seconds": goals.seconds,
+            "trials": goals.trials,
+            "goals": [g.to_document() for g in found.goals],
+        },
         "one_share": shares[0],
         "ten_share": shares[1],
         "is_one_met": are_met[0],
@@ -100,11 +128,14 @@ def compare(name: str, make_measurer: Callable[[], SimulatedMeasurer], max_fps: 
 
 
 class StraightKnee(SimulatedMeasurer):
-    """Above its knee it loses a tenth of what is added, up to its limit: no parabola that the guide could know."""
+    """Above its knee it loses a tenth of what is added, up to its limit: no parabola that the guide could
+    know."""
 
     def _forwarding_rate_fps(self, rate_fps: float) -> float:
         knee_fps = self.knee_fps or 0
-        return min(self.limit_fps, rate_fps if rate_fps <= knee_fps else knee_fps + 0.9 * (rate_fps - knee_fps))
+        return min(
+            self.limit_fps, rate_fps if rate_fps <= knee_fps else knee_fps + 0.9 * (rate_fps - knee_fps)
+        )
 
 
 SIMULATED: dict[str, Callable[[], SimulatedMeasurer]] = {
@@ -115,7 +146,9 @@ SIMULATED: dict[str, Callable[[], SimulatedMeasurer]] = {
     "straight knee": lambda: StraightKnee(limit_fps=650_000, knee_fps=610_000),
     "noise, 1 % of the trials": lambda: SimulatedMeasurer(limit_fps=634_567, noise_probability=0.01, seed=2),
     "faster than line rate": lambda: SimulatedMeasurer(limit_fps=2e6),
-    "INVALID, 5 % of the trials": lambda: SimulatedMeasurer(limit_fps=634_567, invalid_probability=0.05, seed=2),
+    "INVALID, 5 % of the trials": lambda: SimulatedMeasurer(
+        limit_fps=634_567, invalid_probability=0.05, seed=2
+    ),
     "queue of 256 frames": lambda: SimulatedMeasurer(limit_fps=634_567, buffer_frames=256),
     "queue of 2,048 frames": lambda: SimulatedMeasurer(limit_fps=634_567, buffer_frames=2048),
 }
@@ -123,9 +156,15 @@ SIMULATED: dict[str, Callable[[], SimulatedMeasurer]] = {
 
 def main() -> None:
     rows = [compare(name, make, LINE_RATE_FPS) for name, make in SIMULATED.items()]
-    record("search_time", {"repetitions": REPETITIONS, "precision": PRECISION, "waits_s": RFC_WAITS.total_s, "rows": rows})
+    record(
+        "search_time",
+        {"repetitions": REPETITIONS, "precision": PRECISION, "waits_s": RFC_WAITS.total_s, "rows": rows},
+    )
     missed = [str(row["device"]) for row in rows if not (row["is_one_met"] and row["is_ten_met"])]
-    print(f"search_time: {'one fifth and one eighth met everywhere' if not missed else 'not met: ' + ', '.join(missed)}")
+    print(
+        "search_time:"
+        f" {'one fifth and one eighth met everywhere' if not missed else 'not met: ' + ', '.join(missed)}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast one core builds and sends: all four fields drawn, both checksums, sequence and time, into a port that drops.
+"""How fast one core builds and sends: all four fields drawn, both checksums, sequence and time, into a port
+that drops.
 
-Beside it dpdk-testpmd txonly, whose frames are all alike, and siitperf-tp, if EVENHAND_SIITPERF names a program that takes its arguments
-and runs it. Its siitperf.conf, beside the program, must have it send IPv4 frames forward from CPU 1, all four fields pseudorandom, into a
-port of `net_null`; it can do that only if it was built to take other devices, and rates above its 14,880,952 fps. All are measured in turn,
-several times, and compared as ratios. Then the parts of the sender loop alone, which tell where the time goes.
+Beside it dpdk-testpmd txonly, whose frames are all alike, and siitperf-tp, if EVENHAND_SIITPERF names a
+program that takes its arguments and runs it. Its siitperf.conf, beside the program, must have it send IPv4
+frames forward from CPU 1, all four fields pseudorandom, into a port of `net_null`; it can do that only if it
+was built to take other devices, and rates above its 14,880,952 fps. All are measured in turn, several times,
+and compared as ratios. Then the parts of the sender loop alone, which tell where the time goes.
 """
 
 from __future__ import annotations
@@ -36,12 +38,18 @@ PARTS_ROUNDS = 2000
 BEYOND_REACH_FPS = 4e8
 """More than any core builds, so that the sender always has a full burst due."""
 SIITPERF_FRAMES = 40_000_000
-"""Asked of siitperf-tp for one second: beyond its reach as well. It sends them all, and tells how long that took."""
+"""Asked of siitperf-tp for one second: beyond its reach as well. It sends them all, and tells how long that
+took."""
 WORKERS = lay_out_workers([CPU])
 """The core polls its two receive queues as well, as in any trial."""
 
 TXONLY = "testpmd txonly"
-V4, V4_ONE, V6, V6_ONE = "gateway_v4, 65534 hosts", "gateway_v4, 1 host", "gateway_v6, 65536 hosts", "gateway_v6, 1 host"
+V4, V4_ONE, V6, V6_ONE = (
+    "gateway_v4, 65534 hosts",
+    "gateway_v4, 1 host",
+    "gateway_v6, 65536 hosts",
+    "gateway_v6, 1 host",
+)
 SIITPERF = "siitperf-tp, IPv4"
 
 
@@ -53,7 +61,9 @@ def engine_fps(plan: AddressPlan) -> float:
 def siitperf_fps(command: list[str]) -> float:
     """Frames of 64 octets: siitperf counts IPv4 frames as 20 octets longer than they are."""
     arguments = [*command, "84", str(SIITPERF_FRAMES), "1", "100", "2", "2"]
-    process = started(arguments, cwd=Path(command[0]).resolve().parent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    process = started(
+        arguments, cwd=Path(command[0]).resolve().parent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     text, _ = process.communicate(timeout=60)
     took = re.search(r"Forward sender's sending took ([0-9.]+) seconds", text)
     if took is None:
@@ -75,12 +85,16 @@ def measured_in_turn(contenders: dict[str, Callable[[], float]]) -> dict[str, li
         for name, measure in contenders.items():
             rates[name].append(measure())
     for name, values in rates.items():
-        print(f"{name:28} {statistics.median(values) / 1e6:7.1f} Mfps   ({min(values) / 1e6:.1f} .. {max(values) / 1e6:.1f})")
+        print(
+            f"{name:28} {statistics.median(values) / 1e6:7.1f} Mfps   ({min(values) / 1e6:.1f} .."
+            f" {max(values) / 1e6:.1f})"
+        )
     return rates
 
 
 def ratio(above: list[float], below: list[float]) -> dict[str, Any]:
-    """Of neighbours in time, since the host's speed changes from second to second; and of the best of each."""
+    """Of neighbours in time, since the host's speed changes from second to second; and of the best of
+    each."""
     return {**spread([a / b for a, b in zip(above, below, strict=True)]), "of_best": max(above) / max(below)}
 
 
@@ -107,14 +121,23 @@ def main() -> None:
     ratios = {name: ratio(rates[above], rates[below]) for name, (above, below) in pairs.items()}
     for name, values in ratios.items():
         print(
-            f"{name:28} {values['median']:.3f}          ({values['min']:.3f} .. {values['max']:.3f}; of the best {values['of_best']:.3f})"
+            f"{name:28} {values['median']:.3f}          ({values['min']:.3f} .. {values['max']:.3f}; of the"
+            f" best {values['of_best']:.3f})"
         )
     parts_ns = {f"v{version}": parts(version) for version in (4, 6)}
     for version, found in parts_ns.items():
-        print(f"{version}, ns a frame (least):     " + ", ".join(f"{name} {values['least']:.2f}" for name, values in found.items()))
+        print(
+            f"{version}, ns a frame (least):     "
+            + ", ".join(f"{name} {values['least']:.2f}" for name, values in found.items())
+        )
     record(
         "sender_rate",
-        {"unit": "fps", "rates": {name: spread(values) for name, values in rates.items()}, "ratios": ratios, "parts_ns": parts_ns},
+        {
+            "unit": "fps",
+            "rates": {name: spread(values) for name, values in rates.items()},
+            "ratios": ratios,
+            "parts_ns": parts_ns,
+        },
     )
 
 

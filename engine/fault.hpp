@@ -29,7 +29,8 @@ enum class FaultCode : std::uint8_t {
 /// What is wrong, where in the request, and what to do next. Written to the client as one JSON line.
 class Fault : public std::exception {
    public:
-    Fault(FaultCode code, std::string what, std::string where, std::string next) : code{code}, what_text{std::move(what)}, where{std::move(where)}, next{std::move(next)} {}
+    Fault(FaultCode code, std::string what, std::string where, std::string next)
+        : code{code}, what_text{std::move(what)}, where{std::move(where)}, next{std::move(next)} {}
 
     [[nodiscard]] const char* what() const noexcept override { return what_text.c_str(); }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // evenhand-engine: one process is one tester. Requests on stdin, replies on stdout, words for people on stderr.
 //
-// The way of a frame: session/session.cpp -> run/trial.cpp -> run/sender.hpp -> port -> DUT -> port -> run/receiver.hpp -> tally.
+// The way of a frame: session/session.cpp -> run/trial.cpp -> run/sender.hpp -> port -> DUT -> port -> run/receiver.hpp
+// -> tally.
 
 #include <unistd.h>
 
@@ -18,7 +19,8 @@
 namespace {
 
 constexpr const char* usage =
-    "evenhand-engine: the tester's data plane. It reads requests on stdin, one JSON object a line, and answers on stdout.\n"
+    "evenhand-engine: the tester's data plane. It reads requests on stdin, one JSON object a line, and answers on "
+    "stdout.\n"
     "People use `evenhand`, which starts it.\n"
     "\n"
     "  evenhand-engine           serve until stdin ends\n"
@@ -45,7 +47,8 @@ int main(int argc, char** argv) {
     (void)evenhand::port::allowed_cpus();  // read before DPDK moves this thread
     try {
         evenhand::session::end_by_signals();
-        evenhand::session::LineChannel channel{STDIN_FILENO, evenhand::session::take_stdout(), evenhand::session::is_stop};
+        evenhand::session::LineChannel channel{STDIN_FILENO, evenhand::session::take_stdout(),
+                                               evenhand::session::is_stop};
         evenhand::session::Session{channel}.serve();
         evenhand::port::stop_dpdk();
     } catch (const std::exception& error) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what tells bash, zsh and fish how to complete `evenhand`: Typer's own scripts, which ask the command itself.
+"""Writes what tells bash, zsh and fish how to complete `evenhand`: Typer's own scripts, which ask the command
+itself.
 
 packaging/completions.py FOLDER
 """

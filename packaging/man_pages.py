@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the man pages from the command line's own help texts, as docs/reference/generate_cli.py writes its page.
+"""Writes the man pages from the command line's own help texts, as docs/reference/generate_cli.py writes its
+page.
 
-One for `evenhand`, one for each verb (`man evenhand-throughput`, or `man evenhand throughput`), one for each program of the data plane. The
-verb `router` and the program evenhand-router share a page.
+One for `evenhand`, one for each verb (`man evenhand-throughput`, or `man evenhand throughput`), one for each
+program of the data plane. The verb `router` and the program evenhand-router share a page.
 
     packaging/man_pages.py FOLDER
 """
@@ -26,7 +27,8 @@ from evenhand.cli.main import app_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = ("evenhand-engine", "evenhand-router")
-"""Their sections are written by hand: packaging/man/NAME.section. They are in the package evenhand-engine, the other pages in evenhand."""
+"""Their sections are written by hand: packaging/man/NAME.section. They are in the package evenhand-engine,
+the other pages in evenhand."""
 DOCUMENTS = "/usr/share/doc/evenhand"
 
 
@@ -38,10 +40,15 @@ def pages() -> dict[str, str]:
     for name, command in verbs.items():
         own = _section_of("evenhand-router") if name == "router" else ""
         made[f"evenhand-{name}.1"] = (
-            _title(f"evenhand-{name}", command.help) + _command(f"evenhand {name}", command, level="SH") + own + _see_also()
+            _title(f"evenhand-{name}", command.help)
+            + _command(f"evenhand {name}", command, level="SH")
+            + own
+            + _see_also()
         )
     engine = "tester's data plane: sends and receives frames on DPDK ports."
-    made["evenhand-engine.1"] = _title("evenhand-engine", engine) + _section_of("evenhand-engine") + _see_also()
+    made["evenhand-engine.1"] = (
+        _title("evenhand-engine", engine) + _section_of("evenhand-engine") + _see_also()
+    )
     return made
 
 
@@ -49,21 +56,31 @@ def _front_page(root: Any, verbs: dict[str, Any]) -> str:
     text = _title("evenhand", root.help)
     text += _heading("SYNOPSIS") + "\\fBevenhand\\fR [\\fIoptions\\fR] \\fIverb\\fR ...\n"
     text += _heading("DESCRIPTION") + _roff(
-        "Each verb has its own page: man evenhand-throughput. Results go to stdout, progress and notes to stderr. An error is three lines "
+        "Each verb has its own page: man evenhand-throughput. Results go to stdout, progress and notes to"
+        " stderr. An error is three lines "
         "on stderr: what is wrong, where, what to do next."
     )
-    text += _heading("VERBS") + "".join(_entry(_bold(name), _first_sentence(command.help)) for name, command in verbs.items())
+    text += _heading("VERBS") + "".join(
+        _entry(_bold(name), _first_sentence(command.help)) for name, command in verbs.items()
+    )
     text += _heading("OPTIONS") + _options(root)
     values, codes = _tables(_cli_page().HEAD)
     text += _heading("VALUES") + "".join(_entry(_bold(name), forms) for name, forms in values)
     text += _heading("EXIT STATUS") + "".join(_entry(_bold(code), meaning) for code, meaning in codes)
     text += _heading("ENVIRONMENT")
-    text += _entry(_bold("EVENHAND_ENGINE"), "The engine, where --engine names none; else it is looked for on PATH.")
+    text += _entry(
+        _bold("EVENHAND_ENGINE"), "The engine, where --engine names none; else it is looked for on PATH."
+    )
     text += _entry(_bold("EVENHAND_ROUTER"), "The reference router, in the same way.")
-    text += _heading("FILES") + _entry(_bold(f"{DOCUMENTS}/examples"), "Testbed files and campaigns, to be copied.")
+    text += _heading("FILES") + _entry(
+        _bold(f"{DOCUMENTS}/examples"), "Testbed files and campaigns, to be copied."
+    )
     text += _entry(_bold(f"{DOCUMENTS}/docs"), "Tutorials, how-tos, reference and explanations.")
     return (
-        text + _heading("SEE ALSO") + ",\n".join(f".BR evenhand\\-{name} (1)" for name in [*verbs, "engine"]).replace(",\n", " ,\n") + "\n"
+        text
+        + _heading("SEE ALSO")
+        + ",\n".join(f".BR evenhand\\-{name} (1)" for name in [*verbs, "engine"]).replace(",\n", " ,\n")
+        + "\n"
     )
 
 
@@ -79,13 +96,17 @@ def _command(name: str, command: Any, *, level: str) -> str:
         text += _heading("SYNOPSIS") + f"{_bold(name)} \\fIverb\\fR ...\n"
     text += _heading("DESCRIPTION") if level == "SH" else ""
     text += "".join(
-        _roff(" ".join(paragraph.split())) + ".PP\n" for paragraph in re.split(r"\n\s*\n", command.help or "") if paragraph.strip()
+        _roff(" ".join(paragraph.split())) + ".PP\n"
+        for paragraph in re.split(r"\n\s*\n", command.help or "")
+        if paragraph.strip()
     )
     if command.params:
         text += (_heading("OPTIONS") if level == "SH" else "") + _options(command)
     if command.epilog and inner is None:
         example = command.epilog.removeprefix("Example: ")
-        text += (_heading("EXAMPLE") if level == "SH" else ".PP\nExample:\n") + f".PP\n.nf\n{_roff(example)}.fi\n"
+        text += (
+            _heading("EXAMPLE") if level == "SH" else ".PP\nExample:\n"
+        ) + f".PP\n.nf\n{_roff(example)}.fi\n"
     for inner_name, inner_command in sorted((inner or {}).items()):
         text += _heading(f"{name} {inner_name}") + _command(f"{name} {inner_name}", inner_command, level="SS")
     return text
@@ -103,7 +124,13 @@ def _options(command: Any) -> str:
         else:
             shown = f"\\fI{_escaped(name)}\\fR"
         default = _cli_page().default_of(parameter)
-        note = " Required." if parameter.required and _is_option(parameter) else f" Default: {default}." if default is not None else ""
+        note = (
+            " Required."
+            if parameter.required and _is_option(parameter)
+            else f" Default: {default}."
+            if default is not None
+            else ""
+        )
         text += _entry(shown, (parameter.help or "") + note)
     return text
 
@@ -121,7 +148,11 @@ def _title(name: str, help_text: str) -> str:
     date = datetime.fromtimestamp(epoch, tz=UTC).date()
     head = '.\\" SPDX-License-Identifier: Apache-2.0\n.\\" Written by packaging/man_pages.py.\n'
     head += f'.TH {name.upper()} 1 "{date}" "Evenhand {evenhand.__version__}" "User Commands"\n'
-    return head + _heading("NAME") + f"{_escaped(name)} \\- {_escaped(_first_sentence(help_text).removesuffix('.'))}\n"
+    return (
+        head
+        + _heading("NAME")
+        + f"{_escaped(name)} \\- {_escaped(_first_sentence(help_text).removesuffix('.'))}\n"
+    )
 
 
 def _section_of(program: str) -> str:
@@ -152,7 +183,10 @@ def _first_sentence(text: str) -> str:
 
 def _roff(text: str) -> str:
     """Lines of text; what Markdown has in backticks is bold."""
-    lines = [re.sub(r"`([^`]*)`", lambda found: f"\\fB{found[1]}\\fR", _escaped(line)) for line in text.splitlines()]
+    lines = [
+        re.sub(r"`([^`]*)`", lambda found: f"\\fB{found[1]}\\fR", _escaped(line))
+        for line in text.splitlines()
+    ]
     return "".join(f"\\&{line}\n" if line.startswith((".", "'")) else f"{line}\n" for line in lines)
 
 
@@ -165,13 +199,20 @@ def _tables(markdown: str) -> list[list[tuple[str, str]]]:
     tables: list[list[tuple[str, str]]] = []
     for block in re.findall(r"(?:^\|.*\n)+", markdown, re.MULTILINE):
         rows = [re.split(r"(?<!\\)\|", line)[1:3] for line in block.splitlines()[2:]]
-        tables.append([(name.strip(), re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text.strip()).replace("\\|", "|")) for name, text in rows])
+        tables.append(
+            [
+                (name.strip(), re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text.strip()).replace("\\|", "|"))
+                for name, text in rows
+            ]
+        )
     return tables
 
 
 def _cli_page() -> ModuleType:
     """docs/reference/generate_cli.py, which has the forms of values and the exit codes."""
-    specification = importlib.util.spec_from_file_location("generate_cli", ROOT / "docs" / "reference" / "generate_cli.py")
+    specification = importlib.util.spec_from_file_location(
+        "generate_cli", ROOT / "docs" / "reference" / "generate_cli.py"
+    )
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)

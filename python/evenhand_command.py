@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `evenhand`. Outside the package, which takes a second to load: Ctrl-C in that second leaves no trace either."""
+"""The command `evenhand`. Outside the package, which takes a second to load: Ctrl-C in that second leaves no
+trace either."""
 
 import sys
 

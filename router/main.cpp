@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// evenhand-router: a real IPv4/IPv6 forwarder whose elements, hash and limits are set by hand, so that the truth about it is known.
+// evenhand-router: a real IPv4/IPv6 forwarder whose elements, hash and limits are set by hand, so that the truth about
+// it is known.
 //
 // The way of a frame: run/router.cpp -> forward/forwarder.hpp -> elements/ -> forward/departures.hpp -> port.
 
@@ -30,12 +31,14 @@ constexpr int host_not_ready = 3;
 constexpr int bug = 4;
 
 constexpr const char* usage =
-    "evenhand-router: the reference router. It forwards between two DPDK ports as its configuration says, until stdin ends or a signal comes.\n"
+    "evenhand-router: the reference router. It forwards between two DPDK ports as its configuration says, until stdin "
+    "ends or a signal comes.\n"
     "People use `evenhand router`, which writes the configuration and starts it.\n"
     "\n"
     "  evenhand-router CONFIG.json   see contract/router-config.schema.json\n"
     "\n"
-    "stdout: {\"event\":\"ready\",...}, then an answer for each line of stdin ({\"request\":\"counters\"}, {\"request\":\"stop\"}), at the end\n"
+    "stdout: {\"event\":\"ready\",...}, then an answer for each line of stdin ({\"request\":\"counters\"}, "
+    "{\"request\":\"stop\"}), at the end\n"
     "{\"event\":\"stopped\",...} with the last counters.\n";
 
 int exit_code(FaultCode code) {
@@ -45,17 +48,21 @@ int exit_code(FaultCode code) {
 
 std::string read_file(const std::string& path) {
     std::ifstream file{path, std::ios::binary};
-    if (!file) throw Fault{FaultCode::bad_request, fmt::format("{} cannot be read", path), "CONFIG.json", "Check the path."};
+    if (!file)
+        throw Fault{FaultCode::bad_request, fmt::format("{} cannot be read", path), "CONFIG.json", "Check the path."};
     std::string text;
     std::array<char, 65536> chunk;
     // One octet more than is allowed is enough to refuse it, also if it never ends.
-    while (text.size() <= contract::longest_configuration && file.read(chunk.data(), chunk.size()).gcount() > 0) text.append(chunk.data(), static_cast<std::size_t>(file.gcount()));
+    while (text.size() <= contract::longest_configuration && file.read(chunk.data(), chunk.size()).gcount() > 0)
+        text.append(chunk.data(), static_cast<std::size_t>(file.gcount()));
     return text;
 }
 
 void write_fault(session::LineChannel& channel, const Fault& fault) {
-    channel.write_line(router::fault_line(to_string(fault.code), kind_of(fault.code), fault.what_text, fault.where, fault.next));
-    std::fprintf(stderr, "evenhand-router: %s%s%s. %s\n", fault.where.c_str(), fault.where.empty() ? "" : ": ", fault.what_text.c_str(), fault.next.c_str());
+    channel.write_line(
+        router::fault_line(to_string(fault.code), kind_of(fault.code), fault.what_text, fault.where, fault.next));
+    std::fprintf(stderr, "evenhand-router: %s%s%s. %s\n", fault.where.c_str(), fault.where.empty() ? "" : ": ",
+                 fault.what_text.c_str(), fault.next.c_str());
 }
 
 /// Requests until there are no more.
@@ -78,14 +85,18 @@ void tell_time_kept(const router::RouterCounters& counters, const router::Counte
     const auto& model = counters.forward.model;
     const double to_us = 1e6 / context.ticks_per_second;
     if (model.overflow_frames != 0) {
-        fmt::print(stderr, "evenhand-router: WARNING: {} frames had no place to wait in: more came than the configured elements serve.\n", model.overflow_frames);
+        fmt::print(stderr,
+                   "evenhand-router: WARNING: {} frames had no place to wait in: more came than the configured "
+                   "elements serve.\n",
+                   model.overflow_frames);
     }
     if (model.late_frames != 0) {
         fmt::print(stderr,
-                   "evenhand-router: WARNING: could not keep its model's time: {} of {} frames left more than {} us after their time, the worst {:.0f} us late; "
+                   "evenhand-router: WARNING: could not keep its model's time: {} of {} frames left more than {} us "
+                   "after their time, the worst {:.0f} us late; "
                    "the longest time away from the ports was {:.0f} us. Latencies of this run are this host's too.\n",
-                   model.late_frames, model.departed_frames, context.late_after_us, static_cast<double>(model.longest_late) * to_us,
-                   static_cast<double>(model.longest_gap) * to_us);
+                   model.late_frames, model.departed_frames, context.late_after_us,
+                   static_cast<double>(model.longest_late) * to_us, static_cast<double>(model.longest_gap) * to_us);
     }
 }
 
@@ -103,7 +114,8 @@ int main(int argc, char** argv) {
         const router::RouterConfig config = router::read_config(read_file(argv[1]));
         {
             router::Router router{config};
-            channel.write_line(router::ready_line(config, router.macs(), router.thread_id(), build_facts::version, port::dpdk_version()));
+            channel.write_line(router::ready_line(config, router.macs(), router.thread_id(), build_facts::version,
+                                                  port::dpdk_version()));
             serve(channel, router);
             const auto counters = router.counters();
             channel.write_line(router::counters_line("stopped", counters, router.context()));

@@ -17,16 +17,24 @@ from hypothesis import settings
 settings.register_profile("evenhand", deadline=None)
 settings.load_profile("evenhand")
 
-# A shell starts what runs in the background with Ctrl-C ignored, and children inherit that: tests that interrupt them would wait in vain.
+# A shell starts what runs in the background with Ctrl-C ignored, and children inherit that: tests that
+# interrupt them would wait in vain.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--cpu-each", action="store_true", help="keep each process of pytest-xdist, and all that it starts, on a CPU of its own"
+        "--cpu-each",
+        action="store_true",
+        help="keep each process of pytest-xdist, and all that it starts, on a CPU of its own",
     )
-    parser.addoption("--stall-cpu", type=int, metavar="CPU", help="take this CPU away for 20 to 150 ms now and then (tests/stall.py; root)")
+    parser.addoption(
+        "--stall-cpu",
+        type=int,
+        metavar="CPU",
+        help="take this CPU away for 20 to 150 ms now and then (tests/stall.py; root)",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -47,7 +55,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def _state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What commands keep from one time to the next is that of this run of the tests, not the developer's."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("COLUMNS", raising=False)  # pytest-xdist sets it, and what is written to a pipe is as wide as it says
+        patch.delenv(
+            "COLUMNS", raising=False
+        )  # pytest-xdist sets it, and what is written to a pipe is as wide as it says
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
 
@@ -58,7 +68,9 @@ def _stalls(pytestconfig: pytest.Config) -> Iterator[None]:
     if cpu is None:
         yield
         return
-    process = subprocess.Popen([sys.executable, Path(__file__).with_name("stall.py"), str(cpu), "86400", "1500", "7"])
+    process = subprocess.Popen(
+        [sys.executable, Path(__file__).with_name("stall.py"), str(cpu), "86400", "1500", "7"]
+    )
     try:
         yield
         assert process.poll() is None, "the injector of stalls ended early"

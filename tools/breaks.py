@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Breaks the product on purpose, one break at a time, and sees that the test that names the requirement fails.
+"""Breaks the product on purpose, one break at a time, and sees that the test that names the requirement
+fails.
 
-A test can name a requirement and yet pass whatever the product does. tools/breaks.toml has a break for each requirement of SEED, R4814
-and RSS that docs/reference/conformance.md calls *tested*: a text of one file, what stands there instead, and the tests that must fail by
-it. Nothing is changed in the checkout: all happens in a temporary git worktree, which has the checkout's files as they are, and goes away
-also on Ctrl-C.
+A test can name a requirement and yet pass whatever the product does. tools/breaks.toml has a break for each
+requirement of SEED, R4814 and RSS that docs/reference/conformance.md calls *tested*: a text of one file, what
+stands there instead, and the tests that must fail by it. Nothing is changed in the checkout: all happens in a
+temporary git worktree, which has the checkout's files as they are, and goes away also on Ctrl-C.
 
     tools/breaks.py                         all breaks; a quarter of an hour, most of it compiling
     tools/breaks.py --only SEED-70 RSS-04   those of these requirements
@@ -21,6 +22,7 @@ Exit 0 if all are caught, 1 if not, 2 for a bad request or a bad list.
 from __future__ import annotations
 
 import argparse
+import re
 import signal
 import sys
 import time
@@ -53,10 +55,11 @@ class Break:
     file: str
     """Path from the root of the checkout."""
     old: str
-    """Stands exactly once in the file."""
+    """Stands exactly once in the file, however it is laid out."""
     new: str
     tests: tuple[str, ...]
-    """`tests/.../test_x.py::test_name`, with `[parameters]` or without, or `.../x_test.cpp::name of the case`. Each must fail."""
+    """`tests/.../test_x.py::test_name`, with `[parameters]` or without, or `.../x_test.cpp::name of the
+    case`. Each must fail."""
 
     @property
     def name(self) -> str:
@@ -67,11 +70,17 @@ class Break:
         return self.file.endswith((".cpp", ".hpp"))
 
     def applied_to(self, source: str) -> str:
-        """The broken file. ValueError: the text to replace does not stand there exactly once."""
-        count = source.count(self.old)
-        if count != 1:
-            raise ValueError(f"the text to replace stands {count} times in {self.file}, not once")
-        return source.replace(self.old, self.new)
+        """The broken file. ValueError: the text to replace does not stand there exactly once.
+
+        How a formatter lays the text out does not matter: any white space between two words or signs, or
+        none, and a comma before a closing bracket.
+        """
+        parts = [re.escape(part) for part in re.findall(r"\w+|[^\w\s]", self.old)]
+        gaps = [r",?\s*" if part in (r"\)", r"\]", r"\}") else r"\s*" for part in parts]
+        found = list(re.finditer("".join(map("".join, zip(["", *gaps[1:]], parts, strict=True))), source))
+        if len(found) != 1:
+            raise ValueError(f"the text to replace stands {len(found)} times in {self.file}, not once")
+        return source[: found[0].start()] + self.new + source[found[0].end() :]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +106,9 @@ def read_breaks(text: str) -> list[Break]:
     for number, entry in enumerate(document["break"], 1):
         where = f"break {number} ({'/'.join(entry.get('ids', []))})"
         if set(entry) != KEYS:
-            raise ValueError(f"{where}: want {', '.join(sorted(KEYS))}; different: {', '.join(sorted(KEYS ^ set(entry)))}")
+            raise ValueError(
+                f"{where}: want {', '.join(sorted(KEYS))}; different: {', '.join(sorted(KEYS ^ set(entry)))}"
+            )
         if not all(entry[key] for key in KEYS - {"new"}):
             raise ValueError(f"{where}: nothing but `new` may be empty")
         if entry["old"] == entry["new"]:
@@ -120,17 +131,24 @@ def required_ids(root: Path, claims: Sequence[conformance.Claim]) -> list[str]:
     """What conformance.md calls *tested*, of those that need a break."""
     notes = conformance.read_notes((root / conformance.NOTES).read_text())
     statuses = conformance.statuses(claims, notes)
-    return [name for name, status in statuses.items() if status == "tested" and name.partition("-")[0] in PREFIXES]
+    return [
+        name for name, status in statuses.items() if status == "tested" and name.partition("-")[0] in PREFIXES
+    ]
 
 
 def problems(breaks: Iterable[Break], root: Path) -> list[str]:
-    """Where list and checkout do not fit: texts that are gone, requirements without a break, tests that do not name what they must see."""
+    """Where list and checkout do not fit: texts that are gone, requirements without a break, tests that do
+    not name what they must see."""
     breaks, all_claims = list(breaks), conformance.all_claims(root)
     claims: dict[tuple[str, str], set[str]] = {}
     for claim in all_claims:
         if not claim.is_slow:
             claims.setdefault((claim.file, claim.test), set()).add(claim.requirement)
-    found = [f"{name} is tested, and has no break" for name in required_ids(root, all_claims) if not any(name in b.ids for b in breaks)]
+    found = [
+        f"{name} is tested, and has no break"
+        for name in required_ids(root, all_claims)
+        if not any(name in b.ids for b in breaks)
+    ]
     for b in breaks:
         path = root / b.file
         try:
@@ -187,7 +205,13 @@ def try_all(breaks: Sequence[Break]) -> list[Outcome]:
             if bad is None:
                 outcomes.append(try_break(tree, b))
             else:
-                outcomes.append(Outcome(of=b, verdict=NOT_CAUGHT, why=f"{unfit[bad].result} unbroken: {bad} ({unfit[bad].why})"))
+                outcomes.append(
+                    Outcome(
+                        of=b,
+                        verdict=NOT_CAUGHT,
+                        why=f"{unfit[bad].result} unbroken: {bad} ({unfit[bad].why})",
+                    )
+                )
             print(outcomes[-1], flush=True)
     return outcomes
 
@@ -195,8 +219,15 @@ def try_all(breaks: Sequence[Break]) -> list[Outcome]:
 def summary(outcomes: Sequence[Outcome]) -> list[str]:
     """Counts, and again what was not caught."""
     verdicts = [outcome.verdict for outcome in outcomes]
-    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in (CAUGHT, NOT_CAUGHT, DOES_NOT_APPLY) if verdict in verdicts)
-    return [*(str(outcome) for outcome in outcomes if outcome.verdict != CAUGHT), f"{len(outcomes)} breaks: {counts}"]
+    counts = ", ".join(
+        f"{verdicts.count(verdict)} {verdict}"
+        for verdict in (CAUGHT, NOT_CAUGHT, DOES_NOT_APPLY)
+        if verdict in verdicts
+    )
+    return [
+        *(str(outcome) for outcome in outcomes if outcome.verdict != CAUGHT),
+        f"{len(outcomes)} breaks: {counts}",
+    ]
 
 
 def main(arguments: list[str]) -> int:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A temporary git worktree with the files of the checkout as they are, in which tools/breaks.py breaks, builds and runs tests."""
+"""A temporary git worktree with the files of the checkout as they are, in which tools/breaks.py breaks,
+builds and runs tests."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ class Worktree:
 
     @property
     def _temporary(self) -> Path:
-        """For what compilers and tests put down for a moment, and leave there if they are ended. A short name: sockets have 108 octets."""
+        """For what compilers and tests put down for a moment, and leave there if they are ended. A short
+        name: sockets have 108 octets."""
         return self.path.parent / "t"
 
     def __enter__(self) -> Worktree:
@@ -72,11 +74,14 @@ class Worktree:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._remove()
 
     def build_for(self, tests: Iterable[str]) -> str:
-        """What these tests need of C++: their own program, or engine and router. Returns the compiler's first error, or nothing."""
+        """What these tests need of C++: their own program, or engine and router. Returns the compiler's first
+        error, or nothing."""
         targets = sorted({target for test in tests for target in self._targets_of(test)})
         if not targets:
             return ""
@@ -96,7 +101,8 @@ class Worktree:
         return self._run_case(test) if _is_cpp(test) else self._run_pytest([test], "--exitfirst")[test]
 
     def run_unbroken(self, tests: Sequence[str]) -> dict[str, Ran]:
-        """All of them. What fails is run once more: tests on ports ask a clock, and a busy host can spoil one."""
+        """All of them. What fails is run once more: tests on ports ask a clock, and a busy host can spoil
+        one."""
         of_python = [test for test in tests if not _is_cpp(test)]
         ran = self._run_pytest(of_python) if of_python else {}
         ran |= {test: self._run_case(test) for test in tests if _is_cpp(test)}
@@ -112,7 +118,18 @@ class Worktree:
     def _run_pytest(self, tests: Sequence[str], *options: str) -> dict[str, Ran]:
         report = self.path.parent / "report.xml"
         report.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--tb=line", "-rs", f"--junitxml={report}", *options, *tests]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "no:cacheprovider",
+            "--tb=line",
+            "-rs",
+            f"--junitxml={report}",
+            *options,
+            *tests,
+        ]
         try:
             ended = self._run(command, ENDLESS_S * len(tests))
         except subprocess.TimeoutExpired:
@@ -127,7 +144,8 @@ class Worktree:
 
     def _run_case(self, test: str) -> Ran:
         file, _, name = test.partition("::")
-        # A comma would end the name in doctest's filter: a question mark stands for any character. A template's case has its type behind.
+        # A comma would end the name in doctest's filter: a question mark stands for any character. A
+        # template's case has its type behind.
         only = [f"--source-file=*{Path(file).name}", f"--test-case={name.replace(',', '?')}*"]
         command: list[str | Path] = [self.path / "build" / _program_of(file), "--no-colors", *only]
         try:
@@ -142,21 +160,28 @@ class Worktree:
         return Ran(Ran.NOT_FOUND, counts.trouble)
 
     def _snapshot(self) -> str:
-        """A commit of the checkout's files as they are, also of those that git does not know yet; the checkout's index stays as it is."""
+        """A commit of the checkout's files as they are, also of those that git does not know yet; the
+        checkout's index stays as it is."""
         assert self._folder is not None
         index = self._folder / "index"
         shutil.copy(self._git("rev-parse", "--path-format=absolute", "--git-path", "index"), index)
         environment = {
             "GIT_INDEX_FILE": str(index),
-            **{f"GIT_{who}_{what}": "breaks" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+            **{
+                f"GIT_{who}_{what}": "breaks" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+            },
         }
         self._git("add", "--all", **environment)
         tree = self._git("write-tree", **environment)
-        return self._git("commit-tree", tree, "-p", "HEAD", "-m", "what tools/breaks.py breaks", **environment)
+        return self._git(
+            "commit-tree", tree, "-p", "HEAD", "-m", "what tools/breaks.py breaks", **environment
+        )
 
     def _git(self, *arguments: str, **environment: str) -> str:
         command = ["git", "-C", str(self._root), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **environment}).stdout.strip()
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True, env={**os.environ, **environment}
+        ).stdout.strip()
 
     def _remove(self) -> None:
         """A second Ctrl-C must not leave half of it."""
@@ -164,14 +189,18 @@ class Worktree:
         try:
             assert self._folder is not None
             subprocess.run(
-                ["git", "-C", str(self._root), "worktree", "remove", "--force", str(self.path)], capture_output=True, check=False
+                ["git", "-C", str(self._root), "worktree", "remove", "--force", str(self.path)],
+                capture_output=True,
+                check=False,
             )
             for _ in range(REMOVALS):  # a process that was just killed can still write a last file
                 shutil.rmtree(self._folder, ignore_errors=True)
                 if not self._folder.exists():
                     break
                 time.sleep(0.2)
-            subprocess.run(["git", "-C", str(self._root), "worktree", "prune"], capture_output=True, check=False)
+            subprocess.run(
+                ["git", "-C", str(self._root), "worktree", "prune"], capture_output=True, check=False
+            )
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
@@ -179,9 +208,16 @@ class Worktree:
     def _run(self, command: Sequence[str | Path], endless_s: float) -> subprocess.CompletedProcess[str]:
         """In the worktree, in a session of its own that is ended as a whole if we are."""
         process = subprocess.Popen(
-            command, cwd=self.path, env=self._environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, errors="replace", start_new_session=True,
-        )  # fmt: skip
+            command,
+            cwd=self.path,
+            env=self._environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
         try:
             output, _ = process.communicate(timeout=endless_s)
         except BaseException:
@@ -191,7 +227,8 @@ class Worktree:
 
     def _environment(self) -> dict[str, str]:
         own = {name: value for name, value in os.environ.items() if not name.startswith("EVENHAND_")}
-        # Python's own bytecode is known by size and second: a break as long as the text before would not be seen.
+        # Python's own bytecode is known by size and second: a break as long as the text before would not be
+        # seen.
         own |= {"PYTHONPATH": str(self.path / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
         own["TMPDIR"] = str(self._temporary)
         own |= {"CCACHE_BASEDIR": str(self.path), "CCACHE_NOHASHDIR": "1"}

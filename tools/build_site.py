@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the documentation as a site that is read from a folder or a server: build-site/html/index.html. `make docs` runs it.
+"""Builds the documentation as a site that is read from a folder or a server: build-site/html/index.html.
+`make docs` runs it.
 
-The pages stay as a forge shows them; a copy of them is built, in the same folders. A file of the repository that a page links is a page of
-the site with its text, a folder a list of its files. The navigation is made here: a page is in it because it is in its folder, in the order
-in which README names the pages, others after.
+The pages stay as a forge shows them; a copy of them is built, in the same folders. A file of the repository
+that a page links is a page of the site with its text, a folder a list of its files. The navigation is made
+here: a page is in it because it is in its folder, in the order in which README names the pages, others after.
 
-Exit code 0: built; 1: a link leads nowhere, a page is shown otherwise than on a forge, or something would be fetched from elsewhere.
+Exit code 0: built; 1: a link leads nowhere, a page is shown otherwise than on a forge, or something would be
+fetched from elsewhere.
 """
 
 from __future__ import annotations
@@ -28,11 +30,22 @@ SETTINGS = ROOT / "tools" / "site" / "zensical.toml"
 ASSETS = ("site.css", "iframe-worker.js")
 
 HOME = "README.md"
-SECTIONS = {"Tutorials": "docs/tutorial", "How to": "docs/how-to", "Reference": "docs/reference", "Explanation": "docs/explanation"}
+SECTIONS = {
+    "Tutorials": "docs/tutorial",
+    "How to": "docs/how-to",
+    "Reference": "docs/reference",
+    "Explanation": "docs/explanation",
+}
 PROJECT = ("HACKING.md", "CONTRIBUTING.md", "CHANGELOG.md", "contract/README.md")
 LANGUAGES = {".toml": "toml", ".json": "json", ".jsonl": "json", ".py": "python", ".sh": "sh"}
 FOREIGN = re.compile(r"(?:https?:)?//")
-COUNTED = {"table": "table_open", "pre": ("fence", "code_block"), "li": "list_item_open", "h2": "h2", "h3": "h3"}
+COUNTED = {
+    "table": "table_open",
+    "pre": ("fence", "code_block"),
+    "li": "list_item_open",
+    "h2": "h2",
+    "h3": "h3",
+}
 _LINK = re.compile(r"(\[[^\]]*\]\()([^)\s]+)(\))")
 _ROW = re.compile(r"^\|.*$", re.MULTILINE)
 _SPAN = re.compile(r"`[^`\n]+`")
@@ -40,18 +53,26 @@ _CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 
 
 def pages() -> list[str]:
-    """Every page of the repository, relative to its root: README, those of the four kinds, the project's own."""
+    """Every page of the repository, relative to its root: README, those of the four kinds, the project's
+    own."""
     found = [path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.md")]
     return [HOME, *sorted(found), *PROJECT]
 
 
 def title_of(page: str) -> str:
-    return next(line[2:].strip() for line in (ROOT / page).read_text(encoding="utf-8").splitlines() if line.startswith("# "))
+    return next(
+        line[2:].strip()
+        for line in (ROOT / page).read_text(encoding="utf-8").splitlines()
+        if line.startswith("# ")
+    )
 
 
 def navigation() -> dict[str, list[str]]:
-    """The pages of each section. A folder of docs/ without a section is an error, not a page that nobody finds."""
-    order = [target.partition("#")[0] for _, target, _ in _LINK.findall((ROOT / HOME).read_text(encoding="utf-8"))]
+    """The pages of each section. A folder of docs/ without a section is an error, not a page that nobody
+    finds."""
+    order = [
+        target.partition("#")[0] for _, target, _ in _LINK.findall((ROOT / HOME).read_text(encoding="utf-8"))
+    ]
     # The last list of README says in which order to read; what is linked further up is linked in passing.
     rank = {page: place for place, page in enumerate(order)}
     sections = {}
@@ -61,7 +82,9 @@ def navigation() -> dict[str, list[str]]:
     sections["Project"] = list(PROJECT)
     lost = sorted(set(pages()) - {HOME} - {page for inside in sections.values() for page in inside})
     if lost:
-        raise SystemExit(f"site: in no section: {', '.join(lost)}. Name their folder in SECTIONS of tools/build_site.py.")
+        raise SystemExit(
+            f"site: in no section: {', '.join(lost)}. Name their folder in SECTIONS of tools/build_site.py."
+        )
     return sections
 
 
@@ -69,9 +92,13 @@ def settings() -> str:
     """The settings with the navigation, which TOML wants before the tables that follow."""
     lines = [f"  {{ Home = {_quoted(staged_name(HOME))} }},"]
     for section, inside in navigation().items():
-        entries = ", ".join(f"{{ {_quoted(title_of(page))} = {_quoted(staged_name(page))} }}" for page in inside)
+        entries = ", ".join(
+            f"{{ {_quoted(title_of(page))} = {_quoted(staged_name(page))} }}" for page in inside
+        )
         lines.append(f"  {{ {_quoted(section)} = [{entries}] }},")
-    return SETTINGS.read_text(encoding="utf-8").replace("[project]\n", "\n".join(["[project]", "nav = [", *lines, "]", ""]), 1)
+    return SETTINGS.read_text(encoding="utf-8").replace(
+        "[project]\n", "\n".join(["[project]", "nav = [", *lines, "]", ""]), 1
+    )
 
 
 def _quoted(text: str) -> str:
@@ -92,22 +119,39 @@ def stage(folder: Path) -> None:
     known = set(pages())
     files: set[str] = set()
     for page in sorted(known):
-        # On a forge a bar in a cell's code needs a backslash, which is not shown; here it needs none, and one would be shown.
-        text = _ROW.sub(lambda row: _SPAN.sub(lambda span: span[0].replace("\\|", "|"), row[0]), (ROOT / page).read_text(encoding="utf-8"))
+        # On a forge a bar in a cell's code needs a backslash, which is not shown; here it needs none, and one
+        # would be shown.
+        text = _ROW.sub(
+            lambda row: _SPAN.sub(lambda span: span[0].replace("\\|", "|"), row[0]),
+            (ROOT / page).read_text(encoding="utf-8"),
+        )
         parts = _CODE.split(text)
-        parts[::2] = [_LINK.sub(lambda match, page=page: _relinked(match, page, known, files), part) for part in parts[::2]]
+        parts[::2] = [
+            _LINK.sub(lambda match, page=page: _relinked(match, page, known, files), part)
+            for part in parts[::2]
+        ]
         _write(folder / staged_name(page), "".join(parts))
-    inside = {file: sorted(path.name for path in (ROOT / file).iterdir() if path.is_file()) for file in files if (ROOT / file).is_dir()}
+    inside = {
+        file: sorted(path.name for path in (ROOT / file).iterdir() if path.is_file())
+        for file in files
+        if (ROOT / file).is_dir()
+    }
     for name, found in inside.items():
         # A forge lists a folder that is linked.
         lines = [f"- [{inner}]({PurePosixPath(name).name}/{staged_name(inner)})" for inner in found]
-        _write(folder / staged_name(name), "\n".join([f"# {name}", "", "A folder of the repository.", "", *lines, ""]))
-    for file in sorted((files - set(inside)) | {f"{name}/{inner}" for name, found in inside.items() for inner in found}):
+        _write(
+            folder / staged_name(name),
+            "\n".join([f"# {name}", "", "A folder of the repository.", "", *lines, ""]),
+        )
+    for file in sorted(
+        (files - set(inside)) | {f"{name}/{inner}" for name, found in inside.items() for inner in found}
+    ):
         text = (ROOT / file).read_text(encoding="utf-8")
         language = LANGUAGES.get(PurePosixPath(file).suffix, "text")
         _write(
             folder / staged_name(file),
-            f"# {file}\n\nA file of the repository, as it was when this site was built.\n\n````{language}\n{text.rstrip()}\n````\n",
+            f"# {file}\n\nA file of the repository, as it was when this site was"
+            f" built.\n\n````{language}\n{text.rstrip()}\n````\n",
         )
 
 
@@ -119,7 +163,9 @@ def _relinked(match: re.Match[str], page: str, known: set[str], files: set[str])
     wanted = os.path.normpath(PurePosixPath(page).parent / path)
     if wanted not in known:
         if not (ROOT / wanted).exists():
-            raise SystemExit(f"site: {page} links {target}: there is no such file. Link a page, a file or a folder.")
+            raise SystemExit(
+                f"site: {page} links {target}: there is no such file. Link a page, a file or a folder."
+            )
         files.add(wanted)
     start = PurePosixPath(staged_name(page)).parent
     return f"{before}{os.path.relpath(staged_name(wanted), start)}{hash_sign}{anchor}{after}"
@@ -145,7 +191,9 @@ class _Page(HTMLParser):
             self._article += 1
         if self._article and tag in self.counts:
             self.counts[tag] += 1
-        for name in ("src", "srcset", "data", "poster", "action") + (("href",) if tag in ("link", "use", "image") else ()):
+        for name in ("src", "srcset", "data", "poster", "action") + (
+            ("href",) if tag in ("link", "use", "image") else ()
+        ):
             if FOREIGN.match(given.get(name) or ""):
                 self.foreign.append(str(given[name]))
 
@@ -155,7 +203,8 @@ class _Page(HTMLParser):
 
 
 def faults(html: Path) -> list[str]:
-    """What is wrong with the built site: pages that are not there, that show less than their Markdown, or that fetch something."""
+    """What is wrong with the built site: pages that are not there, that show less than their Markdown, or
+    that fetch something."""
     found = []
     reader = MarkdownIt("commonmark").enable("table")
     for page in pages():
@@ -175,7 +224,9 @@ def faults(html: Path) -> list[str]:
     for sheet in html.rglob("*.css"):
         found += [
             f"{sheet.name}: fetches {url}"
-            for url in re.findall(r"(?:url\(|@import )[\"']?((?:https?:)?//[^\"')]+)", sheet.read_text(encoding="utf-8"))
+            for url in re.findall(
+                r"(?:url\(|@import )[\"']?((?:https?:)?//[^\"')]+)", sheet.read_text(encoding="utf-8")
+            )
         ]
     return found
 
@@ -187,8 +238,17 @@ def main() -> int:
         shutil.copy(SETTINGS.with_name(name), FOLDER / "source" / name)
     _write(FOLDER / "zensical.toml", settings())
     # Strict: a link or an anchor that leads nowhere ends it.
-    command = [str(Path(sys.executable).with_name("zensical")), "build", "--clean", "--strict", "--config-file", "zensical.toml"]
-    ended = subprocess.run(command, cwd=FOLDER, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    command = [
+        str(Path(sys.executable).with_name("zensical")),
+        "build",
+        "--clean",
+        "--strict",
+        "--config-file",
+        "zensical.toml",
+    ]
+    ended = subprocess.run(
+        command, cwd=FOLDER, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
     # Its words without colours, and without the trace below them.
     said = re.sub(r"\x1b\[[\d;]*m", "", ended.stdout).partition("Traceback (")[0].strip()
     problems = faults(FOLDER / "html") if ended.returncode == 0 else [said or ended.stdout]

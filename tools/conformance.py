@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/reference/conformance.md: for each requirement which test checks it, how the project deviates, or why it is not offered.
+"""Writes docs/reference/conformance.md: for each requirement which test checks it, how the project deviates,
+or why it is not offered.
 
-A test claims a requirement by naming its id: in Python in the docstring (or a comment) of the test, in C++ in the comment above a
-TEST_CASE or within it. An id in the first comment of a C++ file, or in a module's docstring, is claimed by the file as a whole.
-`SEED-13/14` and `R4814-01 .. 04` are short for several. The list of requirements, deviations and what is not offered are written by hand
-in docs/reference/conformance-notes.toml.
+A test claims a requirement by naming its id: in Python in the docstring (or a comment) of the test, in C++ in
+the comment above a TEST_CASE or within it. An id in the first comment of a C++ file, or in a module's
+docstring, is claimed by the file as a whole. `SEED-13/14` and `R4814-01 .. 04` are short for several. The
+list of requirements, deviations and what is not offered are written by hand in
+docs/reference/conformance-notes.toml.
 
-A test marked `slow` is run by `make prove`, not by `make test`: a requirement that only such tests claim is *proved*, not *tested*. That a
-test would fail if the product broke the requirement is shown by tools/breaks.py.
+A test marked `slow` is run by `make prove`, not by `make test`: a requirement that only such tests claim is
+*proved*, not *tested*. That a test would fail if the product broke the requirement is shown by
+tools/breaks.py.
 
     tools/conformance.py          write the page
     tools/conformance.py --check  exit 1 if it is not up to date
@@ -88,14 +91,20 @@ def ids_in(text: str) -> list[str]:
 
 
 def claims_of_python(file: str, source: str) -> Iterator[Claim]:
-    """From the docstring of the module, and from docstring and comments of each test, whether or not in a class."""
+    """From the docstring of the module, and from docstring and comments of each test, whether or not in a
+    class."""
     tree = ast.parse(source)
     is_slow_file = any(
-        isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark" and _is_slow(node) for node in tree.body
+        isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark" and _is_slow(node)
+        for node in tree.body
     )
     for requirement in ids_in(ast.get_docstring(tree) or ""):
         yield Claim(requirement, file, "", is_slow_file)
-    comments = [token for token in tokenize.generate_tokens(io.StringIO(source).readline) if token.type == tokenize.COMMENT]
+    comments = [
+        token
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type == tokenize.COMMENT
+    ]
     for node, is_slow in _tests_of(tree, is_slow_file):
         last = node.end_lineno or node.lineno
         within = "\n".join(token.string for token in comments if node.lineno <= token.start[0] <= last)
@@ -103,8 +112,11 @@ def claims_of_python(file: str, source: str) -> Iterator[Claim]:
             yield Claim(requirement, file, node.name, is_slow)
 
 
-def _tests_of(parent: ast.AST, is_slow: bool) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, bool]]:
-    """Test functions and whether each is marked `slow` as a whole, itself or what it stands in. Parameters that are slow leave others."""
+def _tests_of(
+    parent: ast.AST, is_slow: bool
+) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, bool]]:
+    """Test functions and whether each is marked `slow` as a whole, itself or what it stands in. Parameters
+    that are slow leave others."""
     for node in ast.iter_child_nodes(parent):
         if isinstance(node, ast.ClassDef):
             yield from _tests_of(node, is_slow or any(map(_is_slow, node.decorator_list)))
@@ -113,7 +125,8 @@ def _tests_of(parent: ast.AST, is_slow: bool) -> Iterator[tuple[ast.FunctionDef 
 
 
 def _is_slow(node: ast.AST) -> bool:
-    """Whether a decorator, or what is assigned to `pytestmark`, is or has `pytest.mark.slow`; not within `pytest.param(...)`."""
+    """Whether a decorator, or what is assigned to `pytestmark`, is or has `pytest.mark.slow`; not within
+    `pytest.param(...)`."""
     if isinstance(node, ast.Call):
         return False
     if isinstance(node, ast.Attribute):
@@ -122,7 +135,8 @@ def _is_slow(node: ast.AST) -> bool:
 
 
 def claims_of_cpp(file: str, source: str) -> Iterator[Claim]:
-    """From comments and names: before the first #include for the file, above or within a TEST_CASE for the case."""
+    """From comments and names: before the first #include for the file, above or within a TEST_CASE for the
+    case."""
     test = ""
     above: list[str] = []
     in_head = True
@@ -145,7 +159,13 @@ def claims_of_cpp(file: str, source: str) -> Iterator[Claim]:
 def all_claims(root: Path) -> list[Claim]:
     """Of every test below a checkout."""
     claims: list[Claim] = []
-    for path in sorted([*root.glob("tests/**/test_*.py"), *root.glob("engine/tests/*_test.cpp"), *root.glob("router/tests/*_test.cpp")]):
+    for path in sorted(
+        [
+            *root.glob("tests/**/test_*.py"),
+            *root.glob("engine/tests/*_test.cpp"),
+            *root.glob("router/tests/*_test.cpp"),
+        ]
+    ):
         read = claims_of_python if path.suffix == ".py" else claims_of_cpp
         claims += read(path.relative_to(root).as_posix(), path.read_text())
     return claims
@@ -159,9 +179,14 @@ def read_notes(text: str) -> dict[str, Note]:
         if ids_in(requirement) != [requirement]:
             raise ValueError(f"{requirement} is no requirement's id")
         unknown = sorted(set(entry) - set(Note._fields))
-        if unknown or not all(isinstance(value, str) and value for value in entry.values()) or not entry.get("title"):
+        if (
+            unknown
+            or not all(isinstance(value, str) and value for value in entry.values())
+            or not entry.get("title")
+        ):
             raise ValueError(
-                f"{requirement}: want title, and deviates or not_offered, as texts" + "".join(f"; got {key}" for key in unknown)
+                f"{requirement}: want title, and deviates or not_offered, as texts"
+                + "".join(f"; got {key}" for key in unknown)
             )
         notes[requirement] = Note(**entry)
     return notes
@@ -179,14 +204,20 @@ def problems(claims: Iterable[Claim], notes: Mapping[str, Note]) -> list[str]:
         if note.deviates and note.not_offered:
             found.append(f"{requirement} has both deviates and not_offered")
         if note.not_offered and requirement in tested:
-            found.append(f"{requirement} is not offered, yet {tested[requirement].file} tests it: write deviates, or nothing")
+            found.append(
+                f"{requirement} is not offered, yet {tested[requirement].file} tests it: write deviates, or"
+                " nothing"
+            )
         if not (note.deviates or note.not_offered or requirement in tested):
-            found.append(f"{requirement}: no test names it, and {NOTES} says neither deviates nor not_offered")
+            found.append(
+                f"{requirement}: no test names it, and {NOTES} says neither deviates nor not_offered"
+            )
     return found
 
 
 def page(claims: Iterable[Claim], notes: Mapping[str, Note]) -> str:
-    """The page: one table per document, one line per requirement; a test of a file that claims it as a whole is not repeated."""
+    """The page: one table per document, one line per requirement; a test of a file that claims it as a whole
+    is not repeated."""
     claims = list(claims)
     tested: dict[str, dict[str, list[str]]] = {}
     for claim in claims:
@@ -195,28 +226,41 @@ def page(claims: Iterable[Claim], notes: Mapping[str, Note]) -> str:
         if shown not in tests:
             tests.append(shown)
     status = statuses(claims, notes)
-    numbers = {word: list(status.values()).count(word) for word in ("tested", "proved", "deviates", "not offered")}
+    numbers = {
+        word: list(status.values()).count(word) for word in ("tested", "proved", "deviates", "not offered")
+    }
     text = [
         "<!-- SPDX-License-Identifier: Apache-2.0 -->",
         f"<!-- Written by `make docs` from the tests and {NOTES.name}; do not edit. -->",
         "# Conformance",
         "",
-        f"{len(notes)} requirements: {numbers['tested']} are tested, {numbers['proved']} are proved, {numbers['deviates']} are met with a"
+        f"{len(notes)} requirements: {numbers['tested']} are tested, {numbers['proved']} are proved,"
+        f" {numbers['deviates']} are met with a"
         f" deviation, and {numbers['not offered']} are not offered in this version.",
         "A number is the project's own count within the document; a test claims it by naming it.",
-        "*Tested* is what `make test` runs. Tests marked *slow* are run by `make prove` alone; what only they check is *proved*.",
-        "For each requirement of SEED, R4814 and RSS that is tested, `tools/breaks.py` breaks the product on purpose and sees a test fail",
+        "*Tested* is what `make test` runs. Tests marked *slow* are run by `make prove` alone; what only"
+        " they check is *proved*.",
+        "For each requirement of SEED, R4814 and RSS that is tested, `tools/breaks.py` breaks the product on"
+        " purpose and sees a test fail",
         "([how](../../HACKING.md#breaks-on-purpose)).",
         f"Deviations, and what is not offered, are written down in [{NOTES.name}]({NOTES.name}).",
     ]
     for prefix, document in DOCUMENTS.items():
         requirements = sorted(r for r in notes if r.startswith(f"{prefix}-"))
         if requirements:
-            text += ["", f"## {document}", "", "| requirement | status | tested by, or why |", "|---|---|---|"]
+            text += [
+                "",
+                f"## {document}",
+                "",
+                "| requirement | status | tested by, or why |",
+                "|---|---|---|",
+            ]
         for requirement in requirements:
             note = notes[requirement]
             lines = [reason for reason in (note.deviates, note.not_offered) if reason]
-            lines += [f"`{file}`" + _names(tests) for file, tests in sorted(tested.get(requirement, {}).items())]
+            lines += [
+                f"`{file}`" + _names(tests) for file, tests in sorted(tested.get(requirement, {}).items())
+            ]
             text.append(f"| {requirement}: {note.title} | {status[requirement]} | {'<br>'.join(lines)} |")
     return "\n".join(text) + "\n"
 
@@ -253,7 +297,9 @@ def main(arguments: list[str]) -> int:
     if "--check" in arguments:
         if path.exists() and path.read_text() == wanted:
             return 0
-        print(f"{PAGE} is not up to date with tests and notes: run `make docs` and commit it", file=sys.stderr)
+        print(
+            f"{PAGE} is not up to date with tests and notes: run `make docs` and commit it", file=sys.stderr
+        )
         return 1
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(wanted)

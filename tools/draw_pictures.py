@@ -1,8 +1,10 @@
 #!/usr/bin/env -S .venv/bin/python
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the pictures of docs/pictures/ with the code that draws them for users. Called by tools/generate-docs.
+"""Draws the pictures of docs/pictures/ with the code that draws them for users. Called by
+tools/generate-docs.
 
-demo.svg has the numbers of the demo's output in README.md, so that picture and text never differ; series.svg those of a simulated series.
+demo.svg has the numbers of the demo's output in README.md, so that picture and text never differ; series.svg
+those of a simulated series.
 """
 
 from __future__ import annotations
@@ -14,27 +16,38 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 FOLDER = ROOT / "docs" / "pictures"
-ROW = re.compile(r"^(addresses[\w ]*?) {2,}.*? ([\d.]+) % +([\d.]+ \w?fps) +([\d.]+ \w?fps)\n +(.+)$", re.MULTILINE)
+ROW = re.compile(
+    r"^(addresses[\w ]*?) {2,}.*? ([\d.]+) % +([\d.]+ \w?fps) +([\d.]+ \w?fps)\n +(.+)$", re.MULTILINE
+)
 """Two lines of the table: what is hashed, share of the plateau, found, predicted; what was sent."""
 
 
 def demo_picture() -> bytes:
     from evenhand.analysis.ratios import SAME_WITHIN
+    from evenhand.base.units import parse_rate
     from evenhand.report.figures import draw_svg_file
     from evenhand.report.figures_bias import Bar, bars_picture
-    from evenhand.base.units import parse_rate
 
-    output = (ROOT / "README.md").read_text(encoding="utf-8").partition("<!-- demo-output -->")[2].partition("<!-- /demo-output -->")[0]
+    output = (
+        (ROOT / "README.md")
+        .read_text(encoding="utf-8")
+        .partition("<!-- demo-output -->")[2]
+        .partition("<!-- /demo-output -->")[0]
+    )
     rows = ROW.findall(output)
     assert len(rows) == 3, "README.md: the demo's table is not as it was"
     predicted = [parse_rate(row[3]) for row in rows]
     bars = [
         Bar(
-            hashes=hashes, addresses=addresses.strip(), found_fps=parse_rate(found), share=float(percent) / 100,
-            predicted_fps=parse_rate(expected), is_even=float(percent) / 100 >= 1 - SAME_WITHIN,
+            hashes=hashes,
+            addresses=addresses.strip(),
+            found_fps=parse_rate(found),
+            share=float(percent) / 100,
+            predicted_fps=parse_rate(expected),
+            is_even=float(percent) / 100 >= 1 - SAME_WITHIN,
         )
         for hashes, percent, found, expected, addresses in rows
-    ]  # fmt: skip
+    ]
     return draw_svg_file(bars_picture(bars, max(predicted)), follows_theme=True)
 
 

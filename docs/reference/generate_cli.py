@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/reference/cli.md from the command line's own help texts; `make docs` runs it, tests/docs/ compares."""
+"""Writes docs/reference/cli.md from the command line's own help texts; `make docs` runs it, tests/docs/
+compares."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ Every verb has `--help` with an example. Results go to stdout, progress and note
 | 130, 143 | interrupted by Ctrl-C, by SIGTERM |
 
 An error is three lines on stderr: what is wrong, where, what to do next. `--debug` adds the trace.
-"""
+"""  # noqa: E501  (Markdown)
 
 
 def render() -> str:
@@ -65,10 +66,20 @@ def _sections(name: str, command: Any) -> list[str]:
 
 def _row(parameter: Any) -> str:
     is_option = parameter.opts[0].startswith("-")
-    shown = ", ".join(f"`{name}`" for name in parameter.opts) if is_option else f"`{parameter.metavar or parameter.name.upper()}`"
+    shown = (
+        ", ".join(f"`{name}`" for name in parameter.opts)
+        if is_option
+        else f"`{parameter.metavar or parameter.name.upper()}`"
+    )
     if is_option and parameter.metavar:
         shown += f" {parameter.metavar}".replace("|", "\\|")
-    default = "required" if parameter.required else f"`{value}`" if (value := default_of(parameter)) is not None else ""
+    default = (
+        "required"
+        if parameter.required
+        else f"`{value}`"
+        if (value := default_of(parameter)) is not None
+        else ""
+    )
     return f"| {shown} | {default} | {(parameter.help or '').replace('|', chr(92) + '|')} |\n"
 
 

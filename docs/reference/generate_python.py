@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/reference/python.md from the docstrings of what `evenhand` exports; `make docs` runs it, tests/docs/ compares."""
+"""Writes docs/reference/python.md from the docstrings of what `evenhand` exports; `make docs` runs it,
+tests/docs/ compares."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ HEAD = """# Python
 
 What `import evenhand` offers; all of it is typed. [Measure from Python](../how-to/measure-from-python.md) shows it at work.
 Rates are frames per second per direction, durations are seconds, frame sizes octets with the FCS, ratios from 0 to 1.
-"""
+"""  # noqa: E501  (Markdown)
 SECTIONS = (
     ("To measure", ("open_testbed", "OpenTestbed", "Conditions")),
     (
@@ -73,7 +74,10 @@ SECTIONS = (
             "Verdict",
         ),
     ),
-    ("What is told meanwhile", ("Began", "Measured", "TrialStarted", "TrialFinished", "TrialPhase", "Learned", "Note")),
+    (
+        "What is told meanwhile",
+        ("Began", "Measured", "TrialStarted", "TrialFinished", "TrialPhase", "Learned", "Note"),
+    ),
     ("What can go wrong", ("EvenhandError", "RequestError", "HostError", "EngineError")),
 )
 """In the order in which a reader needs them."""
@@ -95,7 +99,11 @@ def _entry(name: str, thing: Any) -> str:
     text = f"\n### `{name}`\n\n{_doc(thing)}"
     rows = _fields(thing)
     if rows:
-        head = "| value | what |\n|---|---|\n" if issubclass(thing, Enum) else "| field | type | what |\n|---|---|---|\n"
+        head = (
+            "| value | what |\n|---|---|\n"
+            if issubclass(thing, Enum)
+            else "| field | type | what |\n|---|---|---|\n"
+        )
         text += f"\n{head if not is_typeddict(thing) else head.replace('field', 'keyword')}" + "".join(rows)
     for method_name, method in vars(thing).items():
         if method_name.startswith("_") or not (inspect.isfunction(method) or isinstance(method, property)):
@@ -117,13 +125,23 @@ def _signature(name: str, function: Any) -> str:
     defaults: list[ast.expr | None] = [None] * (len(positional) - len(given.defaults)) + [*given.defaults]
     parts = [_parameter(argument, default) for argument, default in zip(positional, defaults, strict=True)]
     if given.kwonlyargs:
-        parts += ["*", *(_parameter(argument, default) for argument, default in zip(given.kwonlyargs, given.kw_defaults, strict=True))]
+        parts += [
+            "*",
+            *(
+                _parameter(argument, default)
+                for argument, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)
+            ),
+        ]
     if given.kwarg is not None:
         parts.append(f"**{given.kwarg.arg}: Conditions")
     assert definition.returns is not None
     result = ast.unparse(definition.returns)
     text = f"{name}({', '.join(parts)}) -> {result}"
-    return text if len(text) <= 110 else f"{name}(\n" + "".join(f"    {part},\n" for part in parts) + f") -> {result}"
+    return (
+        text
+        if len(text) <= 110
+        else f"{name}(\n" + "".join(f"    {part},\n" for part in parts) + f") -> {result}"
+    )
 
 
 def _parameter(argument: ast.arg, default: ast.expr | None) -> str:
@@ -143,7 +161,10 @@ def _block(block: str) -> str:
         return " ".join(block.split()) + "\n"
     items = re.split(r"\n(?=\S)", textwrap.dedent(rest))
     raises = "raises " if title == "Raises" else ""
-    return "".join(f"- {raises}`{key}`: {' '.join(what.split())}\n" for key, _, what in (item.partition(": ") for item in items))
+    return "".join(
+        f"- {raises}`{key}`: {' '.join(what.split())}\n"
+        for key, _, what in (item.partition(": ") for item in items)
+    )
 
 
 def _first(thing: Any) -> str:
@@ -159,12 +180,22 @@ def _fields(thing: type) -> list[str]:
     rows = []
     for statement, following in zip(body.body, [*body.body[1:], None], strict=True):
         what = ""
-        if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant) and isinstance(following.value.value, str):
+        if (
+            isinstance(following, ast.Expr)
+            and isinstance(following.value, ast.Constant)
+            and isinstance(following.value.value, str)
+        ):
             what = " ".join(following.value.value.split()).replace("|", "\\|")
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and not statement.target.id.startswith("_"):
+        if (
+            isinstance(statement, ast.AnnAssign)
+            and isinstance(statement.target, ast.Name)
+            and not statement.target.id.startswith("_")
+        ):
             kind = ast.unparse(statement.annotation)
             default = "" if statement.value is None else f" = {ast.unparse(statement.value)}"
-            rows.append(f"| `{statement.target.id}` | `{f'{kind}{default}'.replace('|', chr(92) + '|')}` | {what} |\n")
+            rows.append(
+                f"| `{statement.target.id}` | `{f'{kind}{default}'.replace('|', chr(92) + '|')}` | {what} |\n"
+            )
         elif issubclass(thing, Enum) and isinstance(statement, ast.Assign):
             rows.append(f"| `{ast.unparse(statement.value)}` | {what} |\n")
     return rows

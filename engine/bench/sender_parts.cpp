@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bench: where the time of the sender loop goes on one CPU. Its parts alone and the whole, in turn, many times; bench/sender_rate.py runs it.
+// Bench: where the time of the sender loop goes on one CPU. Its parts alone and the whole, in turn, many times;
+// bench/sender_rate.py runs it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,9 +40,13 @@ plan::AddressPlan gateway_plan(IpVersion version) {
         return plan::PlanSide{
             .gateway = ip(gateway),
             .dut_address = ip(dut),
-            .hosts = {.base = ip(base), .offset = is_v4 ? 2U : 12U, .host = is_v4 ? plan::FieldRange{.first = 1, .count = 65534} : plan::FieldRange{.count = 65536}}};
+            .hosts = {.base = ip(base),
+                      .offset = is_v4 ? 2U : 12U,
+                      .host = is_v4 ? plan::FieldRange{.first = 1, .count = 65534} : plan::FieldRange{.count = 65536}}};
     };
-    plan::AddressPlan plan{.version = version, .source_ports = {.first = 1024, .count = 64512}, .destination_ports = {.first = 1, .count = 49151}};
+    plan::AddressPlan plan{.version = version,
+                           .source_ports = {.first = 1024, .count = 64512},
+                           .destination_ports = {.first = 1, .count = 49151}};
     if (version == IpVersion::v4) {
         plan.left = side("10.0.0.2", "10.0.0.1", "198.18.0.0");
         plan.right = side("10.0.1.2", "10.0.1.1", "198.19.0.0");
@@ -62,7 +67,8 @@ template <class Burst>
 void measure(Part& part, Burst burst) {
     const Ticks begin = TickClock::now();
     for (std::uint64_t i = 0; i < bursts_of_a_round; ++i) burst(i);
-    part.ticks_per_frame.push_back(static_cast<double>(TickClock::now() - begin) / (bursts_of_a_round * run::burst_size));
+    part.ticks_per_frame.push_back(static_cast<double>(TickClock::now() - begin) /
+                                   (bursts_of_a_round * run::burst_size));
 }
 
 /// A line of JSON: nanoseconds a frame, by part.
@@ -72,8 +78,9 @@ void print(std::vector<Part> parts, double ticks_per_second) {
     for (auto& part : parts) {
         std::ranges::sort(part.ticks_per_frame);
         const auto ns = [&](double ticks) { return ticks * ns_per_second / ticks_per_second; };
-        texts.push_back(
-            fmt::format(R"("{}":{{"least":{:.3f},"median":{:.3f}}})", part.name, ns(part.ticks_per_frame.front()), ns(part.ticks_per_frame[part.ticks_per_frame.size() / 2])));
+        texts.push_back(fmt::format(R"("{}":{{"least":{:.3f},"median":{:.3f}}})", part.name,
+                                    ns(part.ticks_per_frame.front()),
+                                    ns(part.ticks_per_frame[part.ticks_per_frame.size() / 2])));
     }
     fmt::print("{{{}}}\n", fmt::join(texts, ","));
 }
@@ -81,32 +88,38 @@ void print(std::vector<Part> parts, double ticks_per_second) {
 template <IpVersion V>
 void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     const auto plan = gateway_plan(V);
-    DpdkPort port{{.device = device, .where = "device", .largest_transmit_octets = frame::Layout<V>::smallest_frame_size - frame::fcs_octets},
+    DpdkPort port{{.device = device,
+                   .where = "device",
+                   .largest_transmit_octets = frame::Layout<V>::smallest_frame_size - frame::fcs_octets},
                   [](std::span<std::byte> buffer) { frame::write_pattern(V, buffer); }};
     const port::WorkerThread here{cpu};
     const double ticks_per_second = pace::calibrate_ticks_per_second();
     const plan::FlowDraw draw{plan, plan::Direction::forward, seed};
-    const auto shape = frame::make_template(plan, frame::Layout<V>::smallest_frame_size, {.trial = 1}, {2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2});
+    const auto shape = frame::make_template(plan, frame::Layout<V>::smallest_frame_size, {.trial = 1},
+                                            {2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2});
     frame::TestFrameSource<V> source{shape, draw, {}};
     const Ticks start = TickClock::now();
     constexpr double beyond_reach_fps = 4e8;
-    run::Sender<DpdkPort, frame::TestFrameSource<V>> sender{port,
-                                                            0,
-                                                            source,
-                                                            pace::EvenSchedule{start, ticks_per_second, beyond_reach_fps},
-                                                            std::numeric_limits<std::uint64_t>::max() / 2,
-                                                            run::Punctuality{.overdue_after = start},
-                                                            start + static_cast<Ticks>(never_s * ticks_per_second)};
+    run::Sender<DpdkPort, frame::TestFrameSource<V>> sender{
+        port,
+        0,
+        source,
+        pace::EvenSchedule{start, ticks_per_second, beyond_reach_fps},
+        std::numeric_limits<std::uint64_t>::max() / 2,
+        run::Punctuality{.overdue_after = start},
+        start + static_cast<Ticks>(never_s * ticks_per_second)};
 
     std::array<DpdkPort::Frame*, run::burst_size> held{};
-    if (port.reserve(0, held.data(), run::burst_size) == 0) throw Fault{FaultCode::no_memory, "no frame buffers", "device", "Raise memory_mb."};
+    if (port.reserve(0, held.data(), run::burst_size) == 0)
+        throw Fault{FaultCode::no_memory, "no frame buffers", "device", "Raise memory_mb."};
     std::array<std::byte*, run::burst_size> octets{};
     std::ranges::transform(held, octets.begin(), DpdkPort::octets);
 
     Part drawing{"draw"};
     std::vector<std::pair<Part, frame::FrameWriter>> writing;
     for (const char* const name : {"plain", "avx2"}) {
-        if (const auto writer = frame::frame_writer(name, V, shape.has_network_octets); writer != nullptr) writing.emplace_back(Part{fmt::format("write {}", name)}, writer);
+        if (const auto writer = frame::frame_writer(name, V, shape.has_network_octets); writer != nullptr)
+            writing.emplace_back(Part{fmt::format("write {}", name)}, writer);
     }
     Part buffers{"reserve and send"};
     Part whole{"all"};
@@ -115,7 +128,9 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     for (unsigned round = 0; round < rounds; ++round) {
         measure(drawing, [&](std::uint64_t i) { draw.draw_block(i * run::burst_size, 1, block); });
         for (auto& [part, write] : writing) {
-            measure(part, [&](std::uint64_t i) { write(shape_of_writers, block, 0, octets, {.sequence = i * run::burst_size, .time = i}); });
+            measure(part, [&](std::uint64_t i) {
+                write(shape_of_writers, block, 0, octets, {.sequence = i * run::burst_size, .time = i});
+            });
         }
         measure(buffers, [&](std::uint64_t /*i*/) {
             std::array<DpdkPort::Frame*, run::burst_size> burst;

@@ -9,10 +9,12 @@ namespace evenhand::contract {
 /// Of a line of stdin, in octets without its end. The longest request that means something has some 10,000.
 constexpr std::size_t longest_line = std::size_t{1} << 20U;
 
-/// Of the router's configuration, in octets. All neighbours of the largest direct plan, written down one by one, take 10 MB.
+/// Of the router's configuration, in octets. All neighbours of the largest direct plan, written down one by one, take
+/// 10 MB.
 constexpr std::size_t longest_configuration = std::size_t{64} << 20U;
 
-/// Brackets within brackets; the deepest request has 6. A reader of JSON calls itself for each, and 200,000 are the end of its stack.
+/// Brackets within brackets; the deepest request has 6. A reader of JSON calls itself for each, and 200,000 are the end
+/// of its stack.
 constexpr std::size_t deepest_nesting = 32;
 
 }  // namespace evenhand::contract

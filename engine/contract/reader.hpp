@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contract: reads one JSON object with the path of every value, so that a fault can name the place and the nearest right key.
+// Contract: reads one JSON object with the path of every value, so that a fault can name the place and the nearest
+// right key.
 #pragma once
 
 #include <fmt/format.h>
@@ -26,20 +27,23 @@ struct DocumentForm {
     const char* next;         // what to do about one that cannot be read
 };
 
-/// One JSON object. Throws Fault{bad_json} for all else, and for brackets that lie deeper than deepest_nesting. Where a text from outside
-/// becomes JSON, it does so here.
+/// One JSON object. Throws Fault{bad_json} for all else, and for brackets that lie deeper than deepest_nesting. Where a
+/// text from outside becomes JSON, it does so here.
 [[nodiscard]] Json read_document(std::string_view text, const DocumentForm& form);
 
 /// The key among `known` that `key` was probably meant to be; empty if none is near.
 [[nodiscard]] std::string nearest(std::string_view key, const std::vector<std::string>& known);
 
-/// One object of a request. Every get throws Fault{bad_request} that names path and value. finish() refuses keys nobody asked for.
+/// One object of a request. Every get throws Fault{bad_request} that names path and value. finish() refuses keys nobody
+/// asked for.
 class ObjectReader {
    public:
     /// `object` outlives this.
     ObjectReader(const Json& object, std::string path);
 
-    [[nodiscard]] std::string where(std::string_view key) const { return path_.empty() ? std::string{key} : fmt::format("{}.{}", path_, key); }
+    [[nodiscard]] std::string where(std::string_view key) const {
+        return path_.empty() ? std::string{key} : fmt::format("{}.{}", path_, key);
+    }
     /// Whether an optional key is there; finish() knows it from then on, also as what a wrong key may have meant.
     [[nodiscard]] bool has(std::string_view key);
 
@@ -55,7 +59,8 @@ class ObjectReader {
 
     /// What one of these words stands for. `otherwise` is the next step where the text is near none of them.
     template <class T, std::size_t N>
-    [[nodiscard]] T choice(std::string_view key, const std::array<std::pair<const char*, T>, N>& choices, std::string_view otherwise = "Use one of them.") {
+    [[nodiscard]] T choice(std::string_view key, const std::array<std::pair<const char*, T>, N>& choices,
+                           std::string_view otherwise = "Use one of them.") {
         const std::string chosen = text(key);
         std::vector<std::string> words;
         for (const auto& [word, value] : choices) {
@@ -76,7 +81,8 @@ class ObjectReader {
     void finish() const;
 
    private:
-    [[noreturn]] void refuse_choice(std::string_view key, const std::string& chosen, const std::vector<std::string>& words, std::string_view otherwise) const;
+    [[noreturn]] void refuse_choice(std::string_view key, const std::string& chosen,
+                                    const std::vector<std::string>& words, std::string_view otherwise) const;
 
     const Json* object_;
     std::string path_;

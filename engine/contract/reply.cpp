@@ -46,13 +46,16 @@ Ordered port_counters(const tally::PortCounters& c) {
 
 Ordered clock_offsets(const std::vector<tally::ClockOffset>& offsets) {
     Ordered json = Ordered::array();
-    for (const auto& c : offsets) json.push_back({{"cpu", c.cpu}, {"offset_us", c.offset_us}, {"uncertainty_us", c.uncertainty_us}});
+    for (const auto& c : offsets)
+        json.push_back({{"cpu", c.cpu}, {"offset_us", c.offset_us}, {"uncertainty_us", c.uncertainty_us}});
     return json;
 }
 
 Ordered latency(const tally::LatencyHistogram& h, double ticks_per_second) {
     constexpr double ns_per_second = 1e9;
-    const auto ns = [=](std::uint64_t ticks) { return std::round(static_cast<double>(ticks) * ns_per_second / ticks_per_second); };
+    const auto ns = [=](std::uint64_t ticks) {
+        return std::round(static_cast<double>(ticks) * ns_per_second / ticks_per_second);
+    };
     const auto percentile = [&](std::uint64_t numerator, std::uint64_t denominator) -> Ordered {
         const auto ticks = h.percentile(numerator, denominator);
         return ticks ? Ordered(ns(*ticks)) : Ordered(nullptr);
@@ -78,29 +81,37 @@ Ordered delay_by_slice(const tally::SliceDelays& delays, double ticks_per_second
         if (s.frames == 0) {
             json.push_back({0, nullptr, nullptr, nullptr});
         } else {
-            json.push_back({s.frames, ns(static_cast<double>(s.sum) / static_cast<double>(s.frames)), ns(static_cast<double>(s.min)), ns(static_cast<double>(s.max))});
+            json.push_back({s.frames, ns(static_cast<double>(s.sum) / static_cast<double>(s.frames)),
+                            ns(static_cast<double>(s.min)), ns(static_cast<double>(s.max))});
         }
     }
     return json;
 }
 
-/// R8219-16: a lost frame's delay is infinite in a percentile, which is null here, and has no part in the minimum or in a difference.
+/// R8219-16: a lost frame's delay is infinite in a percentile, which is null here, and has no part in the minimum or in
+/// a difference.
 Ordered delays(const tally::DelayResult& result, const tally::LatencyHistogram& h, double ticks_per_second) {
     constexpr double ns_per_second = 1e9;
-    const auto ns = [=](auto ticks) { return std::round(static_cast<double>(ticks) * ns_per_second / ticks_per_second); };
+    const auto ns = [=](auto ticks) {
+        return std::round(static_cast<double>(ticks) * ns_per_second / ticks_per_second);
+    };
     const std::uint64_t frames = h.count() + result.lost_frames;
     const auto ranked = [&](std::uint64_t numerator, std::uint64_t denominator) {
-        return tally::nth_delay(result.spreads, std::max<std::uint64_t>(1, (frames * numerator + denominator - 1) / denominator));
+        return tally::nth_delay(result.spreads,
+                                std::max<std::uint64_t>(1, (frames * numerator + denominator - 1) / denominator));
     };
     const auto percentile = [&](std::uint64_t numerator, std::uint64_t denominator) -> std::optional<std::uint64_t> {
         const auto found = ranked(numerator, denominator);
         return found ? std::optional{found->delay} : std::nullopt;
     };
-    const auto finite = [&](std::optional<std::uint64_t> ticks) { return ticks ? Ordered(ns(*ticks)) : Ordered(nullptr); };
+    const auto finite = [&](std::optional<std::uint64_t> ticks) {
+        return ticks ? Ordered(ns(*ticks)) : Ordered(nullptr);
+    };
     const auto worst = ranked(999, 1000);
     const auto p999 = worst ? std::optional{worst->delay} : std::nullopt;
     Ordered tagged = Ordered::array();
-    for (const auto& t : result.tagged) tagged.push_back({t.sequence, t.delay ? Ordered(ns(*t.delay)) : Ordered(nullptr)});
+    for (const auto& t : result.tagged)
+        tagged.push_back({t.sequence, t.delay ? Ordered(ns(*t.delay)) : Ordered(nullptr)});
     Ordered variation = nullptr;
     if (result.variation) {
         const auto& v = result.variation->differences;
@@ -128,31 +139,37 @@ Ordered delays(const tally::DelayResult& result, const tally::LatencyHistogram& 
 }
 
 Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResult& trial) {
-    Ordered json{{"intended_frames", d.intended_frames},
-                 {"offered_frames", d.offered_frames},
-                 {"offered_fps", d.offered_fps},
-                 {"received_frames", d.received_frames},
-                 {"lost_frames", d.lost_frames()},
-                 {"duplicated_frames", d.duplicated_frames},
-                 {"reordered_frames", d.reordered_frames},
-                 {"late_frames", d.late_frames},
-                 {"late_by_gap_frames", d.late_by_gap_frames},
-                 {"corrupted_frames", d.corrupted_frames},
-                 {"wrong_length_frames", d.wrong_length_frames},
-                 {"foreign_frames", d.foreign_frames},
-                 {"stale_frames", d.stale_frames},
-                 {"unrecorded_frames", d.unrecorded_frames},
-                 {"wrong_time_frames", d.wrong_time_frames},
-                 {"neighbor_frames", d.neighbor_frames},
-                 {"loss_ratio", d.loss_ratio()},
-                 {"forwarding_rate_fps", static_cast<double>(d.received_frames) / trial.sending_s()},
-                 {"sender", {{"overdue_frames", d.overdue_frames}, {"max_overdue_us", d.max_overdue_us}, {"refusals", d.refusals}, {"largest_burst", d.largest_burst}}},
-                 {"receiver", {{"max_poll_gap_us", d.max_poll_gap_us}, {"gap_frames", d.gap_frames}, {"ring_frames", d.ring_frames}}},
-                 {"away_frames", d.away_frames},
-                 {"latency", latency(d.latency, trial.ticks_per_second)},
-                 {"delay_by_slice", delay_by_slice(d.delay_by_slice, trial.ticks_per_second)},
-                 {"lost_by_tenth", d.lost_by_tenth},
-                 {"first_lost", d.first_lost}};
+    Ordered json{
+        {"intended_frames", d.intended_frames},
+        {"offered_frames", d.offered_frames},
+        {"offered_fps", d.offered_fps},
+        {"received_frames", d.received_frames},
+        {"lost_frames", d.lost_frames()},
+        {"duplicated_frames", d.duplicated_frames},
+        {"reordered_frames", d.reordered_frames},
+        {"late_frames", d.late_frames},
+        {"late_by_gap_frames", d.late_by_gap_frames},
+        {"corrupted_frames", d.corrupted_frames},
+        {"wrong_length_frames", d.wrong_length_frames},
+        {"foreign_frames", d.foreign_frames},
+        {"stale_frames", d.stale_frames},
+        {"unrecorded_frames", d.unrecorded_frames},
+        {"wrong_time_frames", d.wrong_time_frames},
+        {"neighbor_frames", d.neighbor_frames},
+        {"loss_ratio", d.loss_ratio()},
+        {"forwarding_rate_fps", static_cast<double>(d.received_frames) / trial.sending_s()},
+        {"sender",
+         {{"overdue_frames", d.overdue_frames},
+          {"max_overdue_us", d.max_overdue_us},
+          {"refusals", d.refusals},
+          {"largest_burst", d.largest_burst}}},
+        {"receiver",
+         {{"max_poll_gap_us", d.max_poll_gap_us}, {"gap_frames", d.gap_frames}, {"ring_frames", d.ring_frames}}},
+        {"away_frames", d.away_frames},
+        {"latency", latency(d.latency, trial.ticks_per_second)},
+        {"delay_by_slice", delay_by_slice(d.delay_by_slice, trial.ticks_per_second)},
+        {"lost_by_tenth", d.lost_by_tenth},
+        {"first_lost", d.first_lost}};
     if (!d.classes.empty()) {
         Ordered classes = Ordered::array();
         for (const auto& c : d.classes) {
@@ -164,20 +181,29 @@ Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResu
         }
         json["classes"] = classes;
     }
-    if (d.queue_filling) json["queue_filling"] = {{"slope", d.queue_filling->slope}, {"sustainable_fps", std::round(d.queue_filling->sustainable_fps)}};
-    if (trial.then) json["last_lost"] = d.last_lost ? Ordered{{"sequence", d.last_lost->sequence}, {"due_s", d.last_lost->due_s}} : Ordered(nullptr);
+    if (d.queue_filling)
+        json["queue_filling"] = {{"slope", d.queue_filling->slope},
+                                 {"sustainable_fps", std::round(d.queue_filling->sustainable_fps)}};
+    if (trial.then)
+        json["last_lost"] = d.last_lost ? Ordered{{"sequence", d.last_lost->sequence}, {"due_s", d.last_lost->due_s}}
+                                        : Ordered(nullptr);
     if (d.delays) json["delays"] = delays(*d.delays, d.latency, trial.ticks_per_second);
     return json;
 }
 
 Ordered host_record(const tally::HostRecord& host) {
     Ordered tester = Ordered::array();
-    for (const auto& c : host.tester) tester.push_back({{"cpu", c.cpu}, {"stolen_us", c.stolen_us}, {"waited_us", c.waited_us}});
+    for (const auto& c : host.tester)
+        tester.push_back({{"cpu", c.cpu}, {"stolen_us", c.stolen_us}, {"waited_us", c.waited_us}});
     Ordered dut = nullptr;
     if (host.dut) {
         Ordered cpus = Ordered::array();
         for (const auto& c : host.dut->cpus) {
-            cpus.push_back({{"cpu", c.cpu}, {"stolen_us", c.stolen_us}, {"waited_us", c.waited_us}, {"absences", c.absences}, {"longest_us", c.longest_us}});
+            cpus.push_back({{"cpu", c.cpu},
+                            {"stolen_us", c.stolen_us},
+                            {"waited_us", c.waited_us},
+                            {"absences", c.absences},
+                            {"longest_us", c.longest_us}});
         }
         dut = {{"ring_frames", host.dut->ring_frames}, {"cpus", cpus}};
     }
@@ -270,7 +296,9 @@ Ordered preview(const FramesRequest& r) {
     frame::write_pattern(V, std::span{octets}.subspan(tags.octets()));
     for (std::uint64_t k = r.first; k < r.first + r.count; ++k) {
         const auto stream = static_cast<std::uint8_t>(k % r.streams);
-        const auto shape = frame::make_template(r.plan, untagged, {.direction = r.direction, .stream = stream, .trial = r.trial}, r.source_mac, r.destination_mac);
+        const auto shape =
+            frame::make_template(r.plan, untagged, {.direction = r.direction, .stream = stream, .trial = r.trial},
+                                 r.source_mac, r.destination_mac);
         frame::TestFrameSource<V> source{shape, draw, {.first = k, .stride = r.streams}};
         std::byte* const buffer = octets.data() + tags.octets();
         if (r.host_macs == run::HostMacMode::pseudorandom) {
@@ -298,18 +326,23 @@ Ordered preview_mix(const FramesRequest& r) {
     const frame::MixedPlans untagged{.mix = mix.without_tags(tags.octets()), .other_plan = r.mix->other_plan};
     frame::check_mix(r.plan, untagged);
     const auto side = plan::sending_side(r.direction);
-    const auto host_macs = r.host_macs == run::HostMacMode::pseudorandom ? std::optional{plan::HostMacs{r.seed, side}} : std::nullopt;
+    const auto host_macs =
+        r.host_macs == run::HostMacMode::pseudorandom ? std::optional{plan::HostMacs{r.seed, side}} : std::nullopt;
     std::vector<frame::TaggedSource<frame::MixSource>> sources;
     for (unsigned stream = 0; stream < r.streams; ++stream) {
         // Whose frames go on from `first`.
         const std::uint64_t first = r.first + (stream + r.streams - r.first % r.streams) % r.streams;
-        sources.emplace_back(frame::MixSource{frame::make_mix_parts(
-                                 r.plan, untagged, r.seed, {.direction = r.direction, .stream = static_cast<std::uint8_t>(stream), .trial = r.trial},
-                                 {.first = first, .stride = r.streams}, {.source_mac = r.source_mac, .dut_macs = {r.destination_mac, r.destination_mac}, .hosts = host_macs})},
-                             tags);
+        sources.emplace_back(
+            frame::MixSource{frame::make_mix_parts(
+                r.plan, untagged, r.seed,
+                {.direction = r.direction, .stream = static_cast<std::uint8_t>(stream), .trial = r.trial},
+                {.first = first, .stride = r.streams},
+                {.source_mac = r.source_mac, .dut_macs = {r.destination_mac, r.destination_mac}, .hosts = host_macs})},
+            tags);
     }
     std::vector<std::byte> buffer(mix.largest_frame_size() - frame::fcs_octets);
-    frame::write_pattern(frame::pattern_of(r.plan.version, mix.has_two_plans()), std::span{buffer}.subspan(tags.octets()));
+    frame::write_pattern(frame::pattern_of(r.plan.version, mix.has_two_plans()),
+                         std::span{buffer}.subspan(tags.octets()));
     Ordered frames = Ordered::array();
     for (std::uint64_t k = r.first; k < r.first + r.count; ++k) {
         auto& source = sources[k % r.streams];
@@ -318,13 +351,15 @@ Ordered preview_mix(const FramesRequest& r) {
         source.write_next({&at, 1}, 0);
         const auto& plan = r.mix->plan(r.plan, mix.classes()[mix.class_of(k)].plan);
         const auto flow = plan::FlowDraw{plan, r.direction, r.seed}.draw(k);
-        frames.push_back({{"sequence", k},
-                          {"stream", k % r.streams},
-                          {"source", plan::to_string(plan.side(side).hosts.address(flow.source))},
-                          {"destination", plan::to_string(plan.side(plan::receiving_side(r.direction)).hosts.address(flow.destination))},
-                          {"source_port", flow.source_port},
-                          {"destination_port", flow.destination_port},
-                          {"octets", hexadecimal(octets)}});
+        frames.push_back(
+            {{"sequence", k},
+             {"stream", k % r.streams},
+             {"source", plan::to_string(plan.side(side).hosts.address(flow.source))},
+             {"destination",
+              plan::to_string(plan.side(plan::receiving_side(r.direction)).hosts.address(flow.destination))},
+             {"source_port", flow.source_port},
+             {"destination_port", flow.destination_port},
+             {"octets", hexadecimal(octets)}});
     }
     return frames;
 }
@@ -338,7 +373,12 @@ Ordered preview_any(const FramesRequest& r) {
 
 std::string write_fault(std::optional<std::int64_t> id, const Fault& fault) {
     return line_of({{"id", id ? Ordered(*id) : Ordered(nullptr)},
-                    {"fault", {{"code", to_string(fault.code)}, {"kind", kind_of(fault.code)}, {"what", fault.what_text}, {"where", fault.where}, {"next", fault.next}}}});
+                    {"fault",
+                     {{"code", to_string(fault.code)},
+                      {"kind", kind_of(fault.code)},
+                      {"what", fault.what_text},
+                      {"where", fault.where},
+                      {"next", fault.next}}}});
 }
 
 std::string write_plain(std::int64_t id, const char* response) { return line_of({{"id", id}, {"response", response}}); }
@@ -353,9 +393,12 @@ std::string write_about(std::int64_t id, const About& about) {
                     {"build_type", about.build_type}});
 }
 
-std::string write_frames(std::int64_t id, const FramesRequest& request) { return line_of({{"id", id}, {"response", "frames"}, {"frames", preview_any(request)}}); }
+std::string write_frames(std::int64_t id, const FramesRequest& request) {
+    return line_of({{"id", id}, {"response", "frames"}, {"frames", preview_any(request)}});
+}
 
-std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, double ticks_per_second, std::uint16_t session, const std::vector<tally::ClockOffset>& offsets) {
+std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, double ticks_per_second,
+                       std::uint16_t session, const std::vector<tally::ClockOffset>& offsets) {
     const auto port = [](const OpenedPort& p) -> Ordered {
         return {{"device", p.device},
                 {"driver", p.driver},
@@ -379,18 +422,24 @@ std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, doub
 }
 
 std::string write_resolve(std::int64_t id, const BothSides<ResolvedSide>& sides) {
-    const auto side = [](const ResolvedSide& s) -> Ordered { return {{"dut_mac", plan::to_string(s.dut_mac)}, {"static", s.is_static}}; };
+    const auto side = [](const ResolvedSide& s) -> Ordered {
+        return {{"dut_mac", plan::to_string(s.dut_mac)}, {"static", s.is_static}};
+    };
     return line_of({{"id", id}, {"response", "resolve"}, {"left", side(sides[0])}, {"right", side(sides[1])}});
 }
 
 std::string write_counters(std::int64_t id, const BothSides<SideCounters>& sides) {
-    const auto side = [](const SideCounters& s) -> Ordered { return {{"port", port_counters(s.port)}, {"neighbor", {{"requests", s.questions}, {"answers", s.answers}}}}; };
+    const auto side = [](const SideCounters& s) -> Ordered {
+        return {{"port", port_counters(s.port)}, {"neighbor", {{"requests", s.questions}, {"answers", s.answers}}}};
+    };
     return line_of({{"id", id}, {"response", "counters"}, {"left", side(sides[0])}, {"right", side(sides[1])}});
 }
 
 std::string write_progress(std::int64_t id, const run::Progress& p) {
     constexpr double ns_per_second = 1e9;
-    const auto ns = [](const std::optional<double>& seconds) -> Ordered { return seconds ? Ordered(*seconds * ns_per_second) : Ordered(nullptr); };
+    const auto ns = [](const std::optional<double>& seconds) -> Ordered {
+        return seconds ? Ordered(*seconds * ns_per_second) : Ordered(nullptr);
+    };
     Ordered event{{"id", id},
                   {"event", "progress"},
                   {"trial", p.trial},
@@ -402,17 +451,22 @@ std::string write_progress(std::int64_t id, const run::Progress& p) {
     for (std::size_t i = 0; i < p.directions.size(); ++i) {
         if (!p.directions[i]) continue;
         const auto& d = *p.directions[i];
-        event["directions"][name_of(static_cast<plan::Direction>(i))] = {{"sent_frames", d.sent_frames},
-                                                                         {"received_frames", d.received_frames},
-                                                                         {"settled_frames", d.settled_frames},
-                                                                         {"lost_frames", d.lost_frames},
-                                                                         {"latency", {{"mean_ns", ns(d.mean_latency_s)}, {"max_ns", ns(d.max_latency_s)}}}};
+        event["directions"][name_of(static_cast<plan::Direction>(i))] = {
+            {"sent_frames", d.sent_frames},
+            {"received_frames", d.received_frames},
+            {"settled_frames", d.settled_frames},
+            {"lost_frames", d.lost_frames},
+            {"latency", {{"mean_ns", ns(d.mean_latency_s)}, {"max_ns", ns(d.max_latency_s)}}}};
     }
     return line_of(event);
 }
 
 std::string write_proving(std::int64_t id, const proof::ProofRequest& request, std::uint64_t drawn_frames) {
-    return line_of({{"id", id}, {"event", "proving"}, {"direction", name_of(request.direction)}, {"drawn_frames", drawn_frames}, {"frames", request.frames}});
+    return line_of({{"id", id},
+                    {"event", "proving"},
+                    {"direction", name_of(request.direction)},
+                    {"drawn_frames", drawn_frames},
+                    {"frames", request.frames}});
 }
 
 std::string write_prove(std::int64_t id, const proof::ProofRequest& request, const proof::ProofResult& result) {
@@ -437,7 +491,8 @@ std::string write_prove(std::int64_t id, const proof::ProofRequest& request, con
 std::string write_learning(std::int64_t id, const run::LearningProgress& p) {
     Ordered event{{"id", id}, {"event", "learning"}, {"round", p.round}, {"rate_share", p.rate_share}};
     for (std::size_t side = 0; side < p.sides.size(); ++side) {
-        if (p.sides[side]) event[side_names[side]] = {{"hosts", p.sides[side]->hosts}, {"reachable", p.sides[side]->reachable}};
+        if (p.sides[side])
+            event[side_names[side]] = {{"hosts", p.sides[side]->hosts}, {"reachable", p.sides[side]->reachable}};
     }
     return line_of(event);
 }
@@ -449,8 +504,11 @@ std::string write_learn(std::int64_t id, const run::LearningResult& r) {
         const auto& s = *r.sides[side];
         Ordered unreachable = Ordered::array();
         for (const auto& address : s.unreachable) unreachable.push_back(plan::to_string(address));
-        response[side_names[side]] = {
-            {"hosts", s.hosts}, {"reachable", s.reachable}, {"rounds", s.rounds}, {"unreachable", unreachable}, {"questions_answered", s.questions_answered}};
+        response[side_names[side]] = {{"hosts", s.hosts},
+                                      {"reachable", s.reachable},
+                                      {"rounds", s.rounds},
+                                      {"unreachable", unreachable},
+                                      {"questions_answered", s.questions_answered}};
     }
     return line_of(response);
 }
@@ -471,7 +529,10 @@ std::string write_watch(std::int64_t id, const witness::WatchResult& r) {
                     {"response", "watch"},
                     {"seconds", r.seconds},
                     {"cpus", cpus},
-                    {"clock", {{"ticks_per_second", r.ticks_per_second}, {"error_ppm_raw", r.error_ppm_raw}, {"error_ppm_monotonic", r.error_ppm_monotonic}}}});
+                    {"clock",
+                     {{"ticks_per_second", r.ticks_per_second},
+                      {"error_ppm_raw", r.error_ppm_raw},
+                      {"error_ppm_monotonic", r.error_ppm_monotonic}}}});
 }
 
 std::string write_trial(std::int64_t id, const tally::TrialResult& r) {
@@ -482,10 +543,13 @@ std::string write_trial(std::int64_t id, const tally::TrialResult& r) {
     Ordered deviations = Ordered::array();
     for (const auto& d : r.deviations) deviations.push_back({{"requirement", d.requirement}, {"text", d.text}});
     Ordered phases = Ordered::array();
-    for (const auto& p : r.phases) phases.push_back({{"phase", p.name}, {"start_s", p.start_s}, {"seconds", p.seconds}});
+    for (const auto& p : r.phases)
+        phases.push_back({{"phase", p.name}, {"start_s", p.start_s}, {"seconds", p.seconds}});
     Ordered directions = Ordered::object();
     for (const auto& d : r.directions) directions[name_of(d.direction)] = direction_result(d, r);
-    const auto before_after = [](const tally::TrialResult::BeforeAfter& p) -> Ordered { return {{"before", port_counters(p.before)}, {"after", port_counters(p.after)}}; };
+    const auto before_after = [](const tally::TrialResult::BeforeAfter& p) -> Ordered {
+        return {{"before", port_counters(p.before)}, {"after", port_counters(p.after)}};
+    };
     Ordered json{{"id", id},
                  {"response", "trial"},
                  {"contract", version},
@@ -517,8 +581,12 @@ std::string write_trial(std::int64_t id, const tally::TrialResult& r) {
                    {"steered_error_ppm", optional_number(r.steered_clock_error_ppm)},
                    {"offsets", clock_offsets(r.clock_offsets)}}}};
     if (r.mix) json["mix"] = {{"period_frames", r.mix->period_frames}, {"mean_frame_size", r.mix->mean_frame_size}};
-    if (r.burst) json["burst"] = {{"frames", r.burst->frames}, {"interval_s", r.burst->interval_s}, {"rate_fps", r.burst->rate_fps}};
-    if (r.then) json["then"] = {{"before_fps", r.then->before_fps}, {"rate_fps", r.then->rate_fps}, {"duration_s", r.then->duration_s}};
+    if (r.burst)
+        json["burst"] = {
+            {"frames", r.burst->frames}, {"interval_s", r.burst->interval_s}, {"rate_fps", r.burst->rate_fps}};
+    if (r.then)
+        json["then"] = {
+            {"before_fps", r.then->before_fps}, {"rate_fps", r.then->rate_fps}, {"duration_s", r.then->duration_s}};
     if (r.stopped_early_s) json["stopped_early_s"] = *r.stopped_early_s;
     return line_of(json);
 }

@@ -56,13 +56,15 @@ using BothSides = std::array<T, 2>;
 [[nodiscard]] std::string write_plain(std::int64_t id, const char* response);
 [[nodiscard]] std::string write_about(std::int64_t id, const About& about);
 [[nodiscard]] std::string write_frames(std::int64_t id, const FramesRequest& request);
-[[nodiscard]] std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, double ticks_per_second, std::uint16_t session,
-                                     const std::vector<tally::ClockOffset>& clock_offsets = {});
+[[nodiscard]] std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, double ticks_per_second,
+                                     std::uint16_t session, const std::vector<tally::ClockOffset>& clock_offsets = {});
 [[nodiscard]] std::string write_resolve(std::int64_t id, const BothSides<ResolvedSide>& sides);
 [[nodiscard]] std::string write_counters(std::int64_t id, const BothSides<SideCounters>& sides);
 [[nodiscard]] std::string write_progress(std::int64_t id, const run::Progress& progress);
-[[nodiscard]] std::string write_proving(std::int64_t id, const proof::ProofRequest& request, std::uint64_t drawn_frames);
-[[nodiscard]] std::string write_prove(std::int64_t id, const proof::ProofRequest& request, const proof::ProofResult& result);
+[[nodiscard]] std::string write_proving(std::int64_t id, const proof::ProofRequest& request,
+                                        std::uint64_t drawn_frames);
+[[nodiscard]] std::string write_prove(std::int64_t id, const proof::ProofRequest& request,
+                                      const proof::ProofResult& result);
 [[nodiscard]] std::string write_learning(std::int64_t id, const run::LearningProgress& progress);
 [[nodiscard]] std::string write_learn(std::int64_t id, const run::LearningResult& result);
 [[nodiscard]] std::string write_watch(std::int64_t id, const witness::WatchResult& result);

@@ -15,13 +15,19 @@ namespace {
 constexpr std::uint64_t any_whole = std::numeric_limits<std::uint64_t>::max();
 constexpr double any_number = std::numeric_limits<double>::max();
 
-constexpr std::array<std::pair<const char*, plan::Direction>, 2> directions{{{"forward", plan::Direction::forward}, {"reverse", plan::Direction::reverse}}};
-constexpr std::array<std::pair<const char*, plan::Side>, 2> sides{{{"left", plan::Side::left}, {"right", plan::Side::right}}};
-constexpr std::array<std::pair<const char*, plan::Mode>, 4> modes{
-    {{"pseudorandom", plan::Mode::pseudorandom}, {"fixed", plan::Mode::fixed}, {"increment", plan::Mode::increment}, {"decrement", plan::Mode::decrement}}};
+constexpr std::array<std::pair<const char*, plan::Direction>, 2> directions{
+    {{"forward", plan::Direction::forward}, {"reverse", plan::Direction::reverse}}};
+constexpr std::array<std::pair<const char*, plan::Side>, 2> sides{
+    {{"left", plan::Side::left}, {"right", plan::Side::right}}};
+constexpr std::array<std::pair<const char*, plan::Mode>, 4> modes{{{"pseudorandom", plan::Mode::pseudorandom},
+                                                                   {"fixed", plan::Mode::fixed},
+                                                                   {"increment", plan::Mode::increment},
+                                                                   {"decrement", plan::Mode::decrement}}};
 
 constexpr std::array<std::pair<const char*, proof::Generator>, 3> generators{
-    {{"philox", proof::Generator::philox}, {"fifteen_bit", proof::Generator::fifteen_bit}, {"modulo", proof::Generator::modulo}}};
+    {{"philox", proof::Generator::philox},
+     {"fifteen_bit", proof::Generator::fifteen_bit},
+     {"modulo", proof::Generator::modulo}}};
 
 constexpr std::uint64_t most_sessions = 65535;
 constexpr std::uint64_t largest_cpu = 65535;
@@ -49,8 +55,9 @@ plan::PlanSide read_plan_side(ObjectReader r) {
     side.hosts.base = hosts.address("base");
     auto host = hosts.object("host");
     side.hosts.offset = static_cast<std::uint32_t>(host.whole("offset", 0, 14));
-    side.hosts.host = {
-        .first = static_cast<std::uint32_t>(host.whole("first", 0, 65535)), .count = static_cast<std::uint32_t>(host.whole("count", 1, 65536)), .mode = read_mode(host)};
+    side.hosts.host = {.first = static_cast<std::uint32_t>(host.whole("first", 0, 65535)),
+                       .count = static_cast<std::uint32_t>(host.whole("count", 1, 65536)),
+                       .mode = read_mode(host)};
     host.finish();
     if (hosts.has("network")) {
         auto network = hosts.object("network");
@@ -67,7 +74,9 @@ plan::PlanSide read_plan_side(ObjectReader r) {
 plan::FieldRange read_udp_range(ObjectReader r) {
     const auto first = static_cast<std::uint32_t>(r.whole("first", 0, 65535));
     const auto last = static_cast<std::uint32_t>(r.whole("last", 0, 65535));
-    if (last < first) r.refuse("last", fmt::format("UDP ports {}-{}: the last is below the first", first, last), "Want first <= last.");
+    if (last < first)
+        r.refuse("last", fmt::format("UDP ports {}-{}: the last is below the first", first, last),
+                 "Want first <= last.");
     const auto mode = r.has("mode") ? read_mode(r) : plan::Mode::pseudorandom;
     r.finish();
     return {.first = first, .count = last - first + 1, .mode = mode};
@@ -97,9 +106,11 @@ plan::AddressPlan read_plan(ObjectReader r) {
 std::vector<std::uint16_t> read_vlans(ObjectReader& r) {
     std::vector<std::uint16_t> vlans;
     if (!r.has("vlan")) return vlans;
-    for (const auto vlan : read_wholes(r, "vlan", 1, frame::largest_vlan)) vlans.push_back(static_cast<std::uint16_t>(vlan));
+    for (const auto vlan : read_wholes(r, "vlan", 1, frame::largest_vlan))
+        vlans.push_back(static_cast<std::uint16_t>(vlan));
     if (vlans.empty() || vlans.size() > frame::most_vlan_tags) {
-        r.refuse("vlan", fmt::format("{} VLAN tags", vlans.size()), "Give one, or two: the outer (802.1ad) first; or leave it out.");
+        r.refuse("vlan", fmt::format("{} VLAN tags", vlans.size()),
+                 "Give one, or two: the outer (802.1ad) first; or leave it out.");
     }
     return vlans;
 }
@@ -120,7 +131,8 @@ std::optional<frame::MixedPlans> read_mix(ObjectReader& r, const plan::AddressPl
         classes.push_back(c);
     }
     std::vector<std::uint8_t> cycle;
-    for (const auto number : read_wholes(mix, "cycle", 0, frame::FrameMix::most_classes - 1)) cycle.push_back(static_cast<std::uint8_t>(number));
+    for (const auto number : read_wholes(mix, "cycle", 0, frame::FrameMix::most_classes - 1))
+        cycle.push_back(static_cast<std::uint8_t>(number));
     mix.finish();
     frame::MixedPlans mixed{.mix = {std::move(classes), std::move(cycle)}, .other_plan = std::move(other_plan)};
     frame::check_mix(plan, mixed);
@@ -130,12 +142,16 @@ std::optional<frame::MixedPlans> read_mix(ObjectReader& r, const plan::AddressPl
 run::PortRequest read_port(ObjectReader r) {
     run::PortRequest port;
     port.device = r.text("device");
-    if (port.device.empty()) r.refuse("device", "the device is empty", "Name a DPDK device, such as net_memif0,role=client,id=0,socket=/run/x.sock.");
+    if (port.device.empty())
+        r.refuse("device", "the device is empty",
+                 "Name a DPDK device, such as net_memif0,role=client,id=0,socket=/run/x.sock.");
     if (const auto refusal = port::refuse_device(port.device)) r.refuse("device", refusal->what, refusal->next);
     if (r.has("mac")) port.mac = r.port_mac("mac");
     if (r.has("dut_mac")) port.dut_mac = r.port_mac("dut_mac");
-    if (r.has("receive_ring_frames")) port.receive_ring_frames = static_cast<unsigned>(r.whole("receive_ring_frames", 64, 16384));
-    if (r.has("transmit_ring_frames")) port.transmit_ring_frames = static_cast<unsigned>(r.whole("transmit_ring_frames", 64, 16384));
+    if (r.has("receive_ring_frames"))
+        port.receive_ring_frames = static_cast<unsigned>(r.whole("receive_ring_frames", 64, 16384));
+    if (r.has("transmit_ring_frames"))
+        port.transmit_ring_frames = static_cast<unsigned>(r.whole("transmit_ring_frames", 64, 16384));
     port.vlans = read_vlans(r);
     if (r.has("line_rate_bps")) port.line_rate_bps = r.number("line_rate_bps", 0, any_number, true);
     constexpr double longest_link_timeout_s = 600;
@@ -153,7 +169,8 @@ std::vector<run::WorkerRequest::Queue> read_queues(ObjectReader& r, std::string_
     for (std::size_t i = 0; i < list.size(); ++i) {
         ObjectReader entry{list[i], fmt::format("{}[{}]", r.where(key), i)};
         const auto side = entry.choice("side", sides);
-        queues.push_back({.side = side, .number = static_cast<unsigned>(entry.whole(number, 0, frame::most_streams - 1))});
+        queues.push_back(
+            {.side = side, .number = static_cast<unsigned>(entry.whole(number, 0, frame::most_streams - 1))});
         entry.finish();
     }
     return queues;
@@ -162,10 +179,13 @@ std::vector<run::WorkerRequest::Queue> read_queues(ObjectReader& r, std::string_
 /// Those of a request with this plan; that of the port if it says nothing.
 run::HostMacMode read_host_macs(ObjectReader& r, const plan::AddressPlan& plan) {
     if (!r.has("host_macs")) return run::HostMacMode::port;
-    constexpr std::array<std::pair<const char*, run::HostMacMode>, 2> modes{{{"port", run::HostMacMode::port}, {"pseudorandom", run::HostMacMode::pseudorandom}}};
+    constexpr std::array<std::pair<const char*, run::HostMacMode>, 2> modes{
+        {{"port", run::HostMacMode::port}, {"pseudorandom", run::HostMacMode::pseudorandom}}};
     const auto mode = r.choice("host_macs", modes);
     if (mode == run::HostMacMode::pseudorandom && (plan.left.gateway || plan.right.gateway)) {
-        r.refuse("host_macs", "\"pseudorandom\" with a gateway: hosts behind a gateway have no MAC on the link (R4814-06)", "Use a direct form, or leave host_macs out.");
+        r.refuse("host_macs",
+                 "\"pseudorandom\" with a gateway: hosts behind a gateway have no MAC on the link (R4814-06)",
+                 "Use a direct form, or leave host_macs out.");
     }
     return mode;
 }
@@ -180,12 +200,14 @@ run::DutOnHost read_dut(ObjectReader r) {
         ObjectReader entry{cpus[i], fmt::format("{}[{}]", r.where("cpus"), i)};
         run::DutOnHost::Cpu cpu{.cpu = static_cast<unsigned>(entry.whole("cpu", 0, largest_cpu)), .threads = {}};
         if (entry.has("threads")) {
-            for (const auto thread : read_wholes(entry, "threads", 1, largest_thread_id)) cpu.threads.push_back(static_cast<int>(thread));
+            for (const auto thread : read_wholes(entry, "threads", 1, largest_thread_id))
+                cpu.threads.push_back(static_cast<int>(thread));
         }
         entry.finish();
         dut.cpus.push_back(std::move(cpu));
     }
-    if (dut.cpus.empty()) r.refuse("cpus", "there is no CPU", "Name the CPUs of this host that the DUT runs on, or leave dut out.");
+    if (dut.cpus.empty())
+        r.refuse("cpus", "there is no CPU", "Name the CPUs of this host that the DUT runs on, or leave dut out.");
     r.finish();
     return dut;
 }
@@ -198,10 +220,12 @@ run::OpenRequest read_open(ObjectReader& r) {
         if (host.has("hugepages")) open.host.hugepages = host.boolean("hugepages");
         if (host.has("extra_eal_arguments")) {
             for (const auto& argument : host.array("extra_eal_arguments")) {
-                if (!argument.is_string()) host.refuse("extra_eal_arguments", "an argument is not a text", "Give a list of texts.");
+                if (!argument.is_string())
+                    host.refuse("extra_eal_arguments", "an argument is not a text", "Give a list of texts.");
                 open.host.extra_eal_arguments.push_back(argument.get<std::string>());
             }
-            if (const auto refusal = port::refuse_eal_arguments(open.host.extra_eal_arguments)) host.refuse("extra_eal_arguments", refusal->what, refusal->next);
+            if (const auto refusal = port::refuse_eal_arguments(open.host.extra_eal_arguments))
+                host.refuse("extra_eal_arguments", refusal->what, refusal->next);
         }
         host.finish();
     }
@@ -211,13 +235,16 @@ run::OpenRequest read_open(ObjectReader& r) {
     const Json& workers = r.array("workers");
     for (std::size_t i = 0; i < workers.size(); ++i) {
         ObjectReader worker{workers[i], fmt::format("{}[{}]", r.where("workers"), i)};
-        run::WorkerRequest w{.cpu = static_cast<unsigned>(worker.whole("cpu", 0, largest_cpu)), .senders = {}, .receivers = {}};
+        run::WorkerRequest w{
+            .cpu = static_cast<unsigned>(worker.whole("cpu", 0, largest_cpu)), .senders = {}, .receivers = {}};
         w.senders = read_queues(worker, "senders", "stream");
         w.receivers = read_queues(worker, "receivers", "queue");
         worker.finish();
         open.workers.push_back(std::move(w));
     }
-    if (open.workers.empty()) r.refuse("workers", "there is no worker", "Give at least one, such as {\"cpu\":1,\"senders\":[...],\"receivers\":[...]}.");
+    if (open.workers.empty())
+        r.refuse("workers", "there is no worker",
+                 "Give at least one, such as {\"cpu\":1,\"senders\":[...],\"receivers\":[...]}.");
     open.plan = read_plan(r.object("plan"));
     open.frame_size = read_frame_size(r);
     open.mix = read_mix(r, open.plan);
@@ -269,10 +296,14 @@ tally::Burst read_burst(ObjectReader r, double rate_fps) {
     constexpr std::uint64_t most_frames = std::uint64_t{1} << 35U;
     constexpr double longest_s = 86400;
     constexpr double rounding = 1e-9;
-    const tally::Burst burst{.frames = r.whole("frames", 1, most_frames), .interval_s = r.number("interval_s", 0, longest_s, true), .rate_fps = rate_fps};
+    const tally::Burst burst{.frames = r.whole("frames", 1, most_frames),
+                             .interval_s = r.number("interval_s", 0, longest_s, true),
+                             .rate_fps = rate_fps};
     const double lasts_s = static_cast<double>(burst.frames) / rate_fps;
     if (burst.interval_s < lasts_s * (1 - rounding)) {
-        r.refuse("interval_s", fmt::format("a burst every {} s, but {} frames at {} fps last {} s", burst.interval_s, burst.frames, rate_fps, lasts_s),
+        r.refuse("interval_s",
+                 fmt::format("a burst every {} s, but {} frames at {} fps last {} s", burst.interval_s, burst.frames,
+                             rate_fps, lasts_s),
                  "Lengthen the interval, or shorten the burst.");
     }
     r.finish();
@@ -291,8 +322,9 @@ run::TrialRequest read_trial(ObjectReader& r) {
     if (r.has("then")) {
         if (trial.burst) r.refuse("then", "bursts and a second load in one trial", "Ask for one of them.");
         auto then = r.object("then");
-        trial.then =
-            tally::LoadChange{.rate_fps = then.number("rate_fps", 0, any_number, true), .duration_s = then.number("duration_s", 0, longest_s, true), .before_fps = trial.rate_fps};
+        trial.then = tally::LoadChange{.rate_fps = then.number("rate_fps", 0, any_number, true),
+                                       .duration_s = then.number("duration_s", 0, longest_s, true),
+                                       .before_fps = trial.rate_fps};
         then.finish();
     }
     if (r.has("directions")) trial.directions = read_directions(r);
@@ -310,17 +342,24 @@ run::TrialRequest read_trial(ObjectReader& r) {
     if (r.has("limits")) {
         auto limits = r.object("limits");
         if (limits.has("loss_ratio")) trial.limits.loss_ratio = limits.number("loss_ratio", 0, 0.999999);
-        if (limits.has("offered_tolerance")) trial.limits.offered_tolerance = limits.number("offered_tolerance", 0, 0.1, true);
+        if (limits.has("offered_tolerance"))
+            trial.limits.offered_tolerance = limits.number("offered_tolerance", 0, 0.1, true);
         trial.has_overdue_after = limits.has("overdue_after_us");
-        if (trial.has_overdue_after) trial.limits.overdue_after_us = limits.number("overdue_after_us", 0, longest_overdue_us, true);
-        if (limits.has("overdue_tolerance")) trial.limits.overdue_tolerance = limits.number("overdue_tolerance", 0, 1, true);
-        if (limits.has("longest_overdue_us")) trial.limits.longest_overdue_us = limits.number("longest_overdue_us", 0, longest_overdue_us, true);
+        if (trial.has_overdue_after)
+            trial.limits.overdue_after_us = limits.number("overdue_after_us", 0, longest_overdue_us, true);
+        if (limits.has("overdue_tolerance"))
+            trial.limits.overdue_tolerance = limits.number("overdue_tolerance", 0, 1, true);
+        if (limits.has("longest_overdue_us"))
+            trial.limits.longest_overdue_us = limits.number("longest_overdue_us", 0, longest_overdue_us, true);
         if (limits.has("clock_ppm")) trial.limits.clock_ppm = limits.number("clock_ppm", 0, any_number, true);
-        if (limits.has("duplicate_tolerance")) trial.limits.duplicate_tolerance = limits.number("duplicate_tolerance", 0, any_number);
+        if (limits.has("duplicate_tolerance"))
+            trial.limits.duplicate_tolerance = limits.number("duplicate_tolerance", 0, any_number);
         limits.finish();
     }
     if (r.has("stop_when_failed")) trial.stops_when_failed = r.boolean("stop_when_failed");
-    if (trial.stops_when_failed && (trial.burst || trial.then)) r.refuse("stop_when_failed", "bursts, or a second load, in a trial that may stop early", "Want one or the other.");
+    if (trial.stops_when_failed && (trial.burst || trial.then))
+        r.refuse("stop_when_failed", "bursts, or a second load, in a trial that may stop early",
+                 "Want one or the other.");
     if (r.has("delays")) {
         constexpr std::uint64_t most_tagged = 1'000'000;
         auto delays = r.object("delays");
@@ -358,7 +397,8 @@ proof::ProofRequest read_prove(ObjectReader& r) {
     request.seed = r.whole("seed", 0, any_whole);
     request.direction = r.choice("direction", directions);
     request.frames = r.whole("frames", 1, proof::most_frames);
-    if (r.has("first")) request.first = r.whole("first", 0, frame::sequence_mask - proof::most_frames * frame::most_streams);
+    if (r.has("first"))
+        request.first = r.whole("first", 0, frame::sequence_mask - proof::most_frames * frame::most_streams);
     if (r.has("streams")) request.streams = static_cast<unsigned>(r.whole("streams", 1, frame::most_streams));
     if (r.has("stream")) request.stream = static_cast<unsigned>(r.whole("stream", 0, request.streams - 1));
     if (r.has("generator")) request.generator = r.choice("generator", generators);
@@ -366,7 +406,9 @@ proof::ProofRequest read_prove(ObjectReader& r) {
 }
 
 Json read_line(std::string_view line) {
-    return read_document(line, {.name = "the line", .most_octets = longest_line, .next = "Send one JSON object a line, as contract/request.schema.json has it."});
+    return read_document(line, {.name = "the line",
+                                .most_octets = longest_line,
+                                .next = "Send one JSON object a line, as contract/request.schema.json has it."});
 }
 
 }  // namespace
@@ -376,7 +418,9 @@ std::optional<std::int64_t> read_id(std::string_view line) {
         const Json json = read_line(line);
         if (!json.contains("id") || !json["id"].is_number_integer()) return std::nullopt;
         const Json& id = json["id"];
-        if (id.is_number_unsigned() && id.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return std::nullopt;
+        if (id.is_number_unsigned() &&
+            id.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+            return std::nullopt;
         return id.get<std::int64_t>();
     } catch (const Fault&) {
         return std::nullopt;
@@ -387,7 +431,8 @@ Request read_request(std::string_view line) {
     const Json json = read_line(line);
     ObjectReader r{json, ""};
     Request request;
-    request.id = static_cast<std::int64_t>(r.whole("id", 0, static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())));
+    request.id = static_cast<std::int64_t>(
+        r.whole("id", 0, static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())));
     using Read = AnyRequest (*)(ObjectReader&);
     static constexpr std::array<std::pair<const char*, Read>, 11> kinds{{
         {"about", [](ObjectReader&) -> AnyRequest { return AboutRequest{}; }},

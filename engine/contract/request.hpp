@@ -38,8 +38,9 @@ struct FramesRequest {
     plan::MacAddress destination_mac{};
 };
 
-using AnyRequest = std::variant<AboutRequest, StopRequest, CountersRequest, CloseRequest, ResolveRequest, FramesRequest, proof::ProofRequest, run::OpenRequest, run::TrialRequest,
-                                run::LearnRequest, run::WatchRequest>;
+using AnyRequest =
+    std::variant<AboutRequest, StopRequest, CountersRequest, CloseRequest, ResolveRequest, FramesRequest,
+                 proof::ProofRequest, run::OpenRequest, run::TrialRequest, run::LearnRequest, run::WatchRequest>;
 
 struct Request {
     std::int64_t id = 0;

@@ -12,8 +12,8 @@
 
 namespace evenhand::frame {
 
-/// Whether an address that stands in a frame is one of a side's hosts. The same as plan::HostSet::find(), which is looked up for some thousand
-/// neighbours a second and takes 13 ns; this is asked twice for each frame.
+/// Whether an address that stands in a frame is one of a side's hosts. The same as plan::HostSet::find(), which is
+/// looked up for some thousand neighbours a second and takes 13 ns; this is asked twice for each frame.
 template <IpVersion V>
 class HostCheck {
    public:
@@ -67,7 +67,9 @@ class HostCheck {
         return {.word = offset / octets, .shift = 8 * (octets - 2 - offset % octets)};
     }
     static void put(Words& to, Place at, std::uint64_t value) noexcept { to[at.word] |= value << at.shift; }
-    static std::uint32_t get(const Words& from, Place at) noexcept { return static_cast<std::uint32_t>(from[at.word] >> at.shift & word_mask); }
+    static std::uint32_t get(const Words& from, Place at) noexcept {
+        return static_cast<std::uint32_t>(from[at.word] >> at.shift & word_mask);
+    }
     static Words read(const std::byte* at) noexcept {
         if constexpr (V == IpVersion::v4) {
             return {big(load<std::uint32_t>(at))};
@@ -88,14 +90,14 @@ class HostCheck {
     bool has_network_octets_;
 };
 
-/// What the test frames of one direction of a plan have in common when they arrive. A tag alone says too little: what a switch floods, a
-/// capture that somebody plays back, or a frame of another plan has it too.
+/// What the test frames of one direction of a plan have in common when they arrive. A tag alone says too little: what a
+/// switch floods, a capture that somebody plays back, or a frame of another plan has it too.
 class FrameCheck {
    public:
-    /// `frame_octets`: without FCS. `own_mac` is that of the receiving side; nothing if each of its hosts has its own (R4814-06). `cable_mac` is
-    /// where the other side sends to: with a cable instead of a DUT, frames still have it.
-    FrameCheck(const plan::AddressPlan& plan, plan::Direction direction, std::size_t frame_octets, const std::optional<plan::MacAddress>& own_mac,
-               const plan::MacAddress& cable_mac)
+    /// `frame_octets`: without FCS. `own_mac` is that of the receiving side; nothing if each of its hosts has its own
+    /// (R4814-06). `cable_mac` is where the other side sends to: with a cable instead of a DUT, frames still have it.
+    FrameCheck(const plan::AddressPlan& plan, plan::Direction direction, std::size_t frame_octets,
+               const std::optional<plan::MacAddress>& own_mac, const plan::MacAddress& cable_mac)
         : version_{plan.version},
           octets_{frame_octets},
           sources_v4_{hosts_of(plan, plan::sending_side(direction), IpVersion::v4)},
@@ -111,8 +113,9 @@ class FrameCheck {
     /// Without FCS.
     [[nodiscard]] std::size_t frame_octets() const noexcept { return octets_; }
 
-    /// Of a frame of frame_octets() whose tag was read: the checksums, lengths, protocol and hop limit; no fragment; from a host of the one side
-    /// to one of the other, and to the MAC where the DUT should send it; UDP ports of the plan (R2544-06, R2544-40).
+    /// Of a frame of frame_octets() whose tag was read: the checksums, lengths, protocol and hop limit; no fragment;
+    /// from a host of the one side to one of the other, and to the MAC where the DUT should send it; UDP ports of the
+    /// plan (R2544-06, R2544-40).
     [[nodiscard]] bool holds(const std::byte* frame, IpVersion version) const noexcept {
         if (version != version_ || !is_intact(frame, octets_, version)) return false;
         return version == IpVersion::v4 ? holds_for<IpVersion::v4>(frame) : holds_for<IpVersion::v6>(frame);
@@ -127,7 +130,9 @@ class FrameCheck {
     [[nodiscard]] static plan::HostRange hosts_of(const plan::AddressPlan& plan, plan::Side side, IpVersion version) {
         return plan.version == version ? plan.side(side).hosts : plan::HostRange{};
     }
-    [[nodiscard]] static bool is_in(const plan::FieldRange& range, std::uint16_t value) noexcept { return value - range.first < range.count; }
+    [[nodiscard]] static bool is_in(const plan::FieldRange& range, std::uint16_t value) noexcept {
+        return value - range.first < range.count;
+    }
 
     template <IpVersion V>
     [[nodiscard]] bool holds_for(const std::byte* frame) const noexcept {
@@ -138,7 +143,9 @@ class FrameCheck {
         }
         const auto ttl = hop_limit_of(frame, V);
         if (ttl == 0 || ttl > sent_ttl) return false;
-        if (!is_in(source_ports_, big(load<std::uint16_t>(frame + L::udp))) || !is_in(destination_ports_, big(load<std::uint16_t>(frame + L::udp + 2)))) return false;
+        if (!is_in(source_ports_, big(load<std::uint16_t>(frame + L::udp))) ||
+            !is_in(destination_ports_, big(load<std::uint16_t>(frame + L::udp + 2))))
+            return false;
         if constexpr (V == IpVersion::v4) {
             return sources_v4_.holds(frame + L::source) && destinations_v4_.holds(frame + L::destination);
         } else {

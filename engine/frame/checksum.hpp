@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 2, frame: the Internet checksum (RFC 1071). Sums are taken in memory order; the sum does not depend on byte order.
+// Station 2, frame: the Internet checksum (RFC 1071). Sums are taken in memory order; the sum does not depend on byte
+// order.
 #pragma once
 
 #include <bit>
@@ -10,8 +11,8 @@
 
 namespace evenhand::frame {
 
-/// Sum of the 16-bit words of `octets` octets, not folded. 2^16 = 1 modulo 65535, so wider words may be added as they are.
-/// `octets` may be odd: a zero octet follows then.
+/// Sum of the 16-bit words of `octets` octets, not folded. 2^16 = 1 modulo 65535, so wider words may be added as they
+/// are. `octets` may be odd: a zero octet follows then.
 [[nodiscard]] inline std::uint64_t sum_octets(const std::byte* at, std::size_t octets) noexcept {
     // Two sums side by side: one alone would wait for itself.
     std::uint64_t low = 0;
@@ -33,17 +34,20 @@ namespace evenhand::frame {
     return low + high;
 }
 
-/// Fold to 16 bits; 0 only if every word was 0. Added to itself with its halves exchanged, a number has the sum of the halves with the
-/// carry brought round in its upper half.
+/// Fold to 16 bits; 0 only if every word was 0. Added to itself with its halves exchanged, a number has the sum of the
+/// halves with the carry brought round in its upper half.
 [[nodiscard]] constexpr std::uint16_t fold(std::uint64_t sum) noexcept {
     const auto half = static_cast<std::uint32_t>((sum + std::rotl(sum, 32)) >> 32U);
     return static_cast<std::uint16_t>((half + std::rotl(half, 16)) >> 16U);
 }
 
 /// Checksum field of an IPv4 header, memory order.
-[[nodiscard]] constexpr std::uint16_t ip_checksum(std::uint64_t sum) noexcept { return static_cast<std::uint16_t>(~fold(sum)); }
+[[nodiscard]] constexpr std::uint16_t ip_checksum(std::uint64_t sum) noexcept {
+    return static_cast<std::uint16_t>(~fold(sum));
+}
 
-/// Checksum field of UDP and ICMPv6, memory order: a computed 0 is sent as 0xFFFF (R5180-11), since 0 means "none" in UDP.
+/// Checksum field of UDP and ICMPv6, memory order: a computed 0 is sent as 0xFFFF (R5180-11), since 0 means "none" in
+/// UDP.
 [[nodiscard]] constexpr std::uint16_t udp_checksum(std::uint64_t sum) noexcept {
     const auto complement = static_cast<std::uint16_t>(~fold(sum));
     return complement == 0 ? std::uint16_t{0xFFFF} : complement;

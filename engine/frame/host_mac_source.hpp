@@ -13,13 +13,15 @@
 
 namespace evenhand::frame {
 
-/// A source around another one, chosen before the start: frames whose hosts share the port's MAC do not pay for it. The MAC follows
-/// from the source address in the frame, so it is that of the answers for this address, and no checksum covers it.
+/// A source around another one, chosen before the start: frames whose hosts share the port's MAC do not pay for it. The
+/// MAC follows from the source address in the frame, so it is that of the answers for this address, and no checksum
+/// covers it.
 template <class Source, IpVersion V>
 class HostMacSource {
    public:
     /// `hosts` and `macs` are those of the sending side.
-    HostMacSource(const Source& source, const plan::HostSet& hosts, const plan::HostMacs& macs) noexcept : source_{source}, hosts_{hosts}, macs_{macs} {}
+    HostMacSource(const Source& source, const plan::HostSet& hosts, const plan::HostMacs& macs) noexcept
+        : source_{source}, hosts_{hosts}, macs_{macs} {}
 
     [[nodiscard]] std::size_t frame_octets(std::size_t ahead) const noexcept { return source_.frame_octets(ahead); }
 

@@ -16,8 +16,8 @@ using plan::IpVersion;
 constexpr std::size_t fcs_octets = 4;  // frame sizes include the FCS; buffers do not hold it
 constexpr std::size_t ethernet_octets = 14;
 constexpr std::size_t udp_octets = 8;
-constexpr std::size_t tag_octets = 18;                  // what a 64-byte IPv4 and an 84-byte IPv6 frame leave (R2544-33)
-constexpr std::size_t largest_frame_size = 9216;        // jumbo frames (R8219-01, R5180-09)
+constexpr std::size_t tag_octets = 18;            // what a 64-byte IPv4 and an 84-byte IPv6 frame leave (R2544-33)
+constexpr std::size_t largest_frame_size = 9216;  // jumbo frames (R8219-01, R5180-09)
 constexpr std::size_t largest_usual_frame_size = 1518;  // what every port takes without being asked
 
 constexpr std::uint16_t ethertype_ipv4 = 0x0800;
@@ -47,7 +47,8 @@ static_assert(Layout<IpVersion::v6>::smallest_frame_size == 84);
 
 /// The hop limit (IPv4: time to live) of a frame without VLAN tags.
 [[nodiscard]] inline std::uint8_t hop_limit_of(const std::byte* frame, IpVersion version) noexcept {
-    return static_cast<std::uint8_t>(frame[version == IpVersion::v4 ? Layout<IpVersion::v4>::ip + 8 : Layout<IpVersion::v6>::ip + 7]);
+    return static_cast<std::uint8_t>(
+        frame[version == IpVersion::v4 ? Layout<IpVersion::v4>::ip + 8 : Layout<IpVersion::v6>::ip + 7]);
 }
 
 // The tag, 18 octets in network order:
@@ -77,7 +78,8 @@ template <class T>
 inline void store(std::byte* at, T value) noexcept {
     std::memcpy(at, &value, sizeof value);
 }
-static_assert(std::endian::native == std::endian::little, "big() and the tag reader are written for little-endian CPUs");
+static_assert(std::endian::native == std::endian::little,
+              "big() and the tag reader are written for little-endian CPUs");
 [[nodiscard]] constexpr std::uint16_t big(std::uint16_t v) noexcept { return __builtin_bswap16(v); }
 [[nodiscard]] constexpr std::uint32_t big(std::uint32_t v) noexcept { return __builtin_bswap32(v); }
 [[nodiscard]] constexpr std::uint64_t big(std::uint64_t v) noexcept { return __builtin_bswap64(v); }

@@ -19,10 +19,13 @@ void write_constant_fields(FrameTemplate& t, const plan::AddressPlan& plan, cons
 
 }  // namespace
 
-LearningSource::LearningSource(const plan::AddressPlan& plan, StreamIdentity identity, const plan::HostSet& from, const plan::HostSet& to, std::span<const std::uint32_t> pending,
-                               StreamShare share, const plan::MacAddress& source_mac, const plan::MacAddress& destination_mac)
+LearningSource::LearningSource(const plan::AddressPlan& plan, StreamIdentity identity, const plan::HostSet& from,
+                               const plan::HostSet& to, std::span<const std::uint32_t> pending, StreamShare share,
+                               const plan::MacAddress& source_mac, const plan::MacAddress& destination_mac)
     : version_{plan.version},
-      template_{make_template(plan, octets_of(plan.version) + fcs_octets, {.direction = identity.direction, .stream = identity.stream, .trial = 0}, source_mac, destination_mac)},
+      template_{make_template(plan, octets_of(plan.version) + fcs_octets,
+                              {.direction = identity.direction, .stream = identity.stream, .trial = 0}, source_mac,
+                              destination_mac)},
       to_{to},
       pending_{pending},
       share_{share} {
@@ -33,7 +36,9 @@ LearningSource::LearningSource(const plan::AddressPlan& plan, StreamIdentity ide
     }
 }
 
-std::size_t LearningSource::octets_of(IpVersion version) noexcept { return version == IpVersion::v4 ? Layout<IpVersion::v4>::tag_end : Layout<IpVersion::v6>::tag_end; }
+std::size_t LearningSource::octets_of(IpVersion version) noexcept {
+    return version == IpVersion::v4 ? Layout<IpVersion::v4>::tag_end : Layout<IpVersion::v6>::tag_end;
+}
 
 void LearningSource::write_next(std::span<std::byte* const> frames, std::uint64_t now_ticks) noexcept {
     for (std::byte* const frame : frames) {
@@ -60,7 +65,8 @@ void LearningSource::write(std::byte* frame, std::uint32_t host, std::uint64_t t
         store(frame + L::ipv4_checksum, ip_checksum(sum_octets(frame + L::ip, L::ip_octets)));
     }
     store(frame + L::udp_checksum, std::uint16_t{0});
-    store(frame + L::udp_checksum, udp_checksum(sum_octets(frame + L::source, L::tag_end - L::source) + pseudo_header_sum(protocol_udp, L::tag_end - L::udp)));
+    store(frame + L::udp_checksum, udp_checksum(sum_octets(frame + L::source, L::tag_end - L::source) +
+                                                pseudo_header_sum(protocol_udp, L::tag_end - L::udp)));
 }
 
 }  // namespace evenhand::frame

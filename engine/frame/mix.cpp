@@ -15,21 +15,30 @@
 namespace evenhand::frame {
 namespace {
 
-[[noreturn]] void refuse(std::string what, std::string where, std::string next) { throw Fault{FaultCode::bad_request, std::move(what), std::move(where), std::move(next)}; }
+[[noreturn]] void refuse(std::string what, std::string where, std::string next) {
+    throw Fault{FaultCode::bad_request, std::move(what), std::move(where), std::move(next)};
+}
 
 }  // namespace
 
-FrameMix::FrameMix(std::vector<FrameClass> classes, std::vector<std::uint8_t> cycle) : classes_{std::move(classes)}, cycle_{std::move(cycle)} {
-    if (classes_.empty() || classes_.size() > most_classes) refuse(fmt::format("a mix of {} classes", classes_.size()), "mix.classes", fmt::format("Give 1 to {}.", most_classes));
+FrameMix::FrameMix(std::vector<FrameClass> classes, std::vector<std::uint8_t> cycle)
+    : classes_{std::move(classes)}, cycle_{std::move(cycle)} {
+    if (classes_.empty() || classes_.size() > most_classes)
+        refuse(fmt::format("a mix of {} classes", classes_.size()), "mix.classes",
+               fmt::format("Give 1 to {}.", most_classes));
     if (cycle_.empty() || cycle_.size() > longest_cycle) {
-        refuse(fmt::format("a cycle of {} frames", cycle_.size()), "mix.cycle", fmt::format("Give 1 to {}.", longest_cycle));
+        refuse(fmt::format("a cycle of {} frames", cycle_.size()), "mix.cycle",
+               fmt::format("Give 1 to {}.", longest_cycle));
     }
     for (std::size_t i = 0; i < cycle_.size(); ++i) {
         if (cycle_[i] >= classes_.size())
-            refuse(fmt::format("there is no class {}", cycle_[i]), fmt::format("mix.cycle[{}]", i), fmt::format("Use numbers below {}.", classes_.size()));
+            refuse(fmt::format("there is no class {}", cycle_[i]), fmt::format("mix.cycle[{}]", i),
+                   fmt::format("Use numbers below {}.", classes_.size()));
     }
     for (std::size_t c = 0; c < classes_.size(); ++c) {
-        if (std::ranges::find(cycle_, c) == cycle_.end()) refuse("no frame is of this class", fmt::format("mix.classes[{}]", c), "Leave it out, or name it in the cycle.");
+        if (std::ranges::find(cycle_, c) == cycle_.end())
+            refuse("no frame is of this class", fmt::format("mix.classes[{}]", c),
+                   "Leave it out, or name it in the cycle.");
     }
 }
 
@@ -38,15 +47,19 @@ std::vector<std::uint64_t> FrameMix::count(const StreamShare& share, std::uint64
     const std::uint64_t period = cycle_.size();
     const std::uint64_t whole = frames / period;
     std::vector<std::uint64_t> found(classes_.size());
-    for (std::uint64_t i = 0; i < std::min(frames, period); ++i) found[class_of(share.sequence(i))] += whole + static_cast<std::uint64_t>(i < frames % period);
+    for (std::uint64_t i = 0; i < std::min(frames, period); ++i)
+        found[class_of(share.sequence(i))] += whole + static_cast<std::uint64_t>(i < frames % period);
     return found;
 }
 
 std::size_t FrameMix::period_octets() const noexcept {
-    return std::accumulate(cycle_.begin(), cycle_.end(), std::size_t{0}, [this](std::size_t sum, std::uint8_t c) { return sum + classes_[c].frame_size; });
+    return std::accumulate(cycle_.begin(), cycle_.end(), std::size_t{0},
+                           [this](std::size_t sum, std::uint8_t c) { return sum + classes_[c].frame_size; });
 }
 
-std::size_t FrameMix::largest_frame_size() const noexcept { return std::ranges::max_element(classes_, {}, &FrameClass::frame_size)->frame_size; }
+std::size_t FrameMix::largest_frame_size() const noexcept {
+    return std::ranges::max_element(classes_, {}, &FrameClass::frame_size)->frame_size;
+}
 
 bool FrameMix::has_two_plans() const noexcept {
     return std::ranges::any_of(classes_, [this](const FrameClass& c) { return c.plan != classes_.front().plan; });
@@ -62,35 +75,47 @@ void check_mix(const plan::AddressPlan& first, const MixedPlans& mixed) {
     const auto& classes = mixed.mix.classes();
     for (std::size_t c = 0; c < classes.size(); ++c) {
         const auto where = fmt::format("mix.classes[{}]", c);
-        if (classes[c].plan > (mixed.other_plan ? 1U : 0U)) refuse(fmt::format("there is no plan {}", classes[c].plan), where + ".plan", "Give other_plan, or use 0.");
+        if (classes[c].plan > (mixed.other_plan ? 1U : 0U))
+            refuse(fmt::format("there is no plan {}", classes[c].plan), where + ".plan", "Give other_plan, or use 0.");
         check_frame_size(mixed.plan(first, classes[c].plan).version, classes[c].frame_size, where + ".frame_size");
     }
     if (!mixed.other_plan) return;
-    const auto is_used = [&](std::size_t plan) { return std::ranges::any_of(classes, [&](const FrameClass& c) { return c.plan == plan; }); };
-    if (!is_used(0) || !is_used(1)) refuse("all frames are of one plan", "mix.other_plan", "Leave it out and give that plan alone, or name classes of both.");
+    const auto is_used = [&](std::size_t plan) {
+        return std::ranges::any_of(classes, [&](const FrameClass& c) { return c.plan == plan; });
+    };
+    if (!is_used(0) || !is_used(1))
+        refuse("all frames are of one plan", "mix.other_plan",
+               "Leave it out and give that plan alone, or name classes of both.");
     if (mixed.other_plan->version == first.version) {
-        throw Fault{FaultCode::bad_plan, fmt::format("both plans are of IPv{}", static_cast<int>(first.version)), "mix.other_plan", "Give one of each IP version."};
+        throw Fault{FaultCode::bad_plan, fmt::format("both plans are of IPv{}", static_cast<int>(first.version)),
+                    "mix.other_plan", "Give one of each IP version."};
     }
     if (mixed.other_plan->left.gateway.has_value() != first.left.gateway.has_value()) {
-        throw Fault{FaultCode::bad_plan, "one plan has gateways and the other has not", "mix.other_plan", "Give plans of one form."};
+        throw Fault{FaultCode::bad_plan, "one plan has gateways and the other has not", "mix.other_plan",
+                    "Give plans of one form."};
     }
 }
 
-bool MixCheck::holds(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept { return of_class_[frame_class].holds(frame, version); }
+bool MixCheck::holds(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept {
+    return of_class_[frame_class].holds(frame, version);
+}
 
-std::shared_ptr<const MixParts> make_mix_parts(const plan::AddressPlan& first, const MixedPlans& mixed, std::uint64_t seed, const StreamIdentity& identity,
+std::shared_ptr<const MixParts> make_mix_parts(const plan::AddressPlan& first, const MixedPlans& mixed,
+                                               std::uint64_t seed, const StreamIdentity& identity,
                                                const StreamShare& share, const MixMacs& macs) {
     const auto pattern = pattern_of(first.version, mixed.mix.has_two_plans());
     const auto side = plan::sending_side(identity.direction);
     std::vector<MixParts::Stack> stacks;
     for (std::size_t p = 0; p < (mixed.other_plan ? 2U : 1U); ++p) {
         const auto& plan = mixed.plan(first, p);
-        stacks.push_back(
-            {.version = plan.version, .draw = {plan, identity.direction, seed}, .hosts = macs.hosts ? std::optional{plan::HostSet{plan.side(side).hosts}} : std::nullopt});
+        stacks.push_back({.version = plan.version,
+                          .draw = {plan, identity.direction, seed},
+                          .hosts = macs.hosts ? std::optional{plan::HostSet{plan.side(side).hosts}} : std::nullopt});
     }
     std::vector<FrameTemplate> templates;
     for (const auto& c : mixed.mix.classes()) {
-        templates.push_back(make_template(mixed.plan(first, c.plan), c.frame_size, identity, macs.source_mac, macs.dut_macs.at(c.plan), pattern));
+        templates.push_back(make_template(mixed.plan(first, c.plan), c.frame_size, identity, macs.source_mac,
+                                          macs.dut_macs.at(c.plan), pattern));
     }
     return std::make_shared<const MixParts>(mixed.mix, templates, std::move(stacks), macs.hosts, share);
 }

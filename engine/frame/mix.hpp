@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 2, frame: frames of several kinds in one direction, in a sequence that repeats: sizes (RFC 6985), IP versions (RFC 5180).
+// Station 2, frame: frames of several kinds in one direction, in a sequence that repeats: sizes (RFC 6985), IP versions
+// (RFC 5180).
 #pragma once
 
 #include <cstddef>
@@ -18,15 +19,15 @@ struct FrameClass {
     std::size_t frame_size = 0;  // with FCS, as sent
 };
 
-/// Which class each frame of a direction has: frame k has that of k modulo the length of the cycle. So a receiver knows what frame k must be,
-/// and what was sent and received of each class is exact.
+/// Which class each frame of a direction has: frame k has that of k modulo the length of the cycle. So a receiver knows
+/// what frame k must be, and what was sent and received of each class is exact.
 class FrameMix {
    public:
     static constexpr std::size_t most_classes = 64;  // tally::most_frame_classes
     static constexpr std::size_t longest_cycle = 65536;
 
-    /// `cycle`: numbers of classes, one for each frame. Throws Fault{bad_request} for none or too many, for a number that no class has, and for a
-    /// class that does not occur.
+    /// `cycle`: numbers of classes, one for each frame. Throws Fault{bad_request} for none or too many, for a number
+    /// that no class has, and for a class that does not occur.
     FrameMix(std::vector<FrameClass> classes, std::vector<std::uint8_t> cycle);
 
     [[nodiscard]] const std::vector<FrameClass>& classes() const noexcept { return classes_; }
@@ -38,11 +39,14 @@ class FrameMix {
 
     /// Of the frames of a period together, with FCS.
     [[nodiscard]] std::size_t period_octets() const noexcept;
-    [[nodiscard]] double mean_frame_size() const noexcept { return static_cast<double>(period_octets()) / static_cast<double>(period()); }
+    [[nodiscard]] double mean_frame_size() const noexcept {
+        return static_cast<double>(period_octets()) / static_cast<double>(period());
+    }
     [[nodiscard]] std::size_t largest_frame_size() const noexcept;
     [[nodiscard]] bool has_two_plans() const noexcept;
 
-    /// The same frames without so many octets of VLAN tags. A class that is smaller than its tags has a size that no frame can have.
+    /// The same frames without so many octets of VLAN tags. A class that is smaller than its tags has a size that no
+    /// frame can have.
     [[nodiscard]] FrameMix without_tags(std::size_t octets) const;
 
    private:
@@ -56,11 +60,13 @@ struct MixedPlans {
     std::optional<plan::AddressPlan> other_plan;  // of the other IP version, where classes are of it
 
     /// Plan 0 is that of the request.
-    [[nodiscard]] const plan::AddressPlan& plan(const plan::AddressPlan& first, std::size_t number) const { return number == 0 ? first : other_plan.value(); }
+    [[nodiscard]] const plan::AddressPlan& plan(const plan::AddressPlan& first, std::size_t number) const {
+        return number == 0 ? first : other_plan.value();
+    }
 };
 
-/// Throws Fault{bad_request} for a plan that is missing or never used, Fault{bad_plan} for two plans of one IP version or of different forms, and
-/// Fault{bad_frame_size} for a class whose frames cannot be so small or large.
+/// Throws Fault{bad_request} for a plan that is missing or never used, Fault{bad_plan} for two plans of one IP version
+/// or of different forms, and Fault{bad_frame_size} for a class whose frames cannot be so small or large.
 void check_mix(const plan::AddressPlan& first, const MixedPlans& mixed);
 
 }  // namespace evenhand::frame

@@ -11,8 +11,8 @@
 
 namespace evenhand::frame {
 
-/// By a frame's number its class, by the class what it must be. A class says itself what arrives for it: a device that makes frames longer or
-/// shorter, as a translator does (R8219-01), needs no more than other checks here.
+/// By a frame's number its class, by the class what it must be. A class says itself what arrives for it: a device that
+/// makes frames longer or shorter, as a translator does (R8219-01), needs no more than other checks here.
 class MixCheck {
    public:
     /// `of_class`: by class. `mix` outlives this.
@@ -20,8 +20,11 @@ class MixCheck {
 
     [[nodiscard]] std::size_t class_of(std::uint64_t sequence) const noexcept { return mix_->class_of(sequence); }
     /// Without FCS, of a frame of this class.
-    [[nodiscard]] std::size_t frame_octets(std::size_t frame_class) const noexcept { return of_class_[frame_class].frame_octets(); }
-    /// As FrameCheck::holds. Called, not inlined: the receiver of frames that are all alike shall have those checks for itself.
+    [[nodiscard]] std::size_t frame_octets(std::size_t frame_class) const noexcept {
+        return of_class_[frame_class].frame_octets();
+    }
+    /// As FrameCheck::holds. Called, not inlined: the receiver of frames that are all alike shall have those checks for
+    /// itself.
     [[nodiscard]] bool holds(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept;
 
    private:

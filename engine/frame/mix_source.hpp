@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 2, frame: the frames of a stream of a mix. Hot, but not as fast as a source whose frames are all alike: about the time of both plans' draws.
+// Station 2, frame: the frames of a stream of a mix. Hot, but not as fast as a source whose frames are all alike: about
+// the time of both plans' draws.
 #pragma once
 
 #include <array>
@@ -34,10 +35,13 @@ struct MixParts {
     std::vector<std::uint8_t> cycle;     // class of this stream's frame i: that of i modulo the length
     std::optional<plan::HostMacs> macs;  // of the hosts in `stacks`
     StreamShare share;
-    bool restores_pattern = false;  // IPv6 frames use the same buffers: what stands where their headers end is written anew for IPv4
+    bool restores_pattern =
+        false;  // IPv6 frames use the same buffers: what stands where their headers end is written anew for IPv4
 
-    /// `templates`: by class, made with the pattern of pattern_of(). `macs`: of the sending side's hosts, if each has its own.
-    MixParts(const FrameMix& mix, const std::vector<FrameTemplate>& templates, std::vector<Stack> of_plans, const std::optional<plan::HostMacs>& host_macs, StreamShare stream)
+    /// `templates`: by class, made with the pattern of pattern_of(). `macs`: of the sending side's hosts, if each has
+    /// its own.
+    MixParts(const FrameMix& mix, const std::vector<FrameTemplate>& templates, std::vector<Stack> of_plans,
+             const std::optional<plan::HostMacs>& host_macs, StreamShare stream)
         : stacks{std::move(of_plans)}, macs{host_macs}, share{stream} {
         for (std::size_t c = 0; c < mix.classes().size(); ++c) {
             plan_of.push_back(mix.classes()[c].plan);
@@ -49,14 +53,18 @@ struct MixParts {
         // As often as a burst may look ahead without going round twice.
         const std::size_t own_period = mix.period() / std::gcd(mix.period(), share.stride);
         const std::size_t length = (longest_look + own_period - 1) / own_period * own_period;
-        for (std::size_t i = 0; i < length; ++i) cycle.push_back(static_cast<std::uint8_t>(mix.class_of(share.sequence(i))));
+        for (std::size_t i = 0; i < length; ++i)
+            cycle.push_back(static_cast<std::uint8_t>(mix.class_of(share.sequence(i))));
     }
 
     static constexpr std::size_t longest_look = 64;  // frames of a burst, and more
 };
 
-/// The version whose pattern the transmit buffers of a mix hold. IPv6 headers cover the first octets of IPv4's, never the other way round.
-[[nodiscard]] constexpr IpVersion pattern_of(IpVersion first, bool has_two_plans) noexcept { return has_two_plans ? IpVersion::v4 : first; }
+/// The version whose pattern the transmit buffers of a mix hold. IPv6 headers cover the first octets of IPv4's, never
+/// the other way round.
+[[nodiscard]] constexpr IpVersion pattern_of(IpVersion first, bool has_two_plans) noexcept {
+    return has_two_plans ? IpVersion::v4 : first;
+}
 
 /// Who sends, and to whom.
 struct MixMacs {
@@ -66,11 +74,12 @@ struct MixMacs {
 };
 
 /// The parts of one stream. Faults as make_template().
-[[nodiscard]] std::shared_ptr<const MixParts> make_mix_parts(const plan::AddressPlan& first, const MixedPlans& mixed, std::uint64_t seed, const StreamIdentity& identity,
+[[nodiscard]] std::shared_ptr<const MixParts> make_mix_parts(const plan::AddressPlan& first, const MixedPlans& mixed,
+                                                             std::uint64_t seed, const StreamIdentity& identity,
                                                              const StreamShare& share, const MixMacs& macs);
 
-/// Frame k of a mix is frame k of its class's plan, as TestFrameSource would write it with that class's size; in a mix of both IP versions the
-/// octets behind the tag are those of pattern_of().
+/// Frame k of a mix is frame k of its class's plan, as TestFrameSource would write it with that class's size; in a mix
+/// of both IP versions the octets behind the tag are those of pattern_of().
 class MixSource {
    public:
     explicit MixSource(std::shared_ptr<const MixParts> parts) noexcept : parts_{std::move(parts)} {}
@@ -87,7 +96,8 @@ class MixSource {
         while (!frames.empty()) {
             const std::size_t at = next_ % plan::FlowBlock::size;
             if (at == 0) {
-                for (std::size_t p = 0; p < parts.stacks.size(); ++p) parts.stacks[p].draw.draw_block(parts.share.sequence(next_), parts.share.stride, blocks_[p]);
+                for (std::size_t p = 0; p < parts.stacks.size(); ++p)
+                    parts.stacks[p].draw.draw_block(parts.share.sequence(next_), parts.share.stride, blocks_[p]);
             }
             const std::size_t c = parts.cycle[position_];
             const std::size_t most = std::min(frames.size(), plan::FlowBlock::size - at);
@@ -97,7 +107,8 @@ class MixSource {
                 if (++position_ == parts.cycle.size()) position_ = 0;
             } while (n < most && parts.cycle[position_] == c);
             const std::size_t p = parts.plan_of[c];
-            const Stamp stamp{.sequence = parts.share.sequence(next_), .stride = parts.share.stride, .time = now_ticks & time_mask};
+            const Stamp stamp{
+                .sequence = parts.share.sequence(next_), .stride = parts.share.stride, .time = now_ticks & time_mask};
             parts.writers[c](parts.shapes[c], blocks_[p], at, frames.first(n), stamp);
             if (parts.restores_pattern && parts.stacks[p].version == IpVersion::v4) restore_pattern(frames.first(n));
             if (parts.macs) write_macs(parts.stacks[p], frames.first(n));
@@ -116,12 +127,14 @@ class MixSource {
             for (std::size_t i = 0; i < octets.size(); ++i) octets[i] = static_cast<std::byte>(i);
             return octets;
         }();
-        for (std::byte* const frame : frames) std::memcpy(frame + Layout<IpVersion::v4>::tag_end, pattern.data(), pattern.size());
+        for (std::byte* const frame : frames)
+            std::memcpy(frame + Layout<IpVersion::v4>::tag_end, pattern.data(), pattern.size());
     }
 
     void write_macs(const MixParts::Stack& stack, std::span<std::byte* const> frames) const noexcept {
         constexpr std::size_t source_mac = 6;
-        const std::size_t source = stack.version == IpVersion::v4 ? Layout<IpVersion::v4>::source : Layout<IpVersion::v6>::source;
+        const std::size_t source =
+            stack.version == IpVersion::v4 ? Layout<IpVersion::v4>::source : Layout<IpVersion::v6>::source;
         for (std::byte* const frame : frames) {
             const auto host = stack.hosts->find(frame + source);
             if (!host) continue;

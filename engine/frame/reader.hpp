@@ -65,7 +65,8 @@ template <IpVersion V>
     switch (big(load<std::uint16_t>(frame + 12))) {
         case ethertype_ipv4: (void)detail::read_tag<IpVersion::v4>(frame, octets, look); break;
         case ethertype_ipv6:
-            if (!detail::read_tag<IpVersion::v6>(frame, octets, look) && detail::is_neighbor_discovery(frame, octets)) look.kind = FrameKind::neighbor;
+            if (!detail::read_tag<IpVersion::v6>(frame, octets, look) && detail::is_neighbor_discovery(frame, octets))
+                look.kind = FrameKind::neighbor;
             break;
         case ethertype_arp: look.kind = FrameKind::neighbor; break;
         default: break;
@@ -73,31 +74,36 @@ template <IpVersion V>
     return look;
 }
 
-/// Whether all that the frame says of itself holds: the checksums (UDP over addresses, ports and payload, and the IPv4 header's), version,
-/// lengths and protocol; and it is a whole packet, no fragment. The tag must have been read.
+/// Whether all that the frame says of itself holds: the checksums (UDP over addresses, ports and payload, and the IPv4
+/// header's), version, lengths and protocol; and it is a whole packet, no fragment. The tag must have been read.
 [[nodiscard]] inline bool is_intact(const std::byte* frame, std::size_t octets, IpVersion version) noexcept {
     constexpr std::uint16_t good = 0xFFFF;
     if (version == IpVersion::v4) {
         using L = Layout<IpVersion::v4>;
         constexpr std::uint8_t version_and_length = 0x45;  // no options
         constexpr std::uint16_t fragment_bits = 0x3FFF;    // more fragments, and the offset
-        if (static_cast<std::uint8_t>(frame[L::ip]) != version_and_length || big(load<std::uint16_t>(frame + L::ip + 2)) != octets - L::ip ||
-            (big(load<std::uint16_t>(frame + L::ip + 6)) & fragment_bits) != 0 || static_cast<std::uint8_t>(frame[L::ip + 9]) != protocol_udp ||
+        if (static_cast<std::uint8_t>(frame[L::ip]) != version_and_length ||
+            big(load<std::uint16_t>(frame + L::ip + 2)) != octets - L::ip ||
+            (big(load<std::uint16_t>(frame + L::ip + 6)) & fragment_bits) != 0 ||
+            static_cast<std::uint8_t>(frame[L::ip + 9]) != protocol_udp ||
             big(load<std::uint16_t>(frame + L::udp_length)) != octets - L::udp) {
             return false;
         }
-        const std::uint64_t udp = sum_octets(frame + L::source, octets - L::source) + pseudo_header_sum(protocol_udp, octets - L::udp);
+        const std::uint64_t udp =
+            sum_octets(frame + L::source, octets - L::source) + pseudo_header_sum(protocol_udp, octets - L::udp);
         return fold(udp) == good && fold(sum_octets(frame + L::ip, L::ip_octets)) == good;
     }
     using L = Layout<IpVersion::v6>;
     // No checksum covers the fields of an IPv6 header but the addresses.
     const std::uint32_t length_and_next = big(load<std::uint32_t>(frame + L::ip + 4)) >> 8U;
     constexpr unsigned version_6 = 6;
-    if (length_and_next != ((octets - L::udp) << 8U | protocol_udp) || static_cast<unsigned>(frame[L::ip]) >> 4U != version_6 ||
+    if (length_and_next != ((octets - L::udp) << 8U | protocol_udp) ||
+        static_cast<unsigned>(frame[L::ip]) >> 4U != version_6 ||
         big(load<std::uint16_t>(frame + L::udp_length)) != octets - L::udp) {
         return false;
     }
-    return fold(sum_octets(frame + L::source, octets - L::source) + pseudo_header_sum(protocol_udp, octets - L::udp)) == good;
+    return fold(sum_octets(frame + L::source, octets - L::source) + pseudo_header_sum(protocol_udp, octets - L::udp)) ==
+           good;
 }
 
 }  // namespace evenhand::frame

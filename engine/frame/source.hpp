@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 2, frame: the frames of a stream, drawn and written in their order. Hot: no allocation, and nothing is decided for each frame.
+// Station 2, frame: the frames of a stream, drawn and written in their order. Hot: no allocation, and nothing is
+// decided for each frame.
 #pragma once
 
 #include <algorithm>
@@ -14,33 +15,43 @@
 
 namespace evenhand::frame {
 
-/// The share of one stream: its frame i is frame `first + i * stride` of the direction. With n streams, stream s has first s and
-/// stride n, so the frames of a direction are the same for any number of streams, and each is sent by exactly one of them.
+/// The share of one stream: its frame i is frame `first + i * stride` of the direction. With n streams, stream s has
+/// first s and stride n, so the frames of a direction are the same for any number of streams, and each is sent by
+/// exactly one of them.
 struct StreamShare {
     std::uint64_t first = 0;
     std::uint64_t stride = 1;
 
     [[nodiscard]] constexpr std::uint64_t sequence(std::uint64_t i) const noexcept { return first + i * stride; }
     /// How many of the direction's first `frames` frames are this stream's.
-    [[nodiscard]] constexpr std::uint64_t count(std::uint64_t frames) const noexcept { return frames <= first ? 0 : (frames - first - 1) / stride + 1; }
+    [[nodiscard]] constexpr std::uint64_t count(std::uint64_t frames) const noexcept {
+        return frames <= first ? 0 : (frames - first - 1) / stride + 1;
+    }
 };
 
-/// Frames of one stream of the plan, written in order i = 0, 1, 2, ... into buffers that hold the pattern of write_pattern().
+/// Frames of one stream of the plan, written in order i = 0, 1, 2, ... into buffers that hold the pattern of
+/// write_pattern().
 template <IpVersion V>
 class TestFrameSource {
    public:
     TestFrameSource(const FrameTemplate& frame_template, const plan::FlowDraw& draw, StreamShare share) noexcept
-        : shape_{frame_template, V}, write_{fastest_frame_writer(V, frame_template.has_network_octets)}, draw_{draw}, share_{share} {}
+        : shape_{frame_template, V},
+          write_{fastest_frame_writer(V, frame_template.has_network_octets)},
+          draw_{draw},
+          share_{share} {}
 
     /// Of any frame; see the concept FrameSource.
-    [[nodiscard]] std::size_t frame_octets(std::size_t /*ahead*/) const noexcept { return shape_.frame_template.octets; }
+    [[nodiscard]] std::size_t frame_octets(std::size_t /*ahead*/) const noexcept {
+        return shape_.frame_template.octets;
+    }
 
     /// Write the next frame at each of `frames`; `now_ticks` goes into their tags.
     void write_next(std::span<std::byte* const> frames, std::uint64_t now_ticks) noexcept {
         while (!frames.empty()) {
             const std::size_t at = next_ % plan::FlowBlock::size;
             const std::size_t n = std::min(frames.size(), plan::FlowBlock::size - at);
-            const Stamp stamp{.sequence = share_.sequence(next_), .stride = share_.stride, .time = now_ticks & time_mask};
+            const Stamp stamp{
+                .sequence = share_.sequence(next_), .stride = share_.stride, .time = now_ticks & time_mask};
             if (at == 0) draw_.draw_block(stamp.sequence, share_.stride, block_);
             write_(shape_, block_, at, frames.first(n), stamp);
             next_ += n;

@@ -31,7 +31,8 @@ void write_ip(FrameTemplate& t, const plan::IpAddress& source, const plan::IpAdd
 }
 
 template <IpVersion V>
-FrameTemplate make(const plan::AddressPlan& plan, std::size_t frame_size, StreamIdentity id, plan::MacAddress source_mac, plan::MacAddress destination_mac, IpVersion pattern) {
+FrameTemplate make(const plan::AddressPlan& plan, std::size_t frame_size, StreamIdentity id,
+                   plan::MacAddress source_mac, plan::MacAddress destination_mac, IpVersion pattern) {
     using L = Layout<V>;
     FrameTemplate t;
     t.octets = frame_size - fcs_octets;
@@ -55,13 +56,15 @@ FrameTemplate make(const plan::AddressPlan& plan, std::size_t frame_size, Stream
     std::byte* const tag = t.head.data() + L::tag;
     store(tag, big(tag_magic << 8U));
     store(tag + tag_trial, big(id.trial));
-    tag[tag_stream] = std::byte{static_cast<std::uint8_t>((id.direction == plan::Direction::reverse ? direction_bit : 0U) | id.stream)};
+    tag[tag_stream] = std::byte{
+        static_cast<std::uint8_t>((id.direction == plan::Direction::reverse ? direction_bit : 0U) | id.stream)};
 
     t.ip_sum = sum_octets(t.head.data() + L::ip, L::ip_octets);
     std::array<std::byte, largest_frame_size> whole{};
     write_pattern(pattern, std::span{whole}.first(t.octets));
     std::copy_n(t.head.data(), L::tag_end, whole.data());
-    t.udp_sum = sum_octets(whole.data() + L::source, t.octets - L::source) + pseudo_header_sum(protocol_udp, udp_length);
+    t.udp_sum =
+        sum_octets(whole.data() + L::source, t.octets - L::source) + pseudo_header_sum(protocol_udp, udp_length);
     return t;
 }
 
@@ -70,20 +73,26 @@ FrameTemplate make(const plan::AddressPlan& plan, std::size_t frame_size, Stream
 void check_frame_size(IpVersion version, std::size_t frame_size, const std::string& where) {
     const std::size_t smallest = smallest_frame_size(version);
     if (frame_size < smallest || frame_size > largest_frame_size) {
-        throw Fault{FaultCode::bad_frame_size, fmt::format("{} octets cannot be an IPv{} test frame", frame_size, static_cast<int>(version)), where,
-                    fmt::format("Use {} to {}: headers, 18 octets of tag and the FCS must fit.", smallest, largest_frame_size)};
+        throw Fault{
+            FaultCode::bad_frame_size,
+            fmt::format("{} octets cannot be an IPv{} test frame", frame_size, static_cast<int>(version)), where,
+            fmt::format("Use {} to {}: headers, 18 octets of tag and the FCS must fit.", smallest, largest_frame_size)};
     }
 }
 
-FrameTemplate make_template(const plan::AddressPlan& plan, std::size_t frame_size, StreamIdentity identity, plan::MacAddress source_mac, plan::MacAddress destination_mac,
+FrameTemplate make_template(const plan::AddressPlan& plan, std::size_t frame_size, StreamIdentity identity,
+                            plan::MacAddress source_mac, plan::MacAddress destination_mac,
                             std::optional<IpVersion> pattern) {
     check_frame_size(plan.version, frame_size);
-    return plan.version == IpVersion::v4 ? make<IpVersion::v4>(plan, frame_size, identity, source_mac, destination_mac, pattern.value_or(plan.version))
-                                         : make<IpVersion::v6>(plan, frame_size, identity, source_mac, destination_mac, pattern.value_or(plan.version));
+    return plan.version == IpVersion::v4 ? make<IpVersion::v4>(plan, frame_size, identity, source_mac, destination_mac,
+                                                               pattern.value_or(plan.version))
+                                         : make<IpVersion::v6>(plan, frame_size, identity, source_mac, destination_mac,
+                                                               pattern.value_or(plan.version));
 }
 
 void write_pattern(IpVersion version, std::span<std::byte> frame) {
-    const std::size_t first = version == IpVersion::v4 ? Layout<IpVersion::v4>::tag_end : Layout<IpVersion::v6>::tag_end;
+    const std::size_t first =
+        version == IpVersion::v4 ? Layout<IpVersion::v4>::tag_end : Layout<IpVersion::v6>::tag_end;
     for (std::size_t i = first; i < frame.size(); ++i) frame[i] = static_cast<std::byte>(i - first);
 }
 

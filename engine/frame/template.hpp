@@ -38,19 +38,24 @@ struct FrameTemplate {
 
 /// Octets with FCS that hold headers and tag.
 [[nodiscard]] constexpr std::size_t smallest_frame_size(IpVersion version) noexcept {
-    return version == IpVersion::v4 ? Layout<IpVersion::v4>::smallest_frame_size : Layout<IpVersion::v6>::smallest_frame_size;
+    return version == IpVersion::v4 ? Layout<IpVersion::v4>::smallest_frame_size
+                                    : Layout<IpVersion::v6>::smallest_frame_size;
 }
 
-/// Throws Fault{bad_frame_size} below 64 (IPv4) or 84 (IPv6) or above 9216 octets with FCS (R2544-04, R5180-10, R8219-01). `where`: it stands in the request.
+/// Throws Fault{bad_frame_size} below 64 (IPv4) or 84 (IPv6) or above 9216 octets with FCS (R2544-04, R5180-10,
+/// R8219-01). `where`: it stands in the request.
 void check_frame_size(IpVersion version, std::size_t frame_size, const std::string& where = "frame_size");
 
-/// Format of RFC 2544 C.2.6.4 with computed lengths (R2544-31, R2544-32) and the tag of layout.hpp. `pattern`: of write_pattern() in the buffers
-/// that the frames are written into, where it is not that of the plan's IP version: with IPv4's an IPv6 frame goes on where its own headers end.
-[[nodiscard]] FrameTemplate make_template(const plan::AddressPlan& plan, std::size_t frame_size, StreamIdentity identity, plan::MacAddress source_mac,
-                                          plan::MacAddress destination_mac, std::optional<IpVersion> pattern = std::nullopt);
+/// Format of RFC 2544 C.2.6.4 with computed lengths (R2544-31, R2544-32) and the tag of layout.hpp. `pattern`: of
+/// write_pattern() in the buffers that the frames are written into, where it is not that of the plan's IP version: with
+/// IPv4's an IPv6 frame goes on where its own headers end.
+[[nodiscard]] FrameTemplate make_template(const plan::AddressPlan& plan, std::size_t frame_size,
+                                          StreamIdentity identity, plan::MacAddress source_mac,
+                                          plan::MacAddress destination_mac,
+                                          std::optional<IpVersion> pattern = std::nullopt);
 
-/// Write what follows the tag: 00 01 02 ... repeating, counted from the octet after the tag. The same for all frames of a size,
-/// so it is written once into every transmit buffer.
+/// Write what follows the tag: 00 01 02 ... repeating, counted from the octet after the tag. The same for all frames of
+/// a size, so it is written once into every transmit buffer.
 void write_pattern(IpVersion version, std::span<std::byte> frame);
 
 }  // namespace evenhand::frame

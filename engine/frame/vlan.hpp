@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Station 2, frame: VLAN tags around everything that a side sends and receives. No other part knows of them.
 //
-// A frame is written without tags, as many octets behind the beginning of its buffer as the tags have; then the MACs and the tags go in front.
-// The same the other way round: what came with the tags that this side has is looked at as if they were not there.
+// A frame is written without tags, as many octets behind the beginning of its buffer as the tags have; then the MACs
+// and the tags go in front. The same the other way round: what came with the tags that this side has is looked at as if
+// they were not there.
 #pragma once
 
 #include <algorithm>
@@ -44,12 +45,13 @@ class VlanTags {
         for (std::size_t i = 0; i < count_; ++i) store(frame + macs_octets + i * vlan_tag_octets, tags_[i]);
     }
 
-    /// Whether a received frame has these tags, of whatever priority; octets() behind `frame` stands then the frame without them. Else it
-    /// stays as it is.
+    /// Whether a received frame has these tags, of whatever priority; octets() behind `frame` stands then the frame
+    /// without them. Else it stays as it is.
     [[nodiscard]] bool take(std::byte* frame, std::size_t length) const noexcept {
         if (length < ethernet_octets + octets()) return false;
         for (std::size_t i = 0; i < count_; ++i) {
-            if (((load<std::uint32_t>(frame + macs_octets + i * vlan_tag_octets) ^ tags_[i]) & type_and_vlan) != 0) return false;
+            if (((load<std::uint32_t>(frame + macs_octets + i * vlan_tag_octets) ^ tags_[i]) & type_and_vlan) != 0)
+                return false;
         }
         move_macs(frame + octets(), frame);
         return true;
@@ -77,7 +79,9 @@ class TaggedSource {
    public:
     TaggedSource(Source source, const VlanTags& tags) noexcept : source_{std::move(source)}, tags_{tags} {}
 
-    [[nodiscard]] std::size_t frame_octets(std::size_t ahead) const noexcept { return source_.frame_octets(ahead) + tags_.octets(); }
+    [[nodiscard]] std::size_t frame_octets(std::size_t ahead) const noexcept {
+        return source_.frame_octets(ahead) + tags_.octets();
+    }
 
     void write_next(std::span<std::byte* const> frames, std::uint64_t now_ticks) noexcept {
         constexpr std::size_t most = 32;

@@ -11,9 +11,11 @@
 namespace evenhand::frame {
 namespace {
 
-/// For any CPU, and the measure of what another writer writes: field after field, 3.1 ns a frame of 64 octets on a Xeon of 2023.
+/// For any CPU, and the measure of what another writer writes: field after field, 3.1 ns a frame of 64 octets on a Xeon
+/// of 2023.
 template <IpVersion V, bool network_octets>
-void write_plain(const FrameShape& shape, const plan::FlowBlock& block, std::size_t at, std::span<std::byte* const> frames, const Stamp& stamp) noexcept {
+void write_plain(const FrameShape& shape, const plan::FlowBlock& block, std::size_t at,
+                 std::span<std::byte* const> frames, const Stamp& stamp) noexcept {
     using L = Layout<V>;
     // A local copy: a store through std::byte* may change any object, so members would be read again for each frame.
     const FrameTemplate t = shape.frame_template;
@@ -50,21 +52,32 @@ void write_plain(const FrameShape& shape, const plan::FlowBlock& block, std::siz
 }
 
 // What varies in front of the tag, for each frame: eight 16-bit words in host order.
-enum Word : std::uint8_t { source_host, destination_host, source_port, destination_port, ip_sum, udp_sum, source_network, destination_network, words_of_a_frame };
+enum Word : std::uint8_t {
+    source_host,
+    destination_host,
+    source_port,
+    destination_port,
+    ip_sum,
+    udp_sum,
+    source_network,
+    destination_network,
+    words_of_a_frame
+};
 
 constexpr std::size_t tail_octets = 16;  // of the tag; all that varies in it is there
 template <IpVersion V>
 constexpr std::size_t tail_at = Layout<V>::tag_end - tail_octets;
 
 #if defined(__x86_64__)
-// 1.3 ns a frame where the plain writer takes 3.1: three stores, wherever the fields stand. AVX-512 gains nothing here: most of the time goes into
-// these stores.
+// 1.3 ns a frame where the plain writer takes 3.1: three stores, wherever the fields stand. AVX-512 gains nothing here:
+// most of the time goes into these stores.
 
 using Words = __m128i;  // of one frame
 static_assert(sizeof(Words) == words_of_a_frame * sizeof(std::uint16_t));
 constexpr std::size_t lanes = sizeof(__m256i) / sizeof(std::uint32_t);  // frames whose words are made side by side
 
-__attribute__((target("avx2"), always_inline)) inline __m256i load_lanes(const plan::DrawLanes::Values& values, std::size_t begin) noexcept {
+__attribute__((target("avx2"), always_inline)) inline __m256i load_lanes(const plan::DrawLanes::Values& values,
+                                                                         std::size_t begin) noexcept {
     return _mm256_load_si256(reinterpret_cast<const __m256i*>(values.data() + begin));
 }
 
@@ -78,23 +91,27 @@ __attribute__((target("avx2"), always_inline)) inline __m256i fold_lanes(__m256i
 /// What the checksums have besides addresses and ports, in host order.
 struct Sums {
     std::uint32_t ip;    // of the template
-    std::uint32_t udp;   // what the template and the tag leave of a multiple of 65535, as if the tag were that of the block's first frame
+    std::uint32_t udp;   // what the template and the tag leave of a multiple of 65535, as if the tag were that of the
+                         // block's first frame
     std::uint32_t step;  // by which the tag's sum grows from frame to frame
 };
 
-/// Checksums are sums modulo 65535, and 2^16 = 1 modulo 65535. So a sequence number counts as it is, without being cut into words, and to
-/// subtract a sum from a multiple of 65535 gives the UDP checksum at once: 1 .. 65535, never 0.
+/// Checksums are sums modulo 65535, and 2^16 = 1 modulo 65535. So a sequence number counts as it is, without being cut
+/// into words, and to subtract a sum from a multiple of 65535 gives the UDP checksum at once: 1 .. 65535, never 0.
 inline Sums sums_of(const FrameTemplate& t, std::size_t at, const Stamp& stamp) noexcept {
     // Subtracted are template, tag, four words of addresses, two ports and up to 31 steps, each at most 65535.
     constexpr std::uint32_t most_subtracted = 8 + plan::FlowBlock::size;
     const std::uint32_t step = fold(stamp.stride);
     const std::uint32_t tag = fold(std::uint64_t{fold(stamp.sequence)} + fold(stamp.time));
-    return {.ip = big(fold(t.ip_sum)), .udp = most_subtracted * 0xFFFFU - big(fold(t.udp_sum)) - tag + static_cast<std::uint32_t>(at) * step, .step = step};
+    return {.ip = big(fold(t.ip_sum)),
+            .udp = most_subtracted * 0xFFFFU - big(fold(t.udp_sum)) - tag + static_cast<std::uint32_t>(at) * step,
+            .step = step};
 }
 
 /// The words of the frames begin .. begin + 7 of a block; `begin` is a multiple of 8.
 template <IpVersion V, bool network_octets>
-__attribute__((target("avx2"), always_inline)) inline void make_words(const plan::FlowBlock& block, std::size_t begin, const Sums& sums, Words* words) noexcept {
+__attribute__((target("avx2"), always_inline)) inline void make_words(const plan::FlowBlock& block, std::size_t begin,
+                                                                      const Sums& sums, Words* words) noexcept {
     const __m256i low = _mm256_set1_epi32(0xFFFF);
     const __m256i from = load_lanes(block.lanes.field[0], begin);
     const __m256i to = load_lanes(block.lanes.field[1], begin);
@@ -104,26 +121,32 @@ __attribute__((target("avx2"), always_inline)) inline void make_words(const plan
     __m256i addresses = _mm256_add_epi32(from_host, _mm256_and_si256(to, low));
     __m256i networks = _mm256_setzero_si256();
     if constexpr (network_octets) {
-        addresses = _mm256_add_epi32(addresses, _mm256_add_epi32(_mm256_srli_epi32(from, 16), _mm256_srli_epi32(to, 16)));
+        addresses =
+            _mm256_add_epi32(addresses, _mm256_add_epi32(_mm256_srli_epi32(from, 16), _mm256_srli_epi32(to, 16)));
         networks = _mm256_blend_epi16(_mm256_srli_epi32(from, 16), to, 0xAA);
     }
     const auto step = static_cast<int>(sums.step);
     const __m256i steps = _mm256_set_epi32(7 * step, 6 * step, 5 * step, 4 * step, 3 * step, 2 * step, step, 0);
     const __m256i fixed = _mm256_sub_epi32(_mm256_set1_epi32(static_cast<int>(sums.udp - begin * sums.step)), steps);
-    const __m256i udp = fold_lanes(_mm256_sub_epi32(fixed, _mm256_add_epi32(addresses, _mm256_add_epi32(from_port, to_port))));
+    const __m256i udp =
+        fold_lanes(_mm256_sub_epi32(fixed, _mm256_add_epi32(addresses, _mm256_add_epi32(from_port, to_port))));
     __m256i ip = _mm256_setzero_si256();
-    if constexpr (V == IpVersion::v4) ip = _mm256_andnot_si256(fold_lanes(_mm256_add_epi32(addresses, _mm256_set1_epi32(static_cast<int>(sums.ip)))), low);
+    if constexpr (V == IpVersion::v4)
+        ip = _mm256_andnot_si256(fold_lanes(_mm256_add_epi32(addresses, _mm256_set1_epi32(static_cast<int>(sums.ip)))),
+                                 low);
 
     const __m256i hosts = _mm256_or_si256(from_host, _mm256_slli_epi32(to, 16));
     const __m256i ports = _mm256_or_si256(from_port, _mm256_slli_epi32(to_port, 16));
     const __m256i checksums = _mm256_or_si256(ip, _mm256_slli_epi32(udp, 16));
-    // From four vectors with a pair of words of eight frames each to the words of each frame; a vector's halves are transposed alone.
+    // From four vectors with a pair of words of eight frames each to the words of each frame; a vector's halves are
+    // transposed alone.
     const __m256i low_pairs = _mm256_unpacklo_epi32(hosts, ports);
     const __m256i high_pairs = _mm256_unpackhi_epi32(hosts, ports);
     const __m256i low_others = _mm256_unpacklo_epi32(checksums, networks);
     const __m256i high_others = _mm256_unpackhi_epi32(checksums, networks);
-    const __m256i frames[lanes / 2] = {_mm256_unpacklo_epi64(low_pairs, low_others), _mm256_unpackhi_epi64(low_pairs, low_others), _mm256_unpacklo_epi64(high_pairs, high_others),
-                                       _mm256_unpackhi_epi64(high_pairs, high_others)};
+    const __m256i frames[lanes / 2] = {
+        _mm256_unpacklo_epi64(low_pairs, low_others), _mm256_unpackhi_epi64(low_pairs, low_others),
+        _mm256_unpacklo_epi64(high_pairs, high_others), _mm256_unpackhi_epi64(high_pairs, high_others)};
     for (std::size_t i = 0; i < lanes / 2; ++i) {
         _mm_store_si128(words + begin + i, _mm256_castsi256_si128(frames[i]));
         _mm_store_si128(words + begin + lanes / 2 + i, _mm256_extracti128_si256(frames[i], 1));
@@ -131,11 +154,12 @@ __attribute__((target("avx2"), always_inline)) inline void make_words(const plan
 }
 
 template <IpVersion V, bool network_octets>
-__attribute__((target("avx2"))) void write_avx2(const FrameShape& shape, const plan::FlowBlock& block, std::size_t at, std::span<std::byte* const> frames,
-                                                const Stamp& stamp) noexcept {
+__attribute__((target("avx2"))) void write_avx2(const FrameShape& shape, const plan::FlowBlock& block, std::size_t at,
+                                                std::span<std::byte* const> frames, const Stamp& stamp) noexcept {
     Words words[plan::FlowBlock::size];
     const Sums sums = sums_of(shape.frame_template, at, stamp);
-    for (std::size_t begin = at / lanes * lanes; begin < at + frames.size(); begin += lanes) make_words<V, network_octets>(block, begin, sums, words);
+    for (std::size_t begin = at / lanes * lanes; begin < at + frames.size(); begin += lanes)
+        make_words<V, network_octets>(block, begin, sums, words);
 
     const std::byte* const head = shape.frame_template.head.data();
     constexpr std::size_t second_at = tail_at<V> - FrameShape::part_octets;
@@ -144,16 +168,20 @@ __attribute__((target("avx2"))) void write_avx2(const FrameShape& shape, const p
     const __m256i first_from = _mm256_load_si256(reinterpret_cast<const __m256i*>(shape.from[0].data()));
     const __m256i second_from = _mm256_load_si256(reinterpret_cast<const __m256i*>(shape.from[1].data()));
 
-    // In host order: below, four octets that do not vary and the low 32 bits of the time; above, the sequence number and the rest of the time.
+    // In host order: below, four octets that do not vary and the low 32 bits of the time; above, the sequence number
+    // and the rest of the time.
     const std::uint64_t constant = big(load<std::uint32_t>(head + tail_at<V>));
-    __m128i tail = _mm_set_epi64x(static_cast<long long>(stamp.sequence << 16U | stamp.time >> 32U), static_cast<long long>(constant << 32U | (stamp.time & 0xFFFFFFFFU)));
+    __m128i tail = _mm_set_epi64x(static_cast<long long>(stamp.sequence << 16U | stamp.time >> 32U),
+                                  static_cast<long long>(constant << 32U | (stamp.time & 0xFFFFFFFFU)));
     const __m128i step = _mm_set_epi64x(static_cast<long long>(stamp.stride << 16U), 0);
     const __m128i tail_from = _mm_set_epi8(0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15, 4, 5, 6, 7);
 
     for (std::byte* const frame : frames) {
         const __m256i varying = _mm256_broadcastsi128_si256(words[at]);
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(frame), _mm256_or_si256(first, _mm256_shuffle_epi8(varying, first_from)));
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(frame + second_at), _mm256_or_si256(second, _mm256_shuffle_epi8(varying, second_from)));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(frame),
+                            _mm256_or_si256(first, _mm256_shuffle_epi8(varying, first_from)));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(frame + second_at),
+                            _mm256_or_si256(second, _mm256_shuffle_epi8(varying, second_from)));
         _mm_storeu_si128(reinterpret_cast<__m128i*>(frame + tail_at<V>), _mm_shuffle_epi8(tail, tail_from));
         tail = _mm_add_epi64(tail, step);
         ++at;
@@ -207,7 +235,8 @@ FrameShape::FrameShape(const FrameTemplate& t, IpVersion version) noexcept : fra
 }
 
 FrameWriter frame_writer(const char* name, IpVersion version, bool has_network_octets) noexcept {
-    if (version == IpVersion::v4) return writer<IpVersion::v4, false>(name);  // IPv4 networks share the octets of the host number
+    if (version == IpVersion::v4)
+        return writer<IpVersion::v4, false>(name);  // IPv4 networks share the octets of the host number
     return has_network_octets ? writer<IpVersion::v6, true>(name) : writer<IpVersion::v6, false>(name);
 }
 

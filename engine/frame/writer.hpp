@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 2, frame: puts what varies into the frames of a burst. Hot: no allocation, and nothing is decided for each frame.
+// Station 2, frame: puts what varies into the frames of a burst. Hot: no allocation, and nothing is decided for each
+// frame.
 #pragma once
 
 #include <array>
@@ -12,7 +13,8 @@
 
 namespace evenhand::frame {
 
-/// What the tags of a burst say: the first frame's sequence number (48 bits), the step to the next one's, and the time (48 bits).
+/// What the tags of a burst say: the first frame's sequence number (48 bits), the step to the next one's, and the time
+/// (48 bits).
 struct Stamp {
     std::uint64_t sequence = 0;
     std::uint64_t stride = 1;
@@ -27,14 +29,15 @@ struct FrameShape {
     static constexpr std::uint8_t of_template = 0x80;
 
     FrameTemplate frame_template;
-    /// What stands in front of the last 16 octets of the tag is put together in two parts, which may overlap. For each octet of them, which
-    /// octet of the frame's words (writer.cpp) stands there, or `of_template`.
+    /// What stands in front of the last 16 octets of the tag is put together in two parts, which may overlap. For each
+    /// octet of them, which octet of the frame's words (writer.cpp) stands there, or `of_template`.
     alignas(part_octets) std::array<std::array<std::uint8_t, part_octets>, 2> from;
 };
 
-/// Writes the flows `at`, `at` + 1, ... of a block, one into each of `frames`, into buffers that hold the pattern of write_pattern(). Writes
-/// no octet behind the tag.
-using FrameWriter = void (*)(const FrameShape&, const plan::FlowBlock& block, std::size_t at, std::span<std::byte* const> frames, const Stamp&) noexcept;
+/// Writes the flows `at`, `at` + 1, ... of a block, one into each of `frames`, into buffers that hold the pattern of
+/// write_pattern(). Writes no octet behind the tag.
+using FrameWriter = void (*)(const FrameShape&, const plan::FlowBlock& block, std::size_t at,
+                             std::span<std::byte* const> frames, const Stamp&) noexcept;
 
 /// The writers "plain" and "avx2", which write the same octets; null if this CPU cannot.
 [[nodiscard]] FrameWriter frame_writer(const char* name, IpVersion version, bool has_network_octets) noexcept;

@@ -16,7 +16,8 @@ constexpr std::size_t arp_sender_ip = arp + 14;
 constexpr std::size_t arp_target_mac = arp + 18;
 constexpr std::size_t arp_target_ip = arp + 24;
 constexpr std::size_t arp_end = arp + 28;
-constexpr std::uint64_t arp_head = 0x0001080006040000;  // the first 8 octets: hardware Ethernet, protocol IPv4, lengths 6 and 4, no operation
+constexpr std::uint64_t arp_head =
+    0x0001080006040000;  // the first 8 octets: hardware Ethernet, protocol IPv4, lengths 6 and 4, no operation
 constexpr std::uint16_t arp_request = 1;
 constexpr std::uint16_t arp_reply = 2;
 

@@ -46,14 +46,18 @@ void write_ethernet(std::byte* f, const MacAddress& to, const MacAddress& from, 
 
 void write_icmpv6_checksum(std::byte* f, std::size_t icmp_octets) {
     store(f + icmp6 + 2, std::uint16_t{0});
-    const std::uint64_t sum = frame::sum_octets(f + ip6_source, 32 + icmp_octets) + frame::pseudo_header_sum(frame::protocol_icmpv6, icmp_octets);
+    const std::uint64_t sum = frame::sum_octets(f + ip6_source, 32 + icmp_octets) +
+                              frame::pseudo_header_sum(frame::protocol_icmpv6, icmp_octets);
     store(f + icmp6 + 2, frame::udp_checksum(sum));
 }
 
-bool is_ethertype(std::span<const std::byte> f, std::uint16_t type) { return f.size() >= eth && load<std::uint16_t>(f.data() + 12) == big(type); }
+bool is_ethertype(std::span<const std::byte> f, std::uint16_t type) {
+    return f.size() >= eth && load<std::uint16_t>(f.data() + 12) == big(type);
+}
 
 bool is_arp(std::span<const std::byte> f) {
-    return is_ethertype(f, frame::ethertype_arp) && f.size() >= arp_end && (big(load<std::uint64_t>(f.data() + eth)) & ~std::uint64_t{0xFFFF}) == arp_head;
+    return is_ethertype(f, frame::ethertype_arp) && f.size() >= arp_end &&
+           (big(load<std::uint64_t>(f.data() + eth)) & ~std::uint64_t{0xFFFF}) == arp_head;
 }
 
 /// Options of length 0 or beyond the packet make all of it invalid (RFC 4861, 4.6).
@@ -70,9 +74,12 @@ bool are_options_whole(std::span<const std::byte> options) {
 bool is_nd(std::span<const std::byte> f, std::uint8_t type) {
     if (!is_ethertype(f, frame::ethertype_ipv6) || f.size() < nd_options) return false;
     const std::size_t icmp_octets = big(load<std::uint16_t>(f.data() + eth + 4));
-    if (f[eth + 6] != std::byte{frame::protocol_icmpv6} || f[eth + 7] != std::byte{nd_hop_limit} || f[icmp6] != std::byte{type} || f[icmp6 + 1] != std::byte{0}) return false;
+    if (f[eth + 6] != std::byte{frame::protocol_icmpv6} || f[eth + 7] != std::byte{nd_hop_limit} ||
+        f[icmp6] != std::byte{type} || f[icmp6 + 1] != std::byte{0})
+        return false;
     if (icmp_octets < nd_options - icmp6 || icmp6 + icmp_octets > f.size()) return false;
-    const std::uint64_t sum = frame::sum_octets(f.data() + ip6_source, 32 + icmp_octets) + frame::pseudo_header_sum(frame::protocol_icmpv6, icmp_octets);
+    const std::uint64_t sum = frame::sum_octets(f.data() + ip6_source, 32 + icmp_octets) +
+                              frame::pseudo_header_sum(frame::protocol_icmpv6, icmp_octets);
     return frame::fold(sum) == 0xFFFF && are_options_whole(f.subspan(nd_options, icmp6 + icmp_octets - nd_options));
 }
 
@@ -133,16 +140,19 @@ std::size_t write_announcement(std::span<std::byte> f, const Party& owner) {
 std::optional<Question> read_question(std::span<const std::byte> f) noexcept {
     if (is_arp(f)) {
         if (load<std::uint16_t>(f.data() + arp_operation) != big(arp_request)) return std::nullopt;
-        return Question{.asker = {.mac = get_mac(f.data() + arp_sender_mac), .ip = get_ip(f.data() + arp_sender_ip, IpVersion::v4)},
-                        .target = get_ip(f.data() + arp_target_ip, IpVersion::v4)};
+        return Question{
+            .asker = {.mac = get_mac(f.data() + arp_sender_mac), .ip = get_ip(f.data() + arp_sender_ip, IpVersion::v4)},
+            .target = get_ip(f.data() + arp_target_ip, IpVersion::v4)};
     }
     if (!is_nd(f, nd_solicitation)) return std::nullopt;
     // Without the option (a unicast probe may leave it out) the asker is whoever sent the frame.
-    return Question{.asker = {.mac = find_option(f, option_source_link).value_or(get_mac(f.data() + 6)), .ip = get_ip(f.data() + ip6_source, IpVersion::v6)},
+    return Question{.asker = {.mac = find_option(f, option_source_link).value_or(get_mac(f.data() + 6)),
+                              .ip = get_ip(f.data() + ip6_source, IpVersion::v6)},
                     .target = get_ip(f.data() + nd_target, IpVersion::v6)};
 }
 
-std::size_t write_answer(std::span<std::byte> room, std::size_t octets, const Question& question, const MacAddress& owner, bool is_router) noexcept {
+std::size_t write_answer(std::span<std::byte> room, std::size_t octets, const Question& question,
+                         const MacAddress& owner, bool is_router) noexcept {
     std::byte* const f = room.data();
     if (question.target.version == IpVersion::v4) {
         write_ethernet(f, question.asker.mac, owner, frame::ethertype_arp);
@@ -158,7 +168,8 @@ std::size_t write_answer(std::span<std::byte> room, std::size_t octets, const Qu
     // Duplicate address detection is answered to all nodes, unsolicited (RFC 4861, 7.2.4).
     const bool detection = is_zero(question.asker.ip);
     constexpr std::array<std::uint8_t, 16> all_nodes{0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
-    write_ethernet(f, detection ? MacAddress{0x33, 0x33, 0, 0, 0, 1} : question.asker.mac, owner, frame::ethertype_ipv6);
+    write_ethernet(f, detection ? MacAddress{0x33, 0x33, 0, 0, 0, 1} : question.asker.mac, owner,
+                   frame::ethertype_ipv6);
     std::fill(f + eth, f + answer_octets, std::byte{0});
     f[eth] = std::byte{0x60};
     store(f + eth + 4, big(static_cast<std::uint16_t>(answer_octets - icmp6)));
@@ -167,7 +178,8 @@ std::size_t write_answer(std::span<std::byte> room, std::size_t octets, const Qu
     put(f + ip6_source, question.target.bytes());
     put(f + ip6_destination, detection ? std::span<const std::uint8_t>{all_nodes} : question.asker.ip.bytes());
     f[icmp6] = std::byte{nd_advertisement};
-    f[nd_flags] = static_cast<std::byte>(flag_override | (detection ? 0U : flag_solicited) | (is_router ? flag_router : 0U));
+    f[nd_flags] =
+        static_cast<std::byte>(flag_override | (detection ? 0U : flag_solicited) | (is_router ? flag_router : 0U));
     put(f + nd_target, question.target.bytes());
     f[nd_options] = std::byte{option_target_link};
     f[nd_options + 1] = std::byte{1};
@@ -177,7 +189,8 @@ std::size_t write_answer(std::span<std::byte> room, std::size_t octets, const Qu
 }
 
 std::optional<Party> read_announcement(std::span<const std::byte> f) noexcept {
-    if (is_arp(f)) return Party{.mac = get_mac(f.data() + arp_sender_mac), .ip = get_ip(f.data() + arp_sender_ip, IpVersion::v4)};
+    if (is_arp(f))
+        return Party{.mac = get_mac(f.data() + arp_sender_mac), .ip = get_ip(f.data() + arp_sender_ip, IpVersion::v4)};
     if (is_nd(f, nd_advertisement)) {
         const auto mac = find_option(f, option_target_link);
         if (!mac) return std::nullopt;

@@ -13,8 +13,13 @@ std::optional<plan::IpAddress> link_local_of(const plan::MacAddress& mac, plan::
 Responder::Responder(const plan::MacAddress& own_mac, const plan::IpAddress& gateway, const plan::IpAddress& dut)
     : own_mac_{own_mac}, dut_{dut}, link_local_{link_local_of(own_mac, dut.version)}, gateway_{gateway} {}
 
-Responder::Responder(const plan::MacAddress& own_mac, const plan::HostSet& hosts, const std::optional<plan::HostMacs>& host_macs, const plan::IpAddress& dut)
-    : own_mac_{own_mac}, dut_{dut}, link_local_{link_local_of(own_mac, dut.version)}, hosts_{hosts}, host_macs_{host_macs} {}
+Responder::Responder(const plan::MacAddress& own_mac, const plan::HostSet& hosts,
+                     const std::optional<plan::HostMacs>& host_macs, const plan::IpAddress& dut)
+    : own_mac_{own_mac},
+      dut_{dut},
+      link_local_{link_local_of(own_mac, dut.version)},
+      hosts_{hosts},
+      host_macs_{host_macs} {}
 
 std::size_t Responder::answer(std::span<std::byte> frame, std::size_t octets) noexcept {
     const std::span<const std::byte> came = frame.first(octets);
@@ -39,8 +44,10 @@ std::optional<plan::MacAddress> Responder::find_owner(const plan::IpAddress& add
 }
 
 std::size_t Responder::write_question(std::span<std::byte> frame) const {
-    const Party self = gateway_ ? Party{.mac = own_mac_, .ip = *gateway_} : Party{.mac = mac_of_host(0), .ip = hosts_->address(0)};
-    return dut_.version == plan::IpVersion::v4 ? write_arp_request(frame, self, dut_) : write_neighbor_solicitation(frame, self, dut_);
+    const Party self =
+        gateway_ ? Party{.mac = own_mac_, .ip = *gateway_} : Party{.mac = mac_of_host(0), .ip = hosts_->address(0)};
+    return dut_.version == plan::IpVersion::v4 ? write_arp_request(frame, self, dut_)
+                                               : write_neighbor_solicitation(frame, self, dut_);
 }
 
 std::size_t Responder::write_announcement(std::span<std::byte> frame, std::uint32_t host) const {
@@ -51,7 +58,8 @@ std::optional<plan::MacAddress> Responder::dut_mac() const noexcept {
     const std::uint64_t value = dut_mac_.load(std::memory_order_relaxed);
     if ((value & known_bit) == 0) return std::nullopt;
     plan::MacAddress mac;
-    for (std::size_t i = 0; i < mac.size(); ++i) mac[i] = static_cast<std::uint8_t>(value >> (8 * (mac.size() - 1 - i)));
+    for (std::size_t i = 0; i < mac.size(); ++i)
+        mac[i] = static_cast<std::uint8_t>(value >> (8 * (mac.size() - 1 - i)));
     return mac;
 }
 

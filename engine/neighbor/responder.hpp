@@ -14,9 +14,10 @@
 
 namespace evenhand::neighbor {
 
-/// In gateway forms a side owns its gateway address, never a host address (SEED-18). In direct forms it owns every host address of
-/// every network, and no other (SEED-20). The link-local address is its own in both. The target of a question decides, never the
-/// group or MAC that it came to (SEED-21), so unicast probes of a DUT that looks after its entries are answered like the first question.
+/// In gateway forms a side owns its gateway address, never a host address (SEED-18). In direct forms it owns every host
+/// address of every network, and no other (SEED-20). The link-local address is its own in both. The target of a
+/// question decides, never the group or MAC that it came to (SEED-21), so unicast probes of a DUT that looks after its
+/// entries are answered like the first question.
 ///
 /// answer() is called by the workers that receive on this side, the rest by the session.
 class Responder {
@@ -24,23 +25,26 @@ class Responder {
     /// Gateway form. `dut`: whom to learn from.
     Responder(const plan::MacAddress& own_mac, const plan::IpAddress& gateway, const plan::IpAddress& dut);
     /// Direct form. Hosts have the port's MAC, unless they have `host_macs`.
-    Responder(const plan::MacAddress& own_mac, const plan::HostSet& hosts, const std::optional<plan::HostMacs>& host_macs, const plan::IpAddress& dut);
+    Responder(const plan::MacAddress& own_mac, const plan::HostSet& hosts,
+              const std::optional<plan::HostMacs>& host_macs, const plan::IpAddress& dut);
 
-    /// The same side's responder of the other IP version, which answer() asks about what is of that version. Before the workers start.
+    /// The same side's responder of the other IP version, which answer() asks about what is of that version. Before the
+    /// workers start.
     void set_other(Responder& other) noexcept { other_ = &other; }
 
-    /// Answers a question about an own address in place, and takes note of the DUT's MAC wherever it is told. Allocates nothing.
-    /// Returns the octets of the answer, 0 for none. `frame` is the whole buffer, `octets` the length of what came.
+    /// Answers a question about an own address in place, and takes note of the DUT's MAC wherever it is told. Allocates
+    /// nothing. Returns the octets of the answer, 0 for none. `frame` is the whole buffer, `octets` the length of what
+    /// came.
     [[nodiscard]] std::size_t answer(std::span<std::byte> frame, std::size_t octets) noexcept;
 
-    /// The question for the DUT's MAC, which is the learning frame of gateway forms as well; in direct forms the first host asks.
-    /// Needs solicitation_octets of room.
+    /// The question for the DUT's MAC, which is the learning frame of gateway forms as well; in direct forms the first
+    /// host asks. Needs solicitation_octets of room.
     [[nodiscard]] std::size_t write_question(std::span<std::byte> frame) const;
 
     /// Hosts are on the link, and this side answers for them.
     [[nodiscard]] bool has_hosts() const noexcept { return hosts_.has_value(); }
-    /// Tells the DUT the MAC of a host on the link, of which it may know another one from an earlier session. Only if has_hosts().
-    /// Needs solicitation_octets of room.
+    /// Tells the DUT the MAC of a host on the link, of which it may know another one from an earlier session. Only if
+    /// has_hosts(). Needs solicitation_octets of room.
     [[nodiscard]] std::size_t write_announcement(std::span<std::byte> frame, std::uint32_t host) const;
 
     [[nodiscard]] std::optional<plan::MacAddress> dut_mac() const noexcept;
@@ -58,7 +62,9 @@ class Responder {
 
     /// The MAC of an own address; nothing for any other.
     [[nodiscard]] std::optional<plan::MacAddress> find_owner(const plan::IpAddress& address) const noexcept;
-    [[nodiscard]] plan::MacAddress mac_of_host(std::uint32_t host) const noexcept { return host_macs_ ? host_macs_->mac(host) : own_mac_; }
+    [[nodiscard]] plan::MacAddress mac_of_host(std::uint32_t host) const noexcept {
+        return host_macs_ ? host_macs_->mac(host) : own_mac_;
+    }
 
     plan::MacAddress own_mac_;
     plan::IpAddress dut_;

@@ -38,18 +38,21 @@ ClockSample sample_clocks() noexcept {
 
 double ticks_per_second(const ClockSample& earlier, const ClockSample& later) noexcept {
     constexpr double ns_per_second = 1e9;
-    return static_cast<double>(later.ticks - earlier.ticks) * ns_per_second / static_cast<double>(later.raw_ns - earlier.raw_ns);
+    return static_cast<double>(later.ticks - earlier.ticks) * ns_per_second /
+           static_cast<double>(later.raw_ns - earlier.raw_ns);
 }
 
 double steered_ticks_per_second(const ClockSample& earlier, const ClockSample& later) noexcept {
     constexpr double ns_per_second = 1e9;
-    return static_cast<double>(later.ticks - earlier.ticks) * ns_per_second / static_cast<double>(later.steered_ns - earlier.steered_ns);
+    return static_cast<double>(later.ticks - earlier.ticks) * ns_per_second /
+           static_cast<double>(later.steered_ns - earlier.steered_ns);
 }
 
 bool is_steered_clock_right() noexcept {
     timex state{};
     const int result = adjtimex(&state);
-    return result >= 0 && result != TIME_ERROR && (static_cast<unsigned>(state.status) & static_cast<unsigned>(STA_UNSYNC)) == 0;
+    return result >= 0 && result != TIME_ERROR &&
+           (static_cast<unsigned>(state.status) & static_cast<unsigned>(STA_UNSYNC)) == 0;
 }
 
 double calibrate_ticks_per_second(const ClockSample& earlier, int milliseconds) {

@@ -42,12 +42,12 @@ struct ClockSample {
 /// The same by CLOCK_MONOTONIC.
 [[nodiscard]] double steered_ticks_per_second(const ClockSample& earlier, const ClockSample& later) noexcept;
 
-/// Whether NTP steers CLOCK_MONOTONIC and calls it right. Where the kernel's clock is the tick counter itself, CLOCK_MONOTONIC_RAW is only that
-/// counter, scaled: it cannot tell that the counter is wrong.
+/// Whether NTP steers CLOCK_MONOTONIC and calls it right. Where the kernel's clock is the tick counter itself,
+/// CLOCK_MONOTONIC_RAW is only that counter, scaled: it cannot tell that the counter is wrong.
 [[nodiscard]] bool is_steered_clock_right() noexcept;
 
-/// Measure from `earlier` on, for `milliseconds` at least (D6: not taken from rte_get_tsc_hz(), which rounds to 10 MHz in DPDK 22.11).
-/// 200 ms give about 0.3 ppm.
+/// Measure from `earlier` on, for `milliseconds` at least (D6: not taken from rte_get_tsc_hz(), which rounds to 10 MHz
+/// in DPDK 22.11). 200 ms give about 0.3 ppm.
 [[nodiscard]] double calibrate_ticks_per_second(const ClockSample& earlier = sample_clocks(), int milliseconds = 200);
 
 }  // namespace evenhand::pace

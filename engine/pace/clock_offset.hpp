@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Station 3, pace: how far the tick counters of two CPUs are apart.
 //
-// A frame carries the time of its sender's CPU and is judged by that of its receiver's. Two threads, one on each CPU, pass a number back and forth in
-// a shared cache line. The answer was given between question and reception; so the counter of the other CPU is ahead by its time less the middle of
-// these, give or take half of the way back and forth. The shortest way of many tells best.
+// A frame carries the time of its sender's CPU and is judged by that of its receiver's. Two threads, one on each CPU,
+// pass a number back and forth in a shared cache line. The answer was given between question and reception; so the
+// counter of the other CPU is ahead by its time less the middle of these, give or take half of the way back and forth.
+// The shortest way of many tells best.
 #pragma once
 
 #include <pthread.h>
@@ -41,11 +42,13 @@ struct Line {
 
 }  // namespace offset_detail
 
-/// Takes `at_most` and what the host takes for ending two threads. Nothing if the CPUs never ran both within that time. The clocks are read each
-/// on its own CPU only.
+/// Takes `at_most` and what the host takes for ending two threads. Nothing if the CPUs never ran both within that time.
+/// The clocks are read each on its own CPU only.
 template <class FirstClock, class SecondClock>
-[[nodiscard]] std::optional<TickOffset> measure_offset(unsigned first_cpu, FirstClock first, unsigned second_cpu, SecondClock second,
-                                                       std::chrono::milliseconds at_most = std::chrono::milliseconds{50}) {
+[[nodiscard]] std::optional<TickOffset> measure_offset(unsigned first_cpu, FirstClock first, unsigned second_cpu,
+                                                       SecondClock second,
+                                                       std::chrono::milliseconds at_most = std::chrono::milliseconds{
+                                                           50}) {
     constexpr unsigned rounds = 2000;
     offset_detail::Line line;
     std::thread other{[&] {
@@ -67,12 +70,16 @@ template <class FirstClock, class SecondClock>
         for (unsigned round = 1; round <= rounds && goes_on; ++round) {
             const Ticks before = first.now();
             line.asked.store(round, std::memory_order_release);
-            while (line.answered.load(std::memory_order_acquire) != round && goes_on) goes_on = std::chrono::steady_clock::now() < give_up;
+            while (line.answered.load(std::memory_order_acquire) != round && goes_on)
+                goes_on = std::chrono::steady_clock::now() < give_up;
             const Ticks after = first.now();
             if (!goes_on) break;
             const double half = static_cast<double>(after - before) / 2;
             if (best && half >= best->uncertainty) continue;
-            best = TickOffset{.ticks = static_cast<double>(static_cast<std::int64_t>(line.answered_at.load(std::memory_order_relaxed) - before)) - half, .uncertainty = half};
+            best = TickOffset{.ticks = static_cast<double>(static_cast<std::int64_t>(
+                                           line.answered_at.load(std::memory_order_relaxed) - before)) -
+                                       half,
+                              .uncertainty = half};
         }
         line.is_over.store(true, std::memory_order_relaxed);
     }};

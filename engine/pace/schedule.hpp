@@ -11,8 +11,8 @@
 
 namespace evenhand::pace {
 
-/// Even spacing. Frame k is due at start + k * period, always computed from k, so rounding cannot add up over a trial: the
-/// period has 64 binary places, which is below one tick over 10^19 frames. Copyable, allocates nothing.
+/// Even spacing. Frame k is due at start + k * period, always computed from k, so rounding cannot add up over a trial:
+/// the period has 64 binary places, which is below one tick over 10^19 frames. Copyable, allocates nothing.
 class EvenSchedule {
    public:
     EvenSchedule() = default;
@@ -22,7 +22,9 @@ class EvenSchedule {
 
     /// `rate_fps` > 0, at most most_frames_per_tick * ticks_per_second.
     EvenSchedule(Ticks start, double ticks_per_second, double rate_fps) noexcept
-        : start_{start}, period_{to_fixed(static_cast<long double>(ticks_per_second) / static_cast<long double>(rate_fps))}, rate_{~Fixed{0} / period_} {}
+        : start_{start},
+          period_{to_fixed(static_cast<long double>(ticks_per_second) / static_cast<long double>(rate_fps))},
+          rate_{~Fixed{0} / period_} {}
 
     [[nodiscard]] Ticks start() const noexcept { return start_; }
 
@@ -36,18 +38,22 @@ class EvenSchedule {
         if (static_cast<std::int64_t>(now - start_) < 0) return 0;
         const Ticks passed = now - start_;
         std::uint64_t count =
-            static_cast<std::uint64_t>((static_cast<Fixed>(passed) * static_cast<std::uint64_t>(rate_)) >> 64U) + passed * static_cast<std::uint64_t>(rate_ >> 64U) + 1;
-        // The rate is rounded down and the tick that has begun is left out, so this is right or too few: by the frames of a tick and one more.
+            static_cast<std::uint64_t>((static_cast<Fixed>(passed) * static_cast<std::uint64_t>(rate_)) >> 64U) +
+            passed * static_cast<std::uint64_t>(rate_ >> 64U) + 1;
+        // The rate is rounded down and the tick that has begun is left out, so this is right or too few: by the frames
+        // of a tick and one more.
         while (static_cast<std::int64_t>(now - due(count)) >= 0) ++count;
         return count;
     }
 
-    /// The schedule of the frames first, first + stride, first + 2 * stride, ... of this one: its due(i) is due(first + i * stride),
-    /// to the tick. So the streams of a direction are together as evenly spaced as a single one, whatever the rate and their number.
+    /// The schedule of the frames first, first + stride, first + 2 * stride, ... of this one: its due(i) is due(first +
+    /// i * stride), to the tick. So the streams of a direction are together as evenly spaced as a single one, whatever
+    /// the rate and their number.
     [[nodiscard]] EvenSchedule stream(std::uint64_t first, std::uint64_t stride) const noexcept {
         EvenSchedule part;
         part.start_ = due(first);
-        part.start_fraction_ = static_cast<std::uint64_t>(static_cast<Fixed>(first) * static_cast<std::uint64_t>(period_) + start_fraction_);
+        part.start_fraction_ = static_cast<std::uint64_t>(
+            static_cast<Fixed>(first) * static_cast<std::uint64_t>(period_) + start_fraction_);
         part.period_ = period_ * stride;
         part.rate_ = rate_ / stride;
         return part;
@@ -58,7 +64,8 @@ class EvenSchedule {
 
     [[nodiscard]] static Fixed to_fixed(long double value) noexcept {
         const long double whole = std::floor(value);
-        return (static_cast<Fixed>(static_cast<std::uint64_t>(whole)) << 64U) + static_cast<Fixed>(std::ldexp(value - whole, 64));
+        return (static_cast<Fixed>(static_cast<std::uint64_t>(whole)) << 64U) +
+               static_cast<Fixed>(std::ldexp(value - whole, 64));
     }
 
     Ticks start_ = 0;
@@ -67,17 +74,20 @@ class EvenSchedule {
     Fixed rate_ = 0;                    // frames per tick
 };
 
-/// When the frames of a trial are due: evenly, in bursts, or at one load and then at another. One class for all of them, so that there is one
-/// sender loop; the even case costs a comparison more than EvenSchedule alone. Copyable, allocates nothing.
+/// When the frames of a trial are due: evenly, in bursts, or at one load and then at another. One class for all of
+/// them, so that there is one sender loop; the even case costs a comparison more than EvenSchedule alone. Copyable,
+/// allocates nothing.
 class Schedule {
    public:
     Schedule() = default;
     /// Every frame at even distance.
-    Schedule(const EvenSchedule& even) noexcept : first_{even} {}  // NOLINT(google-explicit-constructor): an even schedule is one
+    Schedule(const EvenSchedule& even) noexcept
+        : first_{even} {}  // NOLINT(google-explicit-constructor): an even schedule is one
 
-    /// Bursts of `frames` at `rate_fps`, each `interval_s` after the one before: frame i is due at (i / frames) * interval + (i % frames) / rate.
-    /// `frames` > 0; the interval is not shorter than a burst.
-    [[nodiscard]] static Schedule bursts(Ticks start, double ticks_per_second, double rate_fps, std::uint64_t frames, double interval_s) noexcept {
+    /// Bursts of `frames` at `rate_fps`, each `interval_s` after the one before: frame i is due at (i / frames) *
+    /// interval + (i % frames) / rate. `frames` > 0; the interval is not shorter than a burst.
+    [[nodiscard]] static Schedule bursts(Ticks start, double ticks_per_second, double rate_fps, std::uint64_t frames,
+                                         double interval_s) noexcept {
         Schedule schedule{EvenSchedule{start, ticks_per_second, rate_fps}};
         schedule.even_until_ = frames;
         schedule.burst_frames_ = frames;
@@ -86,8 +96,10 @@ class Schedule {
         return schedule;
     }
 
-    /// The first `frames` at `rate_fps`, all others at `then_fps`; the first of these is due when one more of the others would have been.
-    [[nodiscard]] static Schedule two_loads(Ticks start, double ticks_per_second, double rate_fps, std::uint64_t frames, double then_fps) noexcept {
+    /// The first `frames` at `rate_fps`, all others at `then_fps`; the first of these is due when one more of the
+    /// others would have been.
+    [[nodiscard]] static Schedule two_loads(Ticks start, double ticks_per_second, double rate_fps, std::uint64_t frames,
+                                            double then_fps) noexcept {
         Schedule schedule{EvenSchedule{start, ticks_per_second, rate_fps}};
         schedule.even_until_ = frames;
         schedule.later_ = EvenSchedule{schedule.first_.due(frames), ticks_per_second, then_fps};

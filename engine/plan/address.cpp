@@ -49,11 +49,14 @@ std::optional<MacAddress> parse_mac(std::string_view text) {
     return mac;
 }
 
-std::string to_string(const MacAddress& mac) { return fmt::format("{:02x}:{:02x}:{:02x}:{:02x}:{:02x}:{:02x}", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]); }
+std::string to_string(const MacAddress& mac) {
+    return fmt::format("{:02x}:{:02x}:{:02x}:{:02x}:{:02x}:{:02x}", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+}
 
 IpAddress link_local_address(const MacAddress& mac) {
     IpAddress address{.version = IpVersion::v6};
-    address.octets = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, static_cast<std::uint8_t>(mac[0] ^ 2U), mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
+    address.octets = {0xfe,   0x80,   0,    0,    0,      0,      0,     0, static_cast<std::uint8_t>(mac[0] ^ 2U),
+                      mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
     return address;
 }
 

@@ -37,8 +37,12 @@ using MacAddress = std::array<std::uint8_t, 6>;
 [[nodiscard]] std::string to_string(const MacAddress& mac);
 
 /// fe80::/10, by the first two octets of an IPv6 address. Such addresses are never routed (RFC 4291, 2.5.6).
-[[nodiscard]] constexpr bool is_link_local(std::uint8_t first, std::uint8_t second) noexcept { return first == 0xfe && (second & 0xC0U) == 0x80; }
-[[nodiscard]] constexpr bool is_link_local(const IpAddress& address) noexcept { return address.version == IpVersion::v6 && is_link_local(address.octets[0], address.octets[1]); }
+[[nodiscard]] constexpr bool is_link_local(std::uint8_t first, std::uint8_t second) noexcept {
+    return first == 0xfe && (second & 0xC0U) == 0x80;
+}
+[[nodiscard]] constexpr bool is_link_local(const IpAddress& address) noexcept {
+    return address.version == IpVersion::v6 && is_link_local(address.octets[0], address.octets[1]);
+}
 
 /// fe80::/64 with the interface identifier made from the MAC (RFC 4291, appendix A).
 [[nodiscard]] IpAddress link_local_address(const MacAddress& mac);

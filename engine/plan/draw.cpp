@@ -6,7 +6,9 @@ namespace {
 
 bool is_stepped(Mode mode) { return mode == Mode::increment || mode == Mode::decrement; }
 
-std::uint64_t stepped(Mode mode, std::uint64_t turn, std::uint32_t count) { return mode == Mode::increment ? turn % count : count - 1 - turn % count; }
+std::uint64_t stepped(Mode mode, std::uint64_t turn, std::uint32_t count) {
+    return mode == Mode::increment ? turn % count : count - 1 - turn % count;
+}
 
 }  // namespace
 
@@ -33,7 +35,8 @@ std::uint64_t NetworkSplit::step(std::uint64_t k) const noexcept {
 }
 
 FlowDraw::FlowDraw(const AddressPlan& plan, Direction direction, std::uint64_t seed)
-    : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U)}, direction_{static_cast<std::uint32_t>(direction)} {
+    : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U)},
+      direction_{static_cast<std::uint32_t>(direction)} {
     std::array<HostRange, address_fields> hosts{plan.sources(direction), plan.side(receiving_side(direction)).hosts};
     has_networks_ = hosts[0].network.has_value();  // of both sides or of none: check_plan
     has_common_network_ = plan.common_network;
@@ -68,7 +71,8 @@ std::uint32_t FlowDraw::settle(std::size_t field, std::uint64_t k, std::uint32_t
     if (is_stepped(modes_[field])) return first + static_cast<std::uint32_t>(stepped(modes_[field], k, count));
     for (std::uint32_t attempt = 1;; ++attempt) {
         const std::uint64_t product = std::uint64_t{word} * count;
-        if (static_cast<std::uint32_t>(product) >= bounds_.threshold[field]) return first + static_cast<std::uint32_t>(product >> 32U);
+        if (static_cast<std::uint32_t>(product) >= bounds_.threshold[field])
+            return first + static_cast<std::uint32_t>(product >> 32U);
         word = draw_words(k, attempt)[field];
     }
 }
@@ -78,7 +82,8 @@ Flow FlowDraw::draw(std::uint64_t k) const noexcept {
     std::array<std::uint32_t, drawn_fields> values{};
     for (std::size_t i = 0; i < drawn_fields; ++i) values[i] = settle(i, k, words[i]);
     if (has_networks_) {
-        for (std::size_t i = 0; i < address_fields; ++i) values[i] = static_cast<std::uint32_t>(splits_[i].value(values[i]) + splits_[i].step(k));
+        for (std::size_t i = 0; i < address_fields; ++i)
+            values[i] = static_cast<std::uint32_t>(splits_[i].value(values[i]) + splits_[i].step(k));
         if (has_common_network_) values[1] += static_cast<std::uint32_t>(splits_[0].network_part(values[0]));
     }
     return {values[0], values[1], values[2], values[3]};
@@ -94,7 +99,8 @@ void FlowDraw::draw_block(std::uint64_t first, std::uint64_t stride, FlowBlock& 
             }
             if (has_common_network_) {
                 const NetworkSplit split = splits_[0];
-                for (std::size_t j = 0; j < FlowBlock::size; ++j) block.lanes.field[1][j] += static_cast<std::uint32_t>(split.network_part(block.lanes.field[0][j]));
+                for (std::size_t j = 0; j < FlowBlock::size; ++j)
+                    block.lanes.field[1][j] += static_cast<std::uint32_t>(split.network_part(block.lanes.field[0][j]));
             }
         }
         return;

@@ -32,8 +32,9 @@ struct FlowBlock {
     [[nodiscard]] std::uint32_t destination_port(std::size_t j) const noexcept { return lanes.field[3][j]; }
 };
 
-/// The addresses of one side with networks, by a number that is drawn once: uniform below networks * hosts, it is a network and a host that
-/// are uniform and independent of each other (SEED-33). What a mode other than pseudorandom chooses has no part in the number.
+/// The addresses of one side with networks, by a number that is drawn once: uniform below networks * hosts, it is a
+/// network and a host that are uniform and independent of each other (SEED-33). What a mode other than pseudorandom
+/// chooses has no part in the number.
 class NetworkSplit {
    public:
     NetworkSplit() = default;
@@ -50,7 +51,9 @@ class NetworkSplit {
     }
 
     /// What a destination's value gets for being in the network that this source is in (SEED-82).
-    [[nodiscard]] std::uint64_t network_part(std::uint64_t value) const noexcept { return ((value >> network_shift_) - (first_ >> network_shift_)) << network_shift_; }
+    [[nodiscard]] std::uint64_t network_part(std::uint64_t value) const noexcept {
+        return ((value >> network_shift_) - (first_ >> network_shift_)) << network_shift_;
+    }
 
     /// What increment and decrement add to the value of frame k. Networks step when all hosts have had their turn.
     [[nodiscard]] std::uint64_t step(std::uint64_t k) const noexcept;
@@ -84,7 +87,8 @@ class FlowDraw {
     static constexpr std::size_t address_fields = 2;  // source and destination; then the UDP ports
 
     void set_field(std::size_t field, const FieldRange& range) noexcept;
-    [[nodiscard]] std::array<std::uint32_t, drawn_fields> draw_words(std::uint64_t k, std::uint32_t attempt) const noexcept;
+    [[nodiscard]] std::array<std::uint32_t, drawn_fields> draw_words(std::uint64_t k,
+                                                                     std::uint32_t attempt) const noexcept;
     [[nodiscard]] std::uint32_t settle(std::size_t field, std::uint64_t k, std::uint32_t word) const noexcept;
 
     DrawBounds bounds_;

@@ -9,9 +9,10 @@
 
 namespace evenhand::plan {
 
-/// MACs of the hosts of one side: (RR & 0xFC):PP:PP:RR:RR:RR, with PP:PP the tester's interface, 1 for the left and 2 for the right
-/// (R4814-05). The 30 bits RR are a keyed permutation of the host's number: a function of seed, side and host alone, so all trials of
-/// a test have the same set (R4814-08), no two hosts of a side share a MAC, and no table is needed.
+/// MACs of the hosts of one side: (RR & 0xFC):PP:PP:RR:RR:RR, with PP:PP the tester's interface, 1 for the left and 2
+/// for the right (R4814-05). The 30 bits RR are a keyed permutation of the host's number: a function of seed, side and
+/// host alone, so all trials of a test have the same set (R4814-08), no two hosts of a side share a MAC, and no table
+/// is needed.
 class HostMacs {
    public:
     HostMacs(std::uint64_t seed, Side side) noexcept;
@@ -31,7 +32,8 @@ class HostMacs {
     static constexpr std::uint8_t interface_high = 0;
     static constexpr std::uint32_t half_bits = 15;
     static constexpr std::uint32_t half_mask = (1U << half_bits) - 1;
-    static constexpr std::size_t rounds = 4;  // a Feistel network is a strong pseudorandom permutation from four rounds on (Luby, Rackoff)
+    static constexpr std::size_t rounds =
+        4;  // a Feistel network is a strong pseudorandom permutation from four rounds on (Luby, Rackoff)
 
     [[nodiscard]] std::uint32_t permute(std::uint32_t host) const noexcept {
         std::uint32_t left = host >> half_bits & half_mask;

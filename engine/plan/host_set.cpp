@@ -8,7 +8,9 @@ namespace {
 
 constexpr std::uint32_t octet_values = 256;
 
-std::uint32_t read_word(const std::byte* at) noexcept { return static_cast<std::uint32_t>(at[0]) * octet_values + static_cast<std::uint32_t>(at[1]); }
+std::uint32_t read_word(const std::byte* at) noexcept {
+    return static_cast<std::uint32_t>(at[0]) * octet_values + static_cast<std::uint32_t>(at[1]);
+}
 
 }  // namespace
 

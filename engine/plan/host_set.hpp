@@ -10,8 +10,9 @@
 
 namespace evenhand::plan {
 
-/// Every host address of one side. Host i is host `i % hosts per network` of network `i / hosts per network`. Modes do not matter
-/// here: a host that a comparison run never draws is a host all the same. No table: 16 million hosts cost nothing.
+/// Every host address of one side. Host i is host `i % hosts per network` of network `i / hosts per network`. Modes do
+/// not matter here: a host that a comparison run never draws is a host all the same. No table: 16 million hosts cost
+/// nothing.
 class HostSet {
    public:
     explicit HostSet(const HostRange& range) : range_{range}, first_network_{range.first_network()} {}
@@ -20,7 +21,9 @@ class HostSet {
     [[nodiscard]] std::uint32_t size() const noexcept { return range_.addresses(); }
 
     /// Address of host i < size().
-    [[nodiscard]] IpAddress address(std::uint32_t i) const { return range_.address(range_.value({.network = i / range_.host.count, .host = i % range_.host.count})); }
+    [[nodiscard]] IpAddress address(std::uint32_t i) const {
+        return range_.address(range_.value({.network = i / range_.host.count, .host = i % range_.host.count}));
+    }
 
     /// The host that has this address; nothing if none has. Hot: answers for neighbours are decided here.
     [[nodiscard]] std::optional<std::uint32_t> find(const IpAddress& address) const noexcept;

@@ -22,11 +22,13 @@ constexpr std::uint32_t weyl_0 = 0x9E3779B9;
 constexpr std::uint32_t weyl_1 = 0xBB67AE85;
 constexpr int rounds = 10;
 
-bool draw_plain(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key, const DrawBounds& bounds, DrawLanes& lanes) noexcept {
+bool draw_plain(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key,
+                const DrawBounds& bounds, DrawLanes& lanes) noexcept {
     bool biased = false;
     for (std::size_t j = 0; j < DrawLanes::size; ++j) {
         const std::uint64_t k = first + j * stride;
-        const auto drawn = philox4x32({static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32U), stream, 0}, key);
+        const auto drawn =
+            philox4x32({static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32U), stream, 0}, key);
         for (std::size_t i = 0; i < drawn_fields; ++i) {
             const std::uint64_t product = std::uint64_t{drawn[i]} * bounds.count[i];
             lanes.field[i][j] = bounds.first[i] + static_cast<std::uint32_t>(product >> 32U);
@@ -38,12 +40,13 @@ bool draw_plain(std::uint64_t first, std::uint64_t stride, std::uint32_t stream,
 
 #if defined(__x86_64__)
 // 32-bit words stand in 64-bit elements: the vector multiplication reads the low halves only, so the rubbish that the
-// shorter operations leave in the high halves does no harm, and nothing needs to be shuffled. Several vectors go through the
-// rounds together, because one alone would wait for its multiplications. Vectors come in pairs, one for the frames 0, 2, 4, ... and one for
-// 1, 3, 5, ...: what is drawn is the high half of a product, so a pair becomes one vector of 32-bit numbers by a single blend.
+// shorter operations leave in the high halves does no harm, and nothing needs to be shuffled. Several vectors go
+// through the rounds together, because one alone would wait for its multiplications. Vectors come in pairs, one for the
+// frames 0, 2, 4, ... and one for 1, 3, 5, ...: what is drawn is the high half of a product, so a pair becomes one
+// vector of 32-bit numbers by a single blend.
 
-__attribute__((target("avx2"))) bool draw_avx2(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key, const DrawBounds& bounds,
-                                               DrawLanes& lanes) noexcept {
+__attribute__((target("avx2"))) bool draw_avx2(std::uint64_t first, std::uint64_t stride, std::uint32_t stream,
+                                               PhiloxKey key, const DrawBounds& bounds, DrawLanes& lanes) noexcept {
     constexpr std::size_t width = 8;  // frames of a pair
     constexpr std::size_t pair = 2;
     constexpr int odd = 0xAA;
@@ -82,13 +85,15 @@ __attribute__((target("avx2"))) bool draw_avx2(std::uint64_t first, std::uint64_
             const __m256i low = _mm256_blend_epi32(even_product, _mm256_slli_epi64(odd_product, 32), odd);
             // Not biased: the greater of both is the low half itself. There is no unsigned comparison.
             biased = _mm256_or_si256(biased, _mm256_xor_si256(_mm256_max_epu32(low, threshold), low));
-            _mm256_store_si256(reinterpret_cast<__m256i*>(&lanes.field[i][at]), _mm256_add_epi32(high, _mm256_set1_epi32(static_cast<int>(bounds.first[i]))));
+            _mm256_store_si256(reinterpret_cast<__m256i*>(&lanes.field[i][at]),
+                               _mm256_add_epi32(high, _mm256_set1_epi32(static_cast<int>(bounds.first[i]))));
         }
     }
     return _mm256_testz_si256(biased, biased) == 0;
 }
 
-__attribute__((target("avx512f"))) bool draw_avx512(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key, const DrawBounds& bounds,
+__attribute__((target("avx512f"))) bool draw_avx512(std::uint64_t first, std::uint64_t stride, std::uint32_t stream,
+                                                    PhiloxKey key, const DrawBounds& bounds,
                                                     DrawLanes& lanes) noexcept {
     constexpr std::size_t width = 16;  // frames of a pair
     constexpr std::size_t together = 2 * DrawLanes::size / width;
@@ -101,7 +106,8 @@ __attribute__((target("avx512f"))) bool draw_avx512(std::uint64_t first, std::ui
     __mmask16 biased = 0;
     __m512i w[drawn_fields][together];
     for (std::size_t v = 0; v < together; ++v) {
-        w[0][v] = _mm512_add_epi64(_mm512_set1_epi64(static_cast<long long>(first + (v / 2 * width + v % 2) * stride)), steps);
+        w[0][v] = _mm512_add_epi64(_mm512_set1_epi64(static_cast<long long>(first + (v / 2 * width + v % 2) * stride)),
+                                   steps);
         w[1][v] = _mm512_srli_epi64(w[0][v], 32);
         w[2][v] = _mm512_set1_epi64(stream);
         w[3][v] = _mm512_setzero_si512();
@@ -127,7 +133,8 @@ __attribute__((target("avx512f"))) bool draw_avx512(std::uint64_t first, std::ui
             const __m512i high = _mm512_mask_mov_epi32(_mm512_srli_epi64(even_product, 32), odd, odd_product);
             const __m512i low = _mm512_mask_mov_epi32(even_product, odd, _mm512_slli_epi64(odd_product, 32));
             biased = static_cast<__mmask16>(biased | _mm512_cmplt_epu32_mask(low, threshold));
-            _mm512_store_si512(&lanes.field[i][v / 2 * width], _mm512_add_epi32(high, _mm512_set1_epi32(static_cast<int>(bounds.first[i]))));
+            _mm512_store_si512(&lanes.field[i][v / 2 * width],
+                               _mm512_add_epi32(high, _mm512_set1_epi32(static_cast<int>(bounds.first[i]))));
         }
     }
     return biased != 0;
@@ -147,8 +154,8 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c, PhiloxKe
     for (int round = 0; round < rounds; ++round) {
         const std::uint64_t product_0 = std::uint64_t{multiplier_0} * c[0];
         const std::uint64_t product_1 = std::uint64_t{multiplier_1} * c[2];
-        c = {static_cast<std::uint32_t>(product_1 >> 32U) ^ c[1] ^ key[0], static_cast<std::uint32_t>(product_1), static_cast<std::uint32_t>(product_0 >> 32U) ^ c[3] ^ key[1],
-             static_cast<std::uint32_t>(product_0)};
+        c = {static_cast<std::uint32_t>(product_1 >> 32U) ^ c[1] ^ key[0], static_cast<std::uint32_t>(product_1),
+             static_cast<std::uint32_t>(product_0 >> 32U) ^ c[3] ^ key[1], static_cast<std::uint32_t>(product_0)};
         key[0] += weyl_0;
         key[1] += weyl_1;
     }
@@ -164,7 +171,8 @@ DrawVariant draw_variant(const char* name) noexcept {
     return wanted == "plain" ? draw_plain : nullptr;
 }
 
-bool draw_lanes(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key, const DrawBounds& bounds, DrawLanes& lanes) noexcept {
+bool draw_lanes(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key,
+                const DrawBounds& bounds, DrawLanes& lanes) noexcept {
     static const DrawVariant variant = widest();
     return variant(first, stride, stream, key, bounds, lanes);
 }

@@ -10,9 +10,10 @@ namespace evenhand::plan {
 
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
-/// Philox4x32 with 10 rounds: 128 pseudorandom bits for each (counter, key). Salmon et al., "Parallel random numbers: as easy as
-/// 1, 2, 3", SC 2011; it passes BigCrush, and the authors' known answers are in tests/draw_test.cpp. Chosen because it needs no state
-/// (so any core can draw any frame) and its multiplications fit the vector units of all CPUs we meet.
+/// Philox4x32 with 10 rounds: 128 pseudorandom bits for each (counter, key). Salmon et al., "Parallel random numbers:
+/// as easy as 1, 2, 3", SC 2011; it passes BigCrush, and the authors' known answers are in tests/draw_test.cpp. Chosen
+/// because it needs no state (so any core can draw any frame) and its multiplications fit the vector units of all CPUs
+/// we meet.
 [[nodiscard]] std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, PhiloxKey key) noexcept;
 
 constexpr std::size_t drawn_fields = 4;
@@ -37,12 +38,15 @@ struct DrawLanes {
     alignas(64) std::array<Values, drawn_fields> field;
 };
 
-/// Draws for the counters first, first + stride, ...: lanes.field[i][j] is the high half of (word i of philox4x32({k low, k high, stream, 0})
-/// times count i), plus first i. That is uniform but for draws whose low half is below the threshold (Lemire's method): returns
-/// true if there was one among the lanes; the caller draws that anew. Uses the widest vector unit; the results are the same on all.
-[[nodiscard]] bool draw_lanes(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key, const DrawBounds& bounds, DrawLanes& lanes) noexcept;
+/// Draws for the counters first, first + stride, ...: lanes.field[i][j] is the high half of (word i of philox4x32({k
+/// low, k high, stream, 0}) times count i), plus first i. That is uniform but for draws whose low half is below the
+/// threshold (Lemire's method): returns true if there was one among the lanes; the caller draws that anew. Uses the
+/// widest vector unit; the results are the same on all.
+[[nodiscard]] bool draw_lanes(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key,
+                              const DrawBounds& bounds, DrawLanes& lanes) noexcept;
 
-using DrawVariant = bool (*)(std::uint64_t, std::uint64_t, std::uint32_t, PhiloxKey, const DrawBounds&, DrawLanes&) noexcept;
+using DrawVariant = bool (*)(std::uint64_t, std::uint64_t, std::uint32_t, PhiloxKey, const DrawBounds&,
+                             DrawLanes&) noexcept;
 
 /// The variants "plain", "avx2", "avx512", for tests; null if this CPU cannot.
 [[nodiscard]] DrawVariant draw_variant(const char* name) noexcept;

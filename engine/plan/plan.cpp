@@ -11,17 +11,21 @@
 namespace evenhand::plan {
 namespace {
 
-[[noreturn]] void refuse(std::string what, std::string where, std::string next) { throw Fault{FaultCode::bad_plan, std::move(what), std::move(where), std::move(next)}; }
+[[noreturn]] void refuse(std::string what, std::string where, std::string next) {
+    throw Fault{FaultCode::bad_plan, std::move(what), std::move(where), std::move(next)};
+}
 
 void check_version(const AddressPlan& plan, const IpAddress& address, const std::string& where) {
     if (address.version != plan.version) {
-        refuse(fmt::format("{} is not an IPv{} address", to_string(address), static_cast<int>(plan.version)), where, "Give all addresses of a plan in one IP version.");
+        refuse(fmt::format("{} is not an IPv{} address", to_string(address), static_cast<int>(plan.version)), where,
+               "Give all addresses of a plan in one IP version.");
     }
 }
 
 void check_offset(const AddressPlan& plan, std::uint32_t offset, const std::string& where, std::string next) {
     if (offset % 2 != 0 || offset + 2 > address_octets(plan.version)) {
-        refuse(fmt::format("octet {} is not an even octet of an IPv{} address", offset, static_cast<int>(plan.version)), where, std::move(next));
+        refuse(fmt::format("octet {} is not an even octet of an IPv{} address", offset, static_cast<int>(plan.version)),
+               where, std::move(next));
     }
 }
 
@@ -29,42 +33,52 @@ void check_numbers(const AddressPlan& plan, const HostRange& hosts, const std::s
     check_offset(plan, hosts.offset, where + ".host.offset", "Use 2 for IPv4, 12 for IPv6.");
     const auto& host = hosts.host;
     if (host.count == 0 || host.first + host.count > 65536) {
-        refuse(fmt::format("hosts {}..{} do not fit into 16 bits", host.first, std::uint64_t{host.first} + host.count - 1), where + ".host", "Lower first or count.");
+        refuse(
+            fmt::format("hosts {}..{} do not fit into 16 bits", host.first, std::uint64_t{host.first} + host.count - 1),
+            where + ".host", "Lower first or count.");
     }
     if (!hosts.network) return;
     const auto& network = *hosts.network;
     check_offset(plan, network.offset, where + ".network.offset", "Use 2 for IPv4, 6 for IPv6.");
     if (hosts.shares_octets() != (plan.version == IpVersion::v4)) {
-        refuse(fmt::format("the networks of an IPv{} plan are numbered at octet {}, its hosts at {}", static_cast<int>(plan.version), network.offset, hosts.offset),
+        refuse(fmt::format("the networks of an IPv{} plan are numbered at octet {}, its hosts at {}",
+                           static_cast<int>(plan.version), network.offset, hosts.offset),
                where + ".network.offset", "Use 2 for both in IPv4 (one 16-bit number), 6 and 12 in IPv6.");
     }
-    if (network.count == 0 || network.count > most_networks) refuse(fmt::format("{} networks", network.count), where + ".network.count", "Use 1 to 256 (SEED-30).");
+    if (network.count == 0 || network.count > most_networks)
+        refuse(fmt::format("{} networks", network.count), where + ".network.count", "Use 1 to 256 (SEED-30).");
     if (hosts.shares_octets() && host.first + host.count > 256) {
-        refuse(fmt::format("hosts {}..{}: networks and hosts above 255 need the same octet", host.first, host.first + host.count - 1), where + ".host",
-               "Use either networks or 16-bit hosts in IPv4 (SEED-34).");
+        refuse(fmt::format("hosts {}..{}: networks and hosts above 255 need the same octet", host.first,
+                           host.first + host.count - 1),
+               where + ".host", "Use either networks or 16-bit hosts in IPv4 (SEED-34).");
     }
     const std::uint32_t most = hosts.shares_octets() ? 0xFF : 0xFFFF;
     if (hosts.first_network() + network.count - 1 > most) {
-        refuse(fmt::format("networks {}..{} do not fit into their octets", hosts.first_network(), hosts.first_network() + network.count - 1), where + ".network",
-               "Lower the base or the count.");
+        refuse(fmt::format("networks {}..{} do not fit into their octets", hosts.first_network(),
+                           hosts.first_network() + network.count - 1),
+               where + ".network", "Lower the base or the count.");
     }
 }
 
 /// Of both sides: a host may be neither side's gateway or DUT.
 void check_owners(const AddressPlan& plan, const PlanSide& side, const std::string& where) {
     const auto check = [&](const IpAddress& address, const char* owner) {
-        if (side.hosts.contains(address)) refuse(fmt::format("{} is both {} and a host", to_string(address), owner), where + ".hosts", "Move the host range (SEED-24).");
+        if (side.hosts.contains(address))
+            refuse(fmt::format("{} is both {} and a host", to_string(address), owner), where + ".hosts",
+                   "Move the host range (SEED-24).");
     };
     if (plan.left.gateway) check(*plan.left.gateway, "left.gateway");
     check(plan.left.dut_address, "left.dut_address");
     if (plan.right.gateway) check(*plan.right.gateway, "right.gateway");
     check(plan.right.dut_address, "right.dut_address");
-    if (side.gateway == side.dut_address) refuse(to_string(side.dut_address) + " is both gateway and DUT", where, "Give each its own address.");
+    if (side.gateway == side.dut_address)
+        refuse(to_string(side.dut_address) + " is both gateway and DUT", where, "Give each its own address.");
 }
 
 void check_ports(const FieldRange& ports, const std::string& where) {
     if (ports.first == 0) refuse("UDP port 0 is reserved", where, "Start at 1 or above (R4814-03).");
-    if (ports.count == 0 || ports.first + ports.count > 65536) refuse("the last UDP port is below the first or above 65535", where, "Want first <= last <= 65535.");
+    if (ports.count == 0 || ports.first + ports.count > 65536)
+        refuse("the last UDP port is below the first or above 65535", where, "Want first <= last <= 65535.");
 }
 
 struct Interval {
@@ -78,10 +92,12 @@ std::vector<Interval> values_at(const HostRange& range, std::uint32_t octet) {
     if (octet == range.offset && !range.shares_octets()) return {{host.first, host.first + host.count - 1}};
     std::vector<Interval> found;
     if (octet == range.offset) {
-        for (std::uint32_t n = 0; n < range.networks(); ++n) found.push_back({range.value({n, 0}), range.value({n, host.count - 1})});
+        for (std::uint32_t n = 0; n < range.networks(); ++n)
+            found.push_back({range.value({n, 0}), range.value({n, host.count - 1})});
         return found;
     }
-    if (range.has_network_octets() && octet == range.network->offset) return {{range.first_network(), range.first_network() + range.networks() - 1}};
+    if (range.has_network_octets() && octet == range.network->offset)
+        return {{range.first_network(), range.first_network() + range.networks() - 1}};
     const std::uint32_t fixed = range.base.octets[octet] * 256U + range.base.octets[octet + 1];
     return {{fixed, fixed}};
 }
@@ -90,8 +106,9 @@ std::vector<Interval> values_at(const HostRange& range, std::uint32_t octet) {
 bool overlap(const HostRange& a, const HostRange& b) {
     for (std::uint32_t octet = 0; octet < address_octets(a.base.version); octet += 2) {
         const auto of_b = values_at(b, octet);
-        const bool meet = std::ranges::any_of(
-            values_at(a, octet), [&](const Interval& x) { return std::ranges::any_of(of_b, [&](const Interval& y) { return x.first <= y.last && y.first <= x.last; }); });
+        const bool meet = std::ranges::any_of(values_at(a, octet), [&](const Interval& x) {
+            return std::ranges::any_of(of_b, [&](const Interval& y) { return x.first <= y.last && y.first <= x.last; });
+        });
         if (!meet) return false;
     }
     return true;
@@ -107,13 +124,17 @@ void check_plan(const AddressPlan& plan) {
         check_numbers(plan, side->hosts, where + ".hosts");
     }
     if (plan.left.hosts.network.has_value() != plan.right.hosts.network.has_value()) {
-        refuse("one side has networks and the other has not", "plan", "Give both sides networks; the count may be 1 (SEED-35).");
+        refuse("one side has networks and the other has not", "plan",
+               "Give both sides networks; the count may be 1 (SEED-35).");
     }
     if ((plan.common_network || plan.fixed_source_network) && !plan.left.hosts.network) {
-        refuse("the sides have no networks that could be chosen", "plan", "Leave out common_network and fixed_source_network, or give both sides networks.");
+        refuse("the sides have no networks that could be chosen", "plan",
+               "Leave out common_network and fixed_source_network, or give both sides networks.");
     }
-    if (plan.common_network && (plan.fixed_source || plan.fixed_source_network || plan.left.hosts.networks() != plan.right.hosts.networks())) {
-        refuse("one network number for both addresses needs as many networks on both sides, and no fixed source", "plan.common_network", "Give both sides the same count.");
+    if (plan.common_network &&
+        (plan.fixed_source || plan.fixed_source_network || plan.left.hosts.networks() != plan.right.hosts.networks())) {
+        refuse("one network number for both addresses needs as many networks on both sides, and no fixed source",
+               "plan.common_network", "Give both sides the same count.");
     }
     check_owners(plan, plan.left, "plan.left");
     check_owners(plan, plan.right, "plan.right");
@@ -122,8 +143,9 @@ void check_plan(const AddressPlan& plan) {
     const auto& l = plan.left.hosts;
     const auto& r = plan.right.hosts;
     if (overlap(l, r)) {
-        refuse(fmt::format("the hosts {}.. of the left and {}.. of the right overlap", to_string(l.address(l.value({}))), to_string(r.address(r.value({})))), "plan",
-               "Give the sides disjoint hosts (SEED-24).");
+        refuse(fmt::format("the hosts {}.. of the left and {}.. of the right overlap",
+                           to_string(l.address(l.value({}))), to_string(r.address(r.value({})))),
+               "plan", "Give the sides disjoint hosts (SEED-24).");
     }
 }
 

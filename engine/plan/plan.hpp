@@ -16,12 +16,15 @@ enum class Direction : std::uint8_t { forward = 0, reverse = 1 };  // left to ri
 
 [[nodiscard]] constexpr Side sending_side(Direction d) { return d == Direction::forward ? Side::left : Side::right; }
 [[nodiscard]] constexpr Side receiving_side(Direction d) { return d == Direction::forward ? Side::right : Side::left; }
-[[nodiscard]] constexpr Direction direction_sent_by(Side s) { return s == Side::left ? Direction::forward : Direction::reverse; }
+[[nodiscard]] constexpr Direction direction_sent_by(Side s) {
+    return s == Side::left ? Direction::forward : Direction::reverse;
+}
 [[nodiscard]] constexpr Side other_side(Side s) { return s == Side::left ? Side::right : Side::left; }
 
 struct PlanSide {
-    std::optional<IpAddress> gateway = std::nullopt;  // the tester's own address on this side; none: the hosts are on the link (direct forms)
-    IpAddress dut_address;                            // of the DUT's interface on this side; the first one, if it has one in each network
+    std::optional<IpAddress> gateway =
+        std::nullopt;       // the tester's own address on this side; none: the hosts are on the link (direct forms)
+    IpAddress dut_address;  // of the DUT's interface on this side; the first one, if it has one in each network
     HostRange hosts;
 };
 
@@ -30,15 +33,18 @@ struct AddressPlan {
     IpVersion version = IpVersion::v4;
     PlanSide left;
     PlanSide right;
-    FieldRange source_ports;            // of both directions (R4814-04)
-    FieldRange destination_ports;       // of both directions
-    bool fixed_source = false;          // every frame comes from the first host of its side; for comparison with RFC 2544 section 12 (SEED-35)
+    FieldRange source_ports;       // of both directions (R4814-04)
+    FieldRange destination_ports;  // of both directions
+    bool fixed_source =
+        false;  // every frame comes from the first host of its side; for comparison with RFC 2544 section 12 (SEED-35)
     bool fixed_source_network = false;  // only its network is: hosts vary (SEED-83)
-    bool common_network = false;        // one number of the network for both addresses of a frame, that of the source (SEED-82)
+    bool common_network =
+        false;  // one number of the network for both addresses of a frame, that of the source (SEED-82)
 
     [[nodiscard]] const PlanSide& side(Side s) const { return s == Side::left ? left : right; }
 
-    /// Hosts that the frames of a direction come from, and how: `fixed_source` and `fixed_source_network` have their way.
+    /// Hosts that the frames of a direction come from, and how: `fixed_source` and `fixed_source_network` have their
+    /// way.
     [[nodiscard]] HostRange sources(Direction d) const {
         HostRange hosts = side(sending_side(d)).hosts;
         if (fixed_source) hosts.host.mode = Mode::fixed;
@@ -47,8 +53,8 @@ struct AddressPlan {
     }
 };
 
-/// Throws Fault{bad_plan} that names the clash: address families, ranges that leave their octets, IPv4 networks with 16-bit hosts (SEED-34),
-/// hosts that are the DUT or a gateway, overlapping hosts (SEED-24), UDP port 0.
+/// Throws Fault{bad_plan} that names the clash: address families, ranges that leave their octets, IPv4 networks with
+/// 16-bit hosts (SEED-34), hosts that are the DUT or a gateway, overlapping hosts (SEED-24), UDP port 0.
 void check_plan(const AddressPlan& plan);
 
 }  // namespace evenhand::plan

@@ -4,7 +4,9 @@
 namespace evenhand::plan {
 namespace {
 
-std::uint32_t read_word(const IpAddress& address, std::uint32_t offset) { return address.octets[offset] * 256U + address.octets[offset + 1]; }
+std::uint32_t read_word(const IpAddress& address, std::uint32_t offset) {
+    return address.octets[offset] * 256U + address.octets[offset + 1];
+}
 
 void write_word(IpAddress& address, std::uint32_t offset, std::uint32_t word) {
     address.octets[offset] = static_cast<std::uint8_t>(word >> 8U);
@@ -38,7 +40,8 @@ IpAddress HostRange::address(std::uint32_t value) const {
 }
 
 bool HostRange::contains(const IpAddress& wanted) const {
-    const std::uint32_t value = read_word(wanted, offset) | (has_network_octets() ? read_word(wanted, network->offset) << 16U : 0);
+    const std::uint32_t value =
+        read_word(wanted, offset) | (has_network_octets() ? read_word(wanted, network->offset) << 16U : 0);
     // Numbers below the first wrap around and are too large.
     const HostIndex i = index(value);
     return address(value) == wanted && i.network < networks() && i.host < host.count;

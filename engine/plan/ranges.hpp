@@ -23,8 +23,9 @@ struct FieldRange {
 
 constexpr std::uint32_t most_networks = 256;
 
-/// Networks 0 .. count - 1 of one side (SEED-30). Their number is added to what `base` has in its place: the octet at `offset` if that
-/// is the offset of the host number too (IPv4: the 16-bit number there is network, then host), else the 16-bit number at `offset` (IPv6).
+/// Networks 0 .. count - 1 of one side (SEED-30). Their number is added to what `base` has in its place: the octet at
+/// `offset` if that is the offset of the host number too (IPv4: the 16-bit number there is network, then host), else
+/// the 16-bit number at `offset` (IPv6).
 struct NetworkRange {
     std::uint32_t offset = 0;  // even
     std::uint32_t count = 1;
@@ -41,10 +42,11 @@ struct HostIndex {
     friend bool operator==(const HostIndex&, const HostIndex&) = default;
 };
 
-/// Addresses of one side: `base` with the 16-bit big-endian number at octet `offset` taken from `host`, in each of the networks.
+/// Addresses of one side: `base` with the 16-bit big-endian number at octet `offset` taken from `host`, in each of the
+/// networks.
 ///
-/// What varies in an address is one number, its *value*: the 16-bit number at `offset`, and, if the networks have octets of their own,
-/// the 16-bit number there above it.
+/// What varies in an address is one number, its *value*: the 16-bit number at `offset`, and, if the networks have
+/// octets of their own, the 16-bit number there above it.
 struct HostRange {
     IpAddress base;
     std::uint32_t offset = 0;  // even

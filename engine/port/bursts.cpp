@@ -14,7 +14,8 @@ void Bursts::wait_until_all_were_between() const noexcept {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     for (const auto& worker : looks_) {
         const std::uint64_t before = worker.count.load(std::memory_order_acquire);
-        while (before != 0 && worker.count.load(std::memory_order_acquire) == before) std::this_thread::sleep_for(std::chrono::microseconds{50});
+        while (before != 0 && worker.count.load(std::memory_order_acquire) == before)
+            std::this_thread::sleep_for(std::chrono::microseconds{50});
     }
 }
 

@@ -47,10 +47,12 @@ std::optional<unsigned> software_ring_frames(const std::string& driver, const st
 
 std::optional<std::size_t> largest_octets(const std::string& driver, const std::string& device) {
     constexpr std::size_t xdp_octets = 3456;  // one page, less what DPDK and the kernel keep of it
-    constexpr unsigned head_octets = 80;      // what the kernel puts before a frame in a packet socket's ring (66 octets), rounded up
+    constexpr unsigned head_octets =
+        80;  // what the kernel puts before a frame in a packet socket's ring (66 octets), rounded up
     constexpr unsigned memif_default_octets = 2048;
     if (driver == "net_af_xdp") return xdp_octets;
-    // Larger frames take several buffers, and from DPDK 24.11 on come as chains of them, which no receiver here expects.
+    // Larger frames take several buffers, and from DPDK 24.11 on come as chains of them, which no receiver here
+    // expects.
     if (driver == "net_memif") return device_argument(device, "bsize").value_or(memif_default_octets);
     if (driver != "net_af_packet") return std::nullopt;
     const unsigned slot = packet_slot_octets(device);
@@ -60,10 +62,11 @@ std::optional<std::size_t> largest_octets(const std::string& driver, const std::
 std::size_t receive_room(const std::string& driver, const std::string& device, std::size_t octets) {
     constexpr std::size_t xdp_headroom = 256;  // the kernel's, in front of each frame
     if (driver == "net_af_xdp") return octets + xdp_headroom;
-    if (driver == "net_af_packet") return std::max<std::size_t>(octets, packet_slot_octets(device));  // else DPDK does not take the buffers
+    if (driver == "net_af_packet")
+        return std::max<std::size_t>(octets, packet_slot_octets(device));  // else DPDK does not take the buffers
     if (driver_of_device(device) != "pci") return octets;
-    // A NIC fills buffers in units of its own, and spreads a larger frame over several, which no receiver here puts together again: Intel's up
-    // to 10 Gbps know multiples of 1 KB, those of net_e1000_em powers of two.
+    // A NIC fills buffers in units of its own, and spreads a larger frame over several, which no receiver here puts
+    // together again: Intel's up to 10 Gbps know multiples of 1 KB, those of net_e1000_em powers of two.
     constexpr std::size_t around = 32;  // FCS, two tags and virtio's header, which drivers keep room for
     constexpr std::size_t unit = 1024;
     if (driver == "net_e1000_em") return std::bit_ceil(octets + around);

@@ -8,8 +8,8 @@
 
 namespace evenhand::port {
 
-/// Frames that the ring of a software port holds: these do not follow the number of descriptors that is asked for. 2^30 for those that wait for
-/// their reader; nothing for other drivers.
+/// Frames that the ring of a software port holds: these do not follow the number of descriptors that is asked for. 2^30
+/// for those that wait for their reader; nothing for other drivers.
 [[nodiscard]] std::optional<unsigned> software_ring_frames(const std::string& driver, const std::string& device);
 
 /// The largest frame, without FCS, that the driver or its arguments leave room for; nothing where they have no say.

@@ -22,21 +22,25 @@ constexpr std::string_view kernel_vhost = "/dev/vhost-net";  // of net_virtio_us
 
 bool names_a_socket(std::string_view device, std::string_view key, bool is_abstract) {
     if (device.starts_with("net_memif")) return key == "socket" && !is_abstract;
-    return (device.starts_with("net_vhost") && key == "iface") || (device.starts_with("net_virtio_user") && key == "path");
+    return (device.starts_with("net_vhost") && key == "iface") ||
+           (device.starts_with("net_virtio_user") && key == "path");
 }
 
 void require_socket(const std::string& path, std::string_view key, const std::string& where) {
     struct stat facts{};
     if (path == kernel_vhost || (stat(path.c_str(), &facts) != 0 && errno == ENOENT) || S_ISSOCK(facts.st_mode)) return;
-    throw Fault{FaultCode::bad_request, fmt::format("{}={} is there, but is no socket", key, path), where, "Name a socket, or a path that is free."};
+    throw Fault{FaultCode::bad_request, fmt::format("{}={} is there, but is no socket", key, path), where,
+                "Name a socket, or a path that is free."};
 }
 
 }  // namespace
 
-DeviceFiles::DeviceFiles(const std::string& device, const std::string& where) : device_{device.substr(0, device.find(','))} {
+DeviceFiles::DeviceFiles(const std::string& device, const std::string& where)
+    : device_{device.substr(0, device.find(','))} {
     const auto arguments = device_arguments(device);
     bool is_abstract = true;  // unless the device says otherwise
-    for (const auto& [key, value] : arguments) is_abstract = is_abstract && (key != "socket-abstract" || value == "yes");
+    for (const auto& [key, value] : arguments)
+        is_abstract = is_abstract && (key != "socket-abstract" || value == "yes");
     try {
         for (const auto& [key, value] : arguments) {
             std::string given{value};
@@ -61,9 +65,12 @@ void DeviceFiles::make(const std::string& path, const std::string& where) {
         return;
     }
     const int error = errno;
-    if (error == EEXIST) throw Fault{FaultCode::bad_request, fmt::format("tx_pcap={} is there already, and is not overwritten", path), where, "Name a new file."};
-    throw Fault{error == EACCES || error == EPERM ? FaultCode::no_permission : FaultCode::no_device, fmt::format("tx_pcap={} cannot be made: {}", path, std::strerror(error)),
-                where, "Name a file in a folder that is there, and that you may write."};
+    if (error == EEXIST)
+        throw Fault{FaultCode::bad_request, fmt::format("tx_pcap={} is there already, and is not overwritten", path),
+                    where, "Name a new file."};
+    throw Fault{error == EACCES || error == EPERM ? FaultCode::no_permission : FaultCode::no_device,
+                fmt::format("tx_pcap={} cannot be made: {}", path, std::strerror(error)), where,
+                "Name a file in a folder that is there, and that you may write."};
 }
 
 void DeviceFiles::remove() noexcept {
@@ -78,7 +85,8 @@ void DeviceFiles::close() noexcept {
 
 DeviceFiles::~DeviceFiles() { close(); }
 
-DeviceFiles::DeviceFiles(DeviceFiles&& other) noexcept : device_{std::move(other.device_)}, captures_{std::exchange(other.captures_, {})} {}
+DeviceFiles::DeviceFiles(DeviceFiles&& other) noexcept
+    : device_{std::move(other.device_)}, captures_{std::exchange(other.captures_, {})} {}
 
 DeviceFiles& DeviceFiles::operator=(DeviceFiles&& other) noexcept {
     if (this != &other) {

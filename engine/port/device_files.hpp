@@ -8,13 +8,15 @@
 
 namespace evenhand::port {
 
-/// The captures that a port of net_pcap writes. They are made here, never in the place of a file and never through a link; DPDK, which would
-/// do both, gets open files instead of names. Lives as long as the port: DPDK may open them by these numbers again.
+/// The captures that a port of net_pcap writes. They are made here, never in the place of a file and never through a
+/// link; DPDK, which would do both, gets open files instead of names. Lives as long as the port: DPDK may open them by
+/// these numbers again.
 class DeviceFiles {
    public:
     DeviceFiles() = default;
-    /// Makes the captures of `device`. Throws Fault{bad_request} if one is there already, or if what it takes for a socket is another file;
-    /// Fault{no_permission, no_device} if one cannot be made. `where`: place in the request. Leaves no file behind then.
+    /// Makes the captures of `device`. Throws Fault{bad_request} if one is there already, or if what it takes for a
+    /// socket is another file; Fault{no_permission, no_device} if one cannot be made. `where`: place in the request.
+    /// Leaves no file behind then.
     DeviceFiles(const std::string& device, const std::string& where);
     ~DeviceFiles();
     DeviceFiles(DeviceFiles&& other) noexcept;

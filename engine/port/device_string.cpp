@@ -11,7 +11,19 @@
 namespace evenhand::port {
 namespace {
 
-enum class Form : std::uint8_t { number, flag, yes_no, mac, mac_or_fixed, role, secret, interface, socket, source, target };
+enum class Form : std::uint8_t {
+    number,
+    flag,
+    yes_no,
+    mac,
+    mac_or_fixed,
+    role,
+    secret,
+    interface,
+    socket,
+    source,
+    target
+};
 
 struct Key {
     std::string_view driver;
@@ -20,9 +32,10 @@ struct Key {
 };
 
 constexpr std::string_view pci = "pci";
-constexpr std::array drivers{std::string_view{"net_af_packet"}, std::string_view{"net_af_xdp"}, std::string_view{"net_memif"},
-                             std::string_view{"net_null"},      std::string_view{"net_pcap"},   std::string_view{"net_ring"},
-                             std::string_view{"net_tap"},       std::string_view{"net_vhost"},  std::string_view{"net_virtio_user"}};
+constexpr std::array drivers{
+    std::string_view{"net_af_packet"}, std::string_view{"net_af_xdp"}, std::string_view{"net_memif"},
+    std::string_view{"net_null"},      std::string_view{"net_pcap"},   std::string_view{"net_ring"},
+    std::string_view{"net_tap"},       std::string_view{"net_vhost"},  std::string_view{"net_virtio_user"}};
 constexpr std::array keys{
     Key{"net_af_packet", "iface", Form::interface},
     Key{"net_af_packet", "qpairs", Form::number},
@@ -89,9 +102,13 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> required{
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
-constexpr bool is_word(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' || c == '-'; }
+constexpr bool is_word(char c) {
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' || c == '-';
+}
 
-bool all(std::string_view text, std::size_t most, bool (*is_good)(char)) { return !text.empty() && text.size() <= most && std::ranges::all_of(text, is_good); }
+bool all(std::string_view text, std::size_t most, bool (*is_good)(char)) {
+    return !text.empty() && text.size() <= most && std::ranges::all_of(text, is_good);
+}
 
 bool is_number(std::string_view text) { return all(text, 9, is_digit); }
 
@@ -103,9 +120,14 @@ bool is_mac(std::string_view text) {
     return true;
 }
 
-/// No brackets, quotes or parentheses, to which DPDK gives a meaning; no '-' first, which is stdin and stdout to libpcap.
+/// No brackets, quotes or parentheses, to which DPDK gives a meaning; no '-' first, which is stdin and stdout to
+/// libpcap.
 bool is_path(std::string_view text, std::size_t most) {
-    return all(text, most, [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != 0x7f && std::string_view{",=[]()\"'\\"}.find(c) == std::string_view::npos; }) &&
+    return all(text, most,
+               [](char c) {
+                   return static_cast<unsigned char>(c) >= ' ' && c != 0x7f &&
+                          std::string_view{",=[]()\"'\\"}.find(c) == std::string_view::npos;
+               }) &&
            text.front() != '-';
 }
 
@@ -122,10 +144,14 @@ bool fits(std::string_view value, Form form) {
         case Form::mac_or_fixed: return value == "fixed" || is_mac(value);
         case Form::role: return value == "server" || value == "client";
         case Form::secret: return all(value, longest_secret, is_word);
-        case Form::interface: return all(value, longest_interface, [](char c) { return is_word(c) || c == '@'; }) && value != "." && value != "..";
+        case Form::interface:
+            return all(value, longest_interface, [](char c) { return is_word(c) || c == '@'; }) && value != "." &&
+                   value != "..";
         case Form::socket: return is_path(value, longest_socket);
         case Form::source: return is_path(value, longest_path);
-        case Form::target: return value == "/dev/null" || (is_path(value, longest_path) && value.size() > 5 && value.ends_with(".pcap"));
+        case Form::target:
+            return value == "/dev/null" ||
+                   (is_path(value, longest_path) && value.size() > 5 && value.ends_with(".pcap"));
     }
     return false;
 }
@@ -140,7 +166,8 @@ std::string_view describe(Form form) {
         case Form::role: return "server or client";
         case Form::secret: return "1 to 24 letters, digits, '.', '_' and '-'";
         case Form::interface: return "the name of an interface, 1 to 15 letters, digits, '.', '_', '@' and '-'";
-        case Form::socket: return "a path of at most 107 octets without , = [ ] ( ) \\ and quotes, that does not begin with '-'";
+        case Form::socket:
+            return "a path of at most 107 octets without , = [ ] ( ) \\ and quotes, that does not begin with '-'";
         case Form::source: return "a path without , = [ ] ( ) \\ and quotes, that does not begin with '-'";
         case Form::target: return "/dev/null, or a path that ends in .pcap, without , = [ ] ( ) \\ and quotes";
     }
@@ -150,8 +177,8 @@ std::string_view describe(Form form) {
 /// `0000:01:00.0`, or without the domain.
 bool is_pci_address(std::string_view name) {
     if (name.size() == 12 && name[4] == ':' && all(name.substr(0, 4), 4, is_hex)) name.remove_prefix(5);
-    return name.size() == 7 && is_hex(name[0]) && is_hex(name[1]) && name[2] == ':' && (name[3] == '0' || name[3] == '1') && is_hex(name[4]) && name[5] == '.' && name[6] >= '0' &&
-           name[6] <= '7';
+    return name.size() == 7 && is_hex(name[0]) && is_hex(name[1]) && name[2] == ':' &&
+           (name[3] == '0' || name[3] == '1') && is_hex(name[4]) && name[5] == '.' && name[6] >= '0' && name[6] <= '7';
 }
 
 /// By the beginning of the name, as DPDK does it; of several the longest. Empty if there is none.
@@ -168,19 +195,22 @@ std::string_view driver_of(std::string_view name) {
 
 enum class EalForm : std::uint8_t { nothing, sizes, levels, iova, interrupt, width };
 
-constexpr std::array<std::pair<std::string_view, EalForm>, 11> eal_options{{{"--no-pci", EalForm::nothing},
-                                                                            {"--no-hpet", EalForm::nothing},
-                                                                            {"--legacy-mem", EalForm::nothing},
-                                                                            {"--match-allocations", EalForm::nothing},
-                                                                            {"--single-file-segments", EalForm::nothing},
-                                                                            {"--log-level", EalForm::levels},
-                                                                            {"--socket-mem", EalForm::sizes},
-                                                                            {"--socket-limit", EalForm::sizes},
-                                                                            {"--iova-mode", EalForm::iova},
-                                                                            {"--vfio-intr", EalForm::interrupt},
-                                                                            {"--force-max-simd-bitwidth", EalForm::width}}};
+constexpr std::array<std::pair<std::string_view, EalForm>, 11> eal_options{
+    {{"--no-pci", EalForm::nothing},
+     {"--no-hpet", EalForm::nothing},
+     {"--legacy-mem", EalForm::nothing},
+     {"--match-allocations", EalForm::nothing},
+     {"--single-file-segments", EalForm::nothing},
+     {"--log-level", EalForm::levels},
+     {"--socket-mem", EalForm::sizes},
+     {"--socket-limit", EalForm::sizes},
+     {"--iova-mode", EalForm::iova},
+     {"--vfio-intr", EalForm::interrupt},
+     {"--force-max-simd-bitwidth", EalForm::width}}};
 
-bool is_one_of(std::string_view value, std::initializer_list<std::string_view> words) { return std::ranges::find(words, value) != words.end(); }
+bool is_one_of(std::string_view value, std::initializer_list<std::string_view> words) {
+    return std::ranges::find(words, value) != words.end();
+}
 
 bool are_sizes(std::string_view value) {
     constexpr int most = 8;
@@ -198,7 +228,8 @@ bool fits(std::string_view value, EalForm form) {
     switch (form) {
         case EalForm::nothing: return value.empty();
         case EalForm::sizes: return are_sizes(value);
-        case EalForm::levels: return all(value, longest, [](char c) { return is_word(c) || c == '*' || c == ':' || c == ','; });
+        case EalForm::levels:
+            return all(value, longest, [](char c) { return is_word(c) || c == '*' || c == ':' || c == ','; });
         case EalForm::iova: return is_one_of(value, {"pa", "va"});
         case EalForm::interrupt: return is_one_of(value, {"legacy", "msi", "msix"});
         case EalForm::width: return is_one_of(value, {"0", "64", "128", "256", "512"});
@@ -227,27 +258,34 @@ std::optional<Refusal> refuse_device(std::string_view device) {
     const auto name = device.substr(0, device.find(','));
     const auto driver = driver_of(name);
     if (driver.empty()) {
-        return Refusal{fmt::format("{} is no device with a driver that is allowed", shown(name)),
-                       fmt::format("Use a PCI address, or a name that begins with one of: {}.", fmt::join(drivers, ", "))};
+        return Refusal{
+            fmt::format("{} is no device with a driver that is allowed", shown(name)),
+            fmt::format("Use a PCI address, or a name that begins with one of: {}.", fmt::join(drivers, ", "))};
     }
     const auto arguments = device_arguments(device);
     for (auto argument = arguments.begin(); argument != arguments.end(); ++argument) {
         const auto& [name_of_key, value] = *argument;
-        const auto key = std::ranges::find_if(keys, [&](const Key& k) { return k.driver == driver && k.name == argument->first; });
+        const auto key =
+            std::ranges::find_if(keys, [&](const Key& k) { return k.driver == driver && k.name == argument->first; });
         if (key == keys.end()) {
-            return Refusal{fmt::format("{} is no key of {} that is allowed", shown(name_of_key), driver), "See docs/reference/testbed-file.md for those that are."};
+            return Refusal{fmt::format("{} is no key of {} that is allowed", shown(name_of_key), driver),
+                           "See docs/reference/testbed-file.md for those that are."};
         }
         const bool is_repeatable = key->form == Form::source || key->form == Form::target;  // a file for each queue
         const auto same = [&](const auto& other) { return other.first == argument->first; };
         if (!is_repeatable && std::any_of(arguments.begin(), argument, same)) {
-            return Refusal{fmt::format("{} stands twice in {}", name_of_key, shown(device)), "Name it once; drivers take the first, the last or both."};
+            return Refusal{fmt::format("{} stands twice in {}", name_of_key, shown(device)),
+                           "Name it once; drivers take the first, the last or both."};
         }
         if (!fits(value, key->form)) {
-            return Refusal{fmt::format("{}={}: {} of {} is {}", name_of_key, shown(value), name_of_key, driver, describe(key->form)), "Correct it there."};
+            return Refusal{fmt::format("{}={}: {} of {} is {}", name_of_key, shown(value), name_of_key, driver,
+                                       describe(key->form)),
+                           "Correct it there."};
         }
     }
     for (const auto& [owner, key] : required) {
-        if (owner == driver && std::ranges::none_of(arguments, [&](const auto& argument) { return argument.first == key; })) {
+        if (owner == driver &&
+            std::ranges::none_of(arguments, [&](const auto& argument) { return argument.first == key; })) {
             return Refusal{fmt::format("{} lacks {}", name, key), fmt::format("Write {},{}=...", name, key)};
         }
     }
@@ -261,14 +299,20 @@ std::optional<Refusal> refuse_eal_arguments(std::span<const std::string> argumen
         const auto name = argument.substr(0, equals);
         const auto option = std::ranges::find_if(eal_options, [&](const auto& known) { return known.first == name; });
         if (option == eal_options.end()) {
-            return Refusal{fmt::format("{} is refused: it is not among the options of DPDK that are known to be harmless", shown(argument)),
-                           "Ports are named under ports, CPUs under workers, memory as memory_mb; see docs/reference/testbed-file.md for what is left."};
+            return Refusal{
+                fmt::format("{} is refused: it is not among the options of DPDK that are known to be harmless",
+                            shown(argument)),
+                "Ports are named under ports, CPUs under workers, memory as memory_mb; see "
+                "docs/reference/testbed-file.md for what is left."};
         }
         const bool has_value = equals != argument.size();
-        if (has_value == (option->second == EalForm::nothing) || !fits(argument.substr(std::min(equals + 1, argument.size())), option->second)) {
-            return Refusal{fmt::format("{}: this value does not go with {}", shown(argument), name), "See docs/reference/testbed-file.md for its values."};
+        if (has_value == (option->second == EalForm::nothing) ||
+            !fits(argument.substr(std::min(equals + 1, argument.size())), option->second)) {
+            return Refusal{fmt::format("{}: this value does not go with {}", shown(argument), name),
+                           "See docs/reference/testbed-file.md for its values."};
         }
-        if (std::ranges::find(seen, name) != seen.end()) return Refusal{fmt::format("{} stands twice", name), "Name it once."};
+        if (std::ranges::find(seen, name) != seen.end())
+            return Refusal{fmt::format("{} stands twice", name), "Name it once."};
         seen.push_back(name);
     }
     return std::nullopt;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Station 4, port: which device strings and options of DPDK are allowed. Knows texts only: neither DPDK nor the host.
 //
-// DPDK takes much more: drivers that run shell commands, hold other devices inside or load programs (SEED-80, R6815-01). The client has the
-// same table (python/evenhand/rig/testbed/drivers.py, eal_arguments.py), and contract/golden/devices.jsonl holds both to the same lines.
+// DPDK takes much more: drivers that run shell commands, hold other devices inside or load programs (SEED-80,
+// R6815-01). The client has the same table (python/evenhand/rig/testbed/drivers.py, eal_arguments.py), and
+// contract/golden/devices.jsonl holds both to the same lines.
 #pragma once
 
 #include <optional>
@@ -26,7 +27,8 @@ struct Refusal {
 /// Why the first of these options that is not allowed is refused. Each is a text of its own, `--name=value`.
 [[nodiscard]] std::optional<Refusal> refuse_eal_arguments(std::span<const std::string> arguments);
 
-/// The driver of a device string, such as `net_memif` of `net_memif0,id=0`; `pci` for a PCI address, empty if it is none that is allowed.
+/// The driver of a device string, such as `net_memif` of `net_memif0,id=0`; `pci` for a PCI address, empty if it is
+/// none that is allowed.
 [[nodiscard]] std::string_view driver_of_device(std::string_view device);
 
 /// Keys and values behind the name of a device, in order. They point into `device`.

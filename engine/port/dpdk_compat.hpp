@@ -15,7 +15,10 @@ using Lpm6Address = rte_ipv6_addr;
 using Lpm6Address = std::uint8_t;
 #endif
 
-/// The 16 octets of an IPv6 address, in network order, as the functions rte_lpm6_* want to be shown them. They are not copied.
-[[nodiscard]] inline const Lpm6Address* lpm6_address(const void* sixteen_octets) noexcept { return static_cast<const Lpm6Address*>(sixteen_octets); }
+/// The 16 octets of an IPv6 address, in network order, as the functions rte_lpm6_* want to be shown them. They are not
+/// copied.
+[[nodiscard]] inline const Lpm6Address* lpm6_address(const void* sixteen_octets) noexcept {
+    return static_cast<const Lpm6Address*>(sixteen_octets);
+}
 
 }  // namespace evenhand::port

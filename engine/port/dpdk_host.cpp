@@ -43,10 +43,13 @@ std::vector<unsigned> read_allowed_cpus() {
     return cpus;
 }
 
-std::uint64_t physical_memory_mb() { return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) >> 20U; }
+std::uint64_t physical_memory_mb() {
+    return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) >>
+           20U;
+}
 
-/// Best effort, where the process has the right to it: the host's other work should not delay the loops. Where it still does,
-/// trials are INVALID.
+/// Best effort, where the process has the right to it: the host's other work should not delay the loops. Where it still
+/// does, trials are INVALID.
 void become_urgent() noexcept {
     constexpr int most_urgent = -20;
     (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), most_urgent);
@@ -85,7 +88,8 @@ bool may_run_on(unsigned cpu) noexcept {
 
 bool is_pci_device(const std::string& device) {
     const std::string name = device.substr(0, device.find(','));
-    return name.size() >= 7 && name.find(':') != std::string::npos && std::isxdigit(static_cast<unsigned char>(name.front())) != 0;
+    return name.size() >= 7 && name.find(':') != std::string::npos &&
+           std::isxdigit(static_cast<unsigned char>(name.front())) != 0;
 }
 
 void start_dpdk(const HostOptions& options, const std::vector<std::string>& pci_devices) {
@@ -93,10 +97,12 @@ void start_dpdk(const HostOptions& options, const std::vector<std::string>& pci_
     if (refusal) throw Fault{*refusal};
     // DPDK takes addresses for it all, and crashes where there are not enough. With hugepages it counts them first.
     if (const auto host_mb = physical_memory_mb(); !options.hugepages && options.memory_mb > host_mb) {
-        throw Fault{FaultCode::no_memory, fmt::format("this host has {} MB of memory, and memory_mb is {}", host_mb, options.memory_mb), "host.memory_mb",
-                    "Lower it, or leave it out of the testbed file: it is what the ports need then."};
+        throw Fault{FaultCode::no_memory,
+                    fmt::format("this host has {} MB of memory, and memory_mb is {}", host_mb, options.memory_mb),
+                    "host.memory_mb", "Lower it, or leave it out of the testbed file: it is what the ports need then."};
     }
-    // The main thread only reads requests and reports: it may run wherever the process may, and the scheduler keeps it off busy CPUs.
+    // The main thread only reads requests and reports: it may run wherever the process may, and the scheduler keeps it
+    // off busy CPUs.
     std::vector<std::string> arguments{"evenhand-engine",
                                        fmt::format("--lcores=0@({})", fmt::join(allowed_cpus(), ",")),
                                        "-m",
@@ -127,9 +133,12 @@ void start_dpdk(const HostOptions& options, const std::vector<std::string>& pci_
             throw Fault{*refusal};
         }
         const bool denied = error == EACCES || error == EPERM;
-        refusal.emplace(denied ? FaultCode::no_permission : FaultCode::no_memory, fmt::format("DPDK did not start: {}", rte_strerror(error)), "host",
-                        options.hugepages ? "Reserve hugepages (dpdk-hugepages.py --setup 2G), or set hugepages to false; then start another engine."
-                                          : "Lower memory_mb, or leave out extra_eal_arguments; then start another engine.");
+        refusal.emplace(denied ? FaultCode::no_permission : FaultCode::no_memory,
+                        fmt::format("DPDK did not start: {}", rte_strerror(error)), "host",
+                        options.hugepages
+                            ? "Reserve hugepages (dpdk-hugepages.py --setup 2G), or set hugepages to false; then start "
+                              "another engine."
+                            : "Lower memory_mb, or leave out extra_eal_arguments; then start another engine.");
         throw Fault{*refusal};
     }
     started = true;
@@ -147,9 +156,10 @@ void keep_off(const std::vector<unsigned>& cpus) {
 
 void stop_dpdk() {
     if (!started) return;
-    // No rte_eal_cleanup(): it unmaps DPDK's memory under the feet of DPDK's interrupt thread, which lives as long as the process and may be
-    // reading what closing the last port has changed. On a busy host one end in some hundred was a SIGSEGV there. All that it would give back
-    // is memory without a name (--in-memory, --no-huge), which the end of the process gives back too.
+    // No rte_eal_cleanup(): it unmaps DPDK's memory under the feet of DPDK's interrupt thread, which lives as long as
+    // the process and may be reading what closing the last port has changed. On a busy host one end in some hundred was
+    // a SIGSEGV there. All that it would give back is memory without a name (--in-memory, --no-huge), which the end of
+    // the process gives back too.
     drop_runtime_folder();
     started = false;
 }

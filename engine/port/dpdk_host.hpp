@@ -19,17 +19,19 @@ struct HostOptions {
 /// CPUs that this process may use, as they were when it started; starting DPDK moves the main thread.
 [[nodiscard]] const std::vector<unsigned>& allowed_cpus();
 
-/// Whether a thread of this process may be put on this CPU. A CPU that the kernel keeps its own work off (isolcpus) is not among
-/// `allowed_cpus`, and is the best one for a worker. Moves the calling thread there and back.
+/// Whether a thread of this process may be put on this CPU. A CPU that the kernel keeps its own work off (isolcpus) is
+/// not among `allowed_cpus`, and is the best one for a worker. Moves the calling thread there and back.
 [[nodiscard]] bool may_run_on(unsigned cpu) noexcept;
 
-/// Start DPDK without touching any device but `pci_devices`. Later calls do nothing. Throws Fault{no_memory, no_permission, internal}.
+/// Start DPDK without touching any device but `pci_devices`. Later calls do nothing. Throws Fault{no_memory,
+/// no_permission, internal}.
 void start_dpdk(const HostOptions& options, const std::vector<std::string>& pci_devices);
 
 /// Keep the calling thread, which reads requests and reports, off these CPUs if that leaves it any.
 void keep_off(const std::vector<unsigned>& cpus);
 
-/// Leave DPDK, if it was started, and what it keeps in the file system. The process has to end next: DPDK's own threads live until then.
+/// Leave DPDK, if it was started, and what it keeps in the file system. The process has to end next: DPDK's own threads
+/// live until then.
 void stop_dpdk();
 
 /// Whether this names a PCI device (0000:01:00.0 with or without arguments).

@@ -32,10 +32,12 @@ struct PortOptions {
     unsigned receive_ring_frames = 2048;
     unsigned transmit_ring_frames = 2048;
     unsigned largest_transmit_octets = 0;  // of the frames that reserve() is for, without FCS; 0: as large as any
-    unsigned largest_receive_octets = 0;   // of any frame that should come in whole, without FCS; 0: as all ports take them
-    unsigned tag_octets = 0;               // of VLAN tags in these; an MTU does not count them
-    unsigned extra_receive_buffers = 0;    // for a user that keeps frames for a while, as a router does
-    std::optional<double> link_timeout_s;  // default: 30 s for a PCI device, whose link may take long to negotiate; else 10 s
+    unsigned largest_receive_octets =
+        0;                    // of any frame that should come in whole, without FCS; 0: as all ports take them
+    unsigned tag_octets = 0;  // of VLAN tags in these; an MTU does not count them
+    unsigned extra_receive_buffers = 0;  // for a user that keeps frames for a while, as a router does
+    std::optional<double>
+        link_timeout_s;  // default: 30 s for a PCI device, whose link may take long to negotiate; else 10 s
 };
 
 /// One opened and started device. Buffers for sending come from a pool of each queue whose octets are written once by
@@ -44,8 +46,8 @@ class DpdkPort {
    public:
     using Frame = rte_mbuf;
 
-    /// Throws Fault{no_device, no_permission, no_memory}, or Fault{bad_frame_size} if the device does not take frames as large as asked for;
-    /// leaves nothing open then.
+    /// Throws Fault{no_device, no_permission, no_memory}, or Fault{bad_frame_size} if the device does not take frames
+    /// as large as asked for; leaves nothing open then.
     DpdkPort(PortOptions options, const std::function<void(std::span<std::byte>)>& fill_buffer);
     ~DpdkPort();
     DpdkPort(const DpdkPort&) = delete;
@@ -55,29 +57,40 @@ class DpdkPort {
     [[nodiscard]] const std::string& driver() const noexcept { return driver_; }
     [[nodiscard]] plan::MacAddress mac() const;
     [[nodiscard]] bool is_link_up() const;
-    /// Wait for the link, at most `link_timeout_s`; the other end may be opened in the meantime. Throws Fault{no_device}.
+    /// Wait for the link, at most `link_timeout_s`; the other end may be opened in the meantime. Throws
+    /// Fault{no_device}.
     void wait_for_link();
     /// Of the medium; nothing for software ports, whose figure would mean nothing.
     [[nodiscard]] std::optional<double> line_rate_bps() const;
-    /// Frames that the receive ring holds: how long the receiver may look away. 2^30 if the device waits for its reader.
+    /// Frames that the receive ring holds: how long the receiver may look away. 2^30 if the device waits for its
+    /// reader.
     [[nodiscard]] unsigned receive_ring_frames() const noexcept { return receive_ring_frames_; }
-    /// Who says so: "driver", "device" (its arguments, or what all of its kind have), or "assumed": the smallest that is plausible.
+    /// Who says so: "driver", "device" (its arguments, or what all of its kind have), or "assumed": the smallest that
+    /// is plausible.
     [[nodiscard]] const char* receive_ring_source() const noexcept { return receive_ring_source_; }
-    /// Of Ethernet flow control, which would let a full ring stop the other side: "off", "on" (it cannot be switched off), "none" (the port is
-    /// software, and has none), or "unknown" (a NIC stands behind it, and its driver does not say).
+    /// Of Ethernet flow control, which would let a full ring stop the other side: "off", "on" (it cannot be switched
+    /// off), "none" (the port is software, and has none), or "unknown" (a NIC stands behind it, and its driver does not
+    /// say).
     [[nodiscard]] const char* flow_control() const noexcept { return flow_control_; }
-    /// Whether the device stamps frames when they arrive: "none", or "unused": it could, and the engine takes its own stamps all the same.
+    /// Whether the device stamps frames when they arrive: "none", or "unused": it could, and the engine takes its own
+    /// stamps all the same.
     [[nodiscard]] const char* hardware_stamps() const noexcept { return hardware_stamps_; }
     [[nodiscard]] unsigned transmit_ring_frames() const noexcept { return transmit_ring_frames_; }
-    /// Whether it counts each frame that comes in, once and at once, so that receivers which saw fewer prove a loss inside the tester.
+    /// Whether it counts each frame that comes in, once and at once, so that receivers which saw fewer prove a loss
+    /// inside the tester.
     [[nodiscard]] bool counts_exactly() const noexcept;
     [[nodiscard]] tally::PortCounters counters() const;
-    [[nodiscard]] std::uint64_t dropped_answers() const noexcept { return dropped_answers_.load(std::memory_order_relaxed); }
-    /// To be called several times a second during a trial: notes a link that goes, and reads counters before short ones of the device wrap.
+    [[nodiscard]] std::uint64_t dropped_answers() const noexcept {
+        return dropped_answers_.load(std::memory_order_relaxed);
+    }
+    /// To be called several times a second during a trial: notes a link that goes, and reads counters before short ones
+    /// of the device wrap.
     void keep_watch() noexcept;
 
     // The hot path. See the concepts in run/sender.hpp and run/receiver.hpp.
-    unsigned reserve(unsigned queue, Frame** frames, unsigned n) noexcept { return rte_mempool_get_bulk(transmit_pools_[queue], reinterpret_cast<void**>(frames), n) == 0 ? n : 0; }
+    unsigned reserve(unsigned queue, Frame** frames, unsigned n) noexcept {
+        return rte_mempool_get_bulk(transmit_pools_[queue], reinterpret_cast<void**>(frames), n) == 0 ? n : 0;
+    }
     static std::byte* octets(Frame* frame) noexcept { return rte_pktmbuf_mtod(frame, std::byte*); }
     static std::size_t length(Frame* frame) noexcept { return rte_pktmbuf_data_len(frame); }
     static std::size_t room(Frame* frame) noexcept { return rte_pktmbuf_data_len(frame) + rte_pktmbuf_tailroom(frame); }
@@ -85,14 +98,17 @@ class DpdkPort {
         frame->data_len = static_cast<std::uint16_t>(octets);
         frame->pkt_len = static_cast<std::uint32_t>(octets);
     }
-    unsigned send(unsigned queue, Frame** frames, unsigned n) noexcept { return rte_eth_tx_burst(id_, static_cast<std::uint16_t>(queue), frames, static_cast<std::uint16_t>(n)); }
+    unsigned send(unsigned queue, Frame** frames, unsigned n) noexcept {
+        return rte_eth_tx_burst(id_, static_cast<std::uint16_t>(queue), frames, static_cast<std::uint16_t>(n));
+    }
     void give_back(Frame** frames, unsigned n) noexcept { rte_pktmbuf_free_bulk(frames, n); }
     unsigned receive(unsigned queue, Frame** frames, unsigned n) noexcept {
         return rte_eth_rx_burst(id_, static_cast<std::uint16_t>(queue), frames, static_cast<std::uint16_t>(n));
     }
     void release(Frame** frames, unsigned n) noexcept { rte_pktmbuf_free_bulk(frames, n); }
-    /// Any receiving worker; full means dropped, as on any wire: the neighbour asks again. The answer leaves in a buffer of its own: sent
-    /// from its own receive buffer, net_af_xdp came to use some of these twice (seen with 20,000 a second), and then received nothing more.
+    /// Any receiving worker; full means dropped, as on any wire: the neighbour asks again. The answer leaves in a
+    /// buffer of its own: sent from its own receive buffer, net_af_xdp came to use some of these twice (seen with
+    /// 20,000 a second), and then received nothing more.
     void post_answer(Frame* frame) noexcept {
         rte_mbuf* const answer = rte_pktmbuf_alloc(answer_pool_);
         if (answer != nullptr) {
@@ -106,9 +122,12 @@ class DpdkPort {
         rte_pktmbuf_free(frame);
     }
     /// Sends answers that wait, at most some bursts; returns how many. The worker that owns transmit queue 0 only.
-    unsigned flush_answers() noexcept { return held_answers_ != 0 || rte_ring_empty(answers_) == 0 ? send_answers() : 0; }
+    unsigned flush_answers() noexcept {
+        return held_answers_ != 0 || rte_ring_empty(answers_) == 0 ? send_answers() : 0;
+    }
 
-    /// Send one frame of our own outside trials, built by `write` in a buffer that it may fill. Owner of transmit queue 0 only.
+    /// Send one frame of our own outside trials, built by `write` in a buffer that it may fill. Owner of transmit queue
+    /// 0 only.
     void send_control(const std::function<std::size_t(std::span<std::byte>)>& write);
 
    private:

@@ -11,7 +11,9 @@ bool has(std::string_view name, std::string_view part) noexcept { return name.fi
 
 }  // namespace
 
-bool is_pause_counter(std::string_view name) noexcept { return has(name, "pause") || has(name, "xon") || has(name, "xoff"); }
+bool is_pause_counter(std::string_view name) noexcept {
+    return has(name, "pause") || has(name, "xon") || has(name, "xoff");
+}
 
 bool is_hidden_drop_counter(std::string_view name) noexcept {
     if (name.starts_with("tx") || has(name, "_tx_")) return false;
@@ -22,9 +24,11 @@ bool is_hidden_drop_counter(std::string_view name) noexcept {
 
 bool tells_each_frame(std::string_view driver) noexcept {
     constexpr std::array<std::string_view, 11> drivers{
-        // These add to their count where they hand frames over (their rx_burst): it can neither lag nor count what is not ours.
+        // These add to their count where they hand frames over (their rx_burst): it can neither lag nor count what is
+        // not ours.
         "net_memif", "net_af_packet", "net_af_xdp", "net_ring", "net_null", "net_pcap", "net_tap", "net_virtio",
-        // These read registers when they are asked: ixgbe those of its queues, i40e and ice those of this function, less what it discarded.
+        // These read registers when they are asked: ixgbe those of its queues, i40e and ice those of this function,
+        // less what it discarded.
         "net_ixgbe", "net_i40e", "net_ice"};
     return std::ranges::find(drivers, driver) != drivers.end();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 4, port: a port inside the process, for tests of the loops. What is sent on one end can be received on the other,
-// unless a test takes it away, doubles it, changes its order or its octets in between.
+// Station 4, port: a port inside the process, for tests of the loops. What is sent on one end can be received on the
+// other, unless a test takes it away, doubles it, changes its order or its octets in between.
 #pragma once
 
 #include <array>

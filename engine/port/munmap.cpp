@@ -11,7 +11,8 @@
 
 // NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): those of the C library are reserved
 extern "C" [[gnu::visibility("default")]] int munmap(void* address, std::size_t octets) noexcept {
-    // No other thread waits: vhost's, for one, unmaps while it holds a lock that bursts take, and DPDK itself while no worker is there.
+    // No other thread waits: vhost's, for one, unmaps while it holds a lock that bursts take, and DPDK itself while no
+    // worker is there.
     if (rte_thread_is_intr() != 0) evenhand::port::bursts.wait_until_all_were_between();
     return static_cast<int>(syscall(SYS_munmap, address, octets));
 }

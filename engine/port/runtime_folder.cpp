@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 
 struct OwnFolder {
     fs::path path;
-    int lock = -1;  // held as long as the process lives: a sweeper in another PID namespace sees no process, but it sees this
+    int lock =
+        -1;  // held as long as the process lives: a sweeper in another PID namespace sees no process, but it sees this
 };
 OwnFolder own;  // read and written by the session's thread only
 
@@ -40,7 +41,8 @@ void remove_left_behind(const fs::path& path) {
     const int folder = open_folder(path);
     if (folder < 0) return;
     struct stat facts{};
-    if (fstat(folder, &facts) == 0 && facts.st_uid == geteuid() && flock(folder, LOCK_EX | LOCK_NB) == 0) (void)rmdir(path.c_str());
+    if (fstat(folder, &facts) == 0 && facts.st_uid == geteuid() && flock(folder, LOCK_EX | LOCK_NB) == 0)
+        (void)rmdir(path.c_str());
     close(folder);
 }
 
@@ -52,7 +54,8 @@ void take_runtime_folder(const std::string& folder) {
     if (own.lock < 0) return;
     (void)flock(own.lock, LOCK_EX | LOCK_NB);
     std::error_code error;
-    for (fs::directory_iterator entries{own.path.parent_path(), error}, end; !error && entries != end; entries.increment(error)) {
+    for (fs::directory_iterator entries{own.path.parent_path(), error}, end; !error && entries != end;
+         entries.increment(error)) {
         if (names_a_dead_process(entries->path().filename().string())) remove_left_behind(entries->path());
     }
 }

@@ -34,7 +34,8 @@ void ModuloDraw::draw_block(std::uint64_t first, std::uint64_t stride, plan::Flo
     block.lanes.field = {};
     for (std::size_t j = 0; j < plan::FlowBlock::size; ++j) {
         const std::uint64_t k = first + j * stride;
-        const auto words = plan::philox4x32({static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32U), direction_, 0}, key_);
+        const auto words = plan::philox4x32(
+            {static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32U), direction_, 0}, key_);
         for (const auto& field : fields_) {
             const std::uint32_t word = words[field.lane];
             // A network has the other half of its host's word.

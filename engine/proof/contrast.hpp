@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proof: generators with known faults, of the kind that testers have had. They draw no frames: they show that the proof can fail.
+// Proof: generators with known faults, of the kind that testers have had. They draw no frames: they show that the proof
+// can fail.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +10,13 @@
 
 namespace evenhand::proof {
 
-/// The linear congruential generator behind the field engine of TRex: 15 bits a draw, one series for all fields. An address is made of two
-/// draws put together, so its bit 15 is never set; a port is one draw, so it takes at most 32,768 values.
+/// The linear congruential generator behind the field engine of TRex: 15 bits a draw, one series for all fields. An
+/// address is made of two draws put together, so its bit 15 is never set; a port is one draw, so it takes at most
+/// 32,768 values.
 class FifteenBitDraw {
    public:
-    FifteenBitDraw(std::vector<Field> fields, std::uint64_t seed) : fields_{std::move(fields)}, state_{static_cast<std::uint32_t>(seed)} {}
+    FifteenBitDraw(std::vector<Field> fields, std::uint64_t seed)
+        : fields_{std::move(fields)}, state_{static_cast<std::uint32_t>(seed)} {}
 
     /// The next flows in the order of the calls: such a generator cannot be asked for a frame by its number.
     void draw_block(std::uint64_t first, std::uint64_t stride, plan::FlowBlock& block) noexcept;
@@ -29,7 +32,9 @@ class FifteenBitDraw {
 class ModuloDraw {
    public:
     ModuloDraw(std::vector<Field> fields, plan::Direction direction, std::uint64_t seed)
-        : fields_{std::move(fields)}, key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U)}, direction_{static_cast<std::uint32_t>(direction)} {}
+        : fields_{std::move(fields)},
+          key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U)},
+          direction_{static_cast<std::uint32_t>(direction)} {}
 
     void draw_block(std::uint64_t first, std::uint64_t stride, plan::FlowBlock& block) const noexcept;
 

@@ -10,13 +10,15 @@
 namespace evenhand::proof {
 namespace {
 
-// One table after the other over a batch keeps batch and table in the cache. All tables side by side, frame by frame, would not fit.
+// One table after the other over a batch keeps batch and table in the cache. All tables side by side, frame by frame,
+// would not fit.
 constexpr std::size_t batch = 4096;
 
 constexpr std::uint32_t coarse_side = 256;
 constexpr std::uint64_t most_exact_cells = std::uint64_t{1} << 20U;
 
-/// Value v of n becomes cell v * cells / n: the factor has 40 bits behind the point, so the product is exact for all v < 2^16.
+/// Value v of n becomes cell v * cells / n: the factor has 40 bits behind the point, so the product is exact for all v
+/// < 2^16.
 constexpr unsigned factor_bits = 40;
 
 double square(double x) { return x * x; }
@@ -49,7 +51,8 @@ Moments moments_of(const std::vector<std::uint32_t>& hits, std::uint64_t draws) 
 }
 
 /// Independence of rows and columns, given how often each of them occurred; those that never did are left out.
-std::optional<ChiSquare> contingency(const std::vector<std::uint32_t>& hits, std::uint32_t rows, std::uint32_t columns, std::uint64_t draws) {
+std::optional<ChiSquare> contingency(const std::vector<std::uint32_t>& hits, std::uint32_t rows, std::uint32_t columns,
+                                     std::uint64_t draws) {
     std::vector<double> row_sums(rows);
     std::vector<double> column_sums(columns);
     for (std::uint32_t r = 0; r < rows; ++r) {
@@ -59,7 +62,9 @@ std::optional<ChiSquare> contingency(const std::vector<std::uint32_t>& hits, std
             column_sums[c] += count;
         }
     }
-    const auto occupied = [](const std::vector<double>& sums) { return static_cast<std::uint64_t>(std::ranges::count_if(sums, [](double sum) { return sum > 0; })); };
+    const auto occupied = [](const std::vector<double>& sums) {
+        return static_cast<std::uint64_t>(std::ranges::count_if(sums, [](double sum) { return sum > 0; }));
+    };
     if (occupied(row_sums) < 2 || occupied(column_sums) < 2) return std::nullopt;
     double chi_square = 0;
     for (std::uint32_t r = 0; r < rows; ++r) {
@@ -76,26 +81,36 @@ std::optional<ChiSquare> contingency(const std::vector<std::uint32_t>& hits, std
 
 std::vector<Field> fields_of(const plan::AddressPlan& plan, plan::Direction direction) {
     std::vector<Field> fields;
-    const auto add_address = [&](const plan::HostRange& hosts, std::size_t lane, const char* whole, const char* network, const char* host) {
+    const auto add_address = [&](const plan::HostRange& hosts, std::size_t lane, const char* whole, const char* network,
+                                 const char* host) {
         if (!hosts.network) {
             fields.push_back({.name = whole, .range = hosts.host, .lane = lane});
             return;
         }
         const unsigned host_bits = hosts.shares_octets() ? 8 : 16;
-        fields.push_back({.name = network, .range = {.first = hosts.first_network(), .count = hosts.networks(), .mode = hosts.network->mode}, .lane = lane, .shift = host_bits});
+        fields.push_back(
+            {.name = network,
+             .range = {.first = hosts.first_network(), .count = hosts.networks(), .mode = hosts.network->mode},
+             .lane = lane,
+             .shift = host_bits});
         fields.push_back({.name = host, .range = hosts.host, .lane = lane, .mask = (1U << host_bits) - 1});
     };
     add_address(plan.sources(direction), 0, "source", "source_network", "source_host");
-    add_address(plan.side(plan::receiving_side(direction)).hosts, 1, "destination", "destination_network", "destination_host");
+    add_address(plan.side(plan::receiving_side(direction)).hosts, 1, "destination", "destination_network",
+                "destination_host");
     fields.push_back({.name = "source_port", .range = plan.source_ports, .lane = 2});
     fields.push_back({.name = "destination_port", .range = plan.destination_ports, .lane = 3});
     return fields;
 }
 
 FlowCounts::FlowCounts(const std::vector<Field>& fields, std::uint64_t frames) {
-    const auto side = static_cast<std::uint32_t>(std::sqrt(static_cast<double>(frames) / static_cast<double>(least_expected)));
+    const auto side =
+        static_cast<std::uint32_t>(std::sqrt(static_cast<double>(frames) / static_cast<double>(least_expected)));
     for (const auto& field : fields) {
-        Column column{.field = field, .values = std::vector<std::uint32_t>(batch + 1), .cells = std::vector<std::uint32_t>(batch + 1), .hits = {}};
+        Column column{.field = field,
+                      .values = std::vector<std::uint32_t>(batch + 1),
+                      .cells = std::vector<std::uint32_t>(batch + 1),
+                      .hits = {}};
         column.cell_count = std::min({field.range.count, coarse_side, std::max(side, 1U)});
         column.cell_factor = (std::uint64_t{column.cell_count} << factor_bits) / field.range.count + 1;
         column.hits.resize(field.range.count);
@@ -112,7 +127,11 @@ void FlowCounts::add_grid(std::size_t first, std::size_t second, std::size_t lag
     const auto& b = columns_[second];
     if (!a.field.is_drawn() || !b.field.is_drawn()) return;
     const std::uint64_t pairs = std::uint64_t{a.field.range.count} * b.field.range.count;
-    Grid grid{.first = first, .second = second, .lag = lag, .is_exact = pairs <= most_exact_cells && frames / least_expected >= pairs, .hits = {}};
+    Grid grid{.first = first,
+              .second = second,
+              .lag = lag,
+              .is_exact = pairs <= most_exact_cells && frames / least_expected >= pairs,
+              .hits = {}};
     grid.rows = grid.is_exact ? a.field.range.count : a.cell_count;
     grid.columns = grid.is_exact ? b.field.range.count : b.cell_count;
     grid.hits.resize(std::size_t{grid.rows} * grid.columns);
@@ -159,7 +178,8 @@ void FlowCounts::count_grid(Grid& grid) const {
     const auto centre_x = static_cast<std::int64_t>(a.field.range.count) - 1;
     const auto centre_y = static_cast<std::int64_t>(b.field.range.count) - 1;
     std::int64_t sum = 0;  // 2^32 times the batch at most
-    for (std::size_t i = from; i <= waiting_; ++i) sum += (2 * std::int64_t{x[i]} - centre_x) * (2 * std::int64_t{y[i]} - centre_y);
+    for (std::size_t i = from; i <= waiting_; ++i)
+        sum += (2 * std::int64_t{x[i]} - centre_x) * (2 * std::int64_t{y[i]} - centre_y);
     grid.product_sum += static_cast<double>(sum);
 }
 
@@ -187,8 +207,9 @@ FieldProof FlowCounts::prove_field(const Column& column) const {
     proof.coverage = make_coverage(values, values - static_cast<std::uint64_t>(std::ranges::count(hits, 0U)), counted_);
     proof.expected_per_value = static_cast<double>(counted_) / static_cast<double>(values);
     if (!proof.is_proven || counted_ < least_expected * values) return proof;
-    const double sum = std::accumulate(hits.begin(), hits.end(), 0.0,
-                                       [&](double total, std::uint32_t count) { return total + square(count - proof.expected_per_value) / proof.expected_per_value; });
+    const double sum = std::accumulate(hits.begin(), hits.end(), 0.0, [&](double total, std::uint32_t count) {
+        return total + square(count - proof.expected_per_value) / proof.expected_per_value;
+    });
     proof.chi_square = ChiSquare{.value = sum, .degrees_of_freedom = values - 1, .p = chi_square_tail(sum, values - 1)};
     return proof;
 }
@@ -201,9 +222,13 @@ PairProof FlowCounts::prove_pair(const Grid& grid) const {
                     .columns = grid.columns,
                     .is_exact = grid.is_exact,
                     .coverage = std::nullopt,
-                    .chi_square = counted_ < least_expected * grid.hits.size() ? std::nullopt : contingency(grid.hits, grid.rows, grid.columns, draws),
+                    .chi_square = counted_ < least_expected * grid.hits.size()
+                                      ? std::nullopt
+                                      : contingency(grid.hits, grid.rows, grid.columns, draws),
                     .correlation = correlate(grid)};
-    if (grid.is_exact) proof.coverage = make_coverage(grid.hits.size(), grid.hits.size() - static_cast<std::uint64_t>(std::ranges::count(grid.hits, 0U)), draws);
+    if (grid.is_exact)
+        proof.coverage = make_coverage(
+            grid.hits.size(), grid.hits.size() - static_cast<std::uint64_t>(std::ranges::count(grid.hits, 0U)), draws);
     return proof;
 }
 

@@ -11,7 +11,8 @@
 
 namespace evenhand::proof {
 
-/// A field of the flows, and where a block has it: a lane's number holds the network above the host (plan::HostRange::value).
+/// A field of the flows, and where a block has it: a lane's number holds the network above the host
+/// (plan::HostRange::value).
 struct Field {
     const char* name = "";
     plan::FieldRange range;
@@ -21,7 +22,9 @@ struct Field {
 
     [[nodiscard]] bool is_drawn() const noexcept { return range.mode == plan::Mode::pseudorandom && range.count > 1; }
     /// Counted from 0.
-    [[nodiscard]] std::uint32_t value_in(std::uint64_t number) const noexcept { return (static_cast<std::uint32_t>(number) >> shift & mask) - range.first; }
+    [[nodiscard]] std::uint32_t value_in(std::uint64_t number) const noexcept {
+        return (static_cast<std::uint32_t>(number) >> shift & mask) - range.first;
+    }
 };
 
 /// The fields of a direction's flows; network and host are two where a side has networks (SEED-33).
@@ -33,9 +36,9 @@ constexpr std::uint64_t most_frames = 4'000'000'000;
 /// Fewer expected hits per cell, and chi-square would not have its distribution (SEED-43).
 constexpr std::uint64_t least_expected = 10;
 
-/// Counts flows of one stream in their order: every value of every field; every pair of fields, and every field with itself one frame
-/// later, on a grid. A grid has a cell for each pair of values where they and the draws allow (SEED-41), else at most 256 x 256 cells,
-/// each for values beside each other.
+/// Counts flows of one stream in their order: every value of every field; every pair of fields, and every field with
+/// itself one frame later, on a grid. A grid has a cell for each pair of values where they and the draws allow
+/// (SEED-41), else at most 256 x 256 cells, each for values beside each other.
 class FlowCounts {
    public:
     /// `frames`: how many will be drawn, at most `most_frames`; it decides how fine the grids are.

@@ -10,7 +10,8 @@ namespace {
 
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
 
-/// ln(gamma(a + 1)) minus Stirling's formula for it. The formula alone, so that the large terms of gamma and power cancel on paper.
+/// ln(gamma(a + 1)) minus Stirling's formula for it. The formula alone, so that the large terms of gamma and power
+/// cancel on paper.
 double stirling_error(double a) {
     constexpr double series_from = 16;
     if (a < series_from) return std::lgamma(a + 1) - (a + 0.5) * std::log(a) + a - 0.5 * std::log(2 * std::numbers::pi);
@@ -18,8 +19,8 @@ double stirling_error(double a) {
     return (1.0 / 12 - (1.0 / 360 - (1.0 / 1260 - 1.0 / 1680 / square) / square) / square) / a;
 }
 
-/// x^a e^-x / gamma(a + 1), after Loader, "Fast and accurate computation of binomial probabilities" (2000): with x near a = 500,000
-/// the plain formula would lose ten digits.
+/// x^a e^-x / gamma(a + 1), after Loader, "Fast and accurate computation of binomial probabilities" (2000): with x near
+/// a = 500,000 the plain formula would lose ten digits.
 double power_term(double a, double x) {
     const double above = (x - a) / a;
     return std::exp(-a * (above - std::log1p(above)) - stirling_error(a)) / std::sqrt(2 * std::numbers::pi * a);
@@ -63,7 +64,9 @@ double upper_gamma(double a, double x) {
     return x < a + 1 ? 1 - lower_series(a, x) : upper_fraction(a, x);
 }
 
-double chi_square_tail(double chi_square, std::uint64_t degrees_of_freedom) { return upper_gamma(static_cast<double>(degrees_of_freedom) / 2, chi_square / 2); }
+double chi_square_tail(double chi_square, std::uint64_t degrees_of_freedom) {
+    return upper_gamma(static_cast<double>(degrees_of_freedom) / 2, chi_square / 2);
+}
 
 double poisson_tail(std::uint64_t count, double mean) {
     if (count == 0) return 1;

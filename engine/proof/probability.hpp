@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proof: how likely a statistic is under the hypothesis that the draws are what they should be. Pure functions of numbers.
+// Proof: how likely a statistic is under the hypothesis that the draws are what they should be. Pure functions of
+// numbers.
 #pragma once
 
 #include <cstdint>
 
 namespace evenhand::proof {
 
-/// Regularized upper incomplete gamma function Q(a, x) for a > 0, x >= 0, to about ten significant digits up to a = 10^6; 0 where the
-/// true value is below the range of a double.
+/// Regularized upper incomplete gamma function Q(a, x) for a > 0, x >= 0, to about ten significant digits up to a =
+/// 10^6; 0 where the true value is below the range of a double.
 [[nodiscard]] double upper_gamma(double a, double x);
 
 /// Probability that chi-square with so many degrees of freedom (at least 1) is `chi_square` or more.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proof: draws the flows of a stream as a trial would, counts them, and says how likely the counts are (SEED-33, SEED-40, SEED-43, R4814-01).
+// Proof: draws the flows of a stream as a trial would, counts them, and says how likely the counts are (SEED-33,
+// SEED-40, SEED-43, R4814-01).
 #pragma once
 
 #include <algorithm>
@@ -38,7 +39,8 @@ class ProofObserver {
 template <class S>
 concept BlockSource = requires(S& source, std::uint64_t k, plan::FlowBlock& block) { source.draw_block(k, k, block); };
 
-/// Draws and counts at most `frames` flows of a stream. `source`: FlowDraw, or whatever else claims to draw as well as it.
+/// Draws and counts at most `frames` flows of a stream. `source`: FlowDraw, or whatever else claims to draw as well as
+/// it.
 template <BlockSource S>
 [[nodiscard]] ProofResult prove(S&& source, FlowCounts counts, const ProofRequest& request, ProofObserver& observer) {
     constexpr std::uint64_t between_looks = std::uint64_t{1} << 18U;

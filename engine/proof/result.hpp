@@ -11,7 +11,8 @@
 
 namespace evenhand::proof {
 
-/// A chi-square statistic with the probability that chance alone makes it this large. Near 0: too uneven. Near 1: too even.
+/// A chi-square statistic with the probability that chance alone makes it this large. Near 0: too uneven. Near 1: too
+/// even.
 struct ChiSquare {
     double value = 0;
     std::uint64_t degrees_of_freedom = 0;

@@ -9,16 +9,19 @@
 namespace evenhand::run {
 namespace {
 
-constexpr double notice_s = 0.05;  // a worker looks for news every few hundred turns, and its CPU may be away for some milliseconds
+constexpr double notice_s =
+    0.05;  // a worker looks for news every few hundred turns, and its CPU may be away for some milliseconds
 
 }  // namespace
 
-EarlyStop::EarlyStop(const TrialRequest& request, const std::array<tally::SequenceMap, 2>& maps, pace::Ticks start, double ticks_per_second) noexcept
+EarlyStop::EarlyStop(const TrialRequest& request, const std::array<tally::SequenceMap, 2>& maps, pace::Ticks start,
+                     double ticks_per_second) noexcept
     : request_{request},
       maps_{maps},
       start_{start},
       ticks_per_second_{ticks_per_second},
-      allowed_{request.limits.loss_ratio * static_cast<double>(frames_of(request)) * static_cast<double>(request.directions.size())} {}
+      allowed_{request.limits.loss_ratio * static_cast<double>(frames_of(request)) *
+               static_cast<double>(request.directions.size())} {}
 
 std::optional<std::uint64_t> EarlyStop::look(pace::Ticks now) noexcept {
     if (static_cast<std::int64_t>(now - start_) < 0) return std::nullopt;

@@ -18,7 +18,9 @@ HostWitness::HostWitness(Tester& tester) : tester_{tester} {
     for (const auto& worker : tester.workers()) {
         witness::ProcFile schedstat{fmt::format("/proc/self/task/{}/schedstat", worker->thread_id())};
         const auto times = witness::read_thread_times(schedstat.read()).value_or(witness::ThreadTimes{});
-        workers_.push_back({.schedstat = std::move(schedstat), .times = times, .stolen_s = witness::read_stolen_s(stat, worker->cpu())});
+        workers_.push_back({.schedstat = std::move(schedstat),
+                            .times = times,
+                            .stolen_s = witness::read_stolen_s(stat, worker->cpu())});
     }
     for (auto& watch : tester.watches()) watch->begin();
 }
@@ -29,9 +31,10 @@ void HostWitness::end(double ticks_per_second) {
         const auto& before = workers_[i];
         const unsigned cpu = tester_.workers()[i]->cpu();
         const auto times = witness::read_thread_times(before.schedstat.read()).value_or(before.times);
-        record_.tester.push_back({.cpu = cpu,
-                                  .stolen_us = us_per_second * (witness::read_stolen_s(stat, cpu) - before.stolen_s),
-                                  .waited_us = static_cast<double>(times.waited_ns - before.times.waited_ns) / ns_per_us});
+        record_.tester.push_back(
+            {.cpu = cpu,
+             .stolen_us = us_per_second * (witness::read_stolen_s(stat, cpu) - before.stolen_s),
+             .waited_us = static_cast<double>(times.waited_ns - before.times.waited_ns) / ns_per_us});
     }
     if (!tester_.request().dut) return;
     record_.dut = tally::HostRecord::Dut{.ring_frames = tester_.request().dut->ring_frames, .cpus = {}};
@@ -45,9 +48,11 @@ void HostWitness::end(double ticks_per_second) {
     }
 }
 
-std::uint64_t HostWitness::frames_while_away(double rate_fps, Ticks start, Ticks end, double ticks_per_second) const noexcept {
+std::uint64_t HostWitness::frames_while_away(double rate_fps, Ticks start, Ticks end,
+                                             double ticks_per_second) const noexcept {
     if (!record_.dut) return 0;
-    return witness::frames_while_away(dut_, record_.dut->ring_frames / rate_fps, rate_fps, start, end, ticks_per_second);
+    return witness::frames_while_away(dut_, record_.dut->ring_frames / rate_fps, rate_fps, start, end,
+                                      ticks_per_second);
 }
 
 }  // namespace evenhand::run

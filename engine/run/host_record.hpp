@@ -20,8 +20,10 @@ class HostWitness {
 
     /// For the trial's result (D5; recorded whatever the verdict).
     [[nodiscard]] const tally::HostRecord& record() const noexcept { return record_; }
-    /// Frames of one direction between `start` and `end` that came while the DUT's CPU was away for longer than its ring lasts, at once or in a series.
-    [[nodiscard]] std::uint64_t frames_while_away(double rate_fps, Ticks start, Ticks end, double ticks_per_second) const noexcept;
+    /// Frames of one direction between `start` and `end` that came while the DUT's CPU was away for longer than its
+    /// ring lasts, at once or in a series.
+    [[nodiscard]] std::uint64_t frames_while_away(double rate_fps, Ticks start, Ticks end,
+                                                  double ticks_per_second) const noexcept;
 
    private:
     /// A tester's CPU runs a busy loop: two readings tell all, and nothing of ours sleeps on it.

@@ -28,7 +28,9 @@ std::size_t index(Side side) { return static_cast<std::size_t>(side); }
 class Round {
    public:
     /// `plan`: its number; a mix of IP versions has two. `rate_share`: of the rate that was asked for.
-    Round(Tester& tester, const LearnRequest& request, double rate_share, std::size_t plan, std::vector<HostsToReach>& directions) : plan_{plan}, directions_{directions} {
+    Round(Tester& tester, const LearnRequest& request, double rate_share, std::size_t plan,
+          std::vector<HostsToReach>& directions)
+        : plan_{plan}, directions_{directions} {
         const double rate = tester.ticks_per_second();
         std::size_t longest = 0;
         for (const auto& d : directions) longest = std::max(longest, d.pending().size());
@@ -71,37 +73,43 @@ class Round {
     }
 
    private:
-    void add_senders(Tester& tester, const WorkerRequest& worker, const HostsToReach& hosts, const pace::EvenSchedule& whole, Ticks deadline, std::vector<LearningSender>& senders,
+    void add_senders(Tester& tester, const WorkerRequest& worker, const HostsToReach& hosts,
+                     const pace::EvenSchedule& whole, Ticks deadline, std::vector<LearningSender>& senders,
                      std::vector<Direction>& directions) const {
         for (const auto& s : worker.senders) {
             if (plan::direction_sent_by(s.side) != hosts.direction()) continue;
             const unsigned streams = tester.streams(s.side);
             const frame::StreamShare share{.first = s.number, .stride = streams};
             const frame::TaggedSource source{
-                hosts.make_source(tester.plan(plan_), static_cast<std::uint8_t>(s.number), share, tester.source_mac(s.side, 0), tester.responder(s.side, plan_).dut_mac().value()),
+                hosts.make_source(tester.plan(plan_), static_cast<std::uint8_t>(s.number), share,
+                                  tester.source_mac(s.side, 0), tester.responder(s.side, plan_).dut_mac().value()),
                 tester.tags(s.side)};
             const auto schedule = whole.stream(share.first, share.stride);
             constexpr Punctuality never_overdue{.overdue_after = Ticks{1} << 62U};
-            senders.emplace_back(tester.port(s.side), s.number, source, schedule, share.count(hosts.pending().size()), never_overdue, deadline);
+            senders.emplace_back(tester.port(s.side), s.number, source, schedule, share.count(hosts.pending().size()),
+                                 never_overdue, deadline);
             directions.push_back(hosts.direction());
         }
     }
 
-    void add_receptions(const Tester& tester, const WorkerRequest& worker, HostsToReach& hosts, Ticks start, Ticks finish, WorkerTrial& share) const {
+    void add_receptions(const Tester& tester, const WorkerRequest& worker, HostsToReach& hosts, Ticks start,
+                        Ticks finish, WorkerTrial& share) const {
         for (std::size_t i = 0; i < worker.receivers.size(); ++i) {
             if (worker.receivers[i].side != plan::receiving_side(hosts.direction())) continue;
             constexpr Ticks for_ever = Ticks{1} << 62U;
-            share.receptions.push_back({.receiver = i,
-                                        .direction = hosts.direction(),
-                                        .expectation = {.trial = 0,
-                                                        .direction = hosts.direction(),
-                                                        .check = tester.frame_check(hosts.direction(), hosts.octets(), plan_),
-                                                        .start = start,
-                                                        .clock_skew = static_cast<Ticks>(tally::clock_skew_us * 1e-6 * tester.ticks_per_second()),
-                                                        .residual_end = finish,
-                                                        .ring_lasts = for_ever},
-                                        .map = &hosts.map(),
-                                        .tally = std::make_unique<tally::ReceiverTally>()});
+            share.receptions.push_back(
+                {.receiver = i,
+                 .direction = hosts.direction(),
+                 .expectation = {.trial = 0,
+                                 .direction = hosts.direction(),
+                                 .check = tester.frame_check(hosts.direction(), hosts.octets(), plan_),
+                                 .start = start,
+                                 .clock_skew =
+                                     static_cast<Ticks>(tally::clock_skew_us * 1e-6 * tester.ticks_per_second()),
+                                 .residual_end = finish,
+                                 .ring_lasts = for_ever},
+                 .map = &hosts.map(),
+                 .tally = std::make_unique<tally::ReceiverTally>()});
         }
     }
 
@@ -118,14 +126,16 @@ class Round {
         for (const auto& share : shares_) {
             for (const auto& d : directions_) {
                 progress.sides[index(plan::receiving_side(d.direction()))]->reachable +=
-                    share->so_far[static_cast<std::size_t>(d.direction())].received_frames.load(std::memory_order_relaxed);
+                    share->so_far[static_cast<std::size_t>(d.direction())].received_frames.load(
+                        std::memory_order_relaxed);
             }
         }
         return progress;
     }
 
     static bool is_all_reachable(const LearningProgress& progress) {
-        return std::ranges::all_of(progress.sides, [](const auto& side) { return !side || side->reachable == side->hosts; });
+        return std::ranges::all_of(progress.sides,
+                                   [](const auto& side) { return !side || side->reachable == side->hosts; });
     }
 
     std::size_t plan_;
@@ -134,9 +144,11 @@ class Round {
     double give_up_s_;
 };
 
-/// Before another round: the MACs of the hosts that did not come. A DUT that remembers those of an earlier session sends their frames to nobody;
-/// what does not answer to its probes it forgets after minutes. False if the observer ended it.
-bool announce_missing(Tester& tester, std::size_t plan, const std::vector<HostsToReach>& directions, const LearningProgress& progress, LearningObserver& observer) {
+/// Before another round: the MACs of the hosts that did not come. A DUT that remembers those of an earlier session
+/// sends their frames to nobody; what does not answer to its probes it forgets after minutes. False if the observer
+/// ended it.
+bool announce_missing(Tester& tester, std::size_t plan, const std::vector<HostsToReach>& directions,
+                      const LearningProgress& progress, LearningObserver& observer) {
     using namespace std::chrono_literals;
     std::deque<Announcements> announced;  // an Announcements does not move
     for (const auto& hosts : directions) {
@@ -145,11 +157,13 @@ bool announce_missing(Tester& tester, std::size_t plan, const std::vector<HostsT
         auto& work = announced.emplace_back();
         work.responder = &responder;
         work.hosts = hosts.pending();
-        if (!std::ranges::any_of(tester.workers(), [&](auto& worker) { return worker->announce(work); })) work.is_over = true;
+        if (!std::ranges::any_of(tester.workers(), [&](auto& worker) { return worker->announce(work); }))
+            work.is_over = true;
     }
     bool goes_on = true;
     // To the end, even if nobody wants it any more: the workers read the list.
-    while (!std::ranges::all_of(announced, [](const auto& work) { return work.is_over.load(std::memory_order_acquire); })) {
+    while (!std::ranges::all_of(announced,
+                                [](const auto& work) { return work.is_over.load(std::memory_order_acquire); })) {
         goes_on = observer.goes_on(progress) && goes_on;
         std::this_thread::sleep_for(10ms);
     }
@@ -200,7 +214,8 @@ LearningResult Tester::learn(const LearnRequest& request, LearningObserver& obse
     for (const auto direction : request.directions) {
         const auto around = tags(plan::sending_side(direction)).octets();
         for (std::size_t p = 0; p < plans(); ++p)
-            check_rate(direction, request.rate_fps, frame::LearningSource::octets_of(plan(p).version) + frame::fcs_octets + around, "rate_fps");
+            check_rate(direction, request.rate_fps,
+                       frame::LearningSource::octets_of(plan(p).version) + frame::fcs_octets + around, "rate_fps");
     }
     check_resolved("learn");
     std::array<std::uint64_t, 2> answers_before{};
@@ -212,11 +227,13 @@ LearningResult Tester::learn(const LearnRequest& request, LearningObserver& obse
     for (std::size_t p = 0; p < plans() && !result.stopped; ++p) {
         std::vector<HostsToReach> directions;
         directions.reserve(request.directions.size());
-        for (const auto direction : request.directions) directions.emplace_back(plan(p), direction, receive_queues(plan::receiving_side(direction)) > 1);
+        for (const auto direction : request.directions)
+            directions.emplace_back(plan(p), direction, receive_queues(plan::receiving_side(direction)) > 1);
         // What was reached before counts on: to the client the hosts of both IP versions are one number.
         AddingObserver adding{observer, result};
         const auto run_round = [&](const LearningProgress& progress) {
-            return announce_missing(*this, p, directions, progress, adding) && Round{*this, request, progress.rate_share, p, directions}.run(*this, request, progress, adding);
+            return announce_missing(*this, p, directions, progress, adding) &&
+                   Round{*this, request, progress.rate_share, p, directions}.run(*this, request, progress, adding);
         };
         result = add(std::move(result), learn_in_rounds(directions, request.rounds, run_round));
     }
@@ -230,7 +247,8 @@ LearningResult Tester::learn(const LearnRequest& request, LearningObserver& obse
 
 Hosts Tester::hosts_before(const std::vector<plan::Direction>& directions) const {
     if (!is_direct()) return Hosts::behind_gateways;
-    const bool are_learnt = std::ranges::all_of(directions, [&](auto direction) { return has_learnt_[index(plan::receiving_side(direction))]; });
+    const bool are_learnt = std::ranges::all_of(
+        directions, [&](auto direction) { return has_learnt_[index(plan::receiving_side(direction))]; });
     return are_learnt ? Hosts::learnt_before : Hosts::on_the_link;
 }
 

@@ -19,19 +19,25 @@ bool HostsToReach::begin_round() {
     return !pending_.empty();
 }
 
-frame::LearningSource HostsToReach::make_source(const plan::AddressPlan& plan, std::uint8_t stream, frame::StreamShare share, const plan::MacAddress& source_mac,
+frame::LearningSource HostsToReach::make_source(const plan::AddressPlan& plan, std::uint8_t stream,
+                                                frame::StreamShare share, const plan::MacAddress& source_mac,
                                                 const plan::MacAddress& destination_mac) const {
-    return {plan, {.direction = direction_, .stream = stream}, from_, to_, pending_, share, source_mac, destination_mac};
+    return {plan,           {.direction = direction_, .stream = stream}, from_, to_, pending_, share, source_mac,
+            destination_mac};
 }
 
 LearningResult::OfSide HostsToReach::result() const {
     LearningResult::OfSide side{.hosts = hosts(), .reachable = reachable(), .rounds = rounds_};
-    for (const auto host : map_.first_missing(hosts(), most_unreachable_listed)) side.unreachable.push_back(to_.address(static_cast<std::uint32_t>(host)));
+    for (const auto host : map_.first_missing(hosts(), most_unreachable_listed))
+        side.unreachable.push_back(to_.address(static_cast<std::uint32_t>(host)));
     return side;
 }
 
-LearningResult learn_in_rounds(std::vector<HostsToReach>& directions, unsigned most_rounds, const std::function<bool(const LearningProgress&)>& run_round) {
-    const auto index = [](const HostsToReach& hosts) { return static_cast<std::size_t>(plan::receiving_side(hosts.direction())); };
+LearningResult learn_in_rounds(std::vector<HostsToReach>& directions, unsigned most_rounds,
+                               const std::function<bool(const LearningProgress&)>& run_round) {
+    const auto index = [](const HostsToReach& hosts) {
+        return static_cast<std::size_t>(plan::receiving_side(hosts.direction()));
+    };
     LearningResult result;
     std::uint64_t reached_before = 0;
     for (unsigned round = 1; round <= most_rounds && !result.stopped; ++round) {

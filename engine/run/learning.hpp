@@ -14,8 +14,8 @@
 
 namespace evenhand::run {
 
-/// The hosts that one direction leads to. Between rounds it belongs to the session, during a round its map to the receivers and its
-/// list to the senders.
+/// The hosts that one direction leads to. Between rounds it belongs to the session, during a round its map to the
+/// receivers and its list to the senders.
 class HostsToReach {
    public:
     /// `shared`: several receivers mark at once. Throws std::bad_alloc.
@@ -25,10 +25,12 @@ class HostsToReach {
     bool begin_round();
 
     /// The frames of this round for one stream. Both MACs as in run_trial().
-    [[nodiscard]] frame::LearningSource make_source(const plan::AddressPlan& plan, std::uint8_t stream, frame::StreamShare share, const plan::MacAddress& source_mac,
+    [[nodiscard]] frame::LearningSource make_source(const plan::AddressPlan& plan, std::uint8_t stream,
+                                                    frame::StreamShare share, const plan::MacAddress& source_mac,
                                                     const plan::MacAddress& destination_mac) const;
 
-    /// They may be known to the DUT by MACs that an earlier session gave them. Whoever is asked for once more is told first.
+    /// They may be known to the DUT by MACs that an earlier session gave them. Whoever is asked for once more is told
+    /// first.
     [[nodiscard]] bool wants_announcements() const noexcept { return rounds_ > 1 && !pending_.empty(); }
 
     [[nodiscard]] plan::Direction direction() const noexcept { return direction_; }
@@ -52,9 +54,11 @@ class HostsToReach {
     unsigned rounds_ = 0;
 };
 
-/// Round after round, `most_rounds` at most, until every host has been reached. `run_round` sends to all pending hosts and marks who
-/// came; it is given what was reached before it, and returns false to end here. A round that reached some hosts and missed others may
-/// have been too fast for the DUT: the next one has half its rate. One that reached nobody says nothing of the rate.
-[[nodiscard]] LearningResult learn_in_rounds(std::vector<HostsToReach>& directions, unsigned most_rounds, const std::function<bool(const LearningProgress&)>& run_round);
+/// Round after round, `most_rounds` at most, until every host has been reached. `run_round` sends to all pending hosts
+/// and marks who came; it is given what was reached before it, and returns false to end here. A round that reached some
+/// hosts and missed others may have been too fast for the DUT: the next one has half its rate. One that reached nobody
+/// says nothing of the rate.
+[[nodiscard]] LearningResult learn_in_rounds(std::vector<HostsToReach>& directions, unsigned most_rounds,
+                                             const std::function<bool(const LearningProgress&)>& run_round);
 
 }  // namespace evenhand::run

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 3: what load a trial asks for: how many frames, when each is due, what the most is. Even, in bursts, or one load after another.
+// Station 3: what load a trial asks for: how many frames, when each is due, what the most is. Even, in bursts, or one
+// load after another.
 #pragma once
 
 #include <algorithm>
@@ -23,10 +24,14 @@ inline std::uint64_t up(double frames) {
 }  // namespace load_detail
 
 /// Of the sending phase, in seconds.
-[[nodiscard]] inline double sending_s(const TrialRequest& request) { return request.duration_s + (request.then ? request.then->duration_s : 0); }
+[[nodiscard]] inline double sending_s(const TrialRequest& request) {
+    return request.duration_s + (request.then ? request.then->duration_s : 0);
+}
 
 /// The most frames per second of one direction at any time.
-[[nodiscard]] inline double peak_fps(const TrialRequest& request) { return request.then ? std::max(request.rate_fps, request.then->rate_fps) : request.rate_fps; }
+[[nodiscard]] inline double peak_fps(const TrialRequest& request) {
+    return request.then ? std::max(request.rate_fps, request.then->rate_fps) : request.rate_fps;
+}
 
 /// Bursts that begin and end within the duration: one at least.
 [[nodiscard]] inline std::uint64_t bursts_of(const TrialRequest& request) {
@@ -37,17 +42,20 @@ inline std::uint64_t up(double frames) {
 
 /// Of the load before it changes, if it does.
 [[nodiscard]] inline std::uint64_t first_frames_of(const TrialRequest& request) {
-    return request.burst ? bursts_of(request) * request.burst->frames : load_detail::rounded(request.rate_fps * request.duration_s);
+    return request.burst ? bursts_of(request) * request.burst->frames
+                         : load_detail::rounded(request.rate_fps * request.duration_s);
 }
 
 /// Of one direction.
 [[nodiscard]] inline std::uint64_t frames_of(const TrialRequest& request) {
-    return first_frames_of(request) + (request.then ? load_detail::rounded(request.then->rate_fps * request.then->duration_s) : 0);
+    return first_frames_of(request) +
+           (request.then ? load_detail::rounded(request.then->rate_fps * request.then->duration_s) : 0);
 }
 
 /// The load over the whole sending phase: what is offered is held against it.
 [[nodiscard]] inline double mean_fps(const TrialRequest& request) {
-    return request.burst || request.then ? static_cast<double>(frames_of(request)) / sending_s(request) : request.rate_fps;
+    return request.burst || request.then ? static_cast<double>(frames_of(request)) / sending_s(request)
+                                         : request.rate_fps;
 }
 
 /// When frame k is due, in seconds of the sending phase.
@@ -74,7 +82,8 @@ inline std::uint64_t up(double frames) {
     const auto first = first_frames_of(request);
     const auto before = std::min(first, up(seconds * request.rate_fps));
     if (before < first || !request.then) return before;
-    return std::min(all, first + up((seconds - static_cast<double>(first) / request.rate_fps) * request.then->rate_fps));
+    return std::min(all,
+                    first + up((seconds - static_cast<double>(first) / request.rate_fps) * request.then->rate_fps));
 }
 
 /// How many frames are due in the first `tenths` tenths of a second.
@@ -90,9 +99,14 @@ inline std::uint64_t up(double frames) {
     return request.waits.residual_s + request.limits.longest_overdue_us / us_per_second + margin_s;
 }
 
-[[nodiscard]] inline pace::Schedule schedule_of(const TrialRequest& request, pace::Ticks start, double ticks_per_second) {
-    if (request.burst) return pace::Schedule::bursts(start, ticks_per_second, request.rate_fps, request.burst->frames, request.burst->interval_s);
-    if (request.then) return pace::Schedule::two_loads(start, ticks_per_second, request.rate_fps, first_frames_of(request), request.then->rate_fps);
+[[nodiscard]] inline pace::Schedule schedule_of(const TrialRequest& request, pace::Ticks start,
+                                                double ticks_per_second) {
+    if (request.burst)
+        return pace::Schedule::bursts(start, ticks_per_second, request.rate_fps, request.burst->frames,
+                                      request.burst->interval_s);
+    if (request.then)
+        return pace::Schedule::two_loads(start, ticks_per_second, request.rate_fps, first_frames_of(request),
+                                         request.then->rate_fps);
     return pace::EvenSchedule{start, ticks_per_second, request.rate_fps};
 }
 

@@ -15,16 +15,20 @@ struct RateLimit {
     bool is_of_line = false;  // else of the clock
 };
 
-/// What the line carries, if its rate is known, and what the schedule can tell apart by this clock: a counter of 25 MHz (Arm) counts slower
-/// than 100 Gbit/s bring frames of 64 octets. `octets` with FCS, of `frames` frames together: the mean of a mix of sizes may be no whole number.
-[[nodiscard]] inline RateLimit rate_limit(std::optional<double> line_rate_bps, std::size_t octets, double ticks_per_second, std::size_t frames = 1) noexcept {
+/// What the line carries, if its rate is known, and what the schedule can tell apart by this clock: a counter of 25 MHz
+/// (Arm) counts slower than 100 Gbit/s bring frames of 64 octets. `octets` with FCS, of `frames` frames together: the
+/// mean of a mix of sizes may be no whole number.
+[[nodiscard]] inline RateLimit rate_limit(std::optional<double> line_rate_bps, std::size_t octets,
+                                          double ticks_per_second, std::size_t frames = 1) noexcept {
     constexpr std::size_t overhead_octets = 20;  // preamble and least gap (R2544-16)
     constexpr std::size_t bits_per_octet = 8;
     const double of_clock = std::floor(ticks_per_second * pace::EvenSchedule::most_frames_per_tick);
     if (!line_rate_bps) return {.fps = of_clock, .is_of_line = false};
-    const double of_line = static_cast<double>(
-        std::floor(static_cast<long double>(*line_rate_bps) * static_cast<long double>(frames) / static_cast<long double>(bits_per_octet * (octets + frames * overhead_octets))));
-    return of_line <= of_clock ? RateLimit{.fps = of_line, .is_of_line = true} : RateLimit{.fps = of_clock, .is_of_line = false};
+    const double of_line =
+        static_cast<double>(std::floor(static_cast<long double>(*line_rate_bps) * static_cast<long double>(frames) /
+                                       static_cast<long double>(bits_per_octet * (octets + frames * overhead_octets))));
+    return of_line <= of_clock ? RateLimit{.fps = of_line, .is_of_line = true}
+                               : RateLimit{.fps = of_clock, .is_of_line = false};
 }
 
 }  // namespace evenhand::run

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 5: THE receiver loop. Take what has come, say what it is, count it; hand neighbours' questions to the responder.
+// Station 5: THE receiver loop. Take what has come, say what it is, count it; hand neighbours' questions to the
+// responder.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +28,8 @@ namespace evenhand::run {
 
 using pace::Ticks;
 
-/// Where frames come from. Received frames belong to the receiver until release(), or until post_answer() passes one on.
+/// Where frames come from. Received frames belong to the receiver until release(), or until post_answer() passes one
+/// on.
 template <class P>
 concept RxPort = requires(P port, unsigned queue, typename P::Frame** frames, typename P::Frame* frame, unsigned n) {
     { port.receive(queue, frames, n) } noexcept -> std::same_as<unsigned>;
@@ -83,7 +85,8 @@ template <RxPort Port, NeighborAnswerer Responder>
 class Receiver {
    public:
     /// `tags`: those that frames of this side have; all others are foreign.
-    Receiver(Port& port, unsigned queue, Responder& responder, const frame::VlanTags& tags = {}) noexcept : port_{&port}, queue_{queue}, responder_{&responder}, tags_{tags} {}
+    Receiver(Port& port, unsigned queue, Responder& responder, const frame::VlanTags& tags = {}) noexcept
+        : port_{&port}, queue_{queue}, responder_{&responder}, tags_{tags} {}
 
     /// Begin a trial at `now`. The map is for all frames of the direction and, like the tally, outlives the trial.
     void arm(const Expectation& expectation, tally::SequenceMap& map, tally::ReceiverTally& tally, Ticks now) noexcept {
@@ -105,14 +108,16 @@ class Receiver {
     void end_by(Ticks residual_end) noexcept { expectation_->residual_end = residual_end; }
 
     /// Of whatever kind, since the beginning, armed or not. For any thread.
-    [[nodiscard]] std::uint64_t taken_frames() const noexcept { return std::atomic_ref{taken_frames_}.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::uint64_t taken_frames() const noexcept {
+        return std::atomic_ref{taken_frames_}.load(std::memory_order_relaxed);
+    }
 
     /// Test frames count nowhere from now on; neighbours are answered all the same.
     void disarm() noexcept { is_armed_ = false; }
 
-    /// `now` is of this turn of the worker's loop; frames that have come are given a time read after receive(), since a time read
-    /// before could lie before the sending of a frame that came in between. Returns how many frames had come. `mixed` only with an expectation
-    /// that has a mix.
+    /// `now` is of this turn of the worker's loop; frames that have come are given a time read after receive(), since a
+    /// time read before could lie before the sending of a frame that came in between. Returns how many frames had come.
+    /// `mixed` only with an expectation that has a mix.
     template <FrameKinds kinds = FrameKinds::alike, class Clock>
     unsigned turn(Ticks now, Clock& clock) noexcept {
         const Ticks before = now;
@@ -128,8 +133,9 @@ class Receiver {
     }
 
    private:
-    // A function of its own: left alone, the compiler puts it into every loop, and the checks of a frame elsewhere. It does the latter too where
-    // there are two of it for frames that are all alike; so whether a link has tags is asked for each frame, which is as good as free.
+    // A function of its own: left alone, the compiler puts it into every loop, and the checks of a frame elsewhere. It
+    // does the latter too where there are two of it for frames that are all alike; so whether a link has tags is asked
+    // for each frame, which is as good as free.
     template <FrameKinds kinds>
     [[gnu::noinline]] void take(unsigned n, Ticks now) noexcept {
         const std::size_t around = tags_.octets();
@@ -167,7 +173,8 @@ class Receiver {
         if (kept != 0) port_->release(frames_.data(), kept);
     }
 
-    /// After a poll that began at `before` or later and brought `n` frames; if they are few, it left nothing in the queue.
+    /// After a poll that began at `before` or later and brought `n` frames; if they are few, it left nothing in the
+    /// queue.
     template <class Clock>
     void share_order(Ticks before, unsigned n, Clock& clock) noexcept {
         tally::StreamOrder& order = *expectation_->order;
@@ -180,19 +187,23 @@ class Receiver {
         heard_at_ = clock.now();
     }
 
-    /// Ticks from building to receiving, modulo 2^48. The counters of two CPUs may differ by some ticks; less than nothing is nothing.
+    /// Ticks from building to receiving, modulo 2^48. The counters of two CPUs may differ by some ticks; less than
+    /// nothing is nothing.
     [[nodiscard]] static Ticks latency(Ticks now, Ticks sent) noexcept {
         const Ticks difference = (now - sent) & frame::time_mask;
         return difference > frame::time_mask / 2 ? 0 : difference;
     }
 
-    /// Whether a poll that brought `n` frames, but for some at the end, brought a whole group: drivers hand over receive_burst or more_may_wait at
-    /// the most.
-    [[nodiscard]] static bool is_whole_group(unsigned n) noexcept { return n > receive_burst - most_trimmed - 1 || (n <= more_may_wait && n >= more_may_wait - most_trimmed); }
+    /// Whether a poll that brought `n` frames, but for some at the end, brought a whole group: drivers hand over
+    /// receive_burst or more_may_wait at the most.
+    [[nodiscard]] static bool is_whole_group(unsigned n) noexcept {
+        return n > receive_burst - most_trimmed - 1 || (n <= more_may_wait && n >= more_may_wait - most_trimmed);
+    }
 
-    /// Whether the ring may hold some after a poll that brought `n` frames, where so many ticks' frames may have waited. Fewer than a group do
-    /// not prove that it is empty: virtio holds back some, and mlx5 ends a burst where its ring does, once in a round. So after a stall two such
-    /// polls in a row prove it, as an empty one does; without one there is no more than a group to be forgotten.
+    /// Whether the ring may hold some after a poll that brought `n` frames, where so many ticks' frames may have
+    /// waited. Fewer than a group do not prove that it is empty: virtio holds back some, and mlx5 ends a burst where
+    /// its ring does, once in a round. So after a stall two such polls in a row prove it, as an empty one does; without
+    /// one there is no more than a group to be forgotten.
     [[nodiscard]] bool may_have_left_some(unsigned n, Ticks waited) noexcept {
         const bool is_short = n != 0 && !is_whole_group(n);
         const bool is_empty = n == 0 || (is_short && (was_short_ || waited <= expectation_->burst_lasts / 2));
@@ -200,15 +211,16 @@ class Receiver {
         return !is_empty;
     }
 
-    /// Keeps an upper bound of what waits in the ring: what may have come since the last poll, less what this one took; nothing after polls
-    /// that emptied it. What the ring cannot have held may have been lost in it. Counted as time at the intended load; where there are other
-    /// queues, for several shares of it at once.
+    /// Keeps an upper bound of what waits in the ring: what may have come since the last poll, less what this one took;
+    /// nothing after polls that emptied it. What the ring cannot have held may have been lost in it. Counted as time at
+    /// the intended load; where there are other queues, for several shares of it at once.
     void note_poll(Ticks now, unsigned n) noexcept {
         const Ticks last = last_poll_;
         last_poll_ = now;
         Ticks gap = now - last;
         if (is_after(now, expectation_->residual_end)) {
-            // Nothing that counts can come any more. What had come before and was not taken in time is late by our fault, not by the device's.
+            // Nothing that counts can come any more. What had come before and was not taken in time is late by our
+            // fault, not by the device's.
             if (!is_after(last, expectation_->residual_end)) {
                 gap = expectation_->residual_end - last;
                 is_catching_up_ = true;
@@ -245,7 +257,8 @@ class Receiver {
 
     [[nodiscard]] static bool is_after(Ticks a, Ticks b) noexcept { return static_cast<std::int64_t>(a - b) > 0; }
 
-    /// Sent before this trial, or later than now: another run's frame, or no frame of ours at all. Its number says nothing then.
+    /// Sent before this trial, or later than now: another run's frame, or no frame of ours at all. Its number says
+    /// nothing then.
     [[nodiscard]] bool is_of_another_time(Ticks now, Ticks sent) const noexcept {
         const Ticks age = (now - sent + expectation_->clock_skew) & frame::time_mask;
         const Ticks since_start = is_after(now, expectation_->start) ? now - expectation_->start : 0;
@@ -277,7 +290,8 @@ class Receiver {
     }
 
     template <FrameKinds kinds>
-    void count_test_frame(const std::byte* octets, std::size_t length, const frame::FirstLook& look, Ticks now) noexcept {
+    void count_test_frame(const std::byte* octets, std::size_t length, const frame::FirstLook& look,
+                          Ticks now) noexcept {
         tally::ReceiverTally& t = *tally_;
         const frame::Tag& tag = look.tag;
         [[maybe_unused]] std::size_t frame_class = 0;
@@ -336,13 +350,15 @@ class Receiver {
                 return;
             }
             expectation_->spread->record(delay);
-            tracks->note(tag.sequence, delay, [this](std::int64_t difference) { expectation_->variation->record(difference); });
+            tracks->note(tag.sequence, delay,
+                         [this](std::int64_t difference) { expectation_->variation->record(difference); });
         }
         tally_->latency.record(delay);
     }
 
-    /// Whether a frame left overdue, or soon after one that did: what was late came to the DUT as a burst, and the DUT is given as long again as
-    /// the lateness was to work it off. Its stamp is right all the same, but its delay is the tester's doing.
+    /// Whether a frame left overdue, or soon after one that did: what was late came to the DUT as a burst, and the DUT
+    /// is given as long again as the lateness was to work it off. Its stamp is right all the same, but its delay is the
+    /// tester's doing.
     [[nodiscard]] bool is_touched(const frame::Tag& tag) noexcept {
         const auto ticks_until = [](Ticks from, Ticks to) {  // by their low 48 bits
             constexpr unsigned unused_bits = 16;
@@ -369,11 +385,12 @@ class Receiver {
     tally::SequenceMap* map_ = nullptr;
     tally::ReceiverTally* tally_ = nullptr;
     Ticks last_poll_ = 0;
-    std::array<Ticks, tally::gap_shares.size()> backlog_{};   // upper bound of what waits in the ring, by the share that comes to it
-    bool was_short_ = false;                                  // the last poll brought no whole group, though more may have waited
-    mutable std::uint64_t taken_frames_ = 0;                  // written by the worker, read by others
-    bool left_some_ = false;                                  // the last poll may have
-    bool is_catching_up_ = false;                             // with what came before the end of the residual wait
+    std::array<Ticks, tally::gap_shares.size()>
+        backlog_{};                           // upper bound of what waits in the ring, by the share that comes to it
+    bool was_short_ = false;                  // the last poll brought no whole group, though more may have waited
+    mutable std::uint64_t taken_frames_ = 0;  // written by the worker, read by others
+    bool left_some_ = false;                  // the last poll may have
+    bool is_catching_up_ = false;             // with what came before the end of the residual wait
     std::array<std::uint64_t, frame::most_streams> heard_{};  // of each stream: what other queues had seen at heard_at_
     Ticks heard_at_ = 0;
     std::array<typename Port::Frame*, receive_burst> frames_{};

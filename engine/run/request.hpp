@@ -26,7 +26,8 @@ struct PortRequest {
     std::vector<std::uint16_t> vlans;      // of all frames on this link: none, one, or two (the outer one first)
 };
 
-/// What a worker's CPU runs: any set of senders and receivers, so one CPU can be a whole tester and many can share a direction.
+/// What a worker's CPU runs: any set of senders and receivers, so one CPU can be a whole tester and many can share a
+/// direction.
 struct WorkerRequest {
     struct Queue {
         plan::Side side = plan::Side::left;
@@ -37,8 +38,8 @@ struct WorkerRequest {
     std::vector<Queue> receivers;  // number = receive queue
 };
 
-/// A DUT that lives on this host, so that the host's doings can be told from its own. A fact about the host: nothing here says how the DUT
-/// works (SEED-07).
+/// A DUT that lives on this host, so that the host's doings can be told from its own. A fact about the host: nothing
+/// here says how the DUT works (SEED-07).
 struct DutOnHost {
     struct Cpu {
         unsigned cpu = 0;
@@ -72,7 +73,8 @@ struct Waits {
     double restabilize_s = 5;
 };
 
-/// Delays beyond the histogram over all frames. Of the frames that are due from `from_s` on `tagged_frames`, evenly spread, are listed.
+/// Delays beyond the histogram over all frames. Of the frames that are due from `from_s` on `tagged_frames`, evenly
+/// spread, are listed.
 struct DelayRequest {
     double from_s = 0;
     std::uint64_t tagged_frames = 0;

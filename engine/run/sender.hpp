@@ -17,10 +17,11 @@ namespace evenhand::run {
 
 using pace::Ticks;
 
-/// Where frames leave. A frame belongs to the sender from reserve() until send() accepts it; then to the port, which gives
-/// the buffer back to reserve() when nobody reads it any more.
+/// Where frames leave. A frame belongs to the sender from reserve() until send() accepts it; then to the port, which
+/// gives the buffer back to reserve() when nobody reads it any more.
 template <class P>
-concept TxPort = requires(P port, unsigned queue, typename P::Frame** frames, typename P::Frame* frame, unsigned n, std::size_t octets) {
+concept TxPort = requires(P port, unsigned queue, typename P::Frame** frames, typename P::Frame* frame, unsigned n,
+                          std::size_t octets) {
     { port.reserve(queue, frames, n) } noexcept -> std::same_as<unsigned>;  // how many buffers it has
     { P::octets(frame) } noexcept -> std::same_as<std::byte*>;
     { P::set_length(frame, octets) } noexcept;
@@ -31,15 +32,17 @@ concept TxPort = requires(P port, unsigned queue, typename P::Frame** frames, ty
 /// What is sent. A new traffic shape is a new source, never a second loop.
 template <class S>
 concept FrameSource = requires(S source, std::span<std::byte* const> frames, Ticks now, std::size_t ahead) {
-    { source.frame_octets(ahead) } noexcept -> std::same_as<std::size_t>;  // without FCS, of the `ahead`th of the next frames, from 0
-    { source.write_next(frames, now) } noexcept;                           // the next frames of the stream, one into each buffer
+    {
+        source.frame_octets(ahead)
+    } noexcept -> std::same_as<std::size_t>;      // without FCS, of the `ahead`th of the next frames, from 0
+    { source.write_next(frames, now) } noexcept;  // the next frames of the stream, one into each buffer
 };
 
 /// When a frame counts as overdue.
 struct Punctuality {
     Ticks overdue_after = 0;
-    /// Parts in 2^32 by which the port may be slower than the schedule: at the line rate, a NIC whose crystal is some ppm slow takes frames
-    /// evenly, only not as fast. That is no burst, and the offered load tells it.
+    /// Parts in 2^32 by which the port may be slower than the schedule: at the line rate, a NIC whose crystal is some
+    /// ppm slow takes frames evenly, only not as fast. That is no burst, and the offered load tells it.
     std::uint64_t port_lag = 0;
 };
 
@@ -47,13 +50,20 @@ constexpr unsigned burst_size = 32;  // smaller costs rate (bench/sender), large
 
 /// One stream of one direction during one trial. turn() never waits: it sends what is due now, at most a burst.
 ///
-/// Open loop (D7): frames that are late are sent all the same and counted as overdue, not skipped; skipping would hide the gap
-/// between intended and offered load (RFC 2285, 3.5).
+/// Open loop (D7): frames that are late are sent all the same and counted as overdue, not skipped; skipping would hide
+/// the gap between intended and offered load (RFC 2285, 3.5).
 template <TxPort Port, FrameSource Source>
 class Sender {
    public:
-    Sender(Port& port, unsigned queue, Source source, const pace::Schedule& schedule, std::uint64_t frames, const Punctuality& punctuality, Ticks deadline) noexcept
-        : port_{&port}, queue_{queue}, source_{std::move(source)}, schedule_{schedule}, frames_{frames}, punctuality_{punctuality}, deadline_{deadline} {}
+    Sender(Port& port, unsigned queue, Source source, const pace::Schedule& schedule, std::uint64_t frames,
+           const Punctuality& punctuality, Ticks deadline) noexcept
+        : port_{&port},
+          queue_{queue},
+          source_{std::move(source)},
+          schedule_{schedule},
+          frames_{frames},
+          punctuality_{punctuality},
+          deadline_{deadline} {}
 
     /// Returns whether anything was due. After the deadline nothing leaves, not even what the port refused before it.
     bool turn(Ticks now) noexcept {
@@ -61,7 +71,8 @@ class Sender {
         if (pending_ == 0) {
             const std::uint64_t due = std::min(schedule_.due_count(now), frames_);
             if (due <= written_) return false;
-            pending_ = port_->reserve(queue_, burst_.data(), static_cast<unsigned>(std::min<std::uint64_t>(due - written_, burst_size)));
+            pending_ = port_->reserve(queue_, burst_.data(),
+                                      static_cast<unsigned>(std::min<std::uint64_t>(due - written_, burst_size)));
             if (pending_ == 0) {
                 refused(now);
                 return true;
@@ -86,7 +97,8 @@ class Sender {
     /// Everything was offered, or the deadline has passed.
     [[nodiscard]] bool is_done(Ticks now) const noexcept { return tally_.offered_frames == frames_ || is_over(now); }
 
-    /// Sends no more than `frames` of its stream, unless more are written, and nothing after `deadline`. For the thread that calls turn().
+    /// Sends no more than `frames` of its stream, unless more are written, and nothing after `deadline`. For the thread
+    /// that calls turn().
     void end_after(std::uint64_t frames, Ticks deadline) noexcept {
         frames_ = std::max(written_, std::min(frames_, frames));
         deadline_ = deadline;
@@ -106,8 +118,8 @@ class Sender {
    private:
     [[nodiscard]] bool is_over(Ticks now) const noexcept { return static_cast<std::int64_t>(now - deadline_) > 0; }
 
-    /// The port is full although we are here: it sets the pace, a little below ours. The schedule may slip by that little, and by no more in
-    /// the time since our last turn: what a stall of ours left undone is overdue.
+    /// The port is full although we are here: it sets the pace, a little below ours. The schedule may slip by that
+    /// little, and by no more in the time since our last turn: what a stall of ours left undone is overdue.
     void refused(Ticks now) noexcept {
         ++tally_.refusals;
         const auto behind = static_cast<std::int64_t>(now - schedule_.due(tally_.offered_frames) - slip_);
@@ -128,7 +140,8 @@ class Sender {
         if (overdue > static_cast<std::int64_t>(tally_.max_overdue)) tally_.max_overdue = static_cast<Ticks>(overdue);
         if (overdue > static_cast<std::int64_t>(punctuality_.overdue_after)) {
             const std::uint64_t overdue_until = schedule_.due_count(now - punctuality_.overdue_after - slip_);
-            tally_.overdue_frames += std::min<std::uint64_t>(accepted, overdue_until > before ? overdue_until - before : 1);
+            tally_.overdue_frames +=
+                std::min<std::uint64_t>(accepted, overdue_until > before ? overdue_until - before : 1);
         }
         tally_.offered_frames = before + accepted;
         tally_.last_send = now;

@@ -26,7 +26,8 @@ template <CountingPort Port, class Taken>
     return counters;
 }
 
-/// The same after a trial. What the port has counted may still wait in its ring: the receivers have up to `patience` to take it.
+/// The same after a trial. What the port has counted may still wait in its ring: the receivers have up to `patience` to
+/// take it.
 template <CountingPort Port, class Taken>
 [[nodiscard]] tally::PortCounters count_after(const Port& port, const tally::PortCounters& before, Taken taken,
                                               std::chrono::milliseconds patience = std::chrono::milliseconds{100}) {
@@ -34,7 +35,8 @@ template <CountingPort Port, class Taken>
     if (!before.seen_frames) return counters;
     const auto give_up = std::chrono::steady_clock::now() + patience;
     std::uint64_t seen = taken();
-    while (seen - *before.seen_frames < counters.received_frames - before.received_frames && std::chrono::steady_clock::now() < give_up) {
+    while (seen - *before.seen_frames < counters.received_frames - before.received_frames &&
+           std::chrono::steady_clock::now() < give_up) {
         std::this_thread::sleep_for(std::chrono::milliseconds{1});
         seen = taken();
     }

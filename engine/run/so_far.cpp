@@ -39,7 +39,8 @@ void SoFar::count(Progress& progress, pace::Ticks now, double sending_s) noexcep
         lost.catch_up(maps_[i]);
         if (settled > lost.looked_at()) lost.add(settled, maps_[i].missing(lost.looked_at(), settled));
         // A sender that is behind has not sent all that is due.
-        of.settled_frames = std::min(lost.looked_at(), of.sent_frames), of.lost_frames = std::min(lost.missing(), of.settled_frames);
+        of.settled_frames = std::min(lost.looked_at(), of.sent_frames),
+        of.lost_frames = std::min(lost.missing(), of.settled_frames);
         progress.sent_frames += of.sent_frames, progress.received_frames += of.received_frames;
         progress.directions[i] = of;
     }

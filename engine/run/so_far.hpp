@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 6, tally, looked at while frames are sent: what a trial has sent, received and lost so far, for whoever watches it.
+// Station 6, tally, looked at while frames are sent: what a trial has sent, received and lost so far, for whoever
+// watches it.
 #pragma once
 
 #include <array>
@@ -14,11 +15,12 @@
 
 namespace evenhand::run {
 
-/// Reads what the workers publish, and the maps while receivers mark in them; it decides nothing, and no verdict depends on it.
+/// Reads what the workers publish, and the maps while receivers mark in them; it decides nothing, and no verdict
+/// depends on it.
 class SoFar {
    public:
-    SoFar(const TrialRequest& request, const std::vector<std::unique_ptr<WorkerTrial>>& trials, const std::array<tally::SequenceMap, 2>& maps, pace::Ticks start,
-          double ticks_per_second) noexcept
+    SoFar(const TrialRequest& request, const std::vector<std::unique_ptr<WorkerTrial>>& trials,
+          const std::array<tally::SequenceMap, 2>& maps, pace::Ticks start, double ticks_per_second) noexcept
         : request_{request}, trials_{trials}, maps_{maps}, start_{start}, ticks_per_second_{ticks_per_second} {}
 
     /// Of the time `now`; frames that are due after `sending_s` are not sent, since the trial ends earlier.

@@ -16,7 +16,8 @@ using plan::Direction;
 constexpr double us_per_second = 1e6;
 
 /// What is known of the delays but for the lost frames.
-std::shared_ptr<tally::DelayResult> sum_up_delays(const tally::DelayTracks& tracks, const tally::Losses& losses, std::unique_ptr<tally::VariationHistogram> variation) {
+std::shared_ptr<tally::DelayResult> sum_up_delays(const tally::DelayTracks& tracks, const tally::Losses& losses,
+                                                  std::unique_ptr<tally::VariationHistogram> variation) {
     const auto& wish = tracks.wish();
     auto result = std::make_shared<tally::DelayResult>();
     result->first_frame = wish.first;
@@ -28,18 +29,22 @@ std::shared_ptr<tally::DelayResult> sum_up_delays(const tally::DelayTracks& trac
         }
     }
     if (variation) {
-        result->variation = std::make_unique<tally::DelayResult::Variation>(tally::DelayResult::Variation{*variation, losses.pairs()});
+        result->variation =
+            std::make_unique<tally::DelayResult::Variation>(tally::DelayResult::Variation{*variation, losses.pairs()});
     }
     return result;
 }
 
 /// Offered is known from what each stream offered, since it sends its frames in their order.
-std::vector<tally::ClassCount> count_classes(const Tester& tester, Direction direction, const std::vector<std::unique_ptr<WorkerTrial>>& trials,
+std::vector<tally::ClassCount> count_classes(const Tester& tester, Direction direction,
+                                             const std::vector<std::unique_ptr<WorkerTrial>>& trials,
                                              const tally::ReceiverTally& received) {
     if (tester.mix() == nullptr) return {};
     std::vector<tally::ClassCount> counts;
     for (const auto& c : tester.mix()->classes()) {
-        counts.push_back({.version = tester.plan(c.plan).version, .frame_size = c.frame_size, .received_frames = received.received_of_class[counts.size()]});
+        counts.push_back({.version = tester.plan(c.plan).version,
+                          .frame_size = c.frame_size,
+                          .received_frames = received.received_of_class[counts.size()]});
     }
     const auto add = [&](const WorkerTrial& trial, const auto& senders) {
         for (std::size_t i = 0; i < senders.size(); ++i) {
@@ -54,9 +59,12 @@ std::vector<tally::ClassCount> count_classes(const Tester& tester, Direction dir
 
 }  // namespace
 
-tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request, Direction direction, const std::vector<std::unique_ptr<WorkerTrial>>& trials,
-                              tally::SequenceMap& map, tally::Losses& losses, const tally::DelayTracks* tracks, Ticks start, double ticks_per_second, double sending_s) {
-    tally::DirectionResult d{.direction = direction, .ring_frames = tester.port(plan::receiving_side(direction)).receive_ring_frames()};
+tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request, Direction direction,
+                              const std::vector<std::unique_ptr<WorkerTrial>>& trials, tally::SequenceMap& map,
+                              tally::Losses& losses, const tally::DelayTracks* tracks, Ticks start,
+                              double ticks_per_second, double sending_s) {
+    tally::DirectionResult d{.direction = direction,
+                             .ring_frames = tester.port(plan::receiving_side(direction)).receive_ring_frames()};
     Ticks last_send = start;
     Ticks max_overdue = 0;
     tally::ReceiverTally sum;
@@ -67,9 +75,11 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
         for (const auto& reception : trial->receptions) {
             if (reception.direction != direction) continue;
             sum.add(*reception.tally);
-            auto& queue = gaps.emplace_back(tally::QueueGaps{.received_frames = reception.tally->received_frames, .excess_frames = {}});
+            auto& queue = gaps.emplace_back(
+                tally::QueueGaps{.received_frames = reception.tally->received_frames, .excess_frames = {}});
             for (std::size_t i = 0; i < queue.excess_frames.size(); ++i) {
-                queue.excess_frames[i] = static_cast<std::uint64_t>(static_cast<double>(reception.tally->gap_excess[i]) / ticks_per_second * peak_fps(request));
+                queue.excess_frames[i] = static_cast<std::uint64_t>(
+                    static_cast<double>(reception.tally->gap_excess[i]) / ticks_per_second * peak_fps(request));
             }
             if (variation) variation->add(*reception.variation);
         }
@@ -102,7 +112,8 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     each_sender([&](const auto& sender, const frame::StreamShare& share) {
         d.intended_frames += sender.frames();
         if (sender.frames() != 0) end = std::max(end, share.sequence(sender.frames() - 1) + 1);
-        if (const auto sent = sender.tally().offered_frames; sent != 0) sent_end = std::max(sent_end, share.sequence(sent - 1) + 1);
+        if (const auto sent = sender.tally().offered_frames; sent != 0)
+            sent_end = std::max(sent_end, share.sequence(sent - 1) + 1);
     });
     each_sender([&](const auto& sender, const frame::StreamShare& share) {
         const auto& t = sender.tally();
@@ -112,9 +123,10 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
         d.largest_burst = std::max(d.largest_burst, t.largest_burst);
         max_overdue = std::max(max_overdue, t.max_overdue);
         if (t.offered_frames != 0 && static_cast<std::int64_t>(t.last_send - last_send) > 0) last_send = t.last_send;
-        // What never left is not lost, and must not show as if it were. Where a stream is so far behind another one that the map has settled
-        // what it did not send, the trial is INVALID for its offered load.
-        for (std::uint64_t unsent = std::max(t.offered_frames, share.count(map.settled())); unsent < share.count(sent_end); ++unsent) {
+        // What never left is not lost, and must not show as if it were. Where a stream is so far behind another one
+        // that the map has settled what it did not send, the trial is INVALID for its offered load.
+        for (std::uint64_t unsent = std::max(t.offered_frames, share.count(map.settled()));
+             unsent < share.count(sent_end); ++unsent) {
             if (map.holds(share.sequence(unsent))) map.mark(share.sequence(unsent));
         }
     });
@@ -126,7 +138,8 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
         delays->offered_frames = losses.came_of_counted() + delays->lost_frames;
         d.delays = delays;
     }
-    d.offered_fps = static_cast<double>(d.offered_frames) / std::max(sending_s, static_cast<double>(last_send - start) / ticks_per_second);
+    d.offered_fps = static_cast<double>(d.offered_frames) /
+                    std::max(sending_s, static_cast<double>(last_send - start) / ticks_per_second);
     d.max_overdue_us = static_cast<double>(max_overdue) * us_per_second / ticks_per_second;
     d.received_frames = sum.received_frames;
     d.hop_limit_was_lowered = sum.first_hop_limit < frame::sent_ttl;
@@ -144,14 +157,17 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     d.before_start_us = static_cast<double>(sum.max_before_start) * us_per_second / ticks_per_second;
     d.neighbor_frames = sum.neighbor_frames;
     d.max_poll_gap_us = static_cast<double>(sum.max_poll_gap) * us_per_second / ticks_per_second;
-    // No more than what the ring cannot hold of all that was sent: a burst that fits into it cannot overrun it, however long nobody looks.
-    d.gap_frames = std::min(tally::frames_lost_in_gaps(gaps, d.offered_frames, d.lost_frames()), d.offered_frames > d.ring_frames ? d.offered_frames - d.ring_frames : 0);
+    // No more than what the ring cannot hold of all that was sent: a burst that fits into it cannot overrun it, however
+    // long nobody looks.
+    d.gap_frames = std::min(tally::frames_lost_in_gaps(gaps, d.offered_frames, d.lost_frames()),
+                            d.offered_frames > d.ring_frames ? d.offered_frames - d.ring_frames : 0);
     d.latency = sum.latency;
     d.delay_by_slice = sum.delay_by_slice;
     d.classes = count_classes(tester, direction, trials, sum);
     d.lost_by_tenth = losses.by_tenth();
     d.first_lost = losses.first();
-    if (request.then && losses.last()) d.last_lost = {.sequence = *losses.last(), .due_s = due_s(request, *losses.last())};
+    if (request.then && losses.last())
+        d.last_lost = {.sequence = *losses.last(), .due_s = due_s(request, *losses.last())};
     return d;
 }
 

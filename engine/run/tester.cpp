@@ -34,31 +34,44 @@ unsigned count_side(const std::vector<WorkerRequest>& workers, plan::Side side, 
         for (const auto& queue : worker.*list) {
             if (queue.side != side) continue;
             if (!numbers.insert(queue.number).second) {
-                throw Fault{FaultCode::bad_request, fmt::format("{} {} of the {} side is given to two workers", what, queue.number, name_of(side)), "workers", "Give it to one."};
+                throw Fault{
+                    FaultCode::bad_request,
+                    fmt::format("{} {} of the {} side is given to two workers", what, queue.number, name_of(side)),
+                    "workers", "Give it to one."};
             }
         }
     }
     if (numbers.empty() || *numbers.rbegin() + 1 != numbers.size()) {
-        throw Fault{FaultCode::bad_request, fmt::format("the {} side has {} of {} {}s", name_of(side), numbers.size(), numbers.empty() ? 1 : *numbers.rbegin() + 1, what),
+        throw Fault{FaultCode::bad_request,
+                    fmt::format("the {} side has {} of {} {}s", name_of(side), numbers.size(),
+                                numbers.empty() ? 1 : *numbers.rbegin() + 1, what),
                     "workers", fmt::format("Number the {}s of a side 0, 1, 2, ... without a gap.", what)};
     }
     return static_cast<unsigned>(numbers.size());
 }
 
-/// A memif's client says how many rings there are, one for each of its receive queues. A server with more transmit queues than that sends into
-/// nothing on the others, and neither end is told (seen with Open vSwitch, which sends on its queue 1).
+/// A memif's client says how many rings there are, one for each of its receive queues. A server with more transmit
+/// queues than that sends into nothing on the others, and neither end is told (seen with Open vSwitch, which sends on
+/// its queue 1).
 std::string silent_memif_hint(const port::DpdkPort& port, unsigned receive_queues) {
     if (port.driver() != "net_memif") return "";
-    return fmt::format(" If the other end of this memif sends on more than {} queue{} (Open vSwitch does), give it no more, or raise receive_queues.", receive_queues,
-                       receive_queues == 1 ? "" : "s");
+    return fmt::format(
+        " If the other end of this memif sends on more than {} queue{} (Open vSwitch does), give it no more, or raise "
+        "receive_queues.",
+        receive_queues, receive_queues == 1 ? "" : "s");
 }
 
 }  // namespace
 
-Tester::Tester(OpenRequest request) : request_{std::move(request)}, session_{request_.session.value_or(static_cast<std::uint16_t>(std::random_device{}() % 65535U))} {
-    const auto name_of_device = [&](plan::Side side) { return request_.ports[index(side)].device.substr(0, request_.ports[index(side)].device.find(',')); };
+Tester::Tester(OpenRequest request)
+    : request_{std::move(request)},
+      session_{request_.session.value_or(static_cast<std::uint16_t>(std::random_device{}() % 65535U))} {
+    const auto name_of_device = [&](plan::Side side) {
+        return request_.ports[index(side)].device.substr(0, request_.ports[index(side)].device.find(','));
+    };
     if (name_of_device(plan::Side::left) == name_of_device(plan::Side::right)) {
-        throw Fault{FaultCode::bad_request, fmt::format("both sides are {}", name_of_device(plan::Side::left)), "ports", "Give each side a device of its own."};
+        throw Fault{FaultCode::bad_request, fmt::format("both sides are {}", name_of_device(plan::Side::left)), "ports",
+                    "Give each side a device of its own."};
     }
     plan::check_plan(request_.plan);
     for (const auto side : both_sides) tags_[index(side)] = frame::VlanTags{request_.ports[index(side)].vlans};
@@ -79,10 +92,12 @@ Tester::Tester(OpenRequest request) : request_{std::move(request)}, session_{req
     for (const auto& opened : ports_) opened->wait_for_link();
     for (const auto& w : request_.workers) {
         auto worker = std::make_unique<Worker>(w.cpu);
-        for (const auto& r : w.receivers) worker->add_receiver(*ports_[index(r.side)], r.number, *responders_[0][index(r.side)], tags(r.side));
+        for (const auto& r : w.receivers)
+            worker->add_receiver(*ports_[index(r.side)], r.number, *responders_[0][index(r.side)], tags(r.side));
         for (const auto& s : w.senders) {
             if (s.number != 0) continue;
-            for (std::size_t p = 0; p < plans(); ++p) worker->add_outlet(*ports_[index(s.side)], *responders_[p][index(s.side)], tags(s.side));
+            for (std::size_t p = 0; p < plans(); ++p)
+                worker->add_outlet(*ports_[index(s.side)], *responders_[p][index(s.side)], tags(s.side));
         }
         workers_.push_back(std::move(worker));
     }
@@ -93,7 +108,8 @@ Tester::Tester(OpenRequest request) : request_{std::move(request)}, session_{req
         busy_cpus.push_back(worker->cpu());
     }
     if (request_.dut) {
-        for (const auto& watched : request_.dut->cpus) watches_.push_back(std::make_unique<witness::CpuWatch>(watched.cpu, watched.threads));
+        for (const auto& watched : request_.dut->cpus)
+            watches_.push_back(std::make_unique<witness::CpuWatch>(watched.cpu, watched.threads));
     }
     port::keep_off(busy_cpus);
     calibrated_ticks_per_second_ = pace::calibrate_ticks_per_second(opened_at_);
@@ -108,7 +124,9 @@ void Tester::measure_clocks() {
     for (std::size_t i = 1; i < request_.workers.size(); ++i) {
         const unsigned cpu = request_.workers[i].cpu;
         if (const auto offset = pace::measure_offset(first, pace::TickClock{}, cpu, pace::TickClock{})) {
-            clock_offsets_.push_back({.cpu = cpu, .offset_us = offset->ticks * us_per_tick, .uncertainty_us = offset->uncertainty * us_per_tick});
+            clock_offsets_.push_back({.cpu = cpu,
+                                      .offset_us = offset->ticks * us_per_tick,
+                                      .uncertainty_us = offset->uncertainty * us_per_tick});
         }
     }
 }
@@ -130,7 +148,9 @@ void Tester::count_queues() {
             throw Fault{FaultCode::no_cpu, fmt::format("this process may not use CPU {}", w.cpu), "workers",
                         "Use CPUs that are online and in the cpuset of this process; evenhand check shows them."};
         }
-        if (!used.insert(w.cpu).second) throw Fault{FaultCode::bad_request, fmt::format("two workers on CPU {}", w.cpu), "workers", "Give what both do to one worker."};
+        if (!used.insert(w.cpu).second)
+            throw Fault{FaultCode::bad_request, fmt::format("two workers on CPU {}", w.cpu), "workers",
+                        "Give what both do to one worker."};
     }
     for (const auto side : both_sides) {
         streams_[index(side)] = count_side(request_.workers, side, &WorkerRequest::senders, "stream");
@@ -142,48 +162,56 @@ void Tester::count_queues() {
 void Tester::check_frame_sizes() const {
     for (const auto side : both_sides) {
         const auto around = tags(side).octets();
-        const auto larger = std::max(request_.frame_size, request_.frame_size - around + tags(plan::other_side(side)).octets());
+        const auto larger =
+            std::max(request_.frame_size, request_.frame_size - around + tags(plan::other_side(side)).octets());
         const std::size_t least = frame::smallest_frame_size(request_.plan.version) + around;
         if (around == 0 && larger == request_.frame_size) {
             frame::check_frame_size(request_.plan.version, request_.frame_size);
         } else if (request_.frame_size < least || larger > frame::largest_frame_size) {
             throw Fault{FaultCode::bad_frame_size,
-                        fmt::format("{} octets cannot be an IPv{} test frame with the VLAN tags of the {} side", request_.frame_size, static_cast<int>(request_.plan.version),
-                                    name_of(side)),
-                        "frame_size", fmt::format("Use {} to {}: a frame size counts the tags.", least, frame::largest_frame_size - (larger - request_.frame_size))};
+                        fmt::format("{} octets cannot be an IPv{} test frame with the VLAN tags of the {} side",
+                                    request_.frame_size, static_cast<int>(request_.plan.version), name_of(side)),
+                        "frame_size",
+                        fmt::format("Use {} to {}: a frame size counts the tags.", least,
+                                    frame::largest_frame_size - (larger - request_.frame_size))};
         }
     }
 }
 
 void Tester::open_port(plan::Side side) {
     const auto& p = request_.ports[index(side)];
-    const std::size_t octets = (mix() != nullptr ? mix()->largest_frame_size() : request_.frame_size) - frame::fcs_octets;
+    const std::size_t octets =
+        (mix() != nullptr ? mix()->largest_frame_size() : request_.frame_size) - frame::fcs_octets;
     const std::size_t around = tags(side).octets();
     const std::size_t coming = octets - tags(plan::other_side(side)).octets() + around;
     const auto version = frame::pattern_of(request_.plan.version, plans() > 1);
-    ports_[index(side)] = std::make_unique<port::DpdkPort>(port::PortOptions{.device = p.device,
-                                                                             .where = fmt::format("ports.{}.device", name_of(side)),
-                                                                             .receive_queues = receive_queues_[index(side)],
-                                                                             .transmit_queues = streams_[index(side)],
-                                                                             .receive_ring_frames = p.receive_ring_frames,
-                                                                             .transmit_ring_frames = p.transmit_ring_frames,
-                                                                             .largest_transmit_octets = static_cast<unsigned>(octets),
-                                                                             .largest_receive_octets = static_cast<unsigned>(std::max(octets, coming)),
-                                                                             .tag_octets = static_cast<unsigned>(around),
-                                                                             .link_timeout_s = p.link_timeout_s},
-                                                           [=](std::span<std::byte> buffer) { frame::write_pattern(version, buffer.first(octets).subspan(around)); });
+    ports_[index(side)] = std::make_unique<port::DpdkPort>(
+        port::PortOptions{.device = p.device,
+                          .where = fmt::format("ports.{}.device", name_of(side)),
+                          .receive_queues = receive_queues_[index(side)],
+                          .transmit_queues = streams_[index(side)],
+                          .receive_ring_frames = p.receive_ring_frames,
+                          .transmit_ring_frames = p.transmit_ring_frames,
+                          .largest_transmit_octets = static_cast<unsigned>(octets),
+                          .largest_receive_octets = static_cast<unsigned>(std::max(octets, coming)),
+                          .tag_octets = static_cast<unsigned>(around),
+                          .link_timeout_s = p.link_timeout_s},
+        [=](std::span<std::byte> buffer) { frame::write_pattern(version, buffer.first(octets).subspan(around)); });
     make_responders(side);
 }
 
 void Tester::make_responders(plan::Side side) {
     const auto& p = request_.ports[index(side)];
     const auto own_mac = p.mac.value_or(ports_[index(side)]->mac());
-    const auto host_macs = request_.host_macs == HostMacMode::pseudorandom ? std::optional{plan::HostMacs{request_.seed, side}} : std::nullopt;
+    const auto host_macs = request_.host_macs == HostMacMode::pseudorandom
+                               ? std::optional{plan::HostMacs{request_.seed, side}}
+                               : std::nullopt;
     for (std::size_t number = 0; number < plans(); ++number) {
         const auto& s = plan(number).side(side);
         auto& responder = responders_[number][index(side)];
         responder = s.gateway ? std::make_unique<neighbor::Responder>(own_mac, *s.gateway, s.dut_address)
-                              : std::make_unique<neighbor::Responder>(own_mac, plan::HostSet{s.hosts}, host_macs, s.dut_address);
+                              : std::make_unique<neighbor::Responder>(own_mac, plan::HostSet{s.hosts}, host_macs,
+                                                                      s.dut_address);
         if (p.dut_mac) responder->fix_dut_mac(*p.dut_mac);
     }
     if (plans() > 1) responders_[0][index(side)]->set_other(*responders_[1][index(side)]);
@@ -207,33 +235,39 @@ std::optional<double> Tester::line_rate_bps(plan::Side side) const {
 }
 
 plan::MacAddress Tester::source_mac(plan::Side side, std::uint32_t host) const {
-    return request_.host_macs == HostMacMode::pseudorandom ? plan::HostMacs{request_.seed, side}.mac(host) : responder(side).own_mac();
+    return request_.host_macs == HostMacMode::pseudorandom ? plan::HostMacs{request_.seed, side}.mac(host)
+                                                           : responder(side).own_mac();
 }
 
 frame::FrameCheck Tester::frame_check(plan::Direction direction, std::size_t frame_octets, std::size_t plan) const {
     const auto& receiving = responder(plan::receiving_side(direction), plan);
     const auto own_mac = request_.host_macs == HostMacMode::port ? std::optional{receiving.own_mac()} : std::nullopt;
-    return {this->plan(plan), direction, frame_octets, own_mac, responder(plan::sending_side(direction), plan).dut_mac().value_or(plan::MacAddress{})};
+    return {this->plan(plan), direction, frame_octets, own_mac,
+            responder(plan::sending_side(direction), plan).dut_mac().value_or(plan::MacAddress{})};
 }
 
-void Tester::check_rate(plan::Direction direction, double rate_fps, std::size_t octets, const char* where, std::size_t frames) const {
+void Tester::check_rate(plan::Direction direction, double rate_fps, std::size_t octets, const char* where,
+                        std::size_t frames) const {
     const auto from = plan::sending_side(direction);
     const auto to = plan::receiving_side(direction);
     const std::size_t longer = frames * (std::max(tags(from).octets(), tags(to).octets()) - tags(from).octets());
-    const auto limit = std::min(rate_limit(line_rate_bps(from), octets, ticks_per_second(), frames), rate_limit(line_rate_bps(to), octets + longer, ticks_per_second(), frames),
+    const auto limit = std::min(rate_limit(line_rate_bps(from), octets, ticks_per_second(), frames),
+                                rate_limit(line_rate_bps(to), octets + longer, ticks_per_second(), frames),
                                 [](const auto& a, const auto& b) { return a.fps < b.fps; });
     if (rate_fps > limit.fps) {
         const auto what = limit.is_of_line ? "the line carries" : "can be told apart by this CPU's clock";
-        throw Fault{FaultCode::bad_rate, fmt::format("{:.0f} fps are more than the {:.0f} fps that {}", rate_fps, limit.fps, what), where,
-                    frames == 1
-                        ? fmt::format("Use at most {:.0f} fps for frames of {} octets.", limit.fps, octets)
-                        : fmt::format("Use at most {:.0f} fps for frames of {:g} octets in the mean.", limit.fps, static_cast<double>(octets) / static_cast<double>(frames))};
+        throw Fault{FaultCode::bad_rate,
+                    fmt::format("{:.0f} fps are more than the {:.0f} fps that {}", rate_fps, limit.fps, what), where,
+                    frames == 1 ? fmt::format("Use at most {:.0f} fps for frames of {} octets.", limit.fps, octets)
+                                : fmt::format("Use at most {:.0f} fps for frames of {:g} octets in the mean.",
+                                              limit.fps, static_cast<double>(octets) / static_cast<double>(frames))};
     }
 }
 
 void Tester::check_resolved(const char* where) const {
     if (const auto missing = unresolved()) {
-        throw Fault{FaultCode::not_resolved, fmt::format("the DUT's MAC on the {} side is not known", name_of(missing->first)), where,
+        throw Fault{FaultCode::not_resolved,
+                    fmt::format("the DUT's MAC on the {} side is not known", name_of(missing->first)), where,
                     "Send a resolve request first, or give dut_mac."};
     }
 }
@@ -250,7 +284,8 @@ std::optional<std::pair<plan::Side, std::size_t>> Tester::unresolved() const {
 double Tester::ticks_per_second() const {
     constexpr std::int64_t long_enough_ns = 1'000'000'000;
     const auto now = pace::sample_clocks();
-    return now.raw_ns - opened_at_.raw_ns < long_enough_ns ? calibrated_ticks_per_second_ : pace::ticks_per_second(opened_at_, now);
+    return now.raw_ns - opened_at_.raw_ns < long_enough_ns ? calibrated_ticks_per_second_
+                                                           : pace::ticks_per_second(opened_at_, now);
 }
 
 void Tester::send_questions() {
@@ -273,19 +308,24 @@ void Tester::resolve(double timeout_s, const std::function<bool()>& goes_on) {
         if (Clock::now() > give_up) {
             const auto address = plan::to_string(asked.side(side).dut_address);
             const bool is_silent = port(side).counters().received_frames == 0;
-            throw Fault{FaultCode::not_resolved,
-                        fmt::format("{} did not answer on the {} side within {} s{}", address, name_of(side), timeout_s, is_silent ? "; no frame at all has come in there" : ""),
-                        fmt::format("{}.{}.dut_address", missing->second == 0 ? "plan" : "mix.other_plan", name_of(side)),
-                        fmt::format("Check that the DUT has {} on this link (evenhand plan show {}), or give its MAC as dut_mac.{}", address, asked.name,
-                                    is_silent ? silent_memif_hint(port(side), receive_queues(side)) : "")};
+            throw Fault{
+                FaultCode::not_resolved,
+                fmt::format("{} did not answer on the {} side within {} s{}", address, name_of(side), timeout_s,
+                            is_silent ? "; no frame at all has come in there" : ""),
+                fmt::format("{}.{}.dut_address", missing->second == 0 ? "plan" : "mix.other_plan", name_of(side)),
+                fmt::format(
+                    "Check that the DUT has {} on this link (evenhand plan show {}), or give its MAC as dut_mac.{}",
+                    address, asked.name, is_silent ? silent_memif_hint(port(side), receive_queues(side)) : "")};
         }
         if (Clock::now() >= ask_at) {
             send_questions();
             ask_at = Clock::now() + ask_again_after;
         }
         if (!goes_on()) {
-            throw Fault{FaultCode::stopped, fmt::format("stopped before {} had answered on the {} side", plan::to_string(asked.side(side).dut_address), name_of(side)), "resolve",
-                        "Send it again."};
+            throw Fault{FaultCode::stopped,
+                        fmt::format("stopped before {} had answered on the {} side",
+                                    plan::to_string(asked.side(side).dut_address), name_of(side)),
+                        "resolve", "Send it again."};
         }
         std::this_thread::sleep_for(5ms);
     }

@@ -22,41 +22,45 @@ namespace evenhand::run {
 
 class Tester {
    public:
-    /// Opens ports and starts workers; on a Fault nothing stays open. Faults: bad_plan, bad_frame_size, bad_request, no_device,
-    /// no_permission, no_memory, no_cpu.
+    /// Opens ports and starts workers; on a Fault nothing stays open. Faults: bad_plan, bad_frame_size, bad_request,
+    /// no_device, no_permission, no_memory, no_cpu.
     explicit Tester(OpenRequest request);
     ~Tester();
     Tester(const Tester&) = delete;
     Tester& operator=(const Tester&) = delete;
 
-    /// Ask both sides until each DUT interface has told its MAC. Throws Fault{not_resolved} that names the side, Fault{stopped} if `goes_on`,
-    /// which is asked every few milliseconds, says no.
+    /// Ask both sides until each DUT interface has told its MAC. Throws Fault{not_resolved} that names the side,
+    /// Fault{stopped} if `goes_on`, which is asked every few milliseconds, says no.
     void resolve(double timeout_s, const std::function<bool()>& goes_on);
 
-    /// One trial, phases (a) to (e) of RFC 2544 section 23; judged. Faults: bad_rate, not_resolved, no_memory (nothing is sent then).
+    /// One trial, phases (a) to (e) of RFC 2544 section 23; judged. Faults: bad_rate, not_resolved, no_memory (nothing
+    /// is sent then).
     [[nodiscard]] tally::TrialResult run_trial(const TrialRequest& asked, TrialObserver& observer);
 
-    /// Have the DUT resolve every host of the receiving sides, and see which of them it reaches: a small test frame to each, again to
-    /// those that did not come, round after round. In gateway forms the same shows whether the routes are right. Faults: bad_rate,
-    /// not_resolved (nothing is sent then).
+    /// Have the DUT resolve every host of the receiving sides, and see which of them it reaches: a small test frame to
+    /// each, again to those that did not come, round after round. In gateway forms the same shows whether the routes
+    /// are right. Faults: bad_rate, not_resolved (nothing is sent then).
     [[nodiscard]] LearningResult learn(const LearnRequest& request, LearningObserver& observer);
 
-    /// Throws Fault{bad_rate} if frames that leave with this size do not fit on one of both lines, or into the ticks of the clock. Of frames of several
-    /// sizes as many as `octets` is the sum of, with FCS.
-    void check_rate(plan::Direction direction, double rate_fps, std::size_t octets, const char* where, std::size_t frames = 1) const;
+    /// Throws Fault{bad_rate} if frames that leave with this size do not fit on one of both lines, or into the ticks of
+    /// the clock. Of frames of several sizes as many as `octets` is the sum of, with FCS.
+    void check_rate(plan::Direction direction, double rate_fps, std::size_t octets, const char* where,
+                    std::size_t frames = 1) const;
     /// Throws Fault{not_resolved} unless the DUT's MAC is known on both sides.
     void check_resolved(const char* where) const;
 
     [[nodiscard]] port::DpdkPort& port(plan::Side side) { return *ports_[index(side)]; }
     [[nodiscard]] const port::DpdkPort& port(plan::Side side) const { return *ports_[index(side)]; }
     /// Of a mix of two IP versions each has its own.
-    [[nodiscard]] const neighbor::Responder& responder(plan::Side side, std::size_t plan = 0) const { return *responders_[plan][index(side)]; }
+    [[nodiscard]] const neighbor::Responder& responder(plan::Side side, std::size_t plan = 0) const {
+        return *responders_[plan][index(side)];
+    }
     /// Answers to the DUT's questions that were not dropped for want of buffers.
     [[nodiscard]] std::uint64_t answers_sent(plan::Side side) const;
     /// Frames of whatever kind that the receivers of this side took from its port since it was opened.
     [[nodiscard]] std::uint64_t taken_frames(plan::Side side) const;
-    /// Of the workers' tick counters, as measured when the tester was opened, the first worker's being 0; without those whose CPU never ran in
-    /// time. Empty with one worker.
+    /// Of the workers' tick counters, as measured when the tester was opened, the first worker's being 0; without those
+    /// whose CPU never ran in time. Empty with one worker.
     [[nodiscard]] const std::vector<tally::ClockOffset>& clock_offsets() const { return clock_offsets_; }
     [[nodiscard]] std::uint64_t questions(plan::Side side) const;
     [[nodiscard]] bool has_static_mac(plan::Side side) const { return request_.ports[index(side)].dut_mac.has_value(); }
@@ -64,7 +68,9 @@ class Tester {
     [[nodiscard]] const OpenRequest& request() const { return request_; }
     /// 1, or 2 in a mix of both IP versions.
     [[nodiscard]] std::size_t plans() const { return request_.mix && request_.mix->other_plan ? 2 : 1; }
-    [[nodiscard]] const plan::AddressPlan& plan(std::size_t number) const { return number == 0 ? request_.plan : request_.mix->other_plan.value(); }
+    [[nodiscard]] const plan::AddressPlan& plan(std::size_t number) const {
+        return number == 0 ? request_.plan : request_.mix->other_plan.value();
+    }
     /// Null if all frames are alike.
     [[nodiscard]] const frame::FrameMix* mix() const { return request_.mix ? &request_.mix->mix : nullptr; }
     /// Hosts are on the link, on both sides.
@@ -73,20 +79,26 @@ class Tester {
     [[nodiscard]] Hosts hosts_before(const std::vector<plan::Direction>& directions) const;
     /// MAC of frames that come from this host of this side: the same in both IP versions.
     [[nodiscard]] plan::MacAddress source_mac(plan::Side side, std::uint32_t host) const;
-    /// The number in the tags of a trial's frames: 1..65535. Each session counts from a number of its own, so that what an earlier one left
-    /// in a queue is stale although every run begins with trial 1.
-    [[nodiscard]] std::uint16_t wire_trial(std::uint16_t trial) const noexcept { return static_cast<std::uint16_t>((trial - 1U + session_) % 65535U + 1U); }
+    /// The number in the tags of a trial's frames: 1..65535. Each session counts from a number of its own, so that what
+    /// an earlier one left in a queue is stale although every run begins with trial 1.
+    [[nodiscard]] std::uint16_t wire_trial(std::uint16_t trial) const noexcept {
+        return static_cast<std::uint16_t>((trial - 1U + session_) % 65535U + 1U);
+    }
     [[nodiscard]] std::uint16_t session() const noexcept { return session_; }
     /// What arrives in this direction, as a receiver checks it.
-    [[nodiscard]] frame::FrameCheck frame_check(plan::Direction direction, std::size_t frame_octets, std::size_t plan = 0) const;
+    [[nodiscard]] frame::FrameCheck frame_check(plan::Direction direction, std::size_t frame_octets,
+                                                std::size_t plan = 0) const;
     /// Those of all frames on the link of this side.
     [[nodiscard]] const frame::VlanTags& tags(plan::Side side) const { return tags_[index(side)]; }
     [[nodiscard]] bool has_tags() const { return tags_[0].octets() + tags_[1].octets() != 0; }
     /// Frame size as the plan's frames would have it without the tags of the side that sends them.
-    [[nodiscard]] std::size_t untagged_frame_size(plan::Side side) const { return request_.frame_size - tags(side).octets(); }
+    [[nodiscard]] std::size_t untagged_frame_size(plan::Side side) const {
+        return request_.frame_size - tags(side).octets();
+    }
     /// Of a request with a mix: the same of its classes.
     [[nodiscard]] frame::MixedPlans untagged_mix(plan::Side side) const {
-        return {.mix = request_.mix.value().mix.without_tags(tags(side).octets()), .other_plan = request_.mix->other_plan};
+        return {.mix = request_.mix.value().mix.without_tags(tags(side).octets()),
+                .other_plan = request_.mix->other_plan};
     }
     [[nodiscard]] unsigned streams(plan::Side side) const { return streams_[index(side)]; }
     [[nodiscard]] unsigned receive_queues(plan::Side side) const { return receive_queues_[index(side)]; }
@@ -116,7 +128,7 @@ class Tester {
     std::array<unsigned, 2> receive_queues_{};
     std::array<std::unique_ptr<port::DpdkPort>, 2> ports_;
     std::array<std::array<std::unique_ptr<neighbor::Responder>, 2>, 2> responders_;  // by plan, then by side
-    std::vector<std::unique_ptr<Worker>> workers_;                                   // after the ports: they end before the ports close
+    std::vector<std::unique_ptr<Worker>> workers_;  // after the ports: they end before the ports close
     std::vector<std::unique_ptr<witness::CpuWatch>> watches_;
     pace::ClockSample opened_at_;
     double calibrated_ticks_per_second_ = 0;

@@ -32,47 +32,62 @@ using plan::Side;
 using Steady = std::chrono::steady_clock;
 
 constexpr double us_per_second = 1e6;
-constexpr double order_settles_us = 50;                         // NICs write descriptors back in groups, or some microseconds later
+constexpr double order_settles_us = 50;  // NICs write descriptors back in groups, or some microseconds later
 constexpr std::uint64_t most_frames = std::uint64_t{1} << 44U;  // over 24 h at 148.8 Mfps
 
 /// The first frame whose delay counts: the first that is due at `from_s` or later.
-std::uint64_t first_frame_of(const TrialRequest& request) { return request.delays ? frames_before(request, request.delays->from_s) : 0; }
+std::uint64_t first_frame_of(const TrialRequest& request) {
+    return request.delays ? frames_before(request, request.delays->from_s) : 0;
+}
 
 /// Tagged frames are spread evenly over those whose delay counts.
 tally::DelayWish wish_of(const TrialRequest& request) {
     const auto first = first_frame_of(request);
     const auto tagged = request.delays->tagged_frames;
-    return {.first = first, .tag_every = tagged == 0 ? 1 : (frames_of(request) - first) / tagged, .tagged = tagged, .has_variation = request.delays->has_variation};
+    return {.first = first,
+            .tag_every = tagged == 0 ? 1 : (frames_of(request) - first) / tagged,
+            .tagged = tagged,
+            .has_variation = request.delays->has_variation};
 }
 
 void check(const Tester& tester, const TrialRequest& request) {
     const auto frames = frames_of(request);
     if (frames == 0 || frames > most_frames) {
-        throw Fault{FaultCode::bad_rate, fmt::format("{} fps for {} s are {} frames for each direction", peak_fps(request), sending_s(request), frames), "trial",
-                    fmt::format("Want 1 to {} frames.", most_frames)};
+        throw Fault{FaultCode::bad_rate,
+                    fmt::format("{} fps for {} s are {} frames for each direction", peak_fps(request),
+                                sending_s(request), frames),
+                    "trial", fmt::format("Want 1 to {} frames.", most_frames)};
     }
     const auto* const mix = tester.mix();
     for (const auto direction : request.directions) {
         if (mix == nullptr) {
             tester.check_rate(direction, request.rate_fps, tester.request().frame_size, "rate_fps");
-            if (request.then) tester.check_rate(direction, request.then->rate_fps, tester.request().frame_size, "then.rate_fps");
+            if (request.then)
+                tester.check_rate(direction, request.then->rate_fps, tester.request().frame_size, "then.rate_fps");
         } else {
             tester.check_rate(direction, request.rate_fps, mix->period_octets(), "rate_fps", mix->period());
-            if (request.then) tester.check_rate(direction, request.then->rate_fps, mix->period_octets(), "then.rate_fps", mix->period());
+            if (request.then)
+                tester.check_rate(direction, request.then->rate_fps, mix->period_octets(), "then.rate_fps",
+                                  mix->period());
         }
     }
     tester.check_resolved("trial");
     if (const auto& delays = request.delays) {
         if (request.stops_when_failed) {
-            throw Fault{FaultCode::bad_request, "delays are wanted of a trial that may stop early", "stop_when_failed", "Want one or the other."};
+            throw Fault{FaultCode::bad_request, "delays are wanted of a trial that may stop early", "stop_when_failed",
+                        "Want one or the other."};
         }
         const auto first = first_frame_of(request);
         if (first >= frames) {
-            throw Fault{FaultCode::bad_request, fmt::format("delays count from {} s on, but frames are sent for {} s", delays->from_s, request.duration_s), "delays.from_s",
-                        "Let them count from an earlier time, or send for longer."};
+            throw Fault{FaultCode::bad_request,
+                        fmt::format("delays count from {} s on, but frames are sent for {} s", delays->from_s,
+                                    request.duration_s),
+                        "delays.from_s", "Let them count from an earlier time, or send for longer."};
         }
         if (delays->tagged_frames > frames - first) {
-            throw Fault{FaultCode::bad_request, fmt::format("{} frames are to be tagged, but {} are sent from {} s on", delays->tagged_frames, frames - first, delays->from_s),
+            throw Fault{FaultCode::bad_request,
+                        fmt::format("{} frames are to be tagged, but {} are sent from {} s on", delays->tagged_frames,
+                                    frames - first, delays->from_s),
                         "delays.tagged_frames", "Tag fewer, or send more."};
         }
     }
@@ -81,7 +96,8 @@ void check(const Tester& tester, const TrialRequest& request) {
 /// Keeps the time of the phases; while waiting it asks the observer and has an eye on the ports.
 class PhaseClock {
    public:
-    PhaseClock(Tester& tester, tally::TrialResult& result, TrialObserver& observer, double total_s) : tester_{tester}, result_{result}, observer_{observer} {
+    PhaseClock(Tester& tester, tally::TrialResult& result, TrialObserver& observer, double total_s)
+        : tester_{tester}, result_{result}, observer_{observer} {
         progress_.trial = result.trial, progress_.total_s = total_s;
     }
 
@@ -98,7 +114,8 @@ class PhaseClock {
             count(progress_);
             goes_on = observer_.goes_on(progress_);
             for (const auto side : {Side::left, Side::right}) tester_.port(side).keep_watch();
-            std::this_thread::sleep_for(std::min<std::chrono::duration<double>>(20ms, std::chrono::duration<double>{std::max(0.0, seconds - since(begin))}));
+            std::this_thread::sleep_for(std::min<std::chrono::duration<double>>(
+                20ms, std::chrono::duration<double>{std::max(0.0, seconds - since(begin))}));
         }
         result_.phases.push_back({.name = phase, .start_s = start_s, .seconds = since(begin)});
         return goes_on;
@@ -144,19 +161,26 @@ struct Timeline {
 
 /// The senders of one worker. `make_source`: from the side that sends, the identity of the stream, and its share.
 template <class Source, class MakeSource>
-std::vector<Sender<port::DpdkPort, Source>> make_senders(Tester& tester, const TrialRequest& request, const WorkerRequest& worker, const Timeline& time, double ticks_per_second,
-                                                         WorkerTrial& trial, MakeSource make_source) {
+std::vector<Sender<port::DpdkPort, Source>> make_senders(Tester& tester, const TrialRequest& request,
+                                                         const WorkerRequest& worker, const Timeline& time,
+                                                         double ticks_per_second, WorkerTrial& trial,
+                                                         MakeSource make_source) {
     std::vector<Sender<port::DpdkPort, Source>> senders;
     for (const auto& s : worker.senders) {
         const auto direction = plan::direction_sent_by(s.side);
         if (std::ranges::find(request.directions, direction) == request.directions.end()) continue;
-        const frame::StreamIdentity identity{.direction = direction, .stream = static_cast<std::uint8_t>(s.number), .trial = tester.wire_trial(request.trial)};
+        const frame::StreamIdentity identity{.direction = direction,
+                                             .stream = static_cast<std::uint8_t>(s.number),
+                                             .trial = tester.wire_trial(request.trial)};
         const frame::StreamShare share{.first = s.number, .stride = tester.streams(s.side)};
         const auto schedule = schedule_of(request, time.start, ticks_per_second).stream(share.first, share.stride);
-        senders.emplace_back(tester.port(s.side), s.number, make_source(s.side, identity, share), schedule, share.count(frames_of(request)),
-                             Punctuality{.overdue_after = static_cast<Ticks>(request.limits.overdue_after_us * ticks_per_second / us_per_second),
-                                         .port_lag = static_cast<std::uint64_t>(std::ldexp(request.limits.offered_tolerance, 32))},
-                             time.send_deadline);
+        senders.emplace_back(
+            tester.port(s.side), s.number, make_source(s.side, identity, share), schedule,
+            share.count(frames_of(request)),
+            Punctuality{
+                .overdue_after = static_cast<Ticks>(request.limits.overdue_after_us * ticks_per_second / us_per_second),
+                .port_lag = static_cast<std::uint64_t>(std::ldexp(request.limits.offered_tolerance, 32))},
+            time.send_deadline);
         trial.sender_directions.push_back(direction);
         trial.sender_shares.push_back(share);
     }
@@ -165,13 +189,15 @@ std::vector<Sender<port::DpdkPort, Source>> make_senders(Tester& tester, const T
 
 /// Chosen here, before the start: a trial without VLAN tags runs the loop without those.
 template <class Source, class MakeSource>
-void make_tagged_or_plain(WorkerTrial& trial, Tester& tester, const TrialRequest& request, const WorkerRequest& worker, const Timeline& time, double ticks_per_second,
-                          MakeSource make_source) {
+void make_tagged_or_plain(WorkerTrial& trial, Tester& tester, const TrialRequest& request, const WorkerRequest& worker,
+                          const Timeline& time, double ticks_per_second, MakeSource make_source) {
     if (tester.has_tags()) {
         using Tagged = frame::TaggedSource<Source>;
         trial.senders = make_senders<Tagged>(
             tester, request, worker, time, ticks_per_second, trial,
-            [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) { return Tagged{make_source(side, identity, share), tester.tags(side)}; });
+            [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
+                return Tagged{make_source(side, identity, share), tester.tags(side)};
+            });
     } else {
         trial.senders = make_senders<Source>(tester, request, worker, time, ticks_per_second, trial, make_source);
     }
@@ -179,35 +205,45 @@ void make_tagged_or_plain(WorkerTrial& trial, Tester& tester, const TrialRequest
 
 /// Chosen here, before the start: a trial whose hosts have the port's MAC runs the loop without theirs.
 template <IpVersion V>
-void make_senders_of(WorkerTrial& trial, Tester& tester, const TrialRequest& request, const WorkerRequest& worker, const Timeline& time, double ticks_per_second) {
+void make_senders_of(WorkerTrial& trial, Tester& tester, const TrialRequest& request, const WorkerRequest& worker,
+                     const Timeline& time, double ticks_per_second) {
     using Plain = frame::TestFrameSource<V>;
     using WithMacs = frame::HostMacSource<Plain, V>;
     const auto& open = tester.request();
-    const auto make = [&]<class Source>(auto make_source) { make_tagged_or_plain<Source>(trial, tester, request, worker, time, ticks_per_second, make_source); };
+    const auto make = [&]<class Source>(auto make_source) {
+        make_tagged_or_plain<Source>(trial, tester, request, worker, time, ticks_per_second, make_source);
+    };
     const auto plain = [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
         const auto& responder = tester.responder(side);
-        const auto frame_template = frame::make_template(open.plan, tester.untagged_frame_size(side), identity, responder.own_mac(), responder.dut_mac().value());
+        const auto frame_template = frame::make_template(open.plan, tester.untagged_frame_size(side), identity,
+                                                         responder.own_mac(), responder.dut_mac().value());
         return Plain{frame_template, plan::FlowDraw{open.plan, identity.direction, open.seed}, share};
     };
     if (open.host_macs == HostMacMode::port) {
         make.template operator()<Plain>(plain);
     } else {
-        make.template operator()<WithMacs>([&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
-            return WithMacs{plain(side, identity, share), plan::HostSet{open.plan.side(side).hosts}, plan::HostMacs{open.seed, side}};
-        });
+        make.template operator()<WithMacs>(
+            [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
+                return WithMacs{plain(side, identity, share), plan::HostSet{open.plan.side(side).hosts},
+                                plan::HostMacs{open.seed, side}};
+            });
     }
 }
 
 /// The same where frames are of several classes.
-void make_mix_senders(WorkerTrial& trial, Tester& tester, const TrialRequest& request, const WorkerRequest& worker, const Timeline& time, double ticks_per_second) {
+void make_mix_senders(WorkerTrial& trial, Tester& tester, const TrialRequest& request, const WorkerRequest& worker,
+                      const Timeline& time, double ticks_per_second) {
     const auto make_source = [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
         std::vector<plan::MacAddress> dut_macs;
         dut_macs.reserve(tester.plans());
-        for (std::size_t p = 0; p < tester.plans(); ++p) dut_macs.push_back(tester.responder(side, p).dut_mac().value());
+        for (std::size_t p = 0; p < tester.plans(); ++p)
+            dut_macs.push_back(tester.responder(side, p).dut_mac().value());
         const auto& open = tester.request();
-        const auto host_macs = open.host_macs == HostMacMode::pseudorandom ? std::optional{plan::HostMacs{open.seed, side}} : std::nullopt;
-        return frame::MixSource{frame::make_mix_parts(open.plan, tester.untagged_mix(side), open.seed, identity, share,
-                                                      {.source_mac = tester.responder(side).own_mac(), .dut_macs = dut_macs, .hosts = host_macs})};
+        const auto host_macs =
+            open.host_macs == HostMacMode::pseudorandom ? std::optional{plan::HostMacs{open.seed, side}} : std::nullopt;
+        return frame::MixSource{frame::make_mix_parts(
+            open.plan, tester.untagged_mix(side), open.seed, identity, share,
+            {.source_mac = tester.responder(side).own_mac(), .dut_macs = dut_macs, .hosts = host_macs})};
     };
     make_tagged_or_plain<frame::MixSource>(trial, tester, request, worker, time, ticks_per_second, make_source);
 }
@@ -216,12 +252,15 @@ void make_mix_senders(WorkerTrial& trial, Tester& tester, const TrialRequest& re
 std::unique_ptr<frame::MixCheck> make_mix_check(const Tester& tester, Direction direction) {
     std::vector<frame::FrameCheck> of_class;
     const std::size_t around = tester.tags(plan::sending_side(direction)).octets() + frame::fcs_octets;
-    for (const auto& c : tester.mix()->classes()) of_class.push_back(tester.frame_check(direction, c.frame_size - around, c.plan));
+    for (const auto& c : tester.mix()->classes())
+        of_class.push_back(tester.frame_check(direction, c.frame_size - around, c.plan));
     return std::make_unique<frame::MixCheck>(*tester.mix(), std::move(of_class));
 }
 
-std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, const TrialRequest& request, const Timeline& time, double ticks_per_second,
-                                                             std::array<tally::SequenceMap, 2>& maps, std::array<tally::StreamOrder, 2>& orders,
+std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, const TrialRequest& request,
+                                                             const Timeline& time, double ticks_per_second,
+                                                             std::array<tally::SequenceMap, 2>& maps,
+                                                             std::array<tally::StreamOrder, 2>& orders,
                                                              std::array<std::optional<tally::DelayTracks>, 2>& delays) {
     const auto& open = tester.request();
     std::vector<std::unique_ptr<WorkerTrial>> trials;
@@ -240,24 +279,30 @@ std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, con
             if (std::ranges::find(request.directions, direction) == request.directions.end()) continue;
             // The port's hash may give all frames to one queue; with a single address pair it does.
             auto& tracks = delays[static_cast<std::size_t>(direction)];
-            const auto ticks_of = [&](double frames) { return static_cast<Ticks>(frames / peak_fps(request) * ticks_per_second); };
-            trial->receptions.push_back({.receiver = i,
-                                         .direction = direction,
-                                         .expectation = {.trial = tester.wire_trial(request.trial),
-                                                         .direction = direction,
-                                                         .check = tester.frame_check(direction, tester.untagged_frame_size(plan::sending_side(direction)) - frame::fcs_octets),
-                                                         .start = time.start,
-                                                         .clock_skew = static_cast<Ticks>(tally::clock_skew_us * ticks_per_second / us_per_second),
-                                                         .residual_end = time.residual_end,
-                                                         .ring_lasts = ticks_of(tester.port(side).receive_ring_frames()),
-                                                         .burst_lasts = ticks_of(receive_burst),
-                                                         .is_one_of_many = tester.receive_queues(side) > 1,
-                                                         .order = tester.receive_queues(side) > 1 ? &orders[static_cast<std::size_t>(direction)] : nullptr,
-                                                         .delays = tracks ? &*tracks : nullptr,
-                                                         .schedule = schedule_of(request, time.start, ticks_per_second),
-                                                         .overdue_after = static_cast<Ticks>(request.limits.overdue_after_us * ticks_per_second / us_per_second)},
-                                         .map = &maps[static_cast<std::size_t>(direction)],
-                                         .tally = std::make_unique<tally::ReceiverTally>()});
+            const auto ticks_of = [&](double frames) {
+                return static_cast<Ticks>(frames / peak_fps(request) * ticks_per_second);
+            };
+            trial->receptions.push_back(
+                {.receiver = i,
+                 .direction = direction,
+                 .expectation =
+                     {.trial = tester.wire_trial(request.trial),
+                      .direction = direction,
+                      .check = tester.frame_check(
+                          direction, tester.untagged_frame_size(plan::sending_side(direction)) - frame::fcs_octets),
+                      .start = time.start,
+                      .clock_skew = static_cast<Ticks>(tally::clock_skew_us * ticks_per_second / us_per_second),
+                      .residual_end = time.residual_end,
+                      .ring_lasts = ticks_of(tester.port(side).receive_ring_frames()),
+                      .burst_lasts = ticks_of(receive_burst),
+                      .is_one_of_many = tester.receive_queues(side) > 1,
+                      .order = tester.receive_queues(side) > 1 ? &orders[static_cast<std::size_t>(direction)] : nullptr,
+                      .delays = tracks ? &*tracks : nullptr,
+                      .schedule = schedule_of(request, time.start, ticks_per_second),
+                      .overdue_after =
+                          static_cast<Ticks>(request.limits.overdue_after_us * ticks_per_second / us_per_second)},
+                 .map = &maps[static_cast<std::size_t>(direction)],
+                 .tally = std::make_unique<tally::ReceiverTally>()});
             auto& reception = trial->receptions.back();
             if (tester.mix() != nullptr) {
                 reception.mix = make_mix_check(tester, direction);
@@ -295,7 +340,8 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
             if (request.delays) delays[static_cast<std::size_t>(direction)].emplace(wish_of(request), is_shared);
         }
     } catch (const std::bad_alloc&) {
-        throw Fault{FaultCode::no_memory, fmt::format("no memory to record {} frames a direction", frames_of(request)), "trial", "Shorten the trial or lower the rate."};
+        throw Fault{FaultCode::no_memory, fmt::format("no memory to record {} frames a direction", frames_of(request)),
+                    "trial", "Shorten the trial or lower the rate."};
     }
 
     tally::TrialResult result;
@@ -313,21 +359,25 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
     result.limits = request.limits;
     result.deviations = deviations_of(request, hosts_before(request.directions));
     const auto& w = request.waits;
-    PhaseClock phases{*this, result, observer, w.after_routing_s + w.after_learning_s + sending_s(request) + w.residual_s + w.restabilize_s};
+    PhaseClock phases{*this, result, observer,
+                      w.after_routing_s + w.after_learning_s + sending_s(request) + w.residual_s + w.restabilize_s};
 
     bool goes_on = phases.wait("routing", w.after_routing_s);
     if (goes_on) {
-        // Learning frames: the DUT learns the gateways from them (R2544-34). 65,533 hosts on the link would take some seconds before each
-        // trial, and a DUT that heard of a host has not proved that it kept it: learn() does that, once.
+        // Learning frames: the DUT learns the gateways from them (R2544-34). 65,533 hosts on the link would take some
+        // seconds before each trial, and a DUT that heard of a host has not proved that it kept it: learn() does that,
+        // once.
         if (!is_direct()) send_questions();
         goes_on = phases.wait("learning", w.after_learning_s);
     }
-    for (const auto side : {Side::left, Side::right}) result.ports[index(side)].before = count_before(port(side), [&] { return taken_frames(side); });
+    for (const auto side : {Side::left, Side::right})
+        result.ports[index(side)].before = count_before(port(side), [&] { return taken_frames(side); });
     const double rate = ticks_per_second();
     const auto clock_before = pace::sample_clocks();
     std::array<tally::StreamOrder, 2> orders;
     for (const auto direction : request.directions) {
-        orders[static_cast<std::size_t>(direction)] = {receive_queues(plan::receiving_side(direction)), streams(plan::sending_side(direction)),
+        orders[static_cast<std::size_t>(direction)] = {receive_queues(plan::receiving_side(direction)),
+                                                       streams(plan::sending_side(direction)),
                                                        static_cast<Ticks>(order_settles_us * rate / us_per_second)};
     }
     HostWitness host{*this};
@@ -353,7 +403,9 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
             make_room(now);
             so_far.count(progress, now, result.stopped_early_s ? *result.stopped_early_s : sending_s(request));
         };
-        const auto until = [&](Ticks end) { return [=] { return static_cast<std::int64_t>(pace::TickClock::now() - end) >= 0; }; };
+        const auto until = [&](Ticks end) {
+            return [=] { return static_cast<std::int64_t>(pace::TickClock::now() - end) >= 0; };
+        };
         constexpr double at_most_s = 1e9;
         EarlyStop early{request, maps, time.start, rate};
         const auto is_sent = [&] {
@@ -363,7 +415,10 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
                     result.stopped_early_s = static_cast<double>(*frames) / request.rate_fps;
                     time.end_sending_after(*result.stopped_early_s, w, rate);
                     for (const auto& trial : trials)
-                        trial->shorten({.frames = *frames, .send_deadline = time.send_deadline, .residual_end = time.residual_end, .finish = time.finish});
+                        trial->shorten({.frames = *frames,
+                                        .send_deadline = time.send_deadline,
+                                        .residual_end = time.residual_end,
+                                        .finish = time.finish});
                 }
             }
             return static_cast<std::int64_t>(now - time.send_deadline) >= 0;
@@ -384,11 +439,15 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
     result.clock_offsets = clock_offsets_;
     const auto clock_after = pace::sample_clocks();
     result.clock_error_ppm = (pace::ticks_per_second(clock_before, clock_after) / rate - 1) * per_million;
-    if (pace::is_steered_clock_right()) result.steered_clock_error_ppm = (rate / pace::steered_ticks_per_second(opened_at_, clock_after) - 1) * per_million;
+    if (pace::is_steered_clock_right())
+        result.steered_clock_error_ppm =
+            (rate / pace::steered_ticks_per_second(opened_at_, clock_after) - 1) * per_million;
     for (const auto direction : request.directions) {
         const auto& tracks = delays[static_cast<std::size_t>(direction)];
-        auto& d = result.directions.emplace_back(sum_up(*this, request, direction, trials, maps[static_cast<std::size_t>(direction)], losses[static_cast<std::size_t>(direction)],
-                                                        tracks ? &*tracks : nullptr, time.start, rate, result.sending_s()));
+        auto& d = result.directions.emplace_back(
+            sum_up(*this, request, direction, trials, maps[static_cast<std::size_t>(direction)],
+                   losses[static_cast<std::size_t>(direction)], tracks ? &*tracks : nullptr, time.start, rate,
+                   result.sending_s()));
         d.away_frames = host.frames_while_away(peak_fps(request), time.start, time.send_deadline, rate);
     }
     tally::judge(result);

@@ -54,8 +54,8 @@ bool Worker::announce(Announcements& hosts) noexcept {
 }
 
 void Worker::live() {
-    // Short against the rings (2048 frames come in 137 us at 14.88 Mfps, but nobody sends test frames now), long enough to leave the CPU to
-    // others. A DUT that asks for thousands of hosts at once is answered without a pause.
+    // Short against the rings (2048 frames come in 137 us at 14.88 Mfps, but nobody sends test frames now), long enough
+    // to leave the CPU to others. A DUT that asks for thousands of hosts at once is answered without a pause.
     constexpr auto pause = std::chrono::microseconds{50};
     while (!quit_.load(std::memory_order_relaxed)) {
         port::Bursts::is_between();
@@ -105,7 +105,8 @@ void Worker::announce_next(Outlet& outlet) {
 
 void Worker::run_trial(WorkerTrial& trial) noexcept {
     const Ticks now = pace::TickClock::now();
-    for (auto& reception : trial.receptions) receivers_[reception.receiver].arm(reception.expectation, *reception.map, *reception.tally, now);
+    for (auto& reception : trial.receptions)
+        receivers_[reception.receiver].arm(reception.expectation, *reception.map, *reception.tally, now);
     std::visit([&](auto& senders) { run_loops(senders, trial); }, trial.senders);
     for (auto& receiver : receivers_) receiver.disarm();
 }
@@ -113,7 +114,8 @@ void Worker::run_trial(WorkerTrial& trial) noexcept {
 template <class Senders>
 void Worker::shorten(Senders& senders, const WorkerTrial& trial) noexcept {
     const auto& ending = trial.ending;
-    for (std::size_t i = 0; i < senders.size(); ++i) senders[i].end_after(trial.sender_shares[i].count(ending.frames), ending.send_deadline);
+    for (std::size_t i = 0; i < senders.size(); ++i)
+        senders[i].end_after(trial.sender_shares[i].count(ending.frames), ending.send_deadline);
     for (const auto& reception : trial.receptions) receivers_[reception.receiver].end_by(ending.residual_end);
 }
 
@@ -128,7 +130,8 @@ void Worker::tell_so_far(const Senders& senders, WorkerTrial& trial) noexcept {
         std::uint64_t max_latency = 0;
     };
     std::array<Sums, 2> sums{};
-    for (std::size_t s = 0; s < senders.size(); ++s) sums[static_cast<std::size_t>(trial.sender_directions[s])].sent += senders[s].tally().offered_frames;
+    for (std::size_t s = 0; s < senders.size(); ++s)
+        sums[static_cast<std::size_t>(trial.sender_directions[s])].sent += senders[s].tally().offered_frames;
     for (const auto& reception : trial.receptions) {
         auto& of = sums[static_cast<std::size_t>(reception.direction)];
         const auto& latency = reception.tally->latency;
@@ -144,17 +147,19 @@ void Worker::tell_so_far(const Senders& senders, WorkerTrial& trial) noexcept {
         so_far.received_frames.store(of.received, std::memory_order_relaxed);
         so_far.timed_frames.store(of.timed, std::memory_order_relaxed);
         so_far.max_latency_ticks.store(of.max_latency, std::memory_order_relaxed);
-        if (of.timed != 0) so_far.mean_latency_ticks.store(of.latency / static_cast<double>(of.timed), std::memory_order_relaxed);
+        if (of.timed != 0)
+            so_far.mean_latency_ticks.store(of.latency / static_cast<double>(of.timed), std::memory_order_relaxed);
     }
 }
 
 template <class Senders>
 void Worker::run_loops(Senders& senders, WorkerTrial& trial) noexcept {
-    // What is not sending or receiving is looked at once in so many turns. Answers: a burst of them costs the port little more than one,
-    // but 64 questions in each turn must fit into the ring until then. The rest: ten times rarer.
+    // What is not sending or receiving is looked at once in so many turns. Answers: a burst of them costs the port
+    // little more than one, but 64 questions in each turn must fit into the ring until then. The rest: ten times rarer.
     constexpr int turns_between_answers = 32;
     constexpr int answers_between_looks = 16;
-    constexpr bool is_mixed = std::is_same_v<Senders, std::vector<MixSender>> || std::is_same_v<Senders, std::vector<TaggedMixSender>>;
+    constexpr bool is_mixed =
+        std::is_same_v<Senders, std::vector<MixSender>> || std::is_same_v<Senders, std::vector<TaggedMixSender>>;
     constexpr auto kinds = is_mixed ? FrameKinds::mixed : FrameKinds::alike;
     pace::TickClock clock;
     Ticks finish = trial.finish;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stations 3 to 5: one CPU of the tester. Between trials it answers neighbours at leisure; during a trial it runs the loops.
+// Stations 3 to 5: one CPU of the tester. Between trials it answers neighbours at leisure; during a trial it runs the
+// loops.
 #pragma once
 
 #include <array>
@@ -34,20 +35,23 @@ using HostMacSender = Sender<port::DpdkPort, frame::HostMacSource<frame::TestFra
 template <plan::IpVersion V>
 using TaggedSender = Sender<port::DpdkPort, frame::TaggedSource<frame::TestFrameSource<V>>>;
 template <plan::IpVersion V>
-using TaggedHostMacSender = Sender<port::DpdkPort, frame::TaggedSource<frame::HostMacSource<frame::TestFrameSource<V>, V>>>;
+using TaggedHostMacSender =
+    Sender<port::DpdkPort, frame::TaggedSource<frame::HostMacSource<frame::TestFrameSource<V>, V>>>;
 using MixSender = Sender<port::DpdkPort, frame::MixSource>;
 using TaggedMixSender = Sender<port::DpdkPort, frame::TaggedSource<frame::MixSource>>;
 using LearningSender = Sender<port::DpdkPort, frame::TaggedSource<frame::LearningSource>>;
 using PortReceiver = Receiver<port::DpdkPort, neighbor::Responder>;
 
-/// One worker's share of one trial or of one round of learning. Made by the session before it, used by the worker during it, read by
-/// the session after it.
+/// One worker's share of one trial or of one round of learning. Made by the session before it, used by the worker
+/// during it, read by the session after it.
 struct WorkerTrial {
     /// All senders of a worker send one kind of frame, so that the loop is compiled for it.
-    std::variant<std::vector<PortSender<plan::IpVersion::v4>>, std::vector<PortSender<plan::IpVersion::v6>>, std::vector<HostMacSender<plan::IpVersion::v4>>,
-                 std::vector<HostMacSender<plan::IpVersion::v6>>, std::vector<TaggedSender<plan::IpVersion::v4>>, std::vector<TaggedSender<plan::IpVersion::v6>>,
-                 std::vector<TaggedHostMacSender<plan::IpVersion::v4>>, std::vector<TaggedHostMacSender<plan::IpVersion::v6>>, std::vector<MixSender>, std::vector<TaggedMixSender>,
-                 std::vector<LearningSender>>
+    std::variant<std::vector<PortSender<plan::IpVersion::v4>>, std::vector<PortSender<plan::IpVersion::v6>>,
+                 std::vector<HostMacSender<plan::IpVersion::v4>>, std::vector<HostMacSender<plan::IpVersion::v6>>,
+                 std::vector<TaggedSender<plan::IpVersion::v4>>, std::vector<TaggedSender<plan::IpVersion::v6>>,
+                 std::vector<TaggedHostMacSender<plan::IpVersion::v4>>,
+                 std::vector<TaggedHostMacSender<plan::IpVersion::v6>>, std::vector<MixSender>,
+                 std::vector<TaggedMixSender>, std::vector<LearningSender>>
         senders;
     std::vector<plan::Direction> sender_directions;  // of the senders, in their order
     std::vector<frame::StreamShare> sender_shares;   // the same, of test frames only
@@ -78,7 +82,8 @@ struct WorkerTrial {
     }
     std::atomic<bool> stop{false};     // written by the session
     std::atomic<bool> is_over{false};  // written by the worker, last of all
-    /// Copied from the tallies by the worker now and then, for whoever watches the trial. Each is right for itself; together they are not of one moment.
+    /// Copied from the tallies by the worker now and then, for whoever watches the trial. Each is right for itself;
+    /// together they are not of one moment.
     struct SoFar {
         std::atomic<std::uint64_t> sent_frames{0};
         std::atomic<std::uint64_t> received_frames{0};
@@ -89,7 +94,8 @@ struct WorkerTrial {
     std::array<SoFar, 2> so_far{};  // by plan::Direction
 };
 
-/// Hosts whose MACs are to be told to the DUT between trials. Made by the session, which leaves it alone until `is_over`.
+/// Hosts whose MACs are to be told to the DUT between trials. Made by the session, which leaves it alone until
+/// `is_over`.
 struct Announcements {
     const neighbor::Responder* responder = nullptr;
     std::span<const std::uint32_t> hosts;
@@ -105,12 +111,15 @@ class Worker {
     Worker& operator=(const Worker&) = delete;
 
     /// Before start(): receive queue `queue` of `port` is read here.
-    void add_receiver(port::DpdkPort& port, unsigned queue, neighbor::Responder& responder, const frame::VlanTags& tags) {
+    void add_receiver(port::DpdkPort& port, unsigned queue, neighbor::Responder& responder,
+                      const frame::VlanTags& tags) {
         receivers_.emplace_back(port, queue, responder, tags);
         receiver_ports_.push_back(&port);
     }
     /// Before start(): answers and questions of `port` leave here; this worker owns its transmit queue 0.
-    void add_outlet(port::DpdkPort& port, neighbor::Responder& responder, const frame::VlanTags& tags) { outlets_.push_back(std::make_unique<Outlet>(port, responder, tags)); }
+    void add_outlet(port::DpdkPort& port, neighbor::Responder& responder, const frame::VlanTags& tags) {
+        outlets_.push_back(std::make_unique<Outlet>(port, responder, tags));
+    }
 
     /// Starts the thread on its CPU. Throws Fault{no_cpu}.
     void start();
@@ -120,7 +129,8 @@ class Worker {
     /// Ask for the DUT's MAC on every port whose outlet is here.
     void send_questions() noexcept;
 
-    /// Have the MACs of hosts told on the port of their responder; false if its outlet is not here. They go one by one, some 10,000 a second.
+    /// Have the MACs of hosts told on the port of their responder; false if its outlet is not here. They go one by one,
+    /// some 10,000 a second.
     [[nodiscard]] bool announce(Announcements& hosts) noexcept;
 
     /// Begin a trial; it is over when trial.is_over is set. The trial must outlive that.
@@ -130,7 +140,8 @@ class Worker {
     /// Frames of whatever kind that its receivers took from this port since it was opened.
     [[nodiscard]] std::uint64_t taken_frames(const port::DpdkPort& port) const noexcept {
         std::uint64_t frames = 0;
-        for (std::size_t i = 0; i < receivers_.size(); ++i) frames += receiver_ports_[i] == &port ? receivers_[i].taken_frames() : 0;
+        for (std::size_t i = 0; i < receivers_.size(); ++i)
+            frames += receiver_ports_[i] == &port ? receivers_[i].taken_frames() : 0;
         return frames;
     }
     /// Of its thread, once start() has returned.
@@ -138,7 +149,8 @@ class Worker {
 
    private:
     struct Outlet {
-        Outlet(port::DpdkPort& p, neighbor::Responder& r, const frame::VlanTags& t) : port{&p}, responder{&r}, tags{t} {}
+        Outlet(port::DpdkPort& p, neighbor::Responder& r, const frame::VlanTags& t)
+            : port{&p}, responder{&r}, tags{t} {}
         port::DpdkPort* port;
         neighbor::Responder* responder;
         frame::VlanTags tags;
@@ -168,16 +180,20 @@ class Worker {
     std::thread thread_;
 };
 
-/// Lets the workers run a trial, or a round of learning, from the constructor to the destructor. What they use outlives it, whatever is thrown meanwhile.
+/// Lets the workers run a trial, or a round of learning, from the constructor to the destructor. What they use outlives
+/// it, whatever is thrown meanwhile.
 class RunningTrials {
    public:
-    RunningTrials(std::vector<std::unique_ptr<Worker>>& workers, const std::vector<std::unique_ptr<WorkerTrial>>& trials) : trials_{trials} {
+    RunningTrials(std::vector<std::unique_ptr<Worker>>& workers,
+                  const std::vector<std::unique_ptr<WorkerTrial>>& trials)
+        : trials_{trials} {
         for (std::size_t i = 0; i < workers.size(); ++i) workers[i]->begin(*trials[i]);
     }
     ~RunningTrials() {
         for (const auto& trial : trials_) trial->stop.store(true, std::memory_order_relaxed);
         for (const auto& trial : trials_) {
-            while (!trial->is_over.load(std::memory_order_acquire)) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+            while (!trial->is_over.load(std::memory_order_acquire))
+                std::this_thread::sleep_for(std::chrono::milliseconds{1});
         }
     }
     RunningTrials(const RunningTrials&) = delete;

@@ -24,7 +24,8 @@ using namespace std::chrono_literals;
 constexpr auto patience = 500ms;  // with a client that is gone, or that does not read when a signal has come
 
 volatile std::sig_atomic_t end_wanted = 0;
-/// Readable from the first signal on. A flag alone is not enough: the signal may come just before poll(), or to another thread.
+/// Readable from the first signal on. A flag alone is not enough: the signal may come just before poll(), or to another
+/// thread.
 int wake = -1;
 
 void on_signal(int /*number*/) {
@@ -63,20 +64,28 @@ void end_by_signals() {
     std::signal(SIGPIPE, SIG_IGN);
 }
 
-LineChannel::LineChannel(int in, int out, IsStop is_stop) noexcept : in_{in}, out_{out}, is_stop_{is_stop}, is_file_{is_regular_file(in)} {}
+LineChannel::LineChannel(int in, int out, IsStop is_stop) noexcept
+    : in_{in}, out_{out}, is_stop_{is_stop}, is_file_{is_regular_file(in)} {}
 
 LineChannel::~LineChannel() { close(out_); }
 
-bool LineChannel::is_ended() const noexcept { return end_wanted != 0 || is_given_up_ || (end_of_input_ && waiting_.empty()); }
+bool LineChannel::is_ended() const noexcept {
+    return end_wanted != 0 || is_given_up_ || (end_of_input_ && waiting_.empty());
+}
 
-bool LineChannel::is_stopped() const noexcept { return end_wanted != 0 || is_given_up_ || stops_ != 0 || has_ended_one_; }
+bool LineChannel::is_stopped() const noexcept {
+    return end_wanted != 0 || is_given_up_ || stops_ != 0 || has_ended_one_;
+}
 
-short LineChannel::wanted_of_input() const noexcept { return static_cast<short>(is_full() ? POLLRDHUP : POLLIN | POLLRDHUP); }
+short LineChannel::wanted_of_input() const noexcept {
+    return static_cast<short>(is_full() ? POLLRDHUP : POLLIN | POLLRDHUP);
+}
 
 /// False if nothing came, or nothing can be taken.
 bool LineChannel::take_in(int timeout_ms) {
     if (end_of_input_) return false;
-    std::array<pollfd, 2> wanted{{{.fd = in_, .events = wanted_of_input(), .revents = 0}, {.fd = wake, .events = POLLIN, .revents = 0}}};
+    std::array<pollfd, 2> wanted{
+        {{.fd = in_, .events = wanted_of_input(), .revents = 0}, {.fd = wake, .events = POLLIN, .revents = 0}}};
     if (poll(wanted.data(), wanted.size(), timeout_ms) <= 0 || wanted[0].revents == 0) return false;
     if ((wanted[0].revents & (POLLHUP | POLLRDHUP)) != 0) has_hung_up_ = true;
     if (is_full()) return false;
@@ -152,7 +161,9 @@ bool LineChannel::wait_for_reader() {
                                       {.fd = is_input_over ? -1 : in_, .events = wanted_of_input(), .revents = 0},
                                       {.fd = end_wanted != 0 ? -1 : wake, .events = POLLIN, .revents = 0}}};
         constexpr int for_ever = -1;
-        const int timeout_ms = left == Steady::duration::max() ? for_ever : static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
+        const int timeout_ms = left == Steady::duration::max()
+                                   ? for_ever
+                                   : static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
         if (poll(wanted.data(), wanted.size(), timeout_ms) <= 0) continue;
         if (wanted[0].revents != 0) return true;
         if (wanted[1].revents != 0) (void)take_in(0);
@@ -167,7 +178,8 @@ void LineChannel::write_line(std::string_view line) {
             is_given_up_ = true;
             return;
         }
-        // So many a pipe takes at once if it takes any: the descriptor may be shared with others, and cannot be made non-blocking for us alone.
+        // So many a pipe takes at once if it takes any: the descriptor may be shared with others, and cannot be made
+        // non-blocking for us alone.
         const ssize_t n = write(out_, text.data() + done, std::min<std::size_t>(text.size() - done, PIPE_BUF));
         if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
         if (n < 0) return;

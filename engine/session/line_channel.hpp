@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Session: lines in, lines out. The only reader of stdin and the only writer of stdout; whatever it waits for, the end is noticed.
+// Session: lines in, lines out. The only reader of stdin and the only writer of stdout; whatever it waits for, the end
+// is noticed.
 #pragma once
 
 #include <chrono>
@@ -13,10 +14,12 @@
 
 namespace evenhand::session {
 
-/// Takes stdout for the documents alone: its descriptor; whatever else is printed there (DPDK does) goes to stderr from now on.
+/// Takes stdout for the documents alone: its descriptor; whatever else is printed there (DPDK does) goes to stderr from
+/// now on.
 [[nodiscard]] int take_stdout();
 
-/// From now on SIGINT, SIGTERM and SIGHUP end every LineChannel of this process instead of the process, and SIGPIPE does nothing.
+/// From now on SIGINT, SIGTERM and SIGHUP end every LineChannel of this process instead of the process, and SIGPIPE
+/// does nothing.
 void end_by_signals();
 
 /// One thread's.
@@ -31,26 +34,29 @@ class LineChannel {
     LineChannel(const LineChannel&) = delete;
     LineChannel& operator=(const LineChannel&) = delete;
 
-    /// The next line without its end, waiting at most `timeout_ms` (-1: for ever). Nothing if none came; see is_ended(). Of a line that is
-    /// too long, contract::longest_line + 1 octets: enough to be refused.
+    /// The next line without its end, waiting at most `timeout_ms` (-1: for ever). Nothing if none came; see
+    /// is_ended(). Of a line that is too long, contract::longest_line + 1 octets: enough to be refused.
     std::optional<std::string> read_line(int timeout_ms);
 
     /// Nothing more will come, nobody reads any more, or a signal asked us to end.
     [[nodiscard]] bool is_ended() const noexcept;
 
-    /// For a request that runs, some times a second: takes in what has come and never waits. False if the request must end: a stop waits, be
-    /// it behind other lines; the client is gone (the end of a pipe, a socket or a terminal; a file has no client that could go); a signal.
+    /// For a request that runs, some times a second: takes in what has come and never waits. False if the request must
+    /// end: a stop waits, be it behind other lines; the client is gone (the end of a pipe, a socket or a terminal; a
+    /// file has no client that could go); a signal.
     [[nodiscard]] bool goes_on();
 
-    /// What goes_on() has found still holds: the stop waits, or nobody is there any more. What takes time need not begin.
+    /// What goes_on() has found still holds: the stop waits, or nobody is there any more. What takes time need not
+    /// begin.
     [[nodiscard]] bool is_stopped() const noexcept;
 
-    /// Waits until it is taken, and takes in lines meanwhile. If the client is gone and nothing is taken for half a second, or half a second
-    /// after a signal, the rest is dropped, and this is the end. That it cannot be written is no error.
+    /// Waits until it is taken, and takes in lines meanwhile. If the client is gone and nothing is taken for half a
+    /// second, or half a second after a signal, the rest is dropped, and this is the end. That it cannot be written is
+    /// no error.
     void write_line(std::string_view line);
 
-    /// At the most so much waits, in octets and lines; then nothing is read until some are served. The end is noticed all the same, a stop
-    /// beyond this is not.
+    /// At the most so much waits, in octets and lines; then nothing is read until some are served. The end is noticed
+    /// all the same, a stop beyond this is not.
     static constexpr std::size_t most_waiting_octets = 16 * contract::longest_line;
     static constexpr std::size_t most_waiting_lines = 65536;
 
@@ -64,7 +70,9 @@ class LineChannel {
     void split(std::string_view octets);
     void end_line();
     bool wait_for_reader();
-    [[nodiscard]] bool is_full() const noexcept { return waiting_.size() >= most_waiting_lines || waiting_octets_ >= most_waiting_octets; }
+    [[nodiscard]] bool is_full() const noexcept {
+        return waiting_.size() >= most_waiting_lines || waiting_octets_ >= most_waiting_octets;
+    }
     /// What to ask poll() of stdin.
     [[nodiscard]] short wanted_of_input() const noexcept;
     [[nodiscard]] bool is_client_gone() const noexcept { return !is_file_ && (end_of_input_ || has_hung_up_); }

@@ -25,8 +25,8 @@ bool takes_time(const contract::AnyRequest& request) {
     return std::visit(
         [](const auto& body) {
             using Body = std::decay_t<decltype(body)>;
-            return !(std::is_same_v<Body, contract::AboutRequest> || std::is_same_v<Body, contract::StopRequest> || std::is_same_v<Body, contract::CountersRequest> ||
-                     std::is_same_v<Body, contract::CloseRequest>);
+            return !(std::is_same_v<Body, contract::AboutRequest> || std::is_same_v<Body, contract::StopRequest> ||
+                     std::is_same_v<Body, contract::CountersRequest> || std::is_same_v<Body, contract::CloseRequest>);
         },
         request);
 }
@@ -84,7 +84,8 @@ class SessionLearningObserver : public run::LearningObserver {
 
 class SessionProofObserver : public proof::ProofObserver {
    public:
-    SessionProofObserver(LineChannel& channel, std::int64_t id, const proof::ProofRequest& proof) : request_{channel}, id_{id}, proof_{proof} {}
+    SessionProofObserver(LineChannel& channel, std::int64_t id, const proof::ProofRequest& proof)
+        : request_{channel}, id_{id}, proof_{proof} {}
 
     bool goes_on(std::uint64_t drawn_frames) override {
         return request_.goes_on([&] { return contract::write_proving(id_, proof_, drawn_frames); });
@@ -120,15 +121,19 @@ void Session::serve_line(const std::string& line) {
     try {
         const auto request = contract::read_request(line);
         if (channel_.is_stopped() && takes_time(request.body)) {
-            throw Fault{FaultCode::stopped, "not begun: a stop request waits behind it, or the client is gone", "", "Send it again after the stop."};
+            throw Fault{FaultCode::stopped, "not begun: a stop request waits behind it, or the client is gone", "",
+                        "Send it again after the stop."};
         }
         reply = std::visit([&](const auto& body) { return answer(request.id, body); }, request.body);
     } catch (const Fault& fault) {
         reply = contract::write_fault(contract::read_id(line), fault);
     } catch (const std::bad_alloc&) {
-        reply = contract::write_fault(contract::read_id(line), {FaultCode::no_memory, "the host has no memory left for this", "", "Ask for less, or free memory."});
+        reply = contract::write_fault(
+            contract::read_id(line),
+            {FaultCode::no_memory, "the host has no memory left for this", "", "Ask for less, or free memory."});
     } catch (const std::exception& error) {
-        reply = contract::write_fault(contract::read_id(line), {FaultCode::internal, error.what(), "", "Please report this as a bug, with the request."});
+        reply = contract::write_fault(contract::read_id(line), {FaultCode::internal, error.what(), "",
+                                                                "Please report this as a bug, with the request."});
     }
     channel_.write_line(reply);
 }
@@ -139,15 +144,22 @@ run::Tester& Session::opened() {
 }
 
 std::string Session::answer(std::int64_t id, const contract::AboutRequest& /*request*/) {
-    return contract::write_about(id, {.version = build_facts::version, .dpdk = port::dpdk_version(), .compiler = build_facts::compiler, .build_type = build_facts::build_type});
+    return contract::write_about(id, {.version = build_facts::version,
+                                      .dpdk = port::dpdk_version(),
+                                      .compiler = build_facts::compiler,
+                                      .build_type = build_facts::build_type});
 }
 
-std::string Session::answer(std::int64_t id, const contract::StopRequest& /*request*/) { return contract::write_plain(id, "stop"); }
+std::string Session::answer(std::int64_t id, const contract::StopRequest& /*request*/) {
+    return contract::write_plain(id, "stop");
+}
 
 std::string Session::answer(std::int64_t id, const contract::CountersRequest& /*request*/) {
     auto& tester = opened();
     return contract::write_counters(id, for_both<contract::SideCounters>([&](Side side) -> contract::SideCounters {
-                                        return {.port = tester.port(side).counters(), .questions = tester.questions(side), .answers = tester.answers_sent(side)};
+                                        return {.port = tester.port(side).counters(),
+                                                .questions = tester.questions(side),
+                                                .answers = tester.answers_sent(side)};
                                     }));
 }
 
@@ -161,11 +173,14 @@ std::string Session::answer(std::int64_t id, const contract::ResolveRequest& req
     LongRequest waiting{channel_};
     tester.resolve(request.timeout_s, [&] { return waiting.goes_on(); });
     return contract::write_resolve(id, for_both<contract::ResolvedSide>([&](Side side) -> contract::ResolvedSide {
-                                       return {.dut_mac = tester.responder(side).dut_mac().value(), .is_static = tester.has_static_mac(side)};
+                                       return {.dut_mac = tester.responder(side).dut_mac().value(),
+                                               .is_static = tester.has_static_mac(side)};
                                    }));
 }
 
-std::string Session::answer(std::int64_t id, const contract::FramesRequest& request) { return contract::write_frames(id, request); }
+std::string Session::answer(std::int64_t id, const contract::FramesRequest& request) {
+    return contract::write_frames(id, request);
+}
 
 std::string Session::answer(std::int64_t id, const proof::ProofRequest& request) {
     SessionProofObserver observer{channel_, id, request};

@@ -11,7 +11,9 @@ std::optional<RankedDelay> nth_delay(std::span<const DelaySpread> spreads, std::
     };
     std::vector<Bucket> buckets;
     for (const auto& spread : spreads) {
-        spread.for_each_bucket([&](std::uint64_t lowest, std::uint64_t highest, std::uint64_t count) { buckets.push_back({lowest, highest, count}); });
+        spread.for_each_bucket([&](std::uint64_t lowest, std::uint64_t highest, std::uint64_t count) {
+            buckets.push_back({lowest, highest, count});
+        });
     }
     std::ranges::sort(buckets, {}, &Bucket::highest);
     std::uint64_t below = 0;

@@ -10,7 +10,8 @@ void VariationHistogram::add(const VariationHistogram& other) noexcept {
     from_zero_.add(other.from_zero_);
 }
 
-std::optional<std::int64_t> VariationHistogram::percentile(std::uint64_t numerator, std::uint64_t denominator) const noexcept {
+std::optional<std::int64_t> VariationHistogram::percentile(std::uint64_t numerator,
+                                                           std::uint64_t denominator) const noexcept {
     if (count() == 0) return std::nullopt;
     const std::uint64_t rank = std::max<std::uint64_t>(1, (count() * numerator + denominator - 1) / denominator);
     // The nth from below is the nth from above among the magnitudes.

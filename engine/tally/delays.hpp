@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 6, tally: what a trial records of the delay of each frame, where it is asked to (RFC 8219 sections 7.2 and 7.3).
+// Station 6, tally: what a trial records of the delay of each frame, where it is asked to (RFC 8219 sections 7.2
+// and 7.3).
 #pragma once
 
 #include <atomic>
@@ -33,18 +34,27 @@ class VariationHistogram {
 
     [[nodiscard]] std::uint64_t count() const noexcept { return below_.count() + from_zero_.count(); }
     /// Of at least one difference.
-    [[nodiscard]] std::int64_t min() const noexcept { return below_.count() != 0 ? -static_cast<std::int64_t>(below_.max()) : static_cast<std::int64_t>(from_zero_.min()); }
-    [[nodiscard]] std::int64_t max() const noexcept { return from_zero_.count() != 0 ? static_cast<std::int64_t>(from_zero_.max()) : -static_cast<std::int64_t>(below_.min()); }
+    [[nodiscard]] std::int64_t min() const noexcept {
+        return below_.count() != 0 ? -static_cast<std::int64_t>(below_.max())
+                                   : static_cast<std::int64_t>(from_zero_.min());
+    }
+    [[nodiscard]] std::int64_t max() const noexcept {
+        return from_zero_.count() != 0 ? static_cast<std::int64_t>(from_zero_.max())
+                                       : -static_cast<std::int64_t>(below_.min());
+    }
     /// As LatencyHistogram::percentile, of the signed values: of a negative one the bound that is nearer to zero.
-    [[nodiscard]] std::optional<std::int64_t> percentile(std::uint64_t numerator, std::uint64_t denominator) const noexcept;
+    [[nodiscard]] std::optional<std::int64_t> percentile(std::uint64_t numerator,
+                                                         std::uint64_t denominator) const noexcept;
 
     /// Calls visit(lowest, highest, count) for each bucket that is not empty.
     template <class Visit>
     void for_each_bucket(Visit visit) const {
-        below_.for_each_range(
-            [&](std::uint64_t lowest, std::uint64_t highest, std::uint64_t count) { visit(-static_cast<std::int64_t>(highest), -static_cast<std::int64_t>(lowest), count); });
-        from_zero_.for_each_range(
-            [&](std::uint64_t lowest, std::uint64_t highest, std::uint64_t count) { visit(static_cast<std::int64_t>(lowest), static_cast<std::int64_t>(highest), count); });
+        below_.for_each_range([&](std::uint64_t lowest, std::uint64_t highest, std::uint64_t count) {
+            visit(-static_cast<std::int64_t>(highest), -static_cast<std::int64_t>(lowest), count);
+        });
+        from_zero_.for_each_range([&](std::uint64_t lowest, std::uint64_t highest, std::uint64_t count) {
+            visit(static_cast<std::int64_t>(lowest), static_cast<std::int64_t>(highest), count);
+        });
     }
 
    private:
@@ -52,25 +62,28 @@ class VariationHistogram {
     LatencyHistogram from_zero_;
 };
 
-/// The delays of one direction's latest frames, to find for each its predecessor and its successor, in whichever order they come. Memory is
-/// taken when it is made. Several receivers may note at once if it is made `shared`.
+/// The delays of one direction's latest frames, to find for each its predecessor and its successor, in whichever order
+/// they come. Memory is taken when it is made. Several receivers may note at once if it is made `shared`.
 class DelayWindow {
    public:
     static constexpr unsigned index_bits = 16;
-    static constexpr std::uint64_t frames = std::uint64_t{1} << index_bits;  // a frame that is overtaken by more has no pair
+    static constexpr std::uint64_t frames = std::uint64_t{1}
+                                            << index_bits;  // a frame that is overtaken by more has no pair
 
     explicit DelayWindow(bool shared) : slots_(frames), shared_{shared} {}
 
-    /// Frame k has come, for the first time, after `delay` ticks. Calls visit(D(i) - D(i-1)) for each pair that it completes; each pair is visited
-    /// once, by whoever noted the later one of its frames.
+    /// Frame k has come, for the first time, after `delay` ticks. Calls visit(D(i) - D(i-1)) for each pair that it
+    /// completes; each pair is visited once, by whoever noted the later one of its frames.
     template <class Visit>
     void note(std::uint64_t k, std::uint64_t delay, Visit visit) noexcept {
         delay = delay < most_delay ? delay : most_delay;
         slot(k).store(entry_of(k) | delay, shared_ ? std::memory_order_seq_cst : std::memory_order_relaxed);
         if (k != 0) {
-            if (const auto before = read(k - 1); is_of(before, k - 1) && claim(k)) visit(static_cast<std::int64_t>(delay) - delay_of(before));
+            if (const auto before = read(k - 1); is_of(before, k - 1) && claim(k))
+                visit(static_cast<std::int64_t>(delay) - delay_of(before));
         }
-        if (const auto after = read(k + 1); is_of(after, k + 1) && claim(k + 1)) visit(delay_of(after) - static_cast<std::int64_t>(delay));
+        if (const auto after = read(k + 1); is_of(after, k + 1) && claim(k + 1))
+            visit(delay_of(after) - static_cast<std::int64_t>(delay));
     }
 
    private:
@@ -79,13 +92,22 @@ class DelayWindow {
     static constexpr std::uint64_t most_delay = (std::uint64_t{1} << delay_bits) - 1;
     static constexpr std::uint64_t claimed = std::uint64_t{1} << delay_bits;
 
-    [[nodiscard]] static std::uint64_t entry_of(std::uint64_t k) noexcept { return ((k >> index_bits) + 1) << (delay_bits + 1); }
-    [[nodiscard]] static bool is_of(std::uint64_t entry, std::uint64_t k) noexcept { return (entry >> (delay_bits + 1)) == (entry_of(k) >> (delay_bits + 1)); }
-    [[nodiscard]] static std::int64_t delay_of(std::uint64_t entry) noexcept { return static_cast<std::int64_t>(entry & most_delay); }
+    [[nodiscard]] static std::uint64_t entry_of(std::uint64_t k) noexcept {
+        return ((k >> index_bits) + 1) << (delay_bits + 1);
+    }
+    [[nodiscard]] static bool is_of(std::uint64_t entry, std::uint64_t k) noexcept {
+        return (entry >> (delay_bits + 1)) == (entry_of(k) >> (delay_bits + 1));
+    }
+    [[nodiscard]] static std::int64_t delay_of(std::uint64_t entry) noexcept {
+        return static_cast<std::int64_t>(entry & most_delay);
+    }
     [[nodiscard]] std::atomic<std::uint64_t>& slot(std::uint64_t k) noexcept { return slots_[k % frames]; }
-    [[nodiscard]] std::uint64_t read(std::uint64_t k) noexcept { return slot(k).load(shared_ ? std::memory_order_seq_cst : std::memory_order_relaxed); }
+    [[nodiscard]] std::uint64_t read(std::uint64_t k) noexcept {
+        return slot(k).load(shared_ ? std::memory_order_seq_cst : std::memory_order_relaxed);
+    }
 
-    /// Two receivers may note both frames of a pair at the same time and see each other: only one of them gets it. Alone, there is no other.
+    /// Two receivers may note both frames of a pair at the same time and see each other: only one of them gets it.
+    /// Alone, there is no other.
     [[nodiscard]] bool claim(std::uint64_t k) noexcept {
         if (!shared_) return true;
         const auto before = slot(k).fetch_or(claimed, std::memory_order_seq_cst);
@@ -119,7 +141,9 @@ class DelayTracks {
     }
 
     /// Delay of the nth tagged frame in ticks; nothing if it has not come. Of none that was left out.
-    [[nodiscard]] std::optional<std::uint64_t> tagged(std::size_t n) const noexcept { return tagged_[n] == 0 ? std::nullopt : std::optional{tagged_[n] - 1}; }
+    [[nodiscard]] std::optional<std::uint64_t> tagged(std::size_t n) const noexcept {
+        return tagged_[n] == 0 ? std::nullopt : std::optional{tagged_[n] - 1};
+    }
     [[nodiscard]] bool is_left_out(std::size_t n) const noexcept { return tagged_[n] == left_out; }
 
    private:

@@ -15,8 +15,8 @@ std::size_t index_of(double share) {
 }
 
 std::uint64_t lost_in_gaps(const QueueGaps& queue, std::uint64_t offered, std::uint64_t lost) {
-    // Falls from round to round: the more is explained, the larger the share may have been, and the other way round. What stays is the largest
-    // loss that explains itself.
+    // Falls from round to round: the more is explained, the larger the share may have been, and the other way round.
+    // What stays is the largest loss that explains itself.
     std::uint64_t here = lost;
     while (true) {
         const double share = static_cast<double>(queue.received_frames + here) / static_cast<double>(offered);
@@ -32,7 +32,8 @@ std::uint64_t lost_in_gaps(const QueueGaps& queue, std::uint64_t offered, std::u
 std::uint64_t frames_lost_in_gaps(std::span<const QueueGaps> queues, std::uint64_t offered, std::uint64_t lost) {
     if (offered == 0) return 0;
     std::uint64_t sum = 0;
-    for (const auto& queue : queues) sum += queues.size() == 1 ? queue.excess_frames[0] : lost_in_gaps(queue, offered, lost);
+    for (const auto& queue : queues)
+        sum += queues.size() == 1 ? queue.excess_frames[0] : lost_in_gaps(queue, offered, lost);
     return sum;
 }
 

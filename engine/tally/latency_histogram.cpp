@@ -13,7 +13,8 @@ void LatencyHistogram::add(const LatencyHistogram& other) noexcept {
     max_ = std::max(max_, other.max_);
 }
 
-std::optional<std::uint64_t> LatencyHistogram::percentile(std::uint64_t numerator, std::uint64_t denominator) const noexcept {
+std::optional<std::uint64_t> LatencyHistogram::percentile(std::uint64_t numerator,
+                                                          std::uint64_t denominator) const noexcept {
     if (count_ == 0) return std::nullopt;
     // ceil(p * n) in integers; counts stay below 2^48, so the product fits for denominators up to 2^16.
     const std::uint64_t rank = std::max<std::uint64_t>(1, (count_ * numerator + denominator - 1) / denominator);
@@ -34,6 +35,8 @@ std::uint64_t LatencyHistogram::upper_bound_of(std::uint64_t n) const noexcept {
     return i + 1 == counts_.size() ? max_ : std::clamp(lower_bound(i + 1) - 1, min_, max_);
 }
 
-std::uint64_t LatencyHistogram::lower_bound_of(std::uint64_t n) const noexcept { return std::clamp(lower_bound(bucket_of(n)), min_, max_); }
+std::uint64_t LatencyHistogram::lower_bound_of(std::uint64_t n) const noexcept {
+    return std::clamp(lower_bound(bucket_of(n)), min_, max_);
+}
 
 }  // namespace evenhand::tally

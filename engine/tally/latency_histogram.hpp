@@ -10,9 +10,9 @@
 
 namespace evenhand::tally {
 
-/// Counts values of up to 48 bits (ticks). Exact below 1,024, then 1,024 buckets for each power of two: at most 0.1 percent
-/// wide (R8219-12).
-/// Recording never allocates. Minimum, maximum and sum are exact. One writer; read after it has stopped.
+/// Counts values of up to 48 bits (ticks). Exact below 1,024, then 1,024 buckets for each power of two: at most 0.1
+/// percent wide (R8219-12). Recording never allocates. Minimum, maximum and sum are exact. One writer; read after it
+/// has stopped.
 class LatencyHistogram {
    public:
     void record(std::uint64_t value) noexcept {
@@ -31,9 +31,10 @@ class LatencyHistogram {
     [[nodiscard]] double sum() const noexcept { return static_cast<double>(sum_); }
     [[nodiscard]] double mean() const noexcept { return static_cast<double>(sum_) / static_cast<double>(count_); }
 
-    /// The smallest recorded x with F(x) >= numerator / denominator (R8219-15), to the width of a bucket: its upper end, but not above
-    /// the maximum. Nothing if nothing was recorded.
-    [[nodiscard]] std::optional<std::uint64_t> percentile(std::uint64_t numerator, std::uint64_t denominator) const noexcept;
+    /// The smallest recorded x with F(x) >= numerator / denominator (R8219-15), to the width of a bucket: its upper
+    /// end, but not above the maximum. Nothing if nothing was recorded.
+    [[nodiscard]] std::optional<std::uint64_t> percentile(std::uint64_t numerator,
+                                                          std::uint64_t denominator) const noexcept;
 
     /// The nth smallest value, 1 <= n <= count(), to the width of a bucket: not below it, or not above it.
     [[nodiscard]] std::uint64_t upper_bound_of(std::uint64_t n) const noexcept;
@@ -47,11 +48,14 @@ class LatencyHistogram {
         }
     }
 
-    /// The same with the upper bound: visit(lowest, highest, count). Of values at the ends no more is said than was recorded.
+    /// The same with the upper bound: visit(lowest, highest, count). Of values at the ends no more is said than was
+    /// recorded.
     template <class Visit>
     void for_each_range(Visit visit) const {
         for (std::size_t i = 0; i < counts_.size(); ++i) {
-            if (counts_[i] != 0) visit(lower_bound(i) > min_ ? lower_bound(i) : min_, lower_bound(i + 1) - 1 < max_ ? lower_bound(i + 1) - 1 : max_, counts_[i]);
+            if (counts_[i] != 0)
+                visit(lower_bound(i) > min_ ? lower_bound(i) : min_,
+                      lower_bound(i + 1) - 1 < max_ ? lower_bound(i + 1) - 1 : max_, counts_[i]);
         }
     }
 
@@ -64,7 +68,9 @@ class LatencyHistogram {
             const std::size_t first = i;
             std::uint64_t count = 0;
             // Below per_octave a bucket is one value.
-            for (const std::size_t end = i + (i < per_octave / together ? 1 : together); i < end && i < counts_.size(); ++i) count += counts_[i];
+            for (const std::size_t end = i + (i < per_octave / together ? 1 : together); i < end && i < counts_.size();
+                 ++i)
+                count += counts_[i];
             if (count != 0) visit(lower_bound(first), count);
         }
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 6, tally: which frames of a direction did not come, by when they were due. Taken from the map piece by piece, in order.
+// Station 6, tally: which frames of a direction did not come, by when they were due. Taken from the map piece by piece,
+// in order.
 #pragma once
 
 #include <algorithm>
@@ -31,8 +32,9 @@ class Losses {
         arrivals_end_ = last;
     }
 
-    /// What is missing of the frames up to `last`, from where the last call ended; the map has settled those before, and still holds the others.
-    /// Frames that never left count, unless they are marked. `tenth_end(n)`: how many frames are due in the first n tenths of a second.
+    /// What is missing of the frames up to `last`, from where the last call ended; the map has settled those before,
+    /// and still holds the others. Frames that never left count, unless they are marked. `tenth_end(n)`: how many
+    /// frames are due in the first n tenths of a second.
     template <std::invocable<std::uint64_t> TenthEnd>
     void take_missing(const SequenceMap& map, std::uint64_t last, TenthEnd tenth_end) {
         if (first_.size() < most_listed) {

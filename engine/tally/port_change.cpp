@@ -9,9 +9,13 @@
 namespace evenhand::tally {
 namespace {
 
-bool is_all_ones(std::uint64_t value) { return value == std::numeric_limits<std::uint64_t>::max() || value == std::numeric_limits<std::uint32_t>::max(); }
+bool is_all_ones(std::uint64_t value) {
+    return value == std::numeric_limits<std::uint64_t>::max() || value == std::numeric_limits<std::uint32_t>::max();
+}
 
-bool is_read(std::uint64_t before, std::uint64_t after) { return after >= before && !is_all_ones(before) && !is_all_ones(after); }
+bool is_read(std::uint64_t before, std::uint64_t after) {
+    return after >= before && !is_all_ones(before) && !is_all_ones(after);
+}
 
 }  // namespace
 
@@ -20,7 +24,8 @@ PortChange change_of(const PortCounters& before, const PortCounters& after) {
     if (!before.is_read || !after.is_read) change.problem = "the driver did not tell them";
     const auto of = [&](const char* name, std::uint64_t PortCounters::* counter) -> std::uint64_t {
         if (is_read(before.*counter, after.*counter)) return after.*counter - before.*counter;
-        if (!change.problem) change.problem = fmt::format("{} went from {} to {}", name, before.*counter, after.*counter);
+        if (!change.problem)
+            change.problem = fmt::format("{} went from {} to {}", name, before.*counter, after.*counter);
         return 0;
     };
     change.received_frames = of("received_frames", &PortCounters::received_frames);
@@ -30,7 +35,8 @@ PortChange change_of(const PortCounters& before, const PortCounters& after) {
     const auto no_buffer = of("no_buffer_frames", &PortCounters::no_buffer_frames);
     change.dropped_answers = after.dropped_answers - std::min(before.dropped_answers, after.dropped_answers);
     // Of the extended ones each stands for itself: one that is not read leaves the others as they are.
-    if (is_read(before.pause_frames, after.pause_frames)) change.pause_frames = after.pause_frames - before.pause_frames;
+    if (is_read(before.pause_frames, after.pause_frames))
+        change.pause_frames = after.pause_frames - before.pause_frames;
     if (change.problem) return change;
     const auto take = [&](std::uint64_t frames, const std::string& by) {
         if (frames == 0) return;
@@ -41,7 +47,8 @@ PortChange change_of(const PortCounters& before, const PortCounters& after) {
     take(no_buffer, "rx_nombuf");
     for (std::size_t i = 0; i < std::min(before.hidden_drops.size(), after.hidden_drops.size()); ++i) {
         const auto& drop = after.hidden_drops[i];
-        if (drop.name == before.hidden_drops[i].name && is_read(before.hidden_drops[i].frames, drop.frames)) take(drop.frames - before.hidden_drops[i].frames, drop.name);
+        if (drop.name == before.hidden_drops[i].name && is_read(before.hidden_drops[i].frames, drop.frames))
+            take(drop.frames - before.hidden_drops[i].frames, drop.name);
     }
     if (before.seen_frames && after.seen_frames) {
         change.seen_frames = *after.seen_frames - std::min(*before.seen_frames, *after.seen_frames);

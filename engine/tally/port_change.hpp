@@ -15,8 +15,9 @@ struct PortChange {
     std::optional<std::string> problem;
     std::uint64_t transmitted_frames = 0;
     std::uint64_t receive_errors = 0;
-    /// Frames that the port had and the tester did not get: by a full ring, for want of a buffer, by an extended statistic, or because it
-    /// counted more than the receivers saw. Two of these may count the same frame, so this is the largest of them and no sum.
+    /// Frames that the port had and the tester did not get: by a full ring, for want of a buffer, by an extended
+    /// statistic, or because it counted more than the receivers saw. Two of these may count the same frame, so this is
+    /// the largest of them and no sum.
     std::uint64_t missed_frames = 0;
     std::string missed_by;  // which of the counters said so, for people
     /// Counted by the port, seen by no receiver.

@@ -12,8 +12,10 @@ namespace {
 constexpr std::size_t fewest_slices = 8;
 constexpr double least_slope = 0.002;  // a fifth of a percent beyond capacity
 constexpr double least_growth_s = 50e-6;
-constexpr double least_t = 7;      // mean of the steps in standard errors: a queue that is only deep, not filling, does not get there
-constexpr double odd_spreads = 5;  // a step further than that from the median is a stall or another route, and is cut to it
+constexpr double least_t =
+    7;  // mean of the steps in standard errors: a queue that is only deep, not filling, does not get there
+constexpr double odd_spreads =
+    5;  // a step further than that from the median is a stall or another route, and is cut to it
 constexpr double mad_to_sigma = 1.4826;
 constexpr double same_slope = 0.01;  // the smallest and the greatest delays tell of the same queue
 
@@ -47,10 +49,13 @@ std::optional<double> steady_step(std::span<const double> delays_s, double slice
 
 }  // namespace
 
-std::optional<QueueFilling> find_queue_filling(const SliceDelays& delays, double slice_s, double load_fps, std::uint64_t frames, std::optional<std::uint64_t> first_lost,
+std::optional<QueueFilling> find_queue_filling(const SliceDelays& delays, double slice_s, double load_fps,
+                                               std::uint64_t frames, std::optional<std::uint64_t> first_lost,
                                                double ticks_per_second) {
     if (frames == 0 || slice_s <= 0) return {};
-    const auto whole = first_lost ? static_cast<std::size_t>(static_cast<double>(*first_lost) / static_cast<double>(frames) * SliceDelays::slices) : SliceDelays::slices;
+    const auto whole = first_lost ? static_cast<std::size_t>(static_cast<double>(*first_lost) /
+                                                             static_cast<double>(frames) * SliceDelays::slices)
+                                  : SliceDelays::slices;
     std::vector<double> least;
     std::vector<double> greatest;
     for (const auto& slice : std::span{delays.all()}.first(std::min(whole, SliceDelays::slices))) {
@@ -59,7 +64,8 @@ std::optional<QueueFilling> find_queue_filling(const SliceDelays& delays, double
         greatest.push_back(static_cast<double>(slice.max) / ticks_per_second);
     }
     if (least.size() < fewest_slices) return {};
-    // Of several queues behind a hash one may fill while another is empty: then only the greatest delays grow. The smallest are not touched by stalls.
+    // Of several queues behind a hash one may fill while another is empty: then only the greatest delays grow. The
+    // smallest are not touched by stalls.
     const auto of_all = steady_step(least, slice_s);
     const auto of_one = steady_step(greatest, slice_s);
     if (!of_all && !of_one) return {};

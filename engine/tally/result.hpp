@@ -29,8 +29,8 @@ struct Limits {
     double duplicate_tolerance = 0.01;  // largest share of duplicated frames in a valid trial
 };
 
-/// From when on a frame is overdue, unless the client says otherwise: 100 us, but no more than 1,500 frames, which is what a usual ring of 2,048
-/// still takes in a burst. At 148.8 Mfps 100 us would be 14,880 frames.
+/// From when on a frame is overdue, unless the client says otherwise: 100 us, but no more than 1,500 frames, which is
+/// what a usual ring of 2,048 still takes in a burst. At 148.8 Mfps 100 us would be 14,880 frames.
 [[nodiscard]] constexpr double usual_overdue_after_us(double rate_fps) {
     constexpr double most_us = 100;
     constexpr double most_frames = 1500;
@@ -56,7 +56,8 @@ struct PortCounters {
     std::uint64_t pause_frames = 0;        // of Ethernet flow control, sent and received
     bool counts_pause = false;             // false: the port does not tell whether there were any
     std::vector<NamedCount> hidden_drops;  // of frames that came in, by the names of the driver's extended statistics
-    /// Frames that the receivers took from the port, of whatever kind; nothing if the port's own count is not exact enough to be held against it.
+    /// Frames that the receivers took from the port, of whatever kind; nothing if the port's own count is not exact
+    /// enough to be held against it.
     std::optional<std::uint64_t> seen_frames;
     std::uint64_t dropped_answers = 0;  // to neighbours: no buffer, or no room in the ring
     bool link_up = true;
@@ -68,8 +69,9 @@ struct DelayResult {
     std::uint64_t first_frame = 0;
     std::uint64_t offered_frames = 0;
     std::uint64_t lost_frames = 0;
-    std::uint64_t left_out_frames = 0;  // came, but had left overdue or right behind what did: not in the histogram, nor in a difference
-    std::uint64_t left_out_tags = 0;    // of these
+    std::uint64_t left_out_frames =
+        0;  // came, but had left overdue or right behind what did: not in the histogram, nor in a difference
+    std::uint64_t left_out_tags = 0;  // of these
     struct Tagged {
         std::uint64_t sequence;
         std::optional<std::uint64_t> delay;  // ticks; nothing: lost
@@ -78,7 +80,7 @@ struct DelayResult {
     std::vector<Tagged> tagged;        // without those that were left out
     struct Variation {
         VariationHistogram differences;  // ticks
-        std::uint64_t pairs = 0;         // of frames that both came; one that was overtaken by very many has no difference
+        std::uint64_t pairs = 0;  // of frames that both came; one that was overtaken by very many has no difference
     };
     std::unique_ptr<Variation> variation;
 };
@@ -90,7 +92,9 @@ struct ClassCount {
     std::uint64_t offered_frames = 0;
     std::uint64_t received_frames = 0;
 
-    [[nodiscard]] std::uint64_t lost_frames() const { return offered_frames > received_frames ? offered_frames - received_frames : 0; }
+    [[nodiscard]] std::uint64_t lost_frames() const {
+        return offered_frames > received_frames ? offered_frames - received_frames : 0;
+    }
 };
 
 /// Frames at a rate, then silence, again and again.
@@ -144,15 +148,20 @@ struct DirectionResult {
     SliceDelays delay_by_slice;
     std::optional<QueueFilling> queue_filling;  // set by judge()
     std::shared_ptr<const DelayResult> delays;
-    std::uint64_t away_frames = 0;      // that came to the DUT while the host kept its CPU away for longer than its ring lasts, at once or in a series
+    std::uint64_t away_frames = 0;  // that came to the DUT while the host kept its CPU away for longer than its ring
+                                    // lasts, at once or in a series
     bool hop_limit_was_lowered = true;  // in the first frame that came back; true if none did
     std::vector<std::uint64_t> lost_by_tenth;
     std::vector<std::uint64_t> first_lost;
     std::vector<ClassCount> classes;     // of a mix; empty if all frames are alike
     std::optional<LostFrame> last_lost;  // where the load changes
 
-    [[nodiscard]] std::uint64_t lost_frames() const { return offered_frames > received_frames ? offered_frames - received_frames : 0; }
-    [[nodiscard]] double loss_ratio() const { return offered_frames == 0 ? 1.0 : static_cast<double>(lost_frames()) / static_cast<double>(offered_frames); }
+    [[nodiscard]] std::uint64_t lost_frames() const {
+        return offered_frames > received_frames ? offered_frames - received_frames : 0;
+    }
+    [[nodiscard]] double loss_ratio() const {
+        return offered_frames == 0 ? 1.0 : static_cast<double>(lost_frames()) / static_cast<double>(offered_frames);
+    }
 };
 
 struct Phase {

@@ -28,7 +28,8 @@ std::uint64_t SequenceMap::pairs(std::uint64_t first, std::uint64_t last) const 
     for (std::uint64_t k = std::max(first, settled_); k < last;) {
         if (k % bits == 0 && last - k >= bits) {
             const auto word = read(word_of(k));
-            found += static_cast<std::uint64_t>(std::popcount(word & (word << 1U | static_cast<std::uint64_t>(has_before))));
+            found +=
+                static_cast<std::uint64_t>(std::popcount(word & (word << 1U | static_cast<std::uint64_t>(has_before))));
             has_before = (word >> (bits - 1) & 1U) != 0;
             k += bits;
         } else {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 6, tally: which frames of a direction have come. One bit a frame, so duplicates and losses are exact over a whole trial.
+// Station 6, tally: which frames of a direction have come. One bit a frame, so duplicates and losses are exact over a
+// whole trial.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +14,13 @@ namespace evenhand::tally {
 
 /// Bits for the frames 0 .. frames()-1 of one direction. Memory is taken and touched when it is made, never later.
 ///
-/// A trial of at most `most_held` frames has them all here from its beginning to its end. A longer one has a ring of windows: settle() makes
-/// room for frames that will soon be due, by giving up those of which none can come any more. What is held reaches from begin() to end(); frames
-/// below settled() are counted and gone, and those between settled() and begin() are left alone until a receiver that has just looked at
-/// begin() has marked.
+/// A trial of at most `most_held` frames has them all here from its beginning to its end. A longer one has a ring of
+/// windows: settle() makes room for frames that will soon be due, by giving up those of which none can come any more.
+/// What is held reaches from begin() to end(); frames below settled() are counted and gone, and those between settled()
+/// and begin() are left alone until a receiver that has just looked at begin() has marked.
 ///
-/// Several receivers may mark at once if the map is made `shared`; another thread may look and settle meanwhile, and sees what was marked some
-/// time ago.
+/// Several receivers may mark at once if the map is made `shared`; another thread may look and settle meanwhile, and
+/// sees what was marked some time ago.
 class SequenceMap {
    public:
     /// 128 MiB: over seven seconds at 148.8 Mfps.
@@ -57,7 +58,8 @@ class SequenceMap {
         return (before & bit) != 0;
     }
 
-    /// Frame k, settled() <= k < end(), has come. The same range holds for all that follow; what reaches beyond it is cut off.
+    /// Frame k, settled() <= k < end(), has come. The same range holds for all that follow; what reaches beyond it is
+    /// cut off.
     [[nodiscard]] bool has(std::uint64_t k) const noexcept { return (read(word_of(k)) >> (k % bits) & 1U) != 0; }
 
     /// Frames of first .. last-1 that have not come.
@@ -72,9 +74,10 @@ class SequenceMap {
     /// The highest missing number below `last`.
     [[nodiscard]] std::optional<std::uint64_t> last_missing(std::uint64_t last) const noexcept;
 
-    /// So many frames are due by now: makes room for those that will be next, a quarter of what is held. Calls take(last) for each window that
-    /// ends before `last`, from settled() on, while it can still be looked at. Nothing happens where all frames are held. For one thread, some
-    /// times a second; a call that comes too late makes up for it over the next ones.
+    /// So many frames are due by now: makes room for those that will be next, a quarter of what is held. Calls
+    /// take(last) for each window that ends before `last`, from settled() on, while it can still be looked at. Nothing
+    /// happens where all frames are held. For one thread, some times a second; a call that comes too late makes up for
+    /// it over the next ones.
     template <std::invocable<std::uint64_t> Take>
     void settle(std::uint64_t due, Take take) {
         const std::uint64_t wanted = std::min(frames_, due + held_ / lead_share);
@@ -94,14 +97,17 @@ class SequenceMap {
     [[nodiscard]] std::uint64_t& word_of(std::uint64_t k) noexcept { return words_[(k & mask_) / bits]; }
     [[nodiscard]] const std::uint64_t& word_of(std::uint64_t k) const noexcept { return words_[(k & mask_) / bits]; }
     /// A plain load, of a word that another thread may write.
-    [[nodiscard]] static std::uint64_t read(const std::uint64_t& word) noexcept { return __atomic_load_n(&word, __ATOMIC_RELAXED); }
+    [[nodiscard]] static std::uint64_t read(const std::uint64_t& word) noexcept {
+        return __atomic_load_n(&word, __ATOMIC_RELAXED);
+    }
 
     template <class Take>
     void settle_window(Take& take) {
         const std::uint64_t last = settled_ + window();
         take(last);
         missing_below_settled_ += missing(settled_, last);
-        for (std::uint64_t k = settled_; k < last; k += bits) std::atomic_ref{word_of(k)}.store(0, std::memory_order_relaxed);
+        for (std::uint64_t k = settled_; k < last; k += bits)
+            std::atomic_ref{word_of(k)}.store(0, std::memory_order_relaxed);
         settled_ = last;
     }
 
@@ -116,7 +122,8 @@ class SequenceMap {
     std::uint64_t missing_below_settled_ = 0;
 };
 
-/// What of a map is missing up to a frame, counted on and on while receivers mark in it. What has been given up since counts as it was then.
+/// What of a map is missing up to a frame, counted on and on while receivers mark in it. What has been given up since
+/// counts as it was then.
 class MissingSoFar {
    public:
     [[nodiscard]] std::uint64_t looked_at() const noexcept { return looked_at_; }

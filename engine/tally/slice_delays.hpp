@@ -12,7 +12,8 @@
 
 namespace evenhand::tally {
 
-/// The frames of a direction in equal parts by their number, which is by the time at which they are due where the load is even.
+/// The frames of a direction in equal parts by their number, which is by the time at which they are due where the load
+/// is even.
 class SliceDelays {
    public:
     static constexpr std::size_t slices = 50;
@@ -25,7 +26,9 @@ class SliceDelays {
     };
 
     /// Of a trial that may send so many frames in this direction; at least one.
-    void begin(std::uint64_t frames) noexcept { inverse_ = frames == 0 ? 0 : std::numeric_limits<std::uint64_t>::max() / frames + 1; }
+    void begin(std::uint64_t frames) noexcept {
+        inverse_ = frames == 0 ? 0 : std::numeric_limits<std::uint64_t>::max() / frames + 1;
+    }
 
     /// Frame `sequence` has come after `delay`.
     void note(std::uint64_t sequence, pace::Ticks delay) noexcept {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 6, tally: what several receive queues tell each other of the streams, so that order is judged over all of them.
+// Station 6, tally: what several receive queues tell each other of the streams, so that order is judged over all of
+// them.
 #pragma once
 
 #include <algorithm>
@@ -16,18 +17,22 @@ namespace evenhand::tally {
 
 using pace::Ticks;
 
-/// Of each receive queue of a direction and each stream: the largest number seen + 1. Every row is written by the receiver of that
-/// queue alone; no locks. Memory is taken when it is made.
+/// Of each receive queue of a direction and each stream: the largest number seen + 1. Every row is written by the
+/// receiver of that queue alone; no locks. Memory is taken when it is made.
 ///
-/// A port may hand over the frames of one queue a moment later than those of another, so a number heard of says something about a
-/// queue only if it is older than settles_after() and the queue has been seen empty since. Then no frame below it can come into that queue
-/// unless it was overtaken (R2544-06).
+/// A port may hand over the frames of one queue a moment later than those of another, so a number heard of says
+/// something about a queue only if it is older than settles_after() and the queue has been seen empty since. Then no
+/// frame below it can come into that queue unless it was overtaken (R2544-06).
 class StreamOrder {
    public:
     StreamOrder() = default;
     /// Throws std::bad_alloc.
     StreamOrder(unsigned queues, unsigned streams, Ticks settles_after)
-        : lines_of_queue_{(streams + line_numbers - 1) / line_numbers}, queues_{queues}, streams_{streams}, settles_after_{settles_after}, lines_(queues * lines_of_queue_) {}
+        : lines_of_queue_{(streams + line_numbers - 1) / line_numbers},
+          queues_{queues},
+          streams_{streams},
+          settles_after_{settles_after},
+          lines_(queues * lines_of_queue_) {}
 
     [[nodiscard]] Ticks settles_after() const noexcept { return settles_after_; }
 
@@ -40,7 +45,8 @@ class StreamOrder {
     void hear(unsigned queue, std::span<std::uint64_t> heard) noexcept {
         for (unsigned other = 0; other < queues_; ++other) {
             if (other == queue) continue;
-            for (std::size_t s = 0; s < streams_; ++s) heard[s] = std::max(heard[s], at(other, s).load(std::memory_order_acquire));
+            for (std::size_t s = 0; s < streams_; ++s)
+                heard[s] = std::max(heard[s], at(other, s).load(std::memory_order_acquire));
         }
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 6, tally: what the loops count. Each is written by one worker during a trial and read by others only after it.
+// Station 6, tally: what the loops count. Each is written by one worker during a trial and read by others only after
+// it.
 #pragma once
 
 #include <array>
@@ -29,8 +30,9 @@ struct alignas(64) SenderTally {
 
 struct alignas(64) ReceiverTally {
     std::uint64_t received_frames = 0;  // unique, intact, right length, in time
-    std::uint64_t left_out_frames = 0;  // of them, where delays are asked for: left overdue or right behind what did, and have no part in delays
-    std::uint8_t first_hop_limit = 0;   // of the first of them; 0: none came. Of several receivers the highest
+    std::uint64_t left_out_frames =
+        0;  // of them, where delays are asked for: left overdue or right behind what did, and have no part in delays
+    std::uint8_t first_hop_limit = 0;  // of the first of them; 0: none came. Of several receivers the highest
     std::uint64_t duplicated_frames = 0;
     std::uint64_t reordered_frames = 0;    // below the largest number seen of their stream
     std::uint64_t late_frames = 0;         // after the residual wait
@@ -40,13 +42,14 @@ struct alignas(64) ReceiverTally {
     std::uint64_t foreign_frames = 0;     // no test frame and no neighbour traffic, or a test frame on the wrong side
     std::uint64_t stale_frames = 0;       // of another trial
     std::uint64_t unrecorded_frames = 0;  // due, but the map had no room for them yet
-    std::uint64_t wrong_time_frames = 0;  // of this trial by their number, but before its start or in the future by their time
-    Ticks max_ahead = 0;                  // of these: how far in the future
-    Ticks max_before_start = 0;           // of these: how long before the start
-    std::uint64_t neighbor_frames = 0;    // ARP and ND
+    std::uint64_t wrong_time_frames =
+        0;                       // of this trial by their number, but before its start or in the future by their time
+    Ticks max_ahead = 0;         // of these: how far in the future
+    Ticks max_before_start = 0;  // of these: how long before the start
+    std::uint64_t neighbor_frames = 0;  // ARP and ND
     Ticks max_poll_gap = 0;
-    /// Time at the intended load whose frames the receive ring may not have held, summed: if all frames come to this queue, if a smaller share
-    /// of them does, and so on (gap_shares.hpp).
+    /// Time at the intended load whose frames the receive ring may not have held, summed: if all frames come to this
+    /// queue, if a smaller share of them does, and so on (gap_shares.hpp).
     std::array<Ticks, gap_shares.size()> gap_excess{};
     /// Of each stream: largest number seen + 1; that of another queue where StreamOrder has settled it.
     std::array<std::uint64_t, frame::most_streams> next_in_order{};

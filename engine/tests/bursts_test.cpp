@@ -75,14 +75,17 @@ TEST_CASE("memory is not unmapped while a burst reads it") {
                 for (int turn = 0; turn < 16; ++turn) {
                     const int* const memory = connected.load(std::memory_order_relaxed);
                     if (memory == nullptr) continue;
-                    for (std::size_t j = 0; j < octets / sizeof(int); ++j) reads[i].fetch_add(static_cast<const volatile int*>(memory)[j] == 7 ? 1 : 0, std::memory_order_relaxed);
+                    for (std::size_t j = 0; j < octets / sizeof(int); ++j)
+                        reads[i].fetch_add(static_cast<const volatile int*>(memory)[j] == 7 ? 1 : 0,
+                                           std::memory_order_relaxed);
                 }
             }
             bursts.leave();
         }};
     }
     for (int round = 0; round < rounds; ++round) {
-        int* const memory = static_cast<int*>(mmap(nullptr, octets, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        int* const memory =
+            static_cast<int*>(mmap(nullptr, octets, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
         REQUIRE(memory != MAP_FAILED);
         memory[0] = 7;
         connected.store(memory, std::memory_order_release);

@@ -48,11 +48,13 @@ T read_as(const std::string& line) {
     return std::get<T>(request.body);
 }
 
-/// The fault of a line; a line that is read has none. A preview is written as well: its frame size is only looked at then.
+/// The fault of a line; a line that is read has none. A preview is written as well: its frame size is only looked at
+/// then.
 std::optional<Fault> fault_of(const std::string& line) {
     try {
         const auto request = contract::read_request(line);
-        if (const auto* const frames = std::get_if<contract::FramesRequest>(&request.body)) (void)contract::write_frames(request.id, *frames);
+        if (const auto* const frames = std::get_if<contract::FramesRequest>(&request.body))
+            (void)contract::write_frames(request.id, *frames);
     } catch (const Fault& fault) {
         return fault;
     }
@@ -64,16 +66,22 @@ class Schema {
    public:
     Schema() { std::ifstream{std::string{CONTRACT_FOLDER} + "/reply.schema.json"} >> root_; }
 
-    [[nodiscard]] std::string misfit(const Json& value, const char* definition) const { return misfit(value, root_["$defs"].at(definition), definition); }
+    [[nodiscard]] std::string misfit(const Json& value, const char* definition) const {
+        return misfit(value, root_["$defs"].at(definition), definition);
+    }
 
    private:
     [[nodiscard]] std::string misfit(const Json& value, const Json& schema, const std::string& path) const {
         if (const auto ref = schema.find("$ref"); ref != schema.end()) {
-            if (auto found = misfit(value, root_.at(Json::json_pointer{ref->get<std::string>().substr(1)}), path); !found.empty()) return found;
+            if (auto found = misfit(value, root_.at(Json::json_pointer{ref->get<std::string>().substr(1)}), path);
+                !found.empty())
+                return found;
         }
         if (schema.contains("const") && value != schema["const"]) return path + " is " + value.dump();
-        if (schema.contains("enum") && std::ranges::find(schema["enum"], value) == schema["enum"].end()) return path + " is " + value.dump();
-        if (schema.contains("minimum") && value.is_number() && value < schema["minimum"]) return path + " is " + value.dump();
+        if (schema.contains("enum") && std::ranges::find(schema["enum"], value) == schema["enum"].end())
+            return path + " is " + value.dump();
+        if (schema.contains("minimum") && value.is_number() && value < schema["minimum"])
+            return path + " is " + value.dump();
         if (schema.contains("type") && !has_type(value, schema["type"])) return path + " has another type";
         if (value.is_null()) return {};  // of a type that may be null
         const auto required = schema.value("required", Json::array());
@@ -97,8 +105,9 @@ class Schema {
 
     static bool has_type(const Json& value, const Json& type) {
         if (type.is_array()) return std::ranges::any_of(type, [&](const auto& one) { return has_type(value, one); });
-        return (type == "object" && value.is_object()) || (type == "array" && value.is_array()) || (type == "string" && value.is_string()) ||
-               (type == "boolean" && value.is_boolean()) || (type == "null" && value.is_null()) || (type == "number" && value.is_number()) ||
+        return (type == "object" && value.is_object()) || (type == "array" && value.is_array()) ||
+               (type == "string" && value.is_string()) || (type == "boolean" && value.is_boolean()) ||
+               (type == "null" && value.is_null()) || (type == "number" && value.is_number()) ||
                (type == "integer" && value.is_number_integer());
     }
 
@@ -114,14 +123,24 @@ Json fitting(const std::string& line, const char* definition) {
 }
 
 tally::TrialResult lossy_trial() {
-    tally::TrialResult r{.trial = 7, .verdict = tally::Verdict::invalid, .started_at = "2026-11-21T02:00:00Z", .frame_size = 64, .intended_fps = 1000, .intended_duration_s = 0.2};
+    tally::TrialResult r{.trial = 7,
+                         .verdict = tally::Verdict::invalid,
+                         .started_at = "2026-11-21T02:00:00Z",
+                         .frame_size = 64,
+                         .intended_fps = 1000,
+                         .intended_duration_s = 0.2};
     r.reasons = {{"receive_missed", "one"}, {"loss", "one of 400"}};
     r.deviations = {{"R2544-20", "short"}};
     r.phases = {{"sending", 4, 0.2}};
     r.ticks_per_second = 2e9;
     r.ports[1].after = {.received_frames = 199, .transmitted_frames = 200, .missed_frames = 1, .link_up = true};
     for (const auto direction : {Direction::forward, Direction::reverse}) {
-        r.directions.push_back({.direction = direction, .intended_frames = 200, .offered_frames = 200, .offered_fps = 1000, .received_frames = 200, .lost_by_tenth = {0, 0}});
+        r.directions.push_back({.direction = direction,
+                                .intended_frames = 200,
+                                .offered_frames = 200,
+                                .offered_fps = 1000,
+                                .received_frames = 200,
+                                .lost_by_tenth = {0, 0}});
     }
     auto& forward = r.directions[0];
     forward.received_frames = 199;
@@ -167,18 +186,22 @@ TEST_CASE("golden requests mean what they say") {
         CHECK(fixed.frame_size == 1518);
     }
     SUBCASE("frames of plans with networks, and of direct plans") {
-        const auto with_macs = read_as<contract::FramesRequest>(line_with("requests.jsonl", "\"name\":\"nets_v4_multi_host\""));
+        const auto with_macs =
+            read_as<contract::FramesRequest>(line_with("requests.jsonl", "\"name\":\"nets_v4_multi_host\""));
         CHECK(with_macs.host_macs == run::HostMacMode::pseudorandom);
         const auto& v4 = with_macs.plan;
         CHECK_FALSE(v4.left.gateway.has_value());
         CHECK_FALSE(v4.fixed_source);
         CHECK(v4.right.hosts.network == plan::NetworkRange{.offset = 2, .count = 256});
         CHECK(v4.right.hosts.host == plan::FieldRange{.first = 2, .count = 253});
-        const auto v6 = read_as<contract::FramesRequest>(line_with("requests.jsonl", "\"name\":\"nets_v6_gateway\"")).plan;
+        const auto v6 =
+            read_as<contract::FramesRequest>(line_with("requests.jsonl", "\"name\":\"nets_v6_gateway\"")).plan;
         CHECK(v6.left.gateway == tests::ip("2001:2:0:1000::2"));
         CHECK(v6.right.hosts.network == plan::NetworkRange{.offset = 6, .count = 3, .mode = plan::Mode::increment});
-        CHECK(read_as<contract::FramesRequest>(line_with("requests.jsonl", "\"name\":\"nets_v4_single_host\"")).plan.fixed_source);
-        CHECK_FALSE(read_as<run::OpenRequest>(line_with("requests.jsonl", "\"name\":\"direct_v6\"")).plan.right.gateway.has_value());
+        CHECK(read_as<contract::FramesRequest>(line_with("requests.jsonl", "\"name\":\"nets_v4_single_host\""))
+                  .plan.fixed_source);
+        CHECK_FALSE(read_as<run::OpenRequest>(line_with("requests.jsonl", "\"name\":\"direct_v6\""))
+                        .plan.right.gateway.has_value());
     }
     SUBCASE("open") {
         const auto r = read_as<run::OpenRequest>(lines[4]);
@@ -257,7 +280,8 @@ TEST_CASE("golden requests mean what they say") {
         CHECK(plain.rounds == 5);
         CHECK(plain.wait_s == 1);
         CHECK(plain.directions == std::vector{Direction::forward, Direction::reverse});
-        const auto at = std::ranges::find_if(lines, [](const auto& line) { return line.find("\"rounds\"") != std::string::npos; });
+        const auto at =
+            std::ranges::find_if(lines, [](const auto& line) { return line.find("\"rounds\"") != std::string::npos; });
         REQUIRE(at != lines.end());
         const auto r = read_as<run::LearnRequest>(*at);
         CHECK(r.rate_fps == 0.5);
@@ -310,7 +334,8 @@ TEST_CASE("a line is refused before it is read if it is too long or too deep, an
     const auto code_of = [](const std::string& line) { return fault_of(line).value().code; };
     for (const auto& [begin, end] : {std::pair{"[", "]"}, std::pair{R"({"a":)", "}"}, std::pair{R"([{"a":[)", "]}]"}}) {
         const std::size_t each = std::string_view{begin}.size() == 7 ? 3 : 1;
-        CHECK(code_of(nested(1 + (contract::deepest_nesting - 1) / each, begin, end)) == FaultCode::bad_request);  // x is unknown
+        CHECK(code_of(nested(1 + (contract::deepest_nesting - 1) / each, begin, end)) ==
+              FaultCode::bad_request);  // x is unknown
         for (const std::size_t deep : {contract::deepest_nesting + 1, std::size_t{200'000}}) {
             const auto line = nested(deep, begin, end);
             CHECK(code_of(line) == FaultCode::bad_json);
@@ -318,7 +343,8 @@ TEST_CASE("a line is refused before it is read if it is too long or too deep, an
         }
     }
     CHECK(code_of(std::string(200'000, '[')) == FaultCode::bad_json);
-    CHECK(code_of(R"({"id":1,"request":"about","x":")" + std::string(1000, '[') + R"(\"[{"})") == FaultCode::bad_request);
+    CHECK(code_of(R"({"id":1,"request":"about","x":")" + std::string(1000, '[') + R"(\"[{"})") ==
+          FaultCode::bad_request);
 
     std::string longest = R"({"id":7,"request":"about"})";
     longest.resize(contract::longest_line, ' ');
@@ -333,7 +359,8 @@ TEST_CASE("a line is refused before it is read if it is too long or too deep, an
 TEST_CASE("a fault does not repeat a long line") {
     const std::string much(1'000'000, 'x');
     for (const auto& line : {R"({"id":1,"request":")" + much + R"("})", "\"" + much, much,
-                             R"({"id":1,"request":"frames","plan":{"name":"p","ip_version":4,"left":{"dut_address":")" + much + R"("}}})"}) {
+                             R"({"id":1,"request":"frames","plan":{"name":"p","ip_version":4,"left":{"dut_address":")" +
+                                 much + R"("}}})"}) {
         CHECK(fault_of(line).value().what_text.size() < 500);
     }
 }
@@ -369,35 +396,62 @@ TEST_CASE("the schema reader of these tests takes the golden replies, and no oth
 }
 
 TEST_CASE("small replies fit the schema") {
-    for (const auto code : {FaultCode::bad_json, FaultCode::bad_request, FaultCode::bad_plan, FaultCode::bad_frame_size, FaultCode::bad_rate, FaultCode::bad_order,
-                            FaultCode::no_device, FaultCode::no_permission, FaultCode::no_memory, FaultCode::no_cpu, FaultCode::not_resolved, FaultCode::internal}) {
-        const auto reply = fitting(contract::write_fault(5, {code, "what \"it\" is\n\xff", "plan.left", "next"}), "fault");
+    for (const auto code : {FaultCode::bad_json, FaultCode::bad_request, FaultCode::bad_plan, FaultCode::bad_frame_size,
+                            FaultCode::bad_rate, FaultCode::bad_order, FaultCode::no_device, FaultCode::no_permission,
+                            FaultCode::no_memory, FaultCode::no_cpu, FaultCode::not_resolved, FaultCode::internal}) {
+        const auto reply =
+            fitting(contract::write_fault(5, {code, "what \"it\" is\n\xff", "plan.left", "next"}), "fault");
         CHECK(reply["id"] == 5);
         CHECK(reply["fault"]["code"] == to_string(code));
     }
     CHECK(fitting(contract::write_fault({}, {FaultCode::bad_json, "", "", ""}), "fault")["id"].is_null());
     CHECK(fitting(contract::write_plain(1, "close"), "plain")["response"] == "close");
-    CHECK(fitting(contract::write_about(2, {.version = "0.1.0", .dpdk = "22.11.11", .compiler = "gcc 12", .build_type = "release"}), "about")["contract"] == contract::version);
-    const auto opened = fitting(
-        contract::write_open(3, {{{.device = "a", .driver = "b", .mac = {1, 2, 3, 4, 5, 6}, .line_rate_bps = 1e10, .link_up = true, .receive_ring_frames = 2048}, {}}}, 2.5e9, 7),
-        "open");
+    CHECK(fitting(contract::write_about(
+                      2, {.version = "0.1.0", .dpdk = "22.11.11", .compiler = "gcc 12", .build_type = "release"}),
+                  "about")["contract"] == contract::version);
+    const auto opened = fitting(contract::write_open(3,
+                                                     {{{.device = "a",
+                                                        .driver = "b",
+                                                        .mac = {1, 2, 3, 4, 5, 6},
+                                                        .line_rate_bps = 1e10,
+                                                        .link_up = true,
+                                                        .receive_ring_frames = 2048},
+                                                       {}}},
+                                                     2.5e9, 7),
+                                "open");
     CHECK(opened["left"]["mac"] == "01:02:03:04:05:06");
     CHECK(opened["left"]["line_rate_bps"] == 1e10);
     CHECK(opened["right"]["line_rate_bps"].is_null());
-    CHECK(fitting(contract::write_resolve(4, {{{.dut_mac = {2}, .is_static = true}, {}}}), "resolve")["left"]["static"] == true);
-    CHECK(fitting(contract::write_counters(5, {{{.port = {.missed_frames = 3}, .questions = 2, .answers = 1}, {}}}), "counters")["left"]["neighbor"]["requests"] == 2);
-    CHECK(fitting(contract::write_progress(6, {.trial = 1, .phase = "sending", .elapsed_s = 1.5, .total_s = 9, .sent_frames = 7}), "progress")["sent_frames"] == 7);
-    const run::Progress::OfDirection reverse{.sent_frames = 9, .received_frames = 6, .settled_frames = 5, .lost_frames = 2, .mean_latency_s = 3e-6, .max_latency_s = std::nullopt};
-    const auto progress = fitting(contract::write_progress(6, {.trial = 1, .phase = "sending", .elapsed_s = 1.5, .total_s = 9, .directions = {std::nullopt, reverse}}), "progress");
+    CHECK(fitting(contract::write_resolve(4, {{{.dut_mac = {2}, .is_static = true}, {}}}),
+                  "resolve")["left"]["static"] == true);
+    CHECK(fitting(contract::write_counters(5, {{{.port = {.missed_frames = 3}, .questions = 2, .answers = 1}, {}}}),
+                  "counters")["left"]["neighbor"]["requests"] == 2);
+    CHECK(fitting(contract::write_progress(
+                      6, {.trial = 1, .phase = "sending", .elapsed_s = 1.5, .total_s = 9, .sent_frames = 7}),
+                  "progress")["sent_frames"] == 7);
+    const run::Progress::OfDirection reverse{.sent_frames = 9,
+                                             .received_frames = 6,
+                                             .settled_frames = 5,
+                                             .lost_frames = 2,
+                                             .mean_latency_s = 3e-6,
+                                             .max_latency_s = std::nullopt};
+    const auto progress = fitting(
+        contract::write_progress(
+            6, {.trial = 1, .phase = "sending", .elapsed_s = 1.5, .total_s = 9, .directions = {std::nullopt, reverse}}),
+        "progress");
     CHECK_FALSE(progress["directions"].contains("forward"));
     CHECK(progress["directions"]["reverse"]["lost_frames"] == 2);
     CHECK(progress["directions"]["reverse"]["latency"]["mean_ns"].get<double>() == doctest::Approx(3000));
     CHECK(progress["directions"]["reverse"]["latency"]["max_ns"].is_null());
-    const auto learning = fitting(contract::write_learning(7, {.round = 2, .sides = {{std::nullopt, {{.hosts = 9, .reachable = 4}}}}}), "learning");
+    const auto learning =
+        fitting(contract::write_learning(7, {.round = 2, .sides = {{std::nullopt, {{.hosts = 9, .reachable = 4}}}}}),
+                "learning");
     CHECK_FALSE(learning.contains("left"));
     CHECK(learning["right"]["reachable"] == 4);
-    const run::LearningResult::OfSide of_side{.hosts = 3, .reachable = 2, .rounds = 5, .unreachable = {tests::ip("2001:2:0:0::2")}, .questions_answered = 8};
-    const auto learned = fitting(contract::write_learn(8, {.sides = {{of_side, std::nullopt}}, .stopped = true}), "learn");
+    const run::LearningResult::OfSide of_side{
+        .hosts = 3, .reachable = 2, .rounds = 5, .unreachable = {tests::ip("2001:2:0:0::2")}, .questions_answered = 8};
+    const auto learned =
+        fitting(contract::write_learn(8, {.sides = {{of_side, std::nullopt}}, .stopped = true}), "learn");
     CHECK(learned["left"]["unreachable"] == Json::array({"2001:2::2"}));
     CHECK(learned["left"]["rounds"] == 5);
     CHECK(learned["stopped"] == true);
@@ -430,7 +484,8 @@ TEST_CASE("a trial's reply fits the schema and holds its counts") {
     SUBCASE("of bursts") {
         auto r = lossy_trial();
         r.burst = {.frames = 16, .interval_s = 0.02, .rate_fps = 1000};
-        CHECK(fitting(contract::write_trial(12, r), "trial")["burst"] == Json::parse(R"({"frames":16,"interval_s":0.02,"rate_fps":1000.0})"));
+        CHECK(fitting(contract::write_trial(12, r), "trial")["burst"] ==
+              Json::parse(R"({"frames":16,"interval_s":0.02,"rate_fps":1000.0})"));
     }
     SUBCASE("of two loads") {
         auto r = lossy_trial();
@@ -457,7 +512,12 @@ TEST_CASE("a proof's reply fits the schema, also where there is nothing to say")
         bool goes_on(std::uint64_t drawn_frames) override { return drawn_frames < at; }
         std::uint64_t at;
     };
-    const proof::ProofRequest request{.plan = tests::gateway_v4(16), .seed = 7, .direction = Direction::reverse, .frames = 700'000, .streams = 2, .stream = 1};
+    const proof::ProofRequest request{.plan = tests::gateway_v4(16),
+                                      .seed = 7,
+                                      .direction = Direction::reverse,
+                                      .frames = 700'000,
+                                      .streams = 2,
+                                      .stream = 1};
     StopsAt never{request.frames};
     const auto whole = fitting(contract::write_prove(15, request, proof::prove(request, never)), "prove");
     CHECK(whole["direction"] == "reverse");
@@ -518,12 +578,16 @@ TEST_CASE("a preview shows the frames that are drawn and sent (SEED-44, D3)") {
                 CHECK(look.tag.direction == direction);
                 CHECK(look.tag.time_ticks == 0);
                 CHECK(frame::is_intact(octets.data(), octets.size(), look.version));
-                const auto part = [&](std::size_t at, std::size_t length) { return tests::hex(std::span{octets}.subspan(at, length)); };
+                const auto part = [&](std::size_t at, std::size_t length) {
+                    return tests::hex(std::span{octets}.subspan(at, length));
+                };
                 const std::size_t address = v6 ? 16 : 4;
                 const std::size_t source_at = v6 ? 22 : 26;
                 CHECK(part(source_at, address) == tests::hex(std::as_bytes(from.address(flow.source).bytes())));
-                CHECK(part(source_at + address, address) == tests::hex(std::as_bytes(to.address(flow.destination).bytes())));
-                CHECK(part(source_at + 2 * address, 4) == fmt::format("{:04x}{:04x}", flow.source_port, flow.destination_port));
+                CHECK(part(source_at + address, address) ==
+                      tests::hex(std::as_bytes(to.address(flow.destination).bytes())));
+                CHECK(part(source_at + 2 * address, 4) ==
+                      fmt::format("{:04x}{:04x}", flow.source_port, flow.destination_port));
             }
         }
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Delays of each frame, beyond the histogram: percentiles with lost frames, tagged frames, differences of neighbours (R8219-12, R8219-13, R8219-16).
+// Delays of each frame, beyond the histogram: percentiles with lost frames, tagged frames, differences of neighbours
+// (R8219-12, R8219-13, R8219-16).
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -29,7 +30,8 @@ using Differences = std::vector<std::int64_t>;
 Differences differences_of(const std::vector<std::uint64_t>& delays, const std::vector<bool>& came) {
     Differences found;
     for (std::size_t k = 1; k < delays.size(); ++k) {
-        if (came[k] && came[k - 1]) found.push_back(static_cast<std::int64_t>(delays[k]) - static_cast<std::int64_t>(delays[k - 1]));
+        if (came[k] && came[k - 1])
+            found.push_back(static_cast<std::int64_t>(delays[k]) - static_cast<std::int64_t>(delays[k - 1]));
     }
     std::ranges::sort(found);
     return found;
@@ -47,7 +49,8 @@ struct Traffic {
         for (std::size_t k = 0; k < frames; ++k) came[k] = random() % 10 != 0;
         std::iota(order.begin(), order.end(), 0U);
         for (std::size_t first = 0; first < frames; first += reach) {
-            std::shuffle(order.begin() + static_cast<std::ptrdiff_t>(first), order.begin() + static_cast<std::ptrdiff_t>(std::min(frames, first + reach)), random);
+            std::shuffle(order.begin() + static_cast<std::ptrdiff_t>(first),
+                         order.begin() + static_cast<std::ptrdiff_t>(std::min(frames, first + reach)), random);
         }
         std::erase_if(order, [&](std::uint64_t k) { return !came[k]; });
     }
@@ -103,7 +106,9 @@ TEST_CASE("receivers that note at the same time give each pair once") {
 TEST_CASE("a frame that a whole window overtook has no pair, and none that is not its own") {
     DelayWindow window{false};
     Differences seen;
-    const auto note = [&](std::uint64_t k, std::uint64_t delay) { window.note(k, delay, [&](std::int64_t difference) { seen.push_back(difference); }); };
+    const auto note = [&](std::uint64_t k, std::uint64_t delay) {
+        window.note(k, delay, [&](std::int64_t difference) { seen.push_back(difference); });
+    };
     note(10, 5);
     note(11 + DelayWindow::frames, 7);  // in the place of 11
     note(12, 9);
@@ -141,7 +146,8 @@ TEST_CASE("signed differences: minimum, median and maximum") {
         std::ranges::sort(values);
         for (const auto& [numerator, denominator] : {std::pair{1U, 100U}, {1U, 2U}, {99U, 100U}}) {
             const auto want = values[(values.size() * numerator + denominator - 1) / denominator - 1];
-            CHECK(static_cast<double>(h->percentile(numerator, denominator).value()) == doctest::Approx(static_cast<double>(want)).epsilon(0.001));
+            CHECK(static_cast<double>(h->percentile(numerator, denominator).value()) ==
+                  doctest::Approx(static_cast<double>(want)).epsilon(0.001));
         }
         CHECK(h->min() == values.front());
         CHECK(h->max() == values.back());
@@ -182,7 +188,8 @@ TEST_CASE("a tagged frame that was left out is neither lost nor has it a delay, 
 
 TEST_CASE("a variation is known to 0.1 percent of itself, however long the delays are") {
     std::mt19937_64 random{7};
-    for (const std::uint64_t shortest : {std::uint64_t{0}, std::uint64_t{20'000'000}, std::uint64_t{3'000'000'000'000}}) {
+    for (const std::uint64_t shortest :
+         {std::uint64_t{0}, std::uint64_t{20'000'000}, std::uint64_t{3'000'000'000'000}}) {
         for (const std::uint64_t spread_ticks : {1ULL, 2'000ULL, 200'000ULL, 5'000'000'000ULL}) {
             std::array<tally::DelaySpread, 2> spreads;  // of two receivers, each with a base of its own
             std::vector<std::uint64_t> delays;
@@ -199,7 +206,8 @@ TEST_CASE("a variation is known to 0.1 percent of itself, however long the delay
                 const std::uint64_t want = delays[n - 1];
                 CHECK(found->delay >= want);
                 CHECK(found->delay - want <= found->width);
-                CHECK(static_cast<double>(found->width) <= 1 + 0.001 * static_cast<double>(std::max(want - delays.front(), spread_ticks)));
+                CHECK(static_cast<double>(found->width) <=
+                      1 + 0.001 * static_cast<double>(std::max(want - delays.front(), spread_ticks)));
             }
             CHECK_FALSE(tally::nth_delay(spreads, 20'001));
         }
@@ -215,7 +223,8 @@ TEST_CASE("pairs of frames that came are counted by the map") {
     for (const auto k : traffic.order) map.mark(k);
     for (const std::uint64_t first : {0U, 1U, 63U, 64U, 1000U, 4'999U}) {
         std::uint64_t want = 0;
-        for (std::uint64_t k = first + 1; k < 5'000; ++k) want += static_cast<std::uint64_t>(traffic.came[k] && traffic.came[k - 1]);
+        for (std::uint64_t k = first + 1; k < 5'000; ++k)
+            want += static_cast<std::uint64_t>(traffic.came[k] && traffic.came[k - 1]);
         CHECK(map.pairs(first, 5'000) == want);
     }
 }

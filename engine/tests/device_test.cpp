@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 4: which device strings and options of DPDK are allowed, and files that are never overwritten. SEED-80, R6815-01.
+// Station 4: which device strings and options of DPDK are allowed, and files that are never overwritten. SEED-80,
+// R6815-01.
 #include <doctest/doctest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -72,8 +73,9 @@ TEST_CASE("devices and options are allowed and refused as the golden lines say (
     for (std::string text; std::getline(file, text); ++lines) {
         CAPTURE(text);
         const auto line = nlohmann::json::parse(text);
-        const auto refusal =
-            line.contains("device") ? port::refuse_device(line["device"].get<std::string>()) : port::refuse_eal_arguments(line["eal"].get<std::vector<std::string>>());
+        const auto refusal = line.contains("device")
+                                 ? port::refuse_device(line["device"].get<std::string>())
+                                 : port::refuse_eal_arguments(line["eal"].get<std::vector<std::string>>());
         CHECK(refusal.has_value() != line["is_allowed"].get<bool>());
         if (refusal) {
             CHECK_FALSE(refusal->what.empty());
@@ -84,10 +86,12 @@ TEST_CASE("devices and options are allowed and refused as the golden lines say (
 }
 
 TEST_CASE("a refusal names the key and what it may be") {
-    CHECK(port::refuse_device("net_null0,size=big")->what == "size=\"big\": size of net_null is a whole number of at most 9 digits");
+    CHECK(port::refuse_device("net_null0,size=big")->what ==
+          "size=\"big\": size of net_null is a whole number of at most 9 digits");
     CHECK(port::refuse_device("net_af_packet_left")->what == "net_af_packet_left lacks iface");
     CHECK(port::refuse_device("net_tap0,remote=eth0")->what == "\"remote\" is no key of net_tap that is allowed");
-    CHECK(port::refuse_eal_arguments(std::vector<std::string>{"--vdev=net_null9"})->what.find("--vdev=net_null9") != std::string::npos);
+    CHECK(port::refuse_eal_arguments(std::vector<std::string>{"--vdev=net_null9"})->what.find("--vdev=net_null9") !=
+          std::string::npos);
 }
 
 TEST_CASE("a capture is a new file, never one that is there, and never what a link leads to") {
@@ -117,7 +121,8 @@ TEST_CASE("DPDK gets the open file of a capture instead of its name, as long as 
     const std::string path = folder / "a.pcap";
     port::DeviceFiles files{"net_pcap_left,rx_pcap=in.pcap,tx_pcap=" + path + ",infinite_rx=1", ""};
     const std::string device = files.device();
-    const std::string name = device.substr(device.find("/proc/self/fd/"), device.find(",infinite_rx") - device.find("/proc/self/fd/"));
+    const std::string name =
+        device.substr(device.find("/proc/self/fd/"), device.find(",infinite_rx") - device.find("/proc/self/fd/"));
     CHECK(device == "net_pcap_left,rx_pcap=in.pcap,tx_pcap=" + name + ",infinite_rx=1");
     fs::rename(path, folder / "b.pcap");
     write(path, "another's");
@@ -142,8 +147,9 @@ TEST_CASE("what a port takes for a socket is one, or is not there yet") {
     CHECK(code_of("net_memif0,role=server,socket=" + file + ",socket-abstract=no") == FaultCode::bad_request);
     CHECK(code_of("net_vhost0,iface=" + file) == FaultCode::bad_request);
     CHECK(code_of("net_virtio_user0,path=/dev/null") == FaultCode::bad_request);
-    for (const auto& device : {"net_memif0,socket=" + file, "net_memif0,socket-abstract=no,socket=" + socket_path, "net_vhost0,iface=" + (folder / "new"),
-                               "net_virtio_user0,path=" + socket_path, std::string{"net_ring0"}}) {
+    for (const auto& device :
+         {"net_memif0,socket=" + file, "net_memif0,socket-abstract=no,socket=" + socket_path,
+          "net_vhost0,iface=" + (folder / "new"), "net_virtio_user0,path=" + socket_path, std::string{"net_ring0"}}) {
         CHECK(port::DeviceFiles{device, ""}.device() == device);
     }
 }
@@ -204,11 +210,14 @@ TEST_CASE("a PCI device that does not open says why, with the command that helps
     add_pci(root, "0000:04:00.0", "vfio-pci", "8");
     add_pci(root, "0000:04:00.1", "ixgbe", "8");
     says(port::explain_pci("0000:09:00.0", base), "no such PCI device", "lspci");
-    says(port::explain_pci("0000:01:00.0", base), "bound to ixgbe, a driver of the kernel", "dpdk-devbind.py --bind=vfio-pci 0000:01:00.0");
+    says(port::explain_pci("0000:01:00.0", base), "bound to ixgbe, a driver of the kernel",
+         "dpdk-devbind.py --bind=vfio-pci 0000:01:00.0");
     says(port::explain_pci("01:00.1", base), "bound to no driver", "--bind=vfio-pci 0000:01:00.1");
     says(port::explain_pci("0000:02:00.0", base), "there is no IOMMU", "Switch on the IOMMU");
-    says(port::explain_pci("0000:03:00.0,safe-mode-support=1", base), "no driver of DPDK that is installed takes it (PCI id 8086:10d3)", "evenhand check");
-    says(port::explain_pci("0000:04:00.0", base), "IOMMU group 8 has devices that the kernel still drives: 0000:04:00.1", "--bind=vfio-pci 0000:04:00.1");
+    says(port::explain_pci("0000:03:00.0,safe-mode-support=1", base),
+         "no driver of DPDK that is installed takes it (PCI id 8086:10d3)", "evenhand check");
+    says(port::explain_pci("0000:04:00.0", base),
+         "IOMMU group 8 has devices that the kernel still drives: 0000:04:00.1", "--bind=vfio-pci 0000:04:00.1");
 }
 
 TEST_CASE("without an IOMMU the kernel's mode that does without is enough") {
@@ -253,17 +262,23 @@ TEST_CASE("a driver of DPDK that is missing is named with its Debian package") {
 TEST_CASE("a memif without another end says who is missing, and what to do") {
     const Folder folder;
     const std::string path = folder / "dut.sock";
-    const std::string next = "Start the other end first: `evenhand router`, or the DUT with role=server. If the DUT has role=client, this end needs role=server.";
+    const std::string next =
+        "Start the other end first: `evenhand router`, or the DUT with role=server. If the DUT has role=client, this "
+        "end needs role=server.";
     const std::string file = "net_memif0,socket-abstract=no,id=3,socket=";
     says(port::explain_memif(file + path), "nobody listens on " + path + " for id 3: there is no such socket", next);
-    says(port::explain_memif(file + path + "/x,role=client"), "nobody listens on " + path + "/x for id 3: there is no folder " + path, next);
+    says(port::explain_memif(file + path + "/x,role=client"),
+         "nobody listens on " + path + "/x for id 3: there is no folder " + path, next);
     write(path, "");
     says(port::explain_memif(file + path + ",role=client"), "nobody listens on " + path + " for id 3", next);
-    says(port::explain_memif("net_memif0,socket=" + (folder / "none")), "nobody listens on " + (folder / "none") + " for id 0", next);
+    says(port::explain_memif("net_memif0,socket=" + (folder / "none")),
+         "nobody listens on " + (folder / "none") + " for id 0", next);
     says(port::explain_memif("net_memif0"), "nobody listens on /run/memif.sock for id 0", next);
     says(port::explain_memif(file + path + ",role=server"), "nobody has connected to " + path,
-         "Start the DUT: its end needs role=client, id=3 and this socket. If the DUT has role=server, this end needs role=client.");
-    says(port::explain_memif(file + path + "/x,role=server"), "nobody can connect to " + path + "/x: there is no folder " + path,
+         "Start the DUT: its end needs role=client, id=3 and this socket. If the DUT has role=server, this end needs "
+         "role=client.");
+    says(port::explain_memif(file + path + "/x,role=server"),
+         "nobody can connect to " + path + "/x: there is no folder " + path,
          "Make the folder, or name a socket in one that is there.");
 }
 

@@ -24,18 +24,22 @@ using tests::gateway_v6;
 
 TEST_CASE("philox4x32 gives the known answers of its authors") {
     // Random123 1.14, tests/kat_vectors: counter, key, result.
-    CHECK(plan::philox4x32({0, 0, 0, 0}, {0, 0}) == std::array<std::uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
-    CHECK(plan::philox4x32({~0U, ~0U, ~0U, ~0U}, {~0U, ~0U}) == std::array<std::uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
+    CHECK(plan::philox4x32({0, 0, 0, 0}, {0, 0}) ==
+          std::array<std::uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
+    CHECK(plan::philox4x32({~0U, ~0U, ~0U, ~0U}, {~0U, ~0U}) ==
+          std::array<std::uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
     CHECK(plan::philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) ==
           std::array<std::uint32_t, 4>{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
 TEST_CASE("every vector unit draws the same numbers") {
-    const bool same = rc::check("plain, avx2 and avx512 agree", [](std::uint64_t first, std::uint16_t stride, std::uint32_t stream, plan::PhiloxKey key) {
+    const bool same = rc::check("plain, avx2 and avx512 agree", [](std::uint64_t first, std::uint16_t stride,
+                                                                   std::uint32_t stream, plan::PhiloxKey key) {
         plan::DrawBounds bounds;
         for (std::size_t i = 0; i < plan::drawn_fields; ++i) {
             // Networks and hosts together are 2^24 at most.
-            const auto count = *rc::gen::oneOf(rc::gen::inRange<std::uint32_t>(1, 65537), rc::gen::inRange<std::uint32_t>(1, (1U << 24U) + 1));
+            const auto count = *rc::gen::oneOf(rc::gen::inRange<std::uint32_t>(1, 65537),
+                                               rc::gen::inRange<std::uint32_t>(1, (1U << 24U) + 1));
             bounds.set(i, *rc::gen::inRange<std::uint32_t>(0, 65537), count);
         }
         plan::DrawLanes expected{};
@@ -54,14 +58,18 @@ TEST_CASE("every vector unit draws the same numbers") {
 TEST_CASE("a block holds the flows of its frames, in every mode") {
     const bool same = rc::check("draw_block equals draw", [](std::uint64_t seed, std::uint32_t first, bool reverse) {
         auto p = gateway_v4(*rc::gen::inRange<std::uint32_t>(1, 65535));
-        p.left.hosts.host.mode = *rc::gen::element(plan::Mode::pseudorandom, plan::Mode::fixed, plan::Mode::increment, plan::Mode::decrement);
-        p.source_ports.mode = *rc::gen::element(plan::Mode::pseudorandom, plan::Mode::fixed, plan::Mode::increment, plan::Mode::decrement);
+        p.left.hosts.host.mode = *rc::gen::element(plan::Mode::pseudorandom, plan::Mode::fixed, plan::Mode::increment,
+                                                   plan::Mode::decrement);
+        p.source_ports.mode = *rc::gen::element(plan::Mode::pseudorandom, plan::Mode::fixed, plan::Mode::increment,
+                                                plan::Mode::decrement);
         const auto stride = *rc::gen::inRange<std::uint64_t>(1, 129);
         const FlowDraw draw{p, reverse ? Direction::reverse : Direction::forward, seed};
         FlowBlock block;
         draw.draw_block(first, stride, block);
         for (std::size_t j = 0; j < FlowBlock::size; ++j) {
-            const plan::Flow flow{static_cast<std::uint32_t>(block.source(j)), static_cast<std::uint32_t>(block.destination(j)), static_cast<std::uint32_t>(block.source_port(j)),
+            const plan::Flow flow{static_cast<std::uint32_t>(block.source(j)),
+                                  static_cast<std::uint32_t>(block.destination(j)),
+                                  static_cast<std::uint32_t>(block.source_port(j)),
                                   static_cast<std::uint32_t>(block.destination_port(j))};
             RC_ASSERT(flow == draw.draw(first + j * stride));
         }
@@ -77,7 +85,8 @@ TEST_CASE("draws that would be biased are drawn again") {
     FlowBlock block;
     for (std::uint64_t k = 0; k < 32UL * 40'000; k += FlowBlock::size) {
         draw.draw_block(k, 1, block);
-        for (std::size_t j = 0; j < FlowBlock::size; ++j) REQUIRE(block.destination_port(j) == draw.draw(k + j).destination_port);
+        for (std::size_t j = 0; j < FlowBlock::size; ++j)
+            REQUIRE(block.destination_port(j) == draw.draw(k + j).destination_port);
     }
 }
 
@@ -92,7 +101,9 @@ TEST_CASE("a draw that would favour some values is not taken, but the next attem
     const FlowDraw draw{p, Direction::forward, 1};
     std::size_t drawn_again = 0;
     for (std::uint32_t k = 0; k < 2'000'000; ++k) {
-        const auto product = [&](std::uint32_t attempt) { return std::uint64_t{plan::philox4x32({k, 0, 0, attempt}, {1, 0})[field]} * count; };
+        const auto product = [&](std::uint32_t attempt) {
+            return std::uint64_t{plan::philox4x32({k, 0, 0, attempt}, {1, 0})[field]} * count;
+        };
         const std::uint64_t first = product(0);
         if (static_cast<std::uint32_t>(first) >= too_many) continue;
         const std::uint64_t second = product(1);
@@ -109,7 +120,8 @@ TEST_CASE("every field is uniform over its range, for ranges that are no power o
         const FlowDraw draw{p, Direction::reverse, 20261121};
         const auto& from = p.right.hosts.host;
         const auto& to = p.left.hosts.host;
-        std::array counts{std::vector<std::uint64_t>(from.count), std::vector<std::uint64_t>(to.count), std::vector<std::uint64_t>(p.source_ports.count),
+        std::array counts{std::vector<std::uint64_t>(from.count), std::vector<std::uint64_t>(to.count),
+                          std::vector<std::uint64_t>(p.source_ports.count),
                           std::vector<std::uint64_t>(p.destination_ports.count)};
         constexpr std::uint64_t draws = 32UL * 65536;  // 32 for each of 65,536 values
         FlowBlock block;
@@ -178,14 +190,17 @@ TEST_CASE("each value is drawn on its own: no stride from one frame to the next 
 
 TEST_CASE("directions, seeds and streams") {
     const FlowDraw forward{gateway_v4(), Direction::forward, 7};
-    SUBCASE("the same seed draws the same flows") { CHECK(forward.draw(123456789) == FlowDraw{gateway_v4(), Direction::forward, 7}.draw(123456789)); }
+    SUBCASE("the same seed draws the same flows") {
+        CHECK(forward.draw(123456789) == FlowDraw{gateway_v4(), Direction::forward, 7}.draw(123456789));
+    }
     SUBCASE("other seeds and the other direction draw others") {
         const FlowDraw reverse{gateway_v4(), Direction::reverse, 7};
         const FlowDraw other{gateway_v4(), Direction::forward, 8};
         const FlowDraw far{gateway_v4(), Direction::forward, 7 + (std::uint64_t{1} << 32U)};
         int same = 0;
         for (std::uint64_t k = 0; k < 1000; ++k) {
-            for (const auto* const draw : {&reverse, &other, &far}) same += static_cast<int>(forward.draw(k) == draw->draw(k));
+            for (const auto* const draw : {&reverse, &other, &far})
+                same += static_cast<int>(forward.draw(k) == draw->draw(k));
         }
         CHECK(same == 0);
     }

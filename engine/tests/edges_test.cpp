@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stations 3, 4 and 6 at the edges of the tester: counters that lie, queues that share a load, clocks that differ. D5, R2544-39.
+// Stations 3, 4 and 6 at the edges of the tester: counters that lie, queues that share a load, clocks that differ. D5,
+// R2544-39.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -37,7 +38,8 @@ struct LyingPort {
     [[nodiscard]] bool counts_exactly() const { return is_exact; }
 };
 
-/// Gaps of a receiver that serves `queues` queues, of which each gets as many frames as the others, and what they explain of `lost`.
+/// Gaps of a receiver that serves `queues` queues, of which each gets as many frames as the others, and what they
+/// explain of `lost`.
 std::uint64_t explained(unsigned queues, unsigned gaps, Ticks gap, Ticks ring_lasts, std::uint64_t lost) {
     constexpr std::uint64_t frames = 1'000'000;
     std::vector<tally::QueueGaps> all;
@@ -52,7 +54,8 @@ std::uint64_t explained(unsigned queues, unsigned gaps, Ticks gap, Ticks ring_la
             rig.right.arrived().clear();
         }
         auto& q = all.emplace_back(tally::QueueGaps{.received_frames = (frames - lost) / queues, .excess_frames = {}});
-        for (std::size_t i = 0; i < q.excess_frames.size(); ++i) q.excess_frames[i] = rig.got().gap_excess[i] / us;  // a frame each us
+        for (std::size_t i = 0; i < q.excess_frames.size(); ++i)
+            q.excess_frames[i] = rig.got().gap_excess[i] / us;  // a frame each us
     }
     return tally::frames_lost_in_gaps(all, frames, lost);
 }
@@ -65,11 +68,13 @@ struct ShiftedClock {
 }  // namespace
 
 TEST_CASE("what a gap explains does not grow with the number of queues") {
-    // Ten gaps of 3,000 frames before rings of 2,048: one queue that gets all overflows by 952 each time, and eight that share them never do.
+    // Ten gaps of 3,000 frames before rings of 2,048: one queue that gets all overflows by 952 each time, and eight
+    // that share them never do.
     CHECK(explained(1, 10, 3000 * us, 2048 * us, 500) == doctest::Approx(9520).epsilon(0.001));
     CHECK(explained(8, 10, 3000 * us, 2048 * us, 500) == 0);
     CHECK(explained(2, 10, 3000 * us, 2048 * us, 500) <= 2 * 10 * 80);
-    // Before rings of 256, 375 come to each of eight queues, and 119 are too many; the shares are told to the root of 2.
+    // Before rings of 256, 375 come to each of eight queues, and 119 are too many; the shares are told to the root
+    // of 2.
     const auto lost = explained(8, 10, 3000 * us, 256 * us, 20'000);
     CHECK(lost >= 10 * 8 * 119);
     CHECK(lost <= 10 * 8 * 275);
@@ -79,7 +84,8 @@ TEST_CASE("a queue that lost nearly all of its frames in a gap is not taken for 
     std::vector<tally::QueueGaps> queues(2);
     queues[0].received_frames = 500'000;
     // The second was away for most of the trial: half a million came to it, and it took none.
-    for (std::size_t i = 0; i < tally::gap_shares.size(); ++i) queues[1].excess_frames[i] = 990'000ULL * tally::gap_shares[i] >> tally::gap_share_bits;
+    for (std::size_t i = 0; i < tally::gap_shares.size(); ++i)
+        queues[1].excess_frames[i] = 990'000ULL * tally::gap_shares[i] >> tally::gap_share_bits;
     CHECK(tally::frames_lost_in_gaps(queues, 1'000'000, 500'000) >= 490'000);
 }
 
@@ -116,7 +122,8 @@ TEST_CASE("frames that the port counted are waited for before they are called lo
     std::uint64_t taken = 40;
     const auto before = run::count_before(port, [&] { return taken; });
     // They come one at a time to each question.
-    const auto after = run::count_after(port, before, [&] { return taken = std::min<std::uint64_t>(1040, taken + 250); });
+    const auto after =
+        run::count_after(port, before, [&] { return taken = std::min<std::uint64_t>(1040, taken + 250); });
     CHECK(tally::change_of(before, after).unseen_frames == 0);
     CHECK(after.seen_frames == 1040);
 }
@@ -124,7 +131,8 @@ TEST_CASE("frames that the port counted are waited for before they are called lo
 TEST_CASE("what a port counted and no receiver saw is known to the frame") {
     const LyingPort port{.readings = {{.received_frames = 7}, {.received_frames = 60'000'007}}};
     const auto before = run::count_before(port, [] { return std::uint64_t{3}; });
-    const auto after = run::count_after(port, before, [] { return std::uint64_t{59'999'003}; }, std::chrono::milliseconds{5});
+    const auto after =
+        run::count_after(port, before, [] { return std::uint64_t{59'999'003}; }, std::chrono::milliseconds{5});
     CHECK(tally::change_of(before, after).unseen_frames == 1000);
 }
 
@@ -147,15 +155,18 @@ TEST_CASE("a counter that goes backwards says so instead of a number") {
 }
 
 TEST_CASE("drops and PAUSE are found by the names that drivers give them") {
-    for (const char* name : {"rx_discards_phy", "rx_out_of_buffer", "rx_missed_errors", "port.rx_discards", "rx_prio0_discards", "rx_missed_packets"}) {
+    for (const char* name : {"rx_discards_phy", "rx_out_of_buffer", "rx_missed_errors", "port.rx_discards",
+                             "rx_prio0_discards", "rx_missed_packets"}) {
         CAPTURE(name);
         CHECK(port::is_hidden_drop_counter(name));
     }
-    for (const char* name : {"tx_discards_phy", "rx_good_packets", "tx_missed", "rx_l2_filter_discards", "rx_pause_frames"}) {
+    for (const char* name :
+         {"tx_discards_phy", "rx_good_packets", "tx_missed", "rx_l2_filter_discards", "rx_pause_frames"}) {
         CAPTURE(name);
         CHECK_FALSE(port::is_hidden_drop_counter(name));
     }
-    for (const char* name : {"rx_xoff_packets", "tx_xon_packets", "rx_pause_ctrl_phy"}) CHECK(port::is_pause_counter(name));
+    for (const char* name : {"rx_xoff_packets", "tx_xon_packets", "rx_pause_ctrl_phy"})
+        CHECK(port::is_pause_counter(name));
 }
 
 TEST_CASE("frames that come to a CPU whose clock is behind are told by the difference, in both IP versions") {
@@ -177,7 +188,8 @@ TEST_CASE("the offset between the clocks of two CPUs is measured as it was injec
     for (const double injected : {0.0, 1e6, -3e6}) {
         CAPTURE(injected);
         const ShiftedClock second{static_cast<Ticks>(static_cast<std::int64_t>(injected))};
-        const auto offset = pace::measure_offset(0, pace::TickClock{}, std::thread::hardware_concurrency() > 1 ? 1 : 0, second, std::chrono::milliseconds{500});
+        const auto offset = pace::measure_offset(0, pace::TickClock{}, std::thread::hardware_concurrency() > 1 ? 1 : 0,
+                                                 second, std::chrono::milliseconds{500});
         if (!offset) continue;
         // The counters of this host may themselves be apart by a little, for which the limit of trials is 10 us.
         CHECK(std::abs(offset->ticks - injected) <= offset->uncertainty + 50'000);

@@ -26,7 +26,8 @@ constexpr plan::MacAddress tester_mac{2, 0, 0, 0, 0, 1};
 constexpr plan::MacAddress dut_mac{2, 0, 0, 0, 0, 2};
 
 /// Frame k of a plan, as it is sent at `ticks`.
-std::vector<std::byte> frame_of(const plan::AddressPlan& p, std::size_t size, frame::StreamIdentity id, std::uint64_t k, std::uint64_t ticks, std::uint64_t seed = 1) {
+std::vector<std::byte> frame_of(const plan::AddressPlan& p, std::size_t size, frame::StreamIdentity id, std::uint64_t k,
+                                std::uint64_t ticks, std::uint64_t seed = 1) {
     std::vector<std::byte> octets(size - frame::fcs_octets);
     frame::write_pattern(p.version, octets);
     const auto shape = frame::make_template(p, size, id, tester_mac, dut_mac);
@@ -56,7 +57,8 @@ TEST_CASE("an IPv4 frame of 64 octets looks like RFC 2544 C.2.6.4") {
     auto p = tests::gateway_v4(1);
     p.source_ports = {.first = 0xC020, .count = 1, .mode = plan::Mode::fixed};
     p.destination_ports = {.first = 7, .count = 1, .mode = plan::Mode::fixed};
-    const auto f = frame_of(p, 64, {.direction = Direction::forward, .stream = 5, .trial = 0x0102}, 0x030405060708, 0xAABB0A0B0C0D0E0F);
+    const auto f = frame_of(p, 64, {.direction = Direction::forward, .stream = 5, .trial = 0x0102}, 0x030405060708,
+                            0xAABB0A0B0C0D0E0F);
     CHECK(hex(f) ==
           "020000000002020000000001"
           "0800"
@@ -94,8 +96,16 @@ TEST_CASE("an IPv6 frame of 84 octets has room for the same 18 octets") {
 }
 
 TEST_CASE("lengths are computed, not copied from the misprints of RFC 2544") {
-    for (const auto& [size, udp_length] :
-         {std::pair{64, 0x001A}, {128, 0x005A}, {256, 0x00DA}, {512, 0x01DA}, {768, 0x02DA}, {1024, 0x03DA}, {1280, 0x04DA}, {1518, 0x05C8}, {2048, 0x07DA}, {9216, 0x23DA}}) {
+    for (const auto& [size, udp_length] : {std::pair{64, 0x001A},
+                                           {128, 0x005A},
+                                           {256, 0x00DA},
+                                           {512, 0x01DA},
+                                           {768, 0x02DA},
+                                           {1024, 0x03DA},
+                                           {1280, 0x04DA},
+                                           {1518, 0x05C8},
+                                           {2048, 0x07DA},
+                                           {9216, 0x23DA}}) {
         const auto f = frame_of(tests::gateway_v4(), static_cast<std::size_t>(size), {}, 0, 0);
         CHECK(static_cast<int>(f[38]) * 256 + static_cast<int>(f[39]) == udp_length);
         CHECK(static_cast<int>(f[16]) * 256 + static_cast<int>(f[17]) == size - 18);
@@ -105,13 +115,20 @@ TEST_CASE("lengths are computed, not copied from the misprints of RFC 2544") {
 }
 
 TEST_CASE("every frame has right checksums, and UDP over IPv6 never 0") {
-    const bool right = rc::check("checksums", [](std::uint64_t seed, std::uint64_t ticks, std::uint16_t trial, std::uint8_t stream, bool reverse, bool v6) {
+    const bool right = rc::check("checksums", [](std::uint64_t seed, std::uint64_t ticks, std::uint16_t trial,
+                                                 std::uint8_t stream, bool reverse, bool v6) {
         const bool networks = *rc::gen::arbitrary<bool>();
-        const auto p = v6 ? networks ? tests::nets_v6() : tests::gateway_v6() : networks ? tests::nets_v4() : tests::gateway_v4();
-        const auto size = *rc::gen::oneOf(rc::gen::inRange<std::size_t>(v6 ? 84 : 64, 1519), rc::gen::inRange<std::size_t>(1519, 9217));
+        const auto p = v6         ? networks ? tests::nets_v6() : tests::gateway_v6()
+                               : networks ? tests::nets_v4()
+                                  : tests::gateway_v4();
+        const auto size = *rc::gen::oneOf(rc::gen::inRange<std::size_t>(v6 ? 84 : 64, 1519),
+                                          rc::gen::inRange<std::size_t>(1519, 9217));
         const auto k = *rc::gen::inRange<std::uint64_t>(0, frame::sequence_mask);
-        const auto f = frame_of(p, size, {.direction = reverse ? Direction::reverse : Direction::forward, .stream = static_cast<std::uint8_t>(stream & 0x7FU), .trial = trial}, k,
-                                ticks, seed);
+        const auto f = frame_of(p, size,
+                                {.direction = reverse ? Direction::reverse : Direction::forward,
+                                 .stream = static_cast<std::uint8_t>(stream & 0x7FU),
+                                 .trial = trial},
+                                k, ticks, seed);
         RC_ASSERT(checksums_hold(f, p.version));
         RC_ASSERT(frame::is_intact(f.data(), f.size(), p.version));
         const std::size_t at = v6 ? 60 : 40;
@@ -139,7 +156,8 @@ TEST_CASE("networks stand in the frame where their addresses have them (SEED-31,
                 const auto flow = draw.draw(k);
                 const auto f = frame_of(p, 100, {.direction = direction}, k, 12345);
                 CHECK(hex(std::span{f}.subspan(at, length)) == hex(std::as_bytes(from.address(flow.source).bytes())));
-                CHECK(hex(std::span{f}.subspan(at + length, length)) == hex(std::as_bytes(to.address(flow.destination).bytes())));
+                CHECK(hex(std::span{f}.subspan(at + length, length)) ==
+                      hex(std::as_bytes(to.address(flow.destination).bytes())));
                 CHECK(checksums_hold(f, p.version));
             }
         }

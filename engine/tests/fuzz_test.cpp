@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 5: whatever comes, the receiver lives, and counts as received only what an independent reading of the octets calls a test frame.
+// Station 5: whatever comes, the receiver lives, and counts as received only what an independent reading of the octets
+// calls a test frame.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -30,9 +31,13 @@ std::optional<std::uint64_t> slow_sequence(std::span<const std::byte> f, std::si
     constexpr std::size_t udp = v4 ? 34 : 54;
     if (f.size() != octets || number(f.subspan(12, 2)) != (v4 ? 0x0800U : 0x86DDU)) return std::nullopt;
     if (const auto mac = number(f.first(6)); mac != 0x020000000002 && mac != 0x020000000003) return std::nullopt;
-    if (v4 && (slow_sum(f.subspan(14, 20)) != 0xFFFF || number(f.subspan(14, 1)) != 0x45 || number(f.subspan(16, 2)) != octets - 14)) return std::nullopt;
+    if (v4 && (slow_sum(f.subspan(14, 20)) != 0xFFFF || number(f.subspan(14, 1)) != 0x45 ||
+               number(f.subspan(16, 2)) != octets - 14))
+        return std::nullopt;
     if (v4 && ((number(f.subspan(20, 2)) & 0x3FFFU) != 0 || number(f.subspan(23, 1)) != 17)) return std::nullopt;
-    if (!v4 && (number(f.subspan(14, 1)) >> 4U != 6 || number(f.subspan(18, 2)) != octets - udp || number(f.subspan(20, 1)) != 17)) return std::nullopt;
+    if (!v4 && (number(f.subspan(14, 1)) >> 4U != 6 || number(f.subspan(18, 2)) != octets - udp ||
+                number(f.subspan(20, 1)) != 17))
+        return std::nullopt;
     if (const auto hops = number(f.subspan(v4 ? 22 : 21, 1)); hops == 0 || hops > 10) return std::nullopt;
     if (number(f.subspan(udp + 4, 2)) != octets - udp || number(f.subspan(udp, 2)) < 1024) return std::nullopt;
     if (const auto port = number(f.subspan(udp + 2, 2)); port == 0 || port > 49151) return std::nullopt;
@@ -41,14 +46,23 @@ std::optional<std::uint64_t> slow_sequence(std::span<const std::byte> f, std::si
     const auto source = f.subspan(v4 ? 26 : 22, v4 ? 4 : 16);
     const auto destination = f.subspan(v4 ? 30 : 38, v4 ? 4 : 16);
     if (v4 && (number(source.first(2)) != 0xC612 || number(destination.first(2)) != 0xC613)) return std::nullopt;
-    if (!v4 && (number(source.first(8)) != 0x2001000200000000 || number(source.subspan(8, 4)) != 0 || number(source.subspan(14, 2)) != 2)) return std::nullopt;
-    if (!v4 && (number(destination.first(8)) != 0x2001000200008000 || number(destination.subspan(8, 4)) != 0 || number(destination.subspan(14, 2)) != 2)) return std::nullopt;
-    if (!host_number(number(source.subspan(v4 ? 2 : 12, 2))) || !host_number(number(destination.subspan(v4 ? 2 : 12, 2)))) return std::nullopt;
+    if (!v4 && (number(source.first(8)) != 0x2001000200000000 || number(source.subspan(8, 4)) != 0 ||
+                number(source.subspan(14, 2)) != 2))
+        return std::nullopt;
+    if (!v4 && (number(destination.first(8)) != 0x2001000200008000 || number(destination.subspan(8, 4)) != 0 ||
+                number(destination.subspan(14, 2)) != 2))
+        return std::nullopt;
+    if (!host_number(number(source.subspan(v4 ? 2 : 12, 2))) ||
+        !host_number(number(destination.subspan(v4 ? 2 : 12, 2))))
+        return std::nullopt;
     if (slow_sum(f.subspan(v4 ? 26 : 22), static_cast<std::uint32_t>(17 + octets - udp)) != 0xFFFF) return std::nullopt;
     const auto tag = f.subspan(udp + 8, 18);
     // Sent in this trial: a nanosecond a tick, and less than an hour since the start.
-    if (const auto time = number(tag.subspan(12, 6)); time + us < start || time > start + 3600 * second) return std::nullopt;
-    if (number(tag.first(3)) != 0xE5E401 || number(tag.subspan(3, 2)) != trial || (number(tag.subspan(5, 1)) & 0x80U) != 0) return std::nullopt;
+    if (const auto time = number(tag.subspan(12, 6)); time + us < start || time > start + 3600 * second)
+        return std::nullopt;
+    if (number(tag.first(3)) != 0xE5E401 || number(tag.subspan(3, 2)) != trial ||
+        (number(tag.subspan(5, 1)) & 0x80U) != 0)
+        return std::nullopt;
     return number(tag.subspan(6, 6));
 }
 
@@ -75,7 +89,8 @@ void throw_at_receiver(std::size_t count) {
                 for (std::size_t j = 0; j < f.length; ++j) f.octets[j] = static_cast<std::byte>(random());
                 break;
             case 1:  // one to three octets changed
-                for (auto n = 1 + random() % 3; n-- > 0;) f.octets[random() % f.length] ^= static_cast<std::byte>(1U + random() % 255);
+                for (auto n = 1 + random() % 3; n-- > 0;)
+                    f.octets[random() % f.length] ^= static_cast<std::byte>(1U + random() % 255);
                 break;
             case 2:  // cut or lengthened
                 f.length = random() % (f.length + 20);
@@ -84,7 +99,9 @@ void throw_at_receiver(std::size_t count) {
                 for (int n = 0; n < 2; ++n) f.octets[12 + 2 * (random() % 20)] ^= std::byte{4};
                 break;
         }
-        if (const auto sequence = slow_sequence<V>(std::span{f.octets}.first(f.length), octets); sequence && *sequence < 1'000'000) expected.insert(*sequence);
+        if (const auto sequence = slow_sequence<V>(std::span{f.octets}.first(f.length), octets);
+            sequence && *sequence < 1'000'000)
+            expected.insert(*sequence);
         target.right.inject(f);
         if (i % 32 == 31) target.receive();
     }

@@ -41,7 +41,8 @@ std::vector<Named> sets() {
          HostSet{tests::direct_v4(253).left.hosts},
          253,
          {{0, "198.18.0.2"}, {252, "198.18.0.254"}},
-         {"198.18.0.0", "198.18.0.1", "198.18.0.255", "198.18.1.2", "198.19.0.2", "198.17.0.2", "10.0.0.2", "::c612:2"}},
+         {"198.18.0.0", "198.18.0.1", "198.18.0.255", "198.18.1.2", "198.19.0.2", "198.17.0.2", "10.0.0.2",
+          "::c612:2"}},
         {"direct_v4_net16",
          HostSet{tests::direct_v4().right.hosts},
          65533,
@@ -51,17 +52,26 @@ std::vector<Named> sets() {
          HostSet{tests::direct_v6().left.hosts},
          65536,
          {{0, "2001:2::2"}, {1, "2001:2::1:2"}, {0xabcd, "2001:2::abcd:2"}, {65535, "2001:2::ffff:2"}},
-         {"2001:2::1", "2001:2::3", "2001:2::1:1", "2001:2:0:1::2", "2001:2:0:8000::2", "2001:2::1:0:2", "::", "198.18.0.2"}},
+         {"2001:2::1", "2001:2::3", "2001:2::1:1", "2001:2:0:1::2", "2001:2:0:8000::2", "2001:2::1:0:2",
+          "::", "198.18.0.2"}},
         {"nets_v4_multi_host",
          tests::networks_v4(),
          64768,
          {{0, "198.18.0.2"}, {252, "198.18.0.254"}, {253, "198.18.1.2"}, {64767, "198.18.255.254"}},
-         {"198.18.0.0", "198.18.0.1", "198.18.0.255", "198.18.1.0", "198.18.1.1", "198.18.255.255", "198.18.255.1", "198.19.0.2"}},
-        {"nets_v4_single_host", tests::networks_v4(1), 256, {{0, "198.18.0.2"}, {255, "198.18.255.2"}}, {"198.18.0.1", "198.18.0.3", "198.18.255.3", "198.19.0.2"}},
+         {"198.18.0.0", "198.18.0.1", "198.18.0.255", "198.18.1.0", "198.18.1.1", "198.18.255.255", "198.18.255.1",
+          "198.19.0.2"}},
+        {"nets_v4_single_host",
+         tests::networks_v4(1),
+         256,
+         {{0, "198.18.0.2"}, {255, "198.18.255.2"}},
+         {"198.18.0.1", "198.18.0.3", "198.18.255.3", "198.19.0.2"}},
         {"nets_v6_direct",
          tests::networks_v6(),
          16777216,
-         {{0, "2001:2:0:8000::2"}, {65536, "2001:2:0:8001::2"}, {65537, "2001:2:0:8001::1:2"}, {16777215, "2001:2:0:80ff::ffff:2"}},
+         {{0, "2001:2:0:8000::2"},
+          {65536, "2001:2:0:8001::2"},
+          {65537, "2001:2:0:8001::1:2"},
+          {16777215, "2001:2:0:80ff::ffff:2"}},
          {"2001:2:0:8100::2", "2001:2:0:7fff::2", "2001:2::2", "2001:2:0:8001::1", "2001:2:0:80ff::ffff:3"}},
     };
 }
@@ -83,7 +93,8 @@ TEST_CASE("hosts have the addresses of their plan, and no other address is one o
 TEST_CASE("every host is found by its address") {
     for (const auto& named : sets()) {
         const std::uint32_t step = std::max(1U, named.size / 70'000);
-        for (std::uint32_t host = 0; host < named.size; host += step) REQUIRE(named.set.find(named.set.address(host)) == host);
+        for (std::uint32_t host = 0; host < named.size; host += step)
+            REQUIRE(named.set.find(named.set.address(host)) == host);
     }
 }
 
@@ -92,7 +103,8 @@ TEST_CASE("an address that is found is that of the host that was found") {
     const bool holds = rc::check("near misses", [&] {
         const auto& set = all[*rc::gen::inRange<std::size_t>(0, all.size())].set;
         auto address = set.address(*rc::gen::inRange<std::uint32_t>(0, set.size()));
-        address.octets[*rc::gen::inRange<std::size_t>(0, plan::address_octets(address.version))] = *rc::gen::arbitrary<std::uint8_t>();
+        address.octets[*rc::gen::inRange<std::size_t>(0, plan::address_octets(address.version))] =
+            *rc::gen::arbitrary<std::uint8_t>();
         const auto found = set.find(address);
         if (found) RC_ASSERT(set.address(*found) == address);
         // Found or not: a search through the same network by hand says the same.
@@ -152,7 +164,8 @@ TEST_CASE("the set of MACs depends on seed and side alone, so all trials have th
     CHECK(set_of(7, Side::left) == set_of(7, Side::left));
     const auto differs = [](const auto& a, const auto& b) {
         std::size_t alike = 0;
-        for (std::size_t i = 0; i < a.size(); ++i) alike += static_cast<std::size_t>(std::equal(a[i].begin() + 3, a[i].end(), b[i].begin() + 3));
+        for (std::size_t i = 0; i < a.size(); ++i)
+            alike += static_cast<std::size_t>(std::equal(a[i].begin() + 3, a[i].end(), b[i].begin() + 3));
         return alike < 3;
     };
     CHECK(differs(set_of(7, Side::left), set_of(8, Side::left)));
@@ -170,7 +183,8 @@ void check_source_macs(const plan::AddressPlan& plan, plan::Direction direction)
     const HostMacs macs{5, side};
     const plan::MacAddress port_mac{2, 0, 0, 0, 0, 1};
     const plan::MacAddress dut_mac{2, 0, 0, 0, 0, 3};
-    const auto shape = frame::make_template(plan, 128, {.direction = direction, .stream = 0, .trial = 1}, port_mac, dut_mac);
+    const auto shape =
+        frame::make_template(plan, 128, {.direction = direction, .stream = 0, .trial = 1}, port_mac, dut_mac);
     const plan::FlowDraw draw{plan, direction, 5};
     Plain plain{shape, draw, {}};
     frame::HostMacSource<Plain, V> with_macs{Plain{shape, draw, {}}, hosts, macs};
@@ -186,7 +200,8 @@ void check_source_macs(const plan::AddressPlan& plan, plan::Direction direction)
         with_macs.write_next({&at_b, 1}, 99);
         const auto source = plan.side(side).hosts.address(draw.draw(k).source);
         const auto mac = macs.mac(hosts.find(source).value());
-        REQUIRE(tests::hex(std::span{b}.first(12)) == tests::hex(std::as_bytes(std::span{dut_mac})) + tests::hex(std::as_bytes(std::span{mac})));
+        REQUIRE(tests::hex(std::span{b}.first(12)) ==
+                tests::hex(std::as_bytes(std::span{dut_mac})) + tests::hex(std::as_bytes(std::span{mac})));
         REQUIRE(tests::hex(std::span{a}.subspan(12)) == tests::hex(std::span{b}.subspan(12)));
     }
 }

@@ -35,7 +35,8 @@ std::string address_in(const MemoryPort::Frame& f, std::size_t at, IpVersion ver
     return plan::to_string(address);
 }
 
-/// A router in between: it forwards to hosts that it has resolved, asks for the others, and holds a frame for each until the answer.
+/// A router in between: it forwards to hosts that it has resolved, asks for the others, and holds a frame for each
+/// until the answer.
 class ScriptedDut {
    public:
     explicit ScriptedDut(plan::AddressPlan plan) : plan_{std::move(plan)} {}
@@ -87,8 +88,9 @@ class ScriptedDut {
         ++questions;
         const neighbor::Party self{.mac = own_mac, .ip = plan_.side(side).dut_address};
         MemoryPort::Frame question;
-        question.length =
-            plan_.version == IpVersion::v4 ? neighbor::write_arp_request(question.octets, self, target) : neighbor::write_neighbor_solicitation(question.octets, self, target);
+        question.length = plan_.version == IpVersion::v4
+                              ? neighbor::write_arp_request(question.octets, self, target)
+                              : neighbor::write_neighbor_solicitation(question.octets, self, target);
         port(side).inject(question);
     }
 
@@ -118,7 +120,8 @@ class LearningRig {
             if (s.gateway) {
                 responders.push_back(std::make_unique<neighbor::Responder>(own_mac, *s.gateway, s.dut_address));
             } else {
-                responders.push_back(std::make_unique<neighbor::Responder>(own_mac, HostSet{s.hosts}, macs, s.dut_address));
+                responders.push_back(
+                    std::make_unique<neighbor::Responder>(own_mac, HostSet{s.hosts}, macs, s.dut_address));
             }
             receivers.emplace_back(port(side), 0, *responders.back());
         }
@@ -126,7 +129,9 @@ class LearningRig {
     LearningRig(const LearningRig&) = delete;
     LearningRig& operator=(const LearningRig&) = delete;
 
-    run::LearningResult learn(unsigned rounds, const std::vector<Direction>& wanted = {Direction::forward, Direction::reverse}, std::uint64_t streams = 1) {
+    run::LearningResult learn(unsigned rounds,
+                              const std::vector<Direction>& wanted = {Direction::forward, Direction::reverse},
+                              std::uint64_t streams = 1) {
         std::vector<run::HostsToReach> directions;
         directions.reserve(wanted.size());
         for (const auto direction : wanted) directions.emplace_back(plan, direction, false);
@@ -161,8 +166,10 @@ class LearningRig {
             const pace::EvenSchedule whole{clock.time, second, rate_fps};
             for (std::uint64_t s = 0; s < streams; ++s) {
                 const frame::StreamShare share{.first = s, .stride = streams};
-                senders.emplace_back(port(from), static_cast<unsigned>(s), hosts.make_source(plan, static_cast<std::uint8_t>(s), share, left_mac, dut_mac),
-                                     whole.stream(share.first, share.stride), share.count(hosts.pending().size()), run::Punctuality{.overdue_after = 100 * us}, finish);
+                senders.emplace_back(port(from), static_cast<unsigned>(s),
+                                     hosts.make_source(plan, static_cast<std::uint8_t>(s), share, left_mac, dut_mac),
+                                     whole.stream(share.first, share.stride), share.count(hosts.pending().size()),
+                                     run::Punctuality{.overdue_after = 100 * us}, finish);
             }
             tallies.push_back(std::make_unique<tally::ReceiverTally>());
             const auto to = static_cast<std::size_t>(plan::receiving_side(hosts.direction()));
@@ -198,7 +205,8 @@ const run::LearningResult::OfSide& left_of(const run::LearningResult& result) { 
 }  // namespace
 
 TEST_CASE("a device that asks for each host is taught all of them in one round (SEED-20, R2544-25)") {
-    for (const auto& plan : {direct_v4(is_slow ? 5000 : 65533), direct_v6(is_slow ? 5000 : 65536), direct_v4(253), direct_v6(1)}) {
+    for (const auto& plan :
+         {direct_v4(is_slow ? 5000 : 65533), direct_v6(is_slow ? 5000 : 65536), direct_v4(253), direct_v6(1)}) {
         for (const std::uint64_t streams : {1U, 3U}) {
             CAPTURE(plan.name);
             LearningRig rig{plan};
@@ -214,7 +222,8 @@ TEST_CASE("a device that asks for each host is taught all of them in one round (
             CHECK_FALSE(result.stopped);
             CHECK(rig.dut.macs_learnt == std::set{left_mac, right_mac});
             CHECK(rig.sent_frames == 2 * plan.left.hosts.host.count);
-            for (const auto& tally : rig.tallies) CHECK(damage_of(*tally) == Damage{.neighbor = plan.left.hosts.host.count});
+            for (const auto& tally : rig.tallies)
+                CHECK(damage_of(*tally) == Damage{.neighbor = plan.left.hosts.host.count});
         }
     }
 }
@@ -225,7 +234,8 @@ TEST_CASE("with pseudorandom MACs the device learns those, and not that of the p
         CHECK(right_of(rig.learn(1)).reachable == 300);
         for (const auto side : {Side::left, Side::right}) {
             const HostSet hosts{plan.side(side).hosts};
-            for (std::uint32_t host = 0; host < hosts.size(); ++host) CHECK(rig.dut.cache.at(plan::to_string(hosts.address(host))) == plan::HostMacs{11, side}.mac(host));
+            for (std::uint32_t host = 0; host < hosts.size(); ++host)
+                CHECK(rig.dut.cache.at(plan::to_string(hosts.address(host))) == plan::HostMacs{11, side}.mac(host));
         }
         CHECK(rig.dut.macs_learnt.size() == 600);
     }
@@ -258,7 +268,8 @@ TEST_CASE("hosts that are never resolved are named, in order, and no others") {
     CHECK(right_of(result).hosts == 2000);
     CHECK(right_of(result).reachable == 1997);
     CHECK(right_of(result).rounds == 3);
-    CHECK(texts(right_of(result).unreachable) == std::vector<std::string>{"2001:2:0:8000::2", "2001:2:0:8000::40:2", "2001:2:0:8000::7cf:2"});
+    CHECK(texts(right_of(result).unreachable) ==
+          std::vector<std::string>{"2001:2:0:8000::2", "2001:2:0:8000::40:2", "2001:2:0:8000::7cf:2"});
     CHECK(left_of(result).unreachable.empty());
     CHECK(result.rate_share == 0.5);  // the second round reached nobody, which half the rate would not mend
 }
@@ -282,7 +293,8 @@ TEST_CASE("behind gateways learning shows which hosts the routes lead to, and no
     const HostSet hosts{rig.plan.right.hosts};
     for (std::uint32_t host = 0; host < hosts.size(); ++host) {
         const auto address = plan::to_string(hosts.address(host));
-        address.starts_with("198.19.1.") ? void(rig.dut.never_asks_for.insert(address)) : void(rig.dut.cache.emplace(address, right_mac));
+        address.starts_with("198.19.1.") ? void(rig.dut.never_asks_for.insert(address))
+                                         : void(rig.dut.cache.emplace(address, right_mac));
     }
     const auto result = rig.learn(2, {Direction::forward});
     CHECK(right_of(result).hosts == 500);
@@ -306,7 +318,13 @@ TEST_CASE("a frame of learning that comes during a trial is stale, whatever the 
     for (const bool v6 : {false, true}) {
         const auto plan = v6 ? direct_v6(8) : direct_v4(8);
         const std::uint32_t pending[]{0, 7};
-        LearningSource source{plan,   {.direction = Direction::forward, .stream = 0, .trial = 77}, HostSet{plan.left.hosts}, HostSet{plan.right.hosts}, pending, {}, left_mac,
+        LearningSource source{plan,
+                              {.direction = Direction::forward, .stream = 0, .trial = 77},
+                              HostSet{plan.left.hosts},
+                              HostSet{plan.right.hosts},
+                              pending,
+                              {},
+                              left_mac,
                               dut_mac};
         const auto size = source.frame_octets(0) + frame::fcs_octets;
         CHECK(size == (v6 ? 84 : 64));

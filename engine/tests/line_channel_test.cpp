@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Session: lines through real pipes and files; what waits, what is skipped, and that the end is noticed whatever else happens.
+// Session: lines through real pipes and files; what waits, what is skipped, and that the end is noticed whatever else
+// happens.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -178,7 +179,8 @@ TEST_CASE("while nobody reads, lines are taken in; what was not read is written 
     const std::string reply(1U << 20U, 'r');
     std::thread client{[&] {
         bench.say("one\n");
-        for (int i = 0; i < 50'000; ++i) bench.say("two, three\n");  // eight times what the pipe holds: somebody must be reading
+        for (int i = 0; i < 50'000; ++i)
+            bench.say("two, three\n");  // eight times what the pipe holds: somebody must be reading
         std::string got;
         std::array<char, 65536> chunk;
         while (got.size() < reply.size() + 1) {

@@ -68,7 +68,8 @@ TEST_CASE("frames are counted up to a time as they are due") {
         CHECK(run::frames_before(request, run::sending_s(request) + 10) == all);
         // The sender's schedule says the same.
         const auto schedule = run::schedule_of(request, 0, 1e9);
-        for (std::uint64_t k = 0; k < all; ++k) REQUIRE(std::abs(static_cast<double>(schedule.due(k)) - 1e9 * run::due_s(request, k)) <= 2);
+        for (std::uint64_t k = 0; k < all; ++k)
+            REQUIRE(std::abs(static_cast<double>(schedule.due(k)) - 1e9 * run::due_s(request, k)) <= 2);
     };
     check(even(1000, 0.5));
     auto bursts = even(10'000, 0.5);
@@ -87,7 +88,8 @@ TEST_CASE("frames are counted up to a time as they are due") {
 
 TEST_CASE("a limit that departs is told in words that are right beside every verdict (R2544-39)") {
     auto request = even(1000, 60);
-    request.limits = {.offered_tolerance = 0.01, .overdue_tolerance = 0.05, .longest_overdue_us = 5e5, .clock_ppm = 200};
+    request.limits = {
+        .offered_tolerance = 0.01, .overdue_tolerance = 0.05, .longest_overdue_us = 5e5, .clock_ppm = 200};
     unsigned limits = 0;
     for (const auto& [requirement, text] : run::deviations_of(request, run::Hosts::behind_gateways)) {
         limits += requirement == "R2544-39" && text.starts_with("a valid trial may have ");

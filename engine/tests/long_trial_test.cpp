@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 6: the record of a trial of more frames than it holds at once gives the same counts as one that holds them all. R2544-06, R2544-07.
+// Station 6: the record of a trial of more frames than it holds at once gives the same counts as one that holds them
+// all. R2544-06, R2544-07.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -55,7 +56,8 @@ struct Arrival {
     friend auto operator<=>(const Arrival&, const Arrival&) = default;
 };
 
-/// What a bad DUT passes on: a share is lost, also many in a row, some frames come twice, and some late by up to `latest`.
+/// What a bad DUT passes on: a share is lost, also many in a row, some frames come twice, and some late by up to
+/// `latest`.
 std::vector<Arrival> arrivals(std::uint64_t frames, std::uint64_t latest, std::uint32_t seed) {
     std::mt19937 random{seed};  // NOLINT(cert-msc51-cpp): the same each time
     std::vector<Arrival> all;
@@ -166,7 +168,8 @@ TEST_CASE("a ring that was looked after too late makes up for it step by step, a
     for (; !map.holds(due); ++calls) {
         const auto begin = map.begin();
         map.settle(due, nothing);
-        CHECK(map.begin() - begin == held / 8);  // a receiver that has looked at it before marks in a window that is still there
+        CHECK(map.begin() - begin ==
+              held / 8);  // a receiver that has looked at it before marks in a window that is still there
         REQUIRE(calls < 100);
     }
     CHECK(calls > 8);
@@ -186,7 +189,8 @@ TEST_CASE("a receiver marks while the main thread settles, and none of its marks
                 due.store(k, std::memory_order_relaxed);
             }
         }};
-        while (due.load(std::memory_order_relaxed) != frames - 1) map.settle(due.load(std::memory_order_relaxed), [](std::uint64_t) {});
+        while (due.load(std::memory_order_relaxed) != frames - 1)
+            map.settle(due.load(std::memory_order_relaxed), [](std::uint64_t) {});
     }
     CHECK(sum_marked == frames - (frames + 6) / 7);
     CHECK(map.missing_below_settled() + map.missing(map.settled(), frames) == frames - sum_marked);
@@ -216,9 +220,11 @@ constexpr std::uint64_t long_frames = 8 * held;
 template <IpVersion V>
 MemoryPort::Frame with_number(MemoryPort::Frame f, std::uint64_t number) {
     using L = frame::Layout<V>;
-    for (std::size_t octet = 6; octet-- > 0; number >>= 8U) f.octets.at(L::tag + frame::tag_sequence + octet) = static_cast<std::byte>(number & 0xFFU);
+    for (std::size_t octet = 6; octet-- > 0; number >>= 8U)
+        f.octets.at(L::tag + frame::tag_sequence + octet) = static_cast<std::byte>(number & 0xFFU);
     frame::store(f.octets.data() + L::udp_checksum, std::uint16_t{0});
-    const auto sum = frame::sum_octets(f.octets.data() + L::source, f.length - L::source) + frame::pseudo_header_sum(frame::protocol_udp, f.length - L::udp);
+    const auto sum = frame::sum_octets(f.octets.data() + L::source, f.length - L::source) +
+                     frame::pseudo_header_sum(frame::protocol_udp, f.length - L::udp);
     frame::store(f.octets.data() + L::udp_checksum, frame::udp_checksum(sum));
     return f;
 }

@@ -76,8 +76,9 @@ TEST_CASE("what is late, overdue or beyond the deadline is so wherever the count
         const auto& sent = rig.sent();
         CHECK(sent.offered_frames < 910);
         CHECK(rig.senders.front().is_done(rig.clock.now()));
-        return std::tuple{sent.offered_frames,     sent.overdue_frames, sent.max_overdue, sent.last_send - begin, rig.got().received_frames,
-                          rig.got().latency.max(), damage.duplicated,   damage.late,      rig.got().max_poll_gap, rig.got().gap_excess[0]};
+        return std::tuple{sent.offered_frames,       sent.overdue_frames,     sent.max_overdue,  sent.last_send - begin,
+                          rig.got().received_frames, rig.got().latency.max(), damage.duplicated, damage.late,
+                          rig.got().max_poll_gap,    rig.got().gap_excess[0]};
     };
     const auto usual = counts(start);
     CHECK(std::get<1>(usual) > 250);
@@ -137,7 +138,9 @@ TEST_CASE("a lost frame is one frame less") {
 
 TEST_CASE("one loss and one duplicate are not zero loss (R2544-07)") {
     Rig4 rig;
-    rig.left.on_the_wire = [](MemoryPort::Frame& f) { return number_of(f) == 200 ? 0U : number_of(f) == 500 ? 2U : 1U; };
+    rig.left.on_the_wire = [](MemoryPort::Frame& f) {
+        return number_of(f) == 200 ? 0U : number_of(f) == 500 ? 2U : 1U;
+    };
     rig.run();
     CHECK(rig.got().received_frames == 999);
     CHECK(damage_of(rig.got()) == Damage{.duplicated = 1});
@@ -174,7 +177,8 @@ TEST_CASE("order is looked at in each stream by itself") {
 }
 
 TEST_CASE("a single changed octet makes a frame corrupted, and it is lost") {
-    for (const std::size_t at : {24U, 27U, 30U, 34U, 41U, 52U, 58U, 59U, 99U}) {  // header checksum, addresses, port, UDP checksum, tag, payload
+    for (const std::size_t at : {24U, 27U, 30U, 34U, 41U, 52U, 58U, 59U,
+                                 99U}) {  // header checksum, addresses, port, UDP checksum, tag, payload
         CAPTURE(at);
         Rig4 rig{{.frame_size = 128}};
         rig.left.on_the_wire = [&](MemoryPort::Frame& f) {
@@ -218,7 +222,8 @@ TEST_CASE("frames of a wrong length, of another trial and of the other direction
         if (k == 10) changed.length -= 1;
         if (k == 11) changed.length += 1;
         if (k == 20) changed.octets[frame::Layout<IpVersion::v6>::tag + frame::tag_trial] ^= std::byte{1};
-        if (k == 30) changed.octets[frame::Layout<IpVersion::v6>::tag + frame::tag_stream] ^= std::byte{frame::direction_bit};
+        if (k == 30)
+            changed.octets[frame::Layout<IpVersion::v6>::tag + frame::tag_stream] ^= std::byte{frame::direction_bit};
         rig.right.inject(changed);
         return 0U;
     };

@@ -27,11 +27,16 @@ using Octets = std::vector<std::byte>;
 /// aaafg, and nine frames of IPv4 to one of IPv6.
 const std::vector<FrameClass> imix_classes{{.frame_size = 64}, {.frame_size = 1280}, {.frame_size = 1518}};
 const std::vector<std::uint8_t> imix_cycle{0, 0, 0, 1, 2};
-MixedPlans nine_to_one() { return {.mix = {{{.plan = 0, .frame_size = 84}, {.plan = 1, .frame_size = 100}}, {0, 0, 0, 0, 0, 0, 0, 0, 0, 1}}, .other_plan = gateway_v6()}; }
+MixedPlans nine_to_one() {
+    return {.mix = {{{.plan = 0, .frame_size = 84}, {.plan = 1, .frame_size = 100}}, {0, 0, 0, 0, 0, 0, 0, 0, 0, 1}},
+            .other_plan = gateway_v6()};
+}
 
-frame::MixSource source_of(const plan::AddressPlan& first, const MixedPlans& mixed, frame::StreamShare share, std::uint8_t stream = 0) {
-    return frame::MixSource{frame::make_mix_parts(first, mixed, 1, {.direction = Direction::forward, .stream = stream, .trial = trial}, share,
-                                                  {.source_mac = left_mac, .dut_macs = {dut_mac, dut_mac}, .hosts = {}})};
+frame::MixSource source_of(const plan::AddressPlan& first, const MixedPlans& mixed, frame::StreamShare share,
+                           std::uint8_t stream = 0) {
+    return frame::MixSource{
+        frame::make_mix_parts(first, mixed, 1, {.direction = Direction::forward, .stream = stream, .trial = trial},
+                              share, {.source_mac = left_mac, .dut_macs = {dut_mac, dut_mac}, .hosts = {}})};
 }
 
 /// As a source of frames that are all alike writes frame k, into a buffer that was never used.
@@ -39,9 +44,11 @@ template <IpVersion V>
 Octets lone_frame(const plan::AddressPlan& p, std::size_t size, std::uint64_t k, IpVersion pattern) {
     Octets octets(size - frame::fcs_octets);
     frame::write_pattern(pattern, octets);
-    const auto shape = frame::make_template(p, size, {.direction = Direction::forward, .stream = 0, .trial = trial}, left_mac, dut_mac, pattern);
+    const auto shape = frame::make_template(p, size, {.direction = Direction::forward, .stream = 0, .trial = trial},
+                                            left_mac, dut_mac, pattern);
     std::byte* const at = octets.data();
-    frame::TestFrameSource<V>{shape, plan::FlowDraw{p, Direction::forward, 1}, {.first = k, .stride = 1}}.write_next({&at, 1}, 7);
+    frame::TestFrameSource<V>{shape, plan::FlowDraw{p, Direction::forward, 1}, {.first = k, .stride = 1}}.write_next(
+        {&at, 1}, 7);
     return octets;
 }
 
@@ -49,13 +56,16 @@ Octets expected(const plan::AddressPlan& first, const MixedPlans& mixed, std::ui
     const auto& c = mixed.mix.classes()[mixed.mix.class_of(k)];
     const auto& p = mixed.plan(first, c.plan);
     const auto pattern = frame::pattern_of(first.version, mixed.mix.has_two_plans());
-    return p.version == IpVersion::v4 ? lone_frame<IpVersion::v4>(p, c.frame_size, k, pattern) : lone_frame<IpVersion::v6>(p, c.frame_size, k, pattern);
+    return p.version == IpVersion::v4 ? lone_frame<IpVersion::v4>(p, c.frame_size, k, pattern)
+                                      : lone_frame<IpVersion::v6>(p, c.frame_size, k, pattern);
 }
 
 /// Frames of one stream in bursts of any size, in few buffers that are used again in any order.
-void check_frames(const plan::AddressPlan& first, const MixedPlans& mixed, frame::StreamShare share, std::uint64_t frames, const std::vector<std::size_t>& bursts) {
+void check_frames(const plan::AddressPlan& first, const MixedPlans& mixed, frame::StreamShare share,
+                  std::uint64_t frames, const std::vector<std::size_t>& bursts) {
     std::vector<Octets> buffers(40, Octets(mixed.mix.largest_frame_size() - frame::fcs_octets));
-    for (auto& buffer : buffers) frame::write_pattern(frame::pattern_of(first.version, mixed.mix.has_two_plans()), buffer);
+    for (auto& buffer : buffers)
+        frame::write_pattern(frame::pattern_of(first.version, mixed.mix.has_two_plans()), buffer);
     auto source = source_of(first, mixed, share);
     std::size_t next_buffer = 0;
     for (std::uint64_t i = 0, burst = 0; i < frames; ++burst) {
@@ -78,7 +88,8 @@ void check_frames(const plan::AddressPlan& first, const MixedPlans& mixed, frame
     }
 }
 
-FaultCode fault_of(const plan::AddressPlan& first, std::vector<FrameClass> classes, std::vector<std::uint8_t> cycle, std::optional<plan::AddressPlan> other = std::nullopt) {
+FaultCode fault_of(const plan::AddressPlan& first, std::vector<FrameClass> classes, std::vector<std::uint8_t> cycle,
+                   std::optional<plan::AddressPlan> other = std::nullopt) {
     try {
         const MixedPlans mixed{.mix = {std::move(classes), std::move(cycle)}, .other_plan = std::move(other)};
         frame::check_mix(first, mixed);
@@ -96,11 +107,14 @@ struct MixRig {
         left.connect(right);
         std::vector<MemoryPort::Frame*> all(2048);
         const auto n = left.reserve(0, all.data(), 2048);
-        for (auto* const f : all) frame::write_pattern(frame::pattern_of(first.version, mixed.mix.has_two_plans()), std::span{f->octets}.first(1514));
+        for (auto* const f : all)
+            frame::write_pattern(frame::pattern_of(first.version, mixed.mix.has_two_plans()),
+                                 std::span{f->octets}.first(1514));
         left.give_back(all.data(), n);
         std::vector<frame::FrameCheck> of_class;
         for (const auto& c : mixed.mix.classes()) {
-            of_class.emplace_back(mixed.plan(first, c.plan), Direction::forward, c.frame_size - frame::fcs_octets, right_mac, dut_mac);
+            of_class.emplace_back(mixed.plan(first, c.plan), Direction::forward, c.frame_size - frame::fcs_octets,
+                                  right_mac, dut_mac);
         }
         check = std::make_unique<frame::MixCheck>(mixed.mix, of_class);
         receiver.arm({.trial = trial,
@@ -116,8 +130,13 @@ struct MixRig {
     }
 
     void run() {
-        run::Sender<MemoryPort, frame::MixSource> sender{
-            left, 0, source_of(first, mixed, {}), pace::EvenSchedule{start, second, rate_fps}, frames, {.overdue_after = 100 * us}, start + second};
+        run::Sender<MemoryPort, frame::MixSource> sender{left,
+                                                         0,
+                                                         source_of(first, mixed, {}),
+                                                         pace::EvenSchedule{start, second, rate_fps},
+                                                         frames,
+                                                         {.overdue_after = 100 * us},
+                                                         start + second};
         for (; clock.time < start + (frames + 100) * us; clock.time += us) {
             sender.turn(clock.now());
             receiver.turn<run::FrameKinds::mixed>(clock.now(), clock);
@@ -140,27 +159,38 @@ struct MixRig {
 
 }  // namespace
 
-TEST_CASE("frame k of a mix is frame k of its class's plan and size, whatever buffers were used for before (R6985-01, R5180-14)") {
+TEST_CASE(
+    "frame k of a mix is frame k of its class's plan and size, whatever buffers were used for before (R6985-01, "
+    "R5180-14)") {
     for (const std::uint64_t stride : {1U, 2U, 5U, 7U}) {
         CAPTURE(stride);
         const frame::StreamShare share{.first = stride - 1, .stride = stride};
         check_frames(gateway_v4(), {.mix = {imix_classes, imix_cycle}, .other_plan = {}}, share, 200, {32, 1, 3, 31});
         check_frames(gateway_v4(), nine_to_one(), share, 200, {32, 5});
         check_frames(gateway_v6(),
-                     {.mix = {{{.plan = 0, .frame_size = 84}, {.plan = 1, .frame_size = 1518}, {.plan = 0, .frame_size = 1001}, {.plan = 1, .frame_size = 65}}, {3, 0, 1, 2, 2}},
+                     {.mix = {{{.plan = 0, .frame_size = 84},
+                               {.plan = 1, .frame_size = 1518},
+                               {.plan = 0, .frame_size = 1001},
+                               {.plan = 1, .frame_size = 65}},
+                              {3, 0, 1, 2, 2}},
                       .other_plan = gateway_v4()},
                      share, 200, {7, 32});
     }
-    check_frames(nets_v4(), {.mix = {{{.plan = 0, .frame_size = 300}, {.plan = 1, .frame_size = 301}}, {0, 1}}, .other_plan = nets_v6()}, {}, 200, {32});
+    check_frames(
+        nets_v4(),
+        {.mix = {{{.plan = 0, .frame_size = 300}, {.plan = 1, .frame_size = 301}}, {0, 1}}, .other_plan = nets_v6()},
+        {}, 200, {32});
 }
 
 TEST_CASE("what a stream sends of each class is counted as it is sent") {
     const bool right = rc::check("count", [] {
         const auto classes = *rc::gen::inRange<std::size_t>(1, 5);
-        auto cycle = *rc::gen::container<std::vector<std::uint8_t>>(rc::gen::inRange<std::uint8_t>(0, static_cast<std::uint8_t>(classes)));
+        auto cycle = *rc::gen::container<std::vector<std::uint8_t>>(
+            rc::gen::inRange<std::uint8_t>(0, static_cast<std::uint8_t>(classes)));
         for (std::size_t c = 0; c < classes; ++c) cycle.push_back(static_cast<std::uint8_t>(c));
         const FrameMix mix{std::vector<FrameClass>(classes, FrameClass{.frame_size = 64}), cycle};
-        const frame::StreamShare share{.first = *rc::gen::inRange<std::uint64_t>(0, 4), .stride = *rc::gen::inRange<std::uint64_t>(1, 5)};
+        const frame::StreamShare share{.first = *rc::gen::inRange<std::uint64_t>(0, 4),
+                                       .stride = *rc::gen::inRange<std::uint64_t>(1, 5)};
         const auto frames = *rc::gen::inRange<std::uint64_t>(0, 300);
         std::vector<std::uint64_t> one_by_one(classes);
         for (std::uint64_t i = 0; i < frames; ++i) ++one_by_one[cycle[share.sequence(i) % cycle.size()]];
@@ -189,7 +219,9 @@ TEST_CASE("everything of a mix arrives, and is counted by its class") {
 
 TEST_CASE("what is lost of one IP version is missing from its class alone") {
     MixRig rig{nine_to_one()};
-    rig.left.on_the_wire = [](MemoryPort::Frame& f) { return frame::look_at(f.octets.data(), f.length).version == IpVersion::v6 ? 0U : 1U; };
+    rig.left.on_the_wire = [](MemoryPort::Frame& f) {
+        return frame::look_at(f.octets.data(), f.length).version == IpVersion::v6 ? 0U : 1U;
+    };
     rig.run();
     CHECK(rig.tally->received_of_class[0] == 900);
     CHECK(rig.tally->received_of_class[1] == 0);
@@ -202,14 +234,16 @@ TEST_CASE("a frame of a mix must have the size and the IP version of its own num
         MixRig rig{mixed};
         // In the place of frame 0 comes one that another order of the same classes would have there.
         std::vector<std::uint8_t> turned(mixed.mix.period());
-        for (std::size_t i = 0; i < turned.size(); ++i) turned[i] = static_cast<std::uint8_t>(mixed.mix.class_of(turned.size() - 1 - i));
+        for (std::size_t i = 0; i < turned.size(); ++i)
+            turned[i] = static_cast<std::uint8_t>(mixed.mix.class_of(turned.size() - 1 - i));
         const MixedPlans other{.mix = {mixed.mix.classes(), turned}, .other_plan = mixed.other_plan};
         rig.left.on_the_wire = [&](MemoryPort::Frame& f) {
             if (number_of(f) != 0) return 1U;
             const auto time = frame::look_at(f.octets.data(), f.length).tag.time_ticks;
             auto source = source_of(rig.first, other, {});
             MemoryPort::Frame wrong;
-            frame::write_pattern(frame::pattern_of(rig.first.version, has_versions), std::span{wrong.octets}.first(1514));
+            frame::write_pattern(frame::pattern_of(rig.first.version, has_versions),
+                                 std::span{wrong.octets}.first(1514));
             wrong.length = source.frame_octets(0);
             std::byte* const at = wrong.octets.data();
             source.write_next({&at, 1}, time);
@@ -231,13 +265,17 @@ TEST_CASE("mixes that cannot be are refused") {
     CHECK(fault_of(v4, std::vector<FrameClass>(FrameMix::most_classes + 1), {0}) == FaultCode::bad_request);
     CHECK(fault_of(v4, {{.plan = 1, .frame_size = 84}}, {0}) == FaultCode::bad_request);
     CHECK(fault_of(v4, {{.plan = 0, .frame_size = 84}}, {0}, gateway_v6()) == FaultCode::bad_request);
-    CHECK(fault_of(gateway_v6(), imix_classes, imix_cycle) == FaultCode::bad_frame_size);  // 64 octets hold no IPv6 frame
+    CHECK(fault_of(gateway_v6(), imix_classes, imix_cycle) ==
+          FaultCode::bad_frame_size);  // 64 octets hold no IPv6 frame
     CHECK(fault_of(v4, {{.frame_size = 9217}}, {0}) == FaultCode::bad_frame_size);
-    CHECK(fault_of(v4, {{.plan = 0, .frame_size = 84}, {.plan = 1, .frame_size = 64}}, {0, 1}, gateway_v6()) == FaultCode::bad_frame_size);
-    CHECK(fault_of(v4, {{.plan = 0, .frame_size = 84}, {.plan = 1, .frame_size = 84}}, {0, 1}, gateway_v4()) == FaultCode::bad_plan);
+    CHECK(fault_of(v4, {{.plan = 0, .frame_size = 84}, {.plan = 1, .frame_size = 64}}, {0, 1}, gateway_v6()) ==
+          FaultCode::bad_frame_size);
+    CHECK(fault_of(v4, {{.plan = 0, .frame_size = 84}, {.plan = 1, .frame_size = 84}}, {0, 1}, gateway_v4()) ==
+          FaultCode::bad_plan);
     auto direct = gateway_v6();
     direct.left.gateway = direct.right.gateway = std::nullopt;
-    CHECK(fault_of(v4, {{.plan = 0, .frame_size = 84}, {.plan = 1, .frame_size = 84}}, {0, 1}, direct) == FaultCode::bad_plan);
+    CHECK(fault_of(v4, {{.plan = 0, .frame_size = 84}, {.plan = 1, .frame_size = 84}}, {0, 1}, direct) ==
+          FaultCode::bad_plan);
 }
 
 TEST_CASE("a side of both IP versions answers for both, and learns the DUT's MAC of each") {

@@ -36,7 +36,8 @@ Responder right_v6() { return Responder{own, ip("2001:2:0:9000::2"), ip("2001:2:
 
 std::string hex_of(const plan::IpAddress& address) { return hex(std::as_bytes(address.bytes())); }
 
-std::string arp_hex(const std::string& to, const std::string& from, const std::string& operation, const char* sender_ip, const std::string& target_mac, const char* target_ip) {
+std::string arp_hex(const std::string& to, const std::string& from, const std::string& operation, const char* sender_ip,
+                    const std::string& target_mac, const char* target_ip) {
     return to + from + "0806" +
            "0001"
            "0800"
@@ -44,16 +45,20 @@ std::string arp_hex(const std::string& to, const std::string& from, const std::s
            "04" +
            operation + from + hex_of(ip(sender_ip)) + target_mac + hex_of(ip(target_ip)) + padding;
 }
-Octets arp_request(const char* target) { return octets_of(arp_hex(everyone, dut_hex, "0001", "10.0.1.1", "000000000000", target)); }
+Octets arp_request(const char* target) {
+    return octets_of(arp_hex(everyone, dut_hex, "0001", "10.0.1.1", "000000000000", target));
+}
 
 /// A neighbour message with its checksum by the book. `icmp`: type, code, two zero octets, and the rest.
-Octets nd(const std::string& to, const std::string& from, const plan::IpAddress& source, const plan::IpAddress& destination, const std::string& icmp) {
+Octets nd(const std::string& to, const std::string& from, const plan::IpAddress& source,
+          const plan::IpAddress& destination, const std::string& icmp) {
     const std::string length = fmt::format("{:04x}", icmp.size() / 2);
     auto f = octets_of(to + from +
                        "86dd"
                        "60000000" +
                        length + "3aff" + hex_of(source) + hex_of(destination) + icmp);
-    const auto sum = static_cast<std::uint16_t>(~tests::slow_sum(std::span{f}.subspan(22), static_cast<std::uint32_t>(58 + icmp.size() / 2)));
+    const auto sum = static_cast<std::uint16_t>(
+        ~tests::slow_sum(std::span{f}.subspan(22), static_cast<std::uint32_t>(58 + icmp.size() / 2)));
     f[56] = static_cast<std::byte>(sum >> 8U);
     f[57] = static_cast<std::byte>(sum);
     return f;
@@ -88,7 +93,9 @@ Octets answer(Responder& responder, const Octets& question, std::size_t room = 2
     return buffer;
 }
 
-bool is_silent(Responder&& responder, const Octets& question) { return answer(responder, question).empty() && responder.answers() == 0; }
+bool is_silent(Responder&& responder, const Octets& question) {
+    return answer(responder, question).empty() && responder.answers() == 0;
+}
 
 }  // namespace
 
@@ -103,7 +110,8 @@ TEST_CASE("an ARP request for the gateway is answered, octet by octet") {
 }
 
 TEST_CASE("nobody answers ARP for a host, the DUT, the other side or a neighbour (SEED-18)") {
-    for (const char* const target : {"198.19.0.1", "198.18.0.1", "10.0.1.1", "10.0.0.2", "10.0.1.3", "0.0.0.0", "255.255.255.255"}) {
+    for (const char* const target :
+         {"198.19.0.1", "198.18.0.1", "10.0.1.1", "10.0.0.2", "10.0.1.3", "0.0.0.0", "255.255.255.255"}) {
         CAPTURE(target);
         auto responder = right_v4();
         CHECK(answer(responder, arp_request(target)).empty());
@@ -112,7 +120,9 @@ TEST_CASE("nobody answers ARP for a host, the DUT, the other side or a neighbour
     }
 }
 
-TEST_CASE("an ARP reply is no question") { CHECK(is_silent(right_v4(), octets_of(arp_hex(own_hex, dut_hex, "0002", "10.0.1.1", own_hex, "10.0.1.2")))); }
+TEST_CASE("an ARP reply is no question") {
+    CHECK(is_silent(right_v4(), octets_of(arp_hex(own_hex, dut_hex, "0002", "10.0.1.1", own_hex, "10.0.1.2"))));
+}
 
 TEST_CASE("ARP of another hardware, protocol or address length is left alone, and so is a cut one") {
     const auto good = arp_request("10.0.1.2");
@@ -121,9 +131,12 @@ TEST_CASE("ARP of another hardware, protocol or address length is left alone, an
         f[at] ^= std::byte{4};
         CHECK_MESSAGE(is_silent(right_v4(), f), at);
     }
-    for (std::size_t length = 0; length < 42; ++length) CHECK_MESSAGE(is_silent(right_v4(), Octets(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(length))), length);
+    for (std::size_t length = 0; length < 42; ++length)
+        CHECK_MESSAGE(is_silent(right_v4(), Octets(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(length))),
+                      length);
     auto responder = right_v4();
-    CHECK(answer(responder, Octets(good.begin(), good.begin() + 42)).size() == 42);  // without padding, as some virtual ports give it
+    CHECK(answer(responder, Octets(good.begin(), good.begin() + 42)).size() ==
+          42);  // without padding, as some virtual ports give it
 }
 
 TEST_CASE("a solicitation to the group is answered, octet by octet") {
@@ -138,7 +151,8 @@ TEST_CASE("a solicitation to the group is answered, octet by octet") {
     CHECK(responder.answers() == 1);
     SUBCASE("and so is one to the address itself, with or without the option") {
         CHECK(hex(answer(responder, solicit({.destination = "2001:2:0:9000::2", .to = own_hex}))) == hex(expected));
-        CHECK(hex(answer(responder, solicit({.destination = "2001:2:0:9000::2", .to = own_hex, .options = ""}))) == hex(expected));
+        CHECK(hex(answer(responder, solicit({.destination = "2001:2:0:9000::2", .to = own_hex, .options = ""}))) ==
+              hex(expected));
     }
     SUBCASE("and one with other options before that of the address, and octets behind the packet") {
         auto longer = solicit({.options = "0e01"
@@ -163,8 +177,11 @@ TEST_CASE("the target decides, never the group (SEED-21)") {
     // The hosts of the right block share 256 groups with the gateways: ff02::1:ffXX:2.
     auto responder = Responder{own, ip("2001:2::100:2"), ip("2001:2::100:1")};
     CHECK_FALSE(answer(responder, solicit({.target = "2001:2::100:2", .destination = "ff02::1:ff00:2"})).empty());
-    CHECK_FALSE(answer(responder, solicit({.target = "2001:2::100:2", .destination = "ff02::1:ff77:2", .to = "3333ff770002"})).empty());
-    for (const char* const target : {"2001:2::1", "2001:2::2", "2001:2::200:2", "2001:2:0:8000::2", "2001:2::100:1", "::", "fe80::ff:fe00:22"}) {
+    CHECK_FALSE(
+        answer(responder, solicit({.target = "2001:2::100:2", .destination = "ff02::1:ff77:2", .to = "3333ff770002"}))
+            .empty());
+    for (const char* const target :
+         {"2001:2::1", "2001:2::2", "2001:2::200:2", "2001:2:0:8000::2", "2001:2::100:1", "::", "fe80::ff:fe00:22"}) {
         CHECK_MESSAGE(answer(responder, solicit({.target = target})).empty(), target);
     }
     CHECK(responder.answers() == 2);
@@ -173,16 +190,25 @@ TEST_CASE("the target decides, never the group (SEED-21)") {
 
 namespace {
 
-Responder direct(const plan::AddressPlan& plan, std::optional<plan::HostMacs> macs = {}) { return Responder{own, plan::HostSet{plan.right.hosts}, macs, plan.right.dut_address}; }
+Responder direct(const plan::AddressPlan& plan, std::optional<plan::HostMacs> macs = {}) {
+    return Responder{own, plan::HostSet{plan.right.hosts}, macs, plan.right.dut_address};
+}
 
 /// A question of either version, broadcast or to the group; or unicast, as a device asks that looks after its entries.
 Octets question_for(const plan::IpAddress& target, const char* asker, bool unicast = false) {
     const auto text = plan::to_string(target);
-    if (target.version == plan::IpVersion::v4) return octets_of(arp_hex(unicast ? own_hex : everyone, dut_hex, "0001", asker, unicast ? own_hex : "000000000000", text.c_str()));
+    if (target.version == plan::IpVersion::v4)
+        return octets_of(arp_hex(unicast ? own_hex : everyone, dut_hex, "0001", asker,
+                                 unicast ? own_hex : "000000000000", text.c_str()));
     const auto& t = target.octets;
-    if (unicast) return solicit({.target = text.c_str(), .source = asker, .destination = text.c_str(), .to = own_hex, .options = ""});
+    if (unicast)
+        return solicit(
+            {.target = text.c_str(), .source = asker, .destination = text.c_str(), .to = own_hex, .options = ""});
     const auto group = fmt::format("ff02::1:ff{:02x}:{:x}", t[13], t[14] * 256 + t[15]);
-    return solicit({.target = text.c_str(), .source = asker, .destination = group.c_str(), .to = fmt::format("3333ff{:02x}{:02x}{:02x}", t[13], t[14], t[15])});
+    return solicit({.target = text.c_str(),
+                    .source = asker,
+                    .destination = group.c_str(),
+                    .to = fmt::format("3333ff{:02x}{:02x}{:02x}", t[13], t[14], t[15])});
 }
 
 /// The MAC that an answer tells, in the frame's source and in the message; empty without an answer.
@@ -218,13 +244,18 @@ TEST_CASE("in direct forms every host is answered for, asked by all or to itself
     }
 }
 
-TEST_CASE("in direct forms nothing else is answered for: network, DUT, broadcast, the other side, a gateway (SEED-20)") {
-    for (const char* const target : {"198.19.0.0", "198.19.0.1", "198.19.255.255", "198.18.0.2", "10.0.1.2", "198.20.0.2", "0.0.0.0", "255.255.255.255"}) {
+TEST_CASE(
+    "in direct forms nothing else is answered for: network, DUT, broadcast, the other side, a gateway (SEED-20)") {
+    for (const char* const target : {"198.19.0.0", "198.19.0.1", "198.19.255.255", "198.18.0.2", "10.0.1.2",
+                                     "198.20.0.2", "0.0.0.0", "255.255.255.255"}) {
         CHECK_MESSAGE(is_silent(direct(tests::direct_v4()), question_for(ip(target), "198.19.0.1")), target);
     }
-    for (const char* const target : {"198.19.0.255", "198.19.1.2"}) CHECK_MESSAGE(is_silent(direct(tests::direct_v4(253)), question_for(ip(target), "198.19.0.1")), target);
-    CHECK_FALSE(is_silent(direct(tests::direct_v4()), question_for(ip("198.19.0.255"), "198.19.0.1")));  // a legal host of a /16
-    for (const char* const target : {"2001:2:0:8000::1", "2001:2:0:8000::3", "2001:2:0:8000::1:1", "2001:2:0:8001::2", "2001:2::2", "2001:2:0:9000::2", "::", "fe80::ff:fe00:22"}) {
+    for (const char* const target : {"198.19.0.255", "198.19.1.2"})
+        CHECK_MESSAGE(is_silent(direct(tests::direct_v4(253)), question_for(ip(target), "198.19.0.1")), target);
+    CHECK_FALSE(is_silent(direct(tests::direct_v4()),
+                          question_for(ip("198.19.0.255"), "198.19.0.1")));  // a legal host of a /16
+    for (const char* const target : {"2001:2:0:8000::1", "2001:2:0:8000::3", "2001:2:0:8000::1:1", "2001:2:0:8001::2",
+                                     "2001:2::2", "2001:2:0:9000::2", "::", "fe80::ff:fe00:22"}) {
         CHECK_MESSAGE(is_silent(direct(tests::direct_v6()), question_for(ip(target), "2001:2:0:8000::1")), target);
     }
     CHECK_FALSE(is_silent(direct(tests::direct_v6()), question_for(ip("fe80::ff:fe00:11"), "fe80::ff:fe00:22")));
@@ -249,28 +280,37 @@ TEST_CASE("hosts of all networks are answered for, and no DUT of any (SEED-20)")
 
 TEST_CASE("in direct forms too the target decides, never the group (SEED-21)") {
     auto responder = Responder{own, plan::HostSet{tests::direct_v6().left.hosts}, {}, ip("2001:2::1")};
-    CHECK_FALSE(answer(responder, solicit({.target = "2001:2::100:2", .source = "2001:2::1", .destination = "ff02::1:ff00:2"})).empty());
-    CHECK_FALSE(answer(responder, solicit({.target = "2001:2::177:2", .source = "2001:2::1", .destination = "ff02::1:ff00:2"})).empty());
-    CHECK(answer(responder, solicit({.target = "2001:2::1", .source = "2001:2::1", .destination = "ff02::1:ff00:2"})).empty());
+    CHECK_FALSE(
+        answer(responder, solicit({.target = "2001:2::100:2", .source = "2001:2::1", .destination = "ff02::1:ff00:2"}))
+            .empty());
+    CHECK_FALSE(
+        answer(responder, solicit({.target = "2001:2::177:2", .source = "2001:2::1", .destination = "ff02::1:ff00:2"}))
+            .empty());
+    CHECK(answer(responder, solicit({.target = "2001:2::1", .source = "2001:2::1", .destination = "ff02::1:ff00:2"}))
+              .empty());
 }
 
 TEST_CASE("a host on the link does not call itself a router, a gateway does") {
     auto host = direct(tests::direct_v6());
     constexpr std::size_t flags = 14 + 40 + 4;
     CHECK(answer(host, question_for(ip("2001:2:0:8000::2"), "2001:2:0:8000::1")).at(flags) == std::byte{0x60});
-    CHECK(answer(host, solicit({.target = "2001:2:0:8000::2", .source = "::", .options = ""})).at(flags) == std::byte{0x20});
+    CHECK(answer(host, solicit({.target = "2001:2:0:8000::2", .source = "::", .options = ""})).at(flags) ==
+          std::byte{0x20});
     auto gateway = right_v6();
     CHECK(answer(gateway, solicit({})).at(flags) == std::byte{0xE0});
 }
 
-TEST_CASE("each host answers with its own pseudorandom MAC, the link-local address with the port's (R4814-05, R4814-08)") {
+TEST_CASE(
+    "each host answers with its own pseudorandom MAC, the link-local address with the port's (R4814-05, R4814-08)") {
     for (const auto& plan : {tests::direct_v4(), tests::direct_v6()}) {
         const plan::HostMacs macs{99, plan::Side::right};
         auto responder = direct(plan, macs);
         const plan::HostSet hosts{plan.right.hosts};
         const auto asker = plan::to_string(plan.right.dut_address);
         for (const std::uint32_t host : {0U, 1U, 255U, 4711U, hosts.size() - 1}) {
-            for (const bool unicast : {false, true}) CHECK(told(answer(responder, question_for(hosts.address(host), asker.c_str(), unicast))) == mac_hex(macs.mac(host)));
+            for (const bool unicast : {false, true})
+                CHECK(told(answer(responder, question_for(hosts.address(host), asker.c_str(), unicast))) ==
+                      mac_hex(macs.mac(host)));
         }
     }
     auto v6 = direct(tests::direct_v6(), plan::HostMacs{99, plan::Side::right});
@@ -310,7 +350,10 @@ TEST_CASE("a host on the link announces its MAC to all, asked by nobody (R4814-0
 
 TEST_CASE("the link-local address is answered for") {
     auto responder = right_v6();
-    const auto reply = answer(responder, solicit({.target = "fe80::ff:fe00:11", .source = "fe80::ff:fe00:22", .destination = "ff02::1:ff00:11", .to = "3333ff000011"}));
+    const auto reply = answer(responder, solicit({.target = "fe80::ff:fe00:11",
+                                                  .source = "fe80::ff:fe00:22",
+                                                  .destination = "ff02::1:ff00:11",
+                                                  .to = "3333ff000011"}));
     REQUIRE(reply.size() == 86);
     CHECK(hex(reply).substr(44, 64) == hex_of(ip("fe80::ff:fe00:11")) + hex_of(ip("fe80::ff:fe00:22")));
 }
@@ -325,7 +368,8 @@ TEST_CASE("solicitations that RFC 4861, 7.1.1 calls invalid are not answered") {
     };
     SUBCASE("hop limit 254: it has crossed a router") { CHECK(is_silent(right_v6(), changed(21, 254))); }
     SUBCASE("a wrong checksum, by any octet that it covers") {
-        for (std::size_t at = 22; at < good.size(); ++at) CHECK_MESSAGE(is_silent(right_v6(), changed(at, static_cast<int>(good[at]) ^ 0x40)), at);
+        for (std::size_t at = 22; at < good.size(); ++at)
+            CHECK_MESSAGE(is_silent(right_v6(), changed(at, static_cast<int>(good[at]) ^ 0x40)), at);
     }
     SUBCASE("a code that is not 0, with the checksum right") {
         CHECK(is_silent(right_v6(), nd("3333ff000002", dut_hex, ip("2001:2:0:9000::1"), ip("ff02::1:ff00:2"),
@@ -336,10 +380,13 @@ TEST_CASE("solicitations that RFC 4861, 7.1.1 calls invalid are not answered") {
     SUBCASE("another protocol") { CHECK(is_silent(right_v6(), changed(20, 17))); }
     SUBCASE("truncated anywhere") {
         for (std::size_t length = 0; length < good.size(); ++length)
-            CHECK_MESSAGE(is_silent(right_v6(), Octets(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(length))), length);
+            CHECK_MESSAGE(
+                is_silent(right_v6(), Octets(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(length))),
+                length);
     }
     SUBCASE("a payload length that is not that of the packet") {
-        for (const int length : {0, 8, 23, 24, 31, 33, 255}) CHECK_MESSAGE(is_silent(right_v6(), changed(19, length)), length);
+        for (const int length : {0, 8, 23, 24, 31, 33, 255})
+            CHECK_MESSAGE(is_silent(right_v6(), changed(19, length)), length);
     }
     SUBCASE("an option of length 0, or one that leaves the packet") {
         CHECK(is_silent(right_v6(), solicit({.options = "0100" + dut_hex})));
@@ -362,8 +409,9 @@ TEST_CASE("an answer that does not fit is none") {
 TEST_CASE("the DUT's MAC is learnt wherever it is told") {
     using Told = std::pair<const char*, Octets>;
     SUBCASE("IPv4") {
-        for (const auto& [what, frame] : {Told{"reply", octets_of(arp_hex(own_hex, dut_hex, "0002", "10.0.1.1", own_hex, "10.0.1.2"))}, Told{"request", arp_request("10.0.1.2")},
-                                          Told{"request for another", arp_request("10.0.1.77")}}) {
+        for (const auto& [what, frame] :
+             {Told{"reply", octets_of(arp_hex(own_hex, dut_hex, "0002", "10.0.1.1", own_hex, "10.0.1.2"))},
+              Told{"request", arp_request("10.0.1.2")}, Told{"request for another", arp_request("10.0.1.77")}}) {
             auto responder = right_v4();
             CHECK_FALSE(responder.dut_mac().has_value());
             (void)answer(responder, frame);
@@ -372,15 +420,17 @@ TEST_CASE("the DUT's MAC is learnt wherever it is told") {
     }
     SUBCASE("IPv6") {
         for (const auto& [what, frame] :
-             {Told{"advertisement", advertise("2001:2:0:9000::1")}, Told{"solicitation", solicit({})}, Told{"for another", solicit({.target = "2001:2:0:9000::77"})}}) {
+             {Told{"advertisement", advertise("2001:2:0:9000::1")}, Told{"solicitation", solicit({})},
+              Told{"for another", solicit({.target = "2001:2:0:9000::77"})}}) {
             auto responder = right_v6();
             (void)answer(responder, frame);
             CHECK_MESSAGE(responder.dut_mac() == dut, what);
         }
     }
     SUBCASE("but not from others, and not from what does not tell it") {
-        for (const auto& frame : {advertise("2001:2:0:9000::3"), advertise("2001:2:0:9000::1", ""), solicit({.options = ""}), solicit({.source = "2001:2:0:9000::3"}),
-                                  solicit({.source = "::", .options = ""})}) {
+        for (const auto& frame :
+             {advertise("2001:2:0:9000::3"), advertise("2001:2:0:9000::1", ""), solicit({.options = ""}),
+              solicit({.source = "2001:2:0:9000::3"}), solicit({.source = "::", .options = ""})}) {
             auto responder = right_v6();
             (void)answer(responder, frame);
             CHECK_FALSE(responder.dut_mac().has_value());
@@ -436,25 +486,30 @@ TEST_CASE("octets of any kind are read within their length") {
         }
     };
     const bool noise = rc::check("noise", [&](const std::vector<std::uint8_t>& tail) {
-        auto f =
-            octets_of(*rc::gen::element<std::string>("", everyone + dut_hex, everyone + dut_hex + "0806", everyone + dut_hex + "86dd", everyone + dut_hex + "08060001080006040001",
-                                                     everyone + dut_hex +
-                                                         "86dd60000000"
-                                                         "00203aff"));
+        auto f = octets_of(*rc::gen::element<std::string>("", everyone + dut_hex, everyone + dut_hex + "0806",
+                                                          everyone + dut_hex + "86dd",
+                                                          everyone + dut_hex + "08060001080006040001",
+                                                          everyone + dut_hex +
+                                                              "86dd60000000"
+                                                              "00203aff"));
         for (const auto octet : tail) f.push_back(std::byte{octet});
         survives(f);
     });
     CHECK(noise);
-    const std::vector<Octets> good{arp_request("10.0.1.2"), solicit({}), solicit({.options = ""}), solicit({.source = "::", .options = ""}), advertise("2001:2:0:9000::1")};
+    const std::vector<Octets> good{arp_request("10.0.1.2"), solicit({}), solicit({.options = ""}),
+                                   solicit({.source = "::", .options = ""}), advertise("2001:2:0:9000::1")};
     const bool damage = rc::check("good messages, damaged, with the checksum made right again", [&] {
         auto f = *rc::gen::elementOf(good);
         const auto hits = *rc::gen::inRange(0, 4);
-        for (int i = 0; i < hits; ++i) f[*rc::gen::inRange<std::size_t>(0, f.size())] = std::byte{*rc::gen::arbitrary<std::uint8_t>()};
+        for (int i = 0; i < hits; ++i)
+            f[*rc::gen::inRange<std::size_t>(0, f.size())] = std::byte{*rc::gen::arbitrary<std::uint8_t>()};
         f.resize(*rc::gen::inRange<std::size_t>(0, f.size() + 20));
         if (f.size() > 58) {
-            const auto claimed = std::min<std::size_t>(static_cast<std::size_t>(f[18]) * 256 + static_cast<std::size_t>(f[19]), f.size() - 54);
+            const auto claimed = std::min<std::size_t>(
+                static_cast<std::size_t>(f[18]) * 256 + static_cast<std::size_t>(f[19]), f.size() - 54);
             f[56] = f[57] = std::byte{0};
-            const auto sum = static_cast<std::uint16_t>(~tests::slow_sum(std::span{f}.subspan(22, 32 + claimed), static_cast<std::uint32_t>(58 + claimed)));
+            const auto sum = static_cast<std::uint16_t>(
+                ~tests::slow_sum(std::span{f}.subspan(22, 32 + claimed), static_cast<std::uint32_t>(58 + claimed)));
             f[56] = static_cast<std::byte>(sum >> 8U);
             f[57] = static_cast<std::byte>(sum);
         }

@@ -31,7 +31,8 @@ struct Pair {
 
 /// The addresses of the first `frames` frames, as the sender draws them.
 template <class Count>
-void draw_pairs(const plan::AddressPlan& p, Direction direction, std::uint64_t seed, std::uint64_t frames, Count count) {
+void draw_pairs(const plan::AddressPlan& p, Direction direction, std::uint64_t seed, std::uint64_t frames,
+                Count count) {
     const FlowDraw draw{p, direction, seed};
     const auto& from = p.side(plan::sending_side(direction)).hosts;
     const auto& to = p.side(plan::receiving_side(direction)).hosts;
@@ -39,7 +40,8 @@ void draw_pairs(const plan::AddressPlan& p, Direction direction, std::uint64_t s
     for (std::uint64_t k = 0; k < frames; k += FlowBlock::size) {
         draw.draw_block(k, 1, block);
         for (std::size_t j = 0; j < FlowBlock::size; ++j) {
-            count(Pair{from.index(static_cast<std::uint32_t>(block.source(j))), to.index(static_cast<std::uint32_t>(block.destination(j)))});
+            count(Pair{from.index(static_cast<std::uint32_t>(block.source(j))),
+                       to.index(static_cast<std::uint32_t>(block.destination(j)))});
         }
     }
 }
@@ -55,7 +57,8 @@ TEST_CASE("values, indexes and addresses of networks are those of the drafts") {
     const auto v6 = tests::nets_v6().right.hosts;
     CHECK(plan::to_string(v6.address(v6.value({1, 0}))) == "2001:2:0:8001::2");
     CHECK(plan::to_string(v6.address(v6.value({255, 0xFFFF}))) == "2001:2:0:80ff::ffff:2");
-    CHECK(plan::to_string(tests::nets_v6().left.hosts.address(tests::nets_v6().left.hosts.value({255, 1}))) == "2001:2:0:ff::1:2");
+    CHECK(plan::to_string(tests::nets_v6().left.hosts.address(tests::nets_v6().left.hosts.value({255, 1}))) ==
+          "2001:2:0:ff::1:2");
     for (const auto& hosts : {v4, v6}) {
         for (const HostIndex i : {HostIndex{0, 0}, {255, 0}, {0, 253}, {255, 253}, {17, 200}}) {
             CHECK(hosts.index(hosts.value(i)) == i);
@@ -84,25 +87,31 @@ TEST_CASE("a number is split into network and host without a remainder, for any 
 }
 
 TEST_CASE("a block holds the flows of its frames with networks too, in every mode") {
-    const bool same = rc::check("draw_block equals draw", [](std::uint64_t seed, std::uint32_t first, bool reverse, bool v6) {
-        const auto networks = *rc::gen::inRange<std::uint32_t>(1, 257);
-        auto p = v6 ? tests::nets_v6(networks, *rc::gen::inRange<std::uint32_t>(1, 65537)) : tests::nets_v4(networks, *rc::gen::inRange<std::uint32_t>(1, 255));
-        p.left.hosts.host.mode = any_mode();
-        p.left.hosts.network->mode = any_mode();
-        p.right.hosts.network->mode = any_mode();
-        const auto stride = *rc::gen::inRange<std::uint64_t>(1, 129);
-        const auto direction = reverse ? Direction::reverse : Direction::forward;
-        const FlowDraw draw{p, direction, seed};
-        FlowBlock block;
-        draw.draw_block(first, stride, block);
-        for (std::size_t j = 0; j < FlowBlock::size; ++j) {
-            const plan::Flow flow{static_cast<std::uint32_t>(block.source(j)), static_cast<std::uint32_t>(block.destination(j)), static_cast<std::uint32_t>(block.source_port(j)),
-                                  static_cast<std::uint32_t>(block.destination_port(j))};
-            RC_ASSERT(flow == draw.draw(first + j * stride));
-            RC_ASSERT(p.side(plan::sending_side(direction)).hosts.contains(p.side(plan::sending_side(direction)).hosts.address(flow.source)));
-            RC_ASSERT(p.side(plan::receiving_side(direction)).hosts.contains(p.side(plan::receiving_side(direction)).hosts.address(flow.destination)));
-        }
-    });
+    const bool same =
+        rc::check("draw_block equals draw", [](std::uint64_t seed, std::uint32_t first, bool reverse, bool v6) {
+            const auto networks = *rc::gen::inRange<std::uint32_t>(1, 257);
+            auto p = v6 ? tests::nets_v6(networks, *rc::gen::inRange<std::uint32_t>(1, 65537))
+                        : tests::nets_v4(networks, *rc::gen::inRange<std::uint32_t>(1, 255));
+            p.left.hosts.host.mode = any_mode();
+            p.left.hosts.network->mode = any_mode();
+            p.right.hosts.network->mode = any_mode();
+            const auto stride = *rc::gen::inRange<std::uint64_t>(1, 129);
+            const auto direction = reverse ? Direction::reverse : Direction::forward;
+            const FlowDraw draw{p, direction, seed};
+            FlowBlock block;
+            draw.draw_block(first, stride, block);
+            for (std::size_t j = 0; j < FlowBlock::size; ++j) {
+                const plan::Flow flow{static_cast<std::uint32_t>(block.source(j)),
+                                      static_cast<std::uint32_t>(block.destination(j)),
+                                      static_cast<std::uint32_t>(block.source_port(j)),
+                                      static_cast<std::uint32_t>(block.destination_port(j))};
+                RC_ASSERT(flow == draw.draw(first + j * stride));
+                RC_ASSERT(p.side(plan::sending_side(direction))
+                              .hosts.contains(p.side(plan::sending_side(direction)).hosts.address(flow.source)));
+                RC_ASSERT(p.side(plan::receiving_side(direction))
+                              .hosts.contains(p.side(plan::receiving_side(direction)).hosts.address(flow.destination)));
+            }
+        });
     CHECK(same);
 }
 
@@ -118,8 +127,10 @@ TEST_CASE("numbers that would be biased are drawn again") {
 }
 
 TEST_CASE("every network and every host of it occurs equally often (SEED-30)") {
-    for (const auto& p : {tests::nets_v4(256, 1), tests::nets_v4(256, 253), tests::nets_v4(190, 254), tests::nets_v6(255, 257)}) {
-        std::array<std::vector<std::uint64_t>, 2> of_address{std::vector<std::uint64_t>(p.left.hosts.addresses()), std::vector<std::uint64_t>(p.right.hosts.addresses())};
+    for (const auto& p :
+         {tests::nets_v4(256, 1), tests::nets_v4(256, 253), tests::nets_v4(190, 254), tests::nets_v6(255, 257)}) {
+        std::array<std::vector<std::uint64_t>, 2> of_address{std::vector<std::uint64_t>(p.left.hosts.addresses()),
+                                                             std::vector<std::uint64_t>(p.right.hosts.addresses())};
         const std::uint64_t frames = 32UL * 65536;
         draw_pairs(p, Direction::forward, 20261121, frames, [&, h = p.left.hosts.host.count](const Pair& pair) {
             ++of_address[0].at(pair.source.network * h + pair.source.host);
@@ -142,13 +153,16 @@ TEST_CASE("networks of the largest plan are uniform, and so are its hosts") {
 }
 
 TEST_CASE("network and host are independent, of each other and of the other side's (SEED-33)") {
-    // Every pair of the four numbers, 16 values each: with 16 hosts and networks all values; of more the remainder, which is even too.
-    for (const auto& p : {tests::nets_v4(16, 16), tests::nets_v6(16, 16), tests::nets_v4(256, 240), tests::nets_v6(256, 65536)}) {
+    // Every pair of the four numbers, 16 values each: with 16 hosts and networks all values; of more the remainder,
+    // which is even too.
+    for (const auto& p :
+         {tests::nets_v4(16, 16), tests::nets_v6(16, 16), tests::nets_v4(256, 240), tests::nets_v6(256, 65536)}) {
         std::array<std::vector<std::uint64_t>, 6> pairs;
         for (auto& counts : pairs) counts.resize(256);
         const std::uint64_t frames = 1'000'000 / FlowBlock::size * FlowBlock::size;
         draw_pairs(p, Direction::forward, 33, frames, [&](const Pair& pair) {
-            const std::array<std::uint32_t, 4> v{pair.source.network % 16, pair.source.host % 16, pair.destination.network % 16, pair.destination.host % 16};
+            const std::array<std::uint32_t, 4> v{pair.source.network % 16, pair.source.host % 16,
+                                                 pair.destination.network % 16, pair.destination.host % 16};
             std::size_t which = 0;
             for (std::size_t a = 0; a < v.size(); ++a) {
                 for (std::size_t b = a + 1; b < v.size(); ++b) ++pairs[which++][v[a] * 16 + v[b]];
@@ -161,7 +175,8 @@ TEST_CASE("network and host are independent, of each other and of the other side
 TEST_CASE("the independence test would see a network that is tied to its host") {
     std::vector<std::uint64_t> counts(256);
     const std::uint64_t frames = 1'000'000 / FlowBlock::size * FlowBlock::size;
-    draw_pairs(tests::gateway_v4(256), Direction::forward, 33, frames, [&](const Pair& pair) { ++counts[(pair.source.host >> 4U) * 16 + (pair.source.host >> 4U)]; });
+    draw_pairs(tests::gateway_v4(256), Direction::forward, 33, frames,
+               [&](const Pair& pair) { ++counts[(pair.source.host >> 4U) * 16 + (pair.source.host >> 4U)]; });
     CHECK_FALSE(is_even(counts, frames));
 }
 
@@ -224,7 +239,8 @@ TEST_CASE("one network number for both addresses, everything else drawn (SEED-82
                 const FlowDraw draw{p, direction, 2};
                 FlowBlock block;
                 draw.draw_block(64, 3, block);
-                for (std::size_t j = 0; j < FlowBlock::size; ++j) CHECK(draw.draw(64 + 3 * j).destination == block.destination(j));
+                for (std::size_t j = 0; j < FlowBlock::size; ++j)
+                    CHECK(draw.draw(64 + 3 * j).destination == block.destination(j));
             }
         }
     }
@@ -262,7 +278,8 @@ TEST_CASE("modes of networks and hosts are chosen apart (SEED-35)") {
         auto whole = tests::gateway_v4();
         whole.fixed_source = true;
         CHECK(FlowDraw{whole, Direction::forward, 1}.draw(77).source == 1);
-        CHECK(FlowDraw{whole, Direction::forward, 1}.draw(77).destination == FlowDraw{tests::gateway_v4(), Direction::forward, 1}.draw(77).destination);
+        CHECK(FlowDraw{whole, Direction::forward, 1}.draw(77).destination ==
+              FlowDraw{tests::gateway_v4(), Direction::forward, 1}.draw(77).destination);
     }
     SUBCASE("a fixed network with all its hosts") {
         p.left.hosts.network->mode = Mode::fixed;

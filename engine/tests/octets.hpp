@@ -29,7 +29,8 @@ inline Octets octets_of(std::string_view digits) {
         if (c != ' ') packed += c;
     }
     Octets octets;
-    for (std::size_t i = 0; i + 1 < packed.size(); i += 2) octets.push_back(static_cast<std::byte>(nibble(packed[i]) * 16 + nibble(packed[i + 1])));
+    for (std::size_t i = 0; i + 1 < packed.size(); i += 2)
+        octets.push_back(static_cast<std::byte>(nibble(packed[i]) * 16 + nibble(packed[i + 1])));
     return octets;
 }
 

@@ -18,7 +18,8 @@ TEST_CASE("frame k is due at k periods, without drift over a day") {
         const double rate = *rc::gen::inRange(1, 2'000'000'000) / 10.0;
         const auto k = *rc::gen::inRange<std::uint64_t>(0, static_cast<std::uint64_t>(rate * 86400) + 1);
         const pace::EvenSchedule schedule{1000, ticks_per_second, rate};
-        const long double exact = 1000 + static_cast<long double>(k) * static_cast<long double>(ticks_per_second) / static_cast<long double>(rate);
+        const long double exact = 1000 + static_cast<long double>(k) * static_cast<long double>(ticks_per_second) /
+                                             static_cast<long double>(rate);
         RC_ASSERT(std::abs(static_cast<long double>(schedule.due(k)) - exact) <= 2);
     });
     CHECK(right);
@@ -52,21 +53,24 @@ TEST_CASE("streams of one direction are evenly interleaved") {
     const pace::EvenSchedule whole{10'000, 2.6e9, 3e6};
     for (std::uint64_t stream = 0; stream < 3; ++stream) {
         const pace::EvenSchedule part{whole.due(stream), 2.6e9, 1e6};
-        for (const std::uint64_t i : {0U, 1U, 1000U, 1'000'000'000U}) CHECK(std::abs(static_cast<std::int64_t>(part.due(i) - whole.due(stream + 3 * i))) <= 2);
+        for (const std::uint64_t i : {0U, 1U, 1000U, 1'000'000'000U})
+            CHECK(std::abs(static_cast<std::int64_t>(part.due(i) - whole.due(stream + 3 * i))) <= 2);
     }
 }
 
 TEST_CASE("the schedule is the same wherever the counter stands, also where it begins anew") {
     const pace::EvenSchedule plain{0, 2.6e9, 14'880'952.0};
     for (const unsigned bit : {48U, 56U, 63U, 64U}) {
-        for (const pace::Ticks before : {pace::Ticks{0}, pace::Ticks{1}, pace::Ticks{1'000'000}, pace::Ticks{2'600'000'000}}) {
+        for (const pace::Ticks before :
+             {pace::Ticks{0}, pace::Ticks{1}, pace::Ticks{1'000'000}, pace::Ticks{2'600'000'000}}) {
             const pace::Ticks start = (bit == 64 ? 0 : pace::Ticks{1} << bit) - before;
             const pace::EvenSchedule there{start, 2.6e9, 14'880'952.0};
             CHECK(there.due_count(start - 1) == 0);
             for (const std::uint64_t k : {0U, 1U, 2U, 5'000U, 5'724U, 14'880'952U, 1'000'000'000U}) {
                 REQUIRE(there.due(k) - start == plain.due(k));
                 REQUIRE(there.stream(1, 3).due(k) - start == plain.stream(1, 3).due(k));
-                for (const pace::Ticks after : {0U, 1U, 100U}) REQUIRE(there.due_count(start + plain.due(k) + after) == plain.due_count(plain.due(k) + after));
+                for (const pace::Ticks after : {0U, 1U, 100U})
+                    REQUIRE(there.due_count(start + plain.due(k) + after) == plain.due_count(plain.due(k) + after));
             }
         }
     }
@@ -79,16 +83,20 @@ TEST_CASE("a slow counter spaces more frames than it has ticks: 100 Gbit/s by Ar
         const pace::EvenSchedule schedule{1000, ticks_per_second, rate};
         for (std::uint64_t streams : {1U, 3U}) {
             std::uint64_t due_at_first = 0;
-            for (std::uint64_t s = 0; s < streams; ++s) due_at_first += schedule.stream(s, streams).due_count(1000 + 25'000'000);
+            for (std::uint64_t s = 0; s < streams; ++s)
+                due_at_first += schedule.stream(s, streams).due_count(1000 + 25'000'000);
             CHECK(due_at_first == schedule.due_count(1000 + 25'000'000));
         }
-        for (pace::Ticks now : {pace::Ticks{1000}, pace::Ticks{1001}, pace::Ticks{1777}, pace::Ticks{1000 + 60 * std::uint64_t{25'000'000}}}) {
+        for (pace::Ticks now : {pace::Ticks{1000}, pace::Ticks{1001}, pace::Ticks{1777},
+                                pace::Ticks{1000 + 60 * std::uint64_t{25'000'000}}}) {
             const auto count = schedule.due_count(now);
             CHECK(static_cast<std::int64_t>(schedule.due(count - 1) - now) <= 0);
             CHECK(static_cast<std::int64_t>(schedule.due(count) - now) > 0);
-            const long double exact = static_cast<long double>(now - 1000) * static_cast<long double>(rate) / static_cast<long double>(ticks_per_second);
+            const long double exact = static_cast<long double>(now - 1000) * static_cast<long double>(rate) /
+                                      static_cast<long double>(ticks_per_second);
             CHECK(static_cast<long double>(count) >= exact);
-            CHECK(static_cast<long double>(count) <= exact + static_cast<long double>(rate / ticks_per_second) + 1.001L);
+            CHECK(static_cast<long double>(count) <=
+                  exact + static_cast<long double>(rate / ticks_per_second) + 1.001L);
         }
     }
 }
@@ -99,7 +107,8 @@ TEST_CASE("at any rate, as many frames are due as have their time behind them, t
         const double rate = *rc::gen::inRange(1, 800'000'000);
         const auto streams = *rc::gen::inRange<std::uint64_t>(1, 9);
         const auto start = *rc::gen::arbitrary<pace::Ticks>();
-        const auto schedule = pace::EvenSchedule{start, ticks_per_second, rate}.stream(*rc::gen::inRange<std::uint64_t>(0, streams), streams);
+        const auto schedule = pace::EvenSchedule{start, ticks_per_second, rate}.stream(
+            *rc::gen::inRange<std::uint64_t>(0, streams), streams);
         const pace::Ticks now = schedule.start() + *rc::gen::inRange<pace::Ticks>(0, std::uint64_t{1} << 40U);
         const auto count = schedule.due_count(now);
         RC_ASSERT(static_cast<std::int64_t>(now - schedule.due(count - 1)) >= 0);
@@ -112,7 +121,8 @@ TEST_CASE("bursts begin at their interval, and their frames follow at the rate w
     CHECK(schedule.due_count(999) == 0);
     for (const std::uint64_t burst : {0U, 1U, 7U, 1'000'000U}) {
         const pace::Ticks begin = 1000 + burst * 1'000'000;
-        for (const std::uint64_t i : {0U, 1U, 15U}) CHECK(std::abs(static_cast<std::int64_t>(schedule.due(burst * 16 + i) - begin - i * 1000)) <= 1);
+        for (const std::uint64_t i : {0U, 1U, 15U})
+            CHECK(std::abs(static_cast<std::int64_t>(schedule.due(burst * 16 + i) - begin - i * 1000)) <= 1);
         CHECK(schedule.due_count(begin + 7'002) == burst * 16 + 8);
         CHECK(schedule.due_count(begin + 15'002) == burst * 16 + 16);
         CHECK(schedule.due_count(begin + 999'000) == burst * 16 + 16);  // silence
@@ -122,23 +132,28 @@ TEST_CASE("bursts begin at their interval, and their frames follow at the rate w
 
 TEST_CASE("the load changes without a pause") {  // R2544-29
     const auto schedule = pace::Schedule::two_loads(1000, 1e9, 1e6, 60, 5e5);
-    for (const std::uint64_t k : {0U, 1U, 59U, 60U}) CHECK(std::abs(static_cast<std::int64_t>(schedule.due(k) - 1000 - k * 1000)) <= 1);
-    for (const std::uint64_t k : {61U, 62U, 1'000'000U}) CHECK(std::abs(static_cast<std::int64_t>(schedule.due(k) - 61'000 - (k - 60) * 2000)) <= 1);
+    for (const std::uint64_t k : {0U, 1U, 59U, 60U})
+        CHECK(std::abs(static_cast<std::int64_t>(schedule.due(k) - 1000 - k * 1000)) <= 1);
+    for (const std::uint64_t k : {61U, 62U, 1'000'000U})
+        CHECK(std::abs(static_cast<std::int64_t>(schedule.due(k) - 61'000 - (k - 60) * 2000)) <= 1);
     CHECK(schedule.due_count(999) == 0);
     CHECK(schedule.due_count(61'002) == 61);
     CHECK(schedule.due_count(62'002) == 61);
     CHECK(schedule.due_count(63'002) == 62);
 }
 
-TEST_CASE("of any shape and stream, as many frames are due as have their time behind them, and the streams are the whole") {
+TEST_CASE(
+    "of any shape and stream, as many frames are due as have their time behind them, and the streams are the whole") {
     CHECK(rc::check([] {
         const double ticks_per_second = *rc::gen::element(25e6, 1e9, 2.596e9);
         const double rate = *rc::gen::inRange(1, 100'000'000);
         const auto start = *rc::gen::arbitrary<pace::Ticks>();
         const auto frames = *rc::gen::inRange<std::uint64_t>(1, 5000);
         const double stretch = *rc::gen::inRange(100, 400) / 100.0;
-        const auto whole = *rc::gen::arbitrary<bool>() ? pace::Schedule::bursts(start, ticks_per_second, rate, frames, static_cast<double>(frames) / rate * stretch)
-                                                       : pace::Schedule::two_loads(start, ticks_per_second, rate, frames, rate / stretch);
+        const auto whole = *rc::gen::arbitrary<bool>()
+                               ? pace::Schedule::bursts(start, ticks_per_second, rate, frames,
+                                                        static_cast<double>(frames) / rate * stretch)
+                               : pace::Schedule::two_loads(start, ticks_per_second, rate, frames, rate / stretch);
         const auto streams = *rc::gen::inRange<std::uint64_t>(1, 5);
         const pace::Ticks now = start + *rc::gen::inRange<pace::Ticks>(0, std::uint64_t{1} << 36U);
         std::uint64_t sum = 0;

@@ -11,22 +11,27 @@ inline plan::IpAddress ip(const char* text) { return plan::parse_address(text).v
 inline plan::AddressPlan gateway_v4(std::uint32_t hosts = 65534) {
     return {.name = "gateway_v4",
             .version = plan::IpVersion::v4,
-            .left = {.gateway = ip("10.0.0.2"), .dut_address = ip("10.0.0.1"), .hosts = {.base = ip("198.18.0.0"), .offset = 2, .host = {.first = 1, .count = hosts}}},
-            .right = {.gateway = ip("10.0.1.2"), .dut_address = ip("10.0.1.1"), .hosts = {.base = ip("198.19.0.0"), .offset = 2, .host = {.first = 1, .count = hosts}}},
+            .left = {.gateway = ip("10.0.0.2"),
+                     .dut_address = ip("10.0.0.1"),
+                     .hosts = {.base = ip("198.18.0.0"), .offset = 2, .host = {.first = 1, .count = hosts}}},
+            .right = {.gateway = ip("10.0.1.2"),
+                      .dut_address = ip("10.0.1.1"),
+                      .hosts = {.base = ip("198.19.0.0"), .offset = 2, .host = {.first = 1, .count = hosts}}},
             .source_ports = {.first = 1024, .count = 64512},
             .destination_ports = {.first = 1, .count = 49151}};
 }
 
 inline plan::AddressPlan gateway_v6(std::uint32_t hosts = 65536) {
-    return {
-        .name = "gateway_v6",
-        .version = plan::IpVersion::v6,
-        .left = {.gateway = ip("2001:2:0:1000::2"), .dut_address = ip("2001:2:0:1000::1"), .hosts = {.base = ip("2001:2::2"), .offset = 12, .host = {.first = 0, .count = hosts}}},
-        .right = {.gateway = ip("2001:2:0:9000::2"),
-                  .dut_address = ip("2001:2:0:9000::1"),
-                  .hosts = {.base = ip("2001:2:0:8000::2"), .offset = 12, .host = {.first = 0, .count = hosts}}},
-        .source_ports = {.first = 1024, .count = 64512},
-        .destination_ports = {.first = 1, .count = 49151}};
+    return {.name = "gateway_v6",
+            .version = plan::IpVersion::v6,
+            .left = {.gateway = ip("2001:2:0:1000::2"),
+                     .dut_address = ip("2001:2:0:1000::1"),
+                     .hosts = {.base = ip("2001:2::2"), .offset = 12, .host = {.first = 0, .count = hosts}}},
+            .right = {.gateway = ip("2001:2:0:9000::2"),
+                      .dut_address = ip("2001:2:0:9000::1"),
+                      .hosts = {.base = ip("2001:2:0:8000::2"), .offset = 12, .host = {.first = 0, .count = hosts}}},
+            .source_ports = {.first = 1024, .count = 64512},
+            .destination_ports = {.first = 1, .count = 49151}};
 }
 
 /// nets_v4_gateway: `networks` networks on the left, `networks` on the right, up to 255 hosts each.

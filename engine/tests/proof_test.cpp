@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proof: the statistics are right, the draw passes them, and generators with known faults do not. SEED-33, SEED-40, SEED-43, R4814-01 .. R4814-04.
+// Proof: the statistics are right, the draw passes them, and generators with known faults do not. SEED-33, SEED-40,
+// SEED-43, R4814-01 .. R4814-04.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -49,7 +50,8 @@ struct ByHand {
     void draw_block(std::uint64_t first, std::uint64_t stride, plan::FlowBlock& block) const {
         for (std::size_t j = 0; j < plan::FlowBlock::size; ++j) {
             const auto values = flow(first + j * stride);
-            for (std::size_t i = 0; i < values.size(); ++i) block.lanes.field[i][j] = static_cast<std::uint32_t>(values[i]);
+            for (std::size_t i = 0; i < values.size(); ++i)
+                block.lanes.field[i][j] = static_cast<std::uint32_t>(values[i]);
         }
     }
 };
@@ -104,7 +106,9 @@ TEST_CASE("chi-square has the probabilities of its tables") {
     for (const double x : {0.001, 0.5, 1.0, 2.9, 8.0, 30.0, 100.0}) {
         CHECK(proof::chi_square_tail(x, 1) == doctest::Approx(std::erfc(std::sqrt(x / 2))).epsilon(1e-10));
         CHECK(proof::chi_square_tail(x, 2) == doctest::Approx(std::exp(-x / 2)).epsilon(1e-10));
-        CHECK(proof::chi_square_tail(x, 3) == doctest::Approx(std::erfc(std::sqrt(x / 2)) + std::sqrt(2 * x / std::numbers::pi) * std::exp(-x / 2)).epsilon(1e-10));
+        CHECK(proof::chi_square_tail(x, 3) ==
+              doctest::Approx(std::erfc(std::sqrt(x / 2)) + std::sqrt(2 * x / std::numbers::pi) * std::exp(-x / 2))
+                  .epsilon(1e-10));
     }
 }
 
@@ -124,8 +128,10 @@ TEST_CASE("with an even number of degrees of freedom chi-square is a sum of Pois
             }
             CAPTURE(half);
             CAPTURE(sigmas);
-            CHECK(proof::chi_square_tail(static_cast<double>(2 * mean), 2 * half) == doctest::Approx(static_cast<double>(upper)).epsilon(1e-9).scale(0));
-            CHECK(proof::poisson_tail(half, static_cast<double>(mean)) == doctest::Approx(static_cast<double>(lower)).epsilon(1e-9).scale(0));
+            CHECK(proof::chi_square_tail(static_cast<double>(2 * mean), 2 * half) ==
+                  doctest::Approx(static_cast<double>(upper)).epsilon(1e-9).scale(0));
+            CHECK(proof::poisson_tail(half, static_cast<double>(mean)) ==
+                  doctest::Approx(static_cast<double>(lower)).epsilon(1e-9).scale(0));
         }
     }
 }
@@ -141,7 +147,10 @@ TEST_CASE("probabilities of nothing and of the normal distribution") {
 TEST_CASE("statistics of flows that can be reckoned by hand") {
     const auto p = small_plan(2);
     SUBCASE("uneven: 90 and 30 of 120") {
-        const auto r = prove_by_hand(p, 120, {[](std::uint64_t k) { return std::array<std::uint64_t, 4>{k % 4 == 0 ? 2U : 1U, 1 + k % 2, 1 + k / 2 % 2, 1 + k % 2}; }});
+        const auto r = prove_by_hand(p, 120, {[](std::uint64_t k) {
+                                         return std::array<std::uint64_t, 4>{k % 4 == 0 ? 2U : 1U, 1 + k % 2,
+                                                                             1 + k / 2 % 2, 1 + k % 2};
+                                     }});
         const auto& source = r.fields[0];
         CHECK(source.name == "source");
         CHECK(source.most_hits == 90);
@@ -152,7 +161,9 @@ TEST_CASE("statistics of flows that can be reckoned by hand") {
         CHECK(source.chi_square->p == doctest::Approx(std::erfc(std::sqrt(15))));
     }
     SUBCASE("tied and alternating") {
-        const auto r = prove_by_hand(p, 121, {[](std::uint64_t k) { return std::array<std::uint64_t, 4>{1 + k % 2, 1 + k % 2, 1 + k / 2 % 2, 1}; }});
+        const auto r = prove_by_hand(p, 121, {[](std::uint64_t k) {
+                                         return std::array<std::uint64_t, 4>{1 + k % 2, 1 + k % 2, 1 + k / 2 % 2, 1};
+                                     }});
         const auto& tied = r.pairs[0];
         CHECK(tied.first == "source");
         CHECK(tied.second == "destination");
@@ -180,7 +191,10 @@ TEST_CASE("statistics of flows that can be reckoned by hand") {
     }
     SUBCASE("a pair over the seam of two batches is counted") {
         // Only one frame in 4,096 is another one: its successor begins the next batch.
-        const auto r = prove_by_hand(p, std::uint64_t{5} * 4096, {[](std::uint64_t k) { return std::array<std::uint64_t, 4>{k % 4096 == 4095 ? 2U : 1U, 1 + k % 2, 1, 1}; }});
+        const auto r =
+            prove_by_hand(p, std::uint64_t{5} * 4096, {[](std::uint64_t k) {
+                              return std::array<std::uint64_t, 4>{k % 4096 == 4095 ? 2U : 1U, 1 + k % 2, 1, 1};
+                          }});
         CHECK(r.fields[0].serial->coverage->occurred == 3);  // 1 1, 1 2, 2 1
         CHECK(r.fields[0].serial->correlation->value == doctest::Approx(-1.0 / 4096).epsilon(0.1));
     }
@@ -189,7 +203,9 @@ TEST_CASE("statistics of flows that can be reckoned by hand") {
 TEST_CASE("cells of a grid are values beside each other, all of them") {
     // Every value of both addresses once: each row must then hold as many as it has values.
     const auto p = small_plan(1000);
-    const auto r = prove_by_hand(p, 1000UL * 1000, {[](std::uint64_t k) { return std::array<std::uint64_t, 4>{1 + k % 1000, 1 + k / 1000, 1 + k % 2, 1}; }});
+    const auto r = prove_by_hand(p, 1000UL * 1000, {[](std::uint64_t k) {
+                                     return std::array<std::uint64_t, 4>{1 + k % 1000, 1 + k / 1000, 1 + k % 2, 1};
+                                 }});
     CHECK(r.pairs[0].rows == 256);  // a million pairs need ten million draws for cells of their own
     CHECK_FALSE(r.pairs[0].is_exact);
     CHECK_FALSE(r.pairs[0].coverage.has_value());
@@ -198,7 +214,8 @@ TEST_CASE("cells of a grid are values beside each other, all of them") {
     CHECK(r.fields[0].chi_square->p == 1);  // too even for chance
 }
 
-TEST_CASE("every field of the draw is uniform, unlike its successor, and independent of the others, in both directions") {
+TEST_CASE(
+    "every field of the draw is uniform, unlike its successor, and independent of the others, in both directions") {
     std::vector<plan::AddressPlan> plans{gateway_v4(65534), gateway_v6(65536)};
     if (!is_slow) plans.insert(plans.end(), {gateway_v4(253), gateway_v4(65533), gateway_v6(1000)});
     for (const auto& p : plans) {
@@ -229,7 +246,8 @@ TEST_CASE("network and host are uniform and independent, of each other and betwe
     CHECK(static_cast<double>(whole_address.coverage->occurred) == doctest::Approx(256 * 254).epsilon(1e-3));
     if (is_slow) return;
     check_sane(prove({.plan = tests::nets_v4(190, 1), .seed = 12, .direction = Direction::reverse, .frames = enough}));
-    check_sane(prove({.plan = tests::nets_v6(256, 65536), .seed = 13, .direction = Direction::reverse, .frames = enough}));
+    check_sane(
+        prove({.plan = tests::nets_v6(256, 65536), .seed = 13, .direction = Direction::reverse, .frames = enough}));
 }
 
 // SEED-35
@@ -249,17 +267,20 @@ TEST_CASE("a network that is fixed or counted up is no draw, and disturbs no oth
 }
 
 TEST_CASE("the proof sees the faults in plans with networks too") {
-    const auto fifteen = prove({.plan = tests::nets_v6(), .seed = 1, .frames = enough, .generator = Generator::fifteen_bit});
+    const auto fifteen =
+        prove({.plan = tests::nets_v6(), .seed = 1, .frames = enough, .generator = Generator::fifteen_bit});
     CHECK(fifteen.fields[1].coverage.occurred == 32768);
     CHECK(fifteen.fields[0].coverage.occurred == 256);
-    const auto modulo = prove({.plan = tests::nets_v4(255, 254), .seed = 1, .frames = enough, .generator = Generator::modulo});
+    const auto modulo =
+        prove({.plan = tests::nets_v4(255, 254), .seed = 1, .frames = enough, .generator = Generator::modulo});
     CHECK(modulo.fields[0].coverage.occurred == 255);
     CHECK(modulo.fields[4].chi_square->p < 1e-10);
 }
 
 // SEED-44: each sender thread has a stream of its own.
 TEST_CASE("the frames of one stream of three are as good as all") {
-    check_sane(prove({.plan = gateway_v4(), .seed = 5, .frames = enough, .first = 1'000'000'000'000, .streams = 3, .stream = 2}));
+    check_sane(prove(
+        {.plan = gateway_v4(), .seed = 5, .frames = enough, .first = 1'000'000'000'000, .streams = 3, .stream = 2}));
 }
 
 // SEED-44, D3: frames with the same number, of streams that differ in one thing only.
@@ -270,7 +291,8 @@ TEST_CASE("directions, seeds beside each other and frames far apart know nothing
     const plan::FlowDraw reverse{p, Direction::reverse, 7};
     const plan::FlowDraw next_seed{p, Direction::forward, 8};
     const auto draw = [&](std::uint64_t k) {
-        return std::array<std::uint64_t, 4>{forward.draw(k).source, reverse.draw(k).source, next_seed.draw(k).source, forward.draw(k + (std::uint64_t{1} << 32U)).source};
+        return std::array<std::uint64_t, 4>{forward.draw(k).source, reverse.draw(k).source, next_seed.draw(k).source,
+                                            forward.draw(k + (std::uint64_t{1} << 32U)).source};
     };
     check_sane(prove_by_hand(p, enough, {draw}));
 }
@@ -288,8 +310,10 @@ TEST_CASE("ports stay within the ranges of RFC 4814, the same in both directions
     const auto r = prove({.plan = gateway_v4(7), .seed = 1, .direction = Direction::reverse, .frames = enough});
     CHECK(r.fields[2].range == plan::FieldRange{.first = 1024, .count = 64512});
     CHECK(r.fields[3].range == plan::FieldRange{.first = 1, .count = 49151});
-    CHECK(r.fields[2].coverage.expected == doctest::Approx(64512 - 64512 * std::exp(-static_cast<double>(enough) / 64512)).epsilon(1e-6));
-    CHECK(static_cast<double>(r.fields[2].coverage.occurred) == doctest::Approx(r.fields[2].coverage.expected).epsilon(1e-3));
+    CHECK(r.fields[2].coverage.expected ==
+          doctest::Approx(64512 - 64512 * std::exp(-static_cast<double>(enough) / 64512)).epsilon(1e-6));
+    CHECK(static_cast<double>(r.fields[2].coverage.occurred) ==
+          doctest::Approx(r.fields[2].coverage.expected).epsilon(1e-3));
 }
 
 TEST_CASE("over many seeds the probabilities are even themselves") {
@@ -298,21 +322,25 @@ TEST_CASE("over many seeds the probabilities are even themselves") {
     std::vector<std::vector<std::uint64_t>> bins(3, std::vector<std::uint64_t>(20));
     for (std::uint64_t seed = 0; seed < seeds; ++seed) {
         const auto r = prove({.plan = small_plan(100), .seed = seed, .frames = 20'000});
-        const auto put = [&](std::size_t which, double p) { ++bins[which].at(std::min<std::size_t>(19, static_cast<std::size_t>(p * 20))); };
+        const auto put = [&](std::size_t which, double p) {
+            ++bins[which].at(std::min<std::size_t>(19, static_cast<std::size_t>(p * 20)));
+        };
         put(0, r.fields[0].chi_square->p);
         put(1, r.pairs[0].chi_square->p);
         put(2, r.fields[1].serial->correlation->p);
     }
     for (const auto& counts : bins) {
         double chi_square = 0;
-        for (const auto count : counts) chi_square += std::pow(static_cast<double>(count) - seeds / 20.0, 2) / (seeds / 20.0);
+        for (const auto count : counts)
+            chi_square += std::pow(static_cast<double>(count) - seeds / 20.0, 2) / (seeds / 20.0);
         CHECK(proof::chi_square_tail(chi_square, 19) > 1e-4);
     }
 }
 
 // What the proof is for: testers have drawn addresses like this.
 TEST_CASE("the proof sees a generator of 15 bits") {
-    const auto all = prove({.plan = gateway_v6(65536), .seed = 1, .frames = enough, .generator = Generator::fifteen_bit});
+    const auto all =
+        prove({.plan = gateway_v6(65536), .seed = 1, .frames = enough, .generator = Generator::fifteen_bit});
     CHECK(all.fields[0].coverage.occurred == 32768);
     CHECK(all.fields[1].coverage.occurred == 32768);
     CHECK(all.fields[2].coverage.occurred <= 32768);  // of 64,512 source ports
@@ -321,7 +349,8 @@ TEST_CASE("the proof sees a generator of 15 bits") {
         CHECK(field.coverage.p == 0);
         CHECK(field.chi_square->p == 0);
     }
-    const auto odd = prove({.plan = gateway_v4(65533), .seed = 1, .frames = enough, .generator = Generator::fifteen_bit});
+    const auto odd =
+        prove({.plan = gateway_v4(65533), .seed = 1, .frames = enough, .generator = Generator::fifteen_bit});
     CHECK(odd.fields[0].coverage.occurred > 65000);  // all occur, and unevenly
     CHECK(odd.fields[0].chi_square->p < 1e-100);
 }
@@ -340,7 +369,8 @@ TEST_CASE("the proof sees source and destination with the same index") {
     const plan::FlowDraw draw{p, Direction::forward, 1};
     const auto r = prove_by_hand(p, 100'000, {[&](std::uint64_t k) {
                                      const auto flow = draw.draw(k);
-                                     return std::array<std::uint64_t, 4>{flow.source, flow.source, flow.source_port, flow.destination_port};
+                                     return std::array<std::uint64_t, 4>{flow.source, flow.source, flow.source_port,
+                                                                         flow.destination_port};
                                  }});
     CHECK(r.fields[1].chi_square->p > 1e-5);  // alone it looks well
     CHECK(r.pairs[0].coverage->occurred == 16);
@@ -354,7 +384,8 @@ TEST_CASE("the proof sees addresses that are counted up") {
     const plan::FlowDraw draw{p, Direction::forward, 1};
     const auto r = prove_by_hand(p, enough, {[&](std::uint64_t k) {
                                      const auto flow = draw.draw(k);
-                                     return std::array<std::uint64_t, 4>{1 + k % 1000, flow.destination, flow.source_port, flow.destination_port};
+                                     return std::array<std::uint64_t, 4>{1 + k % 1000, flow.destination,
+                                                                         flow.source_port, flow.destination_port};
                                  }});
     CHECK(1 - r.fields[0].chi_square->p == 0);  // too even
     CHECK(r.fields[0].serial->chi_square->p == 0);

@@ -45,7 +45,8 @@ struct Device {
             free_s = held_until_s(std::max(free_s, sent)) + service_s();
             delays.note(k, static_cast<pace::Ticks>((free_s + extra_s(free_s) - sent) * ticks_per_second));
         }
-        return tally::find_queue_filling(delays, seconds / SliceDelays::slices, load_fps, frames, first_lost, ticks_per_second);
+        return tally::find_queue_filling(delays, seconds / SliceDelays::slices, load_fps, frames, first_lost,
+                                         ticks_per_second);
     }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 5: a receiver of ours that loses frames is known, and only frames of this trial that came as a router passes them on are received.
-// D5, R2544-05, R2544-06, R2544-19, R2544-40.
+// Station 5: a receiver of ours that loses frames is known, and only frames of this trial that came as a router passes
+// them on are received. D5, R2544-05, R2544-06, R2544-19, R2544-40.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -24,9 +24,13 @@ using Change = std::function<void(MemoryPort::Frame&)>;
 template <IpVersion V>
 void repair(MemoryPort::Frame& f) {
     using L = frame::Layout<V>;
-    const auto sum = [&](std::size_t from, std::size_t octets) { return frame::sum_octets(f.octets.data() + from, octets); };
+    const auto sum = [&](std::size_t from, std::size_t octets) {
+        return frame::sum_octets(f.octets.data() + from, octets);
+    };
     frame::store(f.octets.data() + L::udp_checksum, std::uint16_t{0});
-    frame::store(f.octets.data() + L::udp_checksum, frame::udp_checksum(sum(L::source, f.length - L::source) + frame::pseudo_header_sum(frame::protocol_udp, f.length - L::udp)));
+    frame::store(f.octets.data() + L::udp_checksum,
+                 frame::udp_checksum(sum(L::source, f.length - L::source) +
+                                     frame::pseudo_header_sum(frame::protocol_udp, f.length - L::udp)));
     if constexpr (V == IpVersion::v4) {
         frame::store(f.octets.data() + L::ipv4_checksum, std::uint16_t{0});
         frame::store(f.octets.data() + L::ipv4_checksum, frame::ip_checksum(sum(L::ip, L::ip_octets)));
@@ -123,12 +127,14 @@ TEST_CASE("a stall across the end of the residual wait is a gap, and what waited
 }
 
 TEST_CASE("frames of this trial that were sent before it, or in the future, are counted by themselves") {
-    for (const auto& [shift, wrong] : {std::pair{-2'000'000'000LL, 100U}, {-200'000LL, 100U}, {0LL, 0U}, {2'000'000LL, 100U}, {1LL << 47U, 100U}}) {
+    for (const auto& [shift, wrong] :
+         {std::pair{-2'000'000'000LL, 100U}, {-200'000LL, 100U}, {0LL, 0U}, {2'000'000LL, 100U}, {1LL << 47U, 100U}}) {
         CAPTURE(shift);
         const auto got = received_with<IpVersion::v4>([shift = shift](MemoryPort::Frame& f) {
             using L = frame::Layout<IpVersion::v4>;
             auto* const at = f.octets.data() + L::tag + frame::tag_time;
-            std::uint64_t time = frame::look_at(f.octets.data(), f.length).tag.time_ticks + static_cast<std::uint64_t>(shift);
+            std::uint64_t time =
+                frame::look_at(f.octets.data(), f.length).tag.time_ticks + static_cast<std::uint64_t>(shift);
             for (int octet = 5; octet >= 0; --octet, time >>= 8U) at[octet] = static_cast<std::byte>(time & 0xFFU);
         });
         CHECK(got.wrong_time_frames == wrong);
@@ -215,9 +221,10 @@ TEST_CASE("what no router makes of a test frame is not received, even with right
         CHECK(got.corrupted_frames == 100);
     }
     CHECK(received_with<IpVersion::v4>([](MemoryPort::Frame&) {}).received_frames == 100);
-    CHECK(received_with<IpVersion::v4>(put(L::ip + 6, frame::big(std::uint16_t{0x4000}))).received_frames == 100);  // don't fragment
-    CHECK(received_with<IpVersion::v4>(put(L::ip + 1, std::byte{0xB8})).received_frames == 100);                    // a traffic class
-    CHECK(received_with<IpVersion::v4>(put(L::ip + 8, std::byte{1})).received_frames == 100);                       // nine hops
+    CHECK(received_with<IpVersion::v4>(put(L::ip + 6, frame::big(std::uint16_t{0x4000}))).received_frames ==
+          100);                                                                                   // don't fragment
+    CHECK(received_with<IpVersion::v4>(put(L::ip + 1, std::byte{0xB8})).received_frames == 100);  // a traffic class
+    CHECK(received_with<IpVersion::v4>(put(L::ip + 8, std::byte{1})).received_frames == 100);     // nine hops
 }
 
 TEST_CASE("what no router makes of a test frame is not received, even with right checksums: IPv6") {

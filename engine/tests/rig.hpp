@@ -48,10 +48,11 @@ struct Options {
     std::uint64_t held = tally::SequenceMap::most_held;  // by the map
 };
 
-/// Where the counter of a CPU may stand when something begins, besides the usual: this much before one of its upper bits changes, and before it
-/// begins anew. 2^56 is 321 days at 2.6 GHz.
+/// Where the counter of a CPU may stand when something begins, besides the usual: this much before one of its upper
+/// bits changes, and before it begins anew. 2^56 is 321 days at 2.6 GHz.
 [[nodiscard]] inline std::array<Ticks, 5> starts_before_overflow(Ticks before) {
-    return {(Ticks{1} << 48U) - before, (Ticks{1} << 56U) - before, (Ticks{1} << 63U) - before, ~Ticks{0}, Ticks{0} - before};
+    return {(Ticks{1} << 48U) - before, (Ticks{1} << 56U) - before, (Ticks{1} << 63U) - before, ~Ticks{0},
+            Ticks{0} - before};
 }
 
 constexpr double rate_fps = 1e6;  // a frame each microsecond
@@ -78,9 +79,13 @@ class Rig {
         const pace::EvenSchedule whole{o.start, second, rate_fps};
         for (std::uint64_t s = 0; s < o.streams; ++s) {
             const frame::StreamShare share{.first = s, .stride = o.streams};
-            const auto shape = frame::make_template(plan, size, {.direction = Direction::forward, .stream = static_cast<std::uint8_t>(s), .trial = trial}, left_mac, dut_mac);
-            senders.emplace_back(left, static_cast<unsigned>(s), frame::TestFrameSource<V>{shape, plan::FlowDraw{plan, Direction::forward, 1}, share},
-                                 whole.stream(share.first, share.stride), share.count(o.frames), run::Punctuality{.overdue_after = 100 * us}, deadline);
+            const auto shape = frame::make_template(
+                plan, size, {.direction = Direction::forward, .stream = static_cast<std::uint8_t>(s), .trial = trial},
+                left_mac, dut_mac);
+            senders.emplace_back(left, static_cast<unsigned>(s),
+                                 frame::TestFrameSource<V>{shape, plan::FlowDraw{plan, Direction::forward, 1}, share},
+                                 whole.stream(share.first, share.stride), share.count(o.frames),
+                                 run::Punctuality{.overdue_after = 100 * us}, deadline);
         }
         expectation = {.trial = trial,
                        .direction = Direction::forward,
@@ -100,7 +105,8 @@ class Rig {
     }
     /// The whole sending phase, with a receiver whose clock is so much behind that of the senders.
     void run_behind(Ticks behind) {
-        for (const Ticks end = options.start + (options.frames + 100) * us; static_cast<std::int64_t>(end - clock.time) > 0; clock.time += options.turn) {
+        for (const Ticks end = options.start + (options.frames + 100) * us;
+             static_cast<std::int64_t>(end - clock.time) > 0; clock.time += options.turn) {
             send();
             HandClock late{clock.time - behind};
             receiver.turn(late.now(), late);
@@ -170,7 +176,8 @@ inline MemoryPort::Frame frame_of(std::string_view digits) {
 
 /// Counts of damage; everything not named must be 0.
 struct Damage {
-    std::uint64_t duplicated = 0, reordered = 0, late = 0, corrupted = 0, wrong_length = 0, foreign = 0, stale = 0, wrong_time = 0, neighbor = 0;
+    std::uint64_t duplicated = 0, reordered = 0, late = 0, corrupted = 0, wrong_length = 0, foreign = 0, stale = 0,
+                  wrong_time = 0, neighbor = 0;
     friend bool operator==(const Damage&, const Damage&) = default;
 };
 inline Damage damage_of(const tally::ReceiverTally& t) {

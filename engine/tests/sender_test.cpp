@@ -133,7 +133,8 @@ TEST_CASE("a port out of buffers is a refusal, and the sender goes on when it ha
 
 namespace {
 
-/// Overdue frames of a load of the whole line, whose crystal is `ppm` slower than ours; the port's ring holds 64 frames. `stall_us` in the middle.
+/// Overdue frames of a load of the whole line, whose crystal is `ppm` slower than ours; the port's ring holds 64
+/// frames. `stall_us` in the middle.
 std::uint64_t overdue_on_a_slow_line(double ppm, Ticks stall_us = 0) {
     constexpr std::uint64_t frames = 2'500'000;
     constexpr double ring = 64;
@@ -141,9 +142,11 @@ std::uint64_t overdue_on_a_slow_line(double ppm, Ticks stall_us = 0) {
     rig.left.on_the_wire = [](MemoryPort::Frame&) { return 0U; };
     rig.senders.clear();
     const auto shape = frame::make_template(rig.plan, 64, {.trial = trial}, left_mac, dut_mac);
-    rig.senders.emplace_back(rig.left, 0, frame::TestFrameSource<IpVersion::v4>{shape, plan::FlowDraw{rig.plan, Direction::forward, 1}, {}},
-                             pace::EvenSchedule{start, second, rate_fps}, frames,
-                             run::Punctuality{.overdue_after = 100 * us, .port_lag = static_cast<std::uint64_t>(1e-4 * 0x1p32)}, start + 3 * second);
+    rig.senders.emplace_back(
+        rig.left, 0, frame::TestFrameSource<IpVersion::v4>{shape, plan::FlowDraw{rig.plan, Direction::forward, 1}, {}},
+        pace::EvenSchedule{start, second, rate_fps}, frames,
+        run::Punctuality{.overdue_after = 100 * us, .port_lag = static_cast<std::uint64_t>(1e-4 * 0x1p32)},
+        start + 3 * second);
     double sent_by_line = 0;
     for (rig.clock.time = start; !rig.senders.front().is_done(rig.clock.time); rig.clock.time += 8 * us) {
         const auto middle = start + second;
@@ -153,7 +156,8 @@ std::uint64_t overdue_on_a_slow_line(double ppm, Ticks stall_us = 0) {
             continue;
         }
         sent_by_line = std::min(static_cast<double>(rig.offered()), sent_by_line + 8 * (1 - ppm * 1e-6));
-        rig.left.accept_at_most = static_cast<std::size_t>(std::max(0.0, sent_by_line + ring - static_cast<double>(rig.offered())));
+        rig.left.accept_at_most =
+            static_cast<std::size_t>(std::max(0.0, sent_by_line + ring - static_cast<double>(rig.offered())));
         rig.send();
     }
     CHECK(rig.offered() == frames);
@@ -171,9 +175,13 @@ TEST_CASE("a burst leaves when it is due, and between bursts nothing does (R2544
         const auto whole = pace::Schedule::bursts(start, second, rate_fps, 64, 1e-3);
         for (std::uint64_t s = 0; s < streams; ++s) {
             const frame::StreamShare share{.first = s, .stride = streams};
-            const auto shape = frame::make_template(rig.plan, 64, {.stream = static_cast<std::uint8_t>(s), .trial = trial}, left_mac, dut_mac);
-            rig.senders.emplace_back(rig.left, static_cast<unsigned>(s), frame::TestFrameSource<IpVersion::v4>{shape, plan::FlowDraw{rig.plan, Direction::forward, 1}, share},
-                                     whole.stream(share.first, share.stride), share.count(frames), run::Punctuality{.overdue_after = 100 * us}, start + second);
+            const auto shape = frame::make_template(
+                rig.plan, 64, {.stream = static_cast<std::uint8_t>(s), .trial = trial}, left_mac, dut_mac);
+            rig.senders.emplace_back(
+                rig.left, static_cast<unsigned>(s),
+                frame::TestFrameSource<IpVersion::v4>{shape, plan::FlowDraw{rig.plan, Direction::forward, 1}, share},
+                whole.stream(share.first, share.stride), share.count(frames),
+                run::Punctuality{.overdue_after = 100 * us}, start + second);
         }
         rig.run_until(start + 65 * us);
         CHECK(rig.offered() == 64);

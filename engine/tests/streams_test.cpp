@@ -56,13 +56,17 @@ struct Queue {
     std::unique_ptr<tally::ReceiverTally> tally = std::make_unique<tally::ReceiverTally>();
 };
 
-/// Several queues that one port spreads its frames over, read turn by turn with a clock driven by hand: a frame each microsecond.
+/// Several queues that one port spreads its frames over, read turn by turn with a clock driven by hand: a frame each
+/// microsecond.
 class Queues {
    public:
     Queues(unsigned queues, unsigned streams, Ticks when = start)
-        : begin{when}, frames{frames_of_a_trial({.frames = 3000, .streams = streams, .start = when})}, order{queues, streams, settles_after} {
+        : begin{when},
+          frames{frames_of_a_trial({.frames = 3000, .streams = streams, .start = when})},
+          order{queues, streams, settles_after} {
         std::ranges::sort(frames, {}, [](MemoryPort::Frame& f) { return number_of(f); });
-        for (unsigned q = 0; q < queues; ++q) queues_.emplace_back(q, 4096).arm(frames.front().length, map, &order, begin);
+        for (unsigned q = 0; q < queues; ++q)
+            queues_.emplace_back(q, 4096).arm(frames.front().length, map, &order, begin);
     }
     Queues(const Queues&) = delete;
     Queues& operator=(const Queues&) = delete;
@@ -100,7 +104,9 @@ class Queues {
 };
 
 /// As a port's hash does: all frames of a flow go to one queue.
-std::size_t by_hash(MemoryPort::Frame& f, std::size_t queues) { return (static_cast<std::size_t>(f.octets[29]) ^ static_cast<std::size_t>(f.octets[33])) % queues; }
+std::size_t by_hash(MemoryPort::Frame& f, std::size_t queues) {
+    return (static_cast<std::size_t>(f.octets[29]) ^ static_cast<std::size_t>(f.octets[33])) % queues;
+}
 
 }  // namespace
 
@@ -167,9 +173,13 @@ TEST_CASE("the senders of several streams put every frame on the wire in its own
         std::vector<Rig4::TestSender> senders;
         for (std::uint64_t s = 0; s < n; ++s) {
             const frame::StreamShare share{.first = s, .stride = n};
-            const auto shape = frame::make_template(plan, 64, {.direction = Direction::forward, .stream = static_cast<std::uint8_t>(s), .trial = trial}, left_mac, dut_mac);
-            senders.emplace_back(port, static_cast<unsigned>(s), frame::TestFrameSource<IpVersion::v4>{shape, plan::FlowDraw{plan, Direction::forward, 1}, share},
-                                 whole.stream(s, n), share.count(frames), run::Punctuality{.overdue_after = 100 * us}, start + second);
+            const auto shape = frame::make_template(
+                plan, 64, {.direction = Direction::forward, .stream = static_cast<std::uint8_t>(s), .trial = trial},
+                left_mac, dut_mac);
+            senders.emplace_back(
+                port, static_cast<unsigned>(s),
+                frame::TestFrameSource<IpVersion::v4>{shape, plan::FlowDraw{plan, Direction::forward, 1}, share},
+                whole.stream(s, n), share.count(frames), run::Punctuality{.overdue_after = 100 * us}, start + second);
         }
         Ticks now = 0;
         std::vector<Ticks> sent_at;
@@ -186,7 +196,8 @@ TEST_CASE("the senders of several streams put every frame on the wire in its own
     }
 }
 
-TEST_CASE("two receivers in two threads count each frame once between them, and every other copy as duplicate (R2544-07)") {
+TEST_CASE(
+    "two receivers in two threads count each frame once between them, and every other copy as duplicate (R2544-07)") {
     const auto frames = frames_of_a_trial({.frames = 3000, .streams = 2});
     tally::SequenceMap map{3000, true};
     tally::StreamOrder order{2, 2, settles_after};
@@ -219,7 +230,8 @@ TEST_CASE("two receivers in two threads count each frame once between them, and 
 }
 
 TEST_CASE("frames that a hash spreads over queues are in order, however unlike the queues are read (R2544-06)") {
-    for (const auto& look_every : std::vector<std::vector<std::size_t>>{{1, 1, 1}, {1, 7, 200}, {400, 1, 30}, {33, 65, 1}}) {
+    for (const auto& look_every :
+         std::vector<std::vector<std::size_t>>{{1, 1, 1}, {1, 7, 200}, {400, 1, 30}, {33, 65, 1}}) {
         for (const unsigned streams : {1U, 3U}) {
             CAPTURE(streams);
             Queues queues{3, streams};
@@ -241,7 +253,8 @@ TEST_CASE("two frames of one queue that change places are one reordered frame, w
 }
 
 TEST_CASE("a frame that is overtaken by one of another queue is reordered if that was long enough before (R2544-06)") {
-    const auto reordered = [](std::size_t frames_later, const std::vector<std::size_t>& look_every, Ticks begin = start) {
+    const auto reordered = [](std::size_t frames_later, const std::vector<std::size_t>& look_every,
+                              Ticks begin = start) {
         Queues queues{2, 1, begin};
         // Frame 1000 is held back, and is alone in its queue: nothing but the other queue can tell.
         auto held = queues.frames.at(1000);

@@ -131,7 +131,9 @@ TEST_CASE("a bucket holds its value and is narrower than 1 percent of it, up to 
             if (std::exchange(first, false)) lower = bound;
         });
         const auto upper = h->percentile(1, 2).value();
-        return lower <= value && value <= upper && (value < 128 ? upper == lower : static_cast<double>(upper + 1 - lower) < 0.01 * static_cast<double>(lower));
+        return lower <= value && value <= upper &&
+               (value < 128 ? upper == lower
+                            : static_cast<double>(upper + 1 - lower) < 0.01 * static_cast<double>(lower));
     };
     const bool right = rc::check("bucket width", [&] {
         const auto bits = *rc::gen::inRange(1U, 49U);
@@ -139,7 +141,9 @@ TEST_CASE("a bucket holds its value and is narrower than 1 percent of it, up to 
     });
     CHECK(right);
     for (unsigned bit = 7; bit < 48; ++bit) {
-        for (const std::uint64_t value : {(std::uint64_t{1} << bit) - 1, std::uint64_t{1} << bit, (std::uint64_t{1} << bit) + 1}) CHECK_MESSAGE(check(value), value);
+        for (const std::uint64_t value :
+             {(std::uint64_t{1} << bit) - 1, std::uint64_t{1} << bit, (std::uint64_t{1} << bit) + 1})
+            CHECK_MESSAGE(check(value), value);
     }
 }
 
@@ -148,7 +152,12 @@ TEST_CASE("percentiles are the smallest value that enough of the sample does not
         Numbers values(1000);
         std::iota(values.begin(), values.end(), 1U);
         const auto h = histogram_of(values);
-        for (const auto& [numerator, denominator, want] : {std::tuple{1U, 1000U, 1U}, {1U, 2U, 500U}, {9U, 10U, 900U}, {99U, 100U, 990U}, {999U, 1000U, 999U}, {1U, 1U, 1000U}}) {
+        for (const auto& [numerator, denominator, want] : {std::tuple{1U, 1000U, 1U},
+                                                           {1U, 2U, 500U},
+                                                           {9U, 10U, 900U},
+                                                           {99U, 100U, 990U},
+                                                           {999U, 1000U, 999U},
+                                                           {1U, 1U, 1000U}}) {
             const auto got = h->percentile(numerator, denominator).value();
             CHECK(got >= want);
             CHECK(static_cast<double>(got) < 1.01 * want);
@@ -171,7 +180,8 @@ TEST_CASE("percentiles are the smallest value that enough of the sample does not
     }
     SUBCASE("of any values, to the width of a bucket") {
         const bool right = rc::check("percentile", [] {
-            const auto values = *rc::gen::nonEmpty(rc::gen::container<Numbers>(rc::gen::inRange<std::uint64_t>(0, 100'000'000)));
+            const auto values =
+                *rc::gen::nonEmpty(rc::gen::container<Numbers>(rc::gen::inRange<std::uint64_t>(0, 100'000'000)));
             const auto denominator = *rc::gen::inRange<std::uint64_t>(1, 1001);
             const auto numerator = *rc::gen::inRange<std::uint64_t>(0, denominator + 1);
             const auto want = percentile_of(values, numerator, denominator);
@@ -181,7 +191,9 @@ TEST_CASE("percentiles are the smallest value that enough of the sample does not
         });
         CHECK(right);
     }
-    SUBCASE("of nothing there is none") { CHECK_FALSE(std::make_unique<LatencyHistogram>()->percentile(1, 2).has_value()); }
+    SUBCASE("of nothing there is none") {
+        CHECK_FALSE(std::make_unique<LatencyHistogram>()->percentile(1, 2).has_value());
+    }
 }
 
 TEST_CASE("two histograms added are the histogram of both samples") {

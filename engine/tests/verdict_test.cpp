@@ -31,7 +31,12 @@ TrialResult clean() {
     r.intended_fps = 1e5;
     r.intended_duration_s = 10;
     for (const auto direction : {Direction::forward, Direction::reverse}) {
-        r.directions.push_back({.direction = direction, .intended_frames = frames, .offered_frames = frames, .offered_fps = 1e5, .received_frames = frames, .ring_frames = 2048});
+        r.directions.push_back({.direction = direction,
+                                .intended_frames = frames,
+                                .offered_frames = frames,
+                                .offered_fps = 1e5,
+                                .received_frames = frames,
+                                .ring_frames = 2048});
     }
     for (auto& port : r.ports) port.after.transmitted_frames = port.after.received_frames = frames;
     return r;
@@ -49,7 +54,9 @@ auto& left(TrialResult& r) { return r.ports[0]; }
 auto& right(TrialResult& r) { return r.ports[1]; }
 
 /// The DUT's CPU was away; how many frames came meanwhile is for the case to say.
-void take_cpu(TrialResult& r) { r.host.dut = {.ring_frames = 256, .cpus = {{.cpu = 0, .stolen_us = 1e5, .absences = 1, .longest_us = 1e5}}}; }
+void take_cpu(TrialResult& r) {
+    r.host.dut = {.ring_frames = 256, .cpus = {{.cpu = 0, .stolen_us = 1e5, .absences = 1, .longest_us = 1e5}}};
+}
 
 /// Dropped by the right port, as only an extended statistic says.
 void hide_drops(TrialResult& r, std::uint64_t drops) {
@@ -93,96 +100,203 @@ struct Case {
 const std::vector<Case> cases{
     {"nothing is lost", [](auto&) {}, Verdict::pass, {}},
     {"one frame of two million is lost", [](auto& r) { lose(forward(r), 1); }, Verdict::fail, {"loss"}},
-    {"each direction loses, and each says so", [](auto& r) { lose(forward(r), 1); lose(reverse(r), 7); }, Verdict::fail, {"loss", "loss"}},
-    {"everything is lost", [](auto& r) { lose(forward(r), frames); lose(reverse(r), frames); }, Verdict::fail, {"loss", "loss"}},
-    {"loss up to the ratio passes", [](auto& r) { r.limits.loss_ratio = 0.005; lose(forward(r), 10'000); }, Verdict::pass, {}},
-    {"one frame more than the ratio fails", [](auto& r) { r.limits.loss_ratio = 0.005; lose(forward(r), 10'001); }, Verdict::fail, {"loss"}},
+    {"each direction loses, and each says so",
+     [](auto& r) { lose(forward(r), 1); lose(reverse(r), 7); }, Verdict::fail, {"loss", "loss"}},
+    {"everything is lost",
+     [](auto& r) { lose(forward(r), frames); lose(reverse(r), frames); }, Verdict::fail, {"loss", "loss"}},
+    {"loss up to the ratio passes",
+     [](auto& r) { r.limits.loss_ratio = 0.005; lose(forward(r), 10'000); }, Verdict::pass, {}},
+    {"one frame more than the ratio fails",
+     [](auto& r) { r.limits.loss_ratio = 0.005; lose(forward(r), 10'001); }, Verdict::fail, {"loss"}},
     // R2544-07
-    {"one loss and one duplicate are no zero loss", [](auto& r) { lose(forward(r), 1); forward(r).duplicated_frames = 1; }, Verdict::fail, {"loss"}},
-    {"a surplus in one direction hides no loss in the other", [](auto& r) { lose(forward(r), 1); reverse(r).received_frames = frames + 1; }, Verdict::fail, {"loss"}},
-    {"late and damaged frames do not count as received", [](auto& r) { lose(reverse(r), 2); reverse(r).late_frames = reverse(r).corrupted_frames = 1; }, Verdict::fail, {"loss"}},
-    {"duplicates and disorder alone are no loss", [](auto& r) { forward(r).duplicated_frames = forward(r).reordered_frames = 99; }, Verdict::pass, {}},
+    {"one loss and one duplicate are no zero loss",
+     [](auto& r) { lose(forward(r), 1); forward(r).duplicated_frames = 1; }, Verdict::fail, {"loss"}},
+    {"a surplus in one direction hides no loss in the other",
+     [](auto& r) { lose(forward(r), 1); reverse(r).received_frames = frames + 1; }, Verdict::fail, {"loss"}},
+    {"late and damaged frames do not count as received",
+     [](auto& r) { lose(reverse(r), 2); reverse(r).late_frames = reverse(r).corrupted_frames = 1; },
+      Verdict::fail, {"loss"}},
+    {"duplicates and disorder alone are no loss",
+     [](auto& r) { forward(r).duplicated_frames = forward(r).reordered_frames = 99; }, Verdict::pass, {}},
     // R2544-39
-    {"0.005 percent slower is within the tolerance", [](auto& r) { forward(r).offered_fps = 99'995; }, Verdict::pass, {}},
-    {"0.02 percent slower is not the load asked for", [](auto& r) { forward(r).offered_fps = 99'980; }, Verdict::invalid, {"offered_load"}},
+    {"0.005 percent slower is within the tolerance",
+     [](auto& r) { forward(r).offered_fps = 99'995; }, Verdict::pass, {}},
+    {"0.02 percent slower is not the load asked for",
+     [](auto& r) { forward(r).offered_fps = 99'980; }, Verdict::invalid, {"offered_load"}},
     {"a burst may end as late as a frame that is not overdue", [](auto& r) { make_burst(r, 90); }, Verdict::pass, {}},
-    {"a burst that ends later was not sent at its rate", [](auto& r) { make_burst(r, 110); }, Verdict::invalid, {"offered_load", "offered_load"}},
-    {"a burst of which a frame never left", [](auto& r) { make_burst(r, 0); forward(r).offered_frames = forward(r).received_frames = frames / 1000 - 1; }, Verdict::invalid, {"offered_load"}},
-    {"0.02 percent faster is not either", [](auto& r) { reverse(r).offered_fps = 100'020; }, Verdict::invalid, {"offered_load"}},
-    {"the tolerance is the user's", [](auto& r) { r.limits.offered_tolerance = 0.001; forward(r).offered_fps = 99'920; }, Verdict::pass, {}},
+    {"a burst that ends later was not sent at its rate",
+     [](auto& r) { make_burst(r, 110); }, Verdict::invalid, {"offered_load", "offered_load"}},
+    {"a burst of which a frame never left",
+     [](auto& r) { make_burst(r, 0); forward(r).offered_frames = forward(r).received_frames = frames / 1000 - 1;
+      }, Verdict::invalid, {"offered_load"}},
+    {"0.02 percent faster is not either",
+     [](auto& r) { reverse(r).offered_fps = 100'020; }, Verdict::invalid, {"offered_load"}},
+    {"the tolerance is the user's",
+     [](auto& r) { r.limits.offered_tolerance = 0.001; forward(r).offered_fps = 99'920; }, Verdict::pass, {}},
     {"one frame was never offered", [](auto& r) { offer(forward(r), frames - 1); }, Verdict::invalid, {"offered_load"}},
-    {"a port that pushes back is named", [](auto& r) { offer(reverse(r), frames / 2); reverse(r).refusals = 12; }, Verdict::invalid, {"offered_load", "port_refused"}},
-    {"refusals that the sender caught up with are none of our business", [](auto& r) { forward(r).refusals = 12; }, Verdict::pass, {}},
-    {"an unoffered load is no failure of the device", [](auto& r) { offer(forward(r), frames - 1); lose(forward(r), 5); }, Verdict::invalid, {"offered_load"}},
+    {"a port that pushes back is named",
+     [](auto& r) { offer(reverse(r), frames / 2); reverse(r).refusals = 12; },
+      Verdict::invalid, {"offered_load", "port_refused"}},
+    {"refusals that the sender caught up with are none of our business",
+     [](auto& r) { forward(r).refusals = 12; }, Verdict::pass, {}},
+    {"an unoffered load is no failure of the device",
+     [](auto& r) { offer(forward(r), frames - 1); lose(forward(r), 5); }, Verdict::invalid, {"offered_load"}},
     {"nothing was offered at all", [](auto& r) { offer(forward(r), 0); }, Verdict::invalid, {"offered_load"}},
     // spacing
-    {"1 percent overdue passes", [](auto& r) { forward(r).overdue_frames = 10'000; forward(r).max_overdue_us = 900; }, Verdict::pass, {}},
-    {"more than 1 percent overdue is no constant load", [](auto& r) { forward(r).overdue_frames = 10'001; }, Verdict::invalid, {"sender_overdue"}},
-    {"one frame too long overdue", [](auto& r) { reverse(r).overdue_frames = 1; reverse(r).max_overdue_us = 100'001; }, Verdict::invalid, {"sender_overdue"}},
-    {"as long overdue as may be", [](auto& r) { reverse(r).overdue_frames = 1; reverse(r).max_overdue_us = 100'000; }, Verdict::pass, {}},
-    {"overdue frames that explain the loss", [](auto& r) { forward(r).overdue_frames = 5; lose(forward(r), 5); }, Verdict::invalid, {"overdue_may_explain_loss", "loss"}},
-    {"overdue frames that do not explain the loss", [](auto& r) { forward(r).overdue_frames = 5; lose(forward(r), 6); }, Verdict::fail, {"loss"}},
+    {"1 percent overdue passes",
+     [](auto& r) { forward(r).overdue_frames = 10'000; forward(r).max_overdue_us = 900; }, Verdict::pass, {}},
+    {"more than 1 percent overdue is no constant load",
+     [](auto& r) { forward(r).overdue_frames = 10'001; }, Verdict::invalid, {"sender_overdue"}},
+    {"one frame too long overdue",
+     [](auto& r) { reverse(r).overdue_frames = 1; reverse(r).max_overdue_us = 100'001; },
+      Verdict::invalid, {"sender_overdue"}},
+    {"as long overdue as may be",
+     [](auto& r) { reverse(r).overdue_frames = 1; reverse(r).max_overdue_us = 100'000; }, Verdict::pass, {}},
+    {"overdue frames that explain the loss",
+     [](auto& r) { forward(r).overdue_frames = 5; lose(forward(r), 5); },
+      Verdict::invalid, {"overdue_may_explain_loss", "loss"}},
+    {"overdue frames that do not explain the loss",
+     [](auto& r) { forward(r).overdue_frames = 5; lose(forward(r), 6); }, Verdict::fail, {"loss"}},
     {"overdue frames that explain it down to the allowed ratio",
-     [](auto& r) { r.limits.loss_ratio = 0.005; forward(r).overdue_frames = 5; lose(forward(r), 10'005); }, Verdict::invalid, {"overdue_may_explain_loss", "loss"}},
-    {"frames that the record had no room for explain the loss", [](auto& r) { forward(r).unrecorded_frames = 5; lose(forward(r), 5); }, Verdict::invalid, {"record_overrun", "loss"}},
-    {"frames that the record had no room for do not explain the loss", [](auto& r) { forward(r).unrecorded_frames = 5; lose(forward(r), 6); }, Verdict::fail, {"loss"}},
-    {"overdue frames of one direction explain nothing in the other", [](auto& r) { reverse(r).overdue_frames = 5; lose(forward(r), 5); }, Verdict::fail, {"loss"}},
+     [](auto& r) { r.limits.loss_ratio = 0.005; forward(r).overdue_frames = 5; lose(forward(r), 10'005); },
+      Verdict::invalid, {"overdue_may_explain_loss", "loss"}},
+    {"frames that the record had no room for explain the loss",
+     [](auto& r) { forward(r).unrecorded_frames = 5; lose(forward(r), 5); },
+      Verdict::invalid, {"record_overrun", "loss"}},
+    {"frames that the record had no room for do not explain the loss",
+     [](auto& r) { forward(r).unrecorded_frames = 5; lose(forward(r), 6); }, Verdict::fail, {"loss"}},
+    {"overdue frames of one direction explain nothing in the other",
+     [](auto& r) { reverse(r).overdue_frames = 5; lose(forward(r), 5); }, Verdict::fail, {"loss"}},
     // ports
-    {"the transmit ring was not drained", [](auto& r) { left(r).after.transmitted_frames = frames - 3; }, Verdict::invalid, {"transmit_not_drained"}},
-    {"frames of before the trial are not counted as sent by it", [](auto& r) { right(r).before.transmitted_frames = 1; }, Verdict::invalid, {"transmit_not_drained"}},
-    {"missed frames explain the loss", [](auto& r) { right(r).after.missed_frames = 4; lose(forward(r), 4); }, Verdict::invalid, {"receive_missed", "loss"}},
-    {"missed frames do not explain the loss", [](auto& r) { right(r).after.missed_frames = 4; lose(forward(r), 5); }, Verdict::fail, {"loss"}},
-    {"missing buffers explain it as well", [](auto& r) { left(r).after.no_buffer_frames = 4; lose(reverse(r), 4); }, Verdict::invalid, {"receive_missed", "loss"}},
-    {"frames that came damaged are lost, and told apart", [](auto& r) { left(r).after.receive_errors = 4; lose(reverse(r), 4); }, Verdict::fail, {"loss", "damaged"}},
-    {"damaged frames within the allowed loss", [](auto& r) { r.limits.loss_ratio = 0.005; left(r).after.receive_errors = 4; lose(reverse(r), 4); }, Verdict::pass, {}},
-    {"counters that could not be read excuse nothing and accuse nobody", [](auto& r) { right(r).after = {.is_read = false}; lose(forward(r), 4); }, Verdict::invalid, {"counters"}},
-    {"missed frames and missing buffers may be the same frames", [](auto& r) { right(r).after.missed_frames = right(r).after.no_buffer_frames = 4; lose(forward(r), 8); }, Verdict::fail, {"loss"}},
-    {"missed frames and missing buffers explain as many as the larger says", [](auto& r) { right(r).after.missed_frames = 3; right(r).after.no_buffer_frames = 4; lose(forward(r), 4); }, Verdict::invalid, {"receive_missed", "loss"}},
-    {"drops that only an extended statistic shows", [](auto& r) { hide_drops(r, 4); lose(forward(r), 4); }, Verdict::invalid, {"receive_missed", "loss"}},
-    {"drops of an extended statistic that do not explain the loss", [](auto& r) { hide_drops(r, 4); lose(forward(r), 5); }, Verdict::fail, {"loss"}},
-    {"the port counted what no receiver saw", [](auto& r) { see(r, frames - 1000); lose(forward(r), 1000); }, Verdict::invalid, {"receive_unseen", "loss"}},
-    {"the port counted what no receiver saw, and more was lost", [](auto& r) { see(r, frames - 1000); lose(forward(r), 1001); }, Verdict::fail, {"loss"}},
-    {"the port counted what no receiver saw, and nothing was lost", [](auto& r) { see(r, frames - 1000); }, Verdict::pass, {}},
-    {"unseen frames that the port says it missed are not counted twice", [](auto& r) { see(r, frames - 4); right(r).after.missed_frames = 4; lose(forward(r), 5); }, Verdict::fail, {"loss"}},
-    {"a port whose count is not exact accuses nobody", [](auto& r) { right(r).before.seen_frames = right(r).after.seen_frames = std::nullopt; lose(forward(r), 1000); }, Verdict::fail, {"loss"}},
-    {"PAUSE and damaged frames that the port counted reach no receiver", [](auto& r) { see(r, frames - 4); right(r).after.receive_errors = 4; lose(forward(r), 4); }, Verdict::fail, {"loss", "damaged"}},
-    {"receivers that saw more than the port counted prove nothing", [](auto& r) { see(r, frames + 9); lose(forward(r), 4); }, Verdict::fail, {"loss"}},
-    {"a counter that goes backwards is not read", [](auto& r) { right(r).before.missed_frames = 7; right(r).after.missed_frames = 3; lose(forward(r), 4); }, Verdict::invalid, {"counters"}},
-    {"a counter that wraps is not read", [](auto& r) { right(r).before.received_frames = 0xFFFF'FF00; lose(forward(r), 4); }, Verdict::invalid, {"counters"}},
-    {"a counter that reads all ones is not read", [](auto& r) { right(r).after.missed_frames = ~0ULL; lose(forward(r), 4); }, Verdict::invalid, {"counters"}},
-    {"a counter of 32 bits that reads all ones is not read", [](auto& r) { left(r).after.no_buffer_frames = 0xFFFF'FFFF; }, Verdict::invalid, {"counters"}},
-    {"an extended statistic that goes backwards explains nothing", [](auto& r) { hide_drops(r, 4); right(r).before.hidden_drops[0].frames = 5; lose(forward(r), 4); }, Verdict::fail, {"loss"}},
-    {"PAUSE frames on the sending port of a constant load", [](auto& r) { left(r).after.pause_frames = 9; }, Verdict::pass, {}},
-    {"PAUSE frames on the sending port of a burst", [](auto& r) { make_burst(r, 0); left(r).after.pause_frames = 9; }, Verdict::invalid, {"flow_control"}},
+    {"the transmit ring was not drained",
+     [](auto& r) { left(r).after.transmitted_frames = frames - 3; }, Verdict::invalid, {"transmit_not_drained"}},
+    {"frames of before the trial are not counted as sent by it",
+     [](auto& r) { right(r).before.transmitted_frames = 1; }, Verdict::invalid, {"transmit_not_drained"}},
+    {"missed frames explain the loss",
+     [](auto& r) { right(r).after.missed_frames = 4; lose(forward(r), 4); },
+      Verdict::invalid, {"receive_missed", "loss"}},
+    {"missed frames do not explain the loss",
+     [](auto& r) { right(r).after.missed_frames = 4; lose(forward(r), 5); }, Verdict::fail, {"loss"}},
+    {"missing buffers explain it as well",
+     [](auto& r) { left(r).after.no_buffer_frames = 4; lose(reverse(r), 4); },
+      Verdict::invalid, {"receive_missed", "loss"}},
+    {"frames that came damaged are lost, and told apart",
+     [](auto& r) { left(r).after.receive_errors = 4; lose(reverse(r), 4); }, Verdict::fail, {"loss", "damaged"}},
+    {"damaged frames within the allowed loss",
+     [](auto& r) { r.limits.loss_ratio = 0.005; left(r).after.receive_errors = 4; lose(reverse(r), 4); },
+      Verdict::pass, {}},
+    {"counters that could not be read excuse nothing and accuse nobody",
+     [](auto& r) { right(r).after = {.is_read = false}; lose(forward(r), 4); }, Verdict::invalid, {"counters"}},
+    {"missed frames and missing buffers may be the same frames",
+     [](auto& r) { right(r).after.missed_frames = right(r).after.no_buffer_frames = 4; lose(forward(r), 8); },
+      Verdict::fail, {"loss"}},
+    {"missed frames and missing buffers explain as many as the larger says",
+     [](auto& r) { right(r).after.missed_frames = 3; right(r).after.no_buffer_frames = 4; lose(forward(r), 4);
+      }, Verdict::invalid, {"receive_missed", "loss"}},
+    {"drops that only an extended statistic shows",
+     [](auto& r) { hide_drops(r, 4); lose(forward(r), 4); }, Verdict::invalid, {"receive_missed", "loss"}},
+    {"drops of an extended statistic that do not explain the loss",
+     [](auto& r) { hide_drops(r, 4); lose(forward(r), 5); }, Verdict::fail, {"loss"}},
+    {"the port counted what no receiver saw",
+     [](auto& r) { see(r, frames - 1000); lose(forward(r), 1000); }, Verdict::invalid, {"receive_unseen", "loss"}},
+    {"the port counted what no receiver saw, and more was lost",
+     [](auto& r) { see(r, frames - 1000); lose(forward(r), 1001); }, Verdict::fail, {"loss"}},
+    {"the port counted what no receiver saw, and nothing was lost",
+     [](auto& r) { see(r, frames - 1000); }, Verdict::pass, {}},
+    {"unseen frames that the port says it missed are not counted twice",
+     [](auto& r) { see(r, frames - 4); right(r).after.missed_frames = 4; lose(forward(r), 5); },
+      Verdict::fail, {"loss"}},
+    {"a port whose count is not exact accuses nobody",
+     [](auto& r) { right(r).before.seen_frames = right(r).after.seen_frames = std::nullopt; lose(forward(r), 1000);
+      }, Verdict::fail, {"loss"}},
+    {"PAUSE and damaged frames that the port counted reach no receiver",
+     [](auto& r) { see(r, frames - 4); right(r).after.receive_errors = 4; lose(forward(r), 4); },
+      Verdict::fail, {"loss", "damaged"}},
+    {"receivers that saw more than the port counted prove nothing",
+     [](auto& r) { see(r, frames + 9); lose(forward(r), 4); }, Verdict::fail, {"loss"}},
+    {"a counter that goes backwards is not read",
+     [](auto& r) { right(r).before.missed_frames = 7; right(r).after.missed_frames = 3; lose(forward(r), 4); },
+      Verdict::invalid, {"counters"}},
+    {"a counter that wraps is not read",
+     [](auto& r) { right(r).before.received_frames = 0xFFFF'FF00; lose(forward(r), 4); },
+      Verdict::invalid, {"counters"}},
+    {"a counter that reads all ones is not read",
+     [](auto& r) { right(r).after.missed_frames = ~0ULL; lose(forward(r), 4); }, Verdict::invalid, {"counters"}},
+    {"a counter of 32 bits that reads all ones is not read",
+     [](auto& r) { left(r).after.no_buffer_frames = 0xFFFF'FFFF; }, Verdict::invalid, {"counters"}},
+    {"an extended statistic that goes backwards explains nothing",
+     [](auto& r) { hide_drops(r, 4); right(r).before.hidden_drops[0].frames = 5; lose(forward(r), 4); },
+      Verdict::fail, {"loss"}},
+    {"PAUSE frames on the sending port of a constant load",
+     [](auto& r) { left(r).after.pause_frames = 9; }, Verdict::pass, {}},
+    {"PAUSE frames on the sending port of a burst",
+     [](auto& r) { make_burst(r, 0); left(r).after.pause_frames = 9; }, Verdict::invalid, {"flow_control"}},
     // clocks
-    {"frames of this trial from the receiver's future", [](auto& r) { lose(forward(r), frames); forward(r).wrong_time_frames = frames; forward(r).ahead_us = 14; }, Verdict::invalid, {"clock_difference", "loss"}},
-    {"frames of the wrong time that do not explain the loss", [](auto& r) { lose(forward(r), 9); forward(r).wrong_time_frames = 8; forward(r).before_start_us = 14; }, Verdict::fail, {"loss"}},
-    {"clocks of two workers that are apart", [](auto& r) { r.clock_offsets = {{.cpu = 1}, {.cpu = 3, .offset_us = -25, .uncertainty_us = 1}}; }, Verdict::invalid, {"clock_difference"}},
-    {"clocks of two workers, each within the limit of the first, are apart", [](auto& r) { r.clock_offsets = {{.cpu = 1}, {.cpu = 2, .offset_us = 6}, {.cpu = 3, .offset_us = -6}}; }, Verdict::invalid, {"clock_difference"}},
-    {"clocks that may be apart by less than is known", [](auto& r) { r.clock_offsets = {{.cpu = 1}, {.cpu = 3, .offset_us = 25, .uncertainty_us = 20}}; }, Verdict::pass, {}},
-    {"counters that could not be read before", [](auto& r) { left(r).before.is_read = false; }, Verdict::invalid, {"counters"}},
-    {"answers that were dropped may explain any loss of that side", [](auto& r) { right(r).after.dropped_answers = 1; lose(forward(r), 5000); }, Verdict::invalid, {"answers_dropped", "loss"}},
-    {"answers that were dropped explain nothing on the other side", [](auto& r) { left(r).after.dropped_answers = 1; lose(forward(r), 5000); }, Verdict::fail, {"loss"}},
-    {"answers that were dropped without a loss", [](auto& r) { right(r).after.dropped_answers = 1; }, Verdict::pass, {}},
-    {"PAUSE frames on the receiving port may explain any loss", [](auto& r) { right(r).after.pause_frames = 9; lose(forward(r), 5000); }, Verdict::invalid, {"flow_control", "loss"}},
-    {"PAUSE frames of before the trial explain nothing", [](auto& r) { right(r).before.pause_frames = right(r).after.pause_frames = 9; lose(forward(r), 1); }, Verdict::fail, {"loss"}},
-    {"frames that were read too late by our fault", [](auto& r) { forward(r).late_frames = forward(r).late_by_gap_frames = 979; lose(forward(r), 979); }, Verdict::invalid, {"receiver_gap", "loss"}},
-    {"frames that were late by themselves", [](auto& r) { forward(r).late_frames = 979; forward(r).late_by_gap_frames = 3; lose(forward(r), 979); }, Verdict::fail, {"loss"}},
+    {"frames of this trial from the receiver's future",
+     [](auto& r) { lose(forward(r), frames); forward(r).wrong_time_frames = frames; forward(r).ahead_us = 14; },
+      Verdict::invalid, {"clock_difference", "loss"}},
+    {"frames of the wrong time that do not explain the loss",
+     [](auto& r) { lose(forward(r), 9); forward(r).wrong_time_frames = 8; forward(r).before_start_us = 14; },
+      Verdict::fail, {"loss"}},
+    {"clocks of two workers that are apart",
+     [](auto& r) { r.clock_offsets = {{.cpu = 1}, {.cpu = 3, .offset_us = -25, .uncertainty_us = 1}}; },
+      Verdict::invalid, {"clock_difference"}},
+    {"clocks of two workers, each within the limit of the first, are apart",
+     [](auto& r) { r.clock_offsets = {{.cpu = 1}, {.cpu = 2, .offset_us = 6}, {.cpu = 3, .offset_us = -6}}; },
+      Verdict::invalid, {"clock_difference"}},
+    {"clocks that may be apart by less than is known",
+     [](auto& r) { r.clock_offsets = {{.cpu = 1}, {.cpu = 3, .offset_us = 25, .uncertainty_us = 20}}; },
+      Verdict::pass, {}},
+    {"counters that could not be read before",
+     [](auto& r) { left(r).before.is_read = false; }, Verdict::invalid, {"counters"}},
+    {"answers that were dropped may explain any loss of that side",
+     [](auto& r) { right(r).after.dropped_answers = 1; lose(forward(r), 5000); },
+      Verdict::invalid, {"answers_dropped", "loss"}},
+    {"answers that were dropped explain nothing on the other side",
+     [](auto& r) { left(r).after.dropped_answers = 1; lose(forward(r), 5000); }, Verdict::fail, {"loss"}},
+    {"answers that were dropped without a loss",
+     [](auto& r) { right(r).after.dropped_answers = 1; }, Verdict::pass, {}},
+    {"PAUSE frames on the receiving port may explain any loss",
+     [](auto& r) { right(r).after.pause_frames = 9; lose(forward(r), 5000); },
+      Verdict::invalid, {"flow_control", "loss"}},
+    {"PAUSE frames of before the trial explain nothing",
+     [](auto& r) { right(r).before.pause_frames = right(r).after.pause_frames = 9; lose(forward(r), 1); },
+      Verdict::fail, {"loss"}},
+    {"frames that were read too late by our fault",
+     [](auto& r) { forward(r).late_frames = forward(r).late_by_gap_frames = 979; lose(forward(r), 979); },
+      Verdict::invalid, {"receiver_gap", "loss"}},
+    {"frames that were late by themselves",
+     [](auto& r) { forward(r).late_frames = 979; forward(r).late_by_gap_frames = 3; lose(forward(r), 979); },
+      Verdict::fail, {"loss"}},
     {"1 percent of duplicates passes", [](auto& r) { forward(r).duplicated_frames = 10'000; }, Verdict::pass, {}},
-    {"more duplicates are no forwarding", [](auto& r) { forward(r).duplicated_frames = 10'001; }, Verdict::invalid, {"duplicates"}},
-    {"the limit of duplicates is the user's", [](auto& r) { r.limits.duplicate_tolerance = 50; forward(r).duplicated_frames = 40 * frames; }, Verdict::pass, {}},
-    {"missed frames of before the trial explain nothing", [](auto& r) { right(r).before.missed_frames = right(r).after.missed_frames = 4; lose(forward(r), 4); }, Verdict::fail, {"loss"}},
-    {"missed frames of the other side explain nothing", [](auto& r) { left(r).after.missed_frames = 4; lose(forward(r), 4); }, Verdict::fail, {"loss"}},
-    {"missed frames without a loss were not ours", [](auto& r) { right(r).after.missed_frames = 4; }, Verdict::pass, {}},
-    {"a poll gap explains the loss", [](auto& r) { forward(r).gap_frames = 100; lose(forward(r), 99); }, Verdict::invalid, {"receiver_gap", "loss"}},
-    {"a poll gap does not explain the loss", [](auto& r) { forward(r).gap_frames = 100; lose(forward(r), 101); }, Verdict::fail, {"loss"}},
+    {"more duplicates are no forwarding",
+     [](auto& r) { forward(r).duplicated_frames = 10'001; }, Verdict::invalid, {"duplicates"}},
+    {"the limit of duplicates is the user's",
+     [](auto& r) { r.limits.duplicate_tolerance = 50; forward(r).duplicated_frames = 40 * frames; }, Verdict::pass, {}},
+    {"missed frames of before the trial explain nothing",
+     [](auto& r) { right(r).before.missed_frames = right(r).after.missed_frames = 4; lose(forward(r), 4); },
+      Verdict::fail, {"loss"}},
+    {"missed frames of the other side explain nothing",
+     [](auto& r) { left(r).after.missed_frames = 4; lose(forward(r), 4); }, Verdict::fail, {"loss"}},
+    {"missed frames without a loss were not ours",
+     [](auto& r) { right(r).after.missed_frames = 4; }, Verdict::pass, {}},
+    {"a poll gap explains the loss",
+     [](auto& r) { forward(r).gap_frames = 100; lose(forward(r), 99); }, Verdict::invalid, {"receiver_gap", "loss"}},
+    {"a poll gap does not explain the loss",
+     [](auto& r) { forward(r).gap_frames = 100; lose(forward(r), 101); }, Verdict::fail, {"loss"}},
     {"a poll gap without a loss", [](auto& r) { forward(r).gap_frames = 100; }, Verdict::pass, {}},
     // the host that DUT and tester share
-    {"the host took the DUT's CPU and that explains the loss", [](auto& r) { take_cpu(r); forward(r).away_frames = 5; lose(forward(r), 5); }, Verdict::invalid, {"host_took_cpu", "loss"}},
-    {"the host took the DUT's CPU and that does not explain the loss", [](auto& r) { take_cpu(r); forward(r).away_frames = 5; lose(forward(r), 6); }, Verdict::fail, {"loss"}},
-    {"the host took the DUT's CPU and nothing was lost", [](auto& r) { take_cpu(r); forward(r).away_frames = 500'000; }, Verdict::pass, {}},
-    {"the host took the DUT's CPU, but all is lost", [](auto& r) { take_cpu(r); forward(r).away_frames = 500'000; lose(forward(r), frames); }, Verdict::fail, {"loss"}},
-    {"the host took the DUT's CPU for less than its ring lasts", [](auto& r) { take_cpu(r); lose(forward(r), 1); }, Verdict::fail, {"loss"}},
+    {"the host took the DUT's CPU and that explains the loss",
+     [](auto& r) { take_cpu(r); forward(r).away_frames = 5; lose(forward(r), 5); },
+      Verdict::invalid, {"host_took_cpu", "loss"}},
+    {"the host took the DUT's CPU and that does not explain the loss",
+     [](auto& r) { take_cpu(r); forward(r).away_frames = 5; lose(forward(r), 6); }, Verdict::fail, {"loss"}},
+    {"the host took the DUT's CPU and nothing was lost",
+     [](auto& r) { take_cpu(r); forward(r).away_frames = 500'000; }, Verdict::pass, {}},
+    {"the host took the DUT's CPU, but all is lost",
+     [](auto& r) { take_cpu(r); forward(r).away_frames = 500'000; lose(forward(r), frames); }, Verdict::fail, {"loss"}},
+    {"the host took the DUT's CPU for less than its ring lasts",
+     [](auto& r) { take_cpu(r); lose(forward(r), 1); }, Verdict::fail, {"loss"}},
     {"lapses are added up",
      [](auto& r) {
          right(r).after.missed_frames = 1;
@@ -195,13 +309,20 @@ const std::vector<Case> cases{
     {"the clock ran 101 ppm fast", [](auto& r) { r.clock_error_ppm = 101; }, Verdict::invalid, {"clock"}},
     {"the clock ran 101 ppm slow", [](auto& r) { r.clock_error_ppm = -101; }, Verdict::invalid, {"clock"}},
     {"the clock ran 99 ppm slow", [](auto& r) { r.clock_error_ppm = -99; }, Verdict::pass, {}},
-    {"a link was down at the end", [](auto& r) { right(r).after.link_up = false; lose(forward(r), frames); }, Verdict::invalid, {"link"}},
+    {"a link was down at the end",
+     [](auto& r) { right(r).after.link_up = false; lose(forward(r), frames); }, Verdict::invalid, {"link"}},
     {"a link was down at the start", [](auto& r) { left(r).before.link_up = false; }, Verdict::invalid, {"link"}},
-    {"a link went down and up again", [](auto& r) { right(r).before.link_changes = 5; right(r).after.link_changes = 7; lose(forward(r), 5000); }, Verdict::invalid, {"link"}},
-    {"a link that changed before the trial", [](auto& r) { right(r).before.link_changes = right(r).after.link_changes = 5; }, Verdict::pass, {}},
-    {"the clock that NTP steers is right, ours 101 ppm fast", [](auto& r) { r.steered_clock_error_ppm = 101; }, Verdict::invalid, {"clock"}},
+    {"a link went down and up again",
+     [](auto& r) { right(r).before.link_changes = 5; right(r).after.link_changes = 7; lose(forward(r), 5000); },
+      Verdict::invalid, {"link"}},
+    {"a link that changed before the trial",
+     [](auto& r) { right(r).before.link_changes = right(r).after.link_changes = 5; }, Verdict::pass, {}},
+    {"the clock that NTP steers is right, ours 101 ppm fast",
+     [](auto& r) { r.steered_clock_error_ppm = 101; }, Verdict::invalid, {"clock"}},
     {"the clock that NTP steers agrees with ours", [](auto& r) { r.steered_clock_error_ppm = -40; }, Verdict::pass, {}},
-    {"the client stopped it", [](auto& r) { r.stopped = true; offer(forward(r), 10); offer(reverse(r), 10); }, Verdict::invalid, {"stopped", "offered_load", "offered_load"}},
+    {"the client stopped it",
+     [](auto& r) { r.stopped = true; offer(forward(r), 10); offer(reverse(r), 10); },
+      Verdict::invalid, {"stopped", "offered_load", "offered_load"}},
 };
 // clang-format on
 
@@ -233,7 +354,8 @@ TEST_CASE("frames that come back with the hop limit of their sending are a note,
 }
 
 TEST_CASE("a late departure spoils only the delays that it touched, unless these are more than a tenth") {
-    const auto judged = [](std::uint64_t left_out_tags, std::uint64_t tags, std::uint64_t left_out_frames, std::uint64_t refusals = 0) {
+    const auto judged = [](std::uint64_t left_out_tags, std::uint64_t tags, std::uint64_t left_out_frames,
+                           std::uint64_t refusals = 0) {
         auto r = clean();
         auto delays = std::make_shared<tally::DelayResult>();
         delays->offered_frames = frames;
@@ -256,8 +378,9 @@ TEST_CASE("a late departure spoils only the delays that it touched, unless these
     CHECK(codes_of(judged(51, 500, 51)) == Codes{"sender_overdue"});
     CHECK(judged(0, 0, frames / 10).verdict == Verdict::pass);  // every frame counts
     CHECK(codes_of(judged(0, 0, frames / 10 + 1)) == Codes{"sender_overdue"});
-    CHECK(codes_of(judged(1, 1, 1)) == Codes{"sender_overdue"});       // RFC 2544: the only one
-    CHECK(codes_of(judged(0, 500, 0, 1)) == Codes{"sender_overdue"});  // the port refused frames: their stamps are older than their departures
+    CHECK(codes_of(judged(1, 1, 1)) == Codes{"sender_overdue"});  // RFC 2544: the only one
+    CHECK(codes_of(judged(0, 500, 0, 1)) ==
+          Codes{"sender_overdue"});  // the port refused frames: their stamps are older than their departures
 }
 
 TEST_CASE("PAUSE on the sending port is a note where it changes no verdict, and says on which side") {
@@ -276,18 +399,21 @@ TEST_CASE("a reason says which of a port's counters spoke, and why they are not 
     right(r).after.no_buffer_frames = 4;
     lose(forward(r), 4);
     tally::judge(r);
-    CHECK(r.reasons[0].text.find("missed 4 frames (imissed 3, rx_nombuf 4; these may count the same frames") != std::string::npos);
+    CHECK(r.reasons[0].text.find("missed 4 frames (imissed 3, rx_nombuf 4; these may count the same frames") !=
+          std::string::npos);
 }
 
-// The one thing that is known of a DUT is what the host did to its CPUs, where it lives on this host. It is recorded; frames that may
-// have been lost by it are counted before, in away_frames.
+// The one thing that is known of a DUT is what the host did to its CPUs, where it lives on this host. It is recorded;
+// frames that may have been lost by it are counted before, in away_frames.
 TEST_CASE("what is known of the DUT changes no verdict and no reason (SEED-07)") {
     using Dut = tally::HostRecord::Dut;
     const std::vector<std::optional<Dut>> known{
         std::nullopt,
         Dut{.ring_frames = 0, .cpus = {}},
         Dut{.ring_frames = 1, .cpus = {{.cpu = 0}}},
-        Dut{.ring_frames = 4096, .cpus = {{.cpu = 3, .stolen_us = 1e7, .waited_us = 1e7, .absences = 1'000'000, .longest_us = 1e7}, {.cpu = 4, .waited_us = 1}}},
+        Dut{.ring_frames = 4096,
+            .cpus = {{.cpu = 3, .stolen_us = 1e7, .waited_us = 1e7, .absences = 1'000'000, .longest_us = 1e7},
+                     {.cpu = 4, .waited_us = 1}}},
     };
     for (const auto& c : cases) {
         CAPTURE(c.name);
@@ -325,8 +451,9 @@ TEST_CASE("judging twice gives the same verdict and no reason twice") {
 TEST_CASE("a loss of a mix names the kinds of frames that lost, and no other") {
     auto r = clean();
     lose(forward(r), 5);
-    forward(r).classes = {{.version = plan::IpVersion::v4, .frame_size = 64, .offered_frames = 900'000, .received_frames = 900'000},
-                          {.version = plan::IpVersion::v6, .frame_size = 1518, .offered_frames = 100'000, .received_frames = 99'995}};
+    forward(r).classes = {
+        {.version = plan::IpVersion::v4, .frame_size = 64, .offered_frames = 900'000, .received_frames = 900'000},
+        {.version = plan::IpVersion::v6, .frame_size = 1518, .offered_frames = 100'000, .received_frames = 99'995}};
     tally::judge(r);
     REQUIRE(codes_of(r) == Codes{"loss"});
     CHECK(r.reasons.front().text.ends_with("%): 5 of 100000 IPv6 frames of 1518 octets"));

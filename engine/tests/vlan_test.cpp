@@ -81,11 +81,17 @@ template <IpVersion V>
 void check_tagged(const std::vector<std::uint16_t>& sent, const std::vector<std::uint16_t>& expected) {
     constexpr std::uint64_t frames = 200;
     Rig<V> rig{{.frames = frames}};
-    const auto shape = frame::make_template(rig.plan, frame::Layout<V>::smallest_frame_size, {.direction = Direction::forward, .stream = 0, .trial = trial}, left_mac, dut_mac);
-    const frame::TaggedSource source{frame::TestFrameSource<V>{shape, plan::FlowDraw{rig.plan, Direction::forward, 1}, {}}, tags_of(sent)};
+    const auto shape =
+        frame::make_template(rig.plan, frame::Layout<V>::smallest_frame_size,
+                             {.direction = Direction::forward, .stream = 0, .trial = trial}, left_mac, dut_mac);
+    const frame::TaggedSource source{
+        frame::TestFrameSource<V>{shape, plan::FlowDraw{rig.plan, Direction::forward, 1}, {}}, tags_of(sent)};
     CHECK(source.frame_octets(0) == frame::Layout<V>::tag_end + 4 * sent.size());
     run::Sender<MemoryPort, frame::TaggedSource<frame::TestFrameSource<V>>> sender{
-        rig.left, 0, source, pace::EvenSchedule{start, second, rate_fps}, frames, run::Punctuality{.overdue_after = 100 * us}, rig.deadline};
+        rig.left,    0,
+        source,      pace::EvenSchedule{start, second, rate_fps},
+        frames,      run::Punctuality{.overdue_after = 100 * us},
+        rig.deadline};
     run::Receiver<MemoryPort, neighbor::Responder> receiver{rig.right, 0, rig.responder, tags_of(expected)};
     receiver.arm({.trial = trial,
                   .direction = Direction::forward,
@@ -124,7 +130,9 @@ TEST_CASE("a question with the tags is answered with them, and one without is no
         MemoryPort::Frame* question = nullptr;
         REQUIRE(rig.left.reserve(0, &question, 1) == 1);
         const std::size_t around = has_tags ? tags.octets() : 0;
-        const auto octets = neighbor::write_arp_request(std::span{question->octets}.subspan(around), {.mac = dut_mac, .ip = rig.plan.right.dut_address}, *rig.plan.right.gateway);
+        const auto octets =
+            neighbor::write_arp_request(std::span{question->octets}.subspan(around),
+                                        {.mac = dut_mac, .ip = rig.plan.right.dut_address}, *rig.plan.right.gateway);
         if (has_tags) tags.put(question->octets.data());
         question->length = octets + around;
         REQUIRE(rig.left.send(0, &question, 1) == 1);

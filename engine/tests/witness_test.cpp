@@ -32,10 +32,14 @@ CpuRecord away(long over_ms, double lasted_ms) {
     constexpr double ms_per_second = 1e3;
     constexpr long ticks_per_ms = 1'000'000;
     return {.cpu = 0,
-            .absences = {{.end = start + static_cast<pace::Ticks>(over_ms * ticks_per_ms), .longest_s = lasted_ms / ms_per_second, .at_least_s = lasted_ms / ms_per_second}}};
+            .absences = {{.end = start + static_cast<pace::Ticks>(over_ms * ticks_per_ms),
+                          .longest_s = lasted_ms / ms_per_second,
+                          .at_least_s = lasted_ms / ms_per_second}}};
 }
 
-std::uint64_t frames(const std::vector<CpuRecord>& cpus) { return witness::frames_while_away(cpus, ring_s, rate_fps, start, start + second, ticks_per_second); }
+std::uint64_t frames(const std::vector<CpuRecord>& cpus) {
+    return witness::frames_while_away(cpus, ring_s, rate_fps, start, start + second, ticks_per_second);
+}
 
 int first_cpu() {
     cpu_set_t set;
@@ -87,7 +91,10 @@ TEST_CASE("frames that came while the CPU was away count if the ring cannot have
 }
 
 TEST_CASE("a ring that an absence nearly filled may have been overrun: what the DUT had in it before is not known") {
-    const auto of_256_frames = [](double lasted_ms) { return witness::frames_while_away({away(500, lasted_ms)}, 256 / 5e3, 5e3, start, start + second, ticks_per_second); };
+    const auto of_256_frames = [](double lasted_ms) {
+        return witness::frames_while_away({away(500, lasted_ms)}, 256 / 5e3, 5e3, start, start + second,
+                                          ticks_per_second);
+    };
     CHECK(of_256_frames(48.7) == 244);  // seen: 243 frames came, and three of them were lost
     CHECK(of_256_frames(41) == 205);
     CHECK(of_256_frames(40.9) == 0);
@@ -104,7 +111,8 @@ TEST_CASE("only what of an absence lies in the sending phase counts") {
 TEST_CASE("absences of which the DUT may still have work are one") {
     const auto series = [](std::initializer_list<std::pair<long, double>> over_and_lasted_ms) {
         CpuRecord record;
-        for (const auto& [over_ms, lasted_ms] : over_and_lasted_ms) record.absences.push_back(away(over_ms, lasted_ms).absences.front());
+        for (const auto& [over_ms, lasted_ms] : over_and_lasted_ms)
+            record.absences.push_back(away(over_ms, lasted_ms).absences.front());
         return record;
     };
     CHECK(frames({series({{140, 40}})}) == 0);
@@ -115,7 +123,7 @@ TEST_CASE("absences of which the DUT may still have work are one") {
     CHECK(frames({series({{140, 40}, {185, 40}, {600, 40}})}) == 80);       // the last one is by itself
     CHECK(frames({series({{140, 60}, {600, 40}, {645, 35}})}) == 60 + 75);  // two series
     CHECK(frames({series({{140, 40}}), series({{185, 40}})}) == 0);         // of two CPUs
-    CHECK(frames({series({{10, 40}, {55, 40}})}) == 0);                     // the first began before frames were sent: 10 - 5 + 40
+    CHECK(frames({series({{10, 40}, {55, 40}})}) == 0);  // the first began before frames were sent: 10 - 5 + 40
     CHECK(frames({series({{20, 40}, {65, 40}})}) == 20 + 40);
     CHECK(frames({series({{950, 40}, {1035, 40}})}) == 0);    // when the second begins, no more are sent
     CHECK(frames({series({{500, 400}, {700, 10}})}) == 400);  // a ring holds no more than it holds
@@ -125,7 +133,9 @@ TEST_CASE("short absences in which a DUT keeps up explain nothing") {
     const auto regular = [](double every_ms, double lasted_ms, double seen_late_ms) {
         CpuRecord record;
         for (double over_ms = every_ms; over_ms < 1000; over_ms += every_ms) {
-            record.absences.push_back({.end = start + static_cast<pace::Ticks>(over_ms * 1e6), .longest_s = (lasted_ms + seen_late_ms) / 1e3, .at_least_s = lasted_ms / 1e3});
+            record.absences.push_back({.end = start + static_cast<pace::Ticks>(over_ms * 1e6),
+                                       .longest_s = (lasted_ms + seen_late_ms) / 1e3,
+                                       .at_least_s = lasted_ms / 1e3});
         }
         return record;
     };
@@ -156,7 +166,8 @@ TEST_CASE("the scheduler's times of a thread") {
 }
 
 TEST_CASE("stolen time of a CPU, and of no other") {
-    const std::string stat = "cpu  1 1 1 1 1 1 1 999 0 0\ncpu1 1 2 3 4 5 6 7 100 0 0\ncpu11 1 2 3 4 5 6 7 300 0 0\nintr 8\n";
+    const std::string stat =
+        "cpu  1 1 1 1 1 1 1 999 0 0\ncpu1 1 2 3 4 5 6 7 100 0 0\ncpu11 1 2 3 4 5 6 7 300 0 0\nintr 8\n";
     const double ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
     CHECK(witness::read_stolen_s(stat, 1) == doctest::Approx(100 / ticks));
     CHECK(witness::read_stolen_s(stat, 11) == doctest::Approx(300 / ticks));
@@ -172,7 +183,8 @@ TEST_CASE("a wait for others counts, a wait for watched threads does not") {
     // The first ran while the second waited for it.
     CHECK(ledger.look({{.ran_ns = 20 * ms}, {.ran_ns = 1 * ms, .waited_ns = 20 * ms}}) == doctest::Approx(0));
     // Both waited for a stranger, the second for the first as well.
-    CHECK(ledger.look({{.ran_ns = 25 * ms, .waited_ns = 100 * ms}, {.ran_ns = 2 * ms, .waited_ns = 125 * ms}}) == doctest::Approx(0.1).epsilon(0.02));
+    CHECK(ledger.look({{.ran_ns = 25 * ms, .waited_ns = 100 * ms}, {.ran_ns = 2 * ms, .waited_ns = 125 * ms}}) ==
+          doctest::Approx(0.1).epsilon(0.02));
     CHECK(ledger.look({{.ran_ns = 25 * ms, .waited_ns = 100 * ms}, {.ran_ns = 2 * ms, .waited_ns = 125 * ms}}) == 0);
 }
 
@@ -186,7 +198,9 @@ TEST_CASE("a wait is counted when it is over, and what others ran since it began
 
 TEST_CASE("absences that overlap are one") {
     const auto ends_at = [](long ms, double lasted_s) {
-        return Absence{.end = start + static_cast<pace::Ticks>(ms * 1'000'000), .longest_s = lasted_s + 0.001, .at_least_s = lasted_s};
+        return Absence{.end = start + static_cast<pace::Ticks>(ms * 1'000'000),
+                       .longest_s = lasted_s + 0.001,
+                       .at_least_s = lasted_s};
     };
     CHECK(witness::merge({}, ticks_per_second).empty());
     CHECK(witness::merge({ends_at(100, 0.01), ends_at(200, 0.01)}, ticks_per_second).size() == 2);
@@ -197,7 +211,9 @@ TEST_CASE("absences that overlap are one") {
     CHECK(one[0].longest_s == doctest::Approx(0.111));
     CHECK(witness::merge({ends_at(50, 0.01), ends_at(70, 0.01), ends_at(100, 0.1)}, ticks_per_second).size() == 1);
     // Also where the counter begins anew between them.
-    const auto around = witness::merge({{.end = 5'000'000, .longest_s = 0.1, .at_least_s = 0.1}, {.end = 0ULL - 5'000'000, .longest_s = 0.1, .at_least_s = 0.1}}, ticks_per_second);
+    const auto around = witness::merge({{.end = 5'000'000, .longest_s = 0.1, .at_least_s = 0.1},
+                                        {.end = 0ULL - 5'000'000, .longest_s = 0.1, .at_least_s = 0.1}},
+                                       ticks_per_second);
     REQUIRE(around.size() == 1);
     CHECK(around[0].end == 5'000'000);
     CHECK(around[0].at_least_s == doctest::Approx(0.11));

@@ -24,7 +24,8 @@ namespace {
 constexpr auto untouched = std::byte{0xA5};
 constexpr std::size_t margin = 64;
 
-/// Buffers as a port has them: a frame's octets hold the pattern, those around it must not change. Frames begin at any octet.
+/// Buffers as a port has them: a frame's octets hold the pattern, those around it must not change. Frames begin at any
+/// octet.
 struct Buffers {
     Buffers(IpVersion version, std::size_t octets, std::size_t count, std::size_t misaligned_by) {
         for (std::size_t i = 0; i < count; ++i) {
@@ -49,26 +50,34 @@ struct Burst {
 
 std::vector<Octets> written(const char* name, const Burst& b) {
     Buffers buffers{b.version, b.shape.octets, b.frames, b.misaligned_by};
-    frame::frame_writer(name, b.version, b.shape.has_network_octets)(frame::FrameShape{b.shape, b.version}, b.block, b.at, buffers.frames, b.stamp);
+    frame::frame_writer(name, b.version, b.shape.has_network_octets)(frame::FrameShape{b.shape, b.version}, b.block,
+                                                                     b.at, buffers.frames, b.stamp);
     return buffers.storage;
 }
 
 bool all_writers_agree(const Burst& burst) {
     const auto plain = written("plain", burst);
-    return frame::frame_writer("avx2", burst.version, burst.shape.has_network_octets) == nullptr || written("avx2", burst) == plain;
+    return frame::frame_writer("avx2", burst.version, burst.shape.has_network_octets) == nullptr ||
+           written("avx2", burst) == plain;
 }
 
-frame::FrameTemplate template_of(const plan::AddressPlan& plan, std::size_t frame_size, plan::Direction direction, std::uint16_t trial) {
-    return frame::make_template(plan, frame_size, {.direction = direction, .stream = 7, .trial = trial}, {2, 0, 0, 0, 0, 1}, {2, 0xFF, 0x80, 0x7F, 0, 2});
+frame::FrameTemplate template_of(const plan::AddressPlan& plan, std::size_t frame_size, plan::Direction direction,
+                                 std::uint16_t trial) {
+    return frame::make_template(plan, frame_size, {.direction = direction, .stream = 7, .trial = trial},
+                                {2, 0, 0, 0, 0, 1}, {2, 0xFF, 0x80, 0x7F, 0, 2});
 }
 
 /// Any 16-bit number, and often one of those at which sums turn over.
-std::uint32_t any_word() { return *rc::gen::oneOf(rc::gen::inRange<std::uint32_t>(0, 65536), rc::gen::element<std::uint32_t>(0, 1, 0x7FFF, 0x8000, 0xFFFE, 0xFFFF)); }
+std::uint32_t any_word() {
+    return *rc::gen::oneOf(rc::gen::inRange<std::uint32_t>(0, 65536),
+                           rc::gen::element<std::uint32_t>(0, 1, 0x7FFF, 0x8000, 0xFFFE, 0xFFFF));
+}
 
 FlowBlock any_block(bool has_network_octets) {
     FlowBlock block;
     for (std::size_t field = 0; field < plan::drawn_fields; ++field) {
-        for (auto& value : block.lanes.field[field]) value = any_word() | (has_network_octets && field < 2 ? any_word() << 16U : 0);
+        for (auto& value : block.lanes.field[field])
+            value = any_word() | (has_network_octets && field < 2 ? any_word() << 16U : 0);
     }
     return block;
 }
@@ -81,7 +90,8 @@ plan::AddressPlan any_plan(bool v6) {
     plan.right.hosts.offset = any_offset();
     if (*rc::gen::arbitrary<bool>()) {
         for (auto* const hosts : {&plan.left.hosts, &plan.right.hosts}) {
-            const std::uint32_t offset = v6 ? (hosts->offset + 2 + 2 * *rc::gen::inRange<std::uint32_t>(0, 7)) % 16 : hosts->offset;
+            const std::uint32_t offset =
+                v6 ? (hosts->offset + 2 + 2 * *rc::gen::inRange<std::uint32_t>(0, 7)) % 16 : hosts->offset;
             hosts->network = plan::NetworkRange{.offset = offset, .count = 2};
         }
     }
@@ -93,27 +103,31 @@ plan::AddressPlan any_plan(bool v6) {
 TEST_CASE("every writer writes the same octets, and none around the frame") {
     const bool same = rc::check("plain and avx2 agree", [](bool v6, bool reverse, std::uint16_t trial) {
         const auto plan = any_plan(v6);
-        const auto size = *rc::gen::oneOf(rc::gen::just<std::size_t>(v6 ? 84 : 64), rc::gen::inRange<std::size_t>(v6 ? 84 : 64, 1519));
+        const auto size = *rc::gen::oneOf(rc::gen::just<std::size_t>(v6 ? 84 : 64),
+                                          rc::gen::inRange<std::size_t>(v6 ? 84 : 64, 1519));
         const auto at = *rc::gen::inRange<std::size_t>(0, FlowBlock::size);
-        const auto shape = template_of(plan, size, reverse ? plan::Direction::reverse : plan::Direction::forward, trial);
-        const auto stride =
-            *rc::gen::oneOf(rc::gen::inRange<std::uint64_t>(1, frame::most_streams + 1), rc::gen::inRange<std::uint64_t>(1, frame::sequence_mask / FlowBlock::size));
-        const Burst burst{.shape = shape,
-                          .version = plan.version,
-                          .block = any_block(shape.has_network_octets),
-                          .at = at,
-                          .frames = *rc::gen::inRange<std::size_t>(1, FlowBlock::size - at + 1),
-                          .stamp = {.sequence = *rc::gen::inRange<std::uint64_t>(0, frame::sequence_mask - FlowBlock::size * stride),
-                                    .stride = stride,
-                                    .time = *rc::gen::inRange<std::uint64_t>(0, frame::time_mask + 1)},
-                          .misaligned_by = *rc::gen::inRange<std::size_t>(0, 64)};
+        const auto shape =
+            template_of(plan, size, reverse ? plan::Direction::reverse : plan::Direction::forward, trial);
+        const auto stride = *rc::gen::oneOf(rc::gen::inRange<std::uint64_t>(1, frame::most_streams + 1),
+                                            rc::gen::inRange<std::uint64_t>(1, frame::sequence_mask / FlowBlock::size));
+        const Burst burst{
+            .shape = shape,
+            .version = plan.version,
+            .block = any_block(shape.has_network_octets),
+            .at = at,
+            .frames = *rc::gen::inRange<std::size_t>(1, FlowBlock::size - at + 1),
+            .stamp = {.sequence = *rc::gen::inRange<std::uint64_t>(0, frame::sequence_mask - FlowBlock::size * stride),
+                      .stride = stride,
+                      .time = *rc::gen::inRange<std::uint64_t>(0, frame::time_mask + 1)},
+            .misaligned_by = *rc::gen::inRange<std::size_t>(0, 64)};
         RC_ASSERT(all_writers_agree(burst));
     });
     CHECK(same);
 }
 
 TEST_CASE("every writer agrees on checksums of every value, 0 and 0xFFFF among them") {
-    // One port goes through all values, and with it the UDP sum; both hosts do, and with them the sum of the IPv4 header.
+    // One port goes through all values, and with it the UDP sum; both hosts do, and with them the sum of the IPv4
+    // header.
     for (const auto& plan : {tests::gateway_v4(), tests::gateway_v6(), tests::nets_v6()}) {
         Burst burst{.shape = template_of(plan, plan.version == IpVersion::v4 ? 64 : 84, plan::Direction::forward, 1),
                     .version = plan.version,

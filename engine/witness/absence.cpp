@@ -24,9 +24,13 @@ double WaitLedger::look(const std::vector<ThreadTimes>& now) {
 }
 
 std::vector<Absence> merge(std::vector<Absence> absences, double ticks_per_second) {
-    const auto seconds_between = [=](Ticks from, Ticks to) { return static_cast<double>(static_cast<std::int64_t>(to - from)) / ticks_per_second; };
+    const auto seconds_between = [=](Ticks from, Ticks to) {
+        return static_cast<double>(static_cast<std::int64_t>(to - from)) / ticks_per_second;
+    };
     // By their distance from one of them: the counter may have passed 2^64 between them.
-    std::ranges::sort(absences, {}, [base = absences.empty() ? 0 : absences.front().end](const Absence& absence) { return static_cast<std::int64_t>(absence.end - base); });
+    std::ranges::sort(absences, {}, [base = absences.empty() ? 0 : absences.front().end](const Absence& absence) {
+        return static_cast<std::int64_t>(absence.end - base);
+    });
     std::vector<Absence> merged;
     for (auto absence : absences) {
         // From the last one back: a long absence may swallow several that were seen before it was over.
@@ -47,7 +51,8 @@ double CpuRecord::longest_s() const noexcept {
     return longest;
 }
 
-std::uint64_t frames_while_away(const std::vector<CpuRecord>& cpus, double ring_s, double rate_fps, Ticks start, Ticks end, double ticks_per_second) noexcept {
+std::uint64_t frames_while_away(const std::vector<CpuRecord>& cpus, double ring_s, double rate_fps, Ticks start,
+                                Ticks end, double ticks_per_second) noexcept {
     const double sending_s = static_cast<double>(end - start) / ticks_per_second;
     double away_s = 0;
     for (const auto& record : cpus) {
@@ -61,14 +66,17 @@ std::uint64_t frames_while_away(const std::vector<CpuRecord>& cpus, double ring_
             overran = false;
         };
         for (const auto& absence : record.absences) {
-            const double until_s = static_cast<double>(static_cast<std::int64_t>(absence.end - start)) / ticks_per_second;
+            const double until_s =
+                static_cast<double>(static_cast<std::int64_t>(absence.end - start)) / ticks_per_second;
             const double present_s = until_s - absence.at_least_s - before_s;
             if (present_s >= waiting_s) {
                 end_series();
             } else {
                 waiting_s -= std::max(0.0, present_s);
             }
-            const auto sent_in = [&](double lasted_s, double not_before_s) { return std::max(0.0, std::min(until_s, sending_s) - std::max(until_s - lasted_s, not_before_s)); };
+            const auto sent_in = [&](double lasted_s, double not_before_s) {
+                return std::max(0.0, std::min(until_s, sending_s) - std::max(until_s - lasted_s, not_before_s));
+            };
             overran = overran || waiting_s + sent_in(absence.longest_s, 0) > overrun_from_ring_share * ring_s;
             waiting_s = std::min(waiting_s + sent_in(absence.at_least_s, 0), ring_s);
             series_s += sent_in(absence.longest_s, series_s > 0 ? std::max(before_s, 0.0) : 0.0);

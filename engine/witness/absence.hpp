@@ -30,7 +30,8 @@ class WaitLedger {
    public:
     explicit WaitLedger(std::vector<ThreadTimes> first) : before_{std::move(first)}, others_ran_s_(before_.size(), 0) {}
 
-    /// The longest wait of a thread that ended since the last look, less what the other threads ran meanwhile; in seconds, 0 or more.
+    /// The longest wait of a thread that ended since the last look, less what the other threads ran meanwhile; in
+    /// seconds, 0 or more.
     [[nodiscard]] double look(const std::vector<ThreadTimes>& now);
 
    private:
@@ -51,14 +52,16 @@ struct CpuRecord {
     [[nodiscard]] double longest_s() const noexcept;
 };
 
-/// An absence that fills so much of the DUT's ring may overrun it: the rest may be taken by what the DUT had in its ring when its CPU went, by
-/// frames that it holds elsewhere, and by what comes unevenly.
+/// An absence that fills so much of the DUT's ring may overrun it: the rest may be taken by what the DUT had in its
+/// ring when its CPU went, by frames that it holds elsewhere, and by what comes unevenly.
 inline constexpr double overrun_from_ring_share = 0.8;
 
-/// Frames of a constant load that came to a DUT while its CPU was away for longer than `overrun_from_ring_share` of `ring_s`, the time that the
-/// DUT's ring lasts at this load: all that came in such an absence, since nobody knows how full the ring was when it began. Absences are one
-/// series, and count together, while the DUT may still have work of them: when it is there it is taken to work off, besides what comes, as much
-/// again. Only what lies between `start` and `end` counts. The absences of a record are in the order of their ends.
-[[nodiscard]] std::uint64_t frames_while_away(const std::vector<CpuRecord>& cpus, double ring_s, double rate_fps, Ticks start, Ticks end, double ticks_per_second) noexcept;
+/// Frames of a constant load that came to a DUT while its CPU was away for longer than `overrun_from_ring_share` of
+/// `ring_s`, the time that the DUT's ring lasts at this load: all that came in such an absence, since nobody knows how
+/// full the ring was when it began. Absences are one series, and count together, while the DUT may still have work of
+/// them: when it is there it is taken to work off, besides what comes, as much again. Only what lies between `start`
+/// and `end` counts. The absences of a record are in the order of their ends.
+[[nodiscard]] std::uint64_t frames_while_away(const std::vector<CpuRecord>& cpus, double ring_s, double rate_fps,
+                                              Ticks start, Ticks end, double ticks_per_second) noexcept;
 
 }  // namespace evenhand::witness

@@ -105,7 +105,8 @@ CpuWatch::CpuWatch(unsigned cpu, const std::vector<int>& threads) : cpu_{cpu} {
     if (failure == 0) return;
     held.unlock();
     thread_.join();
-    throw Fault{FaultCode::no_cpu, fmt::format("CPU {} cannot be watched: this process may not use it", cpu), "dut.cpus", "Name the CPU that the DUT runs on, on this host."};
+    throw Fault{FaultCode::no_cpu, fmt::format("CPU {} cannot be watched: this process may not use it", cpu),
+                "dut.cpus", "Name the CPU that the DUT runs on, on this host."};
 }
 
 CpuWatch::~CpuWatch() {
@@ -149,7 +150,8 @@ void CpuWatch::live(int& failure, std::condition_variable& ready) {
         ready.notify_all();
     }
     if (result != 0) return;
-    // To be there in time, where the process has the right to it. Being late behind others is known and taken off all the same.
+    // To be there in time, where the process has the right to it. Being late behind others is known and taken off all
+    // the same.
     constexpr int most_urgent = -20;
     (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), most_urgent);
     (void)prctl(PR_SET_TIMERSLACK, 1UL);
@@ -209,14 +211,17 @@ void CpuWatch::look(double late_s) {
     const double waited_s = schedstats_.empty() ? std::min(late_s, own_wait_s) : ledger_.look(times_of_threads());
 
     // A CPU that was taken away between two wakings of the sleeper was away for up to a period before that.
-    const auto seen = [now = pace::TickClock::now()](double at_least_s) { return Absence{.end = now, .longest_s = at_least_s + period_s, .at_least_s = at_least_s}; };
+    const auto seen = [now = pace::TickClock::now()](double at_least_s) {
+        return Absence{.end = now, .longest_s = at_least_s + period_s, .at_least_s = at_least_s};
+    };
     if (stolen_s > least_absence_s) stolen_.push_back(seen(stolen_s));
     if (waited_s > least_absence_s) waited_.push_back(seen(waited_s));
 }
 
 std::vector<ThreadTimes> CpuWatch::times_of_threads() {
     times_.resize(schedstats_.size());
-    for (std::size_t i = 0; i < schedstats_.size(); ++i) times_[i] = read_thread_times(schedstats_[i].read()).value_or(times_[i]);
+    for (std::size_t i = 0; i < schedstats_.size(); ++i)
+        times_[i] = read_thread_times(schedstats_[i].read()).value_or(times_[i]);
     return times_;
 }
 

@@ -32,14 +32,17 @@ class ProcFile {
 
 /// From the text of a thread's schedstat; nothing if that is no such text.
 [[nodiscard]] std::optional<ThreadTimes> read_thread_times(const std::string& schedstat);
-/// Time that the hypervisor took from this CPU since the start, in seconds, from the text of /proc/stat; 0 where it does not tell.
+/// Time that the hypervisor took from this CPU since the start, in seconds, from the text of /proc/stat; 0 where it
+/// does not tell.
 [[nodiscard]] double read_stolen_s(const std::string& stat, unsigned cpu);
 
-/// Between begin() and end() a thread of ours sleeps on the CPU for a millisecond at a time, which costs the CPU about two thousandths.
+/// Between begin() and end() a thread of ours sleeps on the CPU for a millisecond at a time, which costs the CPU about
+/// two thousandths.
 ///
-/// Two things are seen. If the sleeper wakes late although nobody else ran in its place, nothing ran on this CPU: a hypervisor took it away.
-/// And if a watched thread was ready while neither it nor another watched thread ran, somebody else had the CPU. What the watched threads do
-/// to each other, and to the sleeper, is no absence. Without threads the sleeper stands for them: whatever makes it late is an absence.
+/// Two things are seen. If the sleeper wakes late although nobody else ran in its place, nothing ran on this CPU: a
+/// hypervisor took it away. And if a watched thread was ready while neither it nor another watched thread ran, somebody
+/// else had the CPU. What the watched threads do to each other, and to the sleeper, is no absence. Without threads the
+/// sleeper stands for them: whatever makes it late is an absence.
 class CpuWatch {
    public:
     /// `threads`: of the DUT, on this CPU; by process or thread id. Those that end meanwhile are not watched any more.

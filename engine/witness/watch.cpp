@@ -22,14 +22,19 @@ WatchResult watch(const std::vector<unsigned>& cpus, double seconds, const std::
     const std::chrono::duration<double> wanted{seconds};
     for (auto& one : watches) one->begin();
     const double calibrated = pace::calibrate_ticks_per_second(first);
-    while (Steady::now() - begin < wanted && goes_on()) std::this_thread::sleep_for(std::min<std::chrono::duration<double>>(interval, wanted - (Steady::now() - begin)));
+    while (Steady::now() - begin < wanted && goes_on())
+        std::this_thread::sleep_for(
+            std::min<std::chrono::duration<double>>(interval, wanted - (Steady::now() - begin)));
     WatchResult result;
     const auto last = pace::sample_clocks();
     result.seconds = std::chrono::duration<double>{Steady::now() - begin}.count();
     result.ticks_per_second = pace::ticks_per_second(first, last);
     for (auto& one : watches) result.cpus.push_back(one->end(result.ticks_per_second));
     result.error_ppm_raw = (calibrated / result.ticks_per_second - 1) * per_million;
-    result.error_ppm_monotonic = (static_cast<double>(last.raw_ns - first.raw_ns) / static_cast<double>(last.steered_ns - first.steered_ns) - 1) * per_million;
+    result.error_ppm_monotonic =
+        (static_cast<double>(last.raw_ns - first.raw_ns) / static_cast<double>(last.steered_ns - first.steered_ns) -
+         1) *
+        per_million;
     return result;
 }
 

@@ -18,6 +18,7 @@ struct WatchResult {
 };
 
 /// Watch these CPUs for so long, or until `goes_on` says no. Throws Fault{no_cpu}.
-[[nodiscard]] WatchResult watch(const std::vector<unsigned>& cpus, double seconds, const std::function<bool()>& goes_on);
+[[nodiscard]] WatchResult watch(const std::vector<unsigned>& cpus, double seconds,
+                                const std::function<bool()>& goes_on);
 
 }  // namespace evenhand::witness

@@ -41,7 +41,15 @@ from evenhand.procedure import (
     ThroughputTable,
     TrialPhase,
 )
-from evenhand.search import MlrGoal, MlrGoals, Outcome, ThroughputGoal, TrialFinished, TrialStarted, Tst009Goal
+from evenhand.search import (
+    MlrGoal,
+    MlrGoals,
+    Outcome,
+    ThroughputGoal,
+    TrialFinished,
+    TrialStarted,
+    Tst009Goal,
+)
 from evenhand.trial import RFC_WAITS, SHORT_WAITS, Limits, TrialResult, Verdict, Waits
 
 __all__ = [

@@ -14,19 +14,27 @@ from evenhand.series import RunStore
 
 @contextmanager
 def open_testbed(
-    path: str | Path, *, run: str | Path | None = None, engine: Path | None = None, on_event: OnEvent = ignore, host_name: bool = False
+    path: str | Path,
+    *,
+    run: str | Path | None = None,
+    engine: Path | None = None,
+    on_event: OnEvent = ignore,
+    host_name: bool = False,
 ) -> Iterator[OpenTestbed]:
     """A testbed to measure with. Nothing is started and nothing is sent before one of its methods is called.
 
     Args:
         path: A testbed file (TOML), or `lab:linux` or `lab:vm` for a lab that is up.
-        run: Store every trial in this file, which must not exist; None: nowhere. Each trial is there before the next one begins.
+        run: Store every trial in this file, which must not exist; None: nowhere. Each trial is there before
+            the next one begins.
         engine: Default: EVENHAND_ENGINE, this checkout's, PATH.
-        on_event: Gets every `ProcedureEvent` while a method measures; match it by its type. An exception of its own ends the procedure.
+        on_event: Gets every `ProcedureEvent` while a method measures; match it by its type. An exception of
+            its own ends the procedure.
         host_name: Store the name of this host as well.
 
     Raises:
-        RequestError: The file is not right, or does not confirm an isolated test environment; the run file is there already.
+        RequestError: The file is not right, or does not confirm an isolated test environment; the run file is
+            there already.
         HostError: A device is not there, or is in use; the run file cannot be written.
     """
     setup = read_setup(str(path))

@@ -36,7 +36,9 @@ std::pair<plan::IpAddress, unsigned> read_prefix(ObjectReader& r, std::string_vi
         const auto [stop, error] = std::from_chars(begin, end, length);
         is_good = error == std::errc{} && stop == end && length <= 8 * plan::address_octets(address->version);
     }
-    if (!is_good) r.refuse(key, fmt::format("\"{}\" is not an address with a prefix length", text), "Write it like 10.0.0.1/24 or 2001:2::1/64.");
+    if (!is_good)
+        r.refuse(key, fmt::format("\"{}\" is not an address with a prefix length", text),
+                 "Write it like 10.0.0.1/24 or 2001:2::1/64.");
     return {*address, length};
 }
 
@@ -48,24 +50,31 @@ std::string element_text(ObjectReader& r, std::string_view key, const Json& valu
 PortConfig read_port(ObjectReader r) {
     PortConfig port;
     port.device = r.text("device");
-    if (port.device.empty()) r.refuse("device", "the device is empty", "Name a DPDK device, such as net_memif0,role=server,id=0,socket=/tmp/left.sock.");
+    if (port.device.empty())
+        r.refuse("device", "the device is empty",
+                 "Name a DPDK device, such as net_memif0,role=server,id=0,socket=/tmp/left.sock.");
     if (const auto refusal = port::refuse_device(port.device)) r.refuse("device", refusal->what, refusal->next);
     if (r.has("mac")) port.mac = r.mac("mac");
     for (const auto& value : r.array("addresses")) {
         const auto [address, length] = read_prefix(r, "addresses", element_text(r, "addresses", value));
         port.addresses.push_back({.address = address, .prefix_length = length});
     }
-    if (r.has("receive_ring_frames")) port.receive_ring_frames = static_cast<unsigned>(r.whole("receive_ring_frames", 64, 16384));
-    if (r.has("transmit_ring_frames")) port.transmit_ring_frames = static_cast<unsigned>(r.whole("transmit_ring_frames", 64, 16384));
+    if (r.has("receive_ring_frames"))
+        port.receive_ring_frames = static_cast<unsigned>(r.whole("receive_ring_frames", 64, 16384));
+    if (r.has("transmit_ring_frames"))
+        port.transmit_ring_frames = static_cast<unsigned>(r.whole("transmit_ring_frames", 64, 16384));
     if (r.has("vlan")) {
         for (const auto& value : r.array("vlan")) {
-            if (!value.is_number_unsigned() || value.get<std::uint64_t>() < 1 || value.get<std::uint64_t>() > frame::largest_vlan) {
-                r.refuse("vlan", fmt::format("{} is no VLAN", value.dump()), fmt::format("Use 1 to {}.", frame::largest_vlan));
+            if (!value.is_number_unsigned() || value.get<std::uint64_t>() < 1 ||
+                value.get<std::uint64_t>() > frame::largest_vlan) {
+                r.refuse("vlan", fmt::format("{} is no VLAN", value.dump()),
+                         fmt::format("Use 1 to {}.", frame::largest_vlan));
             }
             port.vlans.push_back(value.get<std::uint16_t>());
         }
         if (port.vlans.empty() || port.vlans.size() > frame::most_vlan_tags) {
-            r.refuse("vlan", fmt::format("{} VLAN tags", port.vlans.size()), "Give one, or two: the outer (802.1ad) first; or leave it out.");
+            r.refuse("vlan", fmt::format("{} VLAN tags", port.vlans.size()),
+                     "Give one, or two: the outer (802.1ad) first; or leave it out.");
         }
     }
     r.finish();
@@ -83,7 +92,8 @@ std::vector<std::uint8_t> read_key(ObjectReader& r, std::size_t longest_input) {
     }
     const std::size_t least = longest_input + hash_window_octets;
     if (2 * key.size() != text.size() || key.size() < least) {
-        r.refuse("key", fmt::format("\"{}\" is not a hash key: {} octets read", text, key.size()), fmt::format("Write {} octets or more as hexadecimal digits.", least));
+        r.refuse("key", fmt::format("\"{}\" is not a hash key: {} octets read", text, key.size()),
+                 fmt::format("Write {} octets or more as hexadecimal digits.", least));
     }
     return key;
 }
@@ -93,24 +103,28 @@ ModelConfig read_model(ObjectReader r) {
     model.elements.count = r.whole("count", 1, most_elements);
     model.elements.rate_fps = r.number("rate_fps", 0, any_number, true);
     model.elements.queue_frames = r.whole("queue_frames", 1, 65536);
-    constexpr std::array<std::pair<const char*, HashType>, 2> hashes{{{"type1", HashType::addresses}, {"type2", HashType::addresses_and_ports}}};
+    constexpr std::array<std::pair<const char*, HashType>, 2> hashes{
+        {{"type1", HashType::addresses}, {"type2", HashType::addresses_and_ports}}};
     model.spread.hash = r.choice("hash", hashes, "type1: addresses only; type2: addresses and ports.");
     if (r.has("symmetric")) model.spread.is_symmetric = r.boolean("symmetric");
     model.spread.key = read_key(r, model.spread.hash == HashType::addresses ? 32 : longest_hash_input);
     if (r.has("table")) {
         for (const auto& value : r.array("table")) {
             if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= model.elements.count) {
-                r.refuse("table", fmt::format("{} is no element", value.dump()), fmt::format("Use element numbers below {}.", model.elements.count));
+                r.refuse("table", fmt::format("{} is no element", value.dump()),
+                         fmt::format("Use element numbers below {}.", model.elements.count));
             }
             model.spread.table.push_back(value.get<std::uint16_t>());
         }
         constexpr std::size_t largest = 65536;
         if (!std::has_single_bit(model.spread.table.size()) || model.spread.table.size() > largest) {
-            r.refuse("table", fmt::format("it has {} entries", model.spread.table.size()), fmt::format("Use a power of two, at most {}.", largest));
+            r.refuse("table", fmt::format("it has {} entries", model.spread.table.size()),
+                     fmt::format("Use a power of two, at most {}.", largest));
         }
     } else {
         const std::size_t size = std::max(default_table_size, std::bit_ceil(model.elements.count));
-        for (std::size_t i = 0; i < size; ++i) model.spread.table.push_back(static_cast<std::uint16_t>(i % model.elements.count));
+        for (std::size_t i = 0; i < size; ++i)
+            model.spread.table.push_back(static_cast<std::uint16_t>(i % model.elements.count));
     }
     r.finish();
     return model;
@@ -146,11 +160,14 @@ DefectOptions read_defects(ObjectReader r) {
         auto kind = r.object(names[i]);
         if (kind.has("ratio")) {
             defects.ratios[i] = kind.number("ratio", 0, 1);
-            if (defects.ratios[i] != 0 && defects.ratios[i] < least_ratio) kind.refuse("ratio", fmt::format("{} is too small", defects.ratios[i]), "Use 0, or 1e-9 to 1.");
+            if (defects.ratios[i] != 0 && defects.ratios[i] < least_ratio)
+                kind.refuse("ratio", fmt::format("{} is too small", defects.ratios[i]), "Use 0, or 1e-9 to 1.");
         }
         if (kind.has("at")) {
             for (const auto& value : kind.array("at")) {
-                if (!value.is_number_unsigned()) kind.refuse("at", fmt::format("{} is no frame number", value.dump()), "Count forwarded frames from 0.");
+                if (!value.is_number_unsigned())
+                    kind.refuse("at", fmt::format("{} is no frame number", value.dump()),
+                                "Count forwarded frames from 0.");
                 defects.at[i].push_back(value.get<std::uint64_t>());
             }
         }
@@ -165,7 +182,9 @@ StallConfig read_stall(ObjectReader r) {
     StallConfig stall;
     stall.every_ms = r.number("every_ms", 0, longest_ms, true);
     stall.for_ms = r.number("for_ms", 0, longest_ms, true);
-    if (stall.for_ms >= stall.every_ms) r.refuse("for_ms", fmt::format("a stall of {} ms every {} ms", stall.for_ms, stall.every_ms), "Make it shorter, or rarer.");
+    if (stall.for_ms >= stall.every_ms)
+        r.refuse("for_ms", fmt::format("a stall of {} ms every {} ms", stall.for_ms, stall.every_ms),
+                 "Make it shorter, or rarer.");
     stall.queue_frames = r.whole("queue_frames", 0, 16384);
     r.finish();
     return stall;
@@ -175,8 +194,10 @@ void read_host(ObjectReader r, port::HostOptions& host) {
     if (r.has("memory_mb")) host.memory_mb = static_cast<unsigned>(r.whole("memory_mb", 64, 1U << 20U));
     if (r.has("hugepages")) host.hugepages = r.boolean("hugepages");
     if (r.has("extra_eal_arguments")) {
-        for (const auto& value : r.array("extra_eal_arguments")) host.extra_eal_arguments.push_back(element_text(r, "extra_eal_arguments", value));
-        if (const auto refusal = port::refuse_eal_arguments(host.extra_eal_arguments)) r.refuse("extra_eal_arguments", refusal->what, refusal->next);
+        for (const auto& value : r.array("extra_eal_arguments"))
+            host.extra_eal_arguments.push_back(element_text(r, "extra_eal_arguments", value));
+        if (const auto refusal = port::refuse_eal_arguments(host.extra_eal_arguments))
+            r.refuse("extra_eal_arguments", refusal->what, refusal->next);
     }
     r.finish();
 }
@@ -185,7 +206,8 @@ void check_addresses(const RouterConfig& config) {
     constexpr std::array<const char*, 2> sides{"left", "right"};
     for (std::size_t i = 0; i < config.ports.size(); ++i) {
         if (config.ports[i].addresses.empty()) {
-            throw Fault{FaultCode::bad_request, "the interface has no address", fmt::format("ports.{}.addresses", sides[i]), "Give at least one, such as 10.0.0.1/24."};
+            throw Fault{FaultCode::bad_request, "the interface has no address",
+                        fmt::format("ports.{}.addresses", sides[i]), "Give at least one, such as 10.0.0.1/24."};
         }
     }
 }
@@ -193,8 +215,10 @@ void check_addresses(const RouterConfig& config) {
 }  // namespace
 
 RouterConfig read_config(std::string_view text) {
-    const Json json = contract::read_document(
-        text, {.name = "the configuration", .most_octets = contract::longest_configuration, .next = "Write one JSON object, as contract/router-config.schema.json has it."});
+    const Json json =
+        contract::read_document(text, {.name = "the configuration",
+                                       .most_octets = contract::longest_configuration,
+                                       .next = "Write one JSON object, as contract/router-config.schema.json has it."});
     ObjectReader r{json, ""};
     RouterConfig config;
     auto ports = r.object("ports");
@@ -217,12 +241,15 @@ RouterConfig read_config(std::string_view text) {
     if (r.has("extra_delay_us")) config.extra_delay_us = r.number("extra_delay_us", 0, longest_us);
     if (r.has("longer_delay")) {
         auto longer = r.object("longer_delay");
-        config.longer_delay = {.every = longer.whole("every", 1, std::numeric_limits<std::uint32_t>::max()), .us = longer.number("us", 0, longest_us)};
+        config.longer_delay = {.every = longer.whole("every", 1, std::numeric_limits<std::uint32_t>::max()),
+                               .us = longer.number("us", 0, longest_us)};
         longer.finish();
     }
     if (r.has("stall")) config.stall = read_stall(r.object("stall"));
     if (r.has("late_after_us")) config.late_after_us = r.number("late_after_us", 0, longest_us, true);
-    if (r.has("largest_frame_size")) config.largest_frame_size = r.whole("largest_frame_size", frame::largest_usual_frame_size, frame::largest_frame_size);
+    if (r.has("largest_frame_size"))
+        config.largest_frame_size =
+            r.whole("largest_frame_size", frame::largest_usual_frame_size, frame::largest_frame_size);
     if (r.has("host")) read_host(r.object("host"), config.host);
     r.finish();
     check_addresses(config);
@@ -230,32 +257,50 @@ RouterConfig read_config(std::string_view text) {
 }
 
 RouterRequest read_router_request(std::string_view line) {
-    const Json json = contract::read_document(line, {.name = "the line", .most_octets = contract::longest_line, .next = R"(Send {"request":"counters"} or {"request":"stop"}.)"});
+    const Json json = contract::read_document(line, {.name = "the line",
+                                                     .most_octets = contract::longest_line,
+                                                     .next = R"(Send {"request":"counters"} or {"request":"stop"}.)"});
     ObjectReader r{json, ""};
-    constexpr std::array<std::pair<const char*, RouterRequest>, 2> requests{{{"counters", RouterRequest::counters}, {"stop", RouterRequest::stop}}};
+    constexpr std::array<std::pair<const char*, RouterRequest>, 2> requests{
+        {{"counters", RouterRequest::counters}, {"stop", RouterRequest::stop}}};
     const auto request = r.choice("request", requests);
     r.finish();
     return request;
 }
 
-std::string ready_line(const RouterConfig& config, const std::array<plan::MacAddress, 2>& macs, int thread_id, std::string_view version, std::string_view dpdk) {
-    const auto side = [&](std::size_t i) { return Json{{"device", config.ports[i].device}, {"mac", plan::to_string(macs[i])}}; };
-    return Json{{"event", "ready"}, {"version", version}, {"dpdk", dpdk}, {"thread", thread_id}, {"left", side(0)}, {"right", side(1)}}.dump();
+std::string ready_line(const RouterConfig& config, const std::array<plan::MacAddress, 2>& macs, int thread_id,
+                       std::string_view version, std::string_view dpdk) {
+    const auto side = [&](std::size_t i) {
+        return Json{{"device", config.ports[i].device}, {"mac", plan::to_string(macs[i])}};
+    };
+    return Json{{"event", "ready"},    {"version", version}, {"dpdk", dpdk},
+                {"thread", thread_id}, {"left", side(0)},    {"right", side(1)}}
+        .dump();
 }
 
 std::string counters_line(std::string_view event, const RouterCounters& counters, const CountersContext& context) {
     const auto to_us = [&](std::uint64_t ticks) { return static_cast<double>(ticks) * 1e6 / context.ticks_per_second; };
     const auto side = [&](std::size_t i) {
         const InterfaceCounters& c = counters.forward.interfaces[i];
-        return Json{{"received_frames", c.received_frames},   {"transmitted_frames", c.transmitted_frames}, {"transmit_dropped_frames", c.transmit_dropped_frames},
-                    {"local_frames", c.local_frames},         {"other_mac_frames", c.other_mac_frames},     {"ignored_frames", c.ignored_frames},
-                    {"malformed_frames", c.malformed_frames}, {"martian_frames", c.martian_frames},         {"expired_frames", c.expired_frames},
-                    {"no_route_frames", c.no_route_frames},   {"unresolved_frames", c.unresolved_frames},   {"element_dropped_frames", c.element_dropped_frames},
+        return Json{{"received_frames", c.received_frames},
+                    {"transmitted_frames", c.transmitted_frames},
+                    {"transmit_dropped_frames", c.transmit_dropped_frames},
+                    {"local_frames", c.local_frames},
+                    {"other_mac_frames", c.other_mac_frames},
+                    {"ignored_frames", c.ignored_frames},
+                    {"malformed_frames", c.malformed_frames},
+                    {"martian_frames", c.martian_frames},
+                    {"expired_frames", c.expired_frames},
+                    {"no_route_frames", c.no_route_frames},
+                    {"unresolved_frames", c.unresolved_frames},
+                    {"element_dropped_frames", c.element_dropped_frames},
                     {"stalled_frames", c.stalled_frames}};
     };
     Json elements = Json::array();
     for (const auto& e : counters.elements) {
-        elements.push_back({{"served_frames", e.served_frames}, {"dropped_frames", e.dropped_frames}, {"most_waiting_frames", e.most_waiting}});
+        elements.push_back({{"served_frames", e.served_frames},
+                            {"dropped_frames", e.dropped_frames},
+                            {"most_waiting_frames", e.most_waiting}});
     }
     const ModelCounters& model = counters.forward.model;
     const DefectCounters& defects = counters.forward.defects;
@@ -263,7 +308,10 @@ std::string counters_line(std::string_view event, const RouterCounters& counters
                 {"left", side(0)},
                 {"right", side(1)},
                 {"elements", elements},
-                {"neighbors", {{"entries", counters.neighbor_entries}, {"questions", counters.neighbor_questions}, {"given_up_frames", counters.given_up_frames}}},
+                {"neighbors",
+                 {{"entries", counters.neighbor_entries},
+                  {"questions", counters.neighbor_questions},
+                  {"given_up_frames", counters.given_up_frames}}},
                 {"model",
                  {{"departed_frames", model.departed_frames},
                   {"late_frames", model.late_frames},
@@ -279,9 +327,11 @@ std::string counters_line(std::string_view event, const RouterCounters& counters
         .dump();
 }
 
-std::string fault_line(std::string_view code, std::string_view kind, std::string_view what, std::string_view where, std::string_view next) {
+std::string fault_line(std::string_view code, std::string_view kind, std::string_view what, std::string_view where,
+                       std::string_view next) {
     // `what` may repeat octets of a line that were no UTF-8.
-    return Json{{"fault", {{"code", code}, {"kind", kind}, {"what", what}, {"where", where}, {"next", next}}}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return Json{{"fault", {{"code", code}, {"kind", kind}, {"what", what}, {"where", where}, {"next", next}}}}.dump(
+        -1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace evenhand::router

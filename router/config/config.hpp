@@ -99,8 +99,11 @@ struct RouterCounters {
 };
 
 /// Lines without a line end. `event` is "counters", or "stopped" for the last one.
-[[nodiscard]] std::string ready_line(const RouterConfig& config, const std::array<plan::MacAddress, 2>& macs, int thread_id, std::string_view version, std::string_view dpdk);
-[[nodiscard]] std::string counters_line(std::string_view event, const RouterCounters& counters, const CountersContext& context);
-[[nodiscard]] std::string fault_line(std::string_view code, std::string_view kind, std::string_view what, std::string_view where, std::string_view next);
+[[nodiscard]] std::string ready_line(const RouterConfig& config, const std::array<plan::MacAddress, 2>& macs,
+                                     int thread_id, std::string_view version, std::string_view dpdk);
+[[nodiscard]] std::string counters_line(std::string_view event, const RouterCounters& counters,
+                                        const CountersContext& context);
+[[nodiscard]] std::string fault_line(std::string_view code, std::string_view kind, std::string_view what,
+                                     std::string_view where, std::string_view next);
 
 }  // namespace evenhand::router

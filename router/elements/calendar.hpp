@@ -15,19 +15,24 @@ namespace evenhand::router {
 
 using pace::Ticks;
 
-/// A wheel of time slots with a list in each. Adding and taking cost the same however many frames wait; nothing is allocated after
-/// the constructor. Frames of one element come out in the order in which they went in, since their departures grow.
+/// A wheel of time slots with a list in each. Adding and taking cost the same however many frames wait; nothing is
+/// allocated after the constructor. Frames of one element come out in the order in which they went in, since their
+/// departures grow.
 template <class Item>
 class Calendar {
    public:
     /// Holds `capacity` items that leave within `horizon` ticks after the last advance().
     Calendar(std::size_t capacity, Ticks horizon, Ticks start)
-        : slot_shift_{std::max(least_slot_shift, static_cast<unsigned>(std::bit_width(horizon / slots)))}, slots_(slots), nodes_(capacity), cursor_{start >> slot_shift_} {
+        : slot_shift_{std::max(least_slot_shift, static_cast<unsigned>(std::bit_width(horizon / slots)))},
+          slots_(slots),
+          nodes_(capacity),
+          cursor_{start >> slot_shift_} {
         for (std::size_t i = 0; i < capacity; ++i) nodes_[i].next = i + 1 < capacity ? static_cast<Index>(i + 1) : none;
         free_ = capacity != 0 ? 0 : none;
     }
 
-    /// False if it is full. A departure in the past leaves with the next advance(); one beyond the horizon is a broken promise and leaves early.
+    /// False if it is full. A departure in the past leaves with the next advance(); one beyond the horizon is a broken
+    /// promise and leaves early.
     [[nodiscard]] bool add(const Item& item, Ticks departure) noexcept {
         if (free_ == none) return false;
         const Index index = free_;
@@ -45,7 +50,8 @@ class Calendar {
         return true;
     }
 
-    /// Hands the items of the slots that lie wholly before `now` to leave(item, departure): cheap enough for each frame.
+    /// Hands the items of the slots that lie wholly before `now` to leave(item, departure): cheap enough for each
+    /// frame.
     template <class Leave>
     void pass(Ticks now, Leave&& leave) noexcept {
         const Ticks until = now >> slot_shift_;

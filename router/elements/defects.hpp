@@ -28,7 +28,9 @@ class Defects {
     /// A set of (1 << Defect) for frame number `frame`; frames must be asked about one after the other.
     [[nodiscard]] unsigned of(std::uint64_t frame) noexcept { return frame < next_ ? 0 : look_up(frame); }
 
-    [[nodiscard]] static bool has(unsigned set, Defect defect) noexcept { return (set >> static_cast<unsigned>(defect) & 1U) != 0; }
+    [[nodiscard]] static bool has(unsigned set, Defect defect) noexcept {
+        return (set >> static_cast<unsigned>(defect) & 1U) != 0;
+    }
     [[nodiscard]] bool is_none() const noexcept { return next_ == never; }
 
    private:
@@ -42,7 +44,9 @@ class Defects {
         std::uint64_t drawn = never;
         std::uint64_t state = 0;  // of the generator of gaps
 
-        [[nodiscard]] std::uint64_t next() const noexcept { return std::min(drawn, at_next < at.size() ? at[at_next] : never); }
+        [[nodiscard]] std::uint64_t next() const noexcept {
+            return std::min(drawn, at_next < at.size() ? at[at_next] : never);
+        }
         void pass(std::uint64_t frame) noexcept;
         [[nodiscard]] std::uint64_t draw_gap() noexcept;
     };

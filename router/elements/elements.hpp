@@ -27,26 +27,31 @@ struct ElementCounters {
     std::uint64_t most_waiting = 0;    // frames
 };
 
-/// The queues as arithmetic: an element is known by the time at which it will have served all that it holds. Time is an argument, so
-/// the model is exact however late a frame is looked at; frames of one element must be admitted in the order of their arrival.
+/// The queues as arithmetic: an element is known by the time at which it will have served all that it holds. Time is an
+/// argument, so the model is exact however late a frame is looked at; frames of one element must be admitted in the
+/// order of their arrival.
 class Elements {
    public:
     Elements(const ElementOptions& options, Ticks ticks_per_second)
-        : queue_frames_{options.queue_frames}, states_(options.count), base_service_{static_cast<double>(ticks_per_second) / options.rate_fps} {
+        : queue_frames_{options.queue_frames},
+          states_(options.count),
+          base_service_{static_cast<double>(ticks_per_second) / options.rate_fps} {
         set_cost_factor(1.0);
     }
 
     /// Cost of a frame from now on, as a multiple of 1 / rate_fps.
     void set_cost_factor(double factor) noexcept {
-        service_ = std::max<Ticks>(1, static_cast<Ticks>(std::llround(base_service_ * factor * static_cast<double>(one))));
+        service_ =
+            std::max<Ticks>(1, static_cast<Ticks>(std::llround(base_service_ * factor * static_cast<double>(one))));
         longest_wait_ = service_ * queue_frames_;
     }
 
-    /// When a frame that comes at `arrival` will have been served; nothing if the queue is full: the frame is lost. In ticks since the router
-    /// began, up to 2^63 of them.
+    /// When a frame that comes at `arrival` will have been served; nothing if the queue is full: the frame is lost. In
+    /// ticks since the router began, up to 2^63 of them.
     [[nodiscard]] std::optional<Ticks> admit(std::size_t element, Ticks arrival) noexcept {
         State& state = states_[element];
-        // As a difference, which is never longer than a full queue takes: a time in 1/256 ticks does not fit into 64 bits for ever.
+        // As a difference, which is never longer than a full queue takes: a time in 1/256 ticks does not fit into 64
+        // bits for ever.
         const auto ahead = static_cast<std::int64_t>(state.free_at - arrival);
         const Ticks wait = ahead > 0 ? static_cast<Ticks>(ahead) * one - state.free_earlier : 0;
         if (wait > longest_wait_) {
@@ -72,7 +77,8 @@ class Elements {
     }
 
    private:
-    static constexpr Ticks one = 256;  // fractions of a tick: rounding a period of some hundred ticks would show in the rate
+    // Fractions of a tick: rounding a period of some hundred ticks would show in the rate.
+    static constexpr Ticks one = 256;
 
     struct State {
         Ticks free_at = 0;       // the first tick at which it is free
@@ -88,8 +94,8 @@ class Elements {
     Ticks longest_wait_ = 0;
 };
 
-/// How much dearer a frame is with `entries` neighbours: nothing up to `free_entries`, then `growth` more for each doubling. The
-/// draft's second transient: the table outgrows the caches (A.2.1).
+/// How much dearer a frame is with `entries` neighbours: nothing up to `free_entries`, then `growth` more for each
+/// doubling. The draft's second transient: the table outgrows the caches (A.2.1).
 struct NeighborCost {
     std::size_t free_entries = 0;  // 0: the table costs nothing
     double growth = 0;             // 0.1: ten percent for each doubling

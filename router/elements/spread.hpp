@@ -27,11 +27,15 @@ struct SpreadOptions {
 /// element = table[hash(fields) mod size]. Reads the fields where a forwarder has found them, allocates nothing.
 class Spread {
    public:
-    explicit Spread(SpreadOptions options) : options_{std::move(options)}, hash_{options_.key}, mask_{static_cast<std::uint32_t>(options_.table.size() - 1)} {}
+    explicit Spread(SpreadOptions options)
+        : options_{std::move(options)},
+          hash_{options_.key},
+          mask_{static_cast<std::uint32_t>(options_.table.size() - 1)} {}
 
-    /// `source`: first octet of the source address, the destination follows it. `ports`: source port, destination port; null if
-    /// the frame has none, or if it is a fragment.
-    [[nodiscard]] std::uint16_t element(frame::IpVersion version, const std::byte* source, const std::byte* ports) const noexcept {
+    /// `source`: first octet of the source address, the destination follows it. `ports`: source port, destination port;
+    /// null if the frame has none, or if it is a fragment.
+    [[nodiscard]] std::uint16_t element(frame::IpVersion version, const std::byte* source,
+                                        const std::byte* ports) const noexcept {
         const std::size_t octets = plan::address_octets(version);
         std::array<std::byte, longest_hash_input> input;
         std::memcpy(input.data(), source, 2 * octets);

@@ -13,8 +13,9 @@ namespace evenhand::router {
 constexpr std::size_t longest_hash_input = 36;  // IPv6 addresses and UDP ports
 constexpr std::size_t hash_window_octets = 4;   // each input bit takes 32 bits of the key
 
-/// Source address, destination address and, if wanted, source and destination port, in network order. The key is turned into a
-/// table of what each value of each input octet contributes, since the hash is linear: hash(a xor b) = hash(a) xor hash(b).
+/// Source address, destination address and, if wanted, source and destination port, in network order. The key is turned
+/// into a table of what each value of each input octet contributes, since the hash is linear: hash(a xor b) = hash(a)
+/// xor hash(b).
 class ToeplitzHash {
    public:
     /// The key has at least `input + hash_window_octets` octets for the longest input that will be hashed.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forward: THE loop of the router. Take what has come, decide where it goes and which element works on it, send what is due.
+// Forward: THE loop of the router. Take what has come, decide where it goes and which element works on it, send what is
+// due.
 #pragma once
 
 #include <algorithm>
@@ -44,18 +45,19 @@ struct ForwardOptions {
     Ticks ticks_per_second = 1;
 };
 
-/// One worker's router between two ports. Its model is in the time at which frames came, not in that at which they were looked at: what is
-/// found after an absence is taken to have come evenly over it. So a busy host delays frames, but does not fill queues that would not have
-/// been full. What is found late may leave late; that is counted.
+/// One worker's router between two ports. Its model is in the time at which frames came, not in that at which they were
+/// looked at: what is found after an absence is taken to have come evenly over it. So a busy host delays frames, but
+/// does not fill queues that would not have been full. What is found late may leave late; that is counted.
 template <class Port>
 class Forwarder {
    public:
     using Frame = typename Port::Frame;
 
-    /// All references outlive the forwarder. Its time begins at `start`, a reading of the clock: a model that compares and multiplies times is
-    /// then right whatever the counter of the CPU stands at.
-    Forwarder(std::array<Port*, 2> ports, std::span<const Interface, 2> interfaces, const RouteTable& routes, NeighborTable& neighbors, LocalAnswerer& local,
-              std::optional<ElementModel> model, Defects defects, const ForwardOptions& options, Ticks start)
+    /// All references outlive the forwarder. Its time begins at `start`, a reading of the clock: a model that compares
+    /// and multiplies times is then right whatever the counter of the CPU stands at.
+    Forwarder(std::array<Port*, 2> ports, std::span<const Interface, 2> interfaces, const RouteTable& routes,
+              NeighborTable& neighbors, LocalAnswerer& local, std::optional<ElementModel> model, Defects defects,
+              const ForwardOptions& options, Ticks start)
         : ports_{ports},
           interfaces_{interfaces},
           routes_{&routes},
@@ -90,13 +92,16 @@ class Forwarder {
     }
 
     /// Nothing has come for `at_least` ticks, and nothing waits to leave.
-    [[nodiscard]] bool is_idle(Ticks at_least) const noexcept { return last_look_ - last_arrival_ > at_least && calendar_.waiting() == 0; }
+    [[nodiscard]] bool is_idle(Ticks at_least) const noexcept {
+        return last_look_ - last_arrival_ > at_least && calendar_.waiting() == 0;
+    }
 
     [[nodiscard]] const ForwardCounters& counters() const noexcept { return counters_; }
     [[nodiscard]] const std::optional<ElementModel>& model() const noexcept { return model_; }
 
    private:
-    /// Of one look at a port. More would push each other out of the cache: taking 16,384 at once costs three times as much for each.
+    /// Of one look at a port. More would push each other out of the cache: taking 16,384 at once costs three times as
+    /// much for each.
     static constexpr unsigned most_arrivals = 256;
     /// But after an absence, so that their number tells how fast they came: as many as the largest ring holds.
     static constexpr unsigned most_after_absence = 16384;
@@ -112,7 +117,8 @@ class Forwarder {
 
     /// Another program or the hypervisor had the CPU; what came meanwhile needs times.
     [[nodiscard]] bool was_away(Ticks now) const noexcept {
-        return now - last_look_ > options_.ticks_per_second / 1000 && looks_after_absence_ < most_looks_after_absence && (model_ || options_.stall_every != 0);
+        return now - last_look_ > options_.ticks_per_second / 1000 && looks_after_absence_ < most_looks_after_absence &&
+               (model_ || options_.stall_every != 0);
     }
 
     std::size_t take(unsigned in, unsigned most) noexcept {
@@ -126,8 +132,8 @@ class Forwarder {
         return n;
     }
 
-    /// Until when the frames that were taken now have come: until now if the ports have no more. Else as long as so many take to come at the
-    /// rate of late, since those behind them came later. `most`: that a port was asked for.
+    /// Until when the frames that were taken now have come: until now if the ports have no more. Else as long as so
+    /// many take to come at the rate of late, since those behind them came later. `most`: that a port was asked for.
     [[nodiscard]] Ticks model_time_of(const std::array<std::size_t, 2>& came, unsigned most, Ticks now) noexcept {
         Ticks until = now;
         bool is_behind = false;
@@ -141,13 +147,14 @@ class Forwarder {
         return until;
     }
 
-    /// Ticks from frame to frame of each port, over spans of ten milliseconds and more. Both ends of a span are looks that left nothing behind, so
-    /// that its frames are those that came in it.
+    /// Ticks from frame to frame of each port, over spans of ten milliseconds and more. Both ends of a span are looks
+    /// that left nothing behind, so that its frames are those that came in it.
     void note_rates(Ticks now) noexcept {
         const Ticks span = now - rates_since_;
         if (span < options_.ticks_per_second / 100) return;
         for (unsigned in = 0; in < 2; ++in) {
-            spacing_[in] = static_cast<double>(span) / static_cast<double>(std::max<std::uint64_t>(1, rate_frames_[in]));
+            spacing_[in] =
+                static_cast<double>(span) / static_cast<double>(std::max<std::uint64_t>(1, rate_frames_[in]));
             rate_frames_[in] = 0;
         }
         rates_since_ = now;
@@ -160,9 +167,12 @@ class Forwarder {
         for (unsigned in = 0; in < 2; ++in) spacing[in] = came[in] == 0 ? 0 : span / static_cast<double>(came[in]);
         std::array<std::size_t, 2> next{};
         while (next[0] < came[0] || next[1] < came[1]) {
-            const std::array<Ticks, 2> at{model_time_ + static_cast<Ticks>(static_cast<double>(next[0] + 1) * spacing[0]),
-                                          model_time_ + static_cast<Ticks>(static_cast<double>(next[1] + 1) * spacing[1])};
-            const unsigned in = next[0] >= came[0] ? 1U : next[1] >= came[1] ? 0U : static_cast<unsigned>(at[1] < at[0]);
+            const std::array<Ticks, 2> at{
+                model_time_ + static_cast<Ticks>(static_cast<double>(next[0] + 1) * spacing[0]),
+                model_time_ + static_cast<Ticks>(static_cast<double>(next[1] + 1) * spacing[1])};
+            const unsigned in = next[0] >= came[0]   ? 1U
+                                : next[1] >= came[1] ? 0U
+                                                     : static_cast<unsigned>(at[1] < at[0]);
             calendar_.pass(at[in], leave_);
             receive(arrivals_[in][next[in]++], in, at[in]);
         }
@@ -189,8 +199,9 @@ class Forwarder {
             hand_over(frame, in, arrival);  // so it can only be for us
             return;
         }
-        const Route* const route =
-            packet.version == IpVersion::v4 ? routes_->find_v4(frame::big(frame::load<std::uint32_t>(packet.destination))) : routes_->find_v6(packet.destination);
+        const Route* const route = packet.version == IpVersion::v4
+                                       ? routes_->find_v4(frame::big(frame::load<std::uint32_t>(packet.destination)))
+                                       : routes_->find_v6(packet.destination);
         if (route == nullptr) {
             drop(frame, in, counters.no_route_frames);
         } else if (route->kind == RouteKind::local) {
@@ -216,10 +227,12 @@ class Forwarder {
     }
 
     /// To its element, and from there to its departure.
-    void admit(Frame* frame, unsigned in, const Packet& packet, unsigned out, const plan::MacAddress& mac, Ticks arrival) noexcept {
+    void admit(Frame* frame, unsigned in, const Packet& packet, unsigned out, const plan::MacAddress& mac,
+               Ticks arrival) noexcept {
         Ticks departure = arrival;
         if (model_) {
-            const std::optional<Ticks> served = model_->elements.admit(model_->spread.element(packet.version, packet.source, packet.ports), arrival);
+            const std::optional<Ticks> served =
+                model_->elements.admit(model_->spread.element(packet.version, packet.source, packet.ports), arrival);
             if (!served) {
                 drop(frame, in, counters_.interfaces[in].element_dropped_frames);
                 return;
@@ -233,7 +246,8 @@ class Forwarder {
         }
         departure += options_.extra_delay;
         if (options_.longer_every != 0 && ++admitted_ % options_.longer_every == 0) departure += options_.longer_delay;
-        if (!calendar_.add({.frame = frame, .out = static_cast<std::uint8_t>(out)}, departure)) drop(frame, in, counters_.model.overflow_frames);
+        if (!calendar_.add({.frame = frame, .out = static_cast<std::uint8_t>(out)}, departure))
+            drop(frame, in, counters_.model.overflow_frames);
     }
 
     /// What comes in a stall leaves when it ends, or is lost if too many wait already.
@@ -254,7 +268,8 @@ class Forwarder {
     /// To the router itself. What was waiting for the neighbour that spoke goes on.
     void hand_over(Frame* frame, unsigned in, Ticks arrival) noexcept {
         ++counters_.interfaces[in].local_frames;
-        const std::size_t answer = local_->handle(in, {Port::octets(frame), Port::room(frame)}, Port::length(frame), arrival);
+        const std::size_t answer =
+            local_->handle(in, {Port::octets(frame), Port::room(frame)}, Port::length(frame), arrival);
         if (answer != 0) {
             Port::set_length(frame, answer);
             departures_.put(frame, in);
@@ -264,7 +279,8 @@ class Forwarder {
         go_on(arrival);
     }
 
-    /// Frames whose next hop answered go to their element as if they came now; those whose next hop did not are dropped.
+    /// Frames whose next hop answered go to their element as if they came now; those whose next hop did not are
+    /// dropped.
     void go_on(Ticks now) noexcept {
         neighbors_->take_ready(
             [&](void* held, unsigned out, const plan::MacAddress& mac) {
@@ -282,7 +298,8 @@ class Forwarder {
         neighbors_->turn(now, [&](const NeighborQuestion& question) {
             Frame* frame = nullptr;
             if (ports_[question.interface]->reserve(0, &frame, 1) != 1) return;
-            const std::size_t octets = write_question({Port::octets(frame), Port::room(frame)}, interfaces_[question.interface], question);
+            const std::size_t octets =
+                write_question({Port::octets(frame), Port::room(frame)}, interfaces_[question.interface], question);
             if (octets == 0) {
                 ports_[question.interface]->give_back(&frame, 1);
                 return;
@@ -304,7 +321,8 @@ class Forwarder {
         void operator()(const Waiting& waiting, Ticks departure) const noexcept {
             ModelCounters& model = self->counters_.model;
             ++model.departed_frames;
-            if (const auto late = static_cast<std::int64_t>(self->now_ - departure); late > static_cast<std::int64_t>(self->options_.late_after)) {
+            if (const auto late = static_cast<std::int64_t>(self->now_ - departure);
+                late > static_cast<std::int64_t>(self->options_.late_after)) {
                 ++model.late_frames;
                 model.longest_late = std::max(model.longest_late, static_cast<Ticks>(late));
             }

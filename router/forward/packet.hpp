@@ -44,7 +44,8 @@ constexpr std::size_t ipv6_octets = 40;
     if (room < least_ipv4_octets) return packet;
     const std::size_t header = std::size_t{4} * (octet(ip) & 0xFU);
     const std::size_t total = frame::big(frame::load<std::uint16_t>(ip + 2));
-    if (octet(ip) >> 4U != 4 || header < least_ipv4_octets || header > room || total < header || total > room) return packet;
+    if (octet(ip) >> 4U != 4 || header < least_ipv4_octets || header > room || total < header || total > room)
+        return packet;
     if (frame::fold(frame::sum_octets(ip, header)) != 0xFFFF) return packet;
     packet.source = ip + 12;
     packet.destination = ip + 16;
@@ -55,7 +56,8 @@ constexpr std::size_t ipv6_octets = 40;
         packet.kind = PacketKind::ignored;
         return packet;
     }
-    if (to == 0 || to == 127 || from == 127 || from >= first_multicast || frame::load<std::uint32_t>(packet.source) == 0) {
+    if (to == 0 || to == 127 || from == 127 || from >= first_multicast ||
+        frame::load<std::uint32_t>(packet.source) == 0) {
         packet.kind = PacketKind::martian;
         return packet;
     }
@@ -63,7 +65,8 @@ constexpr std::size_t ipv6_octets = 40;
     constexpr std::uint16_t fragment_bits = 0x3FFF;  // more fragments, and the offset
     const bool is_fragment = (frame::big(frame::load<std::uint16_t>(ip + 6)) & fragment_bits) != 0;
     const std::uint8_t protocol = octet(ip + 9);
-    if (!is_fragment && (protocol == frame::protocol_udp || protocol == protocol_tcp) && total >= header + 4) packet.ports = ip + header;
+    if (!is_fragment && (protocol == frame::protocol_udp || protocol == protocol_tcp) && total >= header + 4)
+        packet.ports = ip + header;
     return packet;
 }
 
@@ -86,7 +89,8 @@ constexpr std::size_t ipv6_octets = 40;
         return packet;
     }
     const auto is_below_two = [](const std::byte* address) {  // ::, and ::1
-        return (frame::load<std::uint64_t>(address) | (frame::load<std::uint64_t>(address + 8) & ~(std::uint64_t{1} << 56U))) == 0;
+        return (frame::load<std::uint64_t>(address) |
+                (frame::load<std::uint64_t>(address + 8) & ~(std::uint64_t{1} << 56U))) == 0;
     };
     if (is_below_two(packet.destination) || is_below_two(packet.source)) {
         // A duplicate address detection comes from ::, but to a multicast group.
@@ -95,7 +99,8 @@ constexpr std::size_t ipv6_octets = 40;
     }
     packet.kind = PacketKind::unicast;
     const std::uint8_t next_header = octet(ip + 6);
-    if ((next_header == frame::protocol_udp || next_header == protocol_tcp) && payload >= 4) packet.ports = ip + ipv6_octets;
+    if ((next_header == frame::protocol_udp || next_header == protocol_tcp) && payload >= 4)
+        packet.ports = ip + ipv6_octets;
     return packet;
 }
 
@@ -118,7 +123,9 @@ constexpr std::size_t ipv6_octets = 40;
 
 /// Whether it is never forwarded, because one of its addresses is link-local (RFC 4291, 2.5.6).
 [[nodiscard]] inline bool stays_on_link(const Packet& packet) noexcept {
-    const auto is_local = [](const std::byte* address) { return plan::is_link_local(detail::octet(address), detail::octet(address + 1)); };
+    const auto is_local = [](const std::byte* address) {
+        return plan::is_link_local(detail::octet(address), detail::octet(address + 1));
+    };
     return packet.version == IpVersion::v6 && (is_local(packet.destination) || is_local(packet.source));
 }
 
@@ -128,7 +135,8 @@ constexpr std::size_t ipv6_octets = 40;
     return address;
 }
 
-/// One hop less. False if the packet may not go on (RFC 1812, 5.3.1; RFC 8200, 3); it is unchanged then. The packet is unicast.
+/// One hop less. False if the packet may not go on (RFC 1812, 5.3.1; RFC 8200, 3); it is unchanged then. The packet is
+/// unicast.
 [[nodiscard]] inline bool take_hop(std::byte* frame, IpVersion version) noexcept {
     std::byte* const ip = frame + frame::ethernet_octets;
     std::byte* const hops = ip + (version == IpVersion::v4 ? 8 : 7);

@@ -61,10 +61,12 @@ bool is_station(const MacAddress& mac) { return (mac[0] & 1U) == 0 && mac != Mac
 
 /// Of the whole ICMPv6 message; also 0xFFFF if it is right.
 std::uint16_t icmp6_sum(const std::byte* f, std::size_t icmp_octets) {
-    return frame::fold(frame::sum_octets(f + V6::source, 32 + icmp_octets) + frame::pseudo_header_sum(frame::protocol_icmpv6, icmp_octets));
+    return frame::fold(frame::sum_octets(f + V6::source, 32 + icmp_octets) +
+                       frame::pseudo_header_sum(frame::protocol_icmpv6, icmp_octets));
 }
 
-/// Back to where it came from. Not by the routing table: whoever asked by a MAC that works gets the answer the same way.
+/// Back to where it came from. Not by the routing table: whoever asked by a MAC that works gets the answer the same
+/// way.
 void turn_around(std::byte* f, const MacAddress& own, std::size_t address_at, std::size_t address_octets) {
     std::memcpy(f, f + 6, 6);
     std::memcpy(f + 6, own.data(), own.size());
@@ -80,9 +82,11 @@ std::size_t pad(std::span<std::byte> room, std::size_t octets) {
 
 }  // namespace
 
-LocalAnswerer::LocalAnswerer(std::vector<Interface> interfaces, NeighborTable& neighbors) : interfaces_{std::move(interfaces)}, neighbors_{neighbors} {}
+LocalAnswerer::LocalAnswerer(std::vector<Interface> interfaces, NeighborTable& neighbors)
+    : interfaces_{std::move(interfaces)}, neighbors_{neighbors} {}
 
-std::size_t LocalAnswerer::handle(unsigned interface, std::span<std::byte> room, std::size_t octets, Ticks now) noexcept {
+std::size_t LocalAnswerer::handle(unsigned interface, std::span<std::byte> room, std::size_t octets,
+                                  Ticks now) noexcept {
     const Interface& on = interfaces_[interface];
     if (octets < eth || octets > room.size() || !is_station(mac_at(room, 6))) {
         counters_.malformed.add();
@@ -106,14 +110,18 @@ bool LocalAnswerer::owns(const Interface& on, const IpAddress& address) const no
     return std::ranges::any_of(interfaces_, [&](const Interface& i) { return i.owns(address); });
 }
 
-void LocalAnswerer::learn(const Interface& on, const IpAddress& neighbor, const MacAddress& mac, Ticks now, Evidence evidence) noexcept {
-    // The address of a duplicate address detection or of an ARP probe is not anyone's yet; an own one is only claimed by somebody in error.
-    if (!is_station(mac) || mac == on.mac || !is_unicast(neighbor) || !on.is_on_link(neighbor) || on.owns(neighbor)) return;
+void LocalAnswerer::learn(const Interface& on, const IpAddress& neighbor, const MacAddress& mac, Ticks now,
+                          Evidence evidence) noexcept {
+    // The address of a duplicate address detection or of an ARP probe is not anyone's yet; an own one is only claimed
+    // by somebody in error.
+    if (!is_station(mac) || mac == on.mac || !is_unicast(neighbor) || !on.is_on_link(neighbor) || on.owns(neighbor))
+        return;
     neighbors_.learn(on.number, neighbor, mac, now, evidence);
     counters_.learned.add();
 }
 
-std::size_t LocalAnswerer::handle_arp(const Interface& on, std::span<std::byte> room, std::size_t octets, Ticks now) noexcept {
+std::size_t LocalAnswerer::handle_arp(const Interface& on, std::span<std::byte> room, std::size_t octets,
+                                      Ticks now) noexcept {
     const auto frame = std::span<const std::byte>{room}.first(octets);
     const std::uint64_t head = octets < neighbor::arp_end ? 0 : big(load<std::uint64_t>(frame.data() + eth));
     const std::uint64_t operation = head ^ neighbor::arp_head;
@@ -130,7 +138,8 @@ std::size_t LocalAnswerer::handle_arp(const Interface& on, std::span<std::byte> 
     const bool to_us = on.owns(target);
     if (operation == neighbor::arp_reply || !to_us) {
         counters_.told.add();
-        // Only a reply to this MAC can be the answer to a question of ours; a broadcast one is an announcement (RFC 5227, 3).
+        // Only a reply to this MAC can be the answer to a question of ours; a broadcast one is an announcement (RFC
+        // 5227, 3).
         learn(on, sender.ip, sender.mac, now, to_us && mac_at(frame, 0) == on.mac ? answer_evidence : gossip_evidence);
         return 0;
     }
@@ -194,7 +203,8 @@ std::size_t LocalAnswerer::handle_ipv4(const Interface& on, std::span<std::byte>
     return pad(room, V4::ip + ip_octets);
 }
 
-std::size_t LocalAnswerer::handle_ipv6(const Interface& on, std::span<std::byte> room, std::size_t octets, Ticks now) noexcept {
+std::size_t LocalAnswerer::handle_ipv6(const Interface& on, std::span<std::byte> room, std::size_t octets,
+                                       Ticks now) noexcept {
     const std::byte* const f = room.data();
     if (octets < icmp6) {
         counters_.malformed.add();
@@ -235,7 +245,8 @@ std::size_t LocalAnswerer::handle_ipv6(const Interface& on, std::span<std::byte>
     return 0;
 }
 
-std::size_t LocalAnswerer::handle_solicitation(const Interface& on, std::span<std::byte> room, std::size_t octets, Ticks now) noexcept {
+std::size_t LocalAnswerer::handle_solicitation(const Interface& on, std::span<std::byte> room, std::size_t octets,
+                                               Ticks now) noexcept {
     const auto frame = std::span<const std::byte>{room}.first(octets);
     const auto question = neighbor::read_question(frame);
     const IpAddress source = ip_at(frame, V6::source, IpVersion::v6);
@@ -244,7 +255,8 @@ std::size_t LocalAnswerer::handle_solicitation(const Interface& on, std::span<st
     // RFC 4861, 7.1.1: in a duplicate address detection nobody has a MAC to tell, and the group is asked.
     const bool detection = is_zero(source);
     const bool to_group = question && destination == solicited_node_group(question->target);
-    if (!question || !is_station(question->asker.mac) || !is_unicast(question->target) || (detection ? announced || !to_group : !is_unicast(source))) {
+    if (!question || !is_station(question->asker.mac) || !is_unicast(question->target) ||
+        (detection ? announced || !to_group : !is_unicast(source))) {
         counters_.malformed.add();
         return 0;
     }
@@ -269,8 +281,10 @@ void LocalAnswerer::handle_advertisement(const Interface& on, std::span<const st
     const IpAddress source = ip_at(frame, V6::source, IpVersion::v6);
     const IpAddress destination = ip_at(frame, V6::destination, IpVersion::v6);
     const auto announced = neighbor::read_announcement(frame);
-    // The answer to a probe may leave the MAC out (RFC 4861, 4.4). Options without a MAC in them are broken, or tell nothing here.
-    const bool whole = announced ? is_station(announced->mac) : frame.size() == nd_options && frame[icmp6 + 1] == std::byte{0};
+    // The answer to a probe may leave the MAC out (RFC 4861, 4.4). Options without a MAC in them are broken, or tell
+    // nothing here.
+    const bool whole =
+        announced ? is_station(announced->mac) : frame.size() == nd_options && frame[icmp6 + 1] == std::byte{0};
     const bool solicited = whole && (octet(frame, nd_flags) & neighbor::flag_solicited) != 0;
     const IpAddress target = whole ? ip_at(frame, neighbor::nd_target, IpVersion::v6) : IpAddress{};
     // RFC 4861, 7.1.2
@@ -284,7 +298,8 @@ void LocalAnswerer::handle_advertisement(const Interface& on, std::span<const st
     }
     counters_.told.add();
     if (announced) {
-        learn(on, target, announced->mac, now, {.solicited = solicited, .overrides = (octet(frame, nd_flags) & neighbor::flag_override) != 0});
+        learn(on, target, announced->mac, now,
+              {.solicited = solicited, .overrides = (octet(frame, nd_flags) & neighbor::flag_override) != 0});
     } else if (solicited) {
         neighbors_.confirm(on.number, target, now);
         counters_.learned.add();

@@ -13,18 +13,20 @@
 
 namespace evenhand::router {
 
-/// Handles every frame that is not forwarded: all ARP, all that is sent to a multicast or broadcast MAC, and IP packets for an own address. Belongs to the
-/// worker that owns the neighbour table; the counters may be read by any thread. Allocates nothing.
+/// Handles every frame that is not forwarded: all ARP, all that is sent to a multicast or broadcast MAC, and IP packets
+/// for an own address. Belongs to the worker that owns the neighbour table; the counters may be read by any thread.
+/// Allocates nothing.
 ///
-/// Answered: ARP requests and solicitations for an address of the interface they come in on; echo requests to any address of the router, or to the
-/// link-local one of the interface. Nothing else, and nothing that is not whole: each frame counts in exactly one counter but `learned`.
+/// Answered: ARP requests and solicitations for an address of the interface they come in on; echo requests to any
+/// address of the router, or to the link-local one of the interface. Nothing else, and nothing that is not whole: each
+/// frame counts in exactly one counter but `learned`.
 class LocalAnswerer {
    public:
     struct Counters {
         Counter arp_answers;
-        Counter nd_answers;     // solicitations, duplicate address detection included
-        Counter echo_answers;   // ICMP and ICMPv6
-        Counter told;           // replies, advertisements, announcements, and questions about others: no answer, perhaps learned
+        Counter nd_answers;    // solicitations, duplicate address detection included
+        Counter echo_answers;  // ICMP and ICMPv6
+        Counter told;  // replies, advertisements, announcements, and questions about others: no answer, perhaps learned
         Counter learned;        // times the neighbour table was told a MAC or a confirmation
         Counter malformed;      // too short, lengths or fields that contradict themselves, senders that cannot be
         Counter bad_checksum;   // IPv4 header, ICMP, ICMPv6
@@ -36,22 +38,29 @@ class LocalAnswerer {
     /// `interfaces[i].number` must be i. Interfaces are copied; the table is used.
     LocalAnswerer(std::vector<Interface> interfaces, NeighborTable& neighbors);
 
-    /// Answer in place. `room` is the whole buffer of the frame, `octets` how much of it came (without FCS); nothing behind them is read.
-    /// Returns the octets of the answer, to be sent out of the same interface; 0 for none, and the buffer may be changed all the same. An answer needs at
-    /// most as much room as the frame, but at least neighbor::solicitation_octets, or it is not given. `interface` must exist.
-    /// Call NeighborTable::take_ready() afterwards: what was learned may free frames that wait.
-    [[nodiscard]] std::size_t handle(unsigned interface, std::span<std::byte> room, std::size_t octets, Ticks now) noexcept;
+    /// Answer in place. `room` is the whole buffer of the frame, `octets` how much of it came (without FCS); nothing
+    /// behind them is read. Returns the octets of the answer, to be sent out of the same interface; 0 for none, and the
+    /// buffer may be changed all the same. An answer needs at most as much room as the frame, but at least
+    /// neighbor::solicitation_octets, or it is not given. `interface` must exist. Call NeighborTable::take_ready()
+    /// afterwards: what was learned may free frames that wait.
+    [[nodiscard]] std::size_t handle(unsigned interface, std::span<std::byte> room, std::size_t octets,
+                                     Ticks now) noexcept;
 
     [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
 
    private:
-    [[nodiscard]] std::size_t handle_arp(const Interface& on, std::span<std::byte> room, std::size_t octets, Ticks now) noexcept;
+    [[nodiscard]] std::size_t handle_arp(const Interface& on, std::span<std::byte> room, std::size_t octets,
+                                         Ticks now) noexcept;
     [[nodiscard]] std::size_t handle_ipv4(const Interface& on, std::span<std::byte> room, std::size_t octets) noexcept;
-    [[nodiscard]] std::size_t handle_ipv6(const Interface& on, std::span<std::byte> room, std::size_t octets, Ticks now) noexcept;
-    [[nodiscard]] std::size_t handle_solicitation(const Interface& on, std::span<std::byte> room, std::size_t octets, Ticks now) noexcept;
+    [[nodiscard]] std::size_t handle_ipv6(const Interface& on, std::span<std::byte> room, std::size_t octets,
+                                          Ticks now) noexcept;
+    [[nodiscard]] std::size_t handle_solicitation(const Interface& on, std::span<std::byte> room, std::size_t octets,
+                                                  Ticks now) noexcept;
     void handle_advertisement(const Interface& on, std::span<const std::byte> frame, Ticks now) noexcept;
-    [[nodiscard]] std::size_t handle_echo_v6(const Interface& on, std::span<std::byte> room, std::size_t octets) noexcept;
-    void learn(const Interface& on, const plan::IpAddress& neighbor, const plan::MacAddress& mac, Ticks now, Evidence evidence) noexcept;
+    [[nodiscard]] std::size_t handle_echo_v6(const Interface& on, std::span<std::byte> room,
+                                             std::size_t octets) noexcept;
+    void learn(const Interface& on, const plan::IpAddress& neighbor, const plan::MacAddress& mac, Ticks now,
+               Evidence evidence) noexcept;
     [[nodiscard]] bool owns(const Interface& on, const plan::IpAddress& address) const noexcept;
 
     std::vector<Interface> interfaces_;

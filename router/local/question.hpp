@@ -13,8 +13,10 @@ namespace evenhand::router {
 
 constexpr std::size_t question_octets = neighbor::solicitation_octets;  // the larger of the two kinds
 
-/// ARP request or neighbour solicitation, to everyone or as a unicast probe, asked with Interface::source_for(). `interface` is the one that the question
-/// names. Returns the octets written; 0 if the interface has no address of the family to ask with, or `room` is below question_octets.
-[[nodiscard]] std::size_t write_question(std::span<std::byte> room, const Interface& interface, const NeighborQuestion& question) noexcept;
+/// ARP request or neighbour solicitation, to everyone or as a unicast probe, asked with Interface::source_for().
+/// `interface` is the one that the question names. Returns the octets written; 0 if the interface has no address of the
+/// family to ask with, or `room` is below question_octets.
+[[nodiscard]] std::size_t write_question(std::span<std::byte> room, const Interface& interface,
+                                         const NeighborQuestion& question) noexcept;
 
 }  // namespace evenhand::router

@@ -27,7 +27,9 @@ std::size_t waiting_frames(const RouterConfig& config) {
     if (!config.model) return least_waiting + 2 * config.stall.queue_frames;
     const auto& elements = config.model->elements;
     const double delayed = static_cast<double>(elements.count) * elements.rate_fps * config.extra_delay_us * 1e-6;
-    return std::max(least_waiting, elements.count * (elements.queue_frames + 2) + static_cast<std::size_t>(delayed) + largest_ring) + 2 * config.stall.queue_frames;
+    return std::max(least_waiting,
+                    elements.count * (elements.queue_frames + 2) + static_cast<std::size_t>(delayed) + largest_ring) +
+           2 * config.stall.queue_frames;
 }
 
 /// Megabytes for frame buffers and tables.
@@ -35,17 +37,22 @@ unsigned memory_mb(const RouterConfig& config, std::size_t waiting) {
     constexpr std::size_t around = 512;  // headroom, and what DPDK keeps of each buffer
     constexpr std::size_t page = 4096;
     const std::size_t needed = std::max<std::size_t>(2048, config.largest_frame_size) + around;
-    const std::size_t buffer_octets = config.host.hugepages ? needed : (needed + page - 1) / page * page;  // a buffer begins a page of its own
-    constexpr std::size_t other_mb = 256;                                                                  // librte_lpm alone takes 64 for each family
-    const std::size_t buffers = 2 * (waiting + 2 * largest_ring);                                          // besides those that wait: arrivals, and frames of our own
+    const std::size_t buffer_octets =
+        config.host.hugepages ? needed : (needed + page - 1) / page * page;  // a buffer begins a page of its own
+    constexpr std::size_t other_mb = 256;  // librte_lpm alone takes 64 for each family
+    const std::size_t buffers =
+        2 * (waiting + 2 * largest_ring);  // besides those that wait: arrivals, and frames of our own
     return std::max(config.host.memory_mb, static_cast<unsigned>(other_mb + (buffers * buffer_octets >> 20U)));
 }
 
-Ticks to_ticks(double us, double ticks_per_second) { return static_cast<Ticks>(std::llround(us * 1e-6 * ticks_per_second)); }
+Ticks to_ticks(double us, double ticks_per_second) {
+    return static_cast<Ticks>(std::llround(us * 1e-6 * ticks_per_second));
+}
 
 }  // namespace
 
-Router::Router(const RouterConfig& config) : context_{.ticks_per_second = pace::calibrate_ticks_per_second(), .late_after_us = config.late_after_us} {
+Router::Router(const RouterConfig& config)
+    : context_{.ticks_per_second = pace::calibrate_ticks_per_second(), .late_after_us = config.late_after_us} {
     const std::size_t waiting = waiting_frames(config);
     open_ports(config, waiting);
     fill_tables(config);
@@ -64,12 +71,14 @@ Router::Router(const RouterConfig& config) : context_{.ticks_per_second = pace::
     options.horizon = options.extra_delay + options.longer_delay + options.stall_for;
     std::optional<ElementModel> model;
     if (config.model) {
-        model.emplace(Spread{config.model->spread}, Elements{config.model->elements, options.ticks_per_second}, config.neighbor_cost);
+        model.emplace(Spread{config.model->spread}, Elements{config.model->elements, options.ticks_per_second},
+                      config.neighbor_cost);
         const double dearest = config.neighbor_cost.factor(std::max<std::size_t>(config.neighbors.limit, 1));
         options.horizon += static_cast<Ticks>(static_cast<double>(model->elements.longest_stay()) * dearest);
     }
-    forwarder_ = std::make_unique<Forwarder<port::TaggedPort>>(std::array{ports_[0].get(), ports_[1].get()}, std::span<const Interface, 2>{interfaces_}, *routes_, *neighbors_,
-                                                               *local_, std::move(model), Defects{config.defects}, options, pace::TickClock::now());
+    forwarder_ = std::make_unique<Forwarder<port::TaggedPort>>(
+        std::array{ports_[0].get(), ports_[1].get()}, std::span<const Interface, 2>{interfaces_}, *routes_, *neighbors_,
+        *local_, std::move(model), Defects{config.defects}, options, pace::TickClock::now());
 
     std::promise<void> started;
     auto is_started = started.get_future();
@@ -110,15 +119,16 @@ void Router::open_ports(const RouterConfig& config, std::size_t waiting_frames) 
     port::start_dpdk(host, pci);
     for (std::size_t i = 0; i < ports_.size(); ++i) {
         const frame::VlanTags tags{config.ports[i].vlans};
-        auto port =
-            std::make_unique<port::DpdkPort>(port::PortOptions{.device = config.ports[i].device,
-                                                               .where = fmt::format("ports.{}.device", sides[i]),
-                                                               .receive_ring_frames = config.ports[i].receive_ring_frames,
-                                                               .transmit_ring_frames = config.ports[i].transmit_ring_frames,
-                                                               .largest_receive_octets = static_cast<unsigned>(config.largest_frame_size - frame::fcs_octets + tags.octets()),
-                                                               .tag_octets = static_cast<unsigned>(tags.octets()),
-                                                               .extra_receive_buffers = static_cast<unsigned>(waiting_frames)},
-                                             [](std::span<std::byte>) {});
+        auto port = std::make_unique<port::DpdkPort>(
+            port::PortOptions{.device = config.ports[i].device,
+                              .where = fmt::format("ports.{}.device", sides[i]),
+                              .receive_ring_frames = config.ports[i].receive_ring_frames,
+                              .transmit_ring_frames = config.ports[i].transmit_ring_frames,
+                              .largest_receive_octets =
+                                  static_cast<unsigned>(config.largest_frame_size - frame::fcs_octets + tags.octets()),
+                              .tag_octets = static_cast<unsigned>(tags.octets()),
+                              .extra_receive_buffers = static_cast<unsigned>(waiting_frames)},
+            [](std::span<std::byte>) {});
         ports_[i] = std::make_unique<port::TaggedPort>(std::move(port), tags);
         macs_[i] = config.ports[i].mac.value_or(ports_[i]->port().mac());
     }
@@ -126,24 +136,31 @@ void Router::open_ports(const RouterConfig& config, std::size_t waiting_frames) 
 
 void Router::fill_tables(const RouterConfig& config) {
     for (unsigned i = 0; i < interfaces_.size(); ++i) {
-        interfaces_[i] = {.number = i, .mac = macs_[i], .addresses = config.ports[i].addresses, .link_local = plan::link_local_address(macs_[i])};
+        interfaces_[i] = {.number = i,
+                          .mac = macs_[i],
+                          .addresses = config.ports[i].addresses,
+                          .link_local = plan::link_local_address(macs_[i])};
     }
     std::vector<RouteEntry> routes = routes_of(interfaces_);
     for (const auto& route : config.routes) {
-        routes.push_back({.network = route.network, .prefix_length = route.prefix_length, .route = {.interface = interface_towards(route.via), .via = route.via}});
+        routes.push_back({.network = route.network,
+                          .prefix_length = route.prefix_length,
+                          .route = {.interface = interface_towards(route.via), .via = route.via}});
     }
     routes_ = std::make_unique<RouteTable>(std::move(routes));
     neighbors_ = std::make_unique<NeighborTable>(config.neighbors, context_.ticks_per_second);
-    for (const auto& neighbor : config.static_neighbors) neighbors_->fix(interface_towards(neighbor.address), neighbor.address, neighbor.mac);
-    local_ = std::make_unique<LocalAnswerer>(std::vector<Interface>{interfaces_.begin(), interfaces_.end()}, *neighbors_);
+    for (const auto& neighbor : config.static_neighbors)
+        neighbors_->fix(interface_towards(neighbor.address), neighbor.address, neighbor.mac);
+    local_ =
+        std::make_unique<LocalAnswerer>(std::vector<Interface>{interfaces_.begin(), interfaces_.end()}, *neighbors_);
 }
 
 unsigned Router::interface_towards(const plan::IpAddress& neighbor) const {
     for (const auto& interface : interfaces_) {
         if (interface.is_on_link(neighbor)) return interface.number;
     }
-    throw Fault{FaultCode::bad_request, fmt::format("{} is on no link of the router", plan::to_string(neighbor)), "routes",
-                "Use an address in the network of one of its interfaces."};
+    throw Fault{FaultCode::bad_request, fmt::format("{} is on no link of the router", plan::to_string(neighbor)),
+                "routes", "Use an address in the network of one of its interfaces."};
 }
 
 void Router::work() {

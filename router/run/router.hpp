@@ -18,7 +18,8 @@ namespace evenhand::router {
 /// Forwards from the constructor to the destructor.
 class Router {
    public:
-    /// Starts DPDK, opens both ports, fills the tables. Throws Fault{bad_request, no_device, no_permission, no_memory, no_cpu}.
+    /// Starts DPDK, opens both ports, fills the tables. Throws Fault{bad_request, no_device, no_permission, no_memory,
+    /// no_cpu}.
     explicit Router(const RouterConfig& config);
     ~Router();
     Router(const Router&) = delete;

@@ -7,7 +7,8 @@
 
 namespace evenhand::router {
 
-/// One thread adds, any thread reads at any time. Costs the writer no more than a plain number: there is no locked instruction in it.
+/// One thread adds, any thread reads at any time. Costs the writer no more than a plain number: there is no locked
+/// instruction in it.
 class Counter {
    public:
     void add(std::uint64_t n = 1) noexcept { count_.store(value() + n, std::memory_order_relaxed); }

@@ -30,12 +30,15 @@ bool is_broadcast(const IpAddress& address, unsigned prefix_length) noexcept {
     constexpr unsigned longest_with_broadcast = 30;
     if (address.version != IpVersion::v4 || prefix_length > longest_with_broadcast) return false;
     IpAddress inverted = address;
-    for (std::size_t i = 0; i < plan::address_octets(IpVersion::v4); ++i) inverted.octets[i] = static_cast<std::uint8_t>(~inverted.octets[i]);
+    for (std::size_t i = 0; i < plan::address_octets(IpVersion::v4); ++i)
+        inverted.octets[i] = static_cast<std::uint8_t>(~inverted.octets[i]);
     return address == network_of(address, prefix_length) || inverted == network_of(inverted, prefix_length);
 }
 
 bool is_unicast(const IpAddress& address) noexcept {
-    const auto is = [&](std::uint8_t value) { return std::ranges::all_of(address.bytes(), [value](std::uint8_t octet) { return octet == value; }); };
+    const auto is = [&](std::uint8_t value) {
+        return std::ranges::all_of(address.bytes(), [value](std::uint8_t octet) { return octet == value; });
+    };
     if (is(0)) return false;
     if (address.version == IpVersion::v6) return address.octets[0] != 0xff;
     constexpr std::uint8_t multicast = 0xE0;
@@ -48,12 +51,14 @@ IpAddress solicited_node_group(const IpAddress& address) noexcept {
 }
 
 bool Interface::owns(const IpAddress& address) const noexcept {
-    return address == link_local || std::ranges::any_of(addresses, [&](const InterfaceAddress& own) { return own.address == address; });
+    return address == link_local ||
+           std::ranges::any_of(addresses, [&](const InterfaceAddress& own) { return own.address == address; });
 }
 
 bool Interface::is_on_link(const IpAddress& address) const noexcept {
     return plan::is_link_local(address) || std::ranges::any_of(addresses, [&](const InterfaceAddress& own) {
-               return is_in_prefix(address, own.address, own.prefix_length) && !is_broadcast(address, own.prefix_length);
+               return is_in_prefix(address, own.address, own.prefix_length) &&
+                      !is_broadcast(address, own.prefix_length);
            });
 }
 
@@ -61,7 +66,9 @@ const IpAddress* Interface::source_for(const IpAddress& target) const noexcept {
     const InterfaceAddress* best = nullptr;
     const IpAddress* other = target.version == IpVersion::v6 ? &link_local : nullptr;
     for (const auto& own : addresses) {
-        if (is_in_prefix(target, own.address, own.prefix_length) && (best == nullptr || own.prefix_length > best->prefix_length)) best = &own;
+        if (is_in_prefix(target, own.address, own.prefix_length) &&
+            (best == nullptr || own.prefix_length > best->prefix_length))
+            best = &own;
         if (other == nullptr && own.address.version == target.version) other = &own.address;
     }
     return best != nullptr ? &best->address : other;

@@ -15,12 +15,14 @@ struct InterfaceAddress {
 };
 
 /// Whether the first `prefix_length` bits are the same; addresses of different families never match.
-[[nodiscard]] bool is_in_prefix(const plan::IpAddress& address, const plan::IpAddress& network, unsigned prefix_length) noexcept;
+[[nodiscard]] bool is_in_prefix(const plan::IpAddress& address, const plan::IpAddress& network,
+                                unsigned prefix_length) noexcept;
 
 /// The address with all bits after the first `prefix_length` cleared.
 [[nodiscard]] plan::IpAddress network_of(const plan::IpAddress& address, unsigned prefix_length) noexcept;
 
-/// Host bits all one or all zero in IPv4, as far as the prefix has such addresses (RFC 1122, 3.2.1.3; none in a /31, RFC 3021).
+/// Host bits all one or all zero in IPv4, as far as the prefix has such addresses (RFC 1122, 3.2.1.3; none in a /31,
+/// RFC 3021).
 [[nodiscard]] bool is_broadcast(const plan::IpAddress& address, unsigned prefix_length) noexcept;
 
 /// An address that one host can have: not all zero, not multicast (224.0.0.0/4, ff00::/8), not 255.255.255.255.
@@ -40,8 +42,8 @@ struct Interface {
     [[nodiscard]] bool owns(const plan::IpAddress& address) const noexcept;
     /// In the prefix of one of `addresses` and not its broadcast address, or link-local.
     [[nodiscard]] bool is_on_link(const plan::IpAddress& address) const noexcept;
-    /// Whom to ask about `target` as: the own address with the longest prefix that holds it; else the link-local address (IPv6) or the first of
-    /// the family (IPv4); nullptr if there is none.
+    /// Whom to ask about `target` as: the own address with the longest prefix that holds it; else the link-local
+    /// address (IPv6) or the first of the family (IPv4); nullptr if there is none.
     [[nodiscard]] const plan::IpAddress* source_for(const plan::IpAddress& target) const noexcept;
 };
 

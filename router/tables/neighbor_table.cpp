@@ -17,13 +17,15 @@ using plan::MacAddress;
 
 void check_count(const char* key, std::size_t value, std::size_t most) {
     if (value >= 1 && value <= most) return;
-    throw Fault{FaultCode::bad_request, fmt::format("{} is {}", key, value), "neighbors", fmt::format("Use 1 to {}.", most)};
+    throw Fault{FaultCode::bad_request, fmt::format("{} is {}", key, value), "neighbors",
+                fmt::format("Use 1 to {}.", most)};
 }
 
 Ticks ticks_of(const char* key, double seconds, double ticks_per_second) {
     constexpr double longest_s = 86400 * 365;
     if (seconds > 0 && seconds <= longest_s) return static_cast<Ticks>(seconds * ticks_per_second);
-    throw Fault{FaultCode::bad_request, fmt::format("{} is {}", key, seconds), "neighbors", "Use a number of seconds above 0, at most a year."};
+    throw Fault{FaultCode::bad_request, fmt::format("{} is {}", key, seconds), "neighbors",
+                "Use a number of seconds above 0, at most a year."};
 }
 
 }  // namespace
@@ -48,20 +50,25 @@ NeighborTable::NeighborTable(const Options& options, double ticks_per_second)
     free_waiting_ = 0;
 }
 
-// An own table instead of std::unordered_map, which follows two pointers to memory of its own for each neighbour, divides by a prime, and allocates:
-// here a find reads one slot of 8 octets, in most cases, and one entry of a cache line. The whole hash stands in the slot, so strangers are passed
-// over without looking at their entries, and a removal can move the slots behind it.
+// An own table instead of std::unordered_map, which follows two pointers to memory of its own for each neighbour,
+// divides by a prime, and allocates: here a find reads one slot of 8 octets, in most cases, and one entry of a cache
+// line. The whole hash stands in the slot, so strangers are passed over without looking at their entries, and a removal
+// can move the slots behind it.
 
 std::uint32_t NeighborTable::hash(unsigned interface, const IpAddress& address) noexcept {
     const auto* const octets = reinterpret_cast<const std::byte*>(address.octets.data());
-    // Multiplied, so that it does not meet the bits in which addresses of two interfaces differ: 198.18.0.9 and 198.19.0.9 must not collide.
-    const std::uint64_t place = (std::uint64_t{interface} << 8U | static_cast<std::uint64_t>(address.version)) * 0x9E3779B97F4A7C15U;
-    // Both halves of a product of 128 bits: any bit of either word reaches all of the result. The constants are the fractions of sqrt(2) and sqrt(3).
+    // Multiplied, so that it does not meet the bits in which addresses of two interfaces differ: 198.18.0.9 and
+    // 198.19.0.9 must not collide.
+    const std::uint64_t place =
+        (std::uint64_t{interface} << 8U | static_cast<std::uint64_t>(address.version)) * 0x9E3779B97F4A7C15U;
+    // Both halves of a product of 128 bits: any bit of either word reaches all of the result. The constants are the
+    // fractions of sqrt(2) and sqrt(3).
     const std::uint64_t a = frame::load<std::uint64_t>(octets) ^ 0x6A09E667F3BCC909U ^ place;
     const std::uint64_t b = frame::load<std::uint64_t>(octets + 8) ^ 0xBB67AE8584CAA73BU;
     __extension__ using Wide = unsigned __int128;
     const Wide product = static_cast<Wide>(a) * b;
-    const std::uint64_t mixed = (static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64U)) * 0x9E3779B97F4A7C15U;
+    const std::uint64_t mixed =
+        (static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64U)) * 0x9E3779B97F4A7C15U;
     return static_cast<std::uint32_t>(mixed >> 32U);
 }
 
@@ -105,7 +112,8 @@ std::uint32_t NeighborTable::create(unsigned interface, const IpAddress& address
 void NeighborTable::remove_slot(std::uint32_t index) noexcept {
     std::uint32_t hole = hash(entries_[index].interface, entries_[index].address) & slot_mask_;
     while (slots_[hole].entry != index) hole = (hole + 1) & slot_mask_;
-    // Whoever stands behind the hole and could not have stood there without it moves up, so that no search ends at the hole too early.
+    // Whoever stands behind the hole and could not have stood there without it moves up, so that no search ends at the
+    // hole too early.
     for (std::uint32_t at = (hole + 1) & slot_mask_; slots_[at].entry != none; at = (at + 1) & slot_mask_) {
         const std::uint32_t from_home = (at - (slots_[at].hash & slot_mask_)) & slot_mask_;
         if (from_home < ((at - hole) & slot_mask_)) continue;
@@ -201,7 +209,8 @@ HoldResult NeighborTable::hold(unsigned interface, const IpAddress& next_hop, vo
     return HoldResult::held;
 }
 
-void NeighborTable::learn(unsigned interface, const IpAddress& neighbor, const MacAddress& mac, Ticks now, Evidence evidence) noexcept {
+void NeighborTable::learn(unsigned interface, const IpAddress& neighbor, const MacAddress& mac, Ticks now,
+                          Evidence evidence) noexcept {
     std::uint32_t index = look_up(interface, neighbor);
     if (index == none) {
         if (!evidence.may_create) return;
@@ -236,8 +245,10 @@ void NeighborTable::fix(unsigned interface, const IpAddress& neighbor, const Mac
     std::uint32_t index = look_up(interface, neighbor);
     if (index == none) index = create(interface, neighbor);
     if (index == none) {
-        throw Fault{FaultCode::no_memory, fmt::format("no room in the neighbour table for {}: it holds {}", plan::to_string(neighbor), options_.limit), "neighbors.limit",
-                    "Raise limit above the number of static neighbours."};
+        throw Fault{FaultCode::no_memory,
+                    fmt::format("no room in the neighbour table for {}: it holds {}", plan::to_string(neighbor),
+                                options_.limit),
+                    "neighbors.limit", "Raise limit above the number of static neighbours."};
     }
     Entry& entry = entries_[index];
     entry.mac = mac;
@@ -248,7 +259,8 @@ void NeighborTable::fix(unsigned interface, const IpAddress& neighbor, const Mac
 std::optional<NeighborQuestion> NeighborTable::next_question(Ticks now, std::size_t& expiries) noexcept {
     // Retries first: they have waited longer, and a flood of new neighbours must not keep them from being given up.
     std::uint32_t index = list(ListName::retry).head;
-    for (; index != none && now >= entries_[index].deadline && entries_[index].tries >= options_.tries; index = list(ListName::retry).head) {
+    for (; index != none && now >= entries_[index].deadline && entries_[index].tries >= options_.tries;
+         index = list(ListName::retry).head) {
         if (expiries == 0) return std::nullopt;
         --expiries;
         counters_.failed.add();

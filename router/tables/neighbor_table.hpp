@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables: the MAC addresses of next hops, really asked for. One state machine for ARP and neighbour discovery, after RFC 4861, 7.3.
+// Tables: the MAC addresses of next hops, really asked for. One state machine for ARP and neighbour discovery, after
+// RFC 4861, 7.3.
 #pragma once
 
 #include <array>
@@ -18,7 +19,8 @@ namespace evenhand::router {
 
 using pace::Ticks;
 
-/// RFC 4861, 7.3.2 without DELAY: the first frame to a stale neighbour starts the probe. Used as it is for ARP, like in Linux.
+/// RFC 4861, 7.3.2 without DELAY: the first frame to a stale neighbour starts the probe. Used as it is for ARP, like in
+/// Linux.
 enum class NeighborState : std::uint8_t {
     incomplete,  // asked for by multicast or broadcast; frames wait
     reachable,   // confirmed less than `reachable_s` ago
@@ -51,16 +53,16 @@ struct NeighborQuestion {
     std::optional<plan::MacAddress> to;
 };
 
-/// Neighbours of all interfaces. All of it belongs to one worker: nothing is locked. Only size() and the counters may be read by other threads.
-/// Times in ticks; `now` must never go back. After construction nothing is allocated.
+/// Neighbours of all interfaces. All of it belongs to one worker: nothing is locked. Only size() and the counters may
+/// be read by other threads. Times in ticks; `now` must never go back. After construction nothing is allocated.
 class NeighborTable {
    public:
     struct Options {
-        std::size_t limit = 131072;            // entries, 1 .. 2^24; a full table gives up its oldest stale entry for a new one
-        double reachable_s = 30;               // RFC 4861, section 10: REACHABLE_TIME
-        double retry_s = 1;                    // RETRANS_TIMER
-        double stale_s = 60;                   // an entry unused for so long after it became stale goes (gc_stale_time in Linux)
-        unsigned tries = 3;                    // MAX_MULTICAST_SOLICIT and MAX_UNICAST_SOLICIT
+        std::size_t limit = 131072;  // entries, 1 .. 2^24; a full table gives up its oldest stale entry for a new one
+        double reachable_s = 30;     // RFC 4861, section 10: REACHABLE_TIME
+        double retry_s = 1;          // RETRANS_TIMER
+        double stale_s = 60;         // an entry unused for so long after it became stale goes (gc_stale_time in Linux)
+        unsigned tries = 3;          // MAX_MULTICAST_SOLICIT and MAX_UNICAST_SOLICIT
         std::size_t queue_frames = 16;         // waiting for one neighbour
         std::size_t all_queues_frames = 4096;  // waiting for all: they come from the pool that receiving needs
         std::size_t questions_per_turn = 32;   // at most, of one call of turn()
@@ -85,16 +87,19 @@ class NeighborTable {
     NeighborTable(const NeighborTable&) = delete;
     NeighborTable& operator=(const NeighborTable&) = delete;
 
-    /// The MAC to send to, nullptr if it is not known. Hot. Use is noted: a stale neighbour is going to be probed, and its MAC is good meanwhile.
-    /// The pointer is good until the next call of a member that is not const.
+    /// The MAC to send to, nullptr if it is not known. Hot. Use is noted: a stale neighbour is going to be probed, and
+    /// its MAC is good meanwhile. The pointer is good until the next call of a member that is not const.
     [[nodiscard]] const plan::MacAddress* find(unsigned interface, const plan::IpAddress& next_hop, Ticks now) noexcept;
 
-    /// After find() had nothing: take the frame until the MAC is known. Makes an entry if there is none; turn() then asks. The frame is any pointer; the table
-    /// only gives it back. If the result is not `held`, the frame stays the caller's, who drops it; it is counted here.
+    /// After find() had nothing: take the frame until the MAC is known. Makes an entry if there is none; turn() then
+    /// asks. The frame is any pointer; the table only gives it back. If the result is not `held`, the frame stays the
+    /// caller's, who drops it; it is counted here.
     [[nodiscard]] HoldResult hold(unsigned interface, const plan::IpAddress& next_hop, void* frame, Ticks now) noexcept;
 
-    /// A neighbour told its MAC. The caller has checked that the address is unicast, on the link and not the router's own.
-    void learn(unsigned interface, const plan::IpAddress& neighbor, const plan::MacAddress& mac, Ticks now, Evidence evidence) noexcept;
+    /// A neighbour told its MAC. The caller has checked that the address is unicast, on the link and not the router's
+    /// own.
+    void learn(unsigned interface, const plan::IpAddress& neighbor, const plan::MacAddress& mac, Ticks now,
+               Evidence evidence) noexcept;
 
     /// It answered a probe without repeating its MAC (RFC 4861, 4.4 allows that).
     void confirm(unsigned interface, const plan::IpAddress& neighbor, Ticks now) noexcept;
@@ -102,8 +107,9 @@ class NeighborTable {
     /// Configured entry. Throws Fault{no_memory} if the table is full.
     void fix(unsigned interface, const plan::IpAddress& neighbor, const plan::MacAddress& mac);
 
-    /// Timers, in every turn of the worker's loop: asks what has to be asked (first questions, retries, probes), gives up, lets age. Bounded work,
-    /// whatever the size of the table; what is left over is done in the next call. `ask` gets const NeighborQuestion&.
+    /// Timers, in every turn of the worker's loop: asks what has to be asked (first questions, retries, probes), gives
+    /// up, lets age. Bounded work, whatever the size of the table; what is left over is done in the next call. `ask`
+    /// gets const NeighborQuestion&.
     template <class Ask>
         requires std::invocable<Ask&, const NeighborQuestion&>
     void turn(Ticks now, Ask&& ask) noexcept {
@@ -116,8 +122,8 @@ class NeighborTable {
         age(now, expiries);
     }
 
-    /// Frames that learn() made sendable and that turn() gave up, in the order they were held: after either. `send` gets the frame, the
-    /// interface and the MAC; `drop` the frame.
+    /// Frames that learn() made sendable and that turn() gave up, in the order they were held: after either. `send`
+    /// gets the frame, the interface and the MAC; `drop` the frame.
     template <class Send, class Drop>
         requires std::invocable<Send&, void*, unsigned, const plan::MacAddress&> && std::invocable<Drop&, void*>
     void take_ready(Send&& send, Drop&& drop) noexcept {
@@ -134,13 +140,15 @@ class NeighborTable {
     /// Entries. Exact in the worker, a recent value elsewhere.
     [[nodiscard]] std::size_t size() const noexcept { return size_.load(std::memory_order_relaxed); }
     [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
-    [[nodiscard]] std::optional<NeighborState> state(unsigned interface, const plan::IpAddress& neighbor) const noexcept;
+    [[nodiscard]] std::optional<NeighborState> state(unsigned interface,
+                                                     const plan::IpAddress& neighbor) const noexcept;
 
    private:
     static constexpr std::uint32_t none = 0xFFFFFFFF;
 
-    /// Entries whose time comes in the order they stand here. All entries of a list wait equally long, so appending keeps it sorted, and no timer
-    /// is ever searched for: each of these operations costs the same with 2 entries and with 65,536.
+    /// Entries whose time comes in the order they stand here. All entries of a list wait equally long, so appending
+    /// keeps it sorted, and no timer is ever searched for: each of these operations costs the same with 2 entries and
+    /// with 65,536.
     enum class ListName : std::uint8_t { due, retry, reachable, stale, free_or_fixed };
     static constexpr std::size_t lists = 4;  // without the last, which is none
 

@@ -25,29 +25,41 @@ using plan::IpVersion;
 
 unsigned address_bits(IpVersion version) { return static_cast<unsigned>(8 * plan::address_octets(version)); }
 
-std::string to_string(const RouteEntry& entry) { return fmt::format("{}/{}", plan::to_string(entry.network), entry.prefix_length); }
+std::string to_string(const RouteEntry& entry) {
+    return fmt::format("{}/{}", plan::to_string(entry.network), entry.prefix_length);
+}
 
-Fault bad_route(std::string what, std::string next) { return Fault{FaultCode::bad_request, std::move(what), "routes", std::move(next)}; }
+Fault bad_route(std::string what, std::string next) {
+    return Fault{FaultCode::bad_request, std::move(what), "routes", std::move(next)};
+}
 
 void check(const RouteEntry& entry) {
     const unsigned longest = address_bits(entry.network.version);
-    if (entry.prefix_length > longest) throw bad_route(fmt::format("the prefix of {} is too long", to_string(entry)), fmt::format("Use a length of 0 to {}.", longest));
+    if (entry.prefix_length > longest)
+        throw bad_route(fmt::format("the prefix of {} is too long", to_string(entry)),
+                        fmt::format("Use a length of 0 to {}.", longest));
     const IpAddress network = network_of(entry.network, entry.prefix_length);
     if (network != entry.network) {
-        throw bad_route(fmt::format("{} has bits behind its prefix", to_string(entry)), fmt::format("Did you mean {}/{}?", plan::to_string(network), entry.prefix_length));
+        throw bad_route(fmt::format("{} has bits behind its prefix", to_string(entry)),
+                        fmt::format("Did you mean {}/{}?", plan::to_string(network), entry.prefix_length));
     }
     if (!entry.route.via) return;
     if (entry.route.via->version != entry.network.version) {
-        throw bad_route(fmt::format("{} leads to {}, which is of the other family", to_string(entry), plan::to_string(*entry.route.via)), "Give a next hop of the same family.");
+        throw bad_route(fmt::format("{} leads to {}, which is of the other family", to_string(entry),
+                                    plan::to_string(*entry.route.via)),
+                        "Give a next hop of the same family.");
     }
     if (!is_unicast(*entry.route.via)) {
-        throw bad_route(fmt::format("{} leads to {}, which no neighbour can have", to_string(entry), plan::to_string(*entry.route.via)), "Give the address of one neighbour.");
+        throw bad_route(fmt::format("{} leads to {}, which no neighbour can have", to_string(entry),
+                                    plan::to_string(*entry.route.via)),
+                        "Give the address of one neighbour.");
     }
 }
 
 /// Network, then length: what is the same stands side by side.
 bool is_before(const RouteEntry& a, const RouteEntry& b) {
-    return std::tie(a.network.version, a.network.octets, a.prefix_length) < std::tie(b.network.version, b.network.octets, b.prefix_length);
+    return std::tie(a.network.version, a.network.octets, a.prefix_length) <
+           std::tie(b.network.version, b.network.octets, b.prefix_length);
 }
 
 std::uint32_t host_order(const IpAddress& address) {
@@ -67,30 +79,37 @@ std::uint32_t most_v6_groups(std::span<const RouteEntry> entries) {
     constexpr unsigned first_bits = 24;
     std::uint32_t groups = 1;  // DPDK refuses 0
     for (const auto& entry : entries) {
-        if (entry.network.version == IpVersion::v6 && entry.prefix_length > first_bits) groups += (entry.prefix_length - first_bits + 7) / 8;
+        if (entry.network.version == IpVersion::v6 && entry.prefix_length > first_bits)
+            groups += (entry.prefix_length - first_bits + 7) / 8;
     }
     return groups;
 }
 
 [[noreturn]] void refuse_memory(const char* family) {
-    throw Fault{FaultCode::no_memory, fmt::format("DPDK made no {} route table: {}", family, rte_strerror(rte_errno)), "routes",
-                "Give DPDK more memory: each family of routes needs 64 MB."};
+    throw Fault{FaultCode::no_memory, fmt::format("DPDK made no {} route table: {}", family, rte_strerror(rte_errno)),
+                "routes", "Give DPDK more memory: each family of routes needs 64 MB."};
 }
 
 }  // namespace
 
 std::vector<RouteEntry> routes_of(std::span<const Interface> interfaces) {
     std::vector<RouteEntry> entries;
-    // A network, or the two broadcast addresses of it, may be named by several addresses of one interface; of two interfaces, frames could go either way.
+    // A network, or the two broadcast addresses of it, may be named by several addresses of one interface; of two
+    // interfaces, frames could go either way.
     const auto add = [&](const IpAddress& network, unsigned length, const Route& route) {
-        const auto same = std::ranges::find_if(entries, [&](const RouteEntry& e) { return e.network == network && e.prefix_length == length; });
+        const auto same = std::ranges::find_if(
+            entries, [&](const RouteEntry& e) { return e.network == network && e.prefix_length == length; });
         if (same == entries.end()) {
             entries.push_back({.network = network, .prefix_length = length, .route = route});
         } else if (same->route.interface != route.interface) {
-            throw Fault{FaultCode::bad_request, fmt::format("interfaces {} and {} both have {}/{}", same->route.interface, route.interface, plan::to_string(network), length),
+            throw Fault{FaultCode::bad_request,
+                        fmt::format("interfaces {} and {} both have {}/{}", same->route.interface, route.interface,
+                                    plan::to_string(network), length),
                         "interfaces", "Give each interface a network of its own."};
         } else if (same->route.kind != route.kind) {
-            throw Fault{FaultCode::bad_request, fmt::format("{} of interface {} is also the broadcast address of one of its networks", plan::to_string(network), route.interface),
+            throw Fault{FaultCode::bad_request,
+                        fmt::format("{} of interface {} is also the broadcast address of one of its networks",
+                                    plan::to_string(network), route.interface),
                         "interfaces", "Give an address that is not the first or last of any network of the interface."};
         }
     };
@@ -98,15 +117,22 @@ std::vector<RouteEntry> routes_of(std::span<const Interface> interfaces) {
         for (const auto& [address, length] : interface.addresses) {
             const unsigned bits = address_bits(address.version);
             if (!is_unicast(address) || is_broadcast(address, length) || length == 0 || length > bits) {
-                throw Fault{FaultCode::bad_request, fmt::format("{}/{} of interface {} is no address of a host", plan::to_string(address), length, interface.number), "interfaces",
-                            fmt::format("Use a unicast address that is not the first or last of its network, and a length of 1 to {}.", bits)};
+                throw Fault{
+                    FaultCode::bad_request,
+                    fmt::format("{}/{} of interface {} is no address of a host", plan::to_string(address), length,
+                                interface.number),
+                    "interfaces",
+                    fmt::format(
+                        "Use a unicast address that is not the first or last of its network, and a length of 1 to {}.",
+                        bits)};
             }
             add(address, bits, {.interface = interface.number, .kind = RouteKind::local});
             if (length == bits) continue;
             const IpAddress network = network_of(address, length);
             add(network, length, {.interface = interface.number});
             IpAddress last = network;
-            for (unsigned bit = length; bit < bits; ++bit) last.octets[bit / 8] = static_cast<std::uint8_t>(last.octets[bit / 8] | (0x80U >> (bit % 8)));
+            for (unsigned bit = length; bit < bits; ++bit)
+                last.octets[bit / 8] = static_cast<std::uint8_t>(last.octets[bit / 8] | (0x80U >> (bit % 8)));
             if (!is_broadcast(last, length)) continue;
             add(network, bits, {.interface = interface.number, .kind = RouteKind::broadcast});
             add(last, bits, {.interface = interface.number, .kind = RouteKind::broadcast});
@@ -121,14 +147,19 @@ void RouteTable::Free::operator()(rte_lpm6* table) const noexcept { rte_lpm6_fre
 RouteTable::RouteTable(std::vector<RouteEntry> entries) : entries_{std::move(entries)} {
     std::ranges::for_each(entries_, check);
     std::ranges::sort(entries_, is_before);
-    const auto twice = std::ranges::adjacent_find(entries_, [](const auto& a, const auto& b) { return a.network == b.network && a.prefix_length == b.prefix_length; });
-    if (twice != entries_.end()) throw bad_route(fmt::format("there are two routes for {}", to_string(*twice)), "Keep one of them: frames are not spread over several routes.");
+    const auto twice = std::ranges::adjacent_find(entries_, [](const auto& a, const auto& b) {
+        return a.network == b.network && a.prefix_length == b.prefix_length;
+    });
+    if (twice != entries_.end())
+        throw bad_route(fmt::format("there are two routes for {}", to_string(*twice)),
+                        "Keep one of them: frames are not spread over several routes.");
     build(IpVersion::v4);
     build(IpVersion::v6);
 }
 
 void RouteTable::build(IpVersion version) {
-    const auto count = static_cast<std::uint32_t>(std::ranges::count(entries_, version, [](const RouteEntry& e) { return e.network.version; }));
+    const auto count = static_cast<std::uint32_t>(
+        std::ranges::count(entries_, version, [](const RouteEntry& e) { return e.network.version; }));
     if (count == 0) return;
     const std::string name = next_name();
     if (version == IpVersion::v4) {
@@ -148,10 +179,13 @@ void RouteTable::build(IpVersion version) {
             (version == IpVersion::v4 ? default_v4_ : default_v6_) = &entry.route;
             continue;
         }
-        const int failed = version == IpVersion::v4 ? rte_lpm_add(v4_.get(), host_order(entry.network), length, i)
-                                                    : rte_lpm6_add(v6_.get(), port::lpm6_address(entry.network.octets.data()), length, i);
+        const int failed = version == IpVersion::v4
+                               ? rte_lpm_add(v4_.get(), host_order(entry.network), length, i)
+                               : rte_lpm6_add(v6_.get(), port::lpm6_address(entry.network.octets.data()), length, i);
         if (failed != 0) {
-            throw Fault{FaultCode::no_memory, fmt::format("DPDK did not take the route for {}: {}", to_string(entry), rte_strerror(-failed)), "routes", "Configure fewer routes."};
+            throw Fault{FaultCode::no_memory,
+                        fmt::format("DPDK did not take the route for {}: {}", to_string(entry), rte_strerror(-failed)),
+                        "routes", "Configure fewer routes."};
         }
     }
 }

@@ -26,7 +26,8 @@ enum class RouteKind : std::uint8_t {
 /// Where frames of a prefix go.
 struct Route {
     unsigned interface = 0;
-    std::optional<plan::IpAddress> via;  // the next hop; without one the destination is on the link and its own next hop
+    std::optional<plan::IpAddress>
+        via;  // the next hop; without one the destination is on the link and its own next hop
     RouteKind kind = RouteKind::forward;
 
     friend bool operator==(const Route&, const Route&) = default;
@@ -39,17 +40,19 @@ struct RouteEntry {
     Route route;
 };
 
-/// What follows from the interfaces alone: the network of each address, each address itself (local, /32 or /128), and in IPv4 the two broadcast
-/// addresses of each network. Two addresses of one interface in the same network share one entry.
-/// Throws Fault{bad_request} if two interfaces have the same address or the same network, or an address is no unicast address or a broadcast one.
+/// What follows from the interfaces alone: the network of each address, each address itself (local, /32 or /128), and
+/// in IPv4 the two broadcast addresses of each network. Two addresses of one interface in the same network share one
+/// entry. Throws Fault{bad_request} if two interfaces have the same address or the same network, or an address is no
+/// unicast address or a broadcast one.
 [[nodiscard]] std::vector<RouteEntry> routes_of(std::span<const Interface> interfaces);
 
-/// All routes of the router: built at once, read only afterwards, so any number of workers may look up. The tables are DPDK's LPM and LPM6
-/// (64 MB each, and only for a family that has routes): needs a started EAL with that much memory (`-m 192` for both, without hugepages as well).
+/// All routes of the router: built at once, read only afterwards, so any number of workers may look up. The tables are
+/// DPDK's LPM and LPM6 (64 MB each, and only for a family that has routes): needs a started EAL with that much memory
+/// (`-m 192` for both, without hugepages as well).
 class RouteTable {
    public:
-    /// Throws Fault{bad_request} for host bits in a network, a prefix that is too long, two entries of the same prefix, a next hop of the other family
-    /// or that is no unicast address; Fault{no_memory} if DPDK has too little.
+    /// Throws Fault{bad_request} for host bits in a network, a prefix that is too long, two entries of the same prefix,
+    /// a next hop of the other family or that is no unicast address; Fault{no_memory} if DPDK has too little.
     explicit RouteTable(std::vector<RouteEntry> entries);
 
     /// nullptr: no route. The pointers live as long as the table.

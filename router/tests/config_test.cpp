@@ -20,14 +20,18 @@ namespace {
 Json good() {
     return Json::parse(R"({
       "ports": {"left": {"device": "net_ring0", "addresses": ["10.0.0.1/24", "2001:2:0:1000::1/64"]},
-                "right": {"device": "net_ring1", "mac": "02:00:00:00:d0:02", "vlan": [200, 100], "addresses": ["10.0.1.1/24"]}},
+                "right": {"device": "net_ring1", "mac": "02:00:00:00:d0:02", "vlan": [200, 100],
+                           "addresses": ["10.0.1.1/24"]}},
       "cpu": 1, "largest_frame_size": 9216,
-      "routes": [{"network": "198.18.0.0/16", "via": "10.0.0.2"}, {"network": "2001:2::/64", "via": "2001:2:0:1000::2"}],
+      "routes": [{"network": "198.18.0.0/16", "via": "10.0.0.2"},
+                  {"network": "2001:2::/64", "via": "2001:2:0:1000::2"}],
       "elements": {"count": 36, "rate_fps": 50000, "queue_frames": 512, "hash": "type2",
                    "key": "6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c6a42b73bbeac01fa"},
-      "neighbors": {"limit": 1000, "free_entries": 500, "growth": 0.2, "static": [{"address": "10.0.0.2", "mac": "02:00:00:00:00:01"}]},
+      "neighbors": {"limit": 1000, "free_entries": 500, "growth": 0.2,
+                     "static": [{"address": "10.0.0.2", "mac": "02:00:00:00:00:01"}]},
       "defects": {"seed": 3, "loss": {"ratio": 0.01}, "reordering": {"at": [7, 9]}},
-      "extra_delay_us": 25, "longer_delay": {"every": 100, "us": 500}, "stall": {"every_ms": 1000, "for_ms": 20, "queue_frames": 64}
+      "extra_delay_us": 25, "longer_delay": {"every": 100, "us": 500},
+                   "stall": {"every_ms": 1000, "for_ms": 20, "queue_frames": 64}
     })");
 }
 
@@ -150,7 +154,8 @@ TEST_CASE("a fault is a line of sound JSON, whatever the text was that it repeat
         (void)read_router_request("{\"request\":\"\xff\xfe\"}");
         FAIL("it is taken");
     } catch (const Fault& fault) {
-        CHECK(Json::parse(fault_line(to_string(fault.code), kind_of(fault.code), fault.what_text, fault.where, fault.next))["fault"]["code"] == "bad_json");
+        CHECK(Json::parse(fault_line(to_string(fault.code), kind_of(fault.code), fault.what_text, fault.where,
+                                     fault.next))["fault"]["code"] == "bad_json");
     }
 }
 

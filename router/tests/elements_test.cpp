@@ -23,7 +23,8 @@ using namespace evenhand::router;
 
 namespace {
 
-constexpr const char* verification_key = "6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c6a42b73bbeac01fa";
+constexpr const char* verification_key =
+    "6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c6a42b73bbeac01fa";
 
 std::vector<std::uint8_t> key_of(const char* digits) {
     std::vector<std::uint8_t> key;
@@ -38,7 +39,8 @@ Spread spread_of(HashType hash, bool is_symmetric = false, std::size_t elements 
 }
 
 /// Addresses and ports one after the other, as they stand in a frame.
-tests::Octets tuple(const char* source, const char* destination, std::uint16_t source_port, std::uint16_t destination_port) {
+tests::Octets tuple(const char* source, const char* destination, std::uint16_t source_port,
+                    std::uint16_t destination_port) {
     tests::Octets octets;
     for (const char* text : {source, destination}) {
         const auto address = plan::parse_address(text).value();
@@ -56,7 +58,8 @@ std::uint32_t slow_hash(const std::vector<std::uint8_t>& key, const tests::Octet
     std::uint32_t hash = 0;
     for (std::size_t bit = 0; bit < 8 * input.size(); ++bit) {
         if ((static_cast<unsigned>(input[bit / 8]) >> (7 - bit % 8) & 1U) == 0) continue;
-        for (std::size_t i = 0; i < 32; ++i) hash ^= static_cast<std::uint32_t>(key[(bit + i) / 8] >> (7 - (bit + i) % 8) & 1U) << (31 - i);
+        for (std::size_t i = 0; i < 32; ++i)
+            hash ^= static_cast<std::uint32_t>(key[(bit + i) / 8] >> (7 - (bit + i) % 8) & 1U) << (31 - i);
     }
     return hash;
 }
@@ -75,10 +78,11 @@ TEST_CASE("the Toeplitz hash gives the published vectors (RSS-03)") {
         std::uint32_t with_ports;
     };
     const ToeplitzHash hash{key_of(verification_key)};
-    for (const auto& v :
-         {Vector{"66.9.149.187", 2794, "161.142.100.80", 1766, 0x323e8fc2, 0x51ccc178}, Vector{"199.92.111.2", 14230, "65.69.140.83", 4739, 0xd718262a, 0xc626b0ea},
-          Vector{"24.19.198.95", 12898, "12.22.207.184", 38024, 0xd2d0a5de, 0x5c2b394a}, Vector{"38.27.205.30", 48228, "209.142.163.6", 2217, 0x82989176, 0xafc7327f},
-          Vector{"153.39.163.191", 44251, "202.188.127.2", 1303, 0x5d1809c5, 0x10e828a2}}) {
+    for (const auto& v : {Vector{"66.9.149.187", 2794, "161.142.100.80", 1766, 0x323e8fc2, 0x51ccc178},
+                          Vector{"199.92.111.2", 14230, "65.69.140.83", 4739, 0xd718262a, 0xc626b0ea},
+                          Vector{"24.19.198.95", 12898, "12.22.207.184", 38024, 0xd2d0a5de, 0x5c2b394a},
+                          Vector{"38.27.205.30", 48228, "209.142.163.6", 2217, 0x82989176, 0xafc7327f},
+                          Vector{"153.39.163.191", 44251, "202.188.127.2", 1303, 0x5d1809c5, 0x10e828a2}}) {
         CAPTURE(v.source);
         const auto octets = tuple(v.source, v.destination, v.source_port, v.destination_port);
         CHECK(hash.hash(octets.data(), 8) == v.by_addresses);
@@ -90,7 +94,8 @@ TEST_CASE("the hash by table is the hash by definition, for any input up to IPv6
     const auto key = key_of(verification_key);
     const ToeplitzHash hash{key};
     CHECK(rc::check([&] {
-        const auto values = *rc::gen::container<std::vector<std::uint8_t>>(*rc::gen::inRange<std::size_t>(0, longest_hash_input + 1), rc::gen::arbitrary<std::uint8_t>());
+        const auto values = *rc::gen::container<std::vector<std::uint8_t>>(
+            *rc::gen::inRange<std::size_t>(0, longest_hash_input + 1), rc::gen::arbitrary<std::uint8_t>());
         tests::Octets input;
         for (const auto value : values) input.push_back(static_cast<std::byte>(value));
         RC_ASSERT(hash.hash(input.data(), input.size()) == slow_hash(key, input));
@@ -98,7 +103,8 @@ TEST_CASE("the hash by table is the hash by definition, for any input up to IPv6
 }
 
 TEST_CASE("ports do not change the element of a type 1 hash, and do that of type 2 (RSS-01)") {
-    for (const auto& [version, left, right] : {std::tuple{frame::IpVersion::v4, "198.18.0.1", "198.19.0.1"}, std::tuple{frame::IpVersion::v6, "2001:2::2", "2001:2:0:8000::2"}}) {
+    for (const auto& [version, left, right] : {std::tuple{frame::IpVersion::v4, "198.18.0.1", "198.19.0.1"},
+                                               std::tuple{frame::IpVersion::v6, "2001:2::2", "2001:2:0:8000::2"}}) {
         const auto type1 = spread_of(HashType::addresses);
         const auto type2 = spread_of(HashType::addresses_and_ports);
         std::set<unsigned> seen1;
@@ -108,7 +114,8 @@ TEST_CASE("ports do not change the element of a type 1 hash, and do that of type
             const std::byte* const ports = t.data() + 2 * plan::address_octets(version);
             seen1.insert(type1.element(version, t.data(), ports));
             seen2.insert(type2.element(version, t.data(), ports));
-            CHECK(type2.element(version, t.data(), nullptr) == type1.element(version, t.data(), nullptr));  // a fragment has no ports
+            CHECK(type2.element(version, t.data(), nullptr) ==
+                  type1.element(version, t.data(), nullptr));  // a fragment has no ports
         }
         CHECK(seen1.size() == 1);
         CHECK(seen2.size() == 16);
@@ -123,7 +130,8 @@ TEST_CASE("a symmetric hash takes both directions of a flow to one element (RSS-
             const auto host = fmt::format("198.18.{}.7", i);
             const auto there = tuple(host.c_str(), "198.19.0.9", static_cast<std::uint16_t>(2000 + i), 80);
             const auto back = tuple("198.19.0.9", host.c_str(), 80, static_cast<std::uint16_t>(2000 + i));
-            CHECK(spread.element(frame::IpVersion::v4, there.data(), there.data() + 8) == spread.element(frame::IpVersion::v4, back.data(), back.data() + 8));
+            CHECK(spread.element(frame::IpVersion::v4, there.data(), there.data() + 8) ==
+                  spread.element(frame::IpVersion::v4, back.data(), back.data() + 8));
             seen.insert(spread.element(frame::IpVersion::v4, there.data(), there.data() + 8));
         }
         CHECK(seen.size() > 8);
@@ -134,7 +142,8 @@ TEST_CASE("same-index pairing gives a symmetric hash one input (RSS-05, SEED-41)
     const auto spread = spread_of(HashType::addresses, true);
     std::set<unsigned> seen;
     for (unsigned i = 1; i < 255; ++i) {
-        const auto t = tuple(fmt::format("198.18.{}.{}", i, i).c_str(), fmt::format("198.19.{}.{}", i, i).c_str(), 1, 1);
+        const auto t =
+            tuple(fmt::format("198.18.{}.{}", i, i).c_str(), fmt::format("198.19.{}.{}", i, i).c_str(), 1, 1);
         seen.insert(spread.element(frame::IpVersion::v4, t.data(), nullptr));
     }
     CHECK(seen.size() == 1);
@@ -207,7 +216,8 @@ TEST_CASE("an element that has served for years serves the next frame as the fir
     const auto usual = course(0);
     CHECK(usual.back() > 500);
     for (const unsigned bit : {48U, 55U, 56U, 57U, 62U}) {
-        for (const Ticks before : {Ticks{0}, Ticks{1}, Ticks{4'000'000}, Ticks{100'000'000}}) CHECK(course((Ticks{1} << bit) - before) == usual);
+        for (const Ticks before : {Ticks{0}, Ticks{1}, Ticks{4'000'000}, Ticks{100'000'000}})
+            CHECK(course((Ticks{1} << bit) - before) == usual);
     }
 }
 
@@ -290,8 +300,10 @@ TEST_CASE("defects hit the numbered frames and no other") {
         if (const unsigned set = defects.of(k); set != 0) hit[k] = set;
     }
     const auto bit = [](Defect d) { return 1U << static_cast<unsigned>(d); };
-    CHECK(hit == std::map<std::uint64_t, unsigned>{
-                     {5, bit(Defect::loss)}, {6, bit(Defect::duplication)}, {7, bit(Defect::duplication) | bit(Defect::corruption)}, {999'999, bit(Defect::reordering)}});
+    CHECK(hit == std::map<std::uint64_t, unsigned>{{5, bit(Defect::loss)},
+                                                   {6, bit(Defect::duplication)},
+                                                   {7, bit(Defect::duplication) | bit(Defect::corruption)},
+                                                   {999'999, bit(Defect::reordering)}});
     CHECK(Defects{}.is_none());
 }
 

@@ -36,9 +36,11 @@ constexpr plan::MacAddress right_dut{2, 0, 0, 0, 0xd0, 2};
 /// The DUT of Figures 3 and 5, both at once.
 class Bench {
    public:
-    explicit Bench(std::optional<ElementModel> model = {}, DefectOptions defects = {}, Ticks extra_delay = 0, Ticks start = 100 * second)
+    explicit Bench(std::optional<ElementModel> model = {}, DefectOptions defects = {}, Ticks extra_delay = 0,
+                   Ticks start = 100 * second)
         : Bench{{.extra_delay = extra_delay}, std::move(model), std::move(defects), start} {}
-    explicit Bench(const ForwardOptions& delays, std::optional<ElementModel> model = {}, DefectOptions defects = {}, Ticks start = 100 * second)
+    explicit Bench(const ForwardOptions& delays, std::optional<ElementModel> model = {}, DefectOptions defects = {},
+                   Ticks start = 100 * second)
         : now{start}, forwarder_{make(std::move(model), std::move(defects), delays)} {
         outside_[0].connect(inside_[0]);
         inside_[0].connect(outside_[0]);
@@ -58,21 +60,26 @@ class Bench {
     }
     std::vector<tests::Octets> take(unsigned side) {
         std::vector<tests::Octets> frames;
-        for (auto& f : outside_[side].arrived()) frames.emplace_back(f.octets.begin(), f.octets.begin() + static_cast<std::ptrdiff_t>(f.length));
+        for (auto& f : outside_[side].arrived())
+            frames.emplace_back(f.octets.begin(), f.octets.begin() + static_cast<std::ptrdiff_t>(f.length));
         outside_[side].arrived().clear();
         return frames;
     }
     /// Test frames alone: the router also probes the gateways that it uses (RFC 4861, 7.3.3).
     std::vector<tests::Octets> take_test_frames(unsigned side) {
         auto frames = take(side);
-        std::erase_if(frames, [](const tests::Octets& f) { return frame::look_at(f.data(), f.size()).kind != frame::FrameKind::test; });
+        std::erase_if(frames, [](const tests::Octets& f) {
+            return frame::look_at(f.data(), f.size()).kind != frame::FrameKind::test;
+        });
         return frames;
     }
     /// Both gateways say who they are, as a tester's learning frames do.
     void introduce() {
         for (const bool v6 : {false, true}) {
-            send(0, question(v6, left_tester, v6 ? "2001:2:0:1000::2" : "10.0.0.2", v6 ? "2001:2:0:1000::1" : "10.0.0.1"));
-            send(1, question(v6, right_tester, v6 ? "2001:2:0:9000::2" : "10.0.1.2", v6 ? "2001:2:0:9000::1" : "10.0.1.1"));
+            send(0,
+                 question(v6, left_tester, v6 ? "2001:2:0:1000::2" : "10.0.0.2", v6 ? "2001:2:0:1000::1" : "10.0.0.1"));
+            send(1, question(v6, right_tester, v6 ? "2001:2:0:9000::2" : "10.0.1.2",
+                             v6 ? "2001:2:0:9000::1" : "10.0.1.1"));
         }
         turn();
         REQUIRE(take(0).size() == 2);
@@ -81,7 +88,8 @@ class Bench {
     static tests::Octets question(bool v6, const plan::MacAddress& mac, const char* from, const char* about) {
         tests::Octets octets(neighbor::solicitation_octets);
         const neighbor::Party self{.mac = mac, .ip = ip(from)};
-        octets.resize(v6 ? neighbor::write_neighbor_solicitation(octets, self, ip(about)) : neighbor::write_arp_request(octets, self, ip(about)));
+        octets.resize(v6 ? neighbor::write_neighbor_solicitation(octets, self, ip(about))
+                         : neighbor::write_arp_request(octets, self, ip(about)));
         return octets;
     }
 
@@ -92,28 +100,41 @@ class Bench {
     Ticks now;
 
    private:
-    std::unique_ptr<Forwarder<MemoryPort>> make(std::optional<ElementModel> model, DefectOptions defects, ForwardOptions options) {
+    std::unique_ptr<Forwarder<MemoryPort>> make(std::optional<ElementModel> model, DefectOptions defects,
+                                                ForwardOptions options) {
         options.late_after = 100 * us;
         options.waiting_frames = 8192;
         options.horizon = options.extra_delay + options.longer_delay + options.stall_for;
         options.ticks_per_second = second;
         if (model) options.horizon += model->elements.longest_stay();
-        return std::make_unique<Forwarder<MemoryPort>>(std::array{&inside_[0], &inside_[1]}, std::span<const Interface, 2>{interfaces_}, routes_, neighbors_, local_,
-                                                       std::move(model), Defects{std::move(defects)}, options, now);
+        return std::make_unique<Forwarder<MemoryPort>>(
+            std::array{&inside_[0], &inside_[1]}, std::span<const Interface, 2>{interfaces_}, routes_, neighbors_,
+            local_, std::move(model), Defects{std::move(defects)}, options, now);
     }
 
     static std::array<Interface, 2> make_interfaces() {
         std::array<Interface, 2> interfaces;
-        interfaces[0] = {.number = 0, .mac = left_dut, .addresses = {{ip("10.0.0.1"), 24}, {ip("2001:2:0:1000::1"), 64}}, .link_local = plan::link_local_address(left_dut)};
-        interfaces[1] = {.number = 1, .mac = right_dut, .addresses = {{ip("10.0.1.1"), 24}, {ip("2001:2:0:9000::1"), 64}}, .link_local = plan::link_local_address(right_dut)};
+        interfaces[0] = {.number = 0,
+                         .mac = left_dut,
+                         .addresses = {{ip("10.0.0.1"), 24}, {ip("2001:2:0:1000::1"), 64}},
+                         .link_local = plan::link_local_address(left_dut)};
+        interfaces[1] = {.number = 1,
+                         .mac = right_dut,
+                         .addresses = {{ip("10.0.1.1"), 24}, {ip("2001:2:0:9000::1"), 64}},
+                         .link_local = plan::link_local_address(right_dut)};
         return interfaces;
     }
     static std::vector<RouteEntry> make_routes(const std::array<Interface, 2>& interfaces) {
         auto routes = routes_of(interfaces);
-        routes.push_back({.network = ip("198.18.0.0"), .prefix_length = 16, .route = {.interface = 0, .via = ip("10.0.0.2")}});
-        routes.push_back({.network = ip("198.19.0.0"), .prefix_length = 16, .route = {.interface = 1, .via = ip("10.0.1.2")}});
-        routes.push_back({.network = ip("2001:2::"), .prefix_length = 64, .route = {.interface = 0, .via = ip("2001:2:0:1000::2")}});
-        routes.push_back({.network = ip("2001:2:0:8000::"), .prefix_length = 64, .route = {.interface = 1, .via = ip("2001:2:0:9000::2")}});
+        routes.push_back(
+            {.network = ip("198.18.0.0"), .prefix_length = 16, .route = {.interface = 0, .via = ip("10.0.0.2")}});
+        routes.push_back(
+            {.network = ip("198.19.0.0"), .prefix_length = 16, .route = {.interface = 1, .via = ip("10.0.1.2")}});
+        routes.push_back(
+            {.network = ip("2001:2::"), .prefix_length = 64, .route = {.interface = 0, .via = ip("2001:2:0:1000::2")}});
+        routes.push_back({.network = ip("2001:2:0:8000::"),
+                          .prefix_length = 64,
+                          .route = {.interface = 1, .via = ip("2001:2:0:9000::2")}});
         return routes;
     }
 
@@ -128,10 +149,11 @@ class Bench {
 
 /// Test frames of a plan, from the first on.
 template <IpVersion V>
-std::vector<tests::Octets> test_frames(const plan::AddressPlan& plan, plan::Direction direction, std::size_t count, std::size_t size = frame::Layout<V>::smallest_frame_size) {
+std::vector<tests::Octets> test_frames(const plan::AddressPlan& plan, plan::Direction direction, std::size_t count,
+                                       std::size_t size = frame::Layout<V>::smallest_frame_size) {
     const bool is_forward = direction == plan::Direction::forward;
-    const auto shape =
-        frame::make_template(plan, size, {.direction = direction, .stream = 0, .trial = 1}, is_forward ? left_tester : right_tester, is_forward ? left_dut : right_dut);
+    const auto shape = frame::make_template(plan, size, {.direction = direction, .stream = 0, .trial = 1},
+                                            is_forward ? left_tester : right_tester, is_forward ? left_dut : right_dut);
     frame::TestFrameSource<V> source{shape, plan::FlowDraw{plan, direction, 1}, {}};
     std::vector<tests::Octets> frames(count, tests::Octets(shape.octets));
     for (auto& f : frames) {
@@ -144,18 +166,22 @@ std::vector<tests::Octets> test_frames(const plan::AddressPlan& plan, plan::Dire
 
 std::uint64_t number_of(const tests::Octets& f) { return frame::look_at(f.data(), f.size()).tag.sequence; }
 
-ElementModel model_of(std::size_t count, double rate_fps, std::size_t queue_frames, HashType hash = HashType::addresses) {
+ElementModel model_of(std::size_t count, double rate_fps, std::size_t queue_frames,
+                      HashType hash = HashType::addresses) {
     SpreadOptions spread{.hash = hash, .is_symmetric = false, .key = {}, .table = {}};
-    for (const auto octet : tests::octets_of("6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c6a42b73bbeac01fa"))
+    for (const auto octet :
+         tests::octets_of("6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c6a42b73bbeac01fa"))
         spread.key.push_back(static_cast<std::uint8_t>(octet));
     for (std::size_t i = 0; i < 128; ++i) spread.table.push_back(static_cast<std::uint16_t>(i % count));
-    return {.spread = Spread{spread}, .elements = Elements{{.count = count, .rate_fps = rate_fps, .queue_frames = queue_frames}, second}, .neighbor_cost = {}};
+    return {.spread = Spread{spread},
+            .elements = Elements{{.count = count, .rate_fps = rate_fps, .queue_frames = queue_frames}, second},
+            .neighbor_cost = {}};
 }
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("a frame goes on with one hop less, other MACs and right checksums", Version, std::integral_constant<IpVersion, IpVersion::v4>,
-                   std::integral_constant<IpVersion, IpVersion::v6>) {
+TEST_CASE_TEMPLATE("a frame goes on with one hop less, other MACs and right checksums", Version,
+                   std::integral_constant<IpVersion, IpVersion::v4>, std::integral_constant<IpVersion, IpVersion::v6>) {
     constexpr IpVersion version = Version::value;
     Bench bench;
     bench.introduce();
@@ -171,7 +197,8 @@ TEST_CASE_TEMPLATE("a frame goes on with one hop less, other MACs and right chec
             tests::Octets expected = sent[i];
             const auto& to = in == 0 ? right_tester : left_tester;
             const auto& from = in == 0 ? right_dut : left_dut;
-            for (std::size_t j = 0; j < 6; ++j) expected[j] = static_cast<std::byte>(to[j]), expected[6 + j] = static_cast<std::byte>(from[j]);
+            for (std::size_t j = 0; j < 6; ++j)
+                expected[j] = static_cast<std::byte>(to[j]), expected[6 + j] = static_cast<std::byte>(from[j]);
             const std::size_t hops = version == IpVersion::v4 ? 22 : 21;
             expected[hops] = std::byte{9};  // R2544-40
             if constexpr (version == IpVersion::v4) {
@@ -190,8 +217,8 @@ TEST_CASE("a frame whose next hop is unknown waits for the answer to the router'
     for (const bool v6 : {false, true}) {
         CAPTURE(v6);
         Bench bench;
-        const auto frames =
-            v6 ? test_frames<IpVersion::v6>(tests::gateway_v6(), plan::Direction::forward, 40) : test_frames<IpVersion::v4>(tests::gateway_v4(), plan::Direction::forward, 40);
+        const auto frames = v6 ? test_frames<IpVersion::v6>(tests::gateway_v6(), plan::Direction::forward, 40)
+                               : test_frames<IpVersion::v4>(tests::gateway_v4(), plan::Direction::forward, 40);
         for (const auto& f : frames) bench.send(0, f);
         bench.run(3000 * us);
         const auto asked = bench.take(1);
@@ -258,7 +285,8 @@ TEST_CASE("one address pair meets one element, many meet all (SEED-71)") {
     }
 }
 
-TEST_CASE("frames found after an absence of the router are taken to have come evenly over it, and no queue overflows by it") {
+TEST_CASE(
+    "frames found after an absence of the router are taken to have come evenly over it, and no queue overflows by it") {
     Bench bench{model_of(1, 1e6, 8)};
     bench.introduce();
     const auto frames = test_frames<IpVersion::v4>(tests::gateway_v4(1), plan::Direction::forward, 500);
@@ -291,8 +319,8 @@ TEST_CASE("frames found after an absence of the router are taken to have come ev
 }
 
 TEST_CASE("absences that follow each other, or come with the first frames, fill no queue either") {
-    // Half of what the element serves, in spans of half a millisecond. After 9 ms of it, or at once, the router is away, comes back for a moment,
-    // and is away again.
+    // Half of what the element serves, in spans of half a millisecond. After 9 ms of it, or at once, the router is
+    // away, comes back for a moment, and is away again.
     const auto frames = test_frames<IpVersion::v4>(tests::gateway_v4(1), plan::Direction::forward, 500);
     for (const int first_ms : {0, 1, 9, 15}) {
         for (const int present_us : {0, 20, 200, 2000}) {
@@ -325,7 +353,9 @@ TEST_CASE("absences that follow each other, or come with the first frames, fill 
     }
 }
 
-TEST_CASE("the model is the same wherever the counter of the CPU stands: at 2^56 ticks, 321 days at 2.6 GHz, and where it begins anew") {
+TEST_CASE(
+    "the model is the same wherever the counter of the CPU stands: at 2^56 ticks, 321 days at 2.6 GHz, and where it "
+    "begins anew") {
     struct Course {
         std::vector<std::pair<Ticks, std::uint64_t>> came;  // when, since the start; which frame
         std::uint64_t served = 0, dropped = 0, most_waiting = 0, late = 0, questions = 0;
@@ -390,7 +420,8 @@ TEST_CASE("the extra delay is kept to the turn") {
 TEST_CASE("every n-th frame takes longer by as much as was said, and no other") {
     Bench bench{{.extra_delay = 250 * us, .longer_delay = 500 * us, .longer_every = 3}};
     bench.introduce();
-    for (const auto& f : test_frames<IpVersion::v4>(tests::gateway_v4(1), plan::Direction::forward, 9)) bench.send(0, f);
+    for (const auto& f : test_frames<IpVersion::v4>(tests::gateway_v4(1), plan::Direction::forward, 9))
+        bench.send(0, f);
     bench.turn();
     bench.run(249 * us);
     CHECK(bench.take_test_frames(1).empty());
@@ -426,7 +457,8 @@ TEST_CASE("one loss, one duplicate, one swap and one corrupted octet among many 
     constexpr std::size_t count = 4000;
     Bench bench{std::nullopt, {.seed = 1, .ratios = {}, .at = {{{1000}, {2000}, {3000}, {3500}}}}};
     bench.introduce();
-    for (const auto& f : test_frames<IpVersion::v6>(tests::gateway_v6(), plan::Direction::reverse, count)) bench.send(1, f);
+    for (const auto& f : test_frames<IpVersion::v6>(tests::gateway_v6(), plan::Direction::reverse, count))
+        bench.send(1, f);
     bench.run(20 * us);
     const auto came = bench.take_test_frames(0);
     REQUIRE(came.size() == count);
@@ -484,11 +516,13 @@ TEST_CASE("nothing that comes breaks the router, and each frame is accounted for
             f.resize(random() % 200);
             for (auto& octet : f) octet = static_cast<std::byte>(random());
             constexpr std::array<std::uint16_t, 4> types{0x0800, 0x86DD, 0x0806, 0x8100};
-            if (f.size() >= 14 && i / 2 % 8 == 0) frame::store(f.data() + 12, frame::big(types[random() % types.size()]));
+            if (f.size() >= 14 && i / 2 % 8 == 0)
+                frame::store(f.data() + 12, frame::big(types[random() % types.size()]));
         } else {
             const auto& of_side = seeds[i % 2];
             f = of_side[random() % of_side.size()];
-            for (auto n = 1 + random() % 4; n-- > 0;) f[random() % f.size()] ^= static_cast<std::byte>(1U << random() % 8);
+            for (auto n = 1 + random() % 4; n-- > 0;)
+                f[random() % f.size()] ^= static_cast<std::byte>(1U << random() % 8);
             if (i % 5 == 0) f.resize(random() % (f.size() + 1));
         }
         bench.send(i % 2, f);
@@ -496,12 +530,14 @@ TEST_CASE("nothing that comes breaks the router, and each frame is accounted for
         if (i % 32 == 31) bench.run(2 * us), (void)bench.take(0), (void)bench.take(1);
     }
     bench.run(5 * second, 1000 * us);  // what waits for a next hop that never answers is given up after three seconds
-    std::uint64_t accounted = bench.counters().model.departed_frames + bench.counters().model.overflow_frames + bench.neighbors().counters().dropped_frames.value();
+    std::uint64_t accounted = bench.counters().model.departed_frames + bench.counters().model.overflow_frames +
+                              bench.neighbors().counters().dropped_frames.value();
     std::uint64_t received = 0;
     for (const auto& c : bench.counters().interfaces) {
         received += c.received_frames;
-        accounted += c.local_frames + c.other_mac_frames + c.ignored_frames + c.malformed_frames + c.martian_frames + c.expired_frames + c.no_route_frames + c.unresolved_frames +
-                     c.element_dropped_frames + c.stalled_frames;
+        accounted += c.local_frames + c.other_mac_frames + c.ignored_frames + c.malformed_frames + c.martian_frames +
+                     c.expired_frames + c.no_route_frames + c.unresolved_frames + c.element_dropped_frames +
+                     c.stalled_frames;
     }
     CHECK(received == sent);
     CHECK(accounted == received);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Own answers of the router: ARP, neighbour discovery and echo, SEED-22. Frames without FCS, written out as the RFCs have them.
+// Own answers of the router: ARP, neighbour discovery and echo, SEED-22. Frames without FCS, written out as the RFCs
+// have them.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -60,7 +61,8 @@ struct Arp {
     const char* target_ip = "10.0.0.1";
 };
 Octets arp(const Arp& a) {
-    return padded(octets_of(a.to + a.from + "0806" + "0001" + "0800" + "06" + "04" + a.operation + a.sender_mac + hex_of(a.sender_ip) + a.target_mac + hex_of(a.target_ip)));
+    return padded(octets_of(a.to + a.from + "0806" + "0001" + "0800" + "06" + "04" + a.operation + a.sender_mac +
+                            hex_of(a.sender_ip) + a.target_mac + hex_of(a.target_ip)));
 }
 
 struct Icmp6 {
@@ -74,8 +76,8 @@ struct Icmp6 {
 };
 Octets icmp6(const Icmp6& m) {
     const std::size_t octets = 4 + m.rest.size() / 2;
-    auto f =
-        octets_of(m.to + m.from + "86dd" + "60000000" + fmt::format("{:04x}", octets) + "3a" + m.hop_limit + hex_of(m.source) + hex_of(m.destination) + m.head + "0000" + m.rest);
+    auto f = octets_of(m.to + m.from + "86dd" + "60000000" + fmt::format("{:04x}", octets) + "3a" + m.hop_limit +
+                       hex_of(m.source) + hex_of(m.destination) + m.head + "0000" + m.rest);
     put_checksum(f, 56, std::span{f}.subspan(22), static_cast<std::uint32_t>(58 + octets));
     return f;
 }
@@ -89,8 +91,12 @@ struct Solicitation {
     std::string hop_limit = "ff";
 };
 Octets solicit(const Solicitation& s) {
-    return icmp6(
-        {.to = s.to, .source = ip(s.source), .destination = ip(s.destination), .hop_limit = s.hop_limit, .head = "8700", .rest = "00000000" + hex_of(s.target) + s.options});
+    return icmp6({.to = s.to,
+                  .source = ip(s.source),
+                  .destination = ip(s.destination),
+                  .hop_limit = s.hop_limit,
+                  .head = "8700",
+                  .rest = "00000000" + hex_of(s.target) + s.options});
 }
 
 struct Advertisement {
@@ -102,10 +108,15 @@ struct Advertisement {
     std::string hop_limit = "ff";
 };
 Octets advertise(const Advertisement& a) {
-    return icmp6({.to = a.to, .destination = ip(a.destination), .hop_limit = a.hop_limit, .head = "8800", .rest = a.flags + "000000" + hex_of(a.target) + a.options});
+    return icmp6({.to = a.to,
+                  .destination = ip(a.destination),
+                  .hop_limit = a.hop_limit,
+                  .head = "8800",
+                  .rest = a.flags + "000000" + hex_of(a.target) + a.options});
 }
 
-const std::string echo_rest = "00070001" + std::string("0102030405060708090a0b0c0d0e0f10111213");  // an odd number of octets
+const std::string echo_rest =
+    "00070001" + std::string("0102030405060708090a0b0c0d0e0f10111213");  // an odd number of octets
 
 struct Echo4 {
     std::string to = own;
@@ -118,8 +129,8 @@ struct Echo4 {
 };
 Octets echo4(const Echo4& e) {
     const std::size_t octets = 20 + 4 + echo_rest.size() / 2;
-    auto f = octets_of(e.to + tester + "0800" + "4500" + fmt::format("{:04x}", octets) + "1234" + e.flags + e.ttl + e.protocol + "0000" + hex_of(e.source) + hex_of(e.destination) +
-                       e.head + "0000" + echo_rest);
+    auto f = octets_of(e.to + tester + "0800" + "4500" + fmt::format("{:04x}", octets) + "1234" + e.flags + e.ttl +
+                       e.protocol + "0000" + hex_of(e.source) + hex_of(e.destination) + e.head + "0000" + echo_rest);
     put_checksum(f, 24, std::span{f}.subspan(14, 20));
     put_checksum(f, 36, std::span{f}.subspan(34));
     return padded(f);
@@ -142,7 +153,8 @@ struct Rig {
     std::uint64_t total() const {
         const auto& c = answerer.counters();
         std::uint64_t sum = 0;
-        for (const auto* const counter : {&c.arp_answers, &c.nd_answers, &c.echo_answers, &c.told, &c.malformed, &c.bad_checksum, &c.bad_hop_limit, &c.not_ours, &c.unsupported})
+        for (const auto* const counter : {&c.arp_answers, &c.nd_answers, &c.echo_answers, &c.told, &c.malformed,
+                                          &c.bad_checksum, &c.bad_hop_limit, &c.not_ours, &c.unsupported})
             sum += counter->value();
         return sum;
     }
@@ -173,7 +185,13 @@ TEST_CASE("an ARP request for an address of the interface is answered octet by o
     for (const char* const target : {"10.0.0.1", "198.18.0.1"}) {
         Rig rig;
         const auto answer = rig.handle(arp({.target_ip = target}));
-        CHECK(hex(answer) == hex(arp({.to = tester, .from = own, .operation = "0002", .sender_mac = own, .sender_ip = target, .target_mac = tester, .target_ip = "10.0.0.2"})));
+        CHECK(hex(answer) == hex(arp({.to = tester,
+                                      .from = own,
+                                      .operation = "0002",
+                                      .sender_mac = own,
+                                      .sender_ip = target,
+                                      .target_mac = tester,
+                                      .target_ip = "10.0.0.2"})));
         CHECK(rig.find("10.0.0.2") == tester_mac);
         CHECK(rig.counters().arp_answers.value() == 1);
         CHECK(rig.counters().learned.value() == 1);
@@ -219,7 +237,8 @@ TEST_CASE("an ARP reply to the router resolves its question (SEED-22)") {
     CHECK(rig.find("10.0.0.2") == tester_mac);
     // An announcement to all is no answer: known, but not reachable.
     rig.want("10.0.0.3");
-    CHECK(rig.is_silent(arp({.operation = "0002", .sender_ip = "10.0.0.3", .target_ip = "10.0.0.3"}), rig.counters().told));
+    CHECK(rig.is_silent(arp({.operation = "0002", .sender_ip = "10.0.0.3", .target_ip = "10.0.0.3"}),
+                        rig.counters().told));
     CHECK(rig.table.state(0, ip("10.0.0.3")) == NeighborState::stale);
 }
 
@@ -242,8 +261,12 @@ TEST_CASE("ARP that is cut, of another kind, or from nobody is left alone") {
 }
 
 TEST_CASE("a solicitation to the group or to the router itself is advertised, and its asker is known") {
-    for (const auto& solicitation : {Solicitation{}, Solicitation{.destination = "2001:2:0:1000::1", .to = own}, Solicitation{.target = "2001:2::1", .source = "2001:2::77:2"},
-                                     Solicitation{.target = "fe80::ff:fe00:d001", .source = "fe80::2", .destination = "ff02::1:ff00:d001", .to = "3333ff00d001"}}) {
+    for (const auto& solicitation : {Solicitation{}, Solicitation{.destination = "2001:2:0:1000::1", .to = own},
+                                     Solicitation{.target = "2001:2::1", .source = "2001:2::77:2"},
+                                     Solicitation{.target = "fe80::ff:fe00:d001",
+                                                  .source = "fe80::2",
+                                                  .destination = "ff02::1:ff00:d001",
+                                                  .to = "3333ff00d001"}}) {
         CAPTURE(solicitation.target);
         Rig rig;
         const auto answer = rig.handle(solicit(solicitation));
@@ -261,7 +284,8 @@ TEST_CASE("a solicitation to the group or to the router itself is advertised, an
 
 TEST_CASE("a probe without option is answered to who sent it, but teaches nothing") {
     Rig rig;
-    CHECK(hex(rig.handle(solicit({.destination = "2001:2:0:1000::1", .to = own, .options = ""}))).substr(0, 24) == tester + own);
+    CHECK(hex(rig.handle(solicit({.destination = "2001:2:0:1000::1", .to = own, .options = ""}))).substr(0, 24) ==
+          tester + own);
     CHECK(rig.table.size() == 0);
 }
 
@@ -302,10 +326,13 @@ TEST_CASE("solicitations for others, from elsewhere, or damaged are not answered
     CHECK(rig.is_silent(version, c.malformed));
     const auto good = solicit({});
     for (std::size_t octets = 0; octets < good.size(); ++octets) {
-        CHECK_MESSAGE(rig.is_silent(Octets{good.begin(), good.begin() + static_cast<std::ptrdiff_t>(octets)}, c.malformed), octets);
+        CHECK_MESSAGE(
+            rig.is_silent(Octets{good.begin(), good.begin() + static_cast<std::ptrdiff_t>(octets)}, c.malformed),
+            octets);
     }
     CHECK(rig.table.size() == 0);
-    CHECK(rig.handle(solicit({.destination = "2001:2:0:1000::1", .to = own, .options = ""}), 0).empty());  // no room for the answer
+    CHECK(rig.handle(solicit({.destination = "2001:2:0:1000::1", .to = own, .options = ""}), 0)
+              .empty());  // no room for the answer
     CHECK(c.unsupported.value() == 1);
 }
 
@@ -325,7 +352,8 @@ TEST_CASE("a solicited advertisement resolves, one to all is gossip, and one wit
     CHECK(state() == NeighborState::probe);
     CHECK(rig.is_silent(advertise({.flags = "40", .options = ""}), told));
     CHECK(state() == NeighborState::reachable);
-    CHECK(rig.is_silent(advertise({.flags = "20", .options = "0201" + other, .destination = "ff02::1", .to = "333300000001"}), told));
+    CHECK(rig.is_silent(
+        advertise({.flags = "20", .options = "0201" + other, .destination = "ff02::1", .to = "333300000001"}), told));
     CHECK(state() == NeighborState::stale);
     CHECK(rig.find("2001:2:0:1000::2")[5] == 0x33);
 }
@@ -343,7 +371,8 @@ TEST_CASE("an advertisement that cannot be is not believed") {
     CHECK(rig.is_silent(advertise({.target = "2001:2:0:9000::2"}), c.told));  // not on this link: not learned
     CHECK(rig.is_silent(advertise({.target = "2001:2:0:1000::1"}), c.told));  // the router's own
     const auto good = advertise({});
-    for (std::size_t octets = 0; octets < good.size(); ++octets) (void)rig.handle(Octets{good.begin(), good.begin() + static_cast<std::ptrdiff_t>(octets)});
+    for (std::size_t octets = 0; octets < good.size(); ++octets)
+        (void)rig.handle(Octets{good.begin(), good.begin() + static_cast<std::ptrdiff_t>(octets)});
     CHECK(rig.table.state(0, ip("2001:2:0:1000::2")) == NeighborState::incomplete);
     CHECK(rig.table.size() == 1);
 }
@@ -363,9 +392,15 @@ TEST_CASE("an IPv4 echo request comes back with right checksums") {
 TEST_CASE("an IPv6 echo request comes back with the right checksum") {
     for (const char* const target : {"2001:2:0:1000::1", "2001:2:0:8000::1", "fe80::ff:fe00:d001"}) {
         Rig rig;
-        const auto answer = rig.handle(icmp6({.destination = ip(target), .hop_limit = "0a", .head = "8000", .rest = echo_rest}));
-        CHECK(hex(answer) ==
-              hex(icmp6({.to = tester, .from = own, .source = ip(target), .destination = ip("2001:2:0:1000::2"), .hop_limit = "40", .head = "8100", .rest = echo_rest})));
+        const auto answer =
+            rig.handle(icmp6({.destination = ip(target), .hop_limit = "0a", .head = "8000", .rest = echo_rest}));
+        CHECK(hex(answer) == hex(icmp6({.to = tester,
+                                        .from = own,
+                                        .source = ip(target),
+                                        .destination = ip("2001:2:0:1000::2"),
+                                        .hop_limit = "40",
+                                        .head = "8100",
+                                        .rest = echo_rest})));
         CHECK(rig.counters().echo_answers.value() == 1);
     }
 }
@@ -408,7 +443,8 @@ TEST_CASE("echo is answered only for whole requests to the router") {
     CHECK(rig.is_silent(f, c.malformed));
     CHECK(rig.is_silent(icmp6({.to = other, .head = "8000", .rest = echo_rest}), c.not_ours));
     CHECK(rig.is_silent(icmp6({.destination = ip("2001:2:0:1000::9"), .head = "8000", .rest = echo_rest}), c.not_ours));
-    CHECK(rig.is_silent(icmp6({.to = "333300000001", .destination = ip("ff02::1"), .head = "8000", .rest = echo_rest}), c.not_ours));
+    CHECK(rig.is_silent(icmp6({.to = "333300000001", .destination = ip("ff02::1"), .head = "8000", .rest = echo_rest}),
+                        c.not_ours));
     CHECK(rig.is_silent(icmp6({.source = ip("::"), .head = "8000", .rest = echo_rest}), c.malformed));
     CHECK(rig.is_silent(icmp6({.head = "8001", .rest = echo_rest}), c.malformed));
     CHECK(rig.is_silent(icmp6({.head = "8100", .rest = echo_rest}), c.unsupported));
@@ -420,17 +456,21 @@ TEST_CASE("echo is answered only for whole requests to the router") {
     const auto good6 = icmp6({.head = "8000", .rest = echo_rest});
     for (std::size_t octets = 0; octets < 14 + 20 + 4 + echo_rest.size() / 2; ++octets)
         CHECK(rig.is_silent(Octets{good4.begin(), good4.begin() + static_cast<std::ptrdiff_t>(octets)}, c.malformed));
-    for (std::size_t octets = 0; octets < good6.size(); ++octets) CHECK(rig.is_silent(Octets{good6.begin(), good6.begin() + static_cast<std::ptrdiff_t>(octets)}, c.malformed));
+    for (std::size_t octets = 0; octets < good6.size(); ++octets)
+        CHECK(rig.is_silent(Octets{good6.begin(), good6.begin() + static_cast<std::ptrdiff_t>(octets)}, c.malformed));
 }
 
-TEST_CASE("the tester's own gateway answers the router's questions and the router takes its answers, to all and by unicast (SEED-18, SEED-22)") {
+TEST_CASE(
+    "the tester's own gateway answers the router's questions and the router takes its answers, to all and by unicast "
+    "(SEED-18, SEED-22)") {
     struct Link {
         unsigned interface;
         const char* gateway;
         const char* router;
     };
     for (const Link& link :
-         {Link{0, "10.0.0.2", "10.0.0.1"}, Link{1, "10.0.1.2", "10.0.1.1"}, Link{0, "2001:2:0:1000::2", "2001:2:0:1000::1"}, Link{1, "2001:2:0:9000::2", "2001:2:0:9000::1"}}) {
+         {Link{0, "10.0.0.2", "10.0.0.1"}, Link{1, "10.0.1.2", "10.0.1.1"},
+          Link{0, "2001:2:0:1000::2", "2001:2:0:1000::1"}, Link{1, "2001:2:0:9000::2", "2001:2:0:9000::1"}}) {
         CAPTURE(link.gateway);
         NeighborTable table{{}, 1000};
         const auto interfaces = tests::two_interfaces();
@@ -456,8 +496,11 @@ TEST_CASE("the tester's own gateway answers the router's questions and the route
         CHECK(table.state(link.interface, ip(link.gateway)) == NeighborState::reachable);
         CHECK(gateway.dut_mac() == interfaces[link.interface].mac);
         int sent = 0;
-        table.take_ready([&](void* f, unsigned interface, const MacAddress& mac) { sent += f == &frame && interface == link.interface && mac == tester_mac ? 1 : 0; },
-                         [](void*) {});
+        table.take_ready(
+            [&](void* f, unsigned interface, const MacAddress& mac) {
+                sent += f == &frame && interface == link.interface && mac == tester_mac ? 1 : 0;
+            },
+            [](void*) {});
         CHECK(sent == 1);
         REQUIRE(table.find(link.interface, ip(link.gateway), 35'000) != nullptr);
         ask(35'000);
@@ -479,7 +522,8 @@ TEST_CASE("a question is not written where there is no address to ask with, or n
     Octets buffer(router::question_octets);
     CHECK(router::write_question(buffer, only_v6, {.target = ip("10.0.0.2")}) == 0);
     CHECK(router::write_question(buffer, only_v6, {.target = ip("2001:2::2")}) == router::question_octets);
-    CHECK(router::write_question(std::span{buffer}.first(buffer.size() - 1), only_v6, {.target = ip("2001:2::2")}) == 0);
+    CHECK(router::write_question(std::span{buffer}.first(buffer.size() - 1), only_v6, {.target = ip("2001:2::2")}) ==
+          0);
 }
 
 TEST_CASE("100,000 damaged frames in buffers of their own size are survived, and each is counted once") {
@@ -503,9 +547,11 @@ TEST_CASE("100,000 damaged frames in buffers of their own size are survived, and
         if (below(4) == 0) f.resize(below(f.size() + 40));
         // Half of the IPv6 ones get a right checksum again, or hardly any would come past it.
         if (below(2) == 0 && f.size() > 58 && f[12] == std::byte{0x86}) {
-            const std::size_t octets = std::min<std::size_t>(static_cast<std::size_t>(f[18]) << 8U | static_cast<std::size_t>(f[19]), f.size() - 54);
+            const std::size_t octets = std::min<std::size_t>(
+                static_cast<std::size_t>(f[18]) << 8U | static_cast<std::size_t>(f[19]), f.size() - 54);
             f[56] = f[57] = std::byte{0};
-            if (octets >= 4) put_checksum(f, 56, std::span{f}.subspan(22, 32 + octets), static_cast<std::uint32_t>(58 + octets));
+            if (octets >= 4)
+                put_checksum(f, 56, std::span{f}.subspan(22, 32 + octets), static_cast<std::uint32_t>(58 + octets));
         }
         f.shrink_to_fit();
         const std::size_t octets = f.size();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Neighbour table: SEED-19 and the state machine of RFC 4861, 7.3, with time driven by hand. One tick is one millisecond here.
+// Neighbour table: SEED-19 and the state machine of RFC 4861, 7.3, with time driven by hand. One tick is one
+// millisecond here.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -59,11 +60,15 @@ struct Rig {
     std::vector<NeighborQuestion> turn(Ticks now) {
         std::vector<NeighborQuestion> questions;
         table.turn(now, [&](const NeighborQuestion& question) { questions.push_back(question); });
-        table.take_ready([&](void* frame, unsigned interface, const MacAddress& mac) { sent.push_back({frame, interface, mac}); }, [&](void* frame) { dropped.push_back(frame); });
+        table.take_ready(
+            [&](void* frame, unsigned interface, const MacAddress& mac) { sent.push_back({frame, interface, mac}); },
+            [&](void* frame) { dropped.push_back(frame); });
         return questions;
     }
     HoldResult hold(const IpAddress& next_hop, void* frame, Ticks now) { return table.hold(0, next_hop, frame, now); }
-    void answer(const IpAddress& neighbor, const MacAddress& mac, Ticks now) { table.learn(0, neighbor, mac, now, router::answer_evidence); }
+    void answer(const IpAddress& neighbor, const MacAddress& mac, Ticks now) {
+        table.learn(0, neighbor, mac, now, router::answer_evidence);
+    }
     /// As found by a frame.
     MacAddress find(const IpAddress& next_hop, Ticks now) {
         const auto* const mac = table.find(0, next_hop, now);
@@ -316,7 +321,8 @@ TEST_CASE("the queue of a neighbour has a bound, and so have all queues together
     for (std::size_t i = 8; i < 11; ++i) CHECK(rig.hold(ip("10.0.0.3"), &frames[i], 1) == HoldResult::held);
     rig.table.give_up_all();
     (void)rig.turn(2);
-    CHECK(std::set<void*>(rig.dropped.begin(), rig.dropped.end()) == std::set<void*>{&frames[4], &frames[5], &frames[8], &frames[9], &frames[10]});
+    CHECK(std::set<void*>(rig.dropped.begin(), rig.dropped.end()) ==
+          std::set<void*>{&frames[4], &frames[5], &frames[8], &frames[9], &frames[10]});
     CHECK(rig.dropped.size() == 5);
 }
 
@@ -353,7 +359,9 @@ TEST_CASE("65,536 neighbours become known and stale with bounded work in each tu
         }
         CHECK(asked.size() == count);
         CHECK(rig.turn(1).empty());
-        for (unsigned i = 0; i < count; ++i) rig.answer(host(version, i), MacAddress{2, 0, 0, 0, static_cast<std::uint8_t>(i >> 8U), static_cast<std::uint8_t>(i)}, 2);
+        for (unsigned i = 0; i < count; ++i)
+            rig.answer(host(version, i),
+                       MacAddress{2, 0, 0, 0, static_cast<std::uint8_t>(i >> 8U), static_cast<std::uint8_t>(i)}, 2);
         (void)rig.turn(2);
         CHECK(rig.sent.size() == count);
         CHECK(rig.table.size() == count);
@@ -370,12 +378,14 @@ TEST_CASE("65,536 neighbours become known and stale with bounded work in each tu
         CHECK(stale() == count);
 
         // All are used at once: each is probed once, 32 to a turn, and good meanwhile.
-        for (unsigned i = 0; i < count; ++i) REQUIRE(rig.find(host(version, i), 40'001)[5] == static_cast<std::uint8_t>(i));
+        for (unsigned i = 0; i < count; ++i)
+            REQUIRE(rig.find(host(version, i), 40'001)[5] == static_cast<std::uint8_t>(i));
         unsigned probes = 0;
         for (unsigned turns = 0; turns < count / 32; ++turns) {
             const auto questions = rig.turn(40'002);
             REQUIRE(questions.size() == 32);
-            probes += static_cast<unsigned>(std::ranges::count_if(questions, [](const auto& q) { return q.to.has_value(); }));
+            probes +=
+                static_cast<unsigned>(std::ranges::count_if(questions, [](const auto& q) { return q.to.has_value(); }));
         }
         CHECK(probes == count);
         CHECK(rig.turn(40'002).empty());
@@ -400,7 +410,8 @@ TEST_CASE("in a gateway form two entries are all, whatever the number of hosts (
             const auto gateway = ip(interface == 0 ? "10.0.0.2" : "10.0.1.2");
             if (rig.table.find(interface, gateway, i) != nullptr) continue;
             (void)rig.table.hold(interface, gateway, &frames[0], i);
-            for (const auto& question : rig.turn(i)) rig.table.learn(question.interface, question.target, mac_a, i, router::answer_evidence);
+            for (const auto& question : rig.turn(i))
+                rig.table.learn(question.interface, question.target, mac_a, i, router::answer_evidence);
         }
     }
     CHECK(rig.table.size() == 2);
@@ -410,8 +421,15 @@ TEST_CASE("in a gateway form two entries are all, whatever the number of hosts (
 TEST_CASE("any order of calls leaves what a plain map would hold, and no frame is lost or given twice") {
     // A small table that is often full, so that entries are removed in the midst of others all the time.
     const bool same = rc::check("against a map", [] {
-        const auto steps = *rc::gen::container<std::vector<std::uint32_t>>(1000, rc::gen::inRange<std::uint32_t>(0, 0x7FFFFFFF));
-        Rig rig{{.limit = 8, .reachable_s = 0.04, .retry_s = 0.01, .stale_s = 0.02, .tries = 2, .queue_frames = 3, .all_queues_frames = 9}};
+        const auto steps =
+            *rc::gen::container<std::vector<std::uint32_t>>(1000, rc::gen::inRange<std::uint32_t>(0, 0x7FFFFFFF));
+        Rig rig{{.limit = 8,
+                 .reachable_s = 0.04,
+                 .retry_s = 0.01,
+                 .stale_s = 0.02,
+                 .tries = 2,
+                 .queue_frames = 3,
+                 .all_queues_frames = 9}};
         std::map<unsigned, MacAddress> told;
         std::vector<int> held(steps.size());
         std::size_t taken = 0;
@@ -431,12 +449,14 @@ TEST_CASE("any order of calls leaves what a plain map would hold, and no frame i
                     if (rig.table.state(0, address)) told[who] = mac;
                     break;
                 case 3:
-                    if (const auto found = rig.find(address, now); found != MacAddress{}) RC_ASSERT(found == told.at(who));
+                    if (const auto found = rig.find(address, now); found != MacAddress{})
+                        RC_ASSERT(found == told.at(who));
                     break;
                 default: now += (steps[i] >> 16U) % 16; (void)rig.turn(now);
             }
             std::size_t known = 0;
-            for (unsigned k = 0; k < 12; ++k) known += rig.table.state(0, host(k % 2 == 0 ? IpVersion::v4 : IpVersion::v6, k)) ? 1U : 0U;
+            for (unsigned k = 0; k < 12; ++k)
+                known += rig.table.state(0, host(k % 2 == 0 ? IpVersion::v4 : IpVersion::v6, k)) ? 1U : 0U;
             RC_ASSERT(known == rig.table.size());
             RC_ASSERT(known <= 8U);
         }

@@ -63,7 +63,8 @@ const Route* find_slowly(const std::vector<RouteEntry>& entries, const IpAddress
 /// Octets of few values, so that prefixes nest and destinations meet them.
 IpAddress draw_address(IpVersion version) {
     IpAddress address{.version = version};
-    const auto octets = *rc::gen::container<std::vector<std::uint8_t>>(plan::address_octets(version), rc::gen::element<std::uint8_t>(0, 1, 0x20, 0x80, 0xFF));
+    const auto octets = *rc::gen::container<std::vector<std::uint8_t>>(
+        plan::address_octets(version), rc::gen::element<std::uint8_t>(0, 1, 0x20, 0x80, 0xFF));
     std::ranges::copy(octets, address.octets.begin());
     return address;
 }
@@ -74,7 +75,8 @@ std::vector<RouteEntry> draw_entries(IpVersion version) {
     for (unsigned i = 0; i < 60; ++i) {
         const auto length = *rc::gen::inRange(0U, bits + 1);
         const auto network = router::network_of(draw_address(version), length);
-        const bool known = std::ranges::any_of(entries, [&](const RouteEntry& e) { return e.network == network && e.prefix_length == length; });
+        const bool known = std::ranges::any_of(
+            entries, [&](const RouteEntry& e) { return e.network == network && e.prefix_length == length; });
         if (!known) entries.push_back({.network = network, .prefix_length = length, .route = {.interface = i}});
     }
     return entries;
@@ -91,7 +93,8 @@ IpAddress draw_destination(const std::vector<RouteEntry>& entries, IpVersion ver
     }
     // One bit flipped: just outside of the prefix, where the next shorter one counts.
     const auto flipped = *rc::gen::inRange(0U, static_cast<unsigned>(8 * plan::address_octets(version)));
-    if (*rc::gen::arbitrary<bool>()) address.octets[flipped / 8] = static_cast<std::uint8_t>(address.octets[flipped / 8] ^ (0x80U >> (flipped % 8)));
+    if (*rc::gen::arbitrary<bool>())
+        address.octets[flipped / 8] = static_cast<std::uint8_t>(address.octets[flipped / 8] ^ (0x80U >> (flipped % 8)));
     return address;
 }
 
@@ -117,9 +120,12 @@ TEST_CASE("the longest prefix wins, in IPv4 and in IPv6, as in a search by the b
 }
 
 TEST_CASE("the routes of Figure 3 lead to the gateways, and only for their networks (SEED-14)") {
-    auto entries = router::routes_of(std::vector{interface_of(0, {{ip("10.0.0.1"), 24}}), interface_of(1, {{ip("10.0.1.1"), 24}})});
-    entries.push_back({.network = ip("198.18.0.0"), .prefix_length = 16, .route = {.interface = 0, .via = ip("10.0.0.2")}});
-    entries.push_back({.network = ip("198.19.0.0"), .prefix_length = 16, .route = {.interface = 1, .via = ip("10.0.1.2")}});
+    auto entries = router::routes_of(
+        std::vector{interface_of(0, {{ip("10.0.0.1"), 24}}), interface_of(1, {{ip("10.0.1.1"), 24}})});
+    entries.push_back(
+        {.network = ip("198.18.0.0"), .prefix_length = 16, .route = {.interface = 0, .via = ip("10.0.0.2")}});
+    entries.push_back(
+        {.network = ip("198.19.0.0"), .prefix_length = 16, .route = {.interface = 1, .via = ip("10.0.1.2")}});
     const RouteTable table{entries};
     CHECK(*find(table, "198.18.0.1") == Route{.interface = 0, .via = ip("10.0.0.2")});
     CHECK(*find(table, "198.19.255.254") == Route{.interface = 1, .via = ip("10.0.1.2")});
@@ -127,14 +133,19 @@ TEST_CASE("the routes of Figure 3 lead to the gateways, and only for their netwo
     CHECK(*find(table, "10.0.1.1") == Route{.interface = 1, .kind = RouteKind::local});
     CHECK(*find(table, "10.0.0.0") == Route{.interface = 0, .kind = RouteKind::broadcast});
     CHECK(*find(table, "10.0.0.255") == Route{.interface = 0, .kind = RouteKind::broadcast});
-    for (const char* const unknown : {"198.17.255.255", "198.20.0.0", "10.0.2.1", "0.0.0.0", "2001:2::1"}) CHECK_MESSAGE(find(table, unknown) == nullptr, unknown);
+    for (const char* const unknown : {"198.17.255.255", "198.20.0.0", "10.0.2.1", "0.0.0.0", "2001:2::1"})
+        CHECK_MESSAGE(find(table, unknown) == nullptr, unknown);
     CHECK(table.find_v4(0xC6120001) == find(table, "198.18.0.1"));
 }
 
 TEST_CASE("the routes of Figure 5 lead to the gateways, and only for their networks (SEED-17)") {
-    auto entries = router::routes_of(std::vector{interface_of(0, {{ip("2001:2:0:1000::1"), 64}}), interface_of(1, {{ip("2001:2:0:9000::1"), 64}})});
-    entries.push_back({.network = ip("2001:2::"), .prefix_length = 64, .route = {.interface = 0, .via = ip("2001:2:0:1000::2")}});
-    entries.push_back({.network = ip("2001:2:0:8000::"), .prefix_length = 64, .route = {.interface = 1, .via = ip("2001:2:0:9000::2")}});
+    auto entries = router::routes_of(
+        std::vector{interface_of(0, {{ip("2001:2:0:1000::1"), 64}}), interface_of(1, {{ip("2001:2:0:9000::1"), 64}})});
+    entries.push_back(
+        {.network = ip("2001:2::"), .prefix_length = 64, .route = {.interface = 0, .via = ip("2001:2:0:1000::2")}});
+    entries.push_back({.network = ip("2001:2:0:8000::"),
+                       .prefix_length = 64,
+                       .route = {.interface = 1, .via = ip("2001:2:0:9000::2")}});
     const RouteTable table{entries};
     CHECK(*find(table, "2001:2::2") == Route{.interface = 0, .via = ip("2001:2:0:1000::2")});
     CHECK(*find(table, "2001:2:0:8000:0:0:ffff:2") == Route{.interface = 1, .via = ip("2001:2:0:9000::2")});
@@ -142,7 +153,8 @@ TEST_CASE("the routes of Figure 5 lead to the gateways, and only for their netwo
     CHECK(*find(table, "2001:2:0:9000::1") == Route{.interface = 1, .kind = RouteKind::local});
     // IPv6 has no broadcast: the last address of a link is a host.
     CHECK(*find(table, "2001:2:0:1000:ffff:ffff:ffff:ffff") == Route{.interface = 0});
-    for (const char* const unknown : {"2001:2:0:1::2", "2001:2:0:8001::", "2001:2:1::", "::", "198.18.0.1"}) CHECK_MESSAGE(find(table, unknown) == nullptr, unknown);
+    for (const char* const unknown : {"2001:2:0:1::2", "2001:2:0:8001::", "2001:2:1::", "::", "198.18.0.1"})
+        CHECK_MESSAGE(find(table, unknown) == nullptr, unknown);
     const auto gateway = ip("2001:2:0:1000::2");
     CHECK(table.find_v6(reinterpret_cast<const std::byte*>(gateway.octets.data())) == table.find(gateway));
 }
@@ -177,30 +189,39 @@ TEST_CASE("a table of nothing, or of default routes alone, is a table too") {
     const RouteTable nothing{{}};
     CHECK(find(nothing, "198.18.0.1") == nullptr);
     CHECK(find(nothing, "2001:2::1") == nullptr);
-    const RouteTable defaults{{{.network = ip("0.0.0.0"), .route = {.interface = 4}}, {.network = ip("::"), .route = {.interface = 6}}}};
+    const RouteTable defaults{
+        {{.network = ip("0.0.0.0"), .route = {.interface = 4}}, {.network = ip("::"), .route = {.interface = 6}}}};
     CHECK(find(defaults, "198.18.0.1")->interface == 4);
     CHECK(find(defaults, "2001:2::1")->interface == 6);
 }
 
 TEST_CASE("a route that cannot be meant is refused, with what to write instead") {
     CHECK(fault_of({{.network = ip("198.18.0.1"), .prefix_length = 16}}) == "198.18.0.1/16 has bits behind its prefix");
-    CHECK(fault_of({{.network = ip("2001:2::8000:0"), .prefix_length = 96}}) == "2001:2::8000:0/96 has bits behind its prefix");
+    CHECK(fault_of({{.network = ip("2001:2::8000:0"), .prefix_length = 96}}) ==
+          "2001:2::8000:0/96 has bits behind its prefix");
     CHECK(fault_of({{.network = ip("198.18.0.0"), .prefix_length = 33}}) == "the prefix of 198.18.0.0/33 is too long");
     CHECK(fault_of({{.network = ip("2001:2::"), .prefix_length = 129}}) == "the prefix of 2001:2::/129 is too long");
-    CHECK(fault_of({{.network = ip("198.18.0.0"), .prefix_length = 16, .route = {.via = ip("2001:2::1")}}}) == "198.18.0.0/16 leads to 2001:2::1, which is of the other family");
-    CHECK(fault_of({{.network = ip("198.18.0.0"), .prefix_length = 16, .route = {.via = ip("224.0.0.1")}}}) == "198.18.0.0/16 leads to 224.0.0.1, which no neighbour can have");
-    CHECK(fault_of({{.network = ip("2001:2::"), .prefix_length = 48}, {.network = ip("2001:2::"), .prefix_length = 48}}) == "there are two routes for 2001:2::/48");
+    CHECK(fault_of({{.network = ip("198.18.0.0"), .prefix_length = 16, .route = {.via = ip("2001:2::1")}}}) ==
+          "198.18.0.0/16 leads to 2001:2::1, which is of the other family");
+    CHECK(fault_of({{.network = ip("198.18.0.0"), .prefix_length = 16, .route = {.via = ip("224.0.0.1")}}}) ==
+          "198.18.0.0/16 leads to 224.0.0.1, which no neighbour can have");
+    CHECK(fault_of({{.network = ip("2001:2::"), .prefix_length = 48},
+                    {.network = ip("2001:2::"), .prefix_length = 48}}) == "there are two routes for 2001:2::/48");
 }
 
 TEST_CASE("addresses of interfaces that contradict each other are refused") {
-    CHECK(fault_of({interface_of(0, {{ip("10.0.0.1"), 24}}), interface_of(1, {{ip("10.0.0.2"), 24}})}) == "interfaces 0 and 1 both have 10.0.0.0/24");
-    CHECK(fault_of({interface_of(0, {{ip("2001:2::1"), 64}}), interface_of(1, {{ip("2001:2::1"), 64}})}) == "interfaces 0 and 1 both have 2001:2::1/128");
-    CHECK(fault_of({interface_of(0, {{ip("10.0.0.255"), 24}})}) == "10.0.0.255/24 of interface 0 is no address of a host");
+    CHECK(fault_of({interface_of(0, {{ip("10.0.0.1"), 24}}), interface_of(1, {{ip("10.0.0.2"), 24}})}) ==
+          "interfaces 0 and 1 both have 10.0.0.0/24");
+    CHECK(fault_of({interface_of(0, {{ip("2001:2::1"), 64}}), interface_of(1, {{ip("2001:2::1"), 64}})}) ==
+          "interfaces 0 and 1 both have 2001:2::1/128");
+    CHECK(fault_of({interface_of(0, {{ip("10.0.0.255"), 24}})}) ==
+          "10.0.0.255/24 of interface 0 is no address of a host");
     CHECK(fault_of({interface_of(0, {{ip("10.0.0.0"), 24}})}) == "10.0.0.0/24 of interface 0 is no address of a host");
     CHECK(fault_of({interface_of(0, {{ip("ff02::1"), 64}})}) == "ff02::1/64 of interface 0 is no address of a host");
     CHECK(fault_of({interface_of(0, {{ip("10.0.0.1"), 0}})}) == "10.0.0.1/0 of interface 0 is no address of a host");
     CHECK(fault_of({interface_of(0, {{ip("10.0.0.1"), 33}})}) == "10.0.0.1/33 of interface 0 is no address of a host");
-    CHECK(fault_of({interface_of(0, {{ip("10.0.255.255"), 8}, {ip("10.0.0.1"), 16}})}) == "10.0.255.255 of interface 0 is also the broadcast address of one of its networks");
+    CHECK(fault_of({interface_of(0, {{ip("10.0.255.255"), 8}, {ip("10.0.0.1"), 16}})}) ==
+          "10.0.255.255 of interface 0 is also the broadcast address of one of its networks");
 }
 
 TEST_CASE("two addresses of one network share its routes, and a /31 and a /32 have no broadcast addresses") {

@@ -44,7 +44,8 @@ def point(
     maximum: float = math.inf,
     kept: Mapping[int, float] | None = None,
 ) -> PointRecord:
-    """A point whose repetitions ended with these values; None: with none. `maximum`: the highest load that was tried.
+    """A point whose repetitions ended with these values; None: with none. `maximum`: the highest load that
+    was tried.
 
     `kept`: repetitions, by number, in which the tester kept no higher load than this.
     """
@@ -52,24 +53,46 @@ def point(
     has_value = any(value is not None for value in values)
     repetitions = tuple(
         Repetition(
-            number=number, seed=number, testbed=testbed, started_at=WHEN, finished_at=WHEN,
+            number=number,
+            seed=number,
+            testbed=testbed,
+            started_at=WHEN,
+            finished_at=WHEN,
             outcome=(
-                "tester_limit" if value is None or number in kept else "at_or_above_maximum" if value >= maximum else "found"
+                "tester_limit"
+                if value is None or number in kept
+                else "at_or_above_maximum"
+                if value >= maximum
+                else "found"
             ),
             value=None if value is None else min(value, maximum, kept.get(number, math.inf)),
-            result={"is_at_least": True} if number in kept else None, searches=(),
+            result={"is_at_least": True} if number in kept else None,
+            searches=(),
         )
         for number, value in enumerate(values, start=1)
-    )  # fmt: skip
+    )
     return PointRecord(
         point=Point(
-            key=f"{suite}/{procedure}/{frame_size}/n={hosts}", suite=suite, number=0, procedure=procedure, plan=plan,
-            plan_options=plan_options or {}, hosts=(hosts, hosts), networks=(1, 1), frame_size=frame_size, directions=directions,
-            hash_type=hash_type, goal=goal or {}, repetitions=len(values) if asked is None else asked,
+            key=f"{suite}/{procedure}/{frame_size}/n={hosts}",
+            suite=suite,
+            number=0,
+            procedure=procedure,
+            plan=plan,
+            plan_options=plan_options or {},
+            hosts=(hosts, hosts),
+            networks=(1, 1),
+            frame_size=frame_size,
+            directions=directions,
+            hash_type=hash_type,
+            goal=goal or {},
+            repetitions=len(values) if asked is None else asked,
         ),
-        state=state or (PointState.MEASURED if has_value else PointState.NO_NUMBER if values else PointState.PENDING),
-        reason=reason, hooks=(), repetitions=repetitions,
-    )  # fmt: skip
+        state=state
+        or (PointState.MEASURED if has_value else PointState.NO_NUMBER if values else PointState.PENDING),
+        reason=reason,
+        hooks=(),
+        repetitions=repetitions,
+    )
 
 
 def record(
@@ -81,10 +104,18 @@ def record(
     host: Mapping[str, Any] | None = None,
 ) -> CampaignRecord:
     return CampaignRecord(
-        path=Path(f"{name}.evenhand"), name=name, is_campaign=True, created_at=WHEN, finished_at=WHEN, commands=(("evenhand", "run"),),
-        versions=versions or {"evenhand": "0.1.0"}, host=host or {"cpu_model": "some"}, spec=spec or {}, testbeds=testbeds or {},
+        path=Path(f"{name}.evenhand"),
+        name=name,
+        is_campaign=True,
+        created_at=WHEN,
+        finished_at=WHEN,
+        commands=(("evenhand", "run"),),
+        versions=versions or {"evenhand": "0.1.0"},
+        host=host or {"cpu_model": "some"},
+        spec=spec or {},
+        testbeds=testbeds or {},
         points=points,
-    )  # fmt: skip
+    )
 
 
 def noisy(value: float, repetitions: int, noise: float, seed: int = 1) -> list[float]:
@@ -94,7 +125,12 @@ def noisy(value: float, repetitions: int, noise: float, seed: int = 1) -> list[f
 
 
 def router_config(
-    elements: int, hash_type: HashType = "type1", *, free_entries: int = 0, growth: float = 0.0, table: tuple[int, ...] = ()
+    elements: int,
+    hash_type: HashType = "type1",
+    *,
+    free_entries: int = 0,
+    growth: float = 0.0,
+    table: tuple[int, ...] = (),
 ) -> dict[str, Any]:
     """What a run file has of a reference router: 50 kfps an element."""
     from evenhand.predict import DeviceModel, NeighborCost

@@ -28,7 +28,9 @@ def verdict_of(*points: PointRecord) -> BiasVerdict:
 
 
 def pair(values: list[float], *, hash_type: HashType | None = "type1", **options: str) -> PointRecord:
-    return point(1, values, suite=f"gateway{options or ''}", plan=GATEWAY, hash_type=hash_type, plan_options=options)
+    return point(
+        1, values, suite=f"gateway{options or ''}", plan=GATEWAY, hash_type=hash_type, plan_options=options
+    )
 
 
 def many(values: list[float], *, hash_type: HashType | None = "type1") -> PointRecord:
@@ -38,7 +40,12 @@ def many(values: list[float], *, hash_type: HashType | None = "type1") -> PointR
 def capped(found: PointRecord, maximum: float) -> PointRecord:
     """The same, if no higher load had been tried."""
     return point(
-        found.point.hosts[0], found.values, suite=found.point.suite, plan=found.point.plan, hash_type=found.point.hash_type, maximum=maximum
+        found.point.hosts[0],
+        found.values,
+        suite=found.point.suite,
+        plan=found.point.plan,
+        hash_type=found.point.hash_type,
+        maximum=maximum,
     )
 
 
@@ -53,15 +60,24 @@ def test_a_curve_has_ten_values_and_their_statistics_at_each_point() -> None:
     for p in curve.points:
         assert p.statistics is not None
         assert p.statistics.count == 10
-        assert (p.statistics.median, p.statistics.minimum, p.statistics.maximum) == (numpy.median(values), min(values), max(values))
+        assert (p.statistics.median, p.statistics.minimum, p.statistics.maximum) == (
+            numpy.median(values),
+            min(values),
+            max(values),
+        )
 
 
 def test_what_differs_in_more_than_the_number_of_addresses_is_another_curve() -> None:
     """A suite may have several procedures, sizes and settings; only N runs along a curve."""
     points = [
-        point(1, [1.0]), point(2, [1.0]), point(1, [1.0], frame_size=1518), point(1, [1.0], hash_type="type2"),
-        point(1, [1.0], procedure="latency"), point(1, [1.0], suite="gateway", plan=GATEWAY), point(1, [1.0], goal={"duration": "2s"}),
-    ]  # fmt: skip
+        point(1, [1.0]),
+        point(2, [1.0]),
+        point(1, [1.0], frame_size=1518),
+        point(1, [1.0], hash_type="type2"),
+        point(1, [1.0], procedure="latency"),
+        point(1, [1.0], suite="gateway", plan=GATEWAY),
+        point(1, [1.0], goal={"duration": "2s"}),
+    ]
     curves = analyse(record(*points)).curves
     assert [len(curve.points) for curve in curves] == [2, 1, 1, 1, 1, 1]
     assert len({curve.key for curve in curves}) == 6
@@ -82,7 +98,12 @@ def test_degradation_is_positive_where_it_is_worse() -> None:
 
 
 def test_warnings_name_what_is_missing() -> None:
-    points = [point(1, [1e5, None]), point(2, [None], reason="hook failed"), point(4, []), point(8, [1e5], state=PointState.BEGUN, asked=3)]
+    points = [
+        point(1, [1e5, None]),
+        point(2, [None], reason="hook failed"),
+        point(4, []),
+        point(8, [1e5], state=PointState.BEGUN, asked=3),
+    ]
     warnings = " ".join(analyse(record(*points)).warnings)
     assert "2 x 2 has no number: hook failed." in warnings
     assert "not finished: 4 x 4 and 8 x 8." in warnings
@@ -115,9 +136,13 @@ def test_a_ratio_with_nothing_below_is_none() -> None:
     assert median_ratio(one, nothing).interval is None
 
 
-@pytest.mark.parametrize(("above", "below", "shown"), [(3, 3, "0.990"), (4, 4, "0.990 (0.980 .. 1.000 with 97.1 %)"), (1, 10, "0.990")])
+@pytest.mark.parametrize(
+    ("above", "below", "shown"),
+    [(3, 3, "0.990"), (4, 4, "0.990 (0.980 .. 1.000 with 97.1 %)"), (1, 10, "0.990")],
+)
 def test_a_ratio_has_an_interval_if_there_are_repetitions_enough(above: int, below: int, shown: str) -> None:
-    """SEED-72: one that covers the true ratio with a probability below 0.95 says nothing; the document has it with its level."""
+    """SEED-72: one that covers the true ratio with a probability below 0.95 says nothing; the document has it
+    with its level."""
     lower = [98.0 + 2 * n / (above - 1) for n in range(above)] if above > 1 else [99.0]
     ratio = median_ratio(Pool(values=tuple(lower)), Pool(values=(100.0,) * below))
     assert show_ratio(ratio) == shown
@@ -125,9 +150,14 @@ def test_a_ratio_has_an_interval_if_there_are_repetitions_enough(above: int, bel
     assert (ratio.firm_interval is None) == (min(above, below) < 4)
 
 
-@pytest.mark.parametrize(("direct", "gateway"), [("direct-v4-net16", "gateway-v4"), ("direct-v6", "gateway-v6")])
-def test_a_plateau_is_a_lower_bound_for_all_as_soon_as_one_of_its_points_is(direct: str, gateway: str) -> None:
-    """SEED-07, SEED-70, MLR-10: that point may be higher by any amount, however many values its neighbours have: both say so."""
+@pytest.mark.parametrize(
+    ("direct", "gateway"), [("direct-v4-net16", "gateway-v4"), ("direct-v6", "gateway-v6")]
+)
+def test_a_plateau_is_a_lower_bound_for_all_as_soon_as_one_of_its_points_is(
+    direct: str, gateway: str
+) -> None:
+    """SEED-07, SEED-70, MLR-10: that point may be higher by any amount, however many values its neighbours
+    have: both say so."""
     at_most_4 = point(4, [2e5] * 4, plan=direct, maximum=1e5)
     curve = [point(1, [1e4] * 6, plan=direct), point(2, [9.9e4] * 6, plan=direct), at_most_4]
     (verdict,) = analyse(record(*curve)).bias
@@ -139,13 +169,18 @@ def test_a_plateau_is_a_lower_bound_for_all_as_soon_as_one_of_its_points_is(dire
     assert verdict.sentence.startswith("Biased: one address pair hides 89.9 %")
 
 
-@pytest.mark.parametrize(("gateway_fps", "is_flagged"), [(400_000, False), (385_000, False), (375_000, True), (425_000, True)])
+@pytest.mark.parametrize(
+    ("gateway_fps", "is_flagged"), [(400_000, False), (385_000, False), (375_000, True), (425_000, True)]
+)
 def test_results_more_than_five_percent_apart_are_flagged(gateway_fps: float, is_flagged: bool) -> None:
     """SEED-70: gateway over plateau, and many addresses with type 1 over one pair with ports and type 2."""
     direct = [point(n, [fps] * 10) for n, fps in ((1, 50_000.0), (16, 400_000.0), (64, 400_000.0))]
     ports = point(1, [400_000.0] * 10, suite="ports", plan=GATEWAY, hash_type="type2")
     ratios = analyse(record(*direct, many([gateway_fps] * 10), ports)).ratios
-    assert [ratio.name for ratio in ratios] == ["gateway / plateau", "many addresses, type 1 / one pair with ports, type 2"]
+    assert [ratio.name for ratio in ratios] == [
+        "gateway / plateau",
+        "many addresses, type 1 / one pair with ports, type 2",
+    ]
     for ratio in ratios:
         assert ratio.ratio.ratio == pytest.approx(gateway_fps / 400_000)
         assert ratio.is_flagged is is_flagged
@@ -182,10 +217,11 @@ def test_a_dut_that_shows_the_same_with_one_pair_is_not_biased() -> None:
 
 
 def test_fixed_ports_that_show_less_tell_that_ports_are_hashed() -> None:
-    """One pair with pseudorandom ports does as well as many addresses, and with fixed ports it does not: ports spread the load."""
+    """One pair with pseudorandom ports does as well as many addresses, and with fixed ports it does not:
+    ports spread the load."""
     verdict = verdict_of(
         pair([8e5] * 10), pair([1e5] * 10, source_ports="fixed", destination_ports="fixed"), many([8e5] * 10)
-    )  # fmt: skip
+    )
     assert (verdict.finding, verdict.hashes_ports) == ("same", True)
 
 
@@ -195,11 +231,13 @@ def test_one_pair_with_fixed_ports_says_nothing_of_ports() -> None:
     assert "hash ports" not in verdict.sentence
 
 
-@pytest.mark.parametrize(("one_fps", "is_claimed"), [(4e5, True), (1e5, True), (5e4, True), (7.4e5, False), (3.4e5, False)])
+@pytest.mark.parametrize(
+    ("one_fps", "is_claimed"), [(4e5, True), (1e5, True), (5e4, True), (7.4e5, False), (3.4e5, False)]
+)
 @pytest.mark.parametrize("hash_type", ["type1", "type2"])
 def test_that_ports_are_not_hashed_is_claimed_only_of_the_share_of_one_element(
     one_fps: float, is_claimed: bool, hash_type: HashType
-) -> None:  # fmt: skip
+) -> None:
     """SEED-07: one of 2, of 8, of 16; a drop of 7.5 percent was said to show it too."""
     verdict = verdict_of(pair([one_fps] * 10, hash_type=hash_type), many([8e5] * 10, hash_type=hash_type))
     assert (verdict.finding, verdict.hashes_ports) == ("hides", False if is_claimed else None)
@@ -207,8 +245,13 @@ def test_that_ports_are_not_hashed_is_claimed_only_of_the_share_of_one_element(
     assert ("it spreads less with one pair" in verdict.sentence) is not is_claimed
 
 
-@pytest.mark.parametrize(("fixed_fps", "hashes_ports", "said"), [(7e5, False, "it does not hash ports"), (1e5, True, "so it hashes ports")])
-def test_fixed_ports_tell_whether_a_biased_dut_hashes_ports(fixed_fps: float, hashes_ports: bool, said: str) -> None:
+@pytest.mark.parametrize(
+    ("fixed_fps", "hashes_ports", "said"),
+    [(7e5, False, "it does not hash ports"), (1e5, True, "so it hashes ports")],
+)
+def test_fixed_ports_tell_whether_a_biased_dut_hashes_ports(
+    fixed_fps: float, hashes_ports: bool, said: str
+) -> None:
     fixed = pair([fixed_fps] * 10, source_ports="fixed", destination_ports="fixed")
     verdict = verdict_of(pair([7e5] * 10), fixed, many([8e5] * 10))
     assert (verdict.finding, verdict.hashes_ports) == ("hides", hashes_ports)
@@ -216,7 +259,8 @@ def test_fixed_ports_tell_whether_a_biased_dut_hashes_ports(fixed_fps: float, ha
 
 
 def test_a_point_with_two_levels_and_an_interval_around_one_hides_nothing() -> None:
-    """SEED-07: the rank test finds the lower level, but the factors between the sets, 1 among them, are not refuted."""
+    """SEED-07: the rank test finds the lower level, but the factors between the sets, 1 among them, are not
+    refuted."""
     high, low = 1e5, 0.7e5
     one, all_of_it = [low] * 6 + [high] * 4, [high] * 10
     assert lower_p_value(one, all_of_it) <= 0.025
@@ -249,21 +293,42 @@ CAPPED = "No verdict, the highest load that was tried passed: give a higher maxi
 @pytest.mark.parametrize(
     ("one", "all_of_it", "maximum", "finding", "words"),
     [
-        (1e5, 1e5, 9e4, "unknown", f"{CAPPED} (one address pair at least 90,000 fps, 65,534 addresses a side at least 90,000 fps, per"),
+        (
+            1e5,
+            1e5,
+            9e4,
+            "unknown",
+            f"{CAPPED} (one address pair at least 90,000 fps, 65,534 addresses a side at least 90,000 fps,"
+            " per",
+        ),
         (4e4, 4e5, 1e5, "hides", "Biased: one address pair hides at least 60.0 %"),
         (9.9e4, 4e5, 1e5, "unknown", f"{CAPPED} (one address pair 99"),
         (4e5, 5e4, 1e5, "shows_more", "One address pair shows more, at least 200"),
-        (4e5, 9.9e4, 1e5, "unknown", f"{CAPPED} (one address pair at least 100,000 fps, 65,534 addresses a side 99"),
+        (
+            4e5,
+            9.9e4,
+            1e5,
+            "unknown",
+            f"{CAPPED} (one address pair at least 100,000 fps, 65,534 addresses a side 99",
+        ),
     ],
 )
-def test_a_lower_bound_is_no_value(one: float, all_of_it: float, maximum: float, finding: str, words: str) -> None:
+def test_a_lower_bound_is_no_value(
+    one: float, all_of_it: float, maximum: float, finding: str, words: str
+) -> None:
     """MLR-10, SEED-07: of a DUT that passes the highest load nobody knows what one pair hides of it."""
-    found = analyse(record(capped(pair(noisy(one, 10, 0.001)), maximum), capped(many(noisy(all_of_it, 10, 0.001)), maximum)))
+    found = analyse(
+        record(
+            capped(pair(noisy(one, 10, 0.001)), maximum), capped(many(noisy(all_of_it, 10, 0.001)), maximum)
+        )
+    )
     (verdict,) = found.bias
     assert verdict.finding == finding
     assert verdict.sentence.startswith(words)
     assert finding != "unknown" or verdict.certainty == ""  # said once
-    assert any("lower bounds, since the highest load that was tried passed" in warning for warning in found.warnings)
+    assert any(
+        "lower bounds, since the highest load that was tried passed" in warning for warning in found.warnings
+    )
 
 
 def test_a_series_that_passes_the_highest_load_has_no_shape_and_no_degradation() -> None:
@@ -271,29 +336,40 @@ def test_a_series_that_passes_the_highest_load_has_no_shape_and_no_degradation()
     (curve,) = analyse(record(*(point(n, [2e5] * 4, maximum=1e5) for n in (1, 2, 4)))).curves
     assert curve.shape is None
     assert curve.degradations == ()
-    found = analyse(record(point(1, [5e4] * 4, maximum=1e5), *(point(n, [2e5] * 4, maximum=1e5) for n in (2, 4, 8))))
+    found = analyse(
+        record(point(1, [5e4] * 4, maximum=1e5), *(point(n, [2e5] * 4, maximum=1e5) for n in (2, 4, 8)))
+    )
     (curve,) = found.curves
     assert curve.shape is not None
     assert curve.shape.is_capped
     assert curve.shape.rise_end == 2
-    assert "passed at the highest load that was tried: the plateau is at least as high" in " ".join(curve.shape.sentences)
+    assert "passed at the highest load that was tried: the plateau is at least as high" in " ".join(
+        curve.shape.sentences
+    )
     assert found.published == ()
 
 
 def test_a_burst_as_long_as_the_longest_that_was_tried_is_a_lower_bound() -> None:
-    """R9004-11: of back-to-back it stands with the searches of the repetition, not with the procedure's outcome."""
+    """R9004-11: of back-to-back it stands with the searches of the repetition, not with the procedure's
+    outcome."""
     searches = [{"outcome": outcome, "longest_burst_frames": 900} for outcome in ("found", "at_maximum")]
     found = point(1, [900.0], procedure="back-to-back")
     (repetition,) = found.repetitions
     assert not found.is_at_least
     assert replace(found, repetitions=(replace(repetition, result={"repetitions": searches}),)).is_at_least
-    assert not replace(found, repetitions=(replace(repetition, result={"repetitions": searches[:1]}),)).is_at_least
-    assert not replace(found, repetitions=(replace(repetition, result={"repetitions": "hostile"}),)).is_at_least
+    assert not replace(
+        found, repetitions=(replace(repetition, result={"repetitions": searches[:1]}),)
+    ).is_at_least
+    assert not replace(
+        found, repetitions=(replace(repetition, result={"repetitions": "hostile"}),)
+    ).is_at_least
 
 
 def test_a_median_below_the_bounds_is_known() -> None:
     """One of ten repetitions that passed the highest load makes no lower bound of the median."""
-    (curve,) = analyse(record(point(1, [9e4, 9.1e4, 9.2e4, 2e5], maximum=1e5), point(2, [9e4, 9.1e4, 2e5, 2e5], maximum=1e5))).curves
+    (curve,) = analyse(
+        record(point(1, [9e4, 9.1e4, 9.2e4, 2e5], maximum=1e5), point(2, [9e4, 9.1e4, 2e5, 2e5], maximum=1e5))
+    ).curves
     assert [p.is_at_least for p in curve.points] == [False, True]
 
 
@@ -306,11 +382,15 @@ def test_a_median_below_the_bounds_is_known() -> None:
         (5e4, 9e4, "none", True),
     ],
 )
-def test_a_ratio_of_lower_bounds_says_so(gateway_fps: float, direct_fps: float, bound: str, is_flagged: bool) -> None:
+def test_a_ratio_of_lower_bounds_says_so(
+    gateway_fps: float, direct_fps: float, bound: str, is_flagged: bool
+) -> None:
     """SEED-70, MLR-10."""
     direct = [point(n, [direct_fps] * 4, maximum=1e5) for n in (1, 2, 4)]
     below = [point(1, [1e4] * 4)] if bound == "unknown" else []
-    (ratio,) = analyse(record(*(below or direct[:1]), *direct[1:], capped(many([gateway_fps] * 4), 1e5))).ratios
+    (ratio,) = analyse(
+        record(*(below or direct[:1]), *direct[1:], capped(many([gateway_fps] * 4), 1e5))
+    ).ratios
     assert ratio.ratio.bound == bound
     assert ratio.is_flagged == is_flagged
 
@@ -325,7 +405,9 @@ def test_each_setting_of_the_dut_has_its_own_verdict_and_the_setting_has_no_say_
     """SEED-07: the same results give the same words, whatever the DUT is said to be set to."""
     results = [noisy(1e5, 10, 0.01), noisy(8e5, 10, 0.01)]
     settings: list[HashType] = ["type1", "type2"]
-    verdicts = analyse(record(*(f(v, hash_type=s) for s in settings for f, v in zip((pair, many), results, strict=True)))).bias
+    verdicts = analyse(
+        record(*(f(v, hash_type=s) for s in settings for f, v in zip((pair, many), results, strict=True)))
+    ).bias
     assert [verdict.hash_type for verdict in verdicts] == settings
     assert verdicts[0].sentence == verdicts[1].sentence
 
@@ -339,7 +421,9 @@ def test_without_many_addresses_there_is_no_verdict() -> None:
 # Figure 7
 
 
-def predicted_series(elements: int, plan: str, cost: NeighborCost | None, numbers: tuple[int, ...] = DOUBLING) -> list[PointRecord]:
+def predicted_series(
+    elements: int, plan: str, cost: NeighborCost | None, numbers: tuple[int, ...] = DOUBLING
+) -> list[PointRecord]:
     """What the prediction says, computed here beside it, as results."""
     model = DeviceModel(elements=elements, rate_fps=ELEMENT_FPS)
     points = []
@@ -348,21 +432,40 @@ def predicted_series(elements: int, plan: str, cost: NeighborCost | None, number
         factor = 1.0 if cost is None else cost.factor(neighbor_entries(one))
         fps = predict(one, model).throughput_fps
         assert fps is not None
-        points.append(point(hosts, noisy(fps / factor, 10, 0.003, seed=hosts), plan=plan, frame_size=84 if "v6" in plan else 64))
+        points.append(
+            point(
+                hosts,
+                noisy(fps / factor, 10, 0.003, seed=hosts),
+                plan=plan,
+                frame_size=84 if "v6" in plan else 64,
+            )
+        )
     return points
 
 
-@pytest.mark.parametrize(("plan", "elements", "free"), [
-    ("direct-v4-net16", 16, 8192), ("direct-v6", 16, 8192), ("direct-v4-net16", 16, 0), ("direct-v4-net16", 36, 4096),
-])  # fmt: skip
-def test_rise_and_fall_are_found_where_the_configuration_puts_them(plan: str, elements: int, free: int) -> None:
-    """SEED-66: the four cases of Figure 7; without neighbour cost there is no fall. The published rows stand beside."""
+@pytest.mark.parametrize(
+    ("plan", "elements", "free"),
+    [
+        ("direct-v4-net16", 16, 8192),
+        ("direct-v6", 16, 8192),
+        ("direct-v4-net16", 16, 0),
+        ("direct-v4-net16", 36, 4096),
+    ],
+)
+def test_rise_and_fall_are_found_where_the_configuration_puts_them(
+    plan: str, elements: int, free: int
+) -> None:
+    """SEED-66: the four cases of Figure 7; without neighbour cost there is no fall. The published rows stand
+    beside."""
     cost = NeighborCost(free_entries=free, growth=0.12) if free else None
     config = router_config(elements, free_entries=free, growth=0.12 if free else 0.0)
     analysis = analyse(record(*predicted_series(elements, plan, cost), testbeds={"lab": {"dut": config}}))
     (comparison,) = analysis.published
     assert comparison.is_predicted
-    assert (comparison.found_rise_end, comparison.found_falls_above) == (comparison.predicted_rise_end, comparison.predicted_falls_above)
+    assert (comparison.found_rise_end, comparison.found_falls_above) == (
+        comparison.predicted_rise_end,
+        comparison.predicted_falls_above,
+    )
     # Both sides' hosts are neighbours: so many a side still cost nothing.
     assert comparison.found_falls_above == (free // 2 if free else None)
     version = 6 if "v6" in plan else 4
@@ -372,7 +475,12 @@ def test_rise_and_fall_are_found_where_the_configuration_puts_them(plan: str, el
 
 def test_the_rows_of_figure_7_are_as_published() -> None:
     """SEED-66: 16 x 16 and 4k, 4 x 4 and 4k, 8 x 8 and never, 64 x 64 and 2k."""
-    assert [(row.rise_end, row.falls_above) for row in FIGURE_7] == [(16, 4096), (4, 4096), (8, None), (64, 2048)]
+    assert [(row.rise_end, row.falls_above) for row in FIGURE_7] == [
+        (16, 4096),
+        (4, 4096),
+        (8, None),
+        (64, 2048),
+    ]
 
 
 @pytest.mark.parametrize("case", [1, 2, 3, 4])
@@ -390,7 +498,10 @@ def test_a_campaign_of_a_case_stands_beside_its_own_row(case: int) -> None:
 
 def test_what_a_campaign_says_was_published_stands_beside_it() -> None:
     spec = {
-        "published": [{"name": "ours", "plan": None, "rises-up-to": 16, "falls-above": 64, "dut": {"system": "X"}}, {"name": "no trend"}]
+        "published": [
+            {"name": "ours", "plan": None, "rises-up-to": 16, "falls-above": 64, "dut": {"system": "X"}},
+            {"name": "no trend"},
+        ]
     }
     points = [point(n, [fps] * 10) for n, fps in ((1, 1e5), (16, 4e5), (64, 4e5), (128, 3e5))]
     (comparison,) = analyse(record(*points, spec=spec)).published
@@ -399,11 +510,16 @@ def test_what_a_campaign_says_was_published_stands_beside_it() -> None:
 
 
 def test_a_difference_from_the_published_row_is_explained_by_the_prediction() -> None:
-    """The common key leaves the busiest of 16 elements 12.5 percent above the mean at 16 x 16: such a DUT rises up to 32 x 32."""
+    """The common key leaves the busiest of 16 elements 12.5 percent above the mean at 16 x 16: such a DUT
+    rises up to 32 x 32."""
     config = router_config(16, free_entries=8192, growth=0.12)
     cost = NeighborCost(free_entries=8192, growth=0.12)
-    spec = {"published": [{"name": "mine", "plan": "direct-v4-net16", "rises-up-to": 16, "falls-above": 4096}]}
-    analysis = analyse(record(*predicted_series(16, "direct-v4-net16", cost), testbeds={"lab": {"dut": config}}, spec=spec))
+    spec = {
+        "published": [{"name": "mine", "plan": "direct-v4-net16", "rises-up-to": 16, "falls-above": 4096}]
+    }
+    analysis = analyse(
+        record(*predicted_series(16, "direct-v4-net16", cost), testbeds={"lab": {"dut": config}}, spec=spec)
+    )
     (comparison,) = analysis.published
     assert [row.name for row in comparison.rows] == ["Case 1 of Figure 7"]
     assert comparison.found_rise_end == 32
@@ -413,7 +529,9 @@ def test_a_difference_from_the_published_row_is_explained_by_the_prediction() ->
 def test_a_result_that_is_not_as_predicted_is_told_and_not_tuned() -> None:
     config = router_config(16)
     levels = {1: 1e5, 2: 4e5, 4: 4e5, 8: 4e5, 16: 4e5, 32: 4e5}
-    analysis = analyse(record(*(point(n, [fps] * 10) for n, fps in levels.items()), testbeds={"lab": {"dut": config}}))
+    analysis = analyse(
+        record(*(point(n, [fps] * 10) for n, fps in levels.items()), testbeds={"lab": {"dut": config}})
+    )
     (comparison,) = analysis.published
     assert comparison.found_rise_end == 2
     assert comparison.predicted_rise_end == 32
@@ -432,9 +550,13 @@ def test_of_a_black_box_nothing_is_predicted() -> None:
 
 
 def test_what_is_known_of_the_dut_changes_no_verdict() -> None:
-    """SEED-07: with and without the DUT's configuration in the record, shape, ratios and verdict are the same."""
+    """SEED-07: with and without the DUT's configuration in the record, shape, ratios and verdict are the
+    same."""
     points = [*predicted_series(16, "direct-v4-net16", None), many([4e5] * 10)]
-    black, known = analyse(record(*points)), analyse(record(*points, testbeds={"lab": {"dut": router_config(4)}}))
+    black, known = (
+        analyse(record(*points)),
+        analyse(record(*points, testbeds={"lab": {"dut": router_config(4)}})),
+    )
     judged = tuple(replace(verdict, predicted="") for verdict in known.bias)
     assert (black.bias, black.ratios, black.warnings) == (judged, known.ratios, known.warnings)
     assert [curve.shape for curve in black.curves] == [curve.shape for curve in known.curves]
@@ -442,10 +564,15 @@ def test_what_is_known_of_the_dut_changes_no_verdict() -> None:
 
 
 @pytest.mark.parametrize(("plan", "hosts"), [("gateway-v4", 65_534), ("gateway-v6", 65_536)])
-def test_a_verdict_says_what_the_hash_and_the_table_of_a_known_dut_make_of_the_addresses(plan: str, hosts: int) -> None:
-    """Three elements share four entries: the busiest has half of them, which is two thirds of what three could do."""
+def test_a_verdict_says_what_the_hash_and_the_table_of_a_known_dut_make_of_the_addresses(
+    plan: str, hosts: int
+) -> None:
+    """Three elements share four entries: the busiest has half of them, which is two thirds of what three
+    could do."""
     points = [point(1, [5e4] * 10, plan=plan), point(hosts, [1e5] * 10, plan=plan)]
-    (verdict,) = analyse(record(*points, testbeds={"lab": {"dut": router_config(3, table=(0, 1, 2, 0))}})).bias
+    (verdict,) = analyse(
+        record(*points, testbeds={"lab": {"dut": router_config(3, table=(0, 1, 2, 0))}})
+    ).bias
     assert verdict.sentence.startswith("Biased: one address pair hides 50.0 %")
     assert f"{hosts:,} addresses a side get 66.67 %; its table alone wastes 33.33 %." in verdict.predicted
     (unknown,) = analyse(record(*points)).bias

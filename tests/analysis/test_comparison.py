@@ -24,13 +24,24 @@ def both(a: PointRecord, b: PointRecord, *, anyway: bool = False) -> Comparison:
 def test_a_run_compared_with_itself_is_one_everywhere_and_nothing_differs() -> None:
     """Issue: 1.000 everywhere, of every figure, also of points without a number and of zeros."""
     one = record(
-        point(1, noisy(1e5, 10, 0.02)), point(16, [4e5]), point(32, [None], reason="tester's limit"), point(64, []),
-        point(1, [0.0, 0.0], procedure="loss"), point(1, [12.5, 13.0], procedure="latency"),
-    )  # fmt: skip
+        point(1, noisy(1e5, 10, 0.02)),
+        point(16, [4e5]),
+        point(32, [None], reason="tester's limit"),
+        point(64, []),
+        point(1, [0.0, 0.0], procedure="loss"),
+        point(1, [12.5, 13.0], procedure="latency"),
+    )
     comparison = compare([one, one, one])
     for other in (0, 1):
         assert comparison.performances(other) == [1.0] * 4
-        assert [p.others[other].reason for p in comparison.points] == [None, None, "tester's limit", "not measured yet", None, None]
+        assert [p.others[other].reason for p in comparison.points] == [
+            None,
+            None,
+            "tester's limit",
+            "not measured yet",
+            None,
+            None,
+        ]
     assert not any(value.is_different for p in comparison.points for value in p.others)
     assert comparison.differences == ()
     assert comparison.unlike == ()
@@ -39,8 +50,14 @@ def test_a_run_compared_with_itself_is_one_everywhere_and_nothing_differs() -> N
 
 def test_less_is_better_turns_the_ratio_round() -> None:
     """A latency that is 10 percent longer is worse; a burst that is 10 percent longer is better."""
-    latency = both(point(1, [10.0], procedure="latency"), point(1, [11.0], procedure="latency")).points[0].others[0]
-    burst = both(point(1, [10.0], procedure="back-to-back"), point(1, [11.0], procedure="back-to-back")).points[0].others[0]
+    latency = (
+        both(point(1, [10.0], procedure="latency"), point(1, [11.0], procedure="latency")).points[0].others[0]
+    )
+    burst = (
+        both(point(1, [10.0], procedure="back-to-back"), point(1, [11.0], procedure="back-to-back"))
+        .points[0]
+        .others[0]
+    )
     assert latency.ratio is not None
     assert burst.ratio is not None
     assert latency.ratio.ratio == burst.ratio.ratio == pytest.approx(1.1)
@@ -48,22 +65,32 @@ def test_less_is_better_turns_the_ratio_round() -> None:
     assert burst.performance == pytest.approx(1.1)
 
 
-@pytest.mark.parametrize(("before", "after", "performance"), [(0.0, 0.1, 0.0), (0.1, 0.0, None), (0.0, 0.0, 1.0)])
-def test_a_loss_from_or_to_nothing_is_judged_right(before: float, after: float, performance: float | None) -> None:
+@pytest.mark.parametrize(
+    ("before", "after", "performance"), [(0.0, 0.1, 0.0), (0.1, 0.0, None), (0.0, 0.0, 1.0)]
+)
+def test_a_loss_from_or_to_nothing_is_judged_right(
+    before: float, after: float, performance: float | None
+) -> None:
     comparison = both(point(1, [before], procedure="loss"), point(1, [after], procedure="loss"))
     assert comparison.points[0].others[0].performance == performance
     assert bool(comparison.below(0.97)) is (after > before)
 
 
-@pytest.mark.parametrize(("other", "words"), [
-    (point(16, [1e5], plan="direct-v6"), "plan direct-v4-net16 against direct-v6"),
-    (point(16, [1e5], frame_size=128), "frame size 64 against 128"),
-    (point(16, [1e5], goal={"duration": "2s"}), "goal: duration - against 2s"),
-    (point(16, [1e5], hash_type="type2"), "hash type type1 against type2"),
-    (point(16, [1e5], directions=("forward",)), "directions"),
-    (point(16, [1e5], plan_options={"source_ports": "fixed"}), "plan option source_ports - against fixed"),
-    (point(32, [1e5]), "hosts [16, 16] against [32, 32]"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (point(16, [1e5], plan="direct-v6"), "plan direct-v4-net16 against direct-v6"),
+        (point(16, [1e5], frame_size=128), "frame size 64 against 128"),
+        (point(16, [1e5], goal={"duration": "2s"}), "goal: duration - against 2s"),
+        (point(16, [1e5], hash_type="type2"), "hash type type1 against type2"),
+        (point(16, [1e5], directions=("forward",)), "directions"),
+        (
+            point(16, [1e5], plan_options={"source_ports": "fixed"}),
+            "plan option source_ports - against fixed",
+        ),
+        (point(32, [1e5]), "hosts [16, 16] against [32, 32]"),
+    ],
+)
 def test_unlike_runs_are_refused_with_what_is_unlike(other: PointRecord, words: str) -> None:
     with pytest.raises(RequestError, match="not measured alike") as refused:
         both(point(16, [1e5]), other)
@@ -80,7 +107,10 @@ def test_another_procedure_is_never_compared() -> None:
 
 
 def test_points_of_one_run_only_are_unlike_and_named() -> None:
-    a, b = record(point(1, [1e5]), point(2, [2e5]), name="a"), record(point(1, [1e5]), point(1, [9.0], procedure="latency"), name="b")
+    a, b = (
+        record(point(1, [1e5]), point(2, [2e5]), name="a"),
+        record(point(1, [1e5]), point(1, [9.0], procedure="latency"), name="b"),
+    )
     with pytest.raises(RequestError, match=r"only in a\.evenhand: direct/throughput/64/n=2"):
         compare([a, b])
     comparison = compare([a, b], anyway=True)
@@ -90,13 +120,20 @@ def test_points_of_one_run_only_are_unlike_and_named() -> None:
 
 def test_seeds_repetitions_order_and_names_of_suites_make_no_run_unlike() -> None:
     a = record(point(1, [1e5]), point(2, [2e5]), name="a")
-    b = record(point(2, [2e5] * 3, suite="other"), point(1, [1e5] * 3, suite="other", testbed="elsewhere"), name="b")
+    b = record(
+        point(2, [2e5] * 3, suite="other"), point(1, [1e5] * 3, suite="other", testbed="elsewhere"), name="b"
+    )
     assert [p.others[0].performance for p in compare([a, b]).points] == [1.0, 1.0]
 
 
 def test_the_place_where_a_search_was_told_to_begin_makes_no_run_unlike() -> None:
     goal = {"precision": "0.5%"}
-    assert both(point(1, [1e5], goal={**goal, "known_fps": 9e4}), point(1, [1e5], goal={**goal, "known_fps": 8e4})).unlike == ()
+    assert (
+        both(
+            point(1, [1e5], goal={**goal, "known_fps": 9e4}), point(1, [1e5], goal={**goal, "known_fps": 8e4})
+        ).unlike
+        == ()
+    )
 
 
 def test_a_point_that_lost_its_number_is_below_every_limit() -> None:
@@ -115,7 +152,9 @@ def test_the_limit_itself_passes(after: float, is_below: bool) -> None:
 def test_a_difference_beyond_the_noise_is_told_with_enough_repetitions_only() -> None:
     a, b = noisy(1e5, 10, 0.002), noisy(0.98e5, 10, 0.002)
     assert both(point(1, a), point(1, b)).points[0].others[0].is_different is True
-    assert both(point(1, a), point(1, noisy(1e5, 10, 0.002, seed=2))).points[0].others[0].is_different is False
+    assert (
+        both(point(1, a), point(1, noisy(1e5, 10, 0.002, seed=2))).points[0].others[0].is_different is False
+    )
     assert both(point(1, a[:3]), point(1, b[:3])).points[0].others[0].is_different is None
 
 
@@ -130,7 +169,7 @@ def test_a_difference_beyond_the_noise_is_told_with_enough_repetitions_only() ->
 )
 def test_a_lower_bound_makes_the_ratio_one(
     before: float, after: float, bound: str, shown: str, is_different: bool | None, is_below: bool
-) -> None:  # fmt: skip
+) -> None:
     """MLR-10: what two runs do above the highest load that was tried is not compared."""
     comparison = both(*(point(16, [value] * 6, maximum=1e5) for value in (before, after)))
     (value,) = comparison.points[0].others
@@ -145,15 +184,20 @@ def test_a_lower_bound_makes_the_ratio_one(
 
 def test_what_differs_in_the_set_ups_is_named_with_both_values() -> None:
     a = record(
-        point(1, [1e5]), name="a", versions={"evenhand": "0.1.0", "engine": "0.1.0"}, host={"cpu": {"model": "x", "cores": 2}},
+        point(1, [1e5]),
+        name="a",
+        versions={"evenhand": "0.1.0", "engine": "0.1.0"},
+        host={"cpu": {"model": "x", "cores": 2}},
         testbeds={"a.toml": {"dut": {"system": "Debian 12", "nic": "X540"}}},
         spec={"seed": 1, "suite": [{"name": "direct", "waits": "rfc"}]},
-    )  # fmt: skip
+    )
     b = replace(
-        a, versions={"evenhand": "0.2.0", "engine": "0.1.0"}, host={"cpu": {"model": "y", "cores": 2}},
+        a,
+        versions={"evenhand": "0.2.0", "engine": "0.1.0"},
+        host={"cpu": {"model": "y", "cores": 2}},
         testbeds={"b.toml": {"dut": {"system": "Debian 13", "nic": "X540", "turbo": "off"}}},
         spec={"seed": 1, "suite": [{"name": "direct", "waits": "short"}]},
-    )  # fmt: skip
+    )
     found = {difference.what: difference.values for difference in compare([a, b]).differences}
     assert found == {
         "versions: evenhand": ("0.1.0", "0.2.0"),
@@ -190,7 +234,9 @@ def test_points_that_were_not_measured_yet_go_with_those_of_the_same_conditions(
     """An unfinished campaign against a finished one: nothing was sent there yet, which is no difference."""
     counts = (1, 16, 65536)
     finished = record(*(sending(point(n, [1e5])) for n in counts), name="a")
-    unfinished = record(sending(point(1, [1e5])), *(point(n, [], asked=1) for n in reversed(counts[1:])), name="b")
+    unfinished = record(
+        sending(point(1, [1e5])), *(point(n, [], asked=1) for n in reversed(counts[1:])), name="b"
+    )
     comparison = compare([finished, unfinished])
     assert comparison.unlike == ()
     assert [p.others[0].key for p in comparison.points] == [p.key for p in comparison.points]
@@ -200,15 +246,32 @@ def test_points_that_were_not_measured_yet_go_with_those_of_the_same_conditions(
 def sending(measured: PointRecord) -> PointRecord:
     """The same with the plan as the engine got it."""
     search = StoredSearch(
-        name="throughput", kind="throughput", started_at=WHEN, finished_at=WHEN, plan={"hosts": list(measured.point.hosts)}, frame_size=64,
-        seed=1, goal={}, outcome="found", result=None, trials=(), setup={},
-    )  # fmt: skip
-    return replace(measured, repetitions=tuple(replace(repetition, searches=(search,)) for repetition in measured.repetitions))
+        name="throughput",
+        kind="throughput",
+        started_at=WHEN,
+        finished_at=WHEN,
+        plan={"hosts": list(measured.point.hosts)},
+        frame_size=64,
+        seed=1,
+        goal={},
+        outcome="found",
+        result=None,
+        trials=(),
+        setup={},
+    )
+    return replace(
+        measured,
+        repetitions=tuple(replace(repetition, searches=(search,)) for repetition in measured.repetitions),
+    )
 
 
 def test_counters_of_the_kernel_are_no_set_up() -> None:
     a, b = (
-        record(point(1, [1e5]), name="a", testbeds={"lab": {"own_dut": {"kernel": "6.1", "neighbor_table": {"ipv4": {"lookups": n}}}}})
+        record(
+            point(1, [1e5]),
+            name="a",
+            testbeds={"lab": {"own_dut": {"kernel": "6.1", "neighbor_table": {"ipv4": {"lookups": n}}}}},
+        )
         for n in (1, 2)
     )
     assert compare([a, b]).differences == ()

@@ -66,7 +66,9 @@ def test_a_drift_withholds_a_verdict_and_says_why() -> None:
 
 
 def test_a_rise_that_a_drift_could_make_is_not_claimed_and_a_large_one_is() -> None:
-    small, large = (analyse(record(*in_rounds(series(one, 100_000), factor=0.94))) for one in (93_000, 30_000))
+    small, large = (
+        analyse(record(*in_rounds(series(one, 100_000), factor=0.94))) for one in (93_000, 30_000)
+    )
     shape = small.curves[0].shape
     assert shape is not None
     assert shape.rise_end is None
@@ -110,9 +112,12 @@ def test_points_measured_one_after_the_other_get_a_note_and_files_without_times_
 def test_blocks_that_differ_are_a_drift_also_where_their_mean_does_not() -> None:
     """Two rounds of five: half of the points got faster, the other half slower."""
     points = [
-        point(n, noisy(1e5 if n % 3 else 0.94e5, 5, 0.005, n) + noisy(0.94e5 if n % 3 else 1e5, 5, 0.005, n + 50))
+        point(
+            n,
+            noisy(1e5 if n % 3 else 0.94e5, 5, 0.005, n) + noisy(0.94e5 if n % 3 else 1e5, 5, 0.005, n + 50),
+        )
         for n in range(1, 9)
-    ]  # fmt: skip
+    ]
     drift = drift_of(in_rounds(points, rounds=2))
     assert drift is not None
     assert drift.is_seen

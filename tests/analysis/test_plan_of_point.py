@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever plan a campaign sends is read back from its points exactly: a prediction is of that plan, or there is none."""
+"""Whatever plan a campaign sends is read back from its points exactly: a prediction is of that plan, or there
+is none."""
 
 from __future__ import annotations
 
@@ -26,16 +27,32 @@ def ports(draw: st.DrawFn) -> str:
     """Each text that the grammar of UDP port ranges allows."""
     first, last = sorted((draw(NUMBERS), draw(NUMBERS)))
     one, other = draw(WRITTEN).format(first), draw(WRITTEN).format(last)
-    return str(draw(st.sampled_from(["fixed", one, f" {one} ", f"{one}-{other}", f"{one}-{other}:increment", f"{one}-{other}:decrement"])))
+    return str(
+        draw(
+            st.sampled_from(
+                [
+                    "fixed",
+                    one,
+                    f" {one} ",
+                    f"{one}-{other}",
+                    f"{one}-{other}:increment",
+                    f"{one}-{other}:decrement",
+                ]
+            )
+        )
+    )
 
 
 OPTIONS = st.fixed_dictionaries(
     {},
     optional={
-        "source-ports": ports(), "destination-ports": ports(), "fixed-source": st.booleans(), "common-network": st.booleans(),
+        "source-ports": ports(),
+        "destination-ports": ports(),
+        "fixed-source": st.booleans(),
+        "common-network": st.booleans(),
         "host-mode": st.sampled_from(["pseudorandom", "increment", "decrement"]),
     },
-)  # fmt: skip
+)
 
 
 @settings(max_examples=150, deadline=None)
@@ -50,7 +67,9 @@ def test_every_plan_that_a_campaign_can_send_is_read_back_exactly(plan: str, opt
         assert plan_of(point) == sent_plan_of(point)
 
 
-@pytest.mark.parametrize(("text", "first", "last"), [("0080", 80, 80), ("0xC020", 0xC020, 0xC020), ("007-0x10", 7, 16)])
+@pytest.mark.parametrize(
+    ("text", "first", "last"), [("0080", 80, 80), ("0xC020", 0xC020, 0xC020), ("007-0x10", 7, 16)]
+)
 def test_a_port_may_be_hexadecimal_or_have_zeros_before_it(text: str, first: int, last: int) -> None:
     """`0080` ended as a bug of Evenhand."""
     found = parse_ports(text, RFC4814_SOURCE_PORTS, RFC4814_SOURCE_PORTS, where="--source-ports")
@@ -58,7 +77,8 @@ def test_a_port_may_be_hexadecimal_or_have_zeros_before_it(text: str, first: int
 
 
 @pytest.mark.parametrize(
-    "options", [{"source_ports": 7}, {"host_mode": 3}, {"fixed_source": "yes"}, {"unknown": "x"}, {"source_ports": "x"}]
+    "options",
+    [{"source_ports": 7}, {"host_mode": 3}, {"fixed_source": "yes"}, {"unknown": "x"}, {"source_ports": "x"}],
 )
 def test_options_that_no_campaign_writes_give_no_plan(options: dict[str, Any]) -> None:
     """A run file is untrusted."""

@@ -31,7 +31,8 @@ def shape_of(levels: Sequence[float], *, repetitions: int = 10, noise: float = 0
 
 @st.composite
 def planted(draw: st.DrawFn) -> tuple[list[float], int, int]:
-    """Levels, place of the first plateau point, place of the last: each step of rise and fall changes by 8 percent or more."""
+    """Levels, place of the first plateau point, place of the last: each step of rise and fall changes by 8
+    percent or more."""
     count = draw(st.integers(4, 17))
     first = draw(st.integers(0, count - 2))
     last = draw(st.integers(first + 1, count - 1))
@@ -46,7 +47,9 @@ def planted(draw: st.DrawFn) -> tuple[list[float], int, int]:
 
 @settings(deadline=None, max_examples=150)
 @given(planted=planted(), seed=st.integers(0, 10**6))
-def test_a_planted_rise_and_fall_are_found_where_they_are(planted: tuple[list[float], int, int], seed: int) -> None:
+def test_a_planted_rise_and_fall_are_found_where_they_are(
+    planted: tuple[list[float], int, int], seed: int
+) -> None:
     """SEED-66: ten repetitions, noise of 1 percent, an effect of 8 percent and more."""
     levels, first, last = planted
     shape = shape_of(levels, noise=0.01, seed=seed)
@@ -59,12 +62,15 @@ def test_a_planted_rise_and_fall_are_found_where_they_are(planted: tuple[list[fl
 
 @settings(deadline=None, max_examples=100)
 @given(planted=planted(), repetitions=st.integers(1, 3))
-def test_one_to_three_repetitions_go_by_a_tolerance_and_say_so(planted: tuple[list[float], int, int], repetitions: int) -> None:
+def test_one_to_three_repetitions_go_by_a_tolerance_and_say_so(
+    planted: tuple[list[float], int, int], repetitions: int
+) -> None:
     levels, first, last = planted
     shape = shape_of(levels, repetitions=repetitions)
     assert (shape.rise_end, shape.falls_above) == (
-        DOUBLING[first] if first > 0 else None, DOUBLING[last] if last < len(levels) - 1 else None,
-    )  # fmt: skip
+        DOUBLING[first] if first > 0 else None,
+        DOUBLING[last] if last < len(levels) - 1 else None,
+    )
     assert not shape.is_noise_known
     assert all(test.p_value is None for test in shape.tests)
     assert any("the noise is not known" in sentence for sentence in shape.sentences)
@@ -73,7 +79,8 @@ def test_one_to_three_repetitions_go_by_a_tolerance_and_say_so(planted: tuple[li
 
 @pytest.mark.parametrize("noise", [0.02, 0.1, 0.3])
 def test_noise_alone_makes_no_rise_or_fall_more_often_than_the_level_says(noise: float) -> None:
-    """SEED-66: 200 series of the same DUT. With a probability of 0.05 each, more than 20 claims have one of 0.001."""
+    """SEED-66: 200 series of the same DUT. With a probability of 0.05 each, more than 20 claims have one of
+    0.001."""
     claims = 0
     for seed in range(200):
         shape = shape_of([1.0] * 17, noise=noise, seed=seed)
@@ -83,16 +90,24 @@ def test_noise_alone_makes_no_rise_or_fall_more_often_than_the_level_says(noise:
 
 
 def test_noise_alone_is_kept_in_check_with_four_repetitions_too() -> None:
-    """With so few the test needs a plateau of many points to say anything at all; where it cannot, the tolerance decides, and says so."""
-    tested = [shape for seed in range(100) if (shape := shape_of([1.0] * 17, repetitions=4, noise=0.02, seed=seed)).is_noise_known]
+    """With so few the test needs a plateau of many points to say anything at all; where it cannot, the
+    tolerance decides, and says so."""
+    tested = [
+        shape
+        for seed in range(100)
+        if (shape := shape_of([1.0] * 17, repetitions=4, noise=0.02, seed=seed)).is_noise_known
+    ]
     assert len(tested) > 80
     assert sum(shape.falls_above is not None for shape in tested) <= 12
 
 
 def test_the_choice_of_the_plateau_is_counted() -> None:
-    """By hand, of four points: 1 + 3 runs of one point with three outside, three runs of two with two, two of three with one."""
+    """By hand, of four points: 1 + 3 runs of one point with three outside, three runs of two with two, two of
+    three with one."""
     assert possible_comparisons(4) == 4 * 3 + 3 * 2 + 2 * 1
-    assert possible_comparisons(17) == sum((17 - length + 1) * (17 - length) for length in range(1, 17)) == 1632
+    assert (
+        possible_comparisons(17) == sum((17 - length + 1) * (17 - length) for length in range(1, 17)) == 1632
+    )
 
 
 def test_a_change_that_is_no_more_than_noise_is_none() -> None:
@@ -145,19 +160,24 @@ def test_a_dip_between_points_of_the_plateau_is_no_fall() -> None:
 
 
 def test_a_point_without_number_leaves_the_place_open_and_says_so() -> None:
-    points = [point(1, [1e5] * 10), point(2, [None], reason="tester's limit"), point(4, [4e5] * 10), point(8, [4e5] * 10)]
+    points = [
+        point(1, [1e5] * 10),
+        point(2, [None], reason="tester's limit"),
+        point(4, [4e5] * 10),
+        point(8, [4e5] * 10),
+    ]
     analysis = analyse(record(*points))
     shape = analysis.curves[0].shape
     assert shape is not None
     assert shape.rise_end == 4
-    assert any(sentence.startswith("2 x 2 has no number: where the rise ends") for sentence in shape.sentences)
+    assert any(
+        sentence.startswith("2 x 2 has no number: where the rise ends") for sentence in shape.sentences
+    )
     assert any("2 x 2 has no number: tester's limit" in warning for warning in analysis.warnings)
 
 
 @settings(deadline=None, max_examples=60)
-@given(
-    values=st.lists(st.lists(st.sampled_from([0.0, 1.0, 5e4, 1e5, 99_999.5]), max_size=12), max_size=8),
-)  # fmt: skip
+@given(values=st.lists(st.lists(st.sampled_from([0.0, 1.0, 5e4, 1e5, 99_999.5]), max_size=12), max_size=8))
 @example(values=[[0.0] * 4, [0.0, 0.0, 1.0, 1.0]])
 def test_no_series_is_too_odd_to_be_read(values: list[list[float]]) -> None:
     """Zeros, equal values, points without any: never an error, and a document that JSON can hold."""
@@ -171,5 +191,7 @@ def test_the_order_of_the_repetitions_does_not_matter() -> None:
     for seed in (1, 2):
         draw = random.Random(seed)
         shuffled = [draw.sample(v, len(v)) for v in values]
-        shapes.append(analyse(record(*(point(n, v) for n, v in zip(DOUBLING, shuffled, strict=False)))).curves[0].shape)
+        shapes.append(
+            analyse(record(*(point(n, v) for n, v in zip(DOUBLING, shuffled, strict=False)))).curves[0].shape
+        )
     assert shapes[0] == shapes[1]

@@ -29,13 +29,19 @@ def by_enumeration(sample: list[float], reference: list[float]) -> float:
 
 @settings(deadline=None)
 @given(sample=VALUES, reference=VALUES)
-def test_the_probability_is_that_of_counting_all_ways_ties_included(sample: list[float], reference: list[float]) -> None:
+def test_the_probability_is_that_of_counting_all_ways_ties_included(
+    sample: list[float], reference: list[float]
+) -> None:
     """SEED-66: binary searches end at the same value again and again, so ties are the rule."""
     assert lower_p_value(sample, reference) == pytest.approx(by_enumeration(sample, reference))
 
 
 def test_separated_values_have_the_least_probability() -> None:
-    assert lower_p_value([1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0]) == pytest.approx(1 / comb(7, 3)) == least_p_value(3, 4)
+    assert (
+        lower_p_value([1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0])
+        == pytest.approx(1 / comb(7, 3))
+        == least_p_value(3, 4)
+    )
 
 
 def test_equal_values_say_nothing() -> None:
@@ -75,7 +81,8 @@ def test_the_level_of_an_interval_is_that_of_the_test_it_inverts(few: int, many:
 
 
 def test_ten_values_and_ten_have_the_published_rank_and_level() -> None:
-    """The critical value of U is 23 at a two-sided level of 0.05, so the 24th of the hundred ratios is the end."""
+    """The critical value of U is 23 at a two-sided level of 0.05, so the 24th of the hundred ratios is the
+    end."""
     rank, level = ranks._rank_and_level(10, 10)
     assert rank == 24
     assert level == pytest.approx(0.957, abs=0.001)
@@ -88,7 +95,9 @@ def test_an_interval_covers_the_factor_as_often_as_it_says(noise: str) -> None:
     covered = 0
     for _ in range(4_000):
         values = [draw.gauss(0, 0.01) if noise == "normal" else 0.01 * draw.expovariate(1) for _ in range(20)]
-        interval = ratio_interval([1030 * exp(value) for value in values[:10]], [1000 * exp(value) for value in values[10:]])
+        interval = ratio_interval(
+            [1030 * exp(value) for value in values[:10]], [1000 * exp(value) for value in values[10:]]
+        )
         assert interval is not None
         covered += interval.low <= 1.03 <= interval.high
     assert covered / 4_000 == pytest.approx(ranks._rank_and_level(10, 10)[1], abs=0.01)

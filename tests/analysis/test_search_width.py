@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a search leaves open between the highest load that passed and the lowest that failed, in intervals, verdicts and comparisons."""
+"""What a search leaves open between the highest load that passed and the lowest that failed, in intervals,
+verdicts and comparisons."""
 
 from __future__ import annotations
 
@@ -17,9 +18,13 @@ from tests.analysis.records import point, record
 
 
 def searched(found: PointRecord, precision: float) -> PointRecord:
-    """The same, as a search leaves it that stops at this precision: the lowest load that failed stands beside each value."""
+    """The same, as a search leaves it that stops at this precision: the lowest load that failed stands beside
+    each value."""
     repetitions = tuple(
-        replace(one, result={"upper_fps_per_direction": None if one.value is None else one.value / (1 - precision)})
+        replace(
+            one,
+            result={"upper_fps_per_direction": None if one.value is None else one.value / (1 - precision)},
+        )
         for one in found.repetitions
     )
     return replace(found, repetitions=repetitions)
@@ -34,19 +39,25 @@ def test_ten_equal_values_below_ten_equal_others_are_not_told_apart_within_their
     assert value.ratio.interval.low == pytest.approx(0.996 * 0.995)
     assert value.ratio.interval.high == pytest.approx(0.996 / 0.995)
     assert value.is_different is False
-    exact = compare([record(point(1, [100_000.0] * 10), name="a"), record(point(1, [99_600.0] * 10), name="b")])
+    exact = compare(
+        [record(point(1, [100_000.0] * 10), name="a"), record(point(1, [99_600.0] * 10), name="b")]
+    )
     assert exact.points[0].others[0].is_different is True
 
 
 def test_the_interval_is_the_widest_that_any_limits_within_the_brackets_give() -> None:
     above, below = [10.0, 11.0, 12.0, 13.0], [20.0, 21.0, 22.0, 23.0]
-    found = ratio_interval(above, below, above_uppers=[v + 2 for v in above], below_uppers=[v + 4 for v in below])
+    found = ratio_interval(
+        above, below, above_uppers=[v + 2 for v in above], below_uppers=[v + 4 for v in below]
+    )
     assert found is not None
     assert (found.low, found.high) == (10.0 / 27.0, 15.0 / 20.0)
 
 
 def test_the_interval_of_a_median_reaches_to_the_loads_that_failed() -> None:
-    (curve,) = analyse(record(searched(point(1, [1000.0] * 10), 0.005), searched(point(2, [1000.0] * 10), 0.005))).curves
+    (curve,) = analyse(
+        record(searched(point(1, [1000.0] * 10), 0.005), searched(point(2, [1000.0] * 10), 0.005))
+    ).curves
     statistics = curve.points[0].statistics
     assert statistics is not None
     assert statistics.median_interval.low == 1000.0
@@ -58,26 +69,35 @@ def test_the_interval_of_a_median_reaches_to_the_loads_that_failed() -> None:
 @pytest.mark.parametrize(
     ("one_fps", "finding", "deciding"),
     [
-        (799_840.0, "unknown", "2%"), (700_000.0, "unknown", "5%"), (780_000.0, "unknown", "2%"), (400_000.0, "hides", ""),
-        (100_000.0, "hides", ""), (1_200_000.0, "shows_more", ""), (860_000.0, "unknown", "2%"),
+        (799_840.0, "unknown", "2%"),
+        (700_000.0, "unknown", "5%"),
+        (780_000.0, "unknown", "2%"),
+        (400_000.0, "hides", ""),
+        (100_000.0, "hides", ""),
+        (1_200_000.0, "shows_more", ""),
+        (860_000.0, "unknown", "2%"),
     ],
-)  # fmt: skip
+)
 def test_coarse_searches_give_a_verdict_where_their_brackets_leave_no_doubt(
     one_fps: float, finding: str, deciding: str, repetitions: int
 ) -> None:
-    """SEED-07: with searches that stop at 10 %, a pair 0.02 % apart is not called biased, and one that shows half is. Where the brackets
-    leave it open, the precision that would decide is named, and does."""
+    """SEED-07: with searches that stop at 10 %, a pair 0.02 % apart is not called biased, and one that shows
+    half is. Where the brackets leave it open, the precision that would decide is named, and does."""
     points = [
         point(1, [one_fps] * repetitions, suite="pair", plan="gateway-v4"),
         point(65534, [8e5] * repetitions, suite="many", plan="gateway-v4"),
     ]
     (coarse,) = analyse(record(*(searched(found, 0.1) for found in points))).bias
     assert coarse.finding == finding
-    assert coarse.sentence.startswith({"unknown": "No verdict", "hides": ("Biased", "Seems biased")[repetitions < 4]}.get(finding, "One"))
+    assert coarse.sentence.startswith(
+        {"unknown": "No verdict", "hides": ("Biased", "Seems biased")[repetitions < 4]}.get(finding, "One")
+    )
     if deciding:
         assert f"the searches stop at 10.0 %: --precision {deciding} would decide it" in coarse.sentence
         (fine,) = analyse(record(*(searched(found, float(deciding[:-1]) / 100) for found in points))).bias
-        assert fine.finding == ("same" if 760_000 < one_fps < 840_000 else "hides" if one_fps < 8e5 else "shows_more")
+        assert fine.finding == (
+            "same" if 760_000 < one_fps < 840_000 else "hides" if one_fps < 8e5 else "shows_more"
+        )
 
 
 def test_coarse_searches_whose_repetitions_lie_far_apart_want_more_of_those() -> None:
@@ -90,8 +110,12 @@ def test_coarse_searches_whose_repetitions_lie_far_apart_want_more_of_those() ->
     assert "--precision" not in verdict.sentence
 
 
-@pytest.mark.parametrize(("precision", "said"), [(0.04, "about equal, within 5.0 %"), (0.1, "--precision 2% would decide it")])
-def test_a_ratio_is_called_about_equal_only_where_the_brackets_leave_no_doubt(precision: float, said: str) -> None:
+@pytest.mark.parametrize(
+    ("precision", "said"), [(0.04, "about equal, within 5.0 %"), (0.1, "--precision 2% would decide it")]
+)
+def test_a_ratio_is_called_about_equal_only_where_the_brackets_leave_no_doubt(
+    precision: float, said: str
+) -> None:
     """SEED-70."""
     direct = [searched(point(n, [4e5] * 10), precision) for n in (1, 16, 64)]
     gateway = searched(point(65534, [4e5] * 10, suite="gateway", plan="gateway-v4"), precision)
@@ -102,7 +126,8 @@ def test_a_ratio_is_called_about_equal_only_where_the_brackets_leave_no_doubt(pr
 
 @pytest.mark.parametrize("repetitions", [10, 2])
 def test_a_fall_within_the_brackets_of_the_searches_is_none(repetitions: int) -> None:
-    """SEED-66: 6 % lower with searches that stop at 10 % may be no fall at all, and at 0.5 % it is one; half as high always is."""
+    """SEED-66: 6 % lower with searches that stop at 10 % may be no fall at all, and at 0.5 % it is one; half
+    as high always is."""
 
     def shape_of(last_fps: float, precision: float) -> Shape:
         fps = [1e5] * 7 + [last_fps]
@@ -118,7 +143,8 @@ def test_a_fall_within_the_brackets_of_the_searches_is_none(repetitions: int) ->
 
 
 def test_values_that_the_brackets_leave_among_those_of_the_plateau_are_no_fall() -> None:
-    """SEED-66: 5.3 % lower by its median, and below all values of the plateau; with its searches' 2 % it is above half of them."""
+    """SEED-66: 5.3 % lower by its median, and below all values of the plateau; with its searches' 2 % it is
+    above half of them."""
     plateau = [point(2**n, [95_500.0, 105_000.0] * 5) for n in range(7)]
     last = point(128, [94_900.0] * 10)
     for found, falls_above in ((last, 64), (searched(last, 0.02), None)):
@@ -129,7 +155,9 @@ def test_values_that_the_brackets_leave_among_those_of_the_plateau_are_no_fall()
 
 def test_a_lower_bound_is_no_fall() -> None:
     """SEED-66, MLR-10: the tester kept only half at the last point; the DUT may do as much as before."""
-    points = [point(2**n, [1e5] * 6, kept=dict.fromkeys(range(1, 7), 5e4) if n == 5 else None) for n in range(6)]
+    points = [
+        point(2**n, [1e5] * 6, kept=dict.fromkeys(range(1, 7), 5e4) if n == 5 else None) for n in range(6)
+    ]
     (curve,) = analyse(record(*points)).curves
     assert curve.shape is not None
     assert curve.shape.falls_above is None
@@ -143,7 +171,9 @@ def test_testbeds_differ_by_more_than_the_brackets_of_their_searches(repetitions
         munich = searched(point(1, [1e5] * repetitions, testbed="munich"), precision)
         berlin = searched(point(1, [berlin_fps] * repetitions, testbed="berlin"), precision)
         if kept:
-            berlin = point(1, [1e5] * repetitions, testbed="berlin", kept=dict.fromkeys(range(1, 11), berlin_fps))
+            berlin = point(
+                1, [1e5] * repetitions, testbed="berlin", kept=dict.fromkeys(range(1, 11), berlin_fps)
+            )
         both = replace(munich, repetitions=(*munich.repetitions, *berlin.repetitions))
         verdict = compare_testbeds(record(both))
         assert verdict is not None
@@ -156,13 +186,18 @@ def test_testbeds_differ_by_more_than_the_brackets_of_their_searches(repetitions
 
 
 def test_the_bracket_stands_in_the_summary() -> None:
-    rows = summary_rows(record(searched(point(1, [99_500.0] * 10), 0.005), searched(point(2, [2e5] * 10, maximum=1e5), 0.005)))
+    rows = summary_rows(
+        record(searched(point(1, [99_500.0] * 10), 0.005), searched(point(2, [2e5] * 10, maximum=1e5), 0.005))
+    )
     column = [column.title for column in COLUMNS].index("failed at")
     assert [row[column - 1 : column + 1] for row in rows] == [("99.5 kfps", "100 kfps"), (">= 100 kfps", "-")]
 
 
 def test_the_bracket_stands_beside_each_throughput_and_lower_bounds_have_none() -> None:
-    found, capped = searched(point(1, [99_500.0] * 10), 0.005), searched(point(1, [2e5] * 10, maximum=1e5), 0.005)
+    found, capped = (
+        searched(point(1, [99_500.0] * 10), 0.005),
+        searched(point(1, [2e5] * 10, maximum=1e5), 0.005),
+    )
     comparison = compare([record(found, name="a"), record(capped, name="b")])
     assert show_median(comparison.points[0], comparison.points[0].figure) == "99,500 .. 100,000 (10)"
     assert show_median(comparison.points[0].others[0], comparison.points[0].figure) == ">= 100,000 (10)"
@@ -175,7 +210,9 @@ def test_the_bracket_stands_beside_each_throughput_and_lower_bounds_have_none() 
 def test_an_upper_end_that_is_none_is_not_used(upper: object) -> None:
     """A run file is untrusted: texts, flags, what is no number, and what lies below the value."""
     found = point(1, [1e5])
-    found = replace(found, repetitions=(replace(found.repetitions[0], result={"upper_fps_per_direction": upper}),))
+    found = replace(
+        found, repetitions=(replace(found.repetitions[0], result={"upper_fps_per_direction": upper}),)
+    )
     assert found.repetitions[0].upper is None
     assert found.uppers == found.values == (1e5,)
 
@@ -187,8 +224,13 @@ def test_values_without_brackets_are_exact() -> None:
     assert (exact.interval.low, exact.interval.high) == (0.5, 0.5)
 
 
-@pytest.mark.parametrize(("before", "after", "is_noted"), [(9e4, None, True), (9e4, 5e4, True), (9e4, 8.9e4, False), (None, None, False)])
-def test_a_comparison_notes_searches_that_began_elsewhere(before: float | None, after: float | None, is_noted: bool) -> None:
+@pytest.mark.parametrize(
+    ("before", "after", "is_noted"),
+    [(9e4, None, True), (9e4, 5e4, True), (9e4, 8.9e4, False), (None, None, False)],
+)
+def test_a_comparison_notes_searches_that_began_elsewhere(
+    before: float | None, after: float | None, is_noted: bool
+) -> None:
     runs = [
         record(point(1, [1e5] * 4, goal={} if start is None else {"known_fps": start}), name=name)
         for start, name in ((before, "a"), (after, "b"))

@@ -15,11 +15,16 @@ from evenhand.series.campaign import CampaignRecord
 from tests.analysis.records import noisy, point, record
 
 
-def sessions(value: float, count: int, seed: int, *, reboot: float = 0.04, letter: str = "a") -> list[CampaignRecord]:
+def sessions(
+    value: float, count: int, seed: int, *, reboot: float = 0.04, letter: str = "a"
+) -> list[CampaignRecord]:
     """Each is shifted as a whole, as by a reboot."""
     draw = random.Random(seed)
     levels = [value * (1 + draw.gauss(0, reboot)) for _ in range(count)]
-    return [record(point(1, noisy(level, 10, 0.005, seed)), name=f"{letter}{i}") for i, level in enumerate(levels, 1)]
+    return [
+        record(point(1, noisy(level, 10, 0.005, seed)), name=f"{letter}{i}")
+        for i, level in enumerate(levels, 1)
+    ]
 
 
 def test_a_reboot_is_no_difference_between_sessions_and_nearly_always_one_between_runs() -> None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lower bounds where the tester could not keep a higher load: they may lie anywhere among the values of a point."""
+"""Lower bounds where the tester could not keep a higher load: they may lie anywhere among the values of a
+point."""
 
 from __future__ import annotations
 
@@ -52,12 +53,15 @@ def test_a_lower_bound_gives_no_verdict_in_the_other_direction(one_fps: float) -
     many = point(65534, [5e5] * 6, suite="gateway", plan=GATEWAY)
     found = analyse(record(one, many))
     assert found.bias[0].finding == "unknown"
-    assert found.bias[0].sentence.startswith("No verdict, the tester could not keep a higher load (one address pair at least")
+    assert found.bias[0].sentence.startswith(
+        "No verdict, the tester could not keep a higher load (one address pair at least"
+    )
     assert "since the tester could not keep a higher load: 1 x 1" in " ".join(found.warnings)
 
 
 def test_a_few_lower_bounds_among_the_values_are_no_exact_ones() -> None:
-    """Two of ten repetitions were cut off at half: the median is known, and no test takes the two for low values."""
+    """Two of ten repetitions were cut off at half: the median is known, and no test takes the two for low
+    values."""
     cut = {1: 2e5, 2: 2e5}
     one = point(1, [4e5] * 10, suite="gateway", plan=GATEWAY, kept=cut)
     many = point(65534, [4e5] * 10, suite="gateway", plan=GATEWAY)
@@ -69,7 +73,8 @@ def test_a_few_lower_bounds_among_the_values_are_no_exact_ones() -> None:
 
 
 def test_lower_bounds_among_the_values_leave_the_upper_end_of_an_interval_open() -> None:
-    """Three of ten: of so many ratios nothing is known above that the interval has no upper end, and is none."""
+    """Three of ten: of so many ratios nothing is known above that the interval has no upper end, and is
+    none."""
     one = point(1, [4e5] * 10, kept={1: 2e5, 2: 2e5, 3: 2e5})
     assert not one.is_at_least
     assert one.uppers.count(math.inf) == 3

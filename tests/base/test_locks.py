@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks: held until the last process that has them ends, by whatever user, and never by a file that was left behind."""
+"""Locks: held until the last process that has them ends, by whatever user, and never by a file that was left
+behind."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ if user != os.geteuid():
 os.environ.pop("XDG_RUNTIME_DIR", None)
 locks.ROOT_FOLDER, locks.SHARED_FOLDERS = root, (shared,)
 try:
-    with locks.holding([locks.Resource(key="interface 1 eth1", label="interface eth1")], where="lab.toml", next_step="Wait."):
+    held = [locks.Resource(key="interface 1 eth1", label="interface eth1")]
+    with locks.holding(held, where="lab.toml", next_step="Wait."):
         print("held", flush=True)
         sys.stdin.readline()
 except HostError as error:
@@ -57,12 +59,16 @@ def folders(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, Path]]:
 
 
 @contextmanager
-def other_process(folders: tuple[Path, Path], user: int | None = None) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def other_process(
+    folders: tuple[Path, Path], user: int | None = None
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A process that tries to hold the port, and what came of it."""
     process = subprocess.Popen(
         [sys.executable, "-c", _HOLDER, str(os.geteuid() if user is None else user), *map(str, folders)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert process.stdout is not None
     try:
         yield process, process.stdout.readline().strip()
@@ -77,7 +83,9 @@ def hold() -> ExitStack:
         return stack.pop_all()
 
 
-def test_what_one_process_holds_another_one_does_not_get_and_is_told_who_has_it(folders: tuple[Path, Path]) -> None:
+def test_what_one_process_holds_another_one_does_not_get_and_is_told_who_has_it(
+    folders: tuple[Path, Path],
+) -> None:
     with hold(), other_process(folders) as (_, said):
         assert said == f"interface eth1 is in use by process {os.getpid()}"
     with other_process(folders) as (_, said):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs, pages and previews are new files: what is there stays, and nothing is written through a link (SEED-80)."""
+"""Runs, pages and previews are new files: what is there stays, and nothing is written through a link
+(SEED-80)."""
 
 from __future__ import annotations
 
@@ -92,7 +93,9 @@ def test_a_page_is_looked_at_before_the_demo_begins(
     assert "--html page.html" in capsys.readouterr().err
 
 
-def test_a_run_without_a_name_finds_one_that_is_free_for_its_page_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_without_a_name_finds_one_that_is_free_for_its_page_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     first = run_file("demo", None, False)
     assert first is not None
@@ -114,7 +117,12 @@ def test_a_preview_is_a_new_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "step"), [(errno.ENOSPC, "Make room on its disk"), (errno.EDQUOT, "Make room"), (errno.EACCES, "Name another file.")]
+    ("number", "step"),
+    [
+        (errno.ENOSPC, "Make room on its disk"),
+        (errno.EDQUOT, "Make room"),
+        (errno.EACCES, "Name another file."),
+    ],
 )
 def test_advice_helps_against_what_is_wrong(number: int, step: str) -> None:
     """Another name on the same full disk is no help."""
@@ -124,6 +132,9 @@ def test_advice_helps_against_what_is_wrong(number: int, step: str) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 def test_a_full_disk_is_told_as_one() -> None:
     """By the kernel: /dev/full takes no octet."""
-    with pytest.raises(OSError, match="No space left") as refused, open("/dev/full", "wb", buffering=0) as full:
+    with (
+        pytest.raises(OSError, match="No space left") as refused,
+        open("/dev/full", "wb", buffering=0) as full,
+    ):
         full.write(b"x")
     assert is_disk_full(refused.value)

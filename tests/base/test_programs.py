@@ -26,13 +26,19 @@ def test_this_is_a_checkout() -> None:
 
 def test_installed_nobody_is_sent_to_the_makefile(installed: Path) -> None:
     with pytest.raises(HostError) as caught:
-        programs.find_program(replace(programs.ENGINE, checkout=installed / "none"), environment={"PATH": str(installed)})
+        programs.find_program(
+            replace(programs.ENGINE, checkout=installed / "none"), environment={"PATH": str(installed)}
+        )
     assert "make" not in str(caught.value)
     assert caught.value.where == "PATH"
-    assert caught.value.next_step.startswith("Install the package evenhand-engine of the same version, or name it with --engine")
+    assert caught.value.next_step.startswith(
+        "Install the package evenhand-engine of the same version, or name it with --engine"
+    )
 
 
 def test_a_program_that_was_named_and_is_not_there(installed: Path) -> None:
     with pytest.raises(HostError) as caught:
         programs.find_program(programs.ENGINE, installed / "none")
-    assert caught.value.next_step == "Install the package evenhand-engine of the same version, or name another."
+    assert (
+        caught.value.next_step == "Install the package evenhand-engine of the same version, or name another."
+    )

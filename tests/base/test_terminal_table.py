@@ -41,7 +41,9 @@ def test_no_number_is_cut_and_no_column_lost_at_any_width(width: int) -> None:
     assert "14,880,952 fps" in text
     assert "0.0062 %" in text
     assert set(REASON.split()) <= set(text.split())
-    assert {"no.", "load", "per", "direction", "loss", "what", "and", "why"} <= set(text.replace("\n", " ").split())
+    assert {"no.", "load", "per", "direction", "loss", "what", "and", "why"} <= set(
+        text.replace("\n", " ").split()
+    )
 
 
 def test_a_table_that_fits_is_as_rich_makes_it() -> None:
@@ -66,11 +68,17 @@ def test_headings_fold_no_further_than_they_must(width: int, headings: int) -> N
     made.add_row("forward", "14,880,952")
     lines = [line.rstrip() for line in rendered(made, width).splitlines()]
     assert len(lines) == headings + 1
-    assert (lines[1].strip() if headings == 2 else lines[0].split()[-1]) == ("direction  per direction" if headings == 2 else "throughput")
+    assert (lines[1].strip() if headings == 2 else lines[0].split()[-1]) == (
+        "direction  per direction" if headings == 2 else "throughput"
+    )
 
 
 def test_all_tables_are_of_this_kind() -> None:
     """What Rich's own tables cut is found out by users with small terminals only."""
     made = re.compile(r"(?<![\w.])Table\(.")
-    others = [path for path in PYTHON.rglob("*.py") if path.name != "terminal_table.py" and "rich.table" in path.read_text()]
+    others = [
+        path
+        for path in PYTHON.rglob("*.py")
+        if path.name != "terminal_table.py" and "rich.table" in path.read_text()
+    ]
     assert [str(path.relative_to(PYTHON)) for path in others if made.search(path.read_text())] == []

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Python passes to the public API: wrong types are refused in three parts, and errors name arguments, not options of the shell."""
+"""What Python passes to the public API: wrong types are refused in three parts, and errors name arguments,
+not options of the shell."""
 
 from __future__ import annotations
 
@@ -38,7 +39,12 @@ WRONG: list[tuple[Callable[..., object], dict[str, Any], str, str]] = [
     (evenhand.BackToBackGoal, {"max_burst_s": "2s"}, "max_burst_s", "seconds"),
     (evenhand.BackToBackGoal, {"throughput_goal": 1e6}, "throughput_goal", "ThroughputGoal"),
     (evenhand.DelayGoal, {"test": "latency", "rate_fps": 1e6}, "test", "DelayTest"),
-    (evenhand.DelayGoal, {"test": evenhand.DelayTest.PDV, "rate_fps": "1Mfps"}, "rate_fps", "frames per second"),
+    (
+        evenhand.DelayGoal,
+        {"test": evenhand.DelayTest.PDV, "rate_fps": "1Mfps"},
+        "rate_fps",
+        "frames per second",
+    ),
     (evenhand.RecoveryGoal, {"throughput_fps": "1Mfps"}, "throughput_fps", "frames per second"),
     (evenhand.Repetitions, {"count": "10"}, "count", "whole number"),
     (evenhand.Waits, {"residual_s": "2s"}, "residual_s", "seconds"),
@@ -49,11 +55,14 @@ WRONG: list[tuple[Callable[..., object], dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "arguments", "where", "wanted"), WRONG, ids=lambda value: getattr(value, "__name__", None))
+@pytest.mark.parametrize(
+    ("kind", "arguments", "where", "wanted"), WRONG, ids=lambda value: getattr(value, "__name__", None)
+)
 def test_a_value_of_the_wrong_type_is_refused_with_its_argument(
     kind: Callable[..., object], arguments: dict[str, Any], where: str, wanted: str
 ) -> None:
-    """`'>' not supported between instances of 'str' and 'int'` told neither which argument, nor what to write."""
+    """`'>' not supported between instances of 'str' and 'int'` told neither which argument, nor what to
+    write."""
     with pytest.raises(RequestError) as refused:
         kind(**arguments)
     assert refused.value.where == where
@@ -71,7 +80,9 @@ def test_what_is_as_good_as_the_type_is_taken() -> None:
 @pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
 def test_rates_and_sizes_of_the_wrong_type_name_their_argument(plan: str) -> None:
     address_plan = make_plan(plan)
-    profile = Profile(plan=address_plan, frame_size=84, seed=1, directions=("forward",), theoretical_fps=1_000_000)
+    profile = Profile(
+        plan=address_plan, frame_size=84, seed=1, directions=("forward",), theoretical_fps=1_000_000
+    )
     with pytest.raises(RequestError) as rate:
         choose_maximum("1Mfps", profile, where="rate_fps")  # type: ignore[arg-type]
     assert (rate.value.what, rate.value.where) == ("'1Mfps' is not a number or None", "rate_fps")
@@ -85,16 +96,24 @@ def test_rates_and_sizes_of_the_wrong_type_name_their_argument(plan: str) -> Non
         check_frame_sizes(address_plan, [512, 512])
     assert twice.value.where == "frame_sizes"
     with pytest.raises(RequestError) as unknown:
-        choose_maximum(None, Profile(plan=address_plan, frame_size=84, seed=1, directions=("forward",)), where="max_fps")
+        choose_maximum(
+            None, Profile(plan=address_plan, frame_size=84, seed=1, directions=("forward",)), where="max_fps"
+        )
     assert "--" not in f"{unknown.value}{unknown.value.next_step}"
 
 
-@pytest.mark.parametrize(("kind", "arguments", "where"), [
-    (evenhand.ThroughputGoal, {"max_fps": 0.0}, "max_fps"), (evenhand.ThroughputGoal, {"max_fps": 1e6, "min_fps": 2e6}, "min_fps"),
-    (evenhand.ThroughputGoal, {"max_fps": 1e6, "final_duration_s": 1.0}, "final_duration_s"),
-    (evenhand.ThroughputGoal, {"max_fps": 1e6, "patience": -1}, "patience"), (evenhand.LossGoal, {"step": 0.5}, "step"),
-    (evenhand.Repetitions, {"count": 0}, "count"), (evenhand.MlrGoals, {"goals": (), "max_fps": 1e6}, "goals"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "arguments", "where"),
+    [
+        (evenhand.ThroughputGoal, {"max_fps": 0.0}, "max_fps"),
+        (evenhand.ThroughputGoal, {"max_fps": 1e6, "min_fps": 2e6}, "min_fps"),
+        (evenhand.ThroughputGoal, {"max_fps": 1e6, "final_duration_s": 1.0}, "final_duration_s"),
+        (evenhand.ThroughputGoal, {"max_fps": 1e6, "patience": -1}, "patience"),
+        (evenhand.LossGoal, {"step": 0.5}, "step"),
+        (evenhand.Repetitions, {"count": 0}, "count"),
+        (evenhand.MlrGoals, {"goals": (), "max_fps": 1e6}, "goals"),
+    ],
+)
 def test_errors_name_the_argument_of_python_and_the_verb_its_option(
     kind: Callable[..., object], arguments: dict[str, Any], where: str
 ) -> None:
@@ -110,7 +129,10 @@ def test_an_argument_is_an_option_only_of_a_verb_that_has_it() -> None:
     assert option_places("first, second") == "--plan"
     assert option_places("rate_fps", {"--maximum-rate"}) == "rate_fps"
     assert option_places("lab.toml: dut.plan") == "lab.toml: dut.plan"
-    assert option_words("Give max_fps, such as 1Mfps, for each plan.") == "Give --maximum-rate, such as 1Mfps, for each plan."
+    assert (
+        option_words("Give max_fps, such as 1Mfps, for each plan.")
+        == "Give --maximum-rate, such as 1Mfps, for each plan."
+    )
 
 
 def test_every_option_of_the_table_is_one_of_some_verb() -> None:
@@ -120,17 +142,36 @@ def test_every_option_of_the_table_is_one_of_some_verb() -> None:
     commands: list[Any] = [get_command(app_of())]
     for command in commands:
         commands += getattr(command, "commands", {}).values()
-    assert set(OPTIONS.values()) <= {name for command in commands for parameter in command.params for name in parameter.opts}
+    assert set(OPTIONS.values()) <= {
+        name for command in commands for parameter in command.params for name in parameter.opts
+    }
 
 
-@pytest.mark.parametrize(("line", "where"), [
-    (["throughput", "lab.toml", "--maximum-rate", "1Mfps", "--minimum-rate", "2Mfps"], "--minimum-rate"),
-    (["throughput", "lab.toml", "--maximum-rate", "1Mfps", "--duration", "9s", "--final-duration", "1s"], "--final-duration"),
-    (["throughput", "lab.toml", "--duration", "61s"], "--final-duration"),
-    (["loss", "lab.toml", "--step", "50%"], "--step"),
-    (["back-to-back", "lab.toml", "--max-burst", "31s"], "--max-burst"),
-])  # fmt: skip
-def test_the_command_line_says_its_own_names(capsys: pytest.CaptureFixture[str], line: list[str], where: str) -> None:
+@pytest.mark.parametrize(
+    ("line", "where"),
+    [
+        (["throughput", "lab.toml", "--maximum-rate", "1Mfps", "--minimum-rate", "2Mfps"], "--minimum-rate"),
+        (
+            [
+                "throughput",
+                "lab.toml",
+                "--maximum-rate",
+                "1Mfps",
+                "--duration",
+                "9s",
+                "--final-duration",
+                "1s",
+            ],
+            "--final-duration",
+        ),
+        (["throughput", "lab.toml", "--duration", "61s"], "--final-duration"),
+        (["loss", "lab.toml", "--step", "50%"], "--step"),
+        (["back-to-back", "lab.toml", "--max-burst", "31s"], "--max-burst"),
+    ],
+)
+def test_the_command_line_says_its_own_names(
+    capsys: pytest.CaptureFixture[str], line: list[str], where: str
+) -> None:
     """Typed or not: the default of an option is at fault as well."""
     assert main(line) == 2
     assert f"Where: {where}\n" in capsys.readouterr().err

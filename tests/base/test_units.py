@@ -32,13 +32,24 @@ def test_rates_are_read_exactly(text: str, fps: float) -> None:
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("60s", 60), ("60", 60), ("2.5ms", 0.0025), ("100us", 1e-4), ("20ns", 2e-8), ("2min", 120), ("1h", 3600), ("0s", 0)],
+    [
+        ("60s", 60),
+        ("60", 60),
+        ("2.5ms", 0.0025),
+        ("100us", 1e-4),
+        ("20ns", 2e-8),
+        ("2min", 120),
+        ("1h", 3600),
+        ("0s", 0),
+    ],
 )
 def test_durations_are_read_exactly(text: str, seconds: float) -> None:
     assert units.parse_duration(text) == seconds
 
 
-@pytest.mark.parametrize(("text", "ratio"), [("0.5%", 0.005), ("0", 0), ("0.005", 0.005), ("100ppm", 1e-4), ("0 %", 0)])
+@pytest.mark.parametrize(
+    ("text", "ratio"), [("0.5%", 0.005), ("0", 0), ("0.005", 0.005), ("100ppm", 1e-4), ("0 %", 0)]
+)
 def test_ratios_are_read_exactly(text: str, ratio: float) -> None:
     assert units.parse_ratio(text) == ratio
 
@@ -51,7 +62,9 @@ def test_sizes_and_memory_are_whole_numbers() -> None:
         units.parse_size("64.5")
 
 
-@pytest.mark.parametrize(("text", "frames"), [("1e8", 10**8), ("100M", 10**8), ("1.5k", 1500), ("1g", 10**9), ("1_000", 1000)])
+@pytest.mark.parametrize(
+    ("text", "frames"), [("1e8", 10**8), ("100M", 10**8), ("1.5k", 1500), ("1g", 10**9), ("1_000", 1000)]
+)
 def test_numbers_of_frames_are_read_exactly(text: str, frames: int) -> None:
     assert units.parse_count(text) == frames
 
@@ -115,7 +128,9 @@ def test_a_refusal_shows_the_value_and_the_accepted_forms(parse: Callable[..., o
         (units.parse_count, "100 frames", "Did you mean 100?"),
     ],
 )
-def test_a_unit_of_others_is_refused_with_the_nearest_right_one(parse: Callable[..., object], text: str, advice: str) -> None:
+def test_a_unit_of_others_is_refused_with_the_nearest_right_one(
+    parse: Callable[..., object], text: str, advice: str
+) -> None:
     """What people write elsewhere is not guessed, and what it would be here can be pasted."""
     with pytest.raises(RequestError) as caught:
         parse(text)
@@ -124,8 +139,14 @@ def test_a_unit_of_others_is_refused_with_the_nearest_right_one(parse: Callable[
         parse(advice.removeprefix("Did you mean ").removesuffix("?"))
 
 
-@pytest.mark.parametrize("quantity", [value for value in vars(units).values() if isinstance(value, units.Quantity)], ids=lambda q: q.name)
-def test_spellings_of_others_mean_a_unit_that_there_is_and_are_none_themselves(quantity: units.Quantity) -> None:
+@pytest.mark.parametrize(
+    "quantity",
+    [value for value in vars(units).values() if isinstance(value, units.Quantity)],
+    ids=lambda q: q.name,
+)
+def test_spellings_of_others_mean_a_unit_that_there_is_and_are_none_themselves(
+    quantity: units.Quantity,
+) -> None:
     own = {unit.lower() for unit in quantity.units}
     assert set(quantity.others.values()) <= set(quantity.units)
     assert not own & set(quantity.others)
@@ -162,10 +183,16 @@ def test_printed_forms() -> None:
 @pytest.mark.parametrize(
     ("line_rate_bps", "frame_size", "fps"),
     [
-        (1e10, 64, 14_880_952), (1e10, 84, 12_019_230), (1e10, 1518, 812_743),
-        (1e9, 64, 1_488_095), (25e9, 64, 37_202_380), (25e9, 84, 30_048_076),
+        (1e10, 64, 14_880_952),
+        (1e10, 84, 12_019_230),
+        (1e10, 1518, 812_743),
+        (1e9, 64, 1_488_095),
+        (25e9, 64, 37_202_380),
+        (25e9, 84, 30_048_076),
     ],
-)  # fmt: skip
-def test_maximum_theoretical_frame_rate_is_rounded_down(line_rate_bps: float, frame_size: int, fps: int) -> None:
+)
+def test_maximum_theoretical_frame_rate_is_rounded_down(
+    line_rate_bps: float, frame_size: int, fps: int
+) -> None:
     """R2544-16: the published values."""
     assert units.max_theoretical_fps(line_rate_bps, frame_size) == fps

@@ -10,7 +10,11 @@ from evenhand.campaign import CampaignPlan, expand, make_campaign
 
 def campaign(*suites: dict[str, Any], **keys: Any) -> dict[str, Any]:
     """The document of a file; a suite without a name is called `a`."""
-    return {"name": "test", **keys, **({"suite": [{"name": "a", **suite} for suite in suites]} if suites else {})}
+    return {
+        "name": "test",
+        **keys,
+        **({"suite": [{"name": "a", **suite} for suite in suites]} if suites else {}),
+    }
 
 
 def expanded(*suites: dict[str, Any], **keys: Any) -> CampaignPlan:

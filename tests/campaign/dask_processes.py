@@ -31,7 +31,9 @@ class Cluster:
 
     def begin_worker(self, name: str, testbed: str, *options: str) -> None:
         """It is there when `wait_for` says so."""
-        self.workers[name] = self._popen(f"{name}.log", "worker", self.address, testbed, "--name", name, *options)
+        self.workers[name] = self._popen(
+            f"{name}.log", "worker", self.address, testbed, "--name", name, *options
+        )
 
     def wait_for(self, *names: str) -> None:
         """Until these workers wait for points."""
@@ -51,9 +53,14 @@ class Cluster:
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """A command line of Evenhand in the folder."""
         return subprocess.run(
-            [sys.executable, "-m", "evenhand", *arguments], cwd=self.folder, env=dict(self.environment), capture_output=True, text=True,
-            timeout=240, check=False,
-        )  # fmt: skip
+            [sys.executable, "-m", "evenhand", *arguments],
+            cwd=self.folder,
+            env=dict(self.environment),
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
 
     def begin_run(self, *arguments: str) -> subprocess.Popen[bytes]:
         return self._popen("run.log", *arguments)
@@ -61,9 +68,13 @@ class Cluster:
     def _popen(self, log: str, *arguments: str) -> subprocess.Popen[bytes]:
         with (self.folder / log).open("wb") as stream:
             return subprocess.Popen(
-                [sys.executable, "-m", "evenhand", *arguments], cwd=self.folder, env=dict(self.environment), stdout=stream,
-                stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-            )  # fmt: skip
+                [sys.executable, "-m", "evenhand", *arguments],
+                cwd=self.folder,
+                env=dict(self.environment),
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+            )
 
 
 @contextmanager
@@ -73,14 +84,33 @@ def cluster(folder: Path, more: Mapping[str, str] = MappingProxyType({})) -> Ite
     told = folder / "scheduler.json"
     with (folder / "scheduler.log").open("wb") as log:
         scheduler = subprocess.Popen(
-            [sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0",
-             "--scheduler-file", str(told)],
-            cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                "dask",
+                "scheduler",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                "0",
+                "--dashboard-address",
+                "127.0.0.1:0",
+                "--scheduler-file",
+                str(told),
+            ],
+            cwd=folder,
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
     running = None
     try:
         # It is there before it is written.
-        wait_until(lambda: told.exists() and told.read_text().rstrip().endswith("}"), (folder / "scheduler.log").read_text, scheduler)
+        wait_until(
+            lambda: told.exists() and told.read_text().rstrip().endswith("}"),
+            (folder / "scheduler.log").read_text,
+            scheduler,
+        )
         running = Cluster(folder, json.loads(told.read_text())["address"], environment)
         yield running
     finally:
@@ -89,7 +119,9 @@ def cluster(folder: Path, more: Mapping[str, str] = MappingProxyType({})) -> Ite
             process.wait()
 
 
-def wait_until(is_so: Callable[[], bool], why: Callable[[], str], process: subprocess.Popen[bytes] | None = None) -> None:
+def wait_until(
+    is_so: Callable[[], bool], why: Callable[[], str], process: subprocess.Popen[bytes] | None = None
+) -> None:
     """AssertionError with `why` if that takes too long, or the process has ended."""
     until = time.monotonic() + START_S
     while not is_so():

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs command lines in children of a process that has loaded everything: a campaign is started a hundred times in one test.
+"""Runs command lines in children of a process that has loaded everything: a campaign is started a hundred
+times in one test.
 
-Reads lines of JSON, `{"arguments": [...], "log": FILE}`; writes the id of the child, and its exit code when it has ended.
+Reads lines of JSON, `{"arguments": [...], "log": FILE}`; writes the id of the child, and its exit code when
+it has ended.
 """
 
 from __future__ import annotations

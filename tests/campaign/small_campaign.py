@@ -47,11 +47,16 @@ def small(repetitions: int) -> str:
     return CAMPAIGN.replace("REPETITIONS", str(repetitions))
 
 
-def write_campaign(folder: Path, text: str, *, part: str = "simulated-640000--512", name: str = "small.toml") -> Path:
-    """A campaign file and its testbed, and an engine that plays this part; the environment must name it as EVENHAND_ENGINE."""
+def write_campaign(
+    folder: Path, text: str, *, part: str = "simulated-640000--512", name: str = "small.toml"
+) -> Path:
+    """A campaign file and its testbed, and an engine that plays this part; the environment must name it as
+    EVENHAND_ENGINE."""
     (folder / "testbed.toml").write_text(TESTBED)
     engine = folder / "engine"
-    engine.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{SCRIPTED}" "{part}" "{folder / "requests.jsonl"}"\n')
+    engine.write_text(
+        f'#!/bin/sh\nexec "{sys.executable}" "{SCRIPTED}" "{part}" "{folder / "requests.jsonl"}"\n'
+    )
     engine.chmod(0o755)
     path = folder / name
     path.write_text(text)
@@ -59,17 +64,32 @@ def write_campaign(folder: Path, text: str, *, part: str = "simulated-640000--51
 
 
 def essence(record: CampaignRecord) -> list[Any]:
-    """All of a campaign but the times at which things were done, and the numbers of requests to the engine."""
+    """All of a campaign but the times at which things were done, and the numbers of requests to the
+    engine."""
     return [
         (
-            point.point, point.state, point.reason,
+            point.point,
+            point.state,
+            point.reason,
             [
                 (
-                    repetition.number, repetition.seed, repetition.outcome, repetition.value, repetition.result is not None,
+                    repetition.number,
+                    repetition.seed,
+                    repetition.outcome,
+                    repetition.value,
+                    repetition.result is not None,
                     [
                         (
-                            search.name, search.kind, search.plan, search.goal, search.outcome, search.result,
-                            [(t.number, t.purpose, t.attempt, {**t.result.raw, "id": None}) for t in search.trials],
+                            search.name,
+                            search.kind,
+                            search.plan,
+                            search.goal,
+                            search.outcome,
+                            search.result,
+                            [
+                                (t.number, t.purpose, t.attempt, {**t.result.raw, "id": None})
+                                for t in search.trials
+                            ],
                         )
                         for search in repetition.searches
                     ],
@@ -78,4 +98,4 @@ def essence(record: CampaignRecord) -> list[Any]:
             ],
         )
         for point in record.points
-    ]  # fmt: skip
+    ]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign files: what is wrong is named with its value and place and what to do, before anything is measured."""
+"""Campaign files: what is wrong is named with its value and place and what to do, before anything is
+measured."""
 
 from __future__ import annotations
 
@@ -33,41 +34,81 @@ BAD_SUITES: list[tuple[dict[str, Any], str, str, str]] = [
     ({"frame-sizes": 20}, "frame-sizes", "20 octets: an IPv4 test frame has 64 to 9216", "Use 64 or more."),
     ({"frame-sizes": [64, "all"]}, "frame-sizes", "64 octets is in the list twice", "Name each size once."),
     ({"frame-sizes": "imix:aaz"}, "frame-sizes", "the size of z is not stated", ""),
-    ({"frame-sizes": "imix:aaafg", "procedure": "back-to-back"}, "frame-sizes", "bursts are measured with frames of one size", ""),
-    ({"frame-sizes": [128, "imix:aaafg"], "procedure": ["throughput", "recovery"]}, "frame-sizes", "IMIX - aaafg", "Name sizes alone."),
-    ({"procedure": "thruput"}, "procedure", "'thruput' is none of throughput, loss", 'Did you mean "throughput"?'),
+    (
+        {"frame-sizes": "imix:aaafg", "procedure": "back-to-back"},
+        "frame-sizes",
+        "bursts are measured with frames of one size",
+        "",
+    ),
+    (
+        {"frame-sizes": [128, "imix:aaafg"], "procedure": ["throughput", "recovery"]},
+        "frame-sizes",
+        "IMIX - aaafg",
+        "Name sizes alone.",
+    ),
+    (
+        {"procedure": "thruput"},
+        "procedure",
+        "'thruput' is none of throughput, loss",
+        'Did you mean "throughput"?',
+    ),
     ({"procedure": []}, "procedure", "is empty: name one or more", ""),
     ({"procedure": ["loss", "loss"]}, "procedure", "'loss' is there twice", "Write it once."),
     ({"procedure": "latency"}, "rate", "latency: at which load?", 'procedure = ["throughput", "latency"]'),
     ({"procedure": "recovery"}, "throughput", "recovery: at which load?", 'throughput = "500kfps"'),
     ({"hash-types": "type3"}, "hash-types", "'type3'", ""),
     ({"hash-types": ["type1", "type1"]}, "hash-types", "'type1' is there twice", ""),
-    ({"max-burst": "2s"}, "max-burst", "'max-burst' is no option of throughput", "Known here: allow-unreachable"),
+    (
+        {"max-burst": "2s"},
+        "max-burst",
+        "'max-burst' is no option of throughput",
+        "Known here: allow-unreachable",
+    ),
     ({"inner-repetitions": 3}, "inner-repetitions", "no procedure that repeats itself", "latency"),
     ({"repetitions": 0}, "repetitions", "0 is too small", "Write 1 or more."),
     ({"repetitions": 1001}, "repetitions", "1001", ""),
     ({"repetitions": "10"}, "repetitions", "'10' is not a whole number", "Write it without quotes: 10."),
     ({"repetitions": [10]}, "repetitions", "[10] is not a whole number", "Write it without brackets: 10."),
     ({"repetitions": 10.0}, "repetitions", "10.0 is not a whole number", "Write 10."),
-    ({"fixed-source": "yes"}, "fixed-source", "'yes' is neither true nor false", "Write it without quotes: true."),
-    ({"fixed-source": 0}, "fixed-source", "0 is neither true nor false", "Write true or false, without quotes."),
+    (
+        {"fixed-source": "yes"},
+        "fixed-source",
+        "'yes' is neither true nor false",
+        "Write it without quotes: true.",
+    ),
+    (
+        {"fixed-source": 0},
+        "fixed-source",
+        "0 is neither true nor false",
+        "Write true or false, without quotes.",
+    ),
     ({"plan": True}, "plan", "true is not a text", 'Write it in quotes: "true".'),
     ({"hooks": "make"}, "hooks", "'make' is not a table", "Write its keys below a line [suite.hooks]."),
     ({"procedure": "Loss"}, "procedure", "'Loss' is none of throughput, loss", 'Did you mean "loss"?'),
     ({"duration": 5}, "duration", "5 is not a text", 'Write it in quotes: "5".'),
     ({"duration": "5 parsec"}, "duration", "'5 parsec' is not a duration", "Write a duration like 60"),
-    ({"final-duration": "1s"}, "final-duration", "is shorter than the trials of the search", "at least as long"),
+    (
+        {"final-duration": "1s"},
+        "final-duration",
+        "is shorter than the trials of the search",
+        "at least as long",
+    ),
     ({"precision": "0"}, "precision", "must be above 0", ""),
     ({"loss-ratio": "100%"}, "loss-ratio", "below 1", ""),
     ({"goal": "NDR"}, "goal", "binary has a single goal", "search mlr"),
     ({"search": "mlr", "goal": ["NDRR"]}, "goal", "'NDRR' is no goal", "Did you mean NDR?"),
     ({"procedure": "loss", "step": "20%"}, "step", "a step of 20 %", "Use 10% or less."),
-    ({"procedure": "latency", "rate": "1kfps", "from": "200s"}, "from", "delays count from 3 min 20 s on", ""),
+    (
+        {"procedure": "latency", "rate": "1kfps", "from": "200s"},
+        "from",
+        "delays count from 3 min 20 s on",
+        "",
+    ),
     ({"hooks": {"before": "x"}}, "hooks.before", "unknown key 'before'", "Did you mean 'before-suite'?"),
     ({"hooks": {"before-suite": 5}}, "hooks.before-suite", "5 is not a text", 'Write it in quotes: "5".'),
     ({"hooks": {"timeout": 5}}, "hooks.timeout", "5 is not a text with a unit", "in quotes, like 60"),
     ({"hooks": {"before-suite": " "}}, "hooks.before-suite", "is empty", ""),
-]  # fmt: skip
+]
 BAD_FILES: list[tuple[dict[str, Any], str, str, str]] = [
     ({"name": "x"}, "suite", "there is nothing to measure", "[[suite]]"),
     ({"name": "x", "suite": []}, "suite", "there is nothing to measure", "[[suite]]"),
@@ -79,38 +120,117 @@ BAD_FILES: list[tuple[dict[str, Any], str, str, str]] = [
     ({"name": "x", "suite": [{"name": "a"}, {"name": "a"}]}, "", "two suites have the name 'a'", ""),
     ({"suite": [{}]}, "", "missing here: name, suite 1: name", "Add name. Add name to suite 1."),
     ({"name": "x", "suit": [{"name": "a"}]}, "suit", "unknown key 'suit'", "Did you mean [[suite]]?"),
-    ({"name": "x", "every_suit": {"hosts": 4}}, "every_suit", "unknown key 'every_suit'", "Did you mean [every-suite]?"),
+    (
+        {"name": "x", "every_suit": {"hosts": 4}},
+        "every_suit",
+        "unknown key 'every_suit'",
+        "Did you mean [every-suite]?",
+    ),
     (campaign({}, refxerence={}), "refxerence", "unknown key 'refxerence'", "Did you mean [reference]?"),
-    (campaign({}, **{"every-suite": {"hots": 3}}), "every-suite: hots", "unknown key 'hots'", "Did you mean 'hosts'?"),
-    (campaign({}, every_suite={"repetitions": "2"}), "every-suite: repetitions", "'2' is not", "without quotes: 2."),
-    (campaign({"repetitions": "3"}, **{"every-suite": {"repetitions": 2}}), "suite 'a': repetitions", "'3' is not", "3."),
-    (campaign({}, **{"every-suite": {"max_burst": "1s"}}), "every-suite: max-burst", "'max-burst' is no option of throughput", ""),
-    (campaign({}, published={"name": "x"}), "published", "a table is not a list", "Write its keys below a line [[published]]."),
+    (
+        campaign({}, **{"every-suite": {"hots": 3}}),
+        "every-suite: hots",
+        "unknown key 'hots'",
+        "Did you mean 'hosts'?",
+    ),
+    (
+        campaign({}, every_suite={"repetitions": "2"}),
+        "every-suite: repetitions",
+        "'2' is not",
+        "without quotes: 2.",
+    ),
+    (
+        campaign({"repetitions": "3"}, **{"every-suite": {"repetitions": 2}}),
+        "suite 'a': repetitions",
+        "'3' is not",
+        "3.",
+    ),
+    (
+        campaign({}, **{"every-suite": {"max_burst": "1s"}}),
+        "every-suite: max-burst",
+        "'max-burst' is no option of throughput",
+        "",
+    ),
+    (
+        campaign({}, published={"name": "x"}),
+        "published",
+        "a table is not a list",
+        "Write its keys below a line [[published]].",
+    ),
     (campaign({}, tesbed="x"), "tesbed", "unknown key 'tesbed'", "Did you mean 'testbed'?"),
     (campaign({}, seed=-1), "seed", "-1", ""),
     (campaign({}, seed=2**64), "seed", str(2**64), ""),
-    (campaign({}, order="random"), "order", "'random' is none of in-turn, shuffled", 'Write "in-turn" or "shuffled".'),
-    (campaign({}, preset="appendix-b"), "preset", "there is no preset 'appendix-b'", "Did you mean 'appendix-a'?"),
+    (
+        campaign({}, order="random"),
+        "order",
+        "'random' is none of in-turn, shuffled",
+        'Write "in-turn" or "shuffled".',
+    ),
+    (
+        campaign({}, preset="appendix-b"),
+        "preset",
+        "there is no preset 'appendix-b'",
+        "Did you mean 'appendix-a'?",
+    ),
     (campaign({}, preset=3), "preset", "3 is not a text", 'Write it in quotes: "3".'),
-    (campaign({"host-mode": "fixed", "host_mode": "fixed"}), "", "'host-mode' is there twice, with - and with _", "Write it once."),
-    (campaign({}, **{"every-suite": {"name": "b"}}), "every-suite.name", "all suites cannot have one name", ""),
+    (
+        campaign({"host-mode": "fixed", "host_mode": "fixed"}),
+        "",
+        "'host-mode' is there twice, with - and with _",
+        "Write it once.",
+    ),
+    (
+        campaign({}, **{"every-suite": {"name": "b"}}),
+        "every-suite.name",
+        "all suites cannot have one name",
+        "",
+    ),
     (campaign({}, **{"every-suite": 3}), "every-suite", "3 is no table", "[every-suite]"),
-    (campaign({}, testbed="lab.toml", reference={}), "", '[reference] is the DUT of testbed = "reference"', ""),
-    (campaign({}, testbed="reference", reference={"elements": 4}), "reference: elements, rate", "elements need a rate", ""),
-    (campaign({}, testbed="reference", reference={"table": "0,1,x"}), "reference.table", "number of an element", ""),
+    (
+        campaign({}, testbed="lab.toml", reference={}),
+        "",
+        '[reference] is the DUT of testbed = "reference"',
+        "",
+    ),
+    (
+        campaign({}, testbed="reference", reference={"elements": 4}),
+        "reference: elements, rate",
+        "elements need a rate",
+        "",
+    ),
+    (
+        campaign({}, testbed="reference", reference={"table": "0,1,x"}),
+        "reference.table",
+        "number of an element",
+        "",
+    ),
     (
         campaign({}, testbed="reference", reference={"elements": 3, "rate": "1kfps", "table": [0, 1, 2]}),
-        "reference: table 0,1,2", "3 entries", "ethtool",
+        "reference: table 0,1,2",
+        "3 entries",
+        "ethtool",
     ),
-    (campaign({}, testbed="reference", reference={"element": 4}), "reference.element", "unknown key 'element'", "'elements'"),
+    (
+        campaign({}, testbed="reference", reference={"element": 4}),
+        "reference.element",
+        "unknown key 'element'",
+        "'elements'",
+    ),
     (campaign({}, reference={"defect": ["luck=1%"]}), "reference: defect", "'luck=1%' is no defect", "loss"),
     (
         campaign({"hash-types": "type2"}, dut={"hash-types": "type1", "reason": "no ports"}),
-        "suite 'a': hash-types", "type2: no ports", "type1",
+        "suite 'a': hash-types",
+        "type2: no ports",
+        "type1",
     ),
     (campaign({"frame-sizes": 2000}, testbed="reference"), "suite 'a': frame-sizes", "2000", "largest-frame"),
-    (campaign({}, published=[{"name": "x", "source": "y", "dut": {"krnl": "z"}}]), "published.dut.krnl", "unknown key 'krnl'", "'kernel'"),
-]  # fmt: skip
+    (
+        campaign({}, published=[{"name": "x", "source": "y", "dut": {"krnl": "z"}}]),
+        "published.dut.krnl",
+        "unknown key 'krnl'",
+        "'kernel'",
+    ),
+]
 
 
 def refused(document: dict[str, Any]) -> RequestError:
@@ -119,8 +239,14 @@ def refused(document: dict[str, Any]) -> RequestError:
     return error.value
 
 
-@pytest.mark.parametrize(("suite", "key", "what", "next_step"), BAD_SUITES, ids=lambda value: value if isinstance(value, str) else "")
-def test_a_wrong_suite_is_refused_by_its_key(suite: dict[str, Any], key: str, what: str, next_step: str) -> None:
+@pytest.mark.parametrize(
+    ("suite", "key", "what", "next_step"),
+    BAD_SUITES,
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_wrong_suite_is_refused_by_its_key(
+    suite: dict[str, Any], key: str, what: str, next_step: str
+) -> None:
     """R6985-02, SEED-34, SEED-42: nothing of a campaign is measured before all of it can be."""
     error = refused(campaign(suite))
     assert what in error.what
@@ -130,8 +256,14 @@ def test_a_wrong_suite_is_refused_by_its_key(suite: dict[str, Any], key: str, wh
     assert "--" not in error.where + error.next_step
 
 
-@pytest.mark.parametrize(("document", "place", "what", "next_step"), BAD_FILES, ids=lambda value: value if isinstance(value, str) else "")
-def test_a_wrong_file_is_refused_by_its_place(document: dict[str, Any], place: str, what: str, next_step: str) -> None:
+@pytest.mark.parametrize(
+    ("document", "place", "what", "next_step"),
+    BAD_FILES,
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_wrong_file_is_refused_by_its_place(
+    document: dict[str, Any], place: str, what: str, next_step: str
+) -> None:
     error = refused(document)
     assert what in error.what
     assert error.where == (f"c.toml: {place}" if place else "c.toml")
@@ -153,7 +285,9 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 
 def test_keys_may_be_written_as_in_python() -> None:
-    (suite,) = make_campaign(campaign({"host_mode": "increment", "hash_types": "type1"}), where="c.toml").suite
+    (suite,) = make_campaign(
+        campaign({"host_mode": "increment", "hash_types": "type1"}), where="c.toml"
+    ).suite
     assert (suite.host_mode, suite.hash_types) == ("increment", ("type1",))
 
 
@@ -163,7 +297,10 @@ def test_a_file_is_read_from_disk(tmp_path: Path) -> None:
     plan = expand(read_campaign(path))
     assert plan.testbed == str(tmp_path / "lab.toml")
     assert [point.hosts for point in plan.points] == [(1, 1), (4, 4)]
-    assert expand(make_campaign(campaign({}, testbed="lab:linux"), where="c.toml", folder=tmp_path)).testbed == "lab:linux"
+    assert (
+        expand(make_campaign(campaign({}, testbed="lab:linux"), where="c.toml", folder=tmp_path)).testbed
+        == "lab:linux"
+    )
 
 
 def test_a_suite_has_every_option_of_the_verbs() -> None:

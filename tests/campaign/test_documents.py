@@ -25,11 +25,20 @@ SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "contract" / "result.
 
 
 def document(folder: Path, *arguments: str) -> Any:
-    environment = {**os.environ, "EVENHAND_ENGINE": str(folder / "engine"), "XDG_STATE_HOME": str(folder / "state")}
+    environment = {
+        **os.environ,
+        "EVENHAND_ENGINE": str(folder / "engine"),
+        "XDG_STATE_HOME": str(folder / "state"),
+    }
     ended = subprocess.run(
-        [sys.executable, "-m", "evenhand", *arguments, "--json"], cwd=folder, env=environment, capture_output=True, text=True, check=False,
+        [sys.executable, "-m", "evenhand", *arguments, "--json"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
         timeout=120,
-    )  # fmt: skip
+    )
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)
     jsonschema.Draft202012Validator(SCHEMA).validate(found)
@@ -62,7 +71,10 @@ def test_a_repetition_without_a_value_is_not_counted_as_one_that_agrees(tmp_path
     path = tmp_path / "run.evenhand"
     with closing(sqlite3.connect(path)) as database, database:
         (first,) = database.execute("SELECT min(id) FROM repetitions").fetchone()
-        database.execute("UPDATE repetitions SET value = NULL, outcome = 'tester_limit', reason = 'too few' WHERE id = ?", (first,))
+        database.execute(
+            "UPDATE repetitions SET value = NULL, outcome = 'tester_limit', reason = 'too few' WHERE id = ?",
+            (first,),
+        )
     status = read_status(path)
     shown = io.StringIO()
     console = Console(width=120, file=shown)
@@ -81,7 +93,9 @@ def _names_are_whole(run: Path) -> None:
     """At 80 columns, whatever they are: they are copied into `evenhand show --point`."""
     status = read_status(run)
     name = "a suite whose name is as long as a sentence"
-    points = tuple(replace(point, point=replace(point.point, key=f"{name}/{point.point.key}")) for point in status.points)
+    points = tuple(
+        replace(point, point=replace(point.point, key=f"{name}/{point.point.key}")) for point in status.points
+    )
     told_at_80 = io.StringIO()
     console = Console(width=80, file=told_at_80)
     for shown in (status, replace(status, points=points)):

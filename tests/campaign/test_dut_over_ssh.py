@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign whose DUT is set up over SSH: before each point that needs it, never for two runs at once, and put back however it ends.
+"""A campaign whose DUT is set up over SSH: before each point that needs it, never for two runs at once, and
+put back however it ends.
 
 The DUT is a namespace with OpenSSH's server in it; what is measured is the simulated device.
 """
@@ -59,9 +60,13 @@ def start(dut: NamespaceDut, folder: Path, *arguments: str, more: str = "") -> s
     write_campaign(folder, CAMPAIGN.replace("MORE", more), name="series.toml")
     (folder / "testbed.toml").write_text(f"{TESTBED}{REACH}")
     return subprocess.Popen(
-        [sys.executable, "-m", "evenhand", *arguments], cwd=folder, env={**dut.environment, "EVENHAND_ENGINE": str(folder / "engine")},
-        text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        [sys.executable, "-m", "evenhand", *arguments],
+        cwd=folder,
+        env={**dut.environment, "EVENHAND_ENGINE": str(folder / "engine")},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
 
 
 LINGER = "[suite.hooks]\nafter-point = 'touch lingers; sleep 500'\ntimeout = '500s'"
@@ -69,8 +74,11 @@ LINGER = "[suite.hooks]\nafter-point = 'touch lingers; sleep 500'\ntimeout = '50
 RUN = ("run", "series.toml", "--run", "series.evenhand", "--no-html")
 
 
-def test_each_point_finds_the_dut_set_up_and_the_end_finds_it_as_it_was(dut: NamespaceDut, tmp_path: Path) -> None:
-    """SEED-23: and the run file says what was changed. A point that needs nothing else finds it as it stands."""
+def test_each_point_finds_the_dut_set_up_and_the_end_finds_it_as_it_was(
+    dut: NamespaceDut, tmp_path: Path
+) -> None:
+    """SEED-23: and the run file says what was changed. A point that needs nothing else finds it as it
+    stands."""
     before = dut.state()
     process = start(dut, tmp_path, *RUN)
     output, errors = process.communicate(timeout=600)
@@ -80,12 +88,18 @@ def test_each_point_finds_the_dut_set_up_and_the_end_finds_it_as_it_was(dut: Nam
     assert [str(point.state) for point in record.points] == ["measured"] * 4, output
     applied = [hook for point in record.points for hook in point.hooks if hook.when == "dut_apply"]
     assert [json.loads(hook.output)["plan"] for hook in applied] == ["gateway-v4", "gateway-v6"]
-    assert {"name": "route to 198.19.0.0/16", "before": None, "value": "via 10.0.1.2 dev right"} in json.loads(applied[0].output)["changes"]
+    assert {
+        "name": "route to 198.19.0.0/16",
+        "before": None,
+        "value": "via 10.0.1.2 dev right",
+    } in json.loads(applied[0].output)["changes"]
     assert [hook.when for hook in record.hooks] == ["dut_undo", "dut_undo"]
 
 
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])
-def test_a_hash_that_the_driver_refuses_is_refused_before_the_first_point(dut: NamespaceDut, tmp_path: Path, more: tuple[str, ...]) -> None:
+def test_a_hash_that_the_driver_refuses_is_refused_before_the_first_point(
+    dut: NamespaceDut, tmp_path: Path, more: tuple[str, ...]
+) -> None:
     """RSS-02: no point gets a number that would be another hash's. The DUT is only read."""
     before = dut.state()
     process = start(dut, tmp_path, *RUN, *more, more='hash-types = ["type1"]')
@@ -99,8 +113,11 @@ def test_a_hash_that_the_driver_refuses_is_refused_before_the_first_point(dut: N
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_run_that_is_ended_leaves_no_dut_changed(dut: NamespaceDut, tmp_path: Path, number: signal.Signals) -> None:
-    """At once where the run can; after kill -9 by `dut undo`, and not before somebody else may have the DUT."""
+def test_a_run_that_is_ended_leaves_no_dut_changed(
+    dut: NamespaceDut, tmp_path: Path, number: signal.Signals
+) -> None:
+    """At once where the run can; after kill -9 by `dut undo`, and not before somebody else may have the
+    DUT."""
     before = dut.state()
     process = start(dut, tmp_path, *RUN, more=LINGER)
     wait_until((tmp_path / "lingers").exists, "the first point has not been measured")
@@ -122,15 +139,22 @@ def test_a_run_that_is_ended_leaves_no_dut_changed(dut: NamespaceDut, tmp_path: 
 
 
 def test_a_point_with_a_hash_has_no_number_where_no_nic_has_one() -> None:
-    """RSS-02: the lab of the kernel's own router stands on veth, which hash nothing; nothing of it is called type 1."""
+    """RSS-02: the lab of the kernel's own router stands on veth, which hash nothing; nothing of it is called
+    type 1."""
     document = {
         "isolated_test_environment": True,
         "left": {"device": "net_ring0"},
         "right": {"device": "net_ring1"},
         "tester": {"cpus": [0]},
     }
-    setup = Setup(name="lab:linux", testbed=make_testbed(document, where="lab"), lab=cast(Any, SimpleNamespace(ssh_config=None)))
-    campaign = make_campaign({"name": "a", "suite": [{"name": "s", "hosts": 1, "hash-types": ["type1"]}]}, where="c.toml")
+    setup = Setup(
+        name="lab:linux",
+        testbed=make_testbed(document, where="lab"),
+        lab=cast(Any, SimpleNamespace(ssh_config=None)),
+    )
+    campaign = make_campaign(
+        {"name": "a", "suite": [{"name": "s", "hosts": 1, "hash-types": ["type1"]}]}, where="c.toml"
+    )
     (point,) = expand(campaign).points
     keeper = cast(Any, None)
     assert (

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dask's TLS as the how-to sets it up: with a certificate of the lab's authority a campaign is measured, without one nobody gets in."""
+"""dask's TLS as the how-to sets it up: with a certificate of the lab's authority a campaign is measured,
+without one nobody gets in."""
 
 from __future__ import annotations
 

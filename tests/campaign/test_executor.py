@@ -17,16 +17,28 @@ CAMPAIGN = {
     "name": "seam",
     "testbed": "reference",
     "reference": {"elements": 4, "rate": "10kfps"},
-    "suite": [{"name": "a", "hosts": [1, 4], "repetitions": 2, "maximum-rate": "100kfps", "hooks": {"before-point": "true"}}],
+    "suite": [
+        {
+            "name": "a",
+            "hosts": [1, 4],
+            "repetitions": 2,
+            "maximum-rate": "100kfps",
+            "hooks": {"before-point": "true"},
+        }
+    ],
 }
 
 
 def test_an_order_can_be_pickled() -> None:
     plan = expand(make_campaign(CAMPAIGN, where="test", folder=Path()))
     order = PointOrder(
-        point=plan.points[0], jobs=tuple(job for job in jobs(plan) if job.point == plan.points[0]), hooks=plan.suite_hooks["a"],
-        testbed="reference", reference=plan.reference, lab_wish=wish_of(plan.points),
-    )  # fmt: skip
+        point=plan.points[0],
+        jobs=tuple(job for job in jobs(plan) if job.point == plan.points[0]),
+        hooks=plan.suite_hooks["a"],
+        testbed="reference",
+        reference=plan.reference,
+        lab_wish=wish_of(plan.points),
+    )
     assert pickle.loads(pickle.dumps(order)) == order
 
 

@@ -11,7 +11,8 @@ from evenhand.rig.testbed import DutFacts, make_testbed
 from evenhand.series import read_host_facts
 
 HOST = {
-    "proc/cpuinfo": "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) Gold 6330N CPU @ 2.20GHz\ncpu MHz\t\t: 800.012\nflags\t\t: fpu\n",
+    "proc/cpuinfo": "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) Gold 6330N CPU @ 2.20GHz\ncpu MHz\t\t:"
+    " 800.012\nflags\t\t: fpu\n",
     "proc/meminfo": "MemTotal: 1048576 kB\nHugePages_Total: 4\n",
     "proc/cmdline": "root=UUID=alice maxcpus=36 ro\n",
     "etc/os-release": 'PRETTY_NAME="Ubuntu 22.04 LTS"\n',
@@ -36,7 +37,13 @@ TESTBED = make_testbed(
         "left": {"device": "0000:01:00.0"},
         "right": {"device": "0000:01:00.1"},
         "tester": {"cpus": [2, 3]},
-        "dut": {"facts": {"machine": "PowerEdge R650", "system": "Ubuntu 22.04 LTS", "policing": "none: nftables off"}},
+        "dut": {
+            "facts": {
+                "machine": "PowerEdge R650",
+                "system": "Ubuntu 22.04 LTS",
+                "policing": "none: nftables off",
+            }
+        },
     },
     where="test",
 )
@@ -84,7 +91,9 @@ def test_a_clock_that_is_fixed_and_a_turbo_that_is_off_are_told(tmp_path: Path) 
         "sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq": "800000\n",
         "sys/devices/system/cpu/cpufreq/boost": "0\n",
     }
-    facts = campaign.tester_facts(TESTBED, host(tmp_path, changes, without="sys/devices/system/cpu/intel_pstate/no_turbo"))
+    facts = campaign.tester_facts(
+        TESTBED, host(tmp_path, changes, without="sys/devices/system/cpu/intel_pstate/no_turbo")
+    )
     assert (facts["clock"], facts["turbo"]) == ("800 MHz, governor performance", "off")
 
 
@@ -95,7 +104,9 @@ def test_what_nobody_tells_is_none_and_named(tmp_path: Path) -> None:
     assert facts["name"] == "nic.toml"
     assert facts["dut"]["policing"] == "none: nftables off"
     assert facts["missing"]["tester"] == []
-    assert facts["missing"]["dut"] == [key for key in DutFacts.model_fields if key not in ("machine", "system", "policing")]
+    assert facts["missing"]["dut"] == [
+        key for key in DutFacts.model_fields if key not in ("machine", "system", "policing")
+    ]
     assert all(facts["dut"][key] is None for key in facts["missing"]["dut"])
     bare = campaign.testbed_facts(setup, tmp_path / "nothing")
     assert {"machine", "cpu_model", "clock", "turbo", "nic", "driver"} <= set(bare["missing"]["tester"])

@@ -22,7 +22,13 @@ from tests.cli.running import TESTBED
 
 
 def evenhand(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "evenhand", *arguments], capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        [sys.executable, "-m", "evenhand", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 def campaign(suite: dict[str, Any], **top: Any) -> CampaignPlan:
@@ -33,11 +39,17 @@ def campaign(suite: dict[str, Any], **top: Any) -> CampaignPlan:
 @pytest.mark.parametrize(
     ("suite", "what", "next_step"),
     [
-        ({"hash-types": ["type1"]}, "has no NIC whose hash could be set to type1", 'hash-types = "not-stated"'),
+        (
+            {"hash-types": ["type1"]},
+            "has no NIC whose hash could be set to type1",
+            'hash-types = "not-stated"',
+        ),
         ({"plan": "gateway-v4+gateway-v6"}, "forwards one IP version at a time", "a suite for each version"),
     ],
 )
-def test_what_a_linux_lab_cannot_be_set_to_is_refused(suite: dict[str, Any], what: str, next_step: str) -> None:
+def test_what_a_linux_lab_cannot_be_set_to_is_refused(
+    suite: dict[str, Any], what: str, next_step: str
+) -> None:
     """RSS-02: its links hash nothing; R5180-14: it forwards one IP version."""
     with pytest.raises(RequestError, match=what) as refused:
         check_lab_points("lab:linux", "linux", campaign(suite).points)
@@ -47,13 +59,39 @@ def test_what_a_linux_lab_cannot_be_set_to_is_refused(suite: dict[str, Any], wha
 
 
 def test_a_lab_is_set_up_for_the_largest_of_all_points_of_a_suite() -> None:
-    """And its links take the largest frame of the campaign, so that all suites are measured on the same ports."""
-    plan = expand(make_campaign({"name": "x", "suite": [
-        {"name": "a", "plan": "nets-v6-gateway", "hosts": [2, "8,4"], "networks": 4, "maximum-rate": "1kfps"},
-        {"name": "b", "plan": "gateway-v4", "hosts": 1, "frame-sizes": [64, 9018], "maximum-rate": "1kfps"},
-    ]}, where="c.toml"))  # fmt: skip
+    """And its links take the largest frame of the campaign, so that all suites are measured on the same
+    ports."""
+    plan = expand(
+        make_campaign(
+            {
+                "name": "x",
+                "suite": [
+                    {
+                        "name": "a",
+                        "plan": "nets-v6-gateway",
+                        "hosts": [2, "8,4"],
+                        "networks": 4,
+                        "maximum-rate": "1kfps",
+                    },
+                    {
+                        "name": "b",
+                        "plan": "gateway-v4",
+                        "hosts": 1,
+                        "frame-sizes": [64, 9018],
+                        "maximum-rate": "1kfps",
+                    },
+                ],
+            },
+            where="c.toml",
+        )
+    )
     wish = wish_of([point for point in plan.points if point.suite == "a"], plan.points)
-    assert (wish.plan, wish.hosts, wish.networks, wish.largest_frame_size) == ("nets-v6-gateway", (8, 4), (4, 4), 9018)
+    assert (wish.plan, wish.hosts, wish.networks, wish.largest_frame_size) == (
+        "nets-v6-gateway",
+        (8, 4),
+        (4, 4),
+        9018,
+    )
     made = wish.make_plan()
     assert (made.ip_version, made.left.hosts.count, made.left.hosts.network_count) == (6, 8, 4)
 
@@ -61,11 +99,21 @@ def test_a_lab_is_set_up_for_the_largest_of_all_points_of_a_suite() -> None:
 @pytest.mark.parametrize(
     ("dut", "suite", "what"),
     [
-        ('plan = "gateway-v4"', {"plan": "gateway-v6"}, "the DUT is set up for gateway-v4, not for gateway-v6"),
-        ("largest_frame_size = 1518", {"frame-sizes": 9018}, "takes frames of 1518 octets at the most, not of 9018"),
+        (
+            'plan = "gateway-v4"',
+            {"plan": "gateway-v6"},
+            "the DUT is set up for gateway-v4, not for gateway-v6",
+        ),
+        (
+            "largest_frame_size = 1518",
+            {"frame-sizes": 9018},
+            "takes frames of 1518 octets at the most, not of 9018",
+        ),
     ],
 )
-def test_a_testbed_that_contradicts_a_point_is_refused_before_the_first(tmp_path: Path, dut: str, suite: dict[str, Any], what: str) -> None:
+def test_a_testbed_that_contradicts_a_point_is_refused_before_the_first(
+    tmp_path: Path, dut: str, suite: dict[str, Any], what: str
+) -> None:
     """Each of its points would have got the same answer, one after the other."""
     path = tmp_path / "testbed.toml"
     path.write_text(f"{TESTBED}\n[dut]\n{dut}\n")
@@ -89,7 +137,11 @@ def test_a_missing_engine_is_told_before_the_first_point(tmp_path: Path) -> None
 
 def test_a_dry_run_shows_the_points_and_then_why_they_cannot_be_measured(tmp_path: Path) -> None:
     """For people the table on stdout and the error on stderr; for programs both in one document."""
-    write_campaign(tmp_path, f'name = "x"\n[[suite]]\nname = "s"\nhosts = 4\nhash-types = "type1"\n{OPTIONS}', name="x.toml")
+    write_campaign(
+        tmp_path,
+        f'name = "x"\n[[suite]]\nname = "s"\nhosts = 4\nhash-types = "type1"\n{OPTIONS}',
+        name="x.toml",
+    )
     ended = evenhand("run", str(tmp_path / "x.toml"), "--dry-run", "--testbed", "lab:linux")
     assert ended.returncode == 2
     assert "4 x 4" in ended.stdout
@@ -99,13 +151,17 @@ def test_a_dry_run_shows_the_points_and_then_why_they_cannot_be_measured(tmp_pat
     document = json.loads(ended.stdout)
     assert len(document["points"]) == 2
     assert re.search("no NIC whose hash", document["refused"]["what"])
-    fits = json.loads(evenhand("run", str(tmp_path / "x.toml"), "--dry-run", "--testbed", "reference", "--json").stdout)
+    fits = json.loads(
+        evenhand("run", str(tmp_path / "x.toml"), "--dry-run", "--testbed", "reference", "--json").stdout
+    )
     assert fits["refused"] is None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="looks at a user who is not root from root's side")
 def test_a_dry_run_of_a_lab_needs_no_root_and_says_that_the_run_will(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert check_fit(campaign({}), "lab:linux", is_dry=True) == ["The Linux lab needs root, to make network namespaces: run it with sudo."]
+    assert check_fit(campaign({}), "lab:linux", is_dry=True) == [
+        "The Linux lab needs root, to make network namespaces: run it with sudo."
+    ]
     with pytest.raises(HostError, match="needs root"):
         check_fit(campaign({}), "lab:linux")

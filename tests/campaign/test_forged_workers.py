@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that answer with what was not ordered, or is no result: it does not get into the campaign's file, and the run goes on."""
+"""Workers that answer with what was not ordered, or is no result: it does not get into the campaign's file,
+and the run goes on."""
 
 from __future__ import annotations
 
@@ -43,9 +44,18 @@ sys.exit(main(sys.argv[1:]))
 """
 FORGERIES = (
     ("replace(answer, point=replace(point, point=replace(point.point, key='x')))", "it is of another point"),
-    ("replace(answer, point=replace(point, repetitions=(first, first)))", "it has repetitions 1, 1, and 1 were ordered"),
-    ("replace(answer, point=replace(point, repetitions=(replace(first, number=7),)))", "it has repetitions 7, and 1 were ordered"),
-    ("replace(answer, point=of(replace(first, ended=replace(first.ended, value=math.inf))))", "inf is no finite number"),
+    (
+        "replace(answer, point=replace(point, repetitions=(first, first)))",
+        "it has repetitions 1, 1, and 1 were ordered",
+    ),
+    (
+        "replace(answer, point=replace(point, repetitions=(replace(first, number=7),)))",
+        "it has repetitions 7, and 1 were ordered",
+    ),
+    (
+        "replace(answer, point=of(replace(first, ended=replace(first.ended, value=math.inf))))",
+        "inf is no finite number",
+    ),
     ("replace(answer, point=of(replace(first, measured_s='long')))", "'long' is no finite number"),
     ("replace(answer, point=trials(verdict='PASS', contract=99))", "outside the contract"),
     ("replace(answer, point=replace(point, facts={'x': object()}))", "it is not made as results are"),
@@ -59,20 +69,39 @@ def test_what_was_not_ordered_or_is_no_result_is_not_stored(tmp_path: Path) -> N
     with cluster(tmp_path) as running:
         write_campaign(tmp_path, "", part="simulated-640000--512")
         (tmp_path / "lab.toml").write_text(TESTBED)
-        cases = "".join(f"    if hosts == {hosts}:\n        return {forgery}\n" for hosts, (forgery, _) in enumerate(FORGERIES, start=2))
-        arguments = ["worker", running.address, "lab.toml", "--name", "forger", "--engine", str(tmp_path / "engine")]
+        cases = "".join(
+            f"    if hosts == {hosts}:\n        return {forgery}\n"
+            for hosts, (forgery, _) in enumerate(FORGERIES, start=2)
+        )
+        arguments = [
+            "worker",
+            running.address,
+            "lab.toml",
+            "--name",
+            "forger",
+            "--engine",
+            str(tmp_path / "engine"),
+        ]
         with (tmp_path / "forger.log").open("wb") as stream:
             running.workers["forger"] = subprocess.Popen(
-                [sys.executable, "-c", WORKER.replace("CASES", cases), *arguments], cwd=tmp_path, env=dict(running.environment),
-                stdout=stream, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-            )  # fmt: skip
+                [sys.executable, "-c", WORKER.replace("CASES", cases), *arguments],
+                cwd=tmp_path,
+                env=dict(running.environment),
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+            )
         running.wait_for("forger")
         every = [1, *range(2, 2 + len(FORGERIES))]
         write(running, "forged", campaign(hosts=str(every)))
-        ended = running.run("run", "forged.toml", "--scheduler", running.address, "--run", "forged.evenhand", "--no-html")
+        ended = running.run(
+            "run", "forged.toml", "--scheduler", running.address, "--run", "forged.evenhand", "--no-html"
+        )
     assert ended.returncode == 1, ended.stderr
     assert "bug" not in ended.stderr
-    honest, *forged = sorted(read_record(tmp_path / "forged.evenhand").points, key=lambda found: found.point.hosts or (0, 0))
+    honest, *forged = sorted(
+        read_record(tmp_path / "forged.evenhand").points, key=lambda found: found.point.hosts or (0, 0)
+    )
     assert honest.state is PointState.MEASURED
     for found, (forgery, said) in zip(forged, FORGERIES, strict=True):
         assert (found.state, found.repetitions) == (PointState.NO_NUMBER, ()), forgery

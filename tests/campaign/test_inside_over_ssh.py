@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign whose DUT is looked into over a real SSH connection: facts with the run, a witness's document with each trial.
+"""A campaign whose DUT is looked into over a real SSH connection: facts with the run, a witness's document
+with each trial.
 
-The DUT is a namespace with OpenSSH's server in it; what is measured is the simulated device, so its interfaces count next to nothing.
+The DUT is a namespace with OpenSSH's server in it; what is measured is the simulated device, so its
+interfaces count next to nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut, why_not
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(why_not() is not None, reason=str(why_not()))]
 SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "contract" / "witness.schema.json").read_text())
-REACH = '[dut]\nssh = "root@192.0.2.2"\nos = "linux"\nleft = "left"\nright = "right"\n[dut.facts]\nmachine = "as I wrote it"\n'
+REACH = (
+    '[dut]\nssh = "root@192.0.2.2"\nos = "linux"\nleft = "left"\nright = "right"\n[dut.facts]\nmachine ='
+    ' "as I wrote it"\n'
+)
 CAMPAIGN = f"""
 name = "inside"
 testbed = "testbed.toml"
@@ -51,17 +56,27 @@ def run(dut: NamespaceDut, folder: Path, *arguments: str) -> str:
     """What it says to the terminal."""
     write_campaign(folder, CAMPAIGN, name="series.toml")
     (folder / "testbed.toml").write_text(f"{TESTBED}{REACH}")
-    environment = {**dut.environment, "EVENHAND_ENGINE": str(folder / "engine"), "XDG_STATE_HOME": str(folder / "state")}
+    environment = {
+        **dut.environment,
+        "EVENHAND_ENGINE": str(folder / "engine"),
+        "XDG_STATE_HOME": str(folder / "state"),
+    }
     done = subprocess.run(
-        [sys.executable, "-m", "evenhand", "run", "series.toml", *arguments], cwd=folder, env=environment, text=True, capture_output=True,
-        timeout=600, check=False,
-    )  # fmt: skip
+        [sys.executable, "-m", "evenhand", "run", "series.toml", *arguments],
+        cwd=folder,
+        env=environment,
+        text=True,
+        capture_output=True,
+        timeout=600,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return " ".join((done.stdout + done.stderr).split())
 
 
 def test_a_campaign_over_ssh_has_facts_and_a_witness_in_each_trial(dut: NamespaceDut, tmp_path: Path) -> None:
-    """R2544-02, SEED-07, SEED-84: for both IP versions; what the user wrote stays, and the source of the rest is named."""
+    """R2544-02, SEED-07, SEED-84: for both IP versions; what the user wrote stays, and the source of the rest
+    is named."""
     first = run(dut, tmp_path, "--run", "first.evenhand")
     assert "not as it was" not in first
     record = read_record(tmp_path / "first.evenhand")
@@ -78,7 +93,9 @@ def test_a_campaign_over_ssh_has_facts_and_a_witness_in_each_trial(dut: Namespac
     (testbed,) = record.testbeds.values()  # it is one testbed, although each point sets the DUT up anew
     assert testbed["dut"]["machine"] == "as I wrote it"
     assert testbed["dut"]["kernel"].endswith(" (read on the DUT)")
-    assert testbed["missing"]["dut"] == [name for name in testbed["missing"]["dut"] if testbed["dut"][name] is None]
+    assert testbed["missing"]["dut"] == [
+        name for name in testbed["missing"]["dut"] if testbed["dut"][name] is None
+    ]
     assert "Inside the DUT" in (tmp_path / "first.html").read_text()
     dut.inside("ethtool", "-K", "left", "tx", "off")
     second = run(dut, tmp_path, "--run", "second.evenhand", "--no-html")

@@ -37,7 +37,9 @@ class Starter:
     def start(self, *arguments: str) -> int:
         """The id of its process."""
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"arguments": arguments, "log": str(self.folder / "log")}) + "\n")
+        self._process.stdin.write(
+            json.dumps({"arguments": arguments, "log": str(self.folder / "log")}) + "\n"
+        )
         self._process.stdin.flush()
         return self._next()
 
@@ -63,9 +65,18 @@ class Starter:
 
 @contextmanager
 def starting(folder: Path) -> Iterator[Starter]:
-    environment = {**os.environ, "EVENHAND_ENGINE": str(folder / "engine"), "XDG_STATE_HOME": str(folder / "state")}
+    environment = {
+        **os.environ,
+        "EVENHAND_ENGINE": str(folder / "engine"),
+        "XDG_STATE_HOME": str(folder / "state"),
+    }
     with subprocess.Popen(
-        [sys.executable, FORKING], cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, FORKING],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         yield Starter(folder, process)
 
@@ -75,13 +86,19 @@ def kill_and_resume(starter: Starter, *options: str, kills: int) -> None:
     chance = random.Random(kills)
     for number in range(kills):
         wanted = len(starter.requests()) + chance.randint(1, MOST_REQUESTS)
-        child = starter.start(*BEGIN, *options, *(["--resume"] if (starter.folder / "run.evenhand").exists() else []))
-        while len(starter.requests()) < wanted and Path(f"/proc/{child}/fd/0").exists():  # a child that has ended has none
+        child = starter.start(
+            *BEGIN, *options, *(["--resume"] if (starter.folder / "run.evenhand").exists() else [])
+        )
+        while (
+            len(starter.requests()) < wanted and Path(f"/proc/{child}/fd/0").exists()
+        ):  # a child that has ended has none
             time.sleep(0.002)
         time.sleep(chance.uniform(0, AFTER_A_REQUEST_S))
         os.kill(child, signal.SIGKILL)  # not reaped before `wait`
         code = starter.wait()
-        assert code == -signal.SIGKILL, f"it ended before kill {number + 1}: {(starter.folder / 'log').read_text()}"
+        assert code == -signal.SIGKILL, (
+            f"it ended before kill {number + 1}: {(starter.folder / 'log').read_text()}"
+        )
     starter.run(*BEGIN, *options, "--resume")
 
 
@@ -102,13 +119,15 @@ def assert_killed_is_as_unkilled(tmp_path: Path, *options: str, kills: int, repe
     assert {point.state for point in found.points} == {PointState.MEASURED}
     assert found.notes == ()
     assert essence(found) == essence(expected)
-    # What was on its way when the process died was not measured yet: for each kill one trial at most is asked for again.
+    # What was on its way when the process died was not measured yet: for each kill one trial at most is asked
+    # for again.
     assert requested[unkilled] <= requested[killed] <= requested[unkilled] + kills
     assert len(found.commands) > kills // 2  # some died before they had opened the file
 
 
 def test_a_campaign_killed_eight_times_equals_the_unkilled_one(tmp_path: Path) -> None:
-    """D11: nothing that was measured is lost, and nothing is measured twice. Half of the time would go into pages."""
+    """D11: nothing that was measured is lost, and nothing is measured twice. Half of the time would go into
+    pages."""
     assert_killed_is_as_unkilled(tmp_path, "--no-html", kills=8, repetitions=2)
 
 

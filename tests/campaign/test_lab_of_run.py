@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign on a lab: set up for each suite, one testbed all the way, and given back as it was found, whatever ends the campaign."""
+"""A campaign on a lab: set up for each suite, one testbed all the way, and given back as it was found,
+whatever ends the campaign."""
 
 from __future__ import annotations
 
@@ -62,7 +63,12 @@ def lab() -> Iterator[str]:
 
 def start(folder: Path, lab: str, *arguments: str, duration: str = "200ms") -> subprocess.Popen[str]:
     (folder / "labs.toml").write_text(CAMPAIGN.format(lab=lab, duration=duration))
-    command = [sys.executable, "-m", "evenhand", *(arguments or ("run", "labs.toml", "--run", "labs.evenhand", "--no-html"))]
+    command = [
+        sys.executable,
+        "-m",
+        "evenhand",
+        *(arguments or ("run", "labs.toml", "--run", "labs.evenhand", "--no-html")),
+    ]
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -77,15 +83,20 @@ def is_given_back(lab: str) -> bool:
     return not (BORROWED_DIRECTORY / f"{lab}.json").exists() and holder_of(borrowing(lab)) is None
 
 
-def test_a_lab_follows_the_campaign_from_suite_to_suite_and_stays_one_testbed(lab: str, tmp_path: Path) -> None:
-    """SEED-05, R8219-20: IPv4 and IPv6, behind gateways and on the link, frames of 4000 octets; the lab was down, and is down again."""
+def test_a_lab_follows_the_campaign_from_suite_to_suite_and_stays_one_testbed(
+    lab: str, tmp_path: Path
+) -> None:
+    """SEED-05, R8219-20: IPv4 and IPv6, behind gateways and on the link, frames of 4000 octets; the lab was
+    down, and is down again."""
     process = start(tmp_path, lab)
     _, errors = process.communicate(timeout=GUARD_S)
     record = read_record(tmp_path / "labs.evenhand")
     assert [str(point.state) for point in record.points] == ["measured"] * 8, errors
     assert list(record.testbeds) == [f"lab:{lab}"]
     assert record.notes == ()
-    set_up_for = {s.setup["dut"]["plan"] for point in record.points for r in point.repetitions for s in r.searches}
+    set_up_for = {
+        s.setup["dut"]["plan"] for point in record.points for r in point.repetitions for s in r.searches
+    }
     assert set_up_for == {"gateway_v4", "gateway_v6", "direct_v6"}
     assert lab_status(lab) is None
     assert is_given_back(lab)
@@ -93,8 +104,11 @@ def test_a_lab_follows_the_campaign_from_suite_to_suite_and_stays_one_testbed(la
 
 @pytest.mark.parametrize("was_up", [False, True])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_campaign_that_is_ended_leaves_the_lab_as_it_found_it(lab: str, tmp_path: Path, number: signal.Signals, was_up: bool) -> None:
-    """Down, or up for another plan; after kill -9 too, and whoever goes on with the campaign at once waits for that."""
+def test_a_campaign_that_is_ended_leaves_the_lab_as_it_found_it(
+    lab: str, tmp_path: Path, number: signal.Signals, was_up: bool
+) -> None:
+    """Down, or up for another plan; after kill -9 too, and whoever goes on with the campaign at once waits
+    for that."""
     before = lab_up(make_plan("gateway-v6", (5, 7)), name=lab) if was_up else None
     process = start(tmp_path, lab, duration="20s")
 
@@ -108,7 +122,17 @@ def test_a_campaign_that_is_ended_leaves_the_lab_as_it_found_it(lab: str, tmp_pa
     process.communicate(timeout=GUARD_S)
     if number == signal.SIGKILL:
         # Whoever is there at once is not refused.
-        again = start(tmp_path, lab, "run", "labs.toml", "--run", "labs.evenhand", "--no-html", "--resume", duration="20s")
+        again = start(
+            tmp_path,
+            lab,
+            "run",
+            "labs.toml",
+            "--run",
+            "labs.evenhand",
+            "--no-html",
+            "--resume",
+            duration="20s",
+        )
         wait_until(is_measuring, "the campaign did not go on")
         again.terminate()
         again.communicate(timeout=GUARD_S)

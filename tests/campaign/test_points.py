@@ -36,7 +36,10 @@ from tests.campaign.campaigns import campaign, expanded
 DOUBLED = [2**k for k in range(16)]
 PROCEDURES = ("throughput", "loss", "latency", "pdv", "ipdv", "back-to-back", "burst", "recovery")
 
-counts = st.one_of(st.integers(1, 250), st.tuples(st.integers(1, 250), st.integers(1, 250)).map(lambda pair: f"{pair[0]},{pair[1]}"))
+counts = st.one_of(
+    st.integers(1, 250),
+    st.tuples(st.integers(1, 250), st.integers(1, 250)).map(lambda pair: f"{pair[0]},{pair[1]}"),
+)
 
 
 def _pair(value: int | str) -> tuple[int, int]:
@@ -46,7 +49,9 @@ def _pair(value: int | str) -> tuple[int, int]:
 
 @st.composite
 def suites(draw: st.DrawFn, name: str) -> dict[str, Any]:
-    others = draw(st.lists(st.sampled_from([p for p in PROCEDURES if p != "throughput"]), unique=True, max_size=3))
+    others = draw(
+        st.lists(st.sampled_from([p for p in PROCEDURES if p != "throughput"]), unique=True, max_size=3)
+    )
     return {
         "name": name,
         "plan": draw(st.sampled_from(["gateway-v4", "gateway-v6", "direct-v4-net24", "nets-v4-gateway"])),
@@ -61,9 +66,17 @@ def suites(draw: st.DrawFn, name: str) -> dict[str, Any]:
 
 @st.composite
 def plans(draw: st.DrawFn) -> CampaignPlan:
-    names = draw(st.lists(st.sampled_from(["a", "b", "direct, type1", "a b"]), min_size=1, max_size=2, unique=True))
-    document = {"name": "t", "seed": draw(st.integers(0, 2**64 - 1)), "order": draw(st.sampled_from(["in-turn", "shuffled"]))}
-    return expand(make_campaign({**document, "suite": [draw(suites(name)) for name in names]}, where="c.toml"))
+    names = draw(
+        st.lists(st.sampled_from(["a", "b", "direct, type1", "a b"]), min_size=1, max_size=2, unique=True)
+    )
+    document = {
+        "name": "t",
+        "seed": draw(st.integers(0, 2**64 - 1)),
+        "order": draw(st.sampled_from(["in-turn", "shuffled"])),
+    }
+    return expand(
+        make_campaign({**document, "suite": [draw(suites(name)) for name in names]}, where="c.toml")
+    )
 
 
 @settings(max_examples=25, deadline=None)
@@ -80,16 +93,24 @@ def test_every_point_is_measured_as_often_as_asked_and_by_seeds_of_its_own(plan:
     assert jobs(plan) == made
     for before, after in pairwise(made):
         assert after.point.key != before.point.key or after.repetition == before.repetition + 1
-        assert after.point.suite != before.point.suite or AFTER in after.point.goal or after.place.round >= before.place.round
+        assert (
+            after.point.suite != before.point.suite
+            or AFTER in after.point.goal
+            or after.place.round >= before.place.round
+        )
 
 
 @settings(max_examples=25, deadline=None)
 @given(plans())
 def test_a_round_has_every_point_once_and_its_share_of_the_repetitions(plan: CampaignPlan) -> None:
-    """SEED-72: a DUT that drifts does so for all points; one of several repetitions is never made in a single block."""
+    """SEED-72: a DUT that drifts does so for all points; one of several repetitions is never made in a single
+    block."""
     for point in plan.points:
         of_point = [job for job in jobs(plan) if job.point.key == point.key]
-        blocks = [len([job for job in of_point if job.place.round == number]) for number in range(1, point.rounds + 1)]
+        blocks = [
+            len([job for job in of_point if job.place.round == number])
+            for number in range(1, point.rounds + 1)
+        ]
         assert sum(blocks) == point.repetitions
         assert max(blocks) - min(blocks) <= 1
         assert len(blocks) >= min(2, point.repetitions)
@@ -115,10 +136,17 @@ def test_rounds_are_few_where_each_costs_a_setting_up_of_the_dut_and_never_one()
     """Hooks, hands and hash types: two blocks, unless the file wants more."""
     hook = {"hooks": {"before-point": "true"}}
     for suite, keys, rounds in (
-        ({}, {}, 10), (hook, {}, 2), ({}, {"order": "in-turn"}, 2), ({"hash-types": ["type1", "type2"]}, {}, 2),
-        ({"rounds": 5, **hook}, {}, 5), ({"rounds": 20}, {}, 10), ({"repetitions": 1, "rounds": 1}, {}, 1),
-    ):  # fmt: skip
-        assert {point.rounds for point in expanded({"hosts": [1, 4], **suite}, **keys).points} == {rounds}, suite
+        ({}, {}, 10),
+        (hook, {}, 2),
+        ({}, {"order": "in-turn"}, 2),
+        ({"hash-types": ["type1", "type2"]}, {}, 2),
+        ({"rounds": 5, **hook}, {}, 5),
+        ({"rounds": 20}, {}, 10),
+        ({"repetitions": 1, "rounds": 1}, {}, 1),
+    ):
+        assert {point.rounds for point in expanded({"hosts": [1, 4], **suite}, **keys).points} == {rounds}, (
+            suite
+        )
     with pytest.raises(RequestError, match="1 round of 10 repetitions"):
         expanded({"hosts": [1, 4], "rounds": 1})
 
@@ -146,7 +174,9 @@ def test_single_pairs_come_first_and_throughputs_before_what_takes_them(plan: Ca
         assert [point.number for point in of_suite] == list(range(len(of_suite)))
         if suite["single-pair-first"]:
             assert of_suite[0].is_single_pair
-        assert any(repr(name) in text for text in without) == (not any(point.is_single_pair for point in of_suite))
+        assert any(repr(name) in text for text in without) == (
+            not any(point.is_single_pair for point in of_suite)
+        )
 
 
 @settings(max_examples=10, deadline=None)
@@ -163,7 +193,9 @@ def test_the_order_is_shuffled_by_the_seed_and_in_turn_if_asked() -> None:
     """A DUT that drifts would else look like a trend over the hosts."""
 
     def order(**keys: Any) -> list[int]:
-        return list(dict.fromkeys(job.point.hosts[0] for job in jobs(expanded({"hosts": "doubling"}, **keys))))
+        return list(
+            dict.fromkeys(job.point.hosts[0] for job in jobs(expanded({"hosts": "doubling"}, **keys)))
+        )
 
     assert order(order="in-turn") == [*DOUBLED, 65534]
     shuffled = order()
@@ -175,7 +207,12 @@ def test_the_order_is_shuffled_by_the_seed_and_in_turn_if_asked() -> None:
 def test_the_seed_of_a_repetition_never_changes() -> None:
     """A stored campaign is resumed, years later and elsewhere, with the frames that it would have had."""
     assert seed_of(1, "direct, type1/throughput/64/n=16", 1) == 15157948962992303515
-    seeds = {seed_of(seed, key, n) for seed in range(20) for key in ("a", "b", "a/throughput/64/n=1") for n in range(1, 50)}
+    seeds = {
+        seed_of(seed, key, n)
+        for seed in range(20)
+        for key in ("a", "b", "a/throughput/64/n=1")
+        for n in range(1, 50)
+    }
     assert len(seeds) == 20 * 3 * 49
 
 
@@ -197,21 +234,35 @@ def keys(plan: CampaignPlan) -> list[str]:
 
 
 def test_the_key_says_what_tells_a_point_from_the_others() -> None:
-    assert keys(expanded({"name": "direct, type1", "hosts": 16})) == [f"direct, type1/throughput/64/n={n}" for n in (1, 16)]
-    assert keys(expanded({"hosts": "1000,16", "hash-types": ["type2"], "plan": "gateway-v6"}))[1] == "a/throughput/84/n=1000,16"
-    both = keys(expanded({"hosts": 1, "hash-types": ["type1", "type2"], "frame-sizes": ["imix:AG:A=84:G=1518"]}))
+    assert keys(expanded({"name": "direct, type1", "hosts": 16})) == [
+        f"direct, type1/throughput/64/n={n}" for n in (1, 16)
+    ]
+    assert (
+        keys(expanded({"hosts": "1000,16", "hash-types": ["type2"], "plan": "gateway-v6"}))[1]
+        == "a/throughput/84/n=1000,16"
+    )
+    both = keys(
+        expanded({"hosts": 1, "hash-types": ["type1", "type2"], "frame-sizes": ["imix:AG:A=84:G=1518"]})
+    )
     assert both == [f"a/throughput/imix:AG:A=84:G=1518/{hash_type}/n=1" for hash_type in ("type1", "type2")]
     assert keys(expanded({"plan": "nets-v4-gateway", "hosts": "max", "networks": "256,2"})) == [
-        "a/throughput/64/n=1,r=1", "a/throughput/64/n=254,r=256,2",
-    ]  # fmt: skip
+        "a/throughput/64/n=1,r=1",
+        "a/throughput/64/n=254,r=256,2",
+    ]
 
 
 def test_what_takes_a_load_names_the_point_that_gives_it() -> None:
     """R8219-07, R2544-29, R9004-01: at the throughput of the same conditions."""
-    plan = expanded({"procedure": ["latency", "recovery", "back-to-back", "pdv", "ipdv", "throughput"], "hosts": [1, 4]})
+    plan = expanded(
+        {"procedure": ["latency", "recovery", "back-to-back", "pdv", "ipdv", "throughput"], "hosts": [1, 4]}
+    )
     for point in plan.points:
         after = point.goal.get(AFTER)
-        assert after == (None if point.procedure == "throughput" else point.key.replace(f"/{point.procedure}/", "/throughput/"))
+        assert after == (
+            None
+            if point.procedure == "throughput"
+            else point.key.replace(f"/{point.procedure}/", "/throughput/")
+        )
         assert point.repetitions == (10 if point.procedure == "throughput" else 1)
         goal = read_point(point, throughput_fps=None if after is None else 123_456.5).goal
         if isinstance(goal, DelayGoal):
@@ -224,29 +275,61 @@ def test_what_takes_a_load_names_the_point_that_gives_it() -> None:
 
 def test_a_rate_of_the_users_own_takes_no_throughput() -> None:
     plan = expanded(
-        {"procedure": ["latency", "throughput"], "hosts": 1, "rate": "5kfps", "inner-repetitions": 3, "tagged": 2, "from": "1s"}
+        {
+            "procedure": ["latency", "throughput"],
+            "hosts": 1,
+            "rate": "5kfps",
+            "inner-repetitions": 3,
+            "tagged": 2,
+            "from": "1s",
+        }
     )
     point = next(point for point in plan.points if point.procedure == "latency")
     goal = read_point(point).goal
     assert AFTER not in point.goal
     assert isinstance(goal, DelayGoal)
-    assert (goal.rate_fps, goal.throughput_fps, goal.repetitions, goal.tagged_frames, goal.from_s) == (5000, None, 3, 2, 1)
+    assert (goal.rate_fps, goal.throughput_fps, goal.repetitions, goal.tagged_frames, goal.from_s) == (
+        5000,
+        None,
+        3,
+        2,
+        1,
+    )
 
 
 def test_options_reach_the_goal_as_those_of_the_verb_do() -> None:
     suite = {
-        "hosts": 7, "direction": "forward", "maximum-rate": "1Mfps", "duration": "2s", "final-duration": "20s", "precision": "1%",
-        "loss-ratio": "0.1%", "invalid-retries": 4, "waits": "short", "wait-residual": "1s", "offered-tolerance": "1%",
-        "source-ports": "fixed", "host-mode": "increment", "patience": 3,
-    }  # fmt: skip
+        "hosts": 7,
+        "direction": "forward",
+        "maximum-rate": "1Mfps",
+        "duration": "2s",
+        "final-duration": "20s",
+        "precision": "1%",
+        "loss-ratio": "0.1%",
+        "invalid-retries": 4,
+        "waits": "short",
+        "wait-residual": "1s",
+        "offered-tolerance": "1%",
+        "source-ports": "fixed",
+        "host-mode": "increment",
+        "patience": 3,
+    }
     point = expanded(suite, order="in-turn").points[-1]
     request = read_point(point, testbed.TestbedLimits(patience=9))
     assert isinstance(request.goal, ThroughputGoal)
     assert (request.goal.max_fps, request.goal.duration_s, request.goal.final_duration_s) == (1e6, 2, 20)
-    assert (request.goal.precision, request.goal.loss_ratio, request.goal.invalid_retries, request.goal.patience) == (0.01, 0.001, 4, 3)
+    assert (
+        request.goal.precision,
+        request.goal.loss_ratio,
+        request.goal.invalid_retries,
+        request.goal.patience,
+    ) == (0.01, 0.001, 4, 3)
     assert request.conditions["directions"] == ("forward",)
     assert (request.conditions["waits"].residual_s, request.conditions["waits"].after_routing_s) == (1, 0.1)
-    assert (request.conditions["limits"].offered_tolerance, request.conditions["limits"].loss_ratio) == (0.01, 0.001)
+    assert (request.conditions["limits"].offered_tolerance, request.conditions["limits"].loss_ratio) == (
+        0.01,
+        0.001,
+    )
     plan = request.conditions["plan"]
     assert not isinstance(plan, str)
     assert (plan.source_ports.first, plan.left.hosts.mode, plan.left.hosts.count) == (0xC020, "increment", 7)
@@ -258,27 +341,40 @@ def test_options_reach_the_goal_as_those_of_the_verb_do() -> None:
 
 def test_a_mix_of_both_ip_versions_is_one_plan() -> None:
     point = expanded({"plan": "gateway-v4+gateway-v6", "mix": "90/10", "hosts": 4}).points[-1]
-    assert (point.plan, point.plan_options, point.frame_size) == ("gateway-v4+gateway-v6", {"mix": "90/10"}, 84)
+    assert (point.plan, point.plan_options, point.frame_size) == (
+        "gateway-v4+gateway-v6",
+        {"mix": "90/10"},
+        84,
+    )
     plan = plan_of(point)
     assert plan.other is not None
     assert plan.other.share == (9, 1)
 
 
 def test_all_frame_sizes_are_those_of_the_ip_version() -> None:
-    sizes = [point.frame_size for point in expanded({"plan": "gateway-v6", "hosts": 1, "frame-sizes": ["all"]}).points]
+    sizes = [
+        point.frame_size
+        for point in expanded({"plan": "gateway-v6", "hosts": 1, "frame-sizes": ["all"]}).points
+    ]
     assert sizes == [84, 128, 256, 512, 1024, 1280, 1518]
 
 
 def test_the_reference_router_is_that_of_the_options_and_of_the_points_hash() -> None:
     plan = expanded(
-        {"hash-types": ["type1", "type2"]}, testbed="reference",
+        {"hash-types": ["type1", "type2"]},
+        testbed="reference",
         reference={"elements": 4, "rate": "50kfps", "neighbor-cost": "4096,10%", "queue-frames": 64},
-    )  # fmt: skip
+    )
     assert plan.reference is not None
     for hash_type in ("type1", "type2"):
         dut = reference_dut(plan.reference, hash_type)
         assert dut.model is not None
-        assert (dut.model.elements, dut.model.rate_fps, dut.model.hash_type, dut.model.queue_frames) == (4, 50_000, hash_type, 64)
+        assert (dut.model.elements, dut.model.rate_fps, dut.model.hash_type, dut.model.queue_frames) == (
+            4,
+            50_000,
+            hash_type,
+            64,
+        )
         assert dut.neighbor_cost is not None
         assert (dut.neighbor_cost.free_entries, dut.neighbor_cost.growth) == (4096, 0.1)
 
@@ -287,7 +383,9 @@ def test_a_testbed_is_found_from_the_files_folder_and_told_without_it(tmp_path: 
     """Runs are sent to others: a folder tells more of the owner than of the run."""
     plan = expand(
         make_campaign(
-            campaign({"hooks": {"before-suite": "/home/me/set-up.sh --plan x"}}, testbed="labs/ours.toml"), where="c.toml", folder=tmp_path
+            campaign({"hooks": {"before-suite": "/home/me/set-up.sh --plan x"}}, testbed="labs/ours.toml"),
+            where="c.toml",
+            folder=tmp_path,
         )
     )
     assert plan.testbed == str(tmp_path / "labs" / "ours.toml")
@@ -304,8 +402,16 @@ def test_hooks_of_a_suite_stand_over_those_of_the_campaign() -> None:
         {"name": "b"},
         hooks={"before-suite": "all", "before-point": "all", "timeout": "1min"},
     )
-    assert (plan.suite_hooks["a"].before_suite, plan.suite_hooks["a"].before_point, plan.suite_hooks["a"].timeout) == ("all", "own", 5)
-    assert (plan.suite_hooks["b"].before_suite, plan.suite_hooks["b"].before_point, plan.suite_hooks["b"].timeout) == ("all", "all", 60)
+    assert (
+        plan.suite_hooks["a"].before_suite,
+        plan.suite_hooks["a"].before_point,
+        plan.suite_hooks["a"].timeout,
+    ) == ("all", "own", 5)
+    assert (
+        plan.suite_hooks["b"].before_suite,
+        plan.suite_hooks["b"].before_point,
+        plan.suite_hooks["b"].timeout,
+    ) == ("all", "all", 60)
 
 
 def test_a_changed_file_is_told_value_by_value() -> None:

@@ -38,7 +38,15 @@ def published(name: str) -> Published:
 
 
 def values(point: Point) -> tuple[object, ...]:
-    return point.plan, point.hosts, point.networks, point.frame_size, point.hash_type, point.procedure, point.repetitions
+    return (
+        point.plan,
+        point.hosts,
+        point.networks,
+        point.frame_size,
+        point.hash_type,
+        point.procedure,
+        point.repetitions,
+    )
 
 
 def test_the_presets_are_those_of_the_draft() -> None:
@@ -49,11 +57,13 @@ def test_the_presets_are_those_of_the_draft() -> None:
 
 @pytest.mark.parametrize(("name", "testbed"), TESTBEDS.items())
 def test_a_preset_for_a_lab_measures_both_ip_versions_alike(name: str, testbed: str) -> None:
-    """SEED-02, SEED-07: one pair and many, over IPv4 and IPv6; its testbed can be set to all that it asks for."""
+    """SEED-02, SEED-07: one pair and many, over IPv4 and IPv6; its testbed can be set to all that it asks
+    for."""
     plan = expand(preset(name))
     assert plan.testbed == testbed
     of_v4, of_v6 = (
-        [(min(p.hosts[0], 65_534), p.hash_type, "direct" in p.plan) for p in plan.points if version in p.plan] for version in ("v4", "v6")
+        [(min(p.hosts[0], 65_534), p.hash_type, "direct" in p.plan) for p in plan.points if version in p.plan]
+        for version in ("v4", "v6")
     )
     assert of_v4 == of_v6
     assert len(of_v4) + len(of_v6) == len(plan.points)
@@ -75,7 +85,9 @@ def test_the_difference_is_1000_addresses_against_one_pair() -> None:
 @pytest.mark.parametrize(("case", "plan"), CASES.items())
 def test_a_case_is_the_doubling_series_the_gateway_form_and_one_pair_with_ports(case: int, plan: str) -> None:
     """SEED-64, SEED-65, SEED-68, SEED-69, SEED-72; SEED-02 puts one pair before the gateway form."""
-    size, most, gateway, behind = (84, 65536, "gateway-v6", 65536) if plan == "direct-v6" else (64, 65533, "gateway-v4", 65534)
+    size, most, gateway, behind = (
+        (84, 65536, "gateway-v6", 65536) if plan == "direct-v6" else (64, 65533, "gateway-v4", 65534)
+    )
     wanted = [(plan, (n, n), (1, 1), size, "type1", "throughput", 10) for n in [*DOUBLED, most]]
     assert len(wanted) == 17
     wanted += [(gateway, (n, n), (1, 1), size, "type1", "throughput", 10) for n in (1, behind)]
@@ -86,7 +98,11 @@ def test_a_case_is_the_doubling_series_the_gateway_form_and_one_pair_with_ports(
     for point in found:
         assert point.plan_options == {}
         assert point.directions == ("forward", "reverse")
-        assert (point.goal["loss-ratio"], point.goal["waits"], point.goal["final-duration"]) == ("0", "rfc", "60s")
+        assert (point.goal["loss-ratio"], point.goal["waits"], point.goal["final-duration"]) == (
+            "0",
+            "rfc",
+            "60s",
+        )
 
 
 def test_the_whole_series_is_that_of_the_cases_in_both_ip_versions() -> None:
@@ -100,7 +116,12 @@ def test_a_type_2_hash_is_refused_where_the_dut_had_none() -> None:
     """SEED-69: with the draft's reason."""
     for name in ("appendix-a2-case3", "appendix-a1"):
         with pytest.raises(RequestError, match=r"type2: .*OpenBSD") as refused:
-            expand(make_campaign({"preset": name, "suite": [{"name": "one pair", "hosts": 1, "hash-types": ["type2"]}]}, where="c.toml"))
+            expand(
+                make_campaign(
+                    {"preset": name, "suite": [{"name": "one pair", "hosts": 1, "hash-types": ["type2"]}]},
+                    where="c.toml",
+                )
+            )
         assert refused.value.where == "c.toml: suite 'one pair': hash-types"
         assert refused.value.next_step == "Use type1."
 
@@ -157,7 +178,10 @@ def test_a_file_changes_what_it_names_and_nothing_else() -> None:
     )
     assert (changed.name, changed.seed) == ("ours", 7)
     assert changed.spec["preset"] == "appendix-a2-case1"
-    by_suite = {suite: [p for p in changed.points if p.suite == suite] for suite in dict.fromkeys(p.suite for p in changed.points)}
+    by_suite = {
+        suite: [p for p in changed.points if p.suite == suite]
+        for suite in dict.fromkeys(p.suite for p in changed.points)
+    }
     assert list(by_suite) == [*dict.fromkeys(point.suite for point in base), "more"]
     assert [(p.hosts[0], p.repetitions) for p in by_suite["direct, type 1"]] == [(1, 2), (16, 2)]
     assert [(p.hosts[0], p.repetitions) for p in by_suite["gateway, type 1"]] == [(1, 3), (65534, 3)]
@@ -166,8 +190,13 @@ def test_a_file_changes_what_it_names_and_nothing_else() -> None:
 
 
 def test_what_a_preset_says_of_one_suite_is_not_changed_by_every_suite() -> None:
-    """SEED-69: the point with one pair and hashed ports stays one pair; the file that would make it 65,534 is told so."""
-    plan = expand(make_campaign({"preset": "appendix-a", "every-suite": {"hosts": "max", "repetitions": 3}}, where="c.toml"))
+    """SEED-69: the point with one pair and hashed ports stays one pair; the file that would make it 65,534 is
+    told so."""
+    plan = expand(
+        make_campaign(
+            {"preset": "appendix-a", "every-suite": {"hosts": "max", "repetitions": 3}}, where="c.toml"
+        )
+    )
     assert [p.hosts for p in plan.points if p.suite == "IPv4 one pair, type 2"] == [(1, 1)]
     assert {p.repetitions for p in plan.points} == {3}
     (note,) = plan.notes
@@ -180,10 +209,15 @@ def test_what_a_preset_says_of_one_suite_is_not_changed_by_every_suite() -> None
     assert changed.notes == ()
 
 
-@pytest.mark.parametrize("suite", [{"every-suite": {"hash-types": "not-stated"}}, {"suite": [{"name": "IPv4 direct, type 1"}]}])
+@pytest.mark.parametrize(
+    "suite", [{"every-suite": {"hash-types": "not-stated"}}, {"suite": [{"name": "IPv4 direct, type 1"}]}]
+)
 def test_a_key_of_a_preset_can_be_taken_out(suite: dict[str, Any]) -> None:
     """In all suites by [every-suite], in one by its own table."""
-    named = {key: [{**table, "hash-types": "not-stated"} for table in value] if key == "suite" else value for key, value in suite.items()}
+    named = {
+        key: [{**table, "hash-types": "not-stated"} for table in value] if key == "suite" else value
+        for key, value in suite.items()
+    }
     plan = expand(make_campaign({"preset": "appendix-a", **named}, where="c.toml"))
     without = {p.suite for p in plan.points if p.hash_type is None}
     assert without == ({p.suite for p in plan.points} if "every-suite" in suite else {"IPv4 direct, type 1"})
@@ -229,7 +263,25 @@ def test_every_suite_of_a_file_without_preset_has_what_all_have() -> None:
 
 
 def test_the_wheel_has_the_presets(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q", "-w", tmp_path, ROOT], check=True)
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "--no-deps",
+            "--no-build-isolation",
+            "-q",
+            "-w",
+            tmp_path,
+            ROOT,
+        ],
+        check=True,
+    )
     (wheel,) = tmp_path.glob("*.whl")
-    names = {Path(name).stem for name in zipfile.ZipFile(wheel).namelist() if "campaign/presets" in name and name.endswith(".toml")}
+    names = {
+        Path(name).stem
+        for name in zipfile.ZipFile(wheel).namelist()
+        if "campaign/presets" in name and name.endswith(".toml")
+    }
     assert names == set(preset_names())

@@ -50,9 +50,15 @@ def evenhand(tmp_path: Path) -> Evenhand:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
 
         return subprocess.run(
-            [sys.executable, "-m", "evenhand", *arguments], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True,
-            timeout=120, check=False, preexec_fn=limit,
-        )  # fmt: skip
+            [sys.executable, "-m", "evenhand", *arguments],
+            cwd=tmp_path,
+            env=environment(tmp_path),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            preexec_fn=limit,
+        )
 
     return run
 
@@ -71,7 +77,8 @@ RUN = (*WITH_PAGE, "--no-html")
 
 
 def test_a_campaign_comes_back_from_its_file(evenhand: Evenhand, tmp_path: Path) -> None:
-    """SEED-02, SEED-72: the single pair is first, each repetition has its own seed, and what was asked for stands beside it."""
+    """SEED-02, SEED-72: the single pair is first, each repetition has its own seed, and what was asked for
+    stands beside it."""
     write_campaign(tmp_path, short(repetitions=2))
     ended = evenhand(*RUN)
     assert ended.returncode == 0, ended.stderr
@@ -85,13 +92,18 @@ def test_a_campaign_comes_back_from_its_file(evenhand: Evenhand, tmp_path: Path)
     assert len({repetition.seed for repetition in repetitions}) == 4
     assert all(search.seed == repetition.seed for repetition in repetitions for search in repetition.searches)
     assert {repetition.testbed for repetition in repetitions} == set(record.testbeds) == {"testbed.toml"}
-    assert all(repetition.result and repetition.value == repetition.result["throughput_fps_per_direction"] for repetition in repetitions)
+    assert all(
+        repetition.result and repetition.value == repetition.result["throughput_fps_per_direction"]
+        for repetition in repetitions
+    )
     many = record.points[1].repetitions[0].result
     assert many is not None
     assert many["single_pair"]["throughput_fps_per_direction"] == record.points[0].values[0]
     assert record.spec["suite"][0]["name"] == "a"
     assert record.versions["engine"]
-    assert str(tmp_path).encode() not in (tmp_path / "run.evenhand").read_bytes()  # whoever gets the file learns no folder
+    assert (
+        str(tmp_path).encode() not in (tmp_path / "run.evenhand").read_bytes()
+    )  # whoever gets the file learns no folder
 
 
 def test_a_finished_campaign_has_nothing_to_resume(evenhand: Evenhand, tmp_path: Path) -> None:
@@ -125,11 +137,16 @@ def test_a_changed_campaign_file_is_refused_with_the_difference(evenhand: Evenha
     assert evenhand(*RUN, "--resume").returncode == 0
 
 
-def test_a_second_run_on_one_file_is_refused_and_status_tells_of_the_first(evenhand: Evenhand, tmp_path: Path) -> None:
+def test_a_second_run_on_one_file_is_refused_and_status_tells_of_the_first(
+    evenhand: Evenhand, tmp_path: Path
+) -> None:
     """D11: two writers would measure everything twice, on one testbed."""
     write_campaign(tmp_path, short('[suite.hooks]\nbefore-point = "touch begun; sleep 60"'))
     first = subprocess.Popen(
-        [sys.executable, "-m", "evenhand", *WITH_PAGE], cwd=tmp_path, env=environment(tmp_path), stderr=subprocess.PIPE
+        [sys.executable, "-m", "evenhand", *WITH_PAGE],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        stderr=subprocess.PIPE,
     )
     try:
         while not (tmp_path / "begun").exists():
@@ -150,18 +167,23 @@ def test_a_second_run_on_one_file_is_refused_and_status_tells_of_the_first(evenh
         first.wait()
     assert first.returncode == 130
     assert b"Go on with: evenhand run --resume run.evenhand" in told or b"No trial is stored" in told
-    assert (tmp_path / "run.html").exists() == (tmp_path / "run.evenhand").exists(), "no page without what it is the page of"
+    assert (tmp_path / "run.html").exists() == (tmp_path / "run.evenhand").exists(), (
+        "no page without what it is the page of"
+    )
 
 
 def test_hooks_know_their_point_and_their_output_is_kept(evenhand: Evenhand, tmp_path: Path) -> None:
-    hooks = """
+    hooks = '''
 [suite.hooks]
 before-suite = "echo suite $EVENHAND_SUITE on $EVENHAND_TESTBED"
-before-point = "echo $EVENHAND_POINT $EVENHAND_PLAN $EVENHAND_HOSTS_LEFT x $EVENHAND_HOSTS_RIGHT $EVENHAND_HASH_TYPE; echo aside >&2"
+before-point = """echo $EVENHAND_POINT $EVENHAND_PLAN $EVENHAND_HOSTS_LEFT x $EVENHAND_HOSTS_RIGHT\
+ $EVENHAND_HASH_TYPE; echo aside >&2"""
 after-point = "yes 0123456789 | head -c 100000"
 after-suite = "exit 3"
-"""
-    write_campaign(tmp_path, short(hooks, more="").replace("repetitions = 1", 'repetitions = 1\nhash-types = ["type2"]'))
+'''
+    write_campaign(
+        tmp_path, short(hooks, more="").replace("repetitions = 1", 'repetitions = 1\nhash-types = ["type2"]')
+    )
     ended = evenhand(*RUN)
     assert ended.returncode == 0, ended.stderr
     record = record_of(tmp_path)
@@ -177,7 +199,9 @@ after-suite = "exit 3"
     assert "The hook after-suite ended with exit code 3" in ended.stderr
 
 
-def test_a_point_whose_hook_fails_is_kept_with_the_reason_and_the_campaign_goes_on(evenhand: Evenhand, tmp_path: Path) -> None:
+def test_a_point_whose_hook_fails_is_kept_with_the_reason_and_the_campaign_goes_on(
+    evenhand: Evenhand, tmp_path: Path
+) -> None:
     hooks = """
 [suite.hooks]
 before-point = "test $EVENHAND_HOSTS_LEFT != 1 || test -e repaired || { echo no switch; false; }"
@@ -202,7 +226,9 @@ after-point = "echo $EVENHAND_HOSTS_LEFT >> after"
     assert len(record.points[1].repetitions) == 1
 
 
-def test_a_hook_that_takes_too_long_is_ended_with_all_that_it_started(evenhand: Evenhand, tmp_path: Path) -> None:
+def test_a_hook_that_takes_too_long_is_ended_with_all_that_it_started(
+    evenhand: Evenhand, tmp_path: Path
+) -> None:
     hooks = '[suite.hooks]\nbefore-point = "sleep 300 & echo $! > sleeper; wait"\ntimeout = "500ms"'
     write_campaign(tmp_path, short(hooks))
     ended = evenhand(*RUN)
@@ -217,7 +243,9 @@ def test_a_hook_that_takes_too_long_is_ended_with_all_that_it_started(evenhand: 
 def test_a_suite_whose_hook_fails_is_kept_with_the_reason(evenhand: Evenhand, tmp_path: Path) -> None:
     write_campaign(tmp_path, short('[suite.hooks]\nbefore-suite = "false"\nafter-suite = "touch after"'))
     assert evenhand(*RUN).returncode == 1
-    assert {point.reason for point in record_of(tmp_path).points} == {"the hook before-suite ended with exit code 1"}
+    assert {point.reason for point in record_of(tmp_path).points} == {
+        "the hook before-suite ended with exit code 1"
+    }
     assert (tmp_path / "after").exists()
 
 
@@ -233,7 +261,9 @@ def test_a_testers_limit_is_the_reason_for_no_number(evenhand: Evenhand, tmp_pat
         assert point.reason.startswith("the tester's own limit was reached: offered")
 
 
-def test_what_ended_at_the_testers_limit_is_measured_again_where_that_is_asked(evenhand: Evenhand, tmp_path: Path) -> None:
+def test_what_ended_at_the_testers_limit_is_measured_again_where_that_is_asked(
+    evenhand: Evenhand, tmp_path: Path
+) -> None:
     """What could not be decided then stays beside what is measured in its place."""
     undecided = short("invalid-retries = 0\npatience = 0")
     write_campaign(tmp_path, undecided, part="simulated-2000000-900")
@@ -252,7 +282,9 @@ def test_what_ended_at_the_testers_limit_is_measured_again_where_that_is_asked(e
     assert "there is nothing to measure again" in again.stderr
 
 
-def test_what_passed_before_the_testers_limit_is_a_lower_bound_that_is_measured_again(evenhand: Evenhand, tmp_path: Path) -> None:
+def test_what_passed_before_the_testers_limit_is_a_lower_bound_that_is_measured_again(
+    evenhand: Evenhand, tmp_path: Path
+) -> None:
     """A lower bound counts as a number and says so, and `--again` tries such a point once more (MLR-10)."""
     campaign = short("invalid-retries = 0\npatience = 0")
     write_campaign(tmp_path, campaign, part="simulated-2000000-300000")
@@ -260,7 +292,9 @@ def test_what_passed_before_the_testers_limit_is_a_lower_bound_that_is_measured_
     assert ended.returncode == 0, ended.stderr
     assert ">= 300,000 fps" in ended.stdout
     assert re.search(r"repetition 1 of 1: throughput at least \d", ended.stderr), ended.stderr
-    assert "1 of its 1 numbers is a lower bound, since the tester could not keep a higher load" in ended.stdout
+    assert (
+        "1 of its 1 numbers is a lower bound, since the tester could not keep a higher load" in ended.stdout
+    )
     for point in record_of(tmp_path).points:
         assert (point.state, point.at_maximum, point.at_tester_limit) == (PointState.MEASURED, 1, 1)
         assert 300_000 * 0.98 <= point.values[0] <= 300_000
@@ -284,7 +318,9 @@ def test_a_dut_that_does_not_answer_is_the_reason_of_each_point(evenhand: Evenha
     assert [point.state for point in record_of(tmp_path).points] == [PointState.NO_NUMBER] * 2
 
 
-def test_what_is_wrong_for_every_point_ends_the_campaign_before_it_begins(evenhand: Evenhand, tmp_path: Path) -> None:
+def test_what_is_wrong_for_every_point_ends_the_campaign_before_it_begins(
+    evenhand: Evenhand, tmp_path: Path
+) -> None:
     write_campaign(tmp_path, short())
     (tmp_path / "testbed.toml").write_text("nonsense = 1")
     ended = evenhand(*RUN)
@@ -303,9 +339,13 @@ def test_the_file_is_found_by_its_campaign(evenhand: Evenhand, tmp_path: Path) -
     assert {point.state for point in read_record(path).points} == {PointState.MEASURED}
     none_left = evenhand("run", "small.toml", "--resume", "--no-html")
     assert none_left.returncode == 2
-    assert f"no unfinished campaign of small.toml is in this folder: {path.name} is finished" in none_left.stderr
+    assert (
+        f"no unfinished campaign of small.toml is in this folder: {path.name} is finished" in none_left.stderr
+    )
     assert f"evenhand report {path.name}" in none_left.stderr
-    (tmp_path / "small.toml").write_text((tmp_path / "small.toml").read_text().replace("test -e go", "test -f go"))
+    (tmp_path / "small.toml").write_text(
+        (tmp_path / "small.toml").read_text().replace("test -e go", "test -f go")
+    )
     changed = evenhand("run", "small.toml", "--resume", "--no-html")
     assert changed.returncode == 2
     assert f"the campaign file was changed since the campaign in {path.name} began" in changed.stderr
@@ -336,7 +376,9 @@ def test_there_is_one_spelling_of_how_to_go_on(
     assert resume_command(Path(place) / "run.evenhand", Path(source)) == command
 
 
-def test_a_campaign_file_is_found_where_it_was_when_the_campaign_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_campaign_file_is_found_where_it_was_when_the_campaign_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The campaign's own file has no folder in it: it is made to be sent to others."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     run, source = tmp_path / "runs" / "run.evenhand", tmp_path / "campaigns" / "small.toml"
@@ -356,15 +398,29 @@ def test_a_campaign_file_is_found_where_it_was_when_the_campaign_began(tmp_path:
 
 
 def test_nobody_spells_it_otherwise() -> None:
-    texts = [path.read_text() for path in (Path(__file__).parents[2] / "python").rglob("*.py") if path.name not in ("resume_command.py",)]
+    texts = [
+        path.read_text()
+        for path in (Path(__file__).parents[2] / "python").rglob("*.py")
+        if path.name not in ("resume_command.py",)
+    ]
     assert not [found for text in texts for found in re.findall(r"(?i)go on with:? [^\n]*--resume", text)]
 
 
-def test_a_testbed_that_was_changed_is_said_and_the_repetition_begins_anew(evenhand: Evenhand, tmp_path: Path) -> None:
+def test_a_testbed_that_was_changed_is_said_and_the_repetition_begins_anew(
+    evenhand: Evenhand, tmp_path: Path
+) -> None:
     # The second point waits, so that the campaign is never at its end before it is killed.
-    waits = '[suite.hooks]\nbefore-point = "until test $EVENHAND_HOSTS_LEFT = 1 -o -e goes-on; do sleep 0.05; done"'
+    waits = (
+        '[suite.hooks]\nbefore-point = "until test $EVENHAND_HOSTS_LEFT = 1 -o -e goes-on; do sleep'
+        ' 0.05; done"'
+    )
     write_campaign(tmp_path, short(waits, repetitions=2))
-    killed = subprocess.Popen([sys.executable, "-m", "evenhand", *RUN], cwd=tmp_path, env=environment(tmp_path), stderr=subprocess.DEVNULL)
+    killed = subprocess.Popen(
+        [sys.executable, "-m", "evenhand", *RUN],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        stderr=subprocess.DEVNULL,
+    )
     while not (tmp_path / "run.evenhand").exists() or not _has_trials(tmp_path):
         assert killed.poll() is None
         time.sleep(0.005)
@@ -387,12 +443,19 @@ def test_a_testbed_that_was_changed_is_said_and_the_repetition_begins_anew(evenh
 
 def _has_trials(folder: Path) -> bool:
     try:
-        return any(search.trials for point in record_of(folder).points for r in point.repetitions for search in r.searches)
+        return any(
+            search.trials
+            for point in record_of(folder).points
+            for r in point.repetitions
+            for search in r.searches
+        )
     except Exception:
         return False
 
 
-def test_a_disk_that_fills_half_way_loses_no_trial_and_the_campaign_goes_on_with_room(evenhand: Evenhand, tmp_path: Path) -> None:
+def test_a_disk_that_fills_half_way_loses_no_trial_and_the_campaign_goes_on_with_room(
+    evenhand: Evenhand, tmp_path: Path
+) -> None:
     """D11."""
     write_campaign(tmp_path, short())
     full = evenhand(*RUN, file_limit=160 * 1024)
@@ -400,19 +463,29 @@ def test_a_disk_that_fills_half_way_loses_no_trial_and_the_campaign_goes_on_with
     assert "Traceback" not in full.stderr
     assert "cannot be stored any further" in full.stderr
     assert "Go on with: evenhand run --resume run.evenhand" in full.stderr
-    before = [trial.result for p in record_of(tmp_path).points for r in p.repetitions for s in r.searches for trial in s.trials]
+    before = [
+        trial.result
+        for p in record_of(tmp_path).points
+        for r in p.repetitions
+        for s in r.searches
+        for trial in s.trials
+    ]
     assert before
     ended = evenhand(*RUN, "--resume")
     assert ended.returncode == 0, ended.stderr
     killed = record_of(tmp_path)
-    after = [trial.result for p in killed.points for r in p.repetitions for s in r.searches for trial in s.trials]
+    after = [
+        trial.result for p in killed.points for r in p.repetitions for s in r.searches for trial in s.trials
+    ]
     assert after[: len(before)] == before
     (tmp_path / "run.evenhand").rename(tmp_path / "full.evenhand")
     assert evenhand(*RUN).returncode == 0
     assert essence(record_of(tmp_path)) == essence(killed)
 
 
-def test_a_folder_that_cannot_be_written_is_told_before_anything_is_measured(evenhand: Evenhand, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_told_before_anything_is_measured(
+    evenhand: Evenhand, tmp_path: Path
+) -> None:
     write_campaign(tmp_path, short())
     ended = evenhand("run", "small.toml", "--run", "/proc/run.evenhand")
     assert ended.returncode == 3
@@ -421,7 +494,8 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_is_measured(eve
 
 
 def test_the_page_goes_along_and_costs_no_measurement(evenhand: Evenhand, tmp_path: Path) -> None:
-    """It is there before the first point, and whole at the end; a name that is taken is told before anything is measured."""
+    """It is there before the first point, and whole at the end; a name that is taken is told before anything
+    is measured."""
     write_campaign(tmp_path, short())
     taken = tmp_path / "mine.html"
     taken.write_text("<p>mine</p>")
@@ -442,7 +516,9 @@ def test_the_page_goes_along_and_costs_no_measurement(evenhand: Evenhand, tmp_pa
 
 def test_a_page_that_can_no_longer_be_written_is_said_once(tmp_path: Path) -> None:
     said: list[str] = []
-    page = LivePage(run=FILES / "version-2-campaign.evenhand", target=tmp_path / "gone" / "a.html", say=said.append)
+    page = LivePage(
+        run=FILES / "version-2-campaign.evenhand", target=tmp_path / "gone" / "a.html", say=said.append
+    )
     point = read_record(page.run).points[0].point
     page.after_point(point)
     page.after_point(point)

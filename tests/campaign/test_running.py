@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trial that a campaign makes just now: `evenhand status` shows it, and what a killed process left behind says nothing."""
+"""The trial that a campaign makes just now: `evenhand status` shows it, and what a killed process left behind
+says nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +23,13 @@ from evenhand.series.campaign_store import CampaignHead, CampaignStore
 from evenhand.series.running_trial import RunningTrial, read_running, running_path, write_running
 
 RUNNING = RunningTrial(
-    process=os.getpid(), point="a throughput 64 1 x 1", repetition=2, trial=7, phase="sending", elapsed_s=30.0, total_s=120.0
+    process=os.getpid(),
+    point="a throughput 64 1 x 1",
+    repetition=2,
+    trial=7,
+    phase="sending",
+    elapsed_s=30.0,
+    total_s=120.0,
 )
 US = f"process {os.getpid()}"
 
@@ -49,9 +56,18 @@ def test_status_shows_point_repetition_trial_percent_and_times(tmp_path: Path) -
         running.on_event(TrialPhase(phase="sending", elapsed_s=30.0, total_s=120.0))
         status = read_status(run)
         (line,) = [line for line in campaign_lines(status, 60.0) if line.startswith("Now: ")]
-        assert line == f"Now: {job.point.key}, repetition 1, trial 7: sending, 25% of the trial, 30 s elapsed, 90 s left."
+        assert (
+            line
+            == f"Now: {job.point.key}, repetition 1, trial 7: sending, 25% of the trial, 30 s elapsed, 90 s"
+            " left."
+        )
         document = campaign_document(status, 60.0)["running"]
-        assert (document["point"], document["trial"], document["percent"], document["left_s"]) == (job.point.key, 7, 25.0, 90.0)
+        assert (document["point"], document["trial"], document["percent"], document["left_s"]) == (
+            job.point.key,
+            7,
+            25.0,
+            90.0,
+        )
         running.on_event(RepetitionEnded(job=job, outcome="found", value=1.0, reason=None))
         assert read_status(run).running is None
     assert [path.name for path in tmp_path.iterdir()] == ["a.evenhand"]
@@ -80,10 +96,7 @@ def test_what_a_killed_process_left_behind_says_nothing(tmp_path: Path) -> None:
         assert read_status(run).running is None
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "[]", "null", "{", "[" * 50_000, '{"process": 1}', "\x00"],
-)
+@pytest.mark.parametrize("text", ["", "[]", "null", "{", "[" * 50_000, '{"process": 1}', "\x00"])
 def test_a_file_that_is_none_of_ours_is_left_alone(tmp_path: Path, text: str) -> None:
     run = tmp_path / "a.evenhand"
     running_path(run).write_text(text, encoding="utf-8")
@@ -93,10 +106,15 @@ def test_a_file_that_is_none_of_ours_is_left_alone(tmp_path: Path, text: str) ->
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("point", 1), ("elapsed_s", "1"), ("elapsed_s", float("nan")), ("total_s", 1e300),
-        ("repetition", True), ("trial", "7"), ("process", None),
+        ("point", 1),
+        ("elapsed_s", "1"),
+        ("elapsed_s", float("nan")),
+        ("total_s", 1e300),
+        ("repetition", True),
+        ("trial", "7"),
+        ("process", None),
     ],
-)  # fmt: skip
+)
 def test_a_value_of_another_type_is_refused(tmp_path: Path, key: str, value: object) -> None:
     run = tmp_path / "a.evenhand"
     write_running(run, RUNNING)

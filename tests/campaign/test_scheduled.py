@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns over two testbeds: a scheduler of dask and two workers as processes, each on a simulated device of its own."""
+"""Campaigns over two testbeds: a scheduler of dask and two workers as processes, each on a simulated device
+of its own."""
 
 from __future__ import annotations
 
@@ -40,7 +41,9 @@ def begin(running: Cluster, name: str, number: int) -> None:
     own = running.folder / name
     own.mkdir(exist_ok=True)
     write_campaign(own, "", part=f"simulated-{LIMITS[name]}--512")
-    rings = TESTBED.replace("net_ring0", f"net_ring{2 * number}").replace("net_ring1", f"net_ring{2 * number + 1}")
+    rings = TESTBED.replace("net_ring0", f"net_ring{2 * number}").replace(
+        "net_ring1", f"net_ring{2 * number + 1}"
+    )
     (own / "lab.toml").write_text(rings)
     running.begin_worker(name, f"{name}/lab.toml", "--engine", str(own / "engine"))
 
@@ -63,7 +66,16 @@ def write(running: Cluster, name: str, text: str) -> None:
 
 
 def measured(running: Cluster, name: str, *arguments: str) -> CampaignRecord:
-    ended = running.run("run", f"{name}.toml", "--scheduler", running.address, "--run", f"{name}.evenhand", "--no-html", *arguments)
+    ended = running.run(
+        "run",
+        f"{name}.toml",
+        "--scheduler",
+        running.address,
+        "--run",
+        f"{name}.evenhand",
+        "--no-html",
+        *arguments,
+    )
     assert ended.returncode == 0, ended.stderr
     return read_record(running.folder / f"{name}.evenhand")
 
@@ -77,7 +89,8 @@ def nothing_twice(record: CampaignRecord) -> None:
 
 
 def test_points_are_shared_out_and_say_whose_they_are(both: Cluster) -> None:
-    """SEED-02, SEED-72: on either testbed a point is what its DUT forwards; latency takes the throughput that another worker found."""
+    """SEED-02, SEED-72: on either testbed a point is what its DUT forwards; latency takes the throughput that
+    another worker found."""
     record = measured(both, "small")
     nothing_twice(record)
     assert set(record.testbeds) == set(LIMITS)
@@ -86,10 +99,14 @@ def test_points_are_shared_out_and_say_whose_they_are(both: Cluster) -> None:
         assert [r.seed for r in point.repetitions] == list(dict.fromkeys(r.seed for r in point.repetitions))
         if point.point.procedure == "throughput":
             assert point.values == pytest.approx([LIMITS[testbed]] * point.point.repetitions, rel=0.03)
-        assert all(search.seed == r.seed and search.trials for r in point.repetitions for search in r.searches)
+        assert all(
+            search.seed == r.seed and search.trials for r in point.repetitions for search in r.searches
+        )
     throughput, latency = record.points[-2:]
     assert latency.repetitions[0].result is not None
-    assert latency.repetitions[0].result["goal"]["rate_fps_per_direction"] == pytest.approx(throughput.values[0])
+    assert latency.repetitions[0].result["goal"]["rate_fps_per_direction"] == pytest.approx(
+        throughput.values[0]
+    )
     assert record.testbeds["one"]["name"] == "lab.toml"
     assert str(both.folder).encode() not in (both.folder / "small.evenhand").read_bytes()
     status = read_status(both.folder / "small.evenhand")
@@ -97,14 +114,19 @@ def test_points_are_shared_out_and_say_whose_they_are(both: Cluster) -> None:
 
 
 def test_testbeds_that_disagree_on_a_point_are_named(both: Cluster) -> None:
-    """Each point is measured on both, by as many repetitions as were asked for; show, page and JSON tell them apart."""
+    """Each point is measured on both, by as many repetitions as were asked for; show, page and JSON tell them
+    apart."""
     write(both, "each", campaign(hosts="[1]", repetitions=4, more='on-each-testbed = ["two", "one"]'))
     record = measured(both, "each")
     nothing_twice(record)
     (point,) = record.points
     assert [r.testbed for r in sorted(point.repetitions, key=lambda r: r.number)] == ["two"] * 4 + ["one"] * 4
     shown = both.run("show", "each.evenhand").stdout
-    assert re.search(r"Testbeds (one and two|two and one) disagree on a/throughput/64/n=1: .* % (more|less) \(p = 0\.029\)", shown), shown
+    assert re.search(
+        r"Testbeds (one and two|two and one) disagree on a/throughput/64/n=1: "
+        r".* % (more|less) \(p = 0\.029\)",
+        shown,
+    ), shown
     of_point = both.run("show", "each.evenhand", "--point", "1").stdout
     assert all(re.search(rf"Testbed {name}: median [\d,]+ fps of 4 repetitions", of_point) for name in LIMITS)
     assert both.run("report", "each.evenhand", "--html", "each.html").returncode == 0
@@ -115,11 +137,16 @@ def test_testbeds_that_disagree_on_a_point_are_named(both: Cluster) -> None:
 
 
 def test_a_starter_that_was_killed_goes_on_and_has_nothing_twice(both: Cluster) -> None:
-    """D11: points that were stored stand; what was under way is measured again, and its worker stops sending meanwhile."""
+    """D11: points that were stored stand; what was under way is measured again, and its worker stops sending
+    meanwhile."""
     hooks = 'hooks = { before-point = "sleep 0.3" }'
     write(both, "killed", campaign(hosts="[1, 2, 4, 8, 16, 32]", hooks=hooks))
-    killed = both.begin_run("run", "killed.toml", "--scheduler", both.address, "--run", "killed.evenhand", "--no-html")
-    wait_until(lambda: finished(both.folder / "killed.evenhand") >= 2, (both.folder / "run.log").read_text, killed)
+    killed = both.begin_run(
+        "run", "killed.toml", "--scheduler", both.address, "--run", "killed.evenhand", "--no-html"
+    )
+    wait_until(
+        lambda: finished(both.folder / "killed.evenhand") >= 2, (both.folder / "run.log").read_text, killed
+    )
     killed.send_signal(signal.SIGKILL)
     killed.wait()
     before = read_record(both.folder / "killed.evenhand")
@@ -152,7 +179,9 @@ def test_what_cannot_be_is_refused_before_anything_is_measured(
     both: Cluster, text: str, options: tuple[str, ...], code: int, said: str
 ) -> None:
     write(both, "refused", text)
-    ended = both.run("run", "refused.toml", "--scheduler", both.address, "--run", "refused.evenhand", *options)
+    ended = both.run(
+        "run", "refused.toml", "--scheduler", both.address, "--run", "refused.evenhand", *options
+    )
     assert ended.returncode == code, ended.stderr
     assert said in ended.stderr
     assert not (both.folder / "refused.evenhand").exists()
@@ -179,9 +208,14 @@ def test_a_worker_that_is_lost_in_a_point_costs_that_point_a_new_beginning(tmp_p
         for number, name in enumerate(LIMITS):
             begin(running, name, number)
         running.wait_for(*LIMITS)
-        hooks = 'hooks = { before-point = "sleep 1; echo $EVENHAND_POINT $EVENHAND_TESTBED >> begun.txt; sleep 1" }'
+        hooks = (
+            'hooks = { before-point = "sleep 1; echo $EVENHAND_POINT $EVENHAND_TESTBED >> begun.txt;'
+            ' sleep 1" }'
+        )
         write(running, "lost", campaign(hosts="[1, 2, 4, 8]", hooks=hooks))
-        process = running.begin_run("run", "lost.toml", "--scheduler", running.address, "--run", "lost.evenhand", "--no-html")
+        process = running.begin_run(
+            "run", "lost.toml", "--scheduler", running.address, "--run", "lost.evenhand", "--no-html"
+        )
         wait_until(lambda: len(begun(running.folder)) >= 3, (running.folder / "run.log").read_text, process)
         place = next(line.split()[1] for line in begun(running.folder)[::-1])
         running.kill(place.partition("/")[0])

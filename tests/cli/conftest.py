@@ -29,12 +29,15 @@ def evenhand(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
 
 @pytest.fixture
 def engine_playing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
-    """Make EVENHAND_ENGINE an engine that plays this part, and keeps what it is asked in engine-requests.jsonl."""
+    """Make EVENHAND_ENGINE an engine that plays this part, and keeps what it is asked in
+    engine-requests.jsonl."""
 
     def play(part: str) -> Path:
         path = tmp_path / "engine"
         started, requests = tmp_path / "engine-was-started", tmp_path / "engine-requests.jsonl"
-        path.write_text(f'#!/bin/sh\ntouch "{started}"\nexec "{sys.executable}" "{SCRIPTED}" "{part}" "{requests}"\n')
+        path.write_text(
+            f'#!/bin/sh\ntouch "{started}"\nexec "{sys.executable}" "{SCRIPTED}" "{part}" "{requests}"\n'
+        )
         path.chmod(0o755)
         monkeypatch.setenv("EVENHAND_ENGINE", str(path))
         return path

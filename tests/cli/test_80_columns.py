@@ -25,7 +25,9 @@ SERIES = {
 ALL = {**LINES, **SERIES}
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.wire if name in REAL_ENGINE else ()) for name in ALL])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.wire if name in REAL_ENGINE else ()) for name in ALL]
+)
 def test_nothing_is_lost_at_80_columns(
     evenhand: Run, engine_playing: Play, testbed: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -54,11 +56,16 @@ def test_nothing_is_lost_at_80_columns(
             cells = [re.sub(r"\[/?[a-z ]*\]", "", str(cell)) for cell in column.cells]
             for text in (str(column.header), *cells):
                 # A longer word may be folded; it is then there in parts.
-                assert {word for word in text.split() if len(word) <= LEAST_TEXT} <= words, (column.header, text)
+                assert {word for word in text.split() if len(word) <= LEAST_TEXT} <= words, (
+                    column.header,
+                    text,
+                )
 
 
 @pytest.mark.parametrize("columns", [80, 120])
-def test_a_series_stays_a_table_and_its_bars_take_what_room_there_is(evenhand: Run, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+def test_a_series_stays_a_table_and_its_bars_take_what_room_there_is(
+    evenhand: Run, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
     """Seventeen paragraphs of seven lines show no curve."""
     monkeypatch.setenv("COLUMNS", str(columns))
     ended = evenhand("predict", "gateway-v6", "--elements", "36", "--rate", "1Mfps", "--series")

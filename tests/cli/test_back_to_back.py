@@ -13,7 +13,20 @@ from tests.cli.running import Ended
 
 Run = Callable[..., Ended]
 Play = Callable[[str], Path]
-QUICK = ("--rate", "1Mfps", "--max-burst", "10ms", "--repetitions", "2", "--waits", "short", "--duration", "1s", "--final-duration", "1s")
+QUICK = (
+    "--rate",
+    "1Mfps",
+    "--max-burst",
+    "10ms",
+    "--repetitions",
+    "2",
+    "--waits",
+    "short",
+    "--duration",
+    "1s",
+    "--final-duration",
+    "1s",
+)
 LONGEST = 1422
 """A buffer of 512 frames that is drained at 640 kfps while 1 Mfps come."""
 
@@ -34,10 +47,15 @@ def test_throughput_first_then_bursts_and_all_of_it_is_stored(
     assert "burst of 10,000 frames: 1 Mfps for 10 ms FAIL" in ended.err
     stored = read_run(run).searches
     assert [search.kind for search in stored] == ["throughput", "back-to-back", "back-to-back"]
-    assert [search.result["longest_burst_frames"] for search in stored[1:] if search.result] == [LONGEST, LONGEST]
+    assert [search.result["longest_burst_frames"] for search in stored[1:] if search.result] == [
+        LONGEST,
+        LONGEST,
+    ]
 
 
-def test_a_throughput_that_was_measured_before_is_taken(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+def test_a_throughput_that_was_measured_before_is_taken(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
     """R9004-01: of the same testbed, plan, addresses, size and directions."""
     engine_playing("simulated-640000--512")
     before = tmp_path / "before.evenhand"
@@ -53,7 +71,9 @@ def test_a_throughput_that_was_measured_before_is_taken(evenhand: Run, engine_pl
     assert evenhand("back-to-back", testbed, *QUICK, "--after", before, "--frame-size", "128").code == 2
 
 
-def test_a_size_at_the_rate_of_the_bursts_is_skipped(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+def test_a_size_at_the_rate_of_the_bursts_is_skipped(
+    evenhand: Run, engine_playing: Play, testbed: Path
+) -> None:
     """R9004-02."""
     engine_playing("simulated-2000000")
     ended = evenhand("back-to-back", testbed, *QUICK, "--frame-size", "64,128", "--no-run")

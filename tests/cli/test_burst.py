@@ -13,11 +13,24 @@ from tests.cli.running import Ended
 
 Run = Callable[..., Ended]
 Play = Callable[[str], Path]
-QUICK = ("--rate", "1Mfps", "--duration", "1s", "--final-duration", "1s", "--precision", "2%", "--waits", "short")
+QUICK = (
+    "--rate",
+    "1Mfps",
+    "--duration",
+    "1s",
+    "--final-duration",
+    "1s",
+    "--precision",
+    "2%",
+    "--waits",
+    "short",
+)
 
 
 @pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
-def test_a_search_for_each_size_is_shown_and_stored(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str) -> None:
+def test_a_search_for_each_size_is_shown_and_stored(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str
+) -> None:
     """R2544-17, D11."""
     engine_playing("simulated-640000--100")
     run = tmp_path / "a.evenhand"
@@ -29,7 +42,10 @@ def test_a_search_for_each_size_is_shown_and_stored(evenhand: Run, engine_playin
     assert "; mean load " in ended.err
     assert "throughput" not in ended.err
     stored = read_run(run).searches
-    assert [(search.kind, search.outcome) for search in stored] == [("burst", "found"), ("burst", "below_minimum")]
+    assert [(search.kind, search.outcome) for search in stored] == [
+        ("burst", "found"),
+        ("burst", "below_minimum"),
+    ]
     assert stored[0].result is not None
     assert stored[0].result["interval_s"] == pytest.approx(16 / 640e3, rel=0.03)
     assert all(trial.result.raw["burst"]["frames"] == 16 for trial in stored[0].trials)

@@ -41,7 +41,13 @@ def test_a_check_of_the_host_alone_ends_well_whatever_it_finds(evenhand: Run, en
     engine_playing("fair")
     ended = evenhand("check", *QUICK)
     assert ended.code == 0, ended.err
-    for words in ("This host", "DPDK 22.11.11", "away 3 times, longest 1.52 ms", "What can run here", "reference router"):
+    for words in (
+        "This host",
+        "DPDK 22.11.11",
+        "away 3 times, longest 1.52 ms",
+        "What can run here",
+        "reference router",
+    ):
         assert words in ended.out
     assert "Ports" not in ended.out
 
@@ -62,10 +68,15 @@ def test_the_document_has_the_documented_shape(evenhand: Run, engine_playing: Pl
 
 
 @pytest.mark.parametrize(("plan", "size"), [("gateway-v4", 64), ("gateway-v6", 84)])
-def test_the_ceiling_is_that_of_the_tester_not_of_the_dut(evenhand: Run, engine_playing: Play, testbed: Path, plan: str, size: int) -> None:
-    """MLR-14: through a DUT that forwards 640 kfps, a tester of 2.3 Mfps keeps 2.3 Mfps; looped, what is lost is its own fault."""
+def test_the_ceiling_is_that_of_the_tester_not_of_the_dut(
+    evenhand: Run, engine_playing: Play, testbed: Path, plan: str, size: int
+) -> None:
+    """MLR-14: through a DUT that forwards 640 kfps, a tester of 2.3 Mfps keeps 2.3 Mfps; looped, what is lost
+    is its own fault."""
     engine_playing("simulated-640000-2300000")
-    through, looped = fits(evenhand("check", testbed, "--looped", "--plan", plan, *QUICK, "--json").json)["ceilings"]
+    through, looped = fits(evenhand("check", testbed, "--looped", "--plan", plan, *QUICK, "--json").json)[
+        "ceilings"
+    ]
     assert 2.3e6 * 0.95 <= through["ceiling_fps_per_direction"] <= 2.3e6
     assert through["above"]["offered_fps_per_direction"] == pytest.approx(2.3e6, rel=1e-3)
     assert through["above"]["reasons"][0]["code"] == "offered_load"
@@ -79,9 +90,22 @@ def test_the_ceiling_is_that_of_the_tester_not_of_the_dut(evenhand: Run, engine_
 
 def test_options_shape_the_ceiling(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
     engine_playing("simulated-1-700000")
-    line = ("--maximum-rate", "500kfps", "--hosts", "10", "--frame-size", "128", "--direction", "forward", "--precision", "1%")
+    line = (
+        "--maximum-rate",
+        "500kfps",
+        "--hosts",
+        "10",
+        "--frame-size",
+        "128",
+        "--direction",
+        "forward",
+        "--precision",
+        "1%",
+    )
     testbed.write_text(f'{TESTBED}[limits]\nlongest_overdue = "1s"\n')
-    (ceiling,) = fits(evenhand("check", testbed, *line, "--overdue-after", "5ms", *QUICK, "--json").json)["ceilings"]
+    (ceiling,) = fits(evenhand("check", testbed, *line, "--overdue-after", "5ms", *QUICK, "--json").json)[
+        "ceilings"
+    ]
     assert (ceiling["limits"]["overdue_after_us"], ceiling["limits"]["longest_overdue_us"]) == (5000, 1e6)
     assert ceiling["is_at_maximum"]
     assert ceiling["ceiling_fps_per_direction"] == 500_000
@@ -115,7 +139,9 @@ def test_ports_only_makes_no_trial(evenhand: Run, engine_playing: Play, testbed:
     assert document["ceilings"] == []
 
 
-def test_a_host_without_an_engine_is_told_to_build_it(evenhand: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_host_without_an_engine_is_told_to_build_it(
+    evenhand: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("EVENHAND_ENGINE", str(tmp_path / "nothing"))
     ended = evenhand("check")
     assert ended.code == 0
@@ -126,7 +152,9 @@ def test_a_host_without_an_engine_is_told_to_build_it(evenhand: Run, monkeypatch
 
 
 @pytest.mark.parametrize("part", ["no-watch", "crash", "contract-2"])
-def test_an_engine_that_cannot_look_is_a_finding_or_a_bug(evenhand: Run, engine_playing: Play, part: str) -> None:
+def test_an_engine_that_cannot_look_is_a_finding_or_a_bug(
+    evenhand: Run, engine_playing: Play, part: str
+) -> None:
     engine_playing(part)
     ended = evenhand("check", *QUICK)
     assert ended.code == (4 if part == "crash" else 0)
@@ -159,7 +187,9 @@ def test_nothing_is_opened_without_a_testbed(evenhand: Run, engine_playing: Play
         (("--plan", "gateway-v5"), "no plan"),
     ],
 )
-def test_bad_options_start_no_engine(evenhand: Run, engine_playing: Play, tmp_path: Path, options: tuple[str, ...], words: str) -> None:
+def test_bad_options_start_no_engine(
+    evenhand: Run, engine_playing: Play, tmp_path: Path, options: tuple[str, ...], words: str
+) -> None:
     engine_playing("fair")
     ended = evenhand("check", *options)
     assert ended.code == 2
@@ -176,7 +206,14 @@ def test_bad_options_start_no_engine(evenhand: Run, engine_playing: Play, tmp_pa
     ],
 )
 def test_a_bad_testbed_opens_no_port(
-    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, old: str, new: str, code: int, words: str
+    evenhand: Run,
+    engine_playing: Play,
+    testbed: Path,
+    tmp_path: Path,
+    old: str,
+    new: str,
+    code: int,
+    words: str,
 ) -> None:
     """SEED-80, R6815-01: as in all verbs. What this host lacks for it is told after what it has."""
     engine_playing("fair")
@@ -199,13 +236,17 @@ def test_a_lab_that_is_not_up_is_named_with_the_way_to_it(
     assert not (tmp_path / "engine-was-started").exists()
 
 
-def test_a_direct_plan_with_many_addresses_is_warned_of_before_it_is_sent(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+def test_a_direct_plan_with_many_addresses_is_warned_of_before_it_is_sent(
+    evenhand: Run, engine_playing: Play, testbed: Path
+) -> None:
     """SEED-06, SEED-80."""
     engine_playing("no-dut")
     assert "Warning: " in evenhand("check", testbed, "--plan", "direct-v4-net16", *QUICK).err
 
 
-def test_a_port_that_does_not_open_is_an_error_after_the_host_was_shown(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+def test_a_port_that_does_not_open_is_an_error_after_the_host_was_shown(
+    evenhand: Run, engine_playing: Play, testbed: Path
+) -> None:
     """The table above the error often tells why."""
     engine_playing("fault-host_not_ready")
     ended = evenhand("check", testbed, "--watch", "0")
@@ -234,7 +275,9 @@ def test_a_port_that_this_host_does_not_have_is_an_error_after_the_host_was_show
 
 @pytest.mark.wire
 @pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
-def test_a_port_that_does_not_open_is_told_in_the_one_document(evenhand: Run, tmp_path: Path, plan: str) -> None:
+def test_a_port_that_does_not_open_is_told_in_the_one_document(
+    evenhand: Run, tmp_path: Path, plan: str
+) -> None:
     """By the real engine: the host's findings, what --looped finds, and the error at the port whose it is."""
     try:
         find_engine()
@@ -243,15 +286,33 @@ def test_a_port_that_does_not_open_is_told_in_the_one_document(evenhand: Run, tm
     socket = tmp_path / "gone" / "dut.sock"
     device = "net_memif{n},role=client,id={n},socket-abstract=no,socket=" + str(socket)
     file = tmp_path / "gone.toml"
-    tables = "".join(f'[{side}]\ndevice = "{device.format(n=n)}"\n' for n, side in enumerate(("left", "right")))
+    tables = "".join(
+        f'[{side}]\ndevice = "{device.format(n=n)}"\n' for n, side in enumerate(("left", "right"))
+    )
     file.write_text(f"isolated_test_environment = true\n{tables}[tester]\ncpus = [0]\n")
-    line = ("check", file, "--plan", plan, "--looped", "--watch", "0", "--duration", "0.1s", "--maximum-rate", "1kfps", "--json")
+    line = (
+        "check",
+        file,
+        "--plan",
+        plan,
+        "--looped",
+        "--watch",
+        "0",
+        "--duration",
+        "0.1s",
+        "--maximum-rate",
+        "1kfps",
+        "--json",
+    )
     ended = evenhand(*line)
     assert ended.code == 3
     document = fits(ended.json)
     assert f"nobody listens on {socket} for id 0: there is no folder" in document["error"]["what"]
     assert document["error"]["next"].startswith("Start the other end first: `evenhand router`, or the DUT")
-    assert document["testbed"]["ports"] == {"left": {"device": device.format(n=0), "error": document["error"]}, "right": None}
+    assert document["testbed"]["ports"] == {
+        "left": {"device": device.format(n=0), "error": document["error"]},
+        "right": None,
+    }
     assert [ceiling["way"] for ceiling in document["ceilings"]] == ["looped"]
     assert finding(document, "engine")["state"] == "good"
     assert ended.err.count("Error:") == 1
@@ -276,7 +337,9 @@ def test_require_makes_a_check_fail_after_telling_all(
     assert "reference router (missing: CPUs)" in ended.err
 
 
-def test_a_demo_that_lacks_a_cpu_leads_to_the_check(evenhand: Run, engine_playing: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_demo_that_lacks_a_cpu_leads_to_the_check(
+    evenhand: Run, engine_playing: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine = engine_playing("fair")
     monkeypatch.setenv("EVENHAND_ROUTER", str(engine))
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0})
@@ -287,7 +350,12 @@ def test_a_demo_that_lacks_a_cpu_leads_to_the_check(evenhand: Run, engine_playin
 
 @pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
 def test_a_command_line_of_the_dut_that_is_not_reached_is_a_finding(
-    evenhand: Run, engine_playing: Play, testbed: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, plan: str
+    evenhand: Run,
+    engine_playing: Play,
+    testbed: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    plan: str,
 ) -> None:
     """It ended the check before a port was looked at, and --json had nothing of the host."""
     (tmp_path / "bin").mkdir()

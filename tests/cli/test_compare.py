@@ -15,7 +15,18 @@ from tests.cli.running import Ended
 Run = Callable[..., Ended]
 Play = Callable[[str], Path]
 Measure = Callable[..., Path]
-SEARCH = ("--maximum-rate", "1Mfps", "--duration", "1s", "--final-duration", "1s", "--waits", "short", "--repetitions", "3")
+SEARCH = (
+    "--maximum-rate",
+    "1Mfps",
+    "--duration",
+    "1s",
+    "--final-duration",
+    "1s",
+    "--waits",
+    "short",
+    "--repetitions",
+    "3",
+)
 
 
 @pytest.fixture
@@ -47,14 +58,20 @@ def test_two_runs_are_what_numpy_says(evenhand: Run, measure: Measure) -> None:
     document = evenhand("compare", *runs, "--json").json
     medians = [[numpy.median(p.values) for p in read_record(run).points] for run in runs]
     for i, point in enumerate(document["points"]):
-        assert [other["ratio"]["ratio"] for other in point["others"]] == pytest.approx([m[i] / medians[0][i] for m in medians[1:]])
-        assert [other["performance"] for other in point["others"]] == [other["ratio"]["ratio"] for other in point["others"]]
+        assert [other["ratio"]["ratio"] for other in point["others"]] == pytest.approx(
+            [m[i] / medians[0][i] for m in medians[1:]]
+        )
+        assert [other["performance"] for other in point["others"]] == [
+            other["ratio"]["ratio"] for other in point["others"]
+        ]
     assert [run["file"] for run in document["runs"]] == [run.name for run in runs]
     assert (document["fail_below"], document["below"]) == (None, [])
 
 
 @pytest.mark.parametrize(("limit", "code"), [("0.97", 1), ("97%", 1), ("0.9", 0)])
-def test_the_exit_code_tells_what_is_below_the_limit(evenhand: Run, measure: Measure, limit: str, code: int) -> None:
+def test_the_exit_code_tells_what_is_below_the_limit(
+    evenhand: Run, measure: Measure, limit: str, code: int
+) -> None:
     before, after = measure("before.evenhand", 640_000), measure("after.evenhand", 600_000)
     ended = evenhand("compare", before, after, "--fail-below", limit)
     assert ended.code == code
@@ -76,7 +93,9 @@ def test_unlike_runs_are_refused_with_two_unless_told(evenhand: Run, measure: Me
     assert "Not measured alike: goal: precision" in ended.out
 
 
-def test_fixed_ports_make_runs_unlike_although_a_run_file_has_no_such_option(evenhand: Run, measure: Measure) -> None:
+def test_fixed_ports_make_runs_unlike_although_a_run_file_has_no_such_option(
+    evenhand: Run, measure: Measure
+) -> None:
     """What was sent tells it."""
     a, b = measure("a.evenhand", 640_000), measure("b.evenhand", 640_000, "--source-ports", "fixed")
     refused = evenhand("compare", a, b)
@@ -138,7 +157,11 @@ ALIKE = {
         ("--maximum-rate", "1Mfps", "--final-duration", "2s", "--precision", "0.02", "--repetitions", "2"),
         ("--precision", "1%", "goal: precision 0.02 against 0.01"),
     ),
-    "loss": ('maximum-rate = "1Mfps"\n', ("--maximum-rate", "1000kfps"), ("--hosts", "5", "hosts [4, 4] against [5, 5]")),
+    "loss": (
+        'maximum-rate = "1Mfps"\n',
+        ("--maximum-rate", "1000kfps"),
+        ("--hosts", "5", "hosts [4, 4] against [5, 5]"),
+    ),
     "latency": (
         'rate = "100kfps"\nfrom = "0.5s"\ninner-repetitions = 2\n',
         ("--rate", "100kfps", "--from", "500ms", "--repetitions", "2"),
@@ -152,13 +175,26 @@ ALIKE = {
 def test_a_campaign_is_compared_with_the_run_of_a_verb(
     evenhand: Run, engine_playing: Play, testbed: Path, procedure: str, plan: str
 ) -> None:
-    """What was asked for is the same, however the file of a campaign spells it; what is not the same is told by the names of both."""
+    """What was asked for is the same, however the file of a campaign spells it; what is not the same is told
+    by the names of both."""
     in_file, options, (other, value, told) = ALIKE[procedure]
     engine_playing("simulated-640000")
     Path("monday.toml").write_text(CAMPAIGN.replace("PLAN", plan).replace("PROCEDURE", procedure) + in_file)
     ended = evenhand("run", "monday.toml", "--no-html", "--run", "monday.evenhand")
     assert ended.code == 0, ended.err
-    line = (procedure, testbed, "--plan", plan, "--hosts", "4", "--duration", "1s", "--waits", "short", *options)
+    line = (
+        procedure,
+        testbed,
+        "--plan",
+        plan,
+        "--hosts",
+        "4",
+        "--duration",
+        "1s",
+        "--waits",
+        "short",
+        *options,
+    )
     for name, more in (("verb.evenhand", ()), ("other.evenhand", (other, value))):
         ended = evenhand(*line, *more, "--run", name)
         assert ended.code == 0, ended.err

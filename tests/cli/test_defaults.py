@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is sent if nothing is asked for, what is warned of before it is sent, and that the engine gets what a result states."""
+"""What is sent if nothing is asked for, what is warned of before it is sent, and that the engine gets what a
+result states."""
 
 from __future__ import annotations
 
@@ -21,16 +22,47 @@ CHECK = ("--watch", "0", "--maximum-rate", "1Mfps")
 LOSS = ("--maximum-rate", "1Mfps", "--duration", "1s", "--waits", "short")
 DELAY = ("--rate", "1kfps", "--duration", "1s", "--repetitions", "1", "--waits", "short")
 BURSTS = (
-    "--rate", "1Mfps", "--throughput", "640kfps", "--max-burst", "1ms", "--repetitions", "1", "--waits", "short",
-)  # fmt: skip
+    "--rate",
+    "1Mfps",
+    "--throughput",
+    "640kfps",
+    "--max-burst",
+    "1ms",
+    "--repetitions",
+    "1",
+    "--waits",
+    "short",
+)
 VERBS: dict[str, tuple[str, ...]] = {
     "throughput": SEARCH,
     "loss": LOSS,
     "latency": (*DELAY, "--from", "0s"),
     "pdv": DELAY,
     "back-to-back": BURSTS,
-    "burst": ("--burst", "16", "--rate", "1Mfps", "--duration", "1s", "--final-duration", "1s", "--waits", "short"),
-    "recovery": ("--throughput", "640kfps", "--duration", "1s", "--observe", "1s", "--repetitions", "1", "--waits", "short"),
+    "burst": (
+        "--burst",
+        "16",
+        "--rate",
+        "1Mfps",
+        "--duration",
+        "1s",
+        "--final-duration",
+        "1s",
+        "--waits",
+        "short",
+    ),
+    "recovery": (
+        "--throughput",
+        "640kfps",
+        "--duration",
+        "1s",
+        "--observe",
+        "1s",
+        "--repetitions",
+        "1",
+        "--waits",
+        "short",
+    ),
     "trial": TRIAL,
     "learn": (),
     "check": CHECK,
@@ -48,10 +80,19 @@ def opened(folder: Path) -> dict[str, Any]:
 
 @EVERY_VERB
 @pytest.mark.parametrize(
-    ("options", "plan", "hosts"), [((), "gateway_v4", 65534), (("--plan", "gateway-v6"), "gateway_v6", 65536)], ids=["none", "v6"]
+    ("options", "plan", "hosts"),
+    [((), "gateway_v4", 65534), (("--plan", "gateway-v6"), "gateway_v6", 65536)],
+    ids=["none", "v6"],
 )
 def test_without_address_options_all_hosts_behind_gateways_are_sent_to(
-    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, verb: str, options: tuple[str, ...], plan: str, hosts: int
+    evenhand: Run,
+    engine_playing: Play,
+    testbed: Path,
+    tmp_path: Path,
+    verb: str,
+    options: tuple[str, ...],
+    plan: str,
+    hosts: int,
 ) -> None:
     """SEED-05: the engine is asked for it, by each verb; drawn, and none of them fixed (SEED-40)."""
     engine_playing("simulated-640000")
@@ -61,7 +102,10 @@ def test_without_address_options_all_hosts_behind_gateways_are_sent_to(
     assert sent["name"] == plan
     for side in ("left", "right"):
         assert "gateway" in sent[side]
-        assert (sent[side]["hosts"]["host"]["count"], sent[side]["hosts"]["host"]["mode"]) == (hosts, "pseudorandom")
+        assert (sent[side]["hosts"]["host"]["count"], sent[side]["hosts"]["host"]["mode"]) == (
+            hosts,
+            "pseudorandom",
+        )
 
 
 def test_a_search_without_address_options_states_the_gateway_form_with_all_hosts(
@@ -149,7 +193,13 @@ def test_facts_of_the_dut_change_no_verdict(evenhand: Run, engine_playing: Play,
     def trials() -> list[tuple[Any, ...]]:
         document = evenhand("throughput", testbed, *SEARCH, "--json", "--no-run").json
         found = (document["outcome"], document["throughput_fps_per_direction"])
-        return [found, *((t["purpose"], t["result"]["intended_fps"], t["result"]["verdict"]) for t in document["trials"])]
+        return [
+            found,
+            *(
+                (t["purpose"], t["result"]["intended_fps"], t["result"]["verdict"])
+                for t in document["trials"]
+            ),
+        ]
 
     plain = trials()
     assert plain[0][0] == "found"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand latency` and `evenhand pdv`: from options to a table and a stored run; bad input starts nothing."""
+"""`evenhand latency` and `evenhand pdv`: from options to a table and a stored run; bad input starts
+nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ def test_latency_is_measured_at_the_throughput_of_an_earlier_run(
     assert evenhand("throughput", testbed, *SEARCH, "--plan", plan, "--run", before).code == 0
     (search,) = read_run(before).searches
     assert search.result is not None
-    ended = evenhand("latency", testbed, *QUICK, "--plan", plan, "--after", before, "--from", "0.5s", "--run", run)
+    ended = evenhand(
+        "latency", testbed, *QUICK, "--plan", plan, "--after", before, "--from", "0.5s", "--run", run
+    )
     assert ended.code == 0, ended.err
     assert "typical (median)" in ended.out
     assert "worst case (99.9th percentile)" in ended.out
@@ -35,7 +38,9 @@ def test_latency_is_measured_at_the_throughput_of_an_earlier_run(
     assert "the throughput for this frame size was not measured before" not in ended.out
     (stored,) = read_run(run).searches
     assert (stored.kind, stored.outcome, len(stored.trials)) == ("latency", "measured", 3)
-    assert {trial.result.intended_fps for trial in stored.trials} == {search.result["throughput_fps_per_direction"]}
+    assert {trial.result.intended_fps for trial in stored.trials} == {
+        search.result["throughput_fps_per_direction"]
+    }
     assert all(
         len(direction.delays.tagged_ns) == 500
         for trial in stored.trials
@@ -44,7 +49,9 @@ def test_latency_is_measured_at_the_throughput_of_an_earlier_run(
     )
 
 
-def test_a_throughput_of_other_conditions_does_not_count(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+def test_a_throughput_of_other_conditions_does_not_count(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
     engine_playing("simulated-640000")
     before = tmp_path / "before.evenhand"
     assert evenhand("throughput", testbed, *SEARCH, "--run", before).code == 0
@@ -52,24 +59,26 @@ def test_a_throughput_of_other_conditions_does_not_count(evenhand: Run, engine_p
         ("--frame-size", "128"),
         ("--plan", "gateway-v6"),
         ("--hosts", "7"),
-        (
-            "--direction",
-            "forward",
-        ),
+        ("--direction", "forward"),
     ):
         ended = evenhand("pdv", testbed, *QUICK, "--after", before, *other)
         assert ended.code == 2
         assert "this run has no throughput of these ports" in ended.err
 
 
-def test_delay_variation_is_shown_with_its_differences(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+def test_delay_variation_is_shown_with_its_differences(
+    evenhand: Run, engine_playing: Play, testbed: Path
+) -> None:
     """R8219-12, R8219-13."""
     engine_playing("simulated-640000")
     ended = evenhand("pdv", testbed, *QUICK, "--rate", "1kfps", "--ipdv", "--no-run")
     assert ended.code == 0, ended.err
     for words in ("PDV (99.9th percentile less minimum)", "IPDV minimum", "IPDV median", "IPDV maximum"):
         assert words in ended.out
-    assert "Deviation from R8219-12: the throughput for this frame size was not measured before; the rate is the user's" in ended.out
+    assert (
+        "Deviation from R8219-12: the throughput for this frame size was not measured before; the rate is"
+        " the user's" in ended.out
+    )
 
 
 @pytest.mark.parametrize("verb", ["latency", "pdv"])
@@ -85,7 +94,13 @@ def test_delay_variation_is_shown_with_its_differences(evenhand: Run, engine_pla
     ],
 )
 def test_bad_options_start_no_engine(
-    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, verb: str, options: tuple[str, ...], words: str
+    evenhand: Run,
+    engine_playing: Play,
+    testbed: Path,
+    tmp_path: Path,
+    verb: str,
+    options: tuple[str, ...],
+    words: str,
 ) -> None:
     engine_playing("fair")
     ended = evenhand(verb, testbed, *options)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Direct plans from the command line on the Linux lab, with the real engine: learnt, measured, stored; or refused with the hosts' names."""
+"""Direct plans from the command line on the Linux lab, with the real engine: learnt, measured, stored; or
+refused with the hosts' names."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ def evenhand(verb: str, lab: LinuxLab, *options: str | Path) -> subprocess.Compl
 
 
 def test_a_trial_learns_first_and_keeps_what_it_learnt(lab: LinuxLab, tmp_path: Path) -> None:
-    """R2544-35, R4814-05, SEED-07: hosts with MACs of their own; the DUT's table after learning is in the run file."""
+    """R2544-35, R4814-05, SEED-07: hosts with MACs of their own; the DUT's table after learning is in the run
+    file."""
     run = tmp_path / "a.evenhand"
     done = evenhand("trial", lab, *TRIAL, "--host-macs", "pseudorandom", "--json", "--run", run)
     assert done.returncode == 0, done.stderr
@@ -52,7 +54,8 @@ def test_a_trial_learns_first_and_keeps_what_it_learnt(lab: LinuxLab, tmp_path: 
 
 
 def test_the_labs_hosts_are_the_default_and_more_are_refused(lab: LinuxLab) -> None:
-    """A DUT whose neighbour table has no room for them would be asked to learn them, and its table, which all labs share, would be full."""
+    """A DUT whose neighbour table has no room for them would be asked to learn them, and its table, which all
+    labs share, would be full."""
     learnt = evenhand("learn", lab)
     assert learnt.returncode == 0, learnt.stderr
     assert "50 of 50 reachable on each side" in learnt.stdout

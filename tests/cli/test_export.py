@@ -46,54 +46,85 @@ def test_the_whole_document_is_as_the_contract_says_and_holds_every_trial(evenha
     assert ended.code == 0, ended.err
     document = ended.json
     validator("export.schema.json").validate(document)
-    ((search,),) = [repetition["searches"] for point in document["points"] for repetition in point["repetitions"]]
+    ((search,),) = [
+        repetition["searches"] for point in document["points"] for repetition in point["repetitions"]
+    ]
     stored = read_run(run).searches[0]
     assert [trial["document"] for trial in search["trials"]] == [trial.result.raw for trial in stored.trials]
-    assert (search["plan"], search["goal"], search["setup"], search["seed"]) == (stored.plan, stored.goal, stored.setup, "7")
+    assert (search["plan"], search["goal"], search["setup"], search["seed"]) == (
+        stored.plan,
+        stored.goal,
+        stored.setup,
+        "7",
+    )
     with pytest.raises(jsonschema.ValidationError):
-        validator("export.schema.json").validate({**document, "points": [{**document["points"][0], "state": "fine"}]})
+        validator("export.schema.json").validate(
+            {**document, "points": [{**document["points"][0], "state": "fine"}]}
+        )
 
 
 def test_single_trials_and_other_procedures_are_as_the_contract_says(
     evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
 ) -> None:
     engine_playing("simulated-640000")
-    for n, line in enumerate((("trial", "--rate", "700kfps", "--duration", "1s", "--waits", "short"), ("loss", *SEARCH))):
+    for n, line in enumerate(
+        (("trial", "--rate", "700kfps", "--duration", "1s", "--waits", "short"), ("loss", *SEARCH))
+    ):
         file = tmp_path / f"{n}.evenhand"
         assert evenhand(line[0], testbed, *line[1:], "--run", file).code == 0
         document = evenhand("export", file, "--format", "json").json
         validator("export.schema.json").validate(document)
         assert document["other_searches" if n == 0 else "points"]
-        assert evenhand("export", file, "--format", "csv").out.count("\n") == 1 + sum(document["trials"].values())
+        assert evenhand("export", file, "--format", "csv").out.count("\n") == 1 + sum(
+            document["trials"].values()
+        )
 
 
 @pytest.mark.parametrize(
     ("plan", "typed", "size"),
-    [("gateway-v6", "imix:ddg", "imix:ddg"), ("gateway-v4", "CUSTOM IMIX - AAG (A=90, G=1518)", "imix:AAG:A=90:G=1518")],
+    [
+        ("gateway-v6", "imix:ddg", "imix:ddg"),
+        ("gateway-v4", "CUSTOM IMIX - AAG (A=90, G=1518)", "imix:AAG:A=90:G=1518"),
+    ],
 )
 def test_a_single_trial_has_its_conditions_in_the_table(
     evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str, typed: str, size: str
 ) -> None:
-    """R6985-01: as a campaign's trials have: a table of trials whose plan and size nobody can tell is of no use. Sizes stand as the command
-    line takes them, however they were typed."""
+    """R6985-01: as a campaign's trials have: a table of trials whose plan and size nobody can tell is of no
+    use. Sizes stand as the command line takes them, however they were typed."""
     engine_playing("simulated-640000")
     file = tmp_path / "one.evenhand"
     line = f"--plan {plan} --hosts 9,4 --direction reverse --rate 1kfps --duration 1s"
     assert evenhand("trial", testbed, *line.split(), "--frame-size", typed, "--run", file).code == 0
     (row,) = csv.DictReader(evenhand("export", file, "--format", "csv").out.splitlines())
-    wanted = {"plan": plan, "hosts_left": "9", "hosts_right": "4", "networks_left": "1", "networks_right": "1",
-              "frame_size": size, "directions": "reverse", "hash_type": "", "testbed": "testbed.toml", "point": ""}  # fmt: skip
+    wanted = {
+        "plan": plan,
+        "hosts_left": "9",
+        "hosts_right": "4",
+        "networks_left": "1",
+        "networks_right": "1",
+        "frame_size": size,
+        "directions": "reverse",
+        "hash_type": "",
+        "testbed": "testbed.toml",
+        "point": "",
+    }
     assert {name: row[name] for name in wanted} == wanted
 
 
 @pytest.mark.parametrize(
     "broken",
     [
-        {"plan": {"left": 1}}, {"plan": {"left": {"hosts": {"host": {"count": "many"}}}}}, {"setup": {"directions": ["up"]}},
-        {"setup": {"mix": {"versions": {"plans": [1, 2], "share": "x"}}}}, {"setup": {"dut": "a text"}}, {"plan": {"name": 5}},
-        {"setup": {"mix": {"imix": "imix:no size"}}}, {"setup": {"mix": {"imix": 7}}},
+        {"plan": {"left": 1}},
+        {"plan": {"left": {"hosts": {"host": {"count": "many"}}}}},
+        {"setup": {"directions": ["up"]}},
+        {"setup": {"mix": {"versions": {"plans": [1, 2], "share": "x"}}}},
+        {"setup": {"dut": "a text"}},
+        {"plan": {"name": 5}},
+        {"setup": {"mix": {"imix": "imix:no size"}}},
+        {"setup": {"mix": {"imix": 7}}},
     ],
-)  # fmt: skip
+)
 def test_a_search_that_does_not_tell_its_conditions_has_none(run: Path, broken: dict[str, Any]) -> None:
     """A run file may come from anybody."""
     search = replace(read_run(run).searches[0], kind="trial", **broken)
@@ -109,20 +140,34 @@ def test_csv_read_back_is_what_is_in_the_file(evenhand: Run, run: Path, table: A
     found = list(csv.DictReader(ended.out.splitlines()))
     wanted = list(rows_of(read_record(run), table))
     assert len(found) == len(wanted) > 0
-    convert: dict[str, Callable[[str], object]] = {"text": str, "integer": int, "real": float, "flag": lambda text: text == "true"}
+    convert: dict[str, Callable[[str], object]] = {
+        "text": str,
+        "integer": int,
+        "real": float,
+        "flag": lambda text: text == "true",
+    }
     for row, values in zip(found, wanted, strict=True):
-        read = {column.name: convert[column.kind](row[column.name]) if row[column.name] else None for column in COLUMNS[table]}
+        read = {
+            column.name: convert[column.kind](row[column.name]) if row[column.name] else None
+            for column in COLUMNS[table]
+        }
         assert read == {name: None if value == "" else value for name, value in values.items()}
 
 
 def test_trials_are_the_table_if_none_is_named(evenhand: Run, run: Path) -> None:
-    assert evenhand("export", run, "--format", "csv").out == evenhand("export", run, "--format", "csv", "--table", "trials").out
+    assert (
+        evenhand("export", run, "--format", "csv").out
+        == evenhand("export", run, "--format", "csv", "--table", "trials").out
+    )
 
 
 @pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
 def test_jq_reads_it(run: Path) -> None:
     """In a pipe, as people do."""
-    line = f"{sys.executable} -m evenhand export {run} --format json | jq -r '.points[] | [.key, .median, .trials.PASS] | @tsv'"
+    line = (
+        f"{sys.executable} -m evenhand export {run} --format json | jq -r '.points[] | [.key, .median,"
+        " .trials.PASS] | @tsv'"
+    )
     ended = subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True, check=True)
     (point,) = read_record(run).points
     assert ended.stdout.split("\t")[0] == point.point.key
@@ -154,14 +199,18 @@ def test_what_it_writes_is_new(evenhand: Run, run: Path, tmp_path: Path) -> None
         (("--format", "csv", "--table", "hosts"), "hosts"),
     ],
 )
-def test_options_that_do_nothing_are_refused(evenhand: Run, run: Path, options: tuple[str, ...], word: str) -> None:
+def test_options_that_do_nothing_are_refused(
+    evenhand: Run, run: Path, options: tuple[str, ...], word: str
+) -> None:
     ended = evenhand("export", run, *options)
     assert ended.code == 2
     assert ended.out == ""
     assert word in ended.err
 
 
-def test_without_pyarrow_it_says_what_to_install(evenhand: Run, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyarrow_it_says_what_to_install(
+    evenhand: Run, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     ended = evenhand("export", run, "--format", "parquet", "--output", tmp_path / "a.parquet")
     assert ended.code == 3
@@ -175,7 +224,20 @@ def test_uti_has_the_sum_of_both_directions_and_only_what_its_model_has(
     """FD.io CSIT's model 1.4.0: NDR and PDR of one search, MRR of the highest load."""
     engine_playing("simulated-640000")
     both = tmp_path / "mlr.evenhand"
-    line = ("--search", "mlr", "--goal", "NDR", "--goal", "PDR=0.5%", "--maximum-rate", "1Mfps", "--waits", "short", "--run", both)
+    line = (
+        "--search",
+        "mlr",
+        "--goal",
+        "NDR",
+        "--goal",
+        "PDR=0.5%",
+        "--maximum-rate",
+        "1Mfps",
+        "--waits",
+        "short",
+        "--run",
+        both,
+    )
     ended = evenhand("throughput", testbed, *line)
     assert ended.code == 0, ended.err
     (document,) = [json.loads(line) for line in evenhand("export", both, "--format", "uti").out.splitlines()]
@@ -186,12 +248,16 @@ def test_uti_has_the_sum_of_both_directions_and_only_what_its_model_has(
         for bound in ("lower", "upper"):
             rate = document["result"][name][bound]["rate"]
             assert rate == {"value": 2 * goal[f"{bound}_fps_per_direction"], "unit": "pps"}
-            assert document["result"][name][bound]["bandwidth"]["value"] == pytest.approx(rate["value"] * 84 * 8)
+            assert document["result"][name][bound]["bandwidth"]["value"] == pytest.approx(
+                rate["value"] * 84 * 8
+            )
     assert (document["passed"], document["message"], document["version"]) == (True, "", "1.4.0")
     assert re.fullmatch(r"[a-z0-9.,=_+-]+", document["test_id"])
     losses = tmp_path / "loss.evenhand"
     assert evenhand("loss", testbed, *SEARCH, "--run", losses).code == 0
-    (document,) = [json.loads(line) for line in evenhand("export", losses, "--format", "uti").out.splitlines()]
+    (document,) = [
+        json.loads(line) for line in evenhand("export", losses, "--format", "uti").out.splitlines()
+    ]
     assert document["result"]["type"] == "mrr"
     assert document["result"]["receive_rate"]["rate"]["values"] == [pytest.approx(2 * 640_000, rel=0.01)]
 
@@ -203,10 +269,25 @@ def test_uti_of_one_goal_is_of_no_type_rather_than_half_a_result(evenhand: Run, 
     assert document["telemetry"][0].startswith('evenhand_throughput_fps_per_direction{seed="7"} 63')
 
 
-def test_uti_refuses_a_run_that_it_has_no_place_for(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+def test_uti_refuses_a_run_that_it_has_no_place_for(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
     engine_playing("simulated-640000")
     file = tmp_path / "latency.evenhand"
-    line = ("--rate", "10kfps", "--duration", "1s", "--from", "0.5s", "--repetitions", "1", "--waits", "short", "--run", file)
+    line = (
+        "--rate",
+        "10kfps",
+        "--duration",
+        "1s",
+        "--from",
+        "0.5s",
+        "--repetitions",
+        "1",
+        "--waits",
+        "short",
+        "--run",
+        file,
+    )
     assert evenhand("latency", testbed, *line).code == 0
     ended = evenhand("export", file, "--format", "uti")
     assert ended.code == 2
@@ -216,11 +297,15 @@ def test_uti_refuses_a_run_that_it_has_no_place_for(evenhand: Run, engine_playin
 @pytest.mark.parametrize("table", TABLES)
 def test_the_reference_lists_every_column(table: Any) -> None:
     """In order, with its kind."""
-    listed = [(row[0].strip("`"), row[1]) for row in table_rows("docs/reference/export.md", f"column of {table}")]
+    listed = [
+        (row[0].strip("`"), row[1]) for row in table_rows("docs/reference/export.md", f"column of {table}")
+    ]
     assert listed == [(column.name, column.kind) for column in COLUMNS[table]]
 
 
-@pytest.mark.parametrize("options", [("latex",), ("markdown",), ("markdown", "--table", "summary"), ("csv", "--table", "summary")])
+@pytest.mark.parametrize(
+    "options", [("latex",), ("markdown",), ("markdown", "--table", "summary"), ("csv", "--table", "summary")]
+)
 def test_the_summary_is_written_for_papers(evenhand: Run, run: Path, options: tuple[str, ...]) -> None:
     ended = evenhand("export", run, "--format", *options)
     assert ended.code == 0, ended.err
@@ -229,8 +314,12 @@ def test_the_summary_is_written_for_papers(evenhand: Run, run: Path, options: tu
     assert "IPv4" in rows[0]
 
 
-@pytest.mark.parametrize(("form", "table"), [("parquet", "summary"), ("latex", "points"), ("json", "summary")])
-def test_a_table_that_a_format_does_not_have_is_refused_with_one_that_has_it(evenhand: Run, run: Path, form: str, table: str) -> None:
+@pytest.mark.parametrize(
+    ("form", "table"), [("parquet", "summary"), ("latex", "points"), ("json", "summary")]
+)
+def test_a_table_that_a_format_does_not_have_is_refused_with_one_that_has_it(
+    evenhand: Run, run: Path, form: str, table: str
+) -> None:
     ended = evenhand("export", run, "--format", form, "--table", table)
     assert ended.code == 2
     assert "--format csv" in ended.err

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What new users tried in their first hour, and what it says: nothing is ignored, and each error tells what to do."""
+"""What new users tried in their first hour, and what it says: nothing is ignored, and each error tells what
+to do."""
 
 from __future__ import annotations
 
@@ -51,14 +52,29 @@ def test_symmetric_xor_of_ethtool_is_taken_over(evenhand: Run, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "what", "next_step"),
     [
-        (TABLE + KEY + "RSS hash function:\n    toeplitz: off\n    xor: on\n", "hashes with xor", "hfunc toeplitz"),
-        (TABLE + KEY + FUNCTION + "RSS input transformation:\n    symmetric-or-xor: on\n", "symmetric-or-xor", "xfrm none"),
-        (TABLE + "RSS hash key:\nOperation not supported\n" + FUNCTION, "not known: Operation not supported", "--key"),
+        (
+            TABLE + KEY + "RSS hash function:\n    toeplitz: off\n    xor: on\n",
+            "hashes with xor",
+            "hfunc toeplitz",
+        ),
+        (
+            TABLE + KEY + FUNCTION + "RSS input transformation:\n    symmetric-or-xor: on\n",
+            "symmetric-or-xor",
+            "xfrm none",
+        ),
+        (
+            TABLE + "RSS hash key:\nOperation not supported\n" + FUNCTION,
+            "not known: Operation not supported",
+            "--key",
+        ),
         (TABLE, "not known: the output has none", "--key common"),
     ],
-)  # fmt: skip
-def test_a_hash_that_is_not_predicted_is_refused(evenhand: Run, tmp_path: Path, text: str, what: str, next_step: str) -> None:
-    """RSS-03, RSS-04: the default key in place of one that is not known would be a number about another device."""
+)
+def test_a_hash_that_is_not_predicted_is_refused(
+    evenhand: Run, tmp_path: Path, text: str, what: str, next_step: str
+) -> None:
+    """RSS-03, RSS-04: the default key in place of one that is not known would be a number about another
+    device."""
     ended = predict_from(evenhand, tmp_path, text)
     assert ended.code == 2
     assert what in ended.json["error"]["what"]
@@ -85,7 +101,9 @@ def test_the_document_of_a_trial_has_all_deviations_at_the_top() -> None:
         "router gateway-v4 --hash type2 --print-config",
     ],
 )
-def test_an_option_that_would_do_nothing_is_refused(evenhand: Run, engine_playing: Play, line: str, tmp_path: Path) -> None:
+def test_an_option_that_would_do_nothing_is_refused(
+    evenhand: Run, engine_playing: Play, line: str, tmp_path: Path
+) -> None:
     engine_playing("simulated-640000")
     ended = evenhand(*line.split())
     assert ended.code == 2
@@ -93,7 +111,9 @@ def test_an_option_that_would_do_nothing_is_refused(evenhand: Run, engine_playin
     assert not list(tmp_path.glob("f.*"))
 
 
-def test_a_testbed_that_names_its_plan_is_tested_with_it(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+def test_a_testbed_that_names_its_plan_is_tested_with_it(
+    evenhand: Run, engine_playing: Play, testbed: Path
+) -> None:
     """Refused for the default plan: nobody had asked for that."""
     engine_playing("simulated-640000")
     testbed.write_text(testbed.read_text() + '[dut]\nplan = "gateway-v6"\n')
@@ -102,10 +122,14 @@ def test_a_testbed_that_names_its_plan_is_tested_with_it(evenhand: Run, engine_p
     assert default_plan_of("none.toml") == "gateway-v4"
 
 
-def test_a_testbed_that_names_its_addresses_is_tested_with_them(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+def test_a_testbed_that_names_its_addresses_is_tested_with_them(
+    evenhand: Run, engine_playing: Play, testbed: Path
+) -> None:
     """What a reference router was started with: more would be sent to nobody."""
     engine_playing("simulated-640000")
-    testbed.write_text(testbed.read_text() + '[dut]\nplan = "nets-v4-gateway"\nhosts = [9, 4]\nnetworks = 3\n')
+    testbed.write_text(
+        testbed.read_text() + '[dut]\nplan = "nets-v4-gateway"\nhosts = [9, 4]\nnetworks = 3\n'
+    )
     line = ("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--no-run", "--json")
     own = evenhand(*line).json
     assert (own["hosts"], own["networks"]) == ({"left": 9, "right": 4}, {"left": 3, "right": 3})
@@ -122,10 +146,14 @@ def test_a_testbed_that_names_its_addresses_is_tested_with_them(evenhand: Run, e
 @pytest.mark.parametrize(
     ("keys", "what"),
     [
-        ("hosts = 9", "those of a plan"), ('plan = "gateway-v4"\nhosts = 70000', "70000"), ('plan = "gateway-v4"\nnetworks = 2', "network"),
-        ('plan = "gateway-v4"\nhosts = [1, 2, 3]', "3"), ('plan = "gateway-v4"\nhosts = 0', "0"), ('plan = "gateway-v4"\nhosts = "9"', "9"),
+        ("hosts = 9", "those of a plan"),
+        ('plan = "gateway-v4"\nhosts = 70000', "70000"),
+        ('plan = "gateway-v4"\nnetworks = 2', "network"),
+        ('plan = "gateway-v4"\nhosts = [1, 2, 3]', "3"),
+        ('plan = "gateway-v4"\nhosts = 0', "0"),
+        ('plan = "gateway-v4"\nhosts = "9"', "9"),
     ],
-)  # fmt: skip
+)
 def test_addresses_that_a_testbeds_plan_has_not_are_refused(
     evenhand: Run, engine_playing: Play, testbed: Path, keys: str, what: str
 ) -> None:
@@ -165,11 +193,17 @@ def test_a_lab_is_entered_by_root_only() -> None:
         ("plan show gateway-v6 --networks=0", "--networks", "Use 1."),
         ("plan show gateway-v4 --network-mode fixed", "--network-mode", "Leave it out"),
         ("throughput {testbed} --maximum-rate 1Mfps --precision 0", "--precision", "Use 0.5%."),
-        ("throughput {testbed} --maximum-rate 1Mfps --duration 9s --final-duration 1s", "--final-duration", "at least as long"),
+        (
+            "throughput {testbed} --maximum-rate 1Mfps --duration 9s --final-duration 1s",
+            "--final-duration",
+            "at least as long",
+        ),
         ("lab up vpp", "NAME", "Use linux or vm."),
     ],
 )
-def test_advice_names_what_there_is(evenhand: Run, line: str, where: str, next_step: str, engine_playing: Play, testbed: Path) -> None:
+def test_advice_names_what_there_is(
+    evenhand: Run, line: str, where: str, next_step: str, engine_playing: Play, testbed: Path
+) -> None:
     """What the library calls `final duration` is the option that was typed."""
     engine_playing("simulated-640000")
     ended = evenhand(*line.format(testbed=testbed).split(), "--json")
@@ -180,24 +214,39 @@ def test_advice_names_what_there_is(evenhand: Run, line: str, where: str, next_s
 
 
 def test_what_stands_between_colons_is_no_emoji(evenhand: Run, tmp_path: Path) -> None:
-    """Rich reads `:x:` as a cross and `:b:` as a button, which an IPv6 address and a line of a file may have."""
+    """Rich reads `:x:` as a cross and `:b:` as a button, which an IPv6 address and a line of a file may
+    have."""
     (tmp_path / "passwd").write_text("root:x:0:b:root")
-    assert "'root:x:0:b:root' is no number" in evenhand("predict", "gateway-v4", "--table", tmp_path / "passwd").err
+    assert (
+        "'root:x:0:b:root' is no number"
+        in evenhand("predict", "gateway-v4", "--table", tmp_path / "passwd").err
+    )
 
 
 def test_a_place_in_a_request_to_the_engine_is_the_option_that_was_typed() -> None:
-    for where, typed in (("limits.overdue_after_us", "--overdue-after"), ("rate_fps", "--rate"), ("duration_s", "--duration=1e9s")):
-        assert as_typed(HostError("no", where=where), ["trial", "lab.toml", typed, "1"]).where == typed.partition("=")[0]
+    for where, typed in (
+        ("limits.overdue_after_us", "--overdue-after"),
+        ("rate_fps", "--rate"),
+        ("duration_s", "--duration=1e9s"),
+    ):
+        assert (
+            as_typed(HostError("no", where=where), ["trial", "lab.toml", typed, "1"]).where
+            == typed.partition("=")[0]
+        )
     assert as_typed(HostError("no", where="rate_fps"), ["demo"]).where == "rate_fps"
 
 
 @pytest.mark.parametrize(
     ("engine_says", "place"),
     [
-        ("workers", "tester.cpus"), ("ports", "left.device, right.device"), ("ports.left.device", "left.device"),
-        ("ports.right", "right"), ("host.memory_mb", "tester.memory"), ("learning", "learning"),
+        ("workers", "tester.cpus"),
+        ("ports", "left.device, right.device"),
+        ("ports.left.device", "left.device"),
+        ("ports.right", "right"),
+        ("host.memory_mb", "tester.memory"),
+        ("learning", "learning"),
     ],
-)  # fmt: skip
+)
 def test_a_fault_of_the_engine_names_the_key_of_the_testbed_file(engine_says: str, place: str) -> None:
     """Nobody who wrote `cpus` knows what a worker is."""
     assert place_in_testbed(engine_says) == place
@@ -213,11 +262,21 @@ def test_the_smallest_frame_is_the_default_without_a_word_about_64() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["predict gateway-v4 --hash type3", "plan frames gateway-v4 --count 0", "plan frames gateway-v4 --count x", "tiral", "trial",
-     "trial a.toml",
-     "trial --seeds 3", "plan show --hosts", "plan show gateway-v4 extra", "lab up vpp",
-     "plan show none", "trial none.toml --rate 1kfps"],
-)  # fmt: skip
+    [
+        "predict gateway-v4 --hash type3",
+        "plan frames gateway-v4 --count 0",
+        "plan frames gateway-v4 --count x",
+        "tiral",
+        "trial",
+        "trial a.toml",
+        "trial --seeds 3",
+        "plan show --hosts",
+        "plan show gateway-v4 extra",
+        "lab up vpp",
+        "plan show none",
+        "trial none.toml --rate 1kfps",
+    ],
+)
 def test_every_refusal_has_three_lines_and_a_document(evenhand: Run, line: str) -> None:
     """Boxes had no Where and no Next, and a script got nothing."""
     ended = evenhand(*line.split())
@@ -225,12 +284,16 @@ def test_every_refusal_has_three_lines_and_a_document(evenhand: Run, line: str) 
     assert titles == ["Error", "Where", "Next"]
     assert ended.out == ""
     ended = evenhand(*line.split(), "--json")
-    jsonschema.Draft202012Validator(json.loads((CONTRACT / "error.schema.json").read_text())).validate(ended.json)
+    jsonschema.Draft202012Validator(json.loads((CONTRACT / "error.schema.json").read_text())).validate(
+        ended.json
+    )
     assert ended.json["error"]["code"] == ended.code == 2
     assert "input should" not in ended.err.lower()
 
 
-def test_a_trial_is_stored_like_all_others(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+def test_a_trial_is_stored_like_all_others(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
     """`--run` and `--no-run` mean the same everywhere."""
     engine_playing("simulated-640000")
     line = ("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--waits", "short")
@@ -245,10 +308,16 @@ def test_a_trial_is_stored_like_all_others(evenhand: Run, engine_playing: Play, 
     [
         ("lab:foo", "there is no lab 'foo'", "There are lab:linux, lab:vm"),
         ("lab:linus", "there is no lab 'linus'", "Did you mean lab:linux?"),
-        ("reference", "there is no testbed of this name", "`evenhand router gateway-v4 --testbed router.toml`"),
+        (
+            "reference",
+            "there is no testbed of this name",
+            "`evenhand router gateway-v4 --testbed router.toml`",
+        ),
     ],
 )
-def test_testbeds_that_there_are_not_are_told_from_those_that_there_are(evenhand: Run, testbed: str, what: str, next_step: str) -> None:
+def test_testbeds_that_there_are_not_are_told_from_those_that_there_are(
+    evenhand: Run, testbed: str, what: str, next_step: str
+) -> None:
     ended = evenhand("trial", testbed, "--rate", "1kfps", "--json")
     assert ended.code == 2
     assert what in ended.json["error"]["what"]
@@ -267,7 +336,9 @@ def test_a_limit_on_file_sizes_is_told_and_is_no_bug(tmp_path: Path) -> None:
     (tmp_path / "shell").chmod(0o755)
     ended = subprocess.run(
         [sys.executable, "-m", "evenhand", "plan", "frames", "gateway-v4", "--engine", tmp_path / "shell"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert ended.returncode == 3
     assert "ulimit -f unlimited" in ended.stderr

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A disk that is full before the run is over: an error of three lines, and no trial is lost that was measured."""
+"""A disk that is full before the run is over: an error of three lines, and no trial is lost that was
+measured."""
 
 from __future__ import annotations
 
@@ -41,9 +42,14 @@ def evenhand(*arguments: str | Path, file_limit: int | None = None) -> subproces
             resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
 
     return subprocess.run(
-        [sys.executable, "-m", "evenhand", *arguments], capture_output=True, text=True, timeout=120, check=False, preexec_fn=limit,
+        [sys.executable, "-m", "evenhand", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        preexec_fn=limit,
         env={**os.environ, "COLUMNS": WIDE},
-    )  # fmt: skip
+    )
 
 
 def assert_nothing_is_lost(ended: subprocess.CompletedProcess[str], run: Path) -> None:
@@ -62,7 +68,9 @@ def assert_nothing_is_lost(ended: subprocess.CompletedProcess[str], run: Path) -
     assert "Outcome: stopped before the end. Highest load passed:" in ended.stderr
 
 
-def test_a_search_on_a_file_that_may_not_grow_ends_with_its_table(engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+def test_a_search_on_a_file_that_may_not_grow_ends_with_its_table(
+    engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
     """D11."""
     engine_playing("simulated-640000")
     run = tmp_path / "a.evenhand"
@@ -71,7 +79,9 @@ def test_a_search_on_a_file_that_may_not_grow_ends_with_its_table(engine_playing
 
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="to mount a small file system needs root")
-def test_a_search_on_a_full_disk_ends_with_its_table(engine_playing: Play, testbed: Path, small_disk: Path) -> None:
+def test_a_search_on_a_full_disk_ends_with_its_table(
+    engine_playing: Play, testbed: Path, small_disk: Path
+) -> None:
     """D11."""
     engine_playing("simulated-640000")
     run = small_disk / "a.evenhand"
@@ -87,10 +97,14 @@ def test_a_search_on_a_full_disk_ends_with_its_table(engine_playing: Play, testb
     assert "Next: Make room on its disk" in begun.stderr
 
 
-def test_a_trial_that_finds_no_room_is_shown_in_full(engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+def test_a_trial_that_finds_no_room_is_shown_in_full(
+    engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
     engine_playing("simulated-640000")
     run = tmp_path / "a.evenhand"
-    ended = evenhand("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--run", run, file_limit=ROOM_OF_NO_TRIAL)
+    ended = evenhand(
+        "trial", testbed, "--rate", "1kfps", "--duration", "1s", "--run", run, file_limit=ROOM_OF_NO_TRIAL
+    )
     assert ended.returncode == 3, ended.stderr
     assert "Trial 1: PASS" in ended.stderr
     assert "forwarding rate" in ended.stderr
@@ -99,7 +113,9 @@ def test_a_trial_that_finds_no_room_is_shown_in_full(engine_playing: Play, testb
     assert not run.exists()
 
 
-def test_a_run_that_cannot_even_begin_leaves_no_file(engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+def test_a_run_that_cannot_even_begin_leaves_no_file(
+    engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
     engine_playing("simulated-640000")
     run = tmp_path / "a.evenhand"
     ended = evenhand("throughput", testbed, *QUICK, "--run", run, file_limit=4096)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Help at 80 columns: no option is cut, no argument has two pairs of brackets, and options by other names lead to ours."""
+"""Help at 80 columns: no option is cut, no argument has two pairs of brackets, and options by other names
+lead to ours."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ VERBS = dict(verbs((), get_command(app_of())))
 
 @pytest.mark.parametrize("columns", [80, 100])
 @pytest.mark.parametrize("verb", VERBS)
-def test_no_option_is_cut_in_a_narrow_help(evenhand: Run, monkeypatch: pytest.MonkeyPatch, verb: str, columns: int) -> None:
+def test_no_option_is_cut_in_a_narrow_help(
+    evenhand: Run, monkeypatch: pytest.MonkeyPatch, verb: str, columns: int
+) -> None:
     """`--fixed-source-n…` cannot be typed."""
     monkeypatch.setenv("COLUMNS", str(columns))
     ended = evenhand(*verb.split(), "--help")
@@ -41,7 +44,9 @@ def test_no_option_is_cut_in_a_narrow_help(evenhand: Run, monkeypatch: pytest.Mo
     titles = re.findall(r"╭─ (.+?) ─*╮", ended.out)
     for parameter in VERBS[verb].params:
         if not parameter.hidden:
-            assert {name for name in (*parameter.opts, *parameter.secondary_opts) if name.startswith("-")} <= words
+            assert {
+                name for name in (*parameter.opts, *parameter.secondary_opts) if name.startswith("-")
+            } <= words
             assert parameter.rich_help_panel in (None, *titles)
 
 
@@ -53,7 +58,10 @@ def test_no_option_is_cut_in_a_narrow_help(evenhand: Run, monkeypatch: pytest.Mo
         ("recovery lab.toml --rate 1kfps", "Did you mean --throughput?"),
         ("throughput lab.toml --rate 1kfps", "Did you mean --maximum-rate?"),
         ("export a.evenhand --csv", "Did you mean --format csv?"),
-        ("throughput lab.toml --csv a.csv", "A run file is written so by: evenhand export FILE --format csv --output FILE"),
+        (
+            "throughput lab.toml --csv a.csv",
+            "A run file is written so by: evenhand export FILE --format csv --output FILE",
+        ),
         ("trial lab.toml --output a", "Did you mean --run?"),
         ("show a.evenhand --output a", "Results go to stdout: add `> FILE` at the end of the command."),
         ("trial --testbed lab.toml", "Write TESTBED without an option, behind the command's name."),
@@ -64,7 +72,10 @@ def test_no_option_is_cut_in_a_narrow_help(evenhand: Run, monkeypatch: pytest.Mo
         ("plan show --ipv4", "Name a plan of IPv4, such as gateway-v4."),
         ("trial lab.toml --seeds 3", "Did you mean --seed?"),
         ("plan prove gateway-v6 --count 1M", "Did you mean --frames?"),
-        ("learn lab.toml --waits short", "No trial is made here, so there is one wait: --wait TIME, after each round."),
+        (
+            "learn lab.toml --waits short",
+            "No trial is made here, so there is one wait: --wait TIME, after each round.",
+        ),
         ("learn lab.toml --no-run", "Learning is no measurement: it is stored nowhere."),
         ("trial lab.toml --xyzzy", "`evenhand trial --help` shows what there is."),
         ("lab up", "Use linux or vm. Example: sudo evenhand lab up linux --plan gateway-v6"),
@@ -80,7 +91,13 @@ def test_an_option_by_another_name_leads_to_ours(evenhand: Run, line: str, next_
 
 def test_whatever_another_name_leads_to_is_there() -> None:
     """An option that was renamed must not live on in advice."""
-    known = {name for command in VERBS.values() for parameter in command.params for name in parameter.opts if name.startswith("-")}
+    known = {
+        name
+        for command in VERBS.values()
+        for parameter in command.params
+        for name in parameter.opts
+        if name.startswith("-")
+    }
     arguments = {parameter.metavar for command in VERBS.values() for parameter in command.params}
     for name, instead in OTHER_NAMES.items():
         verb, _, option = name.rpartition(" ")
@@ -88,14 +105,19 @@ def test_whatever_another_name_leads_to_is_there() -> None:
         assert option.startswith("-")
         assert {needed for needed, _ in instead} <= {"", *known, *arguments}
         if verb:
-            assert all(needed in {"", *(o for each in VERBS[verb].params for o in each.opts)} for needed, _ in instead)
+            assert all(
+                needed in {"", *(o for each in VERBS[verb].params for o in each.opts)}
+                for needed, _ in instead
+            )
 
 
 def test_plan_show_without_a_name_lists_the_plans(evenhand: Run) -> None:
     """SEED-05: what `--plan` sends people to."""
     shown = evenhand("plan", "show")
     assert shown.code == 0
-    assert [line.split()[0] for line in shown.out.splitlines()[2:-1]] == [plan_title(name) for name in TOPOLOGIES]
+    assert [line.split()[0] for line in shown.out.splitlines()[2:-1]] == [
+        plan_title(name) for name in TOPOLOGIES
+    ]
     listed = {plan["plan"]: plan for plan in evenhand("plan", "show", "--json").json["plans"]}
     assert listed["gateway-v4"]["hosts"] == 65534
     assert (listed["nets-v6-gateway"]["ip_version"], listed["nets-v6-gateway"]["networks"]) == (6, 256)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that a stranger has sent: `evenhand import` only reads them, within bounds, and nothing of them reaches a shell or DPDK."""
+"""Files that a stranger has sent: `evenhand import` only reads them, within bounds, and nothing of them
+reaches a shell or DPDK."""
 
 from __future__ import annotations
 
@@ -38,15 +39,23 @@ GOOD = "".join(f"{key} {value}\n" for key, value in ROUTER_KEYS.items())
         (GOOD.encode() + b"IP-L-Vers 6\n", "IP-L-Vers stands in line 1 already"),
         (GOOD.encode() + b"Forward 1 2\n", "'2' stands behind the value of Forward"),
         (GOOD.encode() + b"Forward 0\nReverse 0\n", "nothing is sent"),
-        (GOOD.encode() + b"IP-L-var 3\nIP-L-min 9\nIP-L-max 8\nIPv4-L-offset 2\n", "IP-L-min 9 is above IP-L-max 8"),
+        (
+            GOOD.encode() + b"IP-L-var 3\nIP-L-min 9\nIP-L-max 8\nIPv4-L-offset 2\n",
+            "IP-L-min 9 is above IP-L-max 8",
+        ),
         (GOOD.encode() + b"IP-L-var 3\nIP-L-min 9\nIP-L-max 18\n", "IPv4-L-offset is missing"),
         (GOOD.encode() + b"IP-L-var 3\nIPv4-L-offset 2\n", "IP-L-min is missing"),
-        (GOOD.encode() + b"IP-L-var 3\nIP-L-min 2\nIP-L-max 9\nIPv4-L-offset 2\nNum-R-Nets 2\n", "several networks together"),
+        (
+            GOOD.encode() + b"IP-L-var 3\nIP-L-min 2\nIP-L-max 9\nIPv4-L-offset 2\nNum-R-Nets 2\n",
+            "several networks together",
+        ),
         (b"IP-L-Vers 4\nIP-R-Vers 4\n", "IPv4-L-Real is missing"),
     ],
     ids=lambda value: value[:20] if isinstance(value, str) else None,
 )
-def test_a_file_that_is_none_is_refused_in_three_parts(evenhand: Run, tmp_path: Path, content: bytes, text: str) -> None:
+def test_a_file_that_is_none_is_refused_in_three_parts(
+    evenhand: Run, tmp_path: Path, content: bytes, text: str
+) -> None:
     conf = tmp_path / "siitperf.conf"
     conf.write_bytes(content)
     ended = evenhand("import", conf)
@@ -92,11 +101,19 @@ def test_no_word_of_a_comment_is_carried_over(evenhand: Run, tmp_path: Path) -> 
         (("--left", "net_failsafe0,exec(reboot)"), "runs shell commands"),
         (("--left", "0000:01:00.0,evil=1"), "no key of pci"),
         (("--cpus", "1;2"), "names no CPUs"),
-        (("--cpus", "1,1", "--left", "net_ring0", "--right", "net_ring1", "--isolated-test-environment"), "names a CPU twice"),
-        (("--left", "net_ring0", "--right", "net_ring0", "--cpus", "1", "--isolated-test-environment"), "the same device"),
+        (
+            ("--cpus", "1,1", "--left", "net_ring0", "--right", "net_ring1", "--isolated-test-environment"),
+            "names a CPU twice",
+        ),
+        (
+            ("--left", "net_ring0", "--right", "net_ring0", "--cpus", "1", "--isolated-test-environment"),
+            "the same device",
+        ),
     ],
 )
-def test_the_users_own_options_are_checked_too(evenhand: Run, tmp_path: Path, options: tuple[str, ...], text: str) -> None:
+def test_the_users_own_options_are_checked_too(
+    evenhand: Run, tmp_path: Path, options: tuple[str, ...], text: str
+) -> None:
     ended = evenhand("import", write_conf(tmp_path / "siitperf.conf", ROUTER_KEYS), *options)
     assert ended.code == 2
     assert text in ended.err
@@ -109,7 +126,10 @@ KEYED = st.tuples(st.sampled_from(sorted(KEYS)), st.text(max_size=30)).map(" ".j
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
 @given(
     st.one_of(
-        st.binary(max_size=400), st.lists(st.one_of(KEYED, st.text(max_size=40)), max_size=8).map(lambda lines: "\n".join(lines).encode())
+        st.binary(max_size=400),
+        st.lists(st.one_of(KEYED, st.text(max_size=40)), max_size=8).map(
+            lambda lines: "\n".join(lines).encode()
+        ),
     )
 )
 def test_whatever_is_in_a_file_ends_in_keys_or_a_refusal(tmp_path: Path, content: bytes) -> None:

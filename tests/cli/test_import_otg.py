@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand import` of OTG configurations: what `plan export` has written comes back, the rest is named, and nothing makes it fall."""
+"""`evenhand import` of OTG configurations: what `plan export` has written comes back, the rest is named, and
+nothing makes it fall."""
 
 from __future__ import annotations
 
@@ -36,7 +37,10 @@ def export(evenhand: Run, *line: str) -> dict[str, Any]:
         ("direct-v4-net16", "--plan direct-v4-net16 --frame-size 64"),
         ("direct-v4-net24 --hosts 1", "--plan direct-v4-net24 --hosts 1 --frame-size 64"),
         ("gateway-v4", "--plan gateway-v4 --frame-size 64"),
-        ("direct-v6 --host-mode decrement --hosts 9", "--plan direct-v6 --hosts 9 --host-mode decrement --frame-size 84"),
+        (
+            "direct-v6 --host-mode decrement --hosts 9",
+            "--plan direct-v6 --hosts 9 --host-mode decrement --frame-size 84",
+        ),
         (
             "direct-v4-net16 --source-ports 5-9:increment --destination-ports 7 --frame-size 128",
             "--plan direct-v4-net16 --source-ports 5-9:increment --destination-ports 7 --frame-size 128",
@@ -44,7 +48,9 @@ def export(evenhand: Run, *line: str) -> dict[str, Any]:
         ("direct-v4-net16 --direction reverse", "--plan direct-v4-net16 --frame-size 64 --direction reverse"),
     ],
 )
-def test_what_was_exported_comes_back_and_runs(evenhand: Run, engine_playing: Play, tmp_path: Path, line: str, options: str) -> None:
+def test_what_was_exported_comes_back_and_runs(
+    evenhand: Run, engine_playing: Play, tmp_path: Path, line: str, options: str
+) -> None:
     export(evenhand, *line.split())
     ended = evenhand("import", "flows.json", *WHOLE, "--json")
     assert ended.code == 0, ended.out
@@ -52,7 +58,17 @@ def test_what_was_exported_comes_back_and_runs(evenhand: Run, engine_playing: Pl
     words = ended.json["commands"][0]["words"]
     wanted = options.split()
     at = wanted.index("--frame-size") + 2
-    assert words == ["evenhand", "trial", "flows.toml", *wanted[:at], "--rate", "1000", "--duration", "1s", *wanted[at:]]
+    assert words == [
+        "evenhand",
+        "trial",
+        "flows.toml",
+        *wanted[:at],
+        "--rate",
+        "1000",
+        "--duration",
+        "1s",
+        *wanted[at:],
+    ]
     engine_playing("simulated-640000")
     assert main([*shlex.split(shlex.join(words))[1:], "--no-run"]) == 0
 
@@ -63,10 +79,30 @@ def test_what_was_exported_comes_back_and_runs(evenhand: Run, engine_playing: Pl
         ("devices", [], "refused", "flows are all that is taken"),
         ("flows.0.tx_rx", {"choice": "device", "device": {}}, "refused", "from port to port"),
         ("flows.0.packet.2.choice", "tcp", "refused", "UDP over IPv4 or IPv6"),
-        ("flows.0.packet.1.ipv4.src", {"choice": "values", "values": ["198.18.0.2"]}, "refused", "value, increment"),
-        ("flows.0.packet.1.ipv4.src", {"choice": "value", "value": "10.0.0.1"}, "differs", "benchmarking block"),
-        ("flows.0.packet.1.ipv4.priority", {"choice": "value", "value": 1}, "differs", "the test frame has its own"),
-        ("flows.0.packet.0.ethernet.src", {"choice": "value", "value": "02:00:00:00:00:01"}, "mapped", "left.mac"),
+        (
+            "flows.0.packet.1.ipv4.src",
+            {"choice": "values", "values": ["198.18.0.2"]},
+            "refused",
+            "value, increment",
+        ),
+        (
+            "flows.0.packet.1.ipv4.src",
+            {"choice": "value", "value": "10.0.0.1"},
+            "differs",
+            "benchmarking block",
+        ),
+        (
+            "flows.0.packet.1.ipv4.priority",
+            {"choice": "value", "value": 1},
+            "differs",
+            "the test frame has its own",
+        ),
+        (
+            "flows.0.packet.0.ethernet.src",
+            {"choice": "value", "value": "02:00:00:00:00:01"},
+            "mapped",
+            "left.mac",
+        ),
         ("flows.0.packet.0.ethernet.src", {"choice": "auto"}, "differs", "left out"),
         (
             "flows.0.packet.2.udp.src_port",
@@ -81,7 +117,9 @@ def test_what_was_exported_comes_back_and_runs(evenhand: Run, engine_playing: Pl
         ("ports.0.location", "0000:01:00.0;exec", "meaningless", "--left and --right"),
     ],
 )
-def test_what_has_no_words_here_is_named(evenhand: Run, tmp_path: Path, path: str, value: Any, became: str, text: str) -> None:
+def test_what_has_no_words_here_is_named(
+    evenhand: Run, tmp_path: Path, path: str, value: Any, became: str, text: str
+) -> None:
     document = export(evenhand, "direct-v4-net16")
     *parents, last = path.split(".")
     at: Any = document
@@ -91,7 +129,9 @@ def test_what_has_no_words_here_is_named(evenhand: Run, tmp_path: Path, path: st
     Path("flows.json").write_text(json.dumps(document))
     ended = evenhand("import", "flows.json", "--json")
     assert ended.code == (1 if became == "refused" else 0), ended.err
-    assert any(row["became"] == became and text in row["text"] for row in ended.json["keys"]), ended.json["keys"]
+    assert any(row["became"] == became and text in row["text"] for row in ended.json["keys"]), ended.json[
+        "keys"
+    ]
     assert "0000:01:00.0;exec" not in Path("flows.toml").read_text()
 
 
@@ -103,11 +143,17 @@ def test_what_has_no_words_here_is_named(evenhand: Run, tmp_path: Path, path: st
         ('{"flows": [7]}', "no flows"),
         ('{"ports": [{"name": 7}], "flows": [{}]}', "list of ports with names"),
         ("[" * 100_000, "not JSON"),
-        ('{"flows": [{"packet": [{"choice": "ethernet"}, {"choice": "ipv4", "ipv4": {"src": {"choice": "value", "value": "x"}}},'
-         ' {"choice": "udp"}]}]}', "IPv4 address"),
+        (
+            '{"flows": [{"packet": [{"choice": "ethernet"}, {"choice": "ipv4", "ipv4": {"src": {"choice":'
+            ' "value", "value": "x"}}},'
+            ' {"choice": "udp"}]}]}',
+            "IPv4 address",
+        ),
     ],
-)  # fmt: skip
-def test_what_is_no_configuration_is_refused_in_three_parts(evenhand: Run, tmp_path: Path, content: str, text: str) -> None:
+)
+def test_what_is_no_configuration_is_refused_in_three_parts(
+    evenhand: Run, tmp_path: Path, content: str, text: str
+) -> None:
     (tmp_path / "flows.json").write_text(content)
     ended = evenhand("import", "flows.json")
     assert ended.code == 2
@@ -117,7 +163,9 @@ def test_what_is_no_configuration_is_refused_in_three_parts(evenhand: Run, tmp_p
 
 
 def test_names_of_a_stranger_do_nothing_to_a_terminal(evenhand: Run, tmp_path: Path) -> None:
-    (tmp_path / "flows.json").write_text(json.dumps({"ports": [{"name": "\x1b[2J[bold]"}], "flows": [{"\x1b]0;x\x07": 1}], "\x1b": 2}))
+    (tmp_path / "flows.json").write_text(
+        json.dumps({"ports": [{"name": "\x1b[2J[bold]"}], "flows": [{"\x1b]0;x\x07": 1}], "\x1b": 2})
+    )
     ended = evenhand("import", "flows.json")
     assert ended.code == 1
     assert "\x1b" not in ended.out + ended.err
@@ -132,17 +180,32 @@ JSON = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(
-            st.sampled_from(["choice", "value", "increment", "port", "tx_name", "start", "fixed", "pps", "src"]), inner, max_size=4
+            st.sampled_from(
+                ["choice", "value", "increment", "port", "tx_name", "start", "fixed", "pps", "src"]
+            ),
+            inner,
+            max_size=4,
         )
     ),
     max_leaves=8,
 )
 PATHS = (
-    "ports", "ports.0", "flows.0", "flows.0.tx_rx", "flows.0.packet", "flows.0.packet.0.ethernet", "flows.0.packet.1",
+    "ports",
+    "ports.0",
+    "flows.0",
+    "flows.0.tx_rx",
+    "flows.0.packet",
+    "flows.0.packet.0.ethernet",
+    "flows.0.packet.1",
     "flows.0.packet.1.ipv4",
-    "flows.0.packet.1.ipv4.src", "flows.0.packet.1.ipv4.dst.random", "flows.0.packet.2.udp.src_port", "flows.0.size", "flows.0.rate",
-    "flows.0.duration", "flows.1",
-)  # fmt: skip
+    "flows.0.packet.1.ipv4.src",
+    "flows.0.packet.1.ipv4.dst.random",
+    "flows.0.packet.2.udp.src_port",
+    "flows.0.size",
+    "flows.0.rate",
+    "flows.0.duration",
+    "flows.1",
+)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand import` of siitperf's files: what becomes of each key, and that the commands send what siitperf has sent."""
+"""`evenhand import` of siitperf's files: what becomes of each key, and that the commands send what siitperf
+has sent."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ def plan_sent(evenhand: Run, words: list[str]) -> dict[str, Any]:
 
 
 def test_the_example_of_siitperfs_repository_becomes_a_testbed(evenhand: Run, tmp_path: Path) -> None:
-    """Its stateful part is refused by name, and what is left is said to be less; MACs and CPUs are those of the file."""
+    """Its stateful part is refused by name, and what is left is said to be less; MACs and CPUs are those of
+    the file."""
     ended = evenhand("import", EXAMPLE)
     assert ended.code == 1, ended.err
     assert "no stateful tests (RFC 9693)" in ended.out
@@ -64,7 +66,11 @@ def test_every_key_of_a_file_has_its_row_and_line(evenhand: Run, tmp_path: Path)
     """Nothing is dropped without a word."""
     for conf in (EXAMPLE, SIIT):
         document = evenhand("import", conf, "--json").json
-        lines = {line.split()[0]: n for n, line in enumerate(conf.read_text().splitlines(), 1) if line and not line.startswith("#")}
+        lines = {
+            line.split()[0]: n
+            for n, line in enumerate(conf.read_text().splitlines(), 1)
+            if line and not line.startswith("#")
+        }
         assert {row["key"]: row["line"] for row in document["keys"] if row["line"] is not None} == lines
         assert all(row["text"] for row in document["keys"])
 
@@ -72,18 +78,34 @@ def test_every_key_of_a_file_has_its_row_and_line(evenhand: Run, tmp_path: Path)
 @pytest.mark.parametrize("conf", [EXAMPLE, SIIT], ids=["v4", "v6 and v4"])
 def test_what_needs_the_reader_stands_first_in_the_table(evenhand: Run, tmp_path: Path, conf: Path) -> None:
     """A refused key among thirty that are mapped is not seen; the document has the order of the file."""
-    words = [word for line in evenhand("import", conf, "--output", "a.toml").out.split("\n\n")[0].splitlines() for word in line.split()]
+    words = [
+        word
+        for line in evenhand("import", conf, "--output", "a.toml").out.split("\n\n")[0].splitlines()
+        for word in line.split()
+    ]
     order = ("refused", "differs", "mapped", "meaningless")
     shown = [order.index(word) for word in words if word in order]
     assert shown == sorted(shown)
     assert len(set(shown)) >= 3
-    lines = [row["line"] for row in evenhand("import", conf, "--output", "b.toml", "--json").json["keys"] if row["line"] is not None]
+    lines = [
+        row["line"]
+        for row in evenhand("import", conf, "--output", "b.toml", "--json").json["keys"]
+        if row["line"] is not None
+    ]
     assert lines == sorted(lines)
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_every_key_that_siitperf_knows_is_read_and_a_wrong_value_is_told(evenhand: Run, tmp_path: Path, key: str) -> None:
-    good = {"MAC": "02:00:00:00:00:01", "IPv4": "198.18.0.2", "IPv6": "2001:2::2", "IP-L-Vers": "4", "IP-R-Vers": "4"}
+def test_every_key_that_siitperf_knows_is_read_and_a_wrong_value_is_told(
+    evenhand: Run, tmp_path: Path, key: str
+) -> None:
+    good = {
+        "MAC": "02:00:00:00:00:01",
+        "IPv4": "198.18.0.2",
+        "IPv6": "2001:2::2",
+        "IP-L-Vers": "4",
+        "IP-R-Vers": "4",
+    }
     value = good.get(key, "1" if "offset" in key else good.get(key.split("-")[0], "1"))
     value = "12" if key.startswith("IPv6") and "offset" in key else value
     keys = {**ROUTER_KEYS, key: value}
@@ -93,7 +115,9 @@ def test_every_key_that_siitperf_knows_is_read_and_a_wrong_value_is_told(evenhan
     assert key in {row["key"] for row in document["keys"]}
     for wrong in ("", "x", "-1", "99999999999999999999", "1;reboot", "$(reboot)"):
         (tmp_path / "a.toml").unlink(missing_ok=True)
-        ended = evenhand("import", write_conf(tmp_path / "b.conf", {**ROUTER_KEYS, key: wrong}), "--output", "a.toml")
+        ended = evenhand(
+            "import", write_conf(tmp_path / "b.conf", {**ROUTER_KEYS, key: wrong}), "--output", "a.toml"
+        )
         assert ended.code == 2, (key, wrong)
         assert key in ended.err
         assert "b.conf, line" in ended.err
@@ -115,7 +139,18 @@ def test_every_key_that_siitperf_knows_is_read_and_a_wrong_value_is_told(evenhan
         ({**MANY_V6, "IP-L-var": "2", "IP-R-var": "2"}, "direct-v6", "decrement"),
         ({**MANY_V4, "IP-L-var": "0"}, "direct-v4-net16", "pseudorandom"),
     ],
-    ids=["pair v4", "pair v6", "README v4", "README v6", "few", "gateway", "unlike", "increment", "decrement", "one to many"],
+    ids=[
+        "pair v4",
+        "pair v6",
+        "README v4",
+        "README v6",
+        "few",
+        "gateway",
+        "unlike",
+        "increment",
+        "decrement",
+        "one to many",
+    ],
 )
 def test_the_command_sends_the_addresses_that_siitperf_sends(
     evenhand: Run, tmp_path: Path, keys: dict[str, str], plan: str, order: str
@@ -132,9 +167,17 @@ def test_the_command_sends_the_addresses_that_siitperf_sends(
 
 
 @pytest.mark.parametrize("version", ["4", "6"])
-def test_destination_networks_vary_and_the_source_does_not(evenhand: Run, tmp_path: Path, version: str) -> None:
+def test_destination_networks_vary_and_the_source_does_not(
+    evenhand: Run, tmp_path: Path, version: str
+) -> None:
     """SEED-30, SEED-35: Num-L-Nets are those that frames to the left go to."""
-    keys = {**ROUTER_KEYS, "IP-L-Vers": version, "IP-R-Vers": version, "Num-L-Nets": "100", "Num-R-Nets": "256"}
+    keys = {
+        **ROUTER_KEYS,
+        "IP-L-Vers": version,
+        "IP-R-Vers": version,
+        "Num-L-Nets": "100",
+        "Num-R-Nets": "256",
+    }
     document = evenhand("import", write_conf(tmp_path / "siitperf.conf", keys), "--json").json
     assert document["is_exact"]
     sent = plan_sent(evenhand, document["commands"][0]["words"])
@@ -163,26 +206,41 @@ def test_destination_networks_vary_and_the_source_does_not(evenhand: Run, tmp_pa
 def test_what_no_plan_can_say_is_named_with_what_is_sent_instead(
     evenhand: Run, tmp_path: Path, changes: dict[str, str], key: str, text: str
 ) -> None:
-    document = evenhand("import", write_conf(tmp_path / "siitperf.conf", {**ROUTER_KEYS, **changes}), "--json").json
+    document = evenhand(
+        "import", write_conf(tmp_path / "siitperf.conf", {**ROUTER_KEYS, **changes}), "--json"
+    ).json
     assert not document["is_exact"]
     became, said = outcomes(document)[key]
     assert became == "differs"
     assert text in said
 
 
-@pytest.mark.parametrize(("mode", "text"), [("0", "fixed"), ("1", "1024-65535:increment"), ("2", "1024-65535:decrement")])
+@pytest.mark.parametrize(
+    ("mode", "text"), [("0", "fixed"), ("1", "1024-65535:increment"), ("2", "1024-65535:decrement")]
+)
 def test_port_modes_are_options(evenhand: Run, tmp_path: Path, mode: str, text: str) -> None:
     """R2544-31, R4814-02: 0 is the one port of RFC 2544; 1 and 2 go step by step."""
     keys = {**ROUTER_KEYS, **PORTS, "Fwd-var-sport": mode, "Rev-var-sport": mode}
-    words = evenhand("import", write_conf(tmp_path / "siitperf.conf", keys), "--json").json["commands"][0]["words"]
+    words = evenhand("import", write_conf(tmp_path / "siitperf.conf", keys), "--json").json["commands"][0][
+        "words"
+    ]
     assert words[words.index("--source-ports") + 1] == text
     assert "--destination-ports" not in words
 
 
 @pytest.mark.parametrize(("forward", "reverse", "cpus"), [("1", "0", [2, 4]), ("0", "1", [8, 6])])
-def test_one_direction_has_its_own_ports_and_cpus(evenhand: Run, tmp_path: Path, forward: str, reverse: str, cpus: list[int]) -> None:
+def test_one_direction_has_its_own_ports_and_cpus(
+    evenhand: Run, tmp_path: Path, forward: str, reverse: str, cpus: list[int]
+) -> None:
     """A port each: CPU-L-Send and CPU-R-Recv, or CPU-L-Recv and CPU-R-Send."""
-    keys = {**ROUTER_KEYS, "Forward": forward, "Reverse": reverse, "Rev-var-sport": "3", "Rev-sport-min": "5000", "Rev-sport-max": "6000"}
+    keys = {
+        **ROUTER_KEYS,
+        "Forward": forward,
+        "Reverse": reverse,
+        "Rev-var-sport": "3",
+        "Rev-sport-min": "5000",
+        "Rev-sport-max": "6000",
+    }
     document = evenhand("import", write_conf(tmp_path / "siitperf.conf", keys), "--json").json
     words = document["commands"][0]["words"]
     assert words[words.index("--direction") + 1] == ("forward" if forward == "1" else "reverse")
@@ -209,7 +267,15 @@ def test_translation_is_refused_and_the_background_is_left(evenhand: Run, tmp_pa
         "--destination-ports",
         "fixed",
     ]
-    ended = evenhand("import", SIIT, "--output", "background.toml", "--command", "siitperf-tp 84 100000 60 2000 2 0", "--json")
+    ended = evenhand(
+        "import",
+        SIIT,
+        "--output",
+        "background.toml",
+        "--command",
+        "siitperf-tp 84 100000 60 2000 2 0",
+        "--json",
+    )
     assert ended.code == 0
     assert ended.json["is_exact"]
 
@@ -231,11 +297,13 @@ def test_without_any_ipv6_addresses_nothing_is_left_of_translation(evenhand: Run
         ),
         (
             "./build/siitperf-tp 1538 1000 30 500 2 2",
-            "trial T --rate 1000 --duration 30s --plan direct-v4-net24 --hosts 1 --frame-size 1518 --wait-residual 500ms",
+            "trial T --rate 1000 --duration 30s --plan direct-v4-net24 --hosts 1 --frame-size 1518"
+            " --wait-residual 500ms",
         ),
         (
             "siitperf-tp 84 1000 30 2000 10 9",
-            "trial T --rate 1000 --duration 30s --plan direct-v4-net24+direct-v6 --mix 9/1 --hosts 1 --frame-size 84",
+            "trial T --rate 1000 --duration 30s --plan direct-v4-net24+direct-v6 --mix 9/1 --hosts 1"
+            " --frame-size 84",
         ),
         (
             "siitperf-lat 128 1000 120 2000 2 2 60 500",
@@ -244,7 +312,8 @@ def test_without_any_ipv6_addresses_nothing_is_left_of_translation(evenhand: Run
         ),
         (
             "siitperf-pdv 84 1000 60 2000 2 2 0",
-            "pdv T --rate 1000 --duration 60s --repetitions 1 --plan direct-v4-net24 --hosts 1 --frame-size 64",
+            "pdv T --rate 1000 --duration 60s --repetitions 1 --plan direct-v4-net24 --hosts 1 --frame-size"
+            " 64",
         ),
     ],
 )
@@ -298,14 +367,18 @@ def test_a_command_line_that_is_none_is_refused(evenhand: Run, tmp_path: Path, l
 
 def test_large_frames_of_ipv6_are_refused_as_siitperf_does(evenhand: Run, tmp_path: Path) -> None:
     keys = {**ROUTER_KEYS, "IP-L-Vers": "6", "IP-R-Vers": "6"}
-    ended = evenhand("import", write_conf(tmp_path / "siitperf.conf", keys), "--command", "siitperf-tp 1530 1 1 0 2 2")
+    ended = evenhand(
+        "import", write_conf(tmp_path / "siitperf.conf", keys), "--command", "siitperf-tp 1530 1 1 0 2 2"
+    )
     assert ended.code == 2
     assert "1530 octets" in ended.err
 
 
 def test_stateful_arguments_are_refused_one_by_one(evenhand: Run) -> None:
     """RFC 9693's N, M, R, T and D."""
-    ended = evenhand("import", EXAMPLE, "--command", "siitperf-tp 84 100000 60 2000 2 2 1000 500 100 2000 50000", "--json")
+    ended = evenhand(
+        "import", EXAMPLE, "--command", "siitperf-tp 84 100000 60 2000 2 2 1000 500 100 2000 50000", "--json"
+    )
     assert ended.code == 1
     assert all(outcomes(ended.json)[f"<{name}>"][0] == "refused" for name in "NMRTD")
 
@@ -340,12 +413,20 @@ def test_the_page_has_every_key_and_argument() -> None:
     """docs/reference/import.md says what the code does with each; from-siitperf.md shows what is printed."""
     listed = [key for row in table_rows("docs/reference/import.md", "key") for key in row[0].split(", ")]
     assert sorted(listed) == sorted(KEYS)
-    arguments = [name for row in table_rows("docs/reference/import.md", "argument") for name in row[0].split(", ")]
+    arguments = [
+        name for row in table_rows("docs/reference/import.md", "argument") for name in row[0].split(", ")
+    ]
     assert arguments == [*FIRST, *STATEFUL, *LAST["siitperf-lat"], *LAST["siitperf-pdv"]]
 
 
 def test_the_how_to_shows_what_is_printed(evenhand: Run) -> None:
-    (shown,) = [block for block in blocks("text", document="docs/how-to/from-siitperf.md") if "Instead of" in block.text]
+    (shown,) = [
+        block
+        for block in blocks("text", document="docs/how-to/from-siitperf.md")
+        if "Instead of" in block.text
+    ]
     line = "siitperf-tp 84 100000 60 2000 2 2"
-    printed = evenhand("import", ROOT / "examples" / "siitperf.conf", "--output", "trial.toml", "--command", line).out
+    printed = evenhand(
+        "import", ROOT / "examples" / "siitperf.conf", "--output", "trial.toml", "--command", line
+    ).out
     assert shown.text in printed

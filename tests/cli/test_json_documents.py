@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all verbs' `--json` shares is one schema, contract/result.schema.json; each verb's document is held against it."""
+"""What all verbs' `--json` shares is one schema, contract/result.schema.json; each verb's document is held
+against it."""
 
 from __future__ import annotations
 
@@ -39,22 +40,76 @@ LINES: dict[str, tuple[str, ...]] = {
         "short",
         "--no-run",
     ),
-    "burst": ("burst", "TESTBED", "--burst", "16,64", "--rate", "1Mfps", "--duration", "1s", "--final-duration", "1s", "--no-run"),
+    "burst": (
+        "burst",
+        "TESTBED",
+        "--burst",
+        "16,64",
+        "--rate",
+        "1Mfps",
+        "--duration",
+        "1s",
+        "--final-duration",
+        "1s",
+        "--no-run",
+    ),
     "check": ("check", "--watch", "0"),
     "compare": ("compare", "run.evenhand", "run.evenhand", "--fail-below", "0.97"),
     "dut setup": ("dut", "setup", "gateway-v4", "--os", "linux", "--left", "eth1", "--right", "eth2"),
-    "import": ("import", str(SIIT), "--command", "siitperf-tp 84 100000 60 2000 2 0", "--output", "imported.toml"),
+    "import": (
+        "import",
+        str(SIIT),
+        "--command",
+        "siitperf-tp 84 100000 60 2000 2 0",
+        "--output",
+        "imported.toml",
+    ),
     "lab": ("lab", "status", "linux"),
-    "latency": ("latency", "TESTBED", "--rate", "10kfps", "--duration", "1s", "--from", "0.5s", "--repetitions", "2", "--no-run"),
+    "latency": (
+        "latency",
+        "TESTBED",
+        "--rate",
+        "10kfps",
+        "--duration",
+        "1s",
+        "--from",
+        "0.5s",
+        "--repetitions",
+        "2",
+        "--no-run",
+    ),
     "learn": ("learn", "TESTBED"),
     "loss": ("loss", "TESTBED", *QUICK),
-    "pdv": ("pdv", "TESTBED", "--rate", "700kfps", "--duration", "1s", "--repetitions", "2", "--ipdv", "--no-run"),
+    "pdv": (
+        "pdv",
+        "TESTBED",
+        "--rate",
+        "700kfps",
+        "--duration",
+        "1s",
+        "--repetitions",
+        "2",
+        "--ipdv",
+        "--no-run",
+    ),
     "plan export": ("plan", "export", "gateway-v6", "--rate", "1kfps"),
     "plan frames": ("plan", "frames", "gateway-v6"),
     "plan prove": ("plan", "prove", "gateway-v4", "--frames", "1M"),
     "plan show": ("plan", "show", "nets-v6-gateway"),
     "predict": ("predict", "gateway-v4", "--rate", "1Mfps"),
-    "recovery": ("recovery", "TESTBED", "--throughput", "640kfps", "--duration", "1s", "--observe", "1s", "--repetitions", "2", "--no-run"),
+    "recovery": (
+        "recovery",
+        "TESTBED",
+        "--throughput",
+        "640kfps",
+        "--duration",
+        "1s",
+        "--observe",
+        "1s",
+        "--repetitions",
+        "2",
+        "--no-run",
+    ),
     "throughput": ("throughput", "TESTBED", *QUICK, "--final-duration", "1s"),
     "trial": ("trial", "TESTBED", "--rate", "1kfps", "--duration", "1s", "--waits", "short"),
 }
@@ -93,8 +148,12 @@ def test_every_verb_with_json_is_held_against_the_schema() -> None:
     assert commands == {*LINES, *ELSEWHERE} == set(SCHEMA["properties"]["command"]["enum"])
 
 
-@pytest.mark.parametrize("command", [pytest.param(name, marks=pytest.mark.wire if name in REAL_ENGINE else ()) for name in LINES])
-def test_a_document_is_as_the_schema_says(evenhand: Run, engine_playing: Play, testbed: Path, command: str) -> None:
+@pytest.mark.parametrize(
+    "command", [pytest.param(name, marks=pytest.mark.wire if name in REAL_ENGINE else ()) for name in LINES]
+)
+def test_a_document_is_as_the_schema_says(
+    evenhand: Run, engine_playing: Play, testbed: Path, command: str
+) -> None:
     """R2544-23: who reads one verb's document can read them all; units are in the names."""
     if command not in REAL_ENGINE:
         engine_playing("simulated-640000")

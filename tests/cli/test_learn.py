@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Learning from the command line: before the first trial of a direct plan, or by its own verb; unreachable hosts are named."""
+"""Learning from the command line: before the first trial of a direct plan, or by its own verb; unreachable
+hosts are named."""
 
 from __future__ import annotations
 
@@ -14,8 +15,21 @@ from tests.cli.running import Ended
 Run = Callable[..., Ended]
 Play = Callable[[str], Path]
 TRIAL = ("--rate", "1kfps", "--duration", "1s", "--waits", "short", "--plan", "direct-v4-net16")
-SEARCH = ("--maximum-rate", "1Mfps", "--duration", "1s", "--final-duration", "2s", "--waits", "short", "--plan", "direct-v4-net16")
-VERBS = pytest.mark.parametrize("line", [("trial", *TRIAL), ("throughput", *SEARCH)], ids=lambda line: line[0])
+SEARCH = (
+    "--maximum-rate",
+    "1Mfps",
+    "--duration",
+    "1s",
+    "--final-duration",
+    "2s",
+    "--waits",
+    "short",
+    "--plan",
+    "direct-v4-net16",
+)
+VERBS = pytest.mark.parametrize(
+    "line", [("trial", *TRIAL), ("throughput", *SEARCH)], ids=lambda line: line[0]
+)
 
 
 @VERBS
@@ -32,8 +46,12 @@ def test_a_direct_plan_is_learnt_once_before_the_first_trial(
     learning = ended.json["learning"]
     assert learning["is_complete"]
     assert learning["sides"]["right"] == {
-        "hosts": 65533, "reachable": 65533, "rounds": 1, "unreachable": [], "questions_answered": 65533,
-    }  # fmt: skip
+        "hosts": 65533,
+        "reachable": 65533,
+        "rounds": 1,
+        "unreachable": [],
+        "questions_answered": 65533,
+    }
     assert "R2544-35" not in {deviation["requirement"] for deviation in ended.json["deviations"]}
     (search,) = read_run(run).searches
     assert search.setup["learning"] == learning
@@ -56,7 +74,9 @@ def test_an_unreachable_host_ends_it_before_the_first_trial(
     assert not (tmp_path / "a.evenhand").exists()
 
 
-def test_unreachable_hosts_can_be_allowed_and_are_told_as_a_deviation(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+def test_unreachable_hosts_can_be_allowed_and_are_told_as_a_deviation(
+    evenhand: Run, engine_playing: Play, testbed: Path
+) -> None:
     """R2544-35."""
     engine_playing("fair")
     ended = evenhand("trial", testbed, *TRIAL, "--allow-unreachable")
@@ -74,10 +94,15 @@ def test_learning_can_be_left_out_and_that_is_a_deviation(
     ended = evenhand(line[0], testbed, *line[1:], "--no-learning", "--direction", "forward")
     assert ended.code == 0, ended.err
     assert "learning" not in ended.err
-    assert "Deviation from R2544-35: the DUT was not made to resolve the 65,533 hosts on its links before the first trial" in ended.out
+    assert (
+        "Deviation from R2544-35: the DUT was not made to resolve the 65,533 hosts on its links before the"
+        " first trial" in ended.out
+    )
 
 
-def test_gateway_plans_learn_nothing_and_deviate_from_nothing(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+def test_gateway_plans_learn_nothing_and_deviate_from_nothing(
+    evenhand: Run, engine_playing: Play, testbed: Path
+) -> None:
     """SEED-19: two entries, which the engine's learning frames see to."""
     engine_playing("simulated-640000")
     ended = evenhand("throughput", testbed, *SEARCH[:-1], "gateway-v4", "--json", "--no-learning")
@@ -86,7 +111,9 @@ def test_gateway_plans_learn_nothing_and_deviate_from_nothing(evenhand: Run, eng
     assert "R2544-35" not in {deviation["requirement"] for deviation in ended.json["deviations"]}
 
 
-def test_the_verb_tells_everything_and_ends_with_3_if_a_host_is_missing(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+def test_the_verb_tells_everything_and_ends_with_3_if_a_host_is_missing(
+    evenhand: Run, engine_playing: Play, testbed: Path
+) -> None:
     engine_playing("fair")
     ended = evenhand("learn", testbed, "--plan", "direct-v6", "--json")
     assert ended.code == 3

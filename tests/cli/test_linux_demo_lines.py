@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the demo on the kernel's router says below its table, and by what it judges; the demo itself is in test_real_demo.py."""
+"""What the demo on the kernel's router says below its table, and by what it judges; the demo itself is in
+test_real_demo.py."""
 
 from __future__ import annotations
 

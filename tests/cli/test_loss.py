@@ -17,7 +17,9 @@ QUICK = ("--maximum-rate", "1Mfps", "--duration", "1s", "--waits", "short")
 
 
 @pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
-def test_a_series_is_shown_and_stored(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str) -> None:
+def test_a_series_is_shown_and_stored(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str
+) -> None:
     """R2544-26, R2544-27, D11: every trial, with its load and attempt."""
     engine_playing("simulated-640000")
     run = tmp_path / "a.evenhand"
@@ -29,7 +31,9 @@ def test_a_series_is_shown_and_stored(evenhand: Run, engine_playing: Play, testb
     assert f"UDP over IPv{plan[-1]}" in ended.out
     (search,) = read_run(run).searches
     assert (search.kind, search.outcome) == ("loss", "lossless")
-    assert [trial.result.intended_fps for trial in search.trials] == pytest.approx([1e6, 9e5, 8e5, 7e5, 6e5, 5e5])
+    assert [trial.result.intended_fps for trial in search.trials] == pytest.approx(
+        [1e6, 9e5, 8e5, 7e5, 6e5, 5e5]
+    )
     assert search.result is not None
     assert search.result["points"][0]["loss_ratio"] == pytest.approx(0.36)
 

@@ -45,7 +45,14 @@ def test_the_version_is_told(evenhand: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["nonsense", "throughput", "plan show gateway-v4 --nonsense", "plan frames gateway-v4 --count 0", "lab up vpp"]
+    "line",
+    [
+        "nonsense",
+        "throughput",
+        "plan show gateway-v4 --nonsense",
+        "plan frames gateway-v4 --count 0",
+        "lab up vpp",
+    ],
 )
 def test_usage_errors_end_with_2(evenhand: Run, line: str) -> None:
     ended = evenhand(*line.split())
@@ -70,7 +77,9 @@ def test_debug_shows_the_trace_wherever_it_stands(evenhand: Run) -> None:
         assert "there is no plan 'none'" in ended.err
 
 
-def test_a_missing_engine_is_3_and_a_dead_one_is_4(evenhand: Run, engine_playing: Callable[[str], Path], tmp_path: Path) -> None:
+def test_a_missing_engine_is_3_and_a_dead_one_is_4(
+    evenhand: Run, engine_playing: Callable[[str], Path], tmp_path: Path
+) -> None:
     assert evenhand("plan", "frames", "gateway-v4", "--engine", tmp_path / "none").code == 3
     engine_playing("crash")
     ended = evenhand("plan", "frames", "gateway-v4")
@@ -78,7 +87,9 @@ def test_a_missing_engine_is_3_and_a_dead_one_is_4(evenhand: Run, engine_playing
     assert "PANIC" in ended.err
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)]
+)
 def test_signals_end_the_engine_and_leave_a_readable_run(
     number: signal.Signals, code: int, engine_playing: Callable[[str], Path], testbed: Path, tmp_path: Path
 ) -> None:
@@ -109,7 +120,9 @@ def test_a_signal_within_the_first_trial_leaves_no_run_and_says_so(
     assert not run.exists()
 
 
-@pytest.mark.parametrize("module", ["evenhand", "evenhand.base.errors", "typer", "evenhand.cli.main", "evenhand.cli.plan"])
+@pytest.mark.parametrize(
+    "module", ["evenhand", "evenhand.base.errors", "typer", "evenhand.cli.main", "evenhand.cli.plan"]
+)
 def test_ctrl_c_while_the_command_loads_leaves_no_trace(module: str) -> None:
     """A second, or five on a busy machine, in which an early Ctrl-C showed where Python was."""
     program = (
@@ -117,7 +130,8 @@ def test_ctrl_c_while_the_command_loads_leaves_no_trace(module: str) -> None:
         "def interrupted(name, *others):\n"
         f"    if name == {module!r}: builtins.__import__ = real; signal.raise_signal(signal.SIGINT)\n"
         "    return real(name, *others)\n"
-        "builtins.__import__ = interrupted; sys.argv = ['evenhand', 'plan', 'show', 'gateway-v4']; evenhand_command.run()"
+        "builtins.__import__ = interrupted; sys.argv = ['evenhand', 'plan', 'show', 'gateway-v4'];"
+        " evenhand_command.run()"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "Interrupted.\n")
@@ -131,8 +145,10 @@ def test_the_command_is_what_catches_that() -> None:
 def _start(*arguments: str | Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-c", "from evenhand.cli.main import run; run()", *arguments],
-        env={**os.environ, "PYTHONUNBUFFERED": "1"}, stderr=subprocess.PIPE, process_group=0,
-    )  # fmt: skip
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        stderr=subprocess.PIPE,
+        process_group=0,
+    )
 
 
 def _signal_after(process: subprocess.Popen[bytes], number: signal.Signals, run: Path, *, trials: int) -> str:

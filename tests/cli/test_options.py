@@ -29,7 +29,12 @@ def run(*arguments: str) -> tuple[int, str]:
 
     @app.command()
     @with_options
-    def verb(name: Annotated[str, typer.Argument()], *, loads: Loads, is_loud: Annotated[bool, typer.Option("--loud")] = False) -> None:
+    def verb(
+        name: Annotated[str, typer.Argument()],
+        *,
+        loads: Loads,
+        is_loud: Annotated[bool, typer.Option("--loud")] = False,
+    ) -> None:
         print(name, loads, is_loud)
 
     result = CliRunner().invoke(app, arguments)

@@ -20,7 +20,12 @@ Play = Callable[[str], Path]
 
 def test_the_default_is_the_gateway_form_with_the_maximum_of_hosts(evenhand: Run) -> None:
     """SEED-05."""
-    assert evenhand("plan", "show", "gateway-v4", "--json").json["address_plan"]["left"]["hosts"]["host"]["count"] == 65534
+    assert (
+        evenhand("plan", "show", "gateway-v4", "--json").json["address_plan"]["left"]["hosts"]["host"][
+            "count"
+        ]
+        == 65534
+    )
     text = evenhand("plan", "show", "gateway-v6").out
     assert "65,536" in text
     assert "2001:2:0:8000::ffff:2" in text
@@ -35,11 +40,18 @@ def test_hosts_are_for_both_sides_or_for_each(evenhand: Run) -> None:
 
 @pytest.mark.parametrize("name", [name.replace("_", "-") for name in TOPOLOGIES])
 def test_every_plan_is_shown_with_all_that_a_report_must_state(evenhand: Run, name: str) -> None:
-    """SEED-16, SEED-36, SEED-49: topology, networks, hosts, ranges, modes, ports, gateways or none, routes; derived forms say so."""
+    """SEED-16, SEED-36, SEED-49: topology, networks, hosts, ranges, modes, ports, gateways or none, routes;
+    derived forms say so."""
     plan = make_plan(name)
     text = evenhand("plan", "show", name).out
     for side in plan.sides:
-        for shown in (side.hosts.first_address, side.hosts.last_address, side.dut[0], side.dut[-1], f"{side.hosts.addresses:,}"):
+        for shown in (
+            side.hosts.first_address,
+            side.hosts.last_address,
+            side.dut[0],
+            side.dut[-1],
+            f"{side.hosts.addresses:,}",
+        ):
             assert str(shown) in text
         if side.gateway is None:
             assert "direct: hosts on the link" in text
@@ -57,18 +69,24 @@ def test_every_plan_is_shown_with_all_that_a_report_must_state(evenhand: Run, na
 
 def test_networks_are_for_both_sides_or_for_each(evenhand: Run) -> None:
     """SEED-30, SEED-35."""
-    plan = evenhand("plan", "show", "nets-v6-gateway", "--networks", "256,3", "--hosts", "10", "--fixed-source", "--json").json
+    plan = evenhand(
+        "plan", "show", "nets-v6-gateway", "--networks", "256,3", "--hosts", "10", "--fixed-source", "--json"
+    ).json
     plan = plan["address_plan"]
     assert [plan[side]["hosts"]["network"]["count"] for side in ("left", "right")] == [256, 3]
     assert plan["fixed_source"] is True
     assert plan["pairs"] == 30
-    text = evenhand("plan", "show", "nets-v6-gateway", "--networks", "256,3", "--hosts", "10", "--fixed-source").out
+    text = evenhand(
+        "plan", "show", "nets-v6-gateway", "--networks", "256,3", "--hosts", "10", "--fixed-source"
+    ).out
     assert "forward: 30, reverse: 2,560" in text
 
 
 def test_modes_are_passed_on(evenhand: Run) -> None:
     """SEED-40."""
-    left = evenhand("plan", "show", "nets-v4-gateway", "--host-mode", "fixed", "--network-mode", "increment", "--json").json
+    left = evenhand(
+        "plan", "show", "nets-v4-gateway", "--host-mode", "fixed", "--network-mode", "increment", "--json"
+    ).json
     left = left["address_plan"]["left"]
     assert (left["hosts"]["host"]["mode"], left["hosts"]["network"]["mode"]) == ("fixed", "increment")
 
@@ -86,7 +104,9 @@ def test_modes_are_passed_on(evenhand: Run) -> None:
         (("none",), "gateway-v4, gateway-v6, direct-v4-net24"),
     ],
 )
-def test_what_a_plan_cannot_have_is_refused_with_what_can_be_had(evenhand: Run, arguments: tuple[str, ...], words: str) -> None:
+def test_what_a_plan_cannot_have_is_refused_with_what_can_be_had(
+    evenhand: Run, arguments: tuple[str, ...], words: str
+) -> None:
     """SEED-34: in IPv4 either networks or 16-bit hosts."""
     ended = evenhand("plan", "show", *arguments)
     assert ended.code == 2
@@ -94,9 +114,12 @@ def test_what_a_plan_cannot_have_is_refused_with_what_can_be_had(evenhand: Run, 
 
 
 @pytest.mark.parametrize(
-    ("plan", "hosts", "warned"), [("direct-v4-net16", "2049", True), ("direct-v6", "2048", False), ("gateway-v6", "65536", False)]
+    ("plan", "hosts", "warned"),
+    [("direct-v4-net16", "2049", True), ("direct-v6", "2048", False), ("gateway-v6", "65536", False)],
 )
-def test_neighbour_tables_under_pressure_are_told_before_a_run(evenhand: Run, plan: str, hosts: str, warned: bool) -> None:
+def test_neighbour_tables_under_pressure_are_told_before_a_run(
+    evenhand: Run, plan: str, hosts: str, warned: bool
+) -> None:
     """SEED-06."""
     ended = evenhand("plan", "show", plan, "--hosts", hosts)
     assert ended.code == 0
@@ -116,7 +139,10 @@ def test_frames_are_written_in_every_format(evenhand: Run, engine_playing: Play,
     engine_playing("fair")
     table = evenhand("plan", "frames", "gateway-v4")
     assert "198.18.171.201" in table.out
-    lines = [json.loads(line) for line in evenhand("plan", "frames", "gateway-v4", "--format", "jsonl").out.splitlines()]
+    lines = [
+        json.loads(line)
+        for line in evenhand("plan", "frames", "gateway-v4", "--format", "jsonl").out.splitlines()
+    ]
     assert lines == evenhand("plan", "frames", "gateway-v4", "--json").json["frames"]
     rows = list(csv.DictReader(io.StringIO(evenhand("plan", "frames", "gateway-v4", "--format", "csv").out)))
     assert [row["octets"] for row in rows] == [frame["octets"] for frame in lines]
@@ -134,8 +160,13 @@ def test_a_64_octet_ipv6_frame_is_replaced_and_that_is_said(evenhand: Run, engin
     assert "84 is used instead" in " ".join(ended.err.split())
 
 
-@pytest.mark.parametrize(("plan", "size"), [("gateway-v6", "83"), ("gateway-v4", "63"), ("gateway-v4", "9217"), ("gateway-v4", "big")])
-def test_frame_sizes_out_of_range_are_refused(evenhand: Run, engine_playing: Play, tmp_path: Path, plan: str, size: str) -> None:
+@pytest.mark.parametrize(
+    ("plan", "size"),
+    [("gateway-v6", "83"), ("gateway-v4", "63"), ("gateway-v4", "9217"), ("gateway-v4", "big")],
+)
+def test_frame_sizes_out_of_range_are_refused(
+    evenhand: Run, engine_playing: Play, tmp_path: Path, plan: str, size: str
+) -> None:
     """R2544-04, R5180-10."""
     engine_playing("fair")
     ended = evenhand("plan", "frames", plan, "--frame-size", size)
@@ -147,7 +178,18 @@ def test_frame_sizes_out_of_range_are_refused(evenhand: Run, engine_playing: Pla
 @pytest.mark.wire
 def test_frames_have_the_macs_of_their_hosts(evenhand: Run) -> None:
     """R4814-05, R4814-06: as asked for, and only where hosts are on the link."""
-    ended = evenhand("plan", "frames", "direct-v4-net24", "--hosts", "9", "--host-macs", "pseudorandom", "--count", "200", "--json")
+    ended = evenhand(
+        "plan",
+        "frames",
+        "direct-v4-net24",
+        "--hosts",
+        "9",
+        "--host-macs",
+        "pseudorandom",
+        "--count",
+        "200",
+        "--json",
+    )
     macs = {(frame["source"], frame["octets"][12:24]) for frame in ended.json["frames"]}
     assert len(macs) == len({host for host, _ in macs}) == len({mac for _, mac in macs}) == 9
     assert {mac[2:6] for _, mac in macs} == {"0001"}
@@ -164,25 +206,42 @@ def test_a_wrong_direction_is_refused(evenhand: Run) -> None:
     ("options", "source", "destination"),
     [
         ((), (1024, 65535, "pseudorandom"), (1, 49151, "pseudorandom")),
-        (("--source-ports", "fixed", "--destination-ports", "fixed"), (49184, 49184, "fixed"), (7, 7, "fixed")),
+        (
+            ("--source-ports", "fixed", "--destination-ports", "fixed"),
+            (49184, 49184, "fixed"),
+            (7, 7, "fixed"),
+        ),
         (("--source-ports", "0xC020"), (49184, 49184, "fixed"), (1, 49151, "pseudorandom")),
         (("--destination-ports", "4000-4999"), (1024, 65535, "pseudorandom"), (4000, 4999, "pseudorandom")),
-        (("--source-ports", "5-9:increment", "--destination-ports", "4000-4999:decrement"), (5, 9, "increment"), (4000, 4999, "decrement")),
+        (
+            ("--source-ports", "5-9:increment", "--destination-ports", "4000-4999:decrement"),
+            (5, 9, "increment"),
+            (4000, 4999, "decrement"),
+        ),
     ],
 )
 @pytest.mark.parametrize("plan", ["gateway-v4", "nets-v6-gateway"])
 def test_ports_are_a_range_one_or_those_of_rfc_2544(
-    evenhand: Run, plan: str, options: tuple[str, ...], source: tuple[int, int, str], destination: tuple[int, int, str]
+    evenhand: Run,
+    plan: str,
+    options: tuple[str, ...],
+    source: tuple[int, int, str],
+    destination: tuple[int, int, str],
 ) -> None:
-    """SEED-46, R2544-31, R4814-02, R4814-03: pseudorandom unless switched off; 0xC020 to 7 is what RFC 2544 has."""
+    """SEED-46, R2544-31, R4814-02, R4814-03: pseudorandom unless switched off; 0xC020 to 7 is what RFC 2544
+    has."""
     ports = evenhand("plan", "show", plan, *options, "--json").json["address_plan"]["udp_ports"]
-    assert [tuple(ports[role][key] for key in ("first", "last", "mode")) for role in ("source", "destination")] == [source, destination]
+    assert [
+        tuple(ports[role][key] for key in ("first", "last", "mode")) for role in ("source", "destination")
+    ] == [source, destination]
     shown = evenhand("plan", "show", plan, *options).out
     for first, last, mode in (source, destination):
         assert (f"{first} (fixed)" if mode == "fixed" else f"{first}-{last}") in shown
 
 
-@pytest.mark.parametrize("text", ["0", "0-7", "7-1", "65536", "any", "", "1-2-3", "0x", "-7", "7:increment", "1-9:fixed", "1-9:"])
+@pytest.mark.parametrize(
+    "text", ["0", "0-7", "7-1", "65536", "any", "", "1-2-3", "0x", "-7", "7:increment", "1-9:fixed", "1-9:"]
+)
 def test_what_is_no_range_of_ports_is_refused(evenhand: Run, text: str) -> None:
     ended = evenhand("plan", "show", "gateway-v4", f"--source-ports={text}")
     assert ended.code == 2
@@ -193,11 +252,16 @@ def test_the_reading_of_r_can_be_chosen(evenhand: Run) -> None:
     """SEED-82, SEED-83: one number for both addresses, or one each; and the source's network alone fixed."""
     pairs = {}
     for option in ("--common-network", "--fixed-source-network", "--fixed-source"):
-        document = evenhand("plan", "show", "nets-v6-gateway", "--hosts", "10", "--networks", "8", option, "--json").json["address_plan"]
+        document = evenhand(
+            "plan", "show", "nets-v6-gateway", "--hosts", "10", "--networks", "8", option, "--json"
+        ).json["address_plan"]
         pairs[option] = document["pairs"]
         assert document["traffic"][option.removeprefix("--").replace("-", "_")] is True
     assert pairs == {"--common-network": 10 * 10 * 8, "--fixed-source-network": 10 * 80, "--fixed-source": 80}
-    assert "one network number for both addresses" in evenhand("plan", "show", "nets-v4-gateway", "--common-network").out
+    assert (
+        "one network number for both addresses"
+        in evenhand("plan", "show", "nets-v4-gateway", "--common-network").out
+    )
 
 
 @pytest.mark.parametrize(
@@ -205,11 +269,16 @@ def test_the_reading_of_r_can_be_chosen(evenhand: Run) -> None:
     [
         (("gateway-v4", "--common-network"), "has one network"),
         (("direct-v6", "--fixed-source-network"), "has one network"),
-        (("nets-v4-gateway", "--common-network", "--networks", "4,5"), "4 networks on the left and 5 on the right"),
+        (
+            ("nets-v4-gateway", "--common-network", "--networks", "4,5"),
+            "4 networks on the left and 5 on the right",
+        ),
         (("nets-v4-gateway", "--common-network", "--fixed-source"), "the destination would be fixed as well"),
     ],
 )
-def test_choices_that_a_plan_cannot_have_are_refused(evenhand: Run, arguments: tuple[str, ...], words: str) -> None:
+def test_choices_that_a_plan_cannot_have_are_refused(
+    evenhand: Run, arguments: tuple[str, ...], words: str
+) -> None:
     """SEED-82, SEED-83."""
     ended = evenhand("plan", "show", *arguments)
     assert ended.code == 2

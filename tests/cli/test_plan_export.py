@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand plan export`: a plan's flows in OTG's words, held against the models' names, and the plan's own addresses."""
+"""`evenhand plan export`: a plan's flows in OTG's words, held against the models' names, and the plan's own
+addresses."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ def ends_of(pattern: dict[str, Any]) -> tuple[str, str, int]:
         return str(ends[0]), str(ends[1]), int(ends[1]) - int(ends[0]) + 1
     steps = pattern[choice]
     start, step = ipaddress.ip_address(steps["start"]), int(ipaddress.ip_address(steps["step"]))
-    last = start + (steps["count"] - 1) * step if choice == "increment" else start - (steps["count"] - 1) * step
+    last = (
+        start + (steps["count"] - 1) * step if choice == "increment" else start - (steps["count"] - 1) * step
+    )
     return str(min(start, last)), str(max(start, last)), steps["count"]
 
 
@@ -56,7 +59,9 @@ def ends_of(pattern: dict[str, Any]) -> tuple[str, str, int]:
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else None,
 )
-def test_the_patterns_have_the_addresses_of_the_plan(evenhand: Run, line: tuple[str, ...], choices: tuple[str, str]) -> None:
+def test_the_patterns_have_the_addresses_of_the_plan(
+    evenhand: Run, line: tuple[str, ...], choices: tuple[str, str]
+) -> None:
     """SEED-49: first, last and number of both sides, in both directions."""
     document = exported(evenhand, *line)
     addresses = document["address_plan"]["traffic"]["directions"]
@@ -88,12 +93,22 @@ def test_what_otg_cannot_say_is_listed(evenhand: Run) -> None:
 
 
 def test_load_size_ports_and_direction(evenhand: Run) -> None:
-    (flow,) = exported(evenhand, "gateway-v4", "--direction", "reverse", "--frame-size", "128", "--source-ports", "fixed")["otg"]["flows"]
+    (flow,) = exported(
+        evenhand, "gateway-v4", "--direction", "reverse", "--frame-size", "128", "--source-ports", "fixed"
+    )["otg"]["flows"]
     assert flow["tx_rx"]["port"] == {"tx_name": "right", "rx_names": ["left"]}
-    assert (flow["size"]["fixed"], flow["rate"]["pps"], flow["duration"]["fixed_seconds"]["seconds"]) == (128, 100_000, 10)
+    assert (flow["size"]["fixed"], flow["rate"]["pps"], flow["duration"]["fixed_seconds"]["seconds"]) == (
+        128,
+        100_000,
+        10,
+    )
     udp = flow["packet"][2]["udp"]
     assert udp["src_port"] == {"choice": "value", "value": 49184}
-    assert {key: udp["dst_port"]["random"][key] for key in ("min", "max", "count")} == {"min": 1, "max": 49151, "count": 1_000_000}
+    assert {key: udp["dst_port"]["random"][key] for key in ("min", "max", "count")} == {
+        "min": 1,
+        "max": 49151,
+        "count": 1_000_000,
+    }
 
 
 def test_each_field_has_a_seed_of_its_own_which_follows_from_the_plans(evenhand: Run) -> None:
@@ -111,7 +126,9 @@ def test_each_field_has_a_seed_of_its_own_which_follows_from_the_plans(evenhand:
 
 def test_macs_come_from_the_testbed_file(evenhand: Run, tmp_path: Path) -> None:
     (tmp_path / "lab.toml").write_text(
-        TESTBED.replace('"net_ring0"', '"net_ring0"\nmac = "02:00:00:00:00:01"\ndut_mac = "02:00:00:00:00:02"')
+        TESTBED.replace(
+            '"net_ring0"', '"net_ring0"\nmac = "02:00:00:00:00:01"\ndut_mac = "02:00:00:00:00:02"'
+        )
     )
     document = exported(evenhand, "gateway-v4", "--testbed", "lab.toml")
     forward, reverse = (flow["packet"][0]["ethernet"] for flow in document["otg"]["flows"])
@@ -128,7 +145,9 @@ def test_macs_come_from_the_testbed_file(evenhand: Run, tmp_path: Path) -> None:
         (("gateway-v4", *LOAD, "--json", "--output", "x.json"), "Give one of them"),
     ],
 )
-def test_what_cannot_be_exported_is_refused(evenhand: Run, tmp_path: Path, line: tuple[str, ...], text: str) -> None:
+def test_what_cannot_be_exported_is_refused(
+    evenhand: Run, tmp_path: Path, line: tuple[str, ...], text: str
+) -> None:
     ended = evenhand("plan", "export", *line)
     assert ended.code == 2
     assert text in ended.err

@@ -38,7 +38,9 @@ def test_it_says_what_the_model_says(evenhand: Run) -> None:
     assert "what is measured is the device: 100 % of its plateau" in evenhand("predict", "gateway-v4").out
 
 
-def test_a_nic_that_does_not_tell_its_hash_function_is_not_taken_for_toeplitz(evenhand: Run, tmp_path: Path) -> None:
+def test_a_nic_that_does_not_tell_its_hash_function_is_not_taken_for_toeplitz(
+    evenhand: Run, tmp_path: Path
+) -> None:
     """RSS-03: what calls itself exact asks; whoever gives the key says that it is Toeplitz."""
     table = tmp_path / "ethtool.txt"
     table.write_text(ETHTOOL.replace("    toeplitz: on", "    Operation not supported"))
@@ -50,7 +52,9 @@ def test_a_nic_that_does_not_tell_its_hash_function_is_not_taken_for_toeplitz(ev
 
 def test_the_document_holds_exact_counts(evenhand: Run) -> None:
     """RSS-06: also beyond what a float holds."""
-    document = evenhand("predict", "gateway-v4", "--hash", "type2", "--elements", "36", "--rate", "1Mfps", "--json").json
+    document = evenhand(
+        "predict", "gateway-v4", "--hash", "type2", "--elements", "36", "--rate", "1Mfps", "--json"
+    ).json
     wanted = predict(gateway_v4(), DeviceModel(elements=36, hash_type="type2", rate_fps=1e6))
     assert document["counts"] == {direction: list(counts) for direction, counts in wanted.counts.items()}
     assert document["throughput_fps_per_direction"] == wanted.throughput_fps
@@ -59,10 +63,13 @@ def test_the_document_holds_exact_counts(evenhand: Run) -> None:
 
 
 def test_networks_and_a_fixed_source_shape_the_plan(evenhand: Run) -> None:
-    """SEED-30, SEED-35: the plan that is predicted is the one that `throughput` would send with the same options."""
+    """SEED-30, SEED-35: the plan that is predicted is the one that `throughput` would send with the same
+    options."""
     plan = make_plan("nets_v4_single_host", networks=(4, 64), fixed_source=True)
     ended = evenhand("predict", "nets-v4-single-host", "--networks", "4,64", "--fixed-source", "--json")
-    assert ended.json["counts"] == {direction: list(counts) for direction, counts in predict(plan, DeviceModel()).counts.items()}
+    assert ended.json["counts"] == {
+        direction: list(counts) for direction, counts in predict(plan, DeviceModel()).counts.items()
+    }
     assert ended.json["networks"] == {"left": 4, "right": 64}
     shown = evenhand("predict", "nets-v4-single-host", "--networks", "4,64", "--fixed-source").out
     assert "forward 1 source x 64 destination addresses in 1 x 64 networks, reverse 1 source x 4" in shown
@@ -88,7 +95,8 @@ def test_directions_are_chosen(evenhand: Run) -> None:
 
 
 def test_the_table_comes_as_a_list_or_from_a_file_or_from_ethtool(evenhand: Run, tmp_path: Path) -> None:
-    """RSS-03, RSS-04: drivers choose their keys at random, so a table without its key would predict another device."""
+    """RSS-03, RSS-04: drivers choose their keys at random, so a table without its key would predict another
+    device."""
     table = [0, 1, 2, 3, 0, 1, 2, 3, 3, 2, 1, 0, 3, 2, 1, 0]
     (tmp_path / "ethtool.txt").write_text(ETHTOOL)
     (tmp_path / "plain.txt").write_text("\n".join(map(str, table)))
@@ -167,13 +175,18 @@ def test_a_picture_that_cannot_be_written_is_3(evenhand: Run, tmp_path: Path) ->
 
 def test_only_a_picture_loads_the_drawing_library() -> None:
     """It takes longer than all predictions together."""
-    program = "import sys; from evenhand.cli.main import main; main(['predict', 'gateway-v4']); sys.exit('matplotlib' in sys.modules)"
+    program = (
+        "import sys; from evenhand.cli.main import main; main(['predict', 'gateway-v4']);"
+        " sys.exit('matplotlib' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60).returncode == 0
 
 
 def test_openbsds_key_has_a_name(evenhand: Run) -> None:
     """RSS-03: 0x6d5a of its sources, or the seed that the reader's own system has drawn."""
-    assert evenhand("predict", "gateway-v4", "--key", "openbsd", "--json").json["device"]["key"] == "6d5a" * 20
+    assert (
+        evenhand("predict", "gateway-v4", "--key", "openbsd", "--json").json["device"]["key"] == "6d5a" * 20
+    )
     ended = evenhand("predict", "gateway-v6", "--key", "openbsd:beef", "--hosts", "1")
     assert "key beef repeated" in ended.out
     assert "1 of 16" in ended.out
@@ -187,18 +200,31 @@ def test_openbsds_key_has_a_name(evenhand: Run) -> None:
 @pytest.mark.parametrize(
     ("elements", "table", "what", "next_step"),
     [
-        ("8", "0,1,2,3", "8 elements, and the last that the table names is element 3", "Leave --elements out, or give 4;"),
+        (
+            "8",
+            "0,1,2,3",
+            "8 elements, and the last that the table names is element 3",
+            "Leave --elements out, or give 4;",
+        ),
         ("2", "0,1,2,3", "2 elements, and the last that the table names is element 3", "or give 4;"),
         ("2", "0,0", "2 elements, and the last that the table names is element 0", "or give 1;"),
-        ("3", "rings", "3 elements, and the last that the table names is element 1, and this NIC has 8 queues", "or give 2 or 8;"),
+        (
+            "3",
+            "rings",
+            "3 elements, and the last that the table names is element 1, and this NIC has 8 queues",
+            "or give 2 or 8;",
+        ),
     ],
 )
 def test_elements_that_a_table_contradicts_are_refused(
     evenhand: Run, tmp_path: Path, plan: str, elements: str, table: str, what: str, next_step: str
 ) -> None:
-    """RSS-04: what was predicted was of neither device, and the sentence below it spoke of entries that the table does not have."""
+    """RSS-04: what was predicted was of neither device, and the sentence below it spoke of entries that the
+    table does not have."""
     rings = tmp_path / "nic.txt"
-    rings.write_text("RX flow hash indirection table for eth0 with 8 RX ring(s):\n    0:      0     1     0     1\n")
+    rings.write_text(
+        "RX flow hash indirection table for eth0 with 8 RX ring(s):\n    0:      0     1     0     1\n"
+    )
     given = ("--table", rings if table == "rings" else table, "--key", "common")
     ended = evenhand("predict", plan, "--elements", elements, *given, "--json")
     assert ended.code == 2
@@ -209,7 +235,9 @@ def test_elements_that_a_table_contradicts_are_refused(
 @pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
 def test_elements_that_a_table_agrees_with_are_taken(evenhand: Run, tmp_path: Path, plan: str) -> None:
     rings = tmp_path / "nic.txt"
-    rings.write_text("RX flow hash indirection table for eth0 with 8 RX ring(s):\n    0:      0     1     0     1\n")
+    rings.write_text(
+        "RX flow hash indirection table for eth0 with 8 RX ring(s):\n    0:      0     1     0     1\n"
+    )
     line = ("predict", plan, "--key", "common")
     assert evenhand(*line, "--elements", "4", "--table", "0,1,2,3", "--json").json["device"]["elements"] == 4
     assert evenhand(*line, "--table", rings, "--json").json["device"]["elements"] == 2

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand predict --dut`: the DUT's own table, key and hash fields. No NIC here has them: the answers are of tests/rig/dut/files."""
+"""`evenhand predict --dut`: the DUT's own table, key and hash fields. No NIC here has them: the answers are
+of tests/rig/dut/files."""
 
 from __future__ import annotations
 
@@ -67,18 +68,31 @@ def test_the_duts_own_table_key_and_fields_are_used(evenhand: Run, reach: Any, p
 
 def test_interfaces_that_hash_differently_are_predicted_one_by_one(evenhand: Run, reach: Any) -> None:
     """One number for both would be that of neither."""
-    told = output().replace(f"interface right table\nexit 0\n{text('ixgbe-x')}", f"interface right table\nexit 0\n{text('ice-x')}")
+    told = output().replace(
+        f"interface right table\nexit 0\n{text('ixgbe-x')}", f"interface right table\nexit 0\n{text('ice-x')}"
+    )
     file = reach(AnsweringShell(told))
     both = evenhand("predict", "gateway-v4", "--dut", file)
     assert both.code == 2
-    assert "eth1 and eth2 of the DUT choose queues differently (table, key, symmetric)" in " ".join(both.err.split())
+    assert "eth1 and eth2 of the DUT choose queues differently (table, key, symmetric)" in " ".join(
+        both.err.split()
+    )
     one = evenhand("predict", "gateway-v4", "--dut", file, "--direction", "reverse", "--json")
     assert len(one.json["device"]["table"]) == 512
     assert one.json["device"]["symmetric"] is True
 
 
 def test_what_the_dut_is_asked_for_is_not_given_beside_it(evenhand: Run, reach: Any) -> None:
-    refused = evenhand("predict", "gateway-v4", "--dut", reach(AnsweringShell(output())), "--elements", "4", "--key", "common")
+    refused = evenhand(
+        "predict",
+        "gateway-v4",
+        "--dut",
+        reach(AnsweringShell(output())),
+        "--elements",
+        "4",
+        "--key",
+        "common",
+    )
     assert refused.code == 2
     assert "--elements and --key beside a DUT that is asked for it" in " ".join(refused.err.split())
 
@@ -91,7 +105,9 @@ def test_a_testbed_that_does_not_say_where_its_dut_is_is_refused(evenhand: Run, 
 
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("ethtool") is None, reason="needs root and ethtool")
-def test_a_driver_that_does_not_tell_is_refused_with_its_answer(evenhand: Run, reach: Any, tmp_path: Path) -> None:
+def test_a_driver_that_does_not_tell_is_refused_with_its_answer(
+    evenhand: Run, reach: Any, tmp_path: Path
+) -> None:
     """RSS-02: veth has no RSS, and says so."""
     with linux_lab(gateway_v4(), name="predict") as lab:
         file = reach(NamespaceShell(lab.dut_namespace))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Live progress: what is offered, received and lost, in one line; the same for programs; and how long it should take."""
+"""Live progress: what is offered, received and lost, in one line; the same for programs; and how long it
+should take."""
 
 from __future__ import annotations
 
@@ -21,22 +22,29 @@ from evenhand.procedure.expected_time import AnyGoal, ExpectedTime, learning_s
 from evenhand.search import MlrGoal, MlrGoals, ThroughputGoal
 from evenhand.trial import Load, Reason, SimulatedMeasurer
 
-REPLIES = Path(__file__).parents[1] / "contract" / "golden" / "replies.jsonl"
+REPLIES = Path(__file__).parents[2] / "contract" / "golden" / "replies.jsonl"
 
 
-def phase(elapsed_s: float, name: str = "sending", *, lost: int = 0, latency_ns: float | None = 14_210.0) -> TrialPhase:
+def phase(
+    elapsed_s: float, name: str = "sending", *, lost: int = 0, latency_ns: float | None = 14_210.0
+) -> TrialPhase:
     """A trial at 1 Mfps in both directions, of which the reverse one loses a tenth on its way."""
     sent = round(1e6 * elapsed_s)
 
     def counts(received: int, lost: int) -> dict[str, Any]:
         settled = max(0, sent - 2_000_000)
         return {
-            "sent_frames": sent, "received_frames": received, "settled_frames": settled, "lost_frames": lost if settled else 0,
+            "sent_frames": sent,
+            "received_frames": received,
+            "settled_frames": settled,
+            "lost_frames": lost if settled else 0,
             "latency": {"mean_ns": latency_ns, "max_ns": latency_ns},
-        }  # fmt: skip
+        }
 
     directions: dict[Direction, Any] = {"forward": counts(sent, 0), "reverse": counts(sent * 9 // 10, lost)}
-    return TrialPhase.from_contract({"phase": name, "elapsed_s": elapsed_s, "total_s": 71.0, "directions": directions})
+    return TrialPhase.from_contract(
+        {"phase": name, "elapsed_s": elapsed_s, "total_s": 71.0, "directions": directions}
+    )
 
 
 def noted(*phases: TrialPhase) -> Rates:
@@ -70,7 +78,10 @@ def test_the_wait_for_residual_frames_keeps_the_rates_and_goes_on_counting_losse
 @pytest.mark.parametrize("columns", [80, 120, 240])
 def test_a_terminal_shows_both_directions_in_one_line(columns: int) -> None:
     display = ProgressDisplay(Console(file=io.StringIO(), width=columns))
-    display._status, display._short = "trial 3 of about 11: 1 Mfps per direction for 60 s, halving", "trial 3 of about 11"
+    display._status, display._short = (
+        "trial 3 of about 11: 1 Mfps per direction for 60 s, halving",
+        "trial 3 of about 11",
+    )
     for event in (phase(33.5), phase(34.5, lost=3_210_000)):
         display.on_event(event)
     line = display._line("10 min left").plain
@@ -94,7 +105,13 @@ def test_all_reasons_of_an_invalid_trial_are_shown() -> None:
     result = SimulatedMeasurer(limit_fps=1e6, tester_ceiling_fps=1e5).measure(1.0, 5e5)
     assert not result.is_valid
     object.__setattr__(
-        result, "reasons", (Reason(code="a", text="forward: one"), Reason(code="b", text="reverse: two"), Reason(code="c", text="three"))
+        result,
+        "reasons",
+        (
+            Reason(code="a", text="forward: one"),
+            Reason(code="b", text="reverse: two"),
+            Reason(code="c", text="three"),
+        ),
     )
     console = Console(file=io.StringIO(), width=200)
     with ProgressDisplay(console) as display:
@@ -128,7 +145,9 @@ def test_programs_get_a_line_of_json_each_second(capsys: pytest.CaptureFixture[s
 def test_the_engines_progress_is_read_with_and_without_directions() -> None:
     """An engine of an older version sends no directions."""
     documents = [json.loads(line) for line in REPLIES.read_text().splitlines()]
-    phases = [TrialPhase.from_contract(document) for document in documents if document.get("event") == "progress"]
+    phases = [
+        TrialPhase.from_contract(document) for document in documents if document.get("event") == "progress"
+    ]
     assert [set(each.directions) for each in phases] == [set(), {"forward", "reverse"}, set()]
     assert phases[1].directions["reverse"].lost_frames == 12
     assert phases[1].directions["reverse"].mean_latency_ns is None
@@ -139,7 +158,10 @@ GOALS: dict[str, tuple[AnyGoal, str]] = {
     "mlr": (MlrGoals(goals=(MlrGoal(name="NDR"),), max_fps=1e6), "RFC 9971"),
     "loss": (LossGoal(), "loads of 60 s"),
     "latency": (DelayGoal(test=DelayTest.LATENCY, rate_fps=1e6), "20 trials of 2 min"),
-    "recovery": (RecoveryGoal(throughput_fps=1e6), "10 overloads of 60 s, each followed by half the load for 60 s"),
+    "recovery": (
+        RecoveryGoal(throughput_fps=1e6),
+        "10 overloads of 60 s, each followed by half the load for 60 s",
+    ),
     "burst": (BurstGoal(), "4 burst sizes"),
     "trial": (Load(rate_fps=1e6, duration_s=60.0), "one trial of 60 s"),
 }

@@ -30,11 +30,17 @@ def _real_engine() -> None:
 @pytest.mark.wire
 @pytest.mark.usefixtures("_real_engine")
 @pytest.mark.parametrize(
-    ("plan", "hosts"), [("gateway-v4", "253"), ("gateway-v4", "65533"), ("gateway-v4", "65534"), ("gateway-v6", "65536")]
+    ("plan", "hosts"),
+    [("gateway-v4", "253"), ("gateway-v4", "65533"), ("gateway-v4", "65534"), ("gateway-v6", "65536")],
 )
-def test_draws_are_uniform_and_independent_and_faulty_ones_are_seen(evenhand: Run, plan: str, hosts: str) -> None:
-    """SEED-33, SEED-40, SEED-43, R4814-01: ten expected hits and more for each value; a proof that nobody can fail proves nothing."""
-    ended = evenhand("plan", "prove", plan, "--hosts", hosts, "--frames", "1M", "--seed", "20261121", "--json")
+def test_draws_are_uniform_and_independent_and_faulty_ones_are_seen(
+    evenhand: Run, plan: str, hosts: str
+) -> None:
+    """SEED-33, SEED-40, SEED-43, R4814-01: ten expected hits and more for each value; a proof that nobody can
+    fail proves nothing."""
+    ended = evenhand(
+        "plan", "prove", plan, "--hosts", hosts, "--frames", "1M", "--seed", "20261121", "--json"
+    )
     assert ended.code == 0, ended.err
     proof = ended.json
     assert proof["verdict"] == "fine"
@@ -47,7 +53,10 @@ def test_draws_are_uniform_and_independent_and_faulty_ones_are_seen(evenhand: Ru
         assert {"source", "destination", "source_port", "destination_port"} <= set(names)
         assert len(stream["pairs"]) == len(names) * (len(names) - 1) // 2
         assert all(field["expected_per_value"] >= 10 for field in stream["fields"])
-    assert {c["generator"]: c["verdict"] for c in proof["contrast"]} == {"fifteen_bit": "suspicious", "modulo": "suspicious"}
+    assert {c["generator"]: c["verdict"] for c in proof["contrast"]} == {
+        "fifteen_bit": "suspicious",
+        "modulo": "suspicious",
+    }
     assert proof["contrast"][0]["fields"][2]["coverage"]["occurred"] == 32_768
 
 
@@ -57,7 +66,11 @@ def test_a_15_bit_generator_never_reaches_half_of_65536_addresses(evenhand: Run)
     """Why Evenhand has its own draw: docs/explanation/randomness.md."""
     ended = evenhand("plan", "prove", "gateway-v6", "--frames", "1M", "--direction", "forward")
     assert ended.code == 0
-    (line,) = [line for line in ended.out.splitlines() if line.startswith(GENERATOR_NAMES["fifteen_bit"]) and "source" in line]
+    (line,) = [
+        line
+        for line in ended.out.splitlines()
+        if line.startswith(GENERATOR_NAMES["fifteen_bit"]) and "source" in line
+    ]
     assert re.search(r" 65,536 +32,768 .* < 1e-300$", line)
     assert "\nFine: none of 28 figures is out of bounds." in ended.out
 
@@ -72,7 +85,8 @@ def test_a_line_on_stderr_tells_each_stream_that_has_been_drawn(evenhand: Run, p
     expected, *lines = ended.err.splitlines()
     assert expected.startswith("Expected time: about ")
     assert lines == [
-        f"{n} of 2: {name}, {direction}, stream 0: 1,000,000 frames drawn" for n, direction in enumerate(("forward", "reverse"), start=1)
+        f"{n} of 2: {name}, {direction}, stream 0: 1,000,000 frames drawn"
+        for n, direction in enumerate(("forward", "reverse"), start=1)
     ]
     assert ended.json["frames"] == 1_000_000
 
@@ -80,7 +94,8 @@ def test_a_line_on_stderr_tells_each_stream_that_has_been_drawn(evenhand: Run, p
 @pytest.mark.wire
 @pytest.mark.usefixtures("_real_engine")
 def test_each_stream_of_a_direction_is_proven_on_its_own(evenhand: Run) -> None:
-    """SEED-41, SEED-44: also that the same seed gives the same figures, and that with 16 hosts all 256 pairs occur."""
+    """SEED-41, SEED-44: also that the same seed gives the same figures, and that with 16 hosts all 256 pairs
+    occur."""
     options = (
         "--hosts",
         "16",
@@ -113,7 +128,9 @@ def test_too_few_frames_prove_nothing_and_that_is_said(evenhand: Run) -> None:
     assert "take 655,340 frames or more of each stream" in ended.out
 
 
-def test_a_suspicious_draw_ends_with_an_exit_code_of_its_own(evenhand: Run, engine_playing: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_suspicious_draw_ends_with_an_exit_code_of_its_own(
+    evenhand: Run, engine_playing: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A script that proves its seed before a campaign must not have to read the text."""
     engine_playing("fair")
     assert evenhand("plan", "prove", "gateway-v4", "--no-contrast").code == 0
@@ -124,7 +141,9 @@ def test_a_suspicious_draw_ends_with_an_exit_code_of_its_own(evenhand: Run, engi
 
 
 @pytest.mark.parametrize("frames", ["0", "4000000001", "5G", "many", "1.5", "-1"])
-def test_numbers_of_frames_out_of_range_are_refused(evenhand: Run, engine_playing: Play, tmp_path: Path, frames: str) -> None:
+def test_numbers_of_frames_out_of_range_are_refused(
+    evenhand: Run, engine_playing: Play, tmp_path: Path, frames: str
+) -> None:
     engine_playing("fair")
     ended = evenhand("plan", "prove", "gateway-v4", f"--frames={frames}")
     assert ended.code == 2
@@ -132,7 +151,9 @@ def test_numbers_of_frames_out_of_range_are_refused(evenhand: Run, engine_playin
     assert not (tmp_path / "engine-was-started").exists()
 
 
-def test_a_wrong_direction_is_refused_before_the_engine_starts(evenhand: Run, engine_playing: Play, tmp_path: Path) -> None:
+def test_a_wrong_direction_is_refused_before_the_engine_starts(
+    evenhand: Run, engine_playing: Play, tmp_path: Path
+) -> None:
     engine_playing("fair")
     assert evenhand("plan", "prove", "gateway-v4", "--direction", "up").code == 2
     assert not (tmp_path / "engine-was-started").exists()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand demo --dut linux` for real: engine, lab, search, document; and what is left when it is interrupted."""
+"""`evenhand demo --dut linux` for real: engine, lab, search, document; and what is left when it is
+interrupted."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ GUARD_S = 600
 
 @pytest.mark.slow
 def test_quick_demo_measures_and_stores_every_trial(tmp_path: Path) -> None:
-    """SEED-01, SEED-02, SEED-05: one address pair first, then all addresses, both IP versions; each trial is stored with its verdict."""
+    """SEED-01, SEED-02, SEED-05: one address pair first, then all addresses, both IP versions; each trial is
+    stored with its verdict."""
     run = tmp_path / "demo.evenhand"
     done = subprocess.run(
         [*EVENHAND, "demo", "--dut", "linux", "--quick", "--json", "--run", str(run)],
@@ -36,8 +38,11 @@ def test_quick_demo_measures_and_stores_every_trial(tmp_path: Path) -> None:
     document = json.loads(done.stdout)
     searches = document["searches"]
     assert [(s["plan"], s["hosts"]["left"]) for s in searches] == [
-        ("gateway-v4", 1), ("gateway-v4", 65534), ("gateway-v6", 1), ("gateway-v6", 65536),
-    ]  # fmt: skip
+        ("gateway-v4", 1),
+        ("gateway-v4", 65534),
+        ("gateway-v6", 1),
+        ("gateway-v6", 65536),
+    ]
     stored = read_run(run)
     for search in searches:
         assert search["outcome"] in {"found", "tester_limit", "at_or_above_maximum", "below_minimum"}
@@ -52,7 +57,10 @@ def test_quick_demo_measures_and_stores_every_trial(tmp_path: Path) -> None:
 def test_an_interrupted_demo_leaves_nothing(number: signal.Signals) -> None:
     """No namespace, no engine, no XDP program stays behind."""
     process = subprocess.Popen(
-        [*EVENHAND, "demo", "--dut", "linux", "--quick"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        [*EVENHAND, "demo", "--dut", "linux", "--quick"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     give_up = time.monotonic() + 60
     while not (_namespaces() and _engines_of(process.pid)):
@@ -74,5 +82,7 @@ def _namespaces() -> list[str]:
 
 
 def _engines_of(parent: int) -> list[int]:
-    children = subprocess.run(["pgrep", "-P", str(parent)], capture_output=True, text=True, check=False).stdout.split()
+    children = subprocess.run(
+        ["pgrep", "-P", str(parent)], capture_output=True, text=True, check=False
+    ).stdout.split()
     return [int(pid) for pid in children]

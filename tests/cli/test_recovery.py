@@ -23,7 +23,18 @@ def test_overloads_by_the_throughput_of_a_run_are_shown_and_stored(
     """R2544-29, D11."""
     engine_playing("simulated-640000")
     before, run = tmp_path / "before.evenhand", tmp_path / "a.evenhand"
-    search = ("--maximum-rate", "1Mfps", "--duration", "1s", "--final-duration", "1s", "--waits", "short", "--plan", plan)
+    search = (
+        "--maximum-rate",
+        "1Mfps",
+        "--duration",
+        "1s",
+        "--final-duration",
+        "1s",
+        "--waits",
+        "short",
+        "--plan",
+        plan,
+    )
     assert evenhand("throughput", testbed, *search, "--run", before).code == 0
     ended = evenhand("recovery", testbed, *QUICK, "--plan", plan, "--after", before, "--run", run)
     assert ended.code == 0, ended.err

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand demo` for real, on the reference router: three searches, a verdict, a page; and what is left when it is interrupted."""
+"""`evenhand demo` for real, on the reference router: three searches, a verdict, a page; and what is left when
+it is interrupted."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def _needs_programs() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
 def test_quick_demo_shows_the_bias(tmp_path: Path, plan: str) -> None:
-    """SEED-69, SEED-70, SEED-71: one pair meets one element a direction, many addresses meet all, and each search has its prediction."""
+    """SEED-69, SEED-70, SEED-71: one pair meets one element a direction, many addresses meet all, and each
+    search has its prediction."""
     run, page = tmp_path / "demo.evenhand", tmp_path / "demo.html"
     command = [*EVENHAND, "demo", "--quick", "--plan", plan, "--json", "--run", str(run)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=GUARD_S, check=False)
@@ -61,13 +63,15 @@ def test_quick_demo_shows_the_bias(tmp_path: Path, plan: str) -> None:
         assert found[0] < found[1] / 4
         assert document["verdict"][0].startswith("Biased: one address pair shows")
     stored = read_run(run)
-    assert sum(len(search.trials) for search in stored.searches) == sum(len(s["trials"]) for s in (one, many, ports))
+    assert sum(len(search.trials) for search in stored.searches) == sum(
+        len(s["trials"]) for s in (one, many, ports)
+    )
     text = page.read_text()
     assert "<svg" in text
     for reference in ("http://", "https://", "src=", "@import"):  # static, without network access
-        assert reference not in text.replace("http://www.w3.org/", "").replace("http://purl.org/", "").replace(
-            "http://creativecommons.org/", ""
-        )
+        assert reference not in text.replace("http://www.w3.org/", "").replace(
+            "http://purl.org/", ""
+        ).replace("http://creativecommons.org/", "")
 
 
 @pytest.mark.slow
@@ -75,9 +79,12 @@ def test_quick_demo_shows_the_bias(tmp_path: Path, plan: str) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="taking a CPU away needs root")
 @pytest.mark.parametrize("cpu", [0, -1], ids=["of-the-router", "of-the-tester"])
 def test_a_demo_comes_to_its_end_on_a_host_that_takes_cpus_away(tmp_path: Path, cpu: int) -> None:
-    """SEED-69, SEED-70, SEED-71: three numbers, none of them that of the host, however many trials it spoils."""
+    """SEED-69, SEED-70, SEED-71: three numbers, none of them that of the host, however many trials it
+    spoils."""
     stalled = sorted(os.sched_getaffinity(0))[cpu]
-    injector = subprocess.Popen([sys.executable, ROOT / "tests" / "stall.py", str(stalled), str(STALLED_GUARD_S), "1500", "7"])
+    injector = subprocess.Popen(
+        [sys.executable, ROOT / "tests" / "stall.py", str(stalled), str(STALLED_GUARD_S), "1500", "7"]
+    )
     try:
         command = [*EVENHAND, "demo", "--json", "--run", str(tmp_path / "demo.evenhand")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=STALLED_GUARD_S, check=False)
@@ -90,7 +97,9 @@ def test_a_demo_comes_to_its_end_on_a_host_that_takes_cpus_away(tmp_path: Path, 
     validate(document)
     assert [search["is_as_predicted"] for search in document["searches"]] == [True] * 3, done.stderr
     stored = [len(search.trials) for search in read_run(tmp_path / "demo.evenhand").searches]
-    assert sum(stored) == sum(len(search["trials"]) + search["trials_given_up"] for search in document["searches"])
+    assert sum(stored) == sum(
+        len(search["trials"]) + search["trials_given_up"] for search in document["searches"]
+    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
@@ -121,5 +130,7 @@ def test_an_interrupted_demo_leaves_nothing(tmp_path: Path, number: signal.Signa
 
 
 def _children(parent: int) -> list[int]:
-    listed = subprocess.run(["pgrep", "-P", str(parent)], capture_output=True, text=True, check=False).stdout.split()
+    listed = subprocess.run(
+        ["pgrep", "-P", str(parent)], capture_output=True, text=True, check=False
+    ).stdout.split()
     return [int(pid) for pid in listed]

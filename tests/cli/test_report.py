@@ -17,11 +17,17 @@ SEARCH = ("--maximum-rate", "1Mfps", "--duration", "1s", "--final-duration", "1s
 
 
 @pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
-def test_the_run_of_a_verb_becomes_a_page_beside_it(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str) -> None:
-    """SEED-02, SEED-49: the single pair and many addresses, each with its trials; the command that made them."""
+def test_the_run_of_a_verb_becomes_a_page_beside_it(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str
+) -> None:
+    """SEED-02, SEED-49: the single pair and many addresses, each with its trials; the command that made
+    them."""
     engine_playing("simulated-640000")
     run = tmp_path / "a.evenhand"
-    assert evenhand("throughput", testbed, "--plan", plan, "--single-pair-first", *SEARCH, "--run", run).code == 0
+    assert (
+        evenhand("throughput", testbed, "--plan", plan, "--single-pair-first", *SEARCH, "--run", run).code
+        == 0
+    )
     ended = evenhand("report", run, "--pictures", tmp_path / "pictures")
     assert ended.code == 0, ended.err
     assert f"The page: {tmp_path / 'a.html'}" in ended.out
@@ -29,15 +35,22 @@ def test_the_run_of_a_verb_becomes_a_page_beside_it(evenhand: Run, engine_playin
     assert_self_contained(page)
     assert "1 address pair" in page.shown
     assert f"plan {plan}" in page.shown
-    assert {"throughput-over-addresses"} == {file.name[:25] for file in (tmp_path / "pictures").glob("throughput*.svg")}
+    assert {"throughput-over-addresses"} == {
+        file.name[:25] for file in (tmp_path / "pictures").glob("throughput*.svg")
+    }
     again = evenhand("report", run, "--html", tmp_path / "a.html")
     assert again.code == 0, again.err
 
 
-def test_frame_sizes_and_loss_become_the_graphs_of_rfc_2544(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+def test_frame_sizes_and_loss_become_the_graphs_of_rfc_2544(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
     """R2544-22, R2544-28: from the files that the verbs write."""
     engine_playing("simulated-640000")
-    for verb, name, picture in (("throughput", "t", "throughput-over-frame-sizes"), ("loss", "l", "frame-loss")):
+    for verb, name, picture in (
+        ("throughput", "t", "throughput-over-frame-sizes"),
+        ("loss", "l", "frame-loss"),
+    ):
         options = SEARCH if verb == "throughput" else SEARCH[:4]
         run = tmp_path / f"{name}.evenhand"
         assert evenhand(verb, testbed, "--frame-size", "64,128,256", *options, "--run", run).code == 0
@@ -45,7 +58,9 @@ def test_frame_sizes_and_loss_become_the_graphs_of_rfc_2544(evenhand: Run, engin
         assert f'id="figure-{picture}' in run.with_suffix(".html").read_text()
 
 
-def test_what_cannot_be_read_or_written_is_said(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_read_or_written_is_said(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
     engine_playing("simulated-640000")
     run = tmp_path / "a.evenhand"
     assert evenhand("throughput", testbed, *SEARCH, "--run", run).code == 0
@@ -89,7 +104,8 @@ def test_a_page_that_cannot_be_written_is_refused_before_it_is_drawn(
 def test_pdf_is_refused_before_the_page_is_drawn(
     evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the file is there already, and where nothing prints: then the error says what to install, and no page is written."""
+    """Where the file is there already, and where nothing prints: then the error says what to install, and no
+    page is written."""
     engine_playing("simulated-640000")
     run = tmp_path / "a.evenhand"
     evenhand("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--waits", "short", "--run", run)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand router`: options become the router that was asked for, and a tester finds it by the file that is written."""
+"""`evenhand router`: options become the router that was asked for, and a tester finds it by the file that is
+written."""
 
 from __future__ import annotations
 
@@ -27,13 +28,19 @@ CONTRACT = Path(__file__).parents[2] / "contract"
 
 def test_the_configuration_is_printed_and_nothing_started(capsys: pytest.CaptureFixture[str]) -> None:
     options = (
-        "--elements 36 --rate 50kfps --queue-frames 100 --hash type2 --symmetric --delay 100us --neighbor-cost 4096,10% --defect loss=0.1%"
+        "--elements 36 --rate 50kfps --queue-frames 100 --hash type2 --symmetric --delay 100us"
+        " --neighbor-cost 4096,10% --defect loss=0.1%"
     )
     assert main(["router", "gateway-v6", *options.split(), "--print-config"]) == 0
     config = json.loads(capsys.readouterr().out)
     jsonschema.validate(config, json.loads((CONTRACT / "router-config.schema.json").read_text()))
     elements = config["elements"]
-    assert (elements["count"], elements["rate_fps"], elements["queue_frames"], elements["hash"]) == (36, 50_000, 100, "type2")
+    assert (elements["count"], elements["rate_fps"], elements["queue_frames"], elements["hash"]) == (
+        36,
+        50_000,
+        100,
+        "type2",
+    )
     assert elements["symmetric"]
     assert config["extra_delay_us"] == pytest.approx(100)
     assert config["neighbors"] == {"free_entries": 4096, "growth": 0.1}
@@ -51,12 +58,16 @@ def test_the_configuration_is_printed_and_nothing_started(capsys: pytest.Capture
         ("--delay soon", "--delay"),
     ],
 )
-def test_what_makes_no_router_is_refused(options: str, named: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_makes_no_router_is_refused(
+    options: str, named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["router", "gateway-v4", *options.split(), "--print-config"]) == 2
     assert named in capsys.readouterr().err
 
 
-def test_a_file_that_is_there_is_refused_and_starts_no_router(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_is_there_is_refused_and_starts_no_router(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("precious")
     assert main(["router", "gateway-v4", "--testbed", str(file)]) == 2
@@ -65,23 +76,34 @@ def test_a_file_that_is_there_is_refused_and_starts_no_router(tmp_path: Path, ca
     assert file.read_text() == "precious"
 
 
-def test_files_of_others_are_neither_overwritten_nor_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_others_are_neither_overwritten_nor_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     said: list[str] = []
     Path("reference-router.toml").write_text("precious")
-    with written_testbed(None, "ours", say=said.append) as second, written_testbed(None, "others", say=said.append) as third:
+    with (
+        written_testbed(None, "ours", say=said.append) as second,
+        written_testbed(None, "others", say=said.append) as third,
+    ):
         assert [str(second), str(third)] == ["reference-router-2.toml", "reference-router-3.toml"]
         assert [second.read_text(), third.read_text()] == ["ours", "others"]
         assert len(said) == 2
         assert all("reference-router.toml is there already" in line for line in said)
         second.write_text("ours, and a note of the user's")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["reference-router-2.toml", "reference-router.toml"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "reference-router-2.toml",
+        "reference-router.toml",
+    ]
     assert Path("reference-router.toml").read_text() == "precious"
     assert "has been changed" in said[-1]
 
 
 def test_a_place_that_cannot_be_written_is_a_host_error(tmp_path: Path) -> None:
-    with pytest.raises(HostError, match="cannot be written"), written_testbed(tmp_path / "gone" / "a.toml", "ours", say=print):
+    with (
+        pytest.raises(HostError, match="cannot be written"),
+        written_testbed(tmp_path / "gone" / "a.toml", "ours", say=print),
+    ):
         pass
 
 
@@ -94,9 +116,17 @@ def programs() -> None:
             pytest.skip(str(error))
 
 
-def start_router(folder: Path, testbed: str, *options: str, plan: str = "gateway-v4") -> subprocess.Popen[str]:
+def start_router(
+    folder: Path, testbed: str, *options: str, plan: str = "gateway-v4"
+) -> subprocess.Popen[str]:
     """A router in this folder; returns when its testbed file is there."""
-    router = subprocess.Popen([*EVENHAND, "router", plan, *options], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    router = subprocess.Popen(
+        [*EVENHAND, "router", plan, *options],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     give_up = time.monotonic() + 60
     while not (folder / testbed).exists():
         assert router.poll() is None, router.communicate()
@@ -107,9 +137,26 @@ def start_router(folder: Path, testbed: str, *options: str, plan: str = "gateway
 
 def trial(folder: Path, testbed: str, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*EVENHAND, "trial", testbed, "--rate", "5kfps", "--duration", "1s", "--waits", "short", "--json", "--no-run", *options],
-        cwd=folder, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        [
+            *EVENHAND,
+            "trial",
+            testbed,
+            "--rate",
+            "5kfps",
+            "--duration",
+            "1s",
+            "--waits",
+            "short",
+            "--json",
+            "--no-run",
+            *options,
+        ],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 def end(router: subprocess.Popen[str]) -> tuple[str, str]:
@@ -141,7 +188,10 @@ def test_a_tester_finds_it_and_ctrl_c_ends_it(tmp_path: Path, programs: None) ->
     printed, _ = end(router)
     assert ended.returncode == 0, ended.stderr
     assert facts["machine"].startswith("evenhand-router ")
-    assert (facts["cores"], facts["flow_hash"]) == ("4 elements of 100000 fps, modelled by one thread", "type1")
+    assert (facts["cores"], facts["flow_hash"]) == (
+        "4 elements of 100000 fps, modelled by one thread",
+        "type1",
+    )
     assert refused.returncode == 2
     assert "set up for gateway-v4, not for gateway-v6" in refused.stderr
     ready, counters = map(json.loads, printed.splitlines())
@@ -161,8 +211,11 @@ def test_a_tester_finds_it_and_ctrl_c_ends_it(tmp_path: Path, programs: None) ->
 @pytest.mark.wire
 @pytest.mark.two_cpus
 @pytest.mark.parametrize(("plan", "hosts"), [("nets-v4-gateway", "10"), ("nets-v6-direct", "3,2")])
-def test_a_trial_with_the_file_fits_the_router_that_wrote_it(tmp_path: Path, programs: None, plan: str, hosts: str) -> None:
-    """The file named the plan alone: all but four of its 256 networks were unknown to the router, and every frame there was lost."""
+def test_a_trial_with_the_file_fits_the_router_that_wrote_it(
+    tmp_path: Path, programs: None, plan: str, hosts: str
+) -> None:
+    """The file named the plan alone: all but four of its 256 networks were unknown to the router, and every
+    frame there was lost."""
     router = start_router(tmp_path, "reference-router.toml", "--hosts", hosts, "--networks", "4", plan=plan)
     document = json.loads(trial(tmp_path, "reference-router.toml").stdout)
     refused = trial(tmp_path, "reference-router.toml", "--networks", "5")
@@ -189,5 +242,7 @@ def test_two_routers_in_one_folder_do_not_meet(tmp_path: Path, programs: None) -
     _, told = end(second)
     assert ended.returncode == 0, ended.stderr
     assert "the testbed file of this router is reference-router-2.toml" in told
-    assert "nother reference router, of process " in told, "the first one's, or that of another user of this host"
+    assert "nother reference router, of process " in told, (
+        "the first one's, or that of another user of this host"
+    )
     assert list(tmp_path.iterdir()) == []

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand throughput --search`: each search from the command line to the run file; bad goals start nothing."""
+"""`evenhand throughput --search`: each search from the command line to the run file; bad goals start
+nothing."""
 
 from __future__ import annotations
 
@@ -20,14 +21,26 @@ QUICK = ("--maximum-rate", "1Mfps", "--duration", "1s", "--final-duration", "2s"
 BINARY = ThroughputGoal(max_fps=1e6, duration_s=1, final_duration_s=30, precision=0.01)
 
 
-def test_mlr_finds_shows_and_stores_every_goal(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+def test_mlr_finds_shows_and_stores_every_goal(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
     """MLR-10, MLR-11, R2544-23: NDR and PDR from one search, with both bounds and all attributes."""
     engine_playing("simulated-640000")
     run = tmp_path / "a.evenhand"
     ended = evenhand("throughput", testbed, *QUICK, "--search", "mlr", "--run", run)
     assert ended.code == 0, ended.err
-    for text in ("Goals, loads per direction", "NDR (loss ratio 0 %)", "PDR (loss ratio 0.5 %)", "conditional throughput", "regular",
-                 "exceed ratio 50 %", "duration sum 4 s", "UDP over IPv4", "R2544-20", "in both directions together"):  # fmt: skip
+    for text in (
+        "Goals, loads per direction",
+        "NDR (loss ratio 0 %)",
+        "PDR (loss ratio 0.5 %)",
+        "conditional throughput",
+        "regular",
+        "exceed ratio 50 %",
+        "duration sum 4 s",
+        "UDP over IPv4",
+        "R2544-20",
+        "in both directions together",
+    ):
         assert text in ended.out, text
     (search,) = read_run(run).searches
     assert search.outcome == "found"
@@ -39,11 +52,24 @@ def test_mlr_finds_shows_and_stores_every_goal(evenhand: Run, engine_playing: Pl
     assert len(search.trials) == sum(search.result["verdicts"].values())
 
 
-def test_mlr_writes_one_json_document_with_all_goals(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+def test_mlr_writes_one_json_document_with_all_goals(
+    evenhand: Run, engine_playing: Play, testbed: Path
+) -> None:
     """MLR-11, MLR-12: and says where the goals depart from what the RFC recommends."""
     engine_playing("simulated-640000")
     goals = ("--goal", "NDR", "--goal", "PDR=0.5%,width=0.1%", "--goal", "PDR=2%,exceed=0")
-    document = evenhand("throughput", testbed, *QUICK, "--search", "mlr", *goals, "--direction", "forward", "--json", "--no-run").json
+    document = evenhand(
+        "throughput",
+        testbed,
+        *QUICK,
+        "--search",
+        "mlr",
+        *goals,
+        "--direction",
+        "forward",
+        "--json",
+        "--no-run",
+    ).json
     assert [goal["name"] for goal in document["goals"]] == ["NDR", "PDR=0.5%", "PDR=2%"]
     assert [goal["is_regular"] for goal in document["goals"]] == [True] * 3
     assert document["goals"][2]["exceed_ratio"] == 0
@@ -52,7 +78,9 @@ def test_mlr_writes_one_json_document_with_all_goals(evenhand: Run, engine_playi
     assert len(document["trials"]) > 10
 
 
-def test_mlr_may_follow_a_search_with_a_single_address_pair(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+def test_mlr_may_follow_a_search_with_a_single_address_pair(
+    evenhand: Run, engine_playing: Play, testbed: Path
+) -> None:
     """SEED-02: the strictest goals of both are compared."""
     engine_playing("simulated-640000")
     ended = evenhand("throughput", testbed, *QUICK, "--search", "mlr", "--single-pair-first", "--no-run")
@@ -117,13 +145,31 @@ def test_bad_goals_are_refused_before_anything_starts(
 def test_goals_take_what_they_do_not_name_from_the_other_options() -> None:
     """MLR-05, MLR-06: NDR and PDR tolerate one full-length trial of two, RFC2544 none; keys go before."""
     assert parse_goal("NDR", BINARY) == MlrGoal(
-        name="NDR", loss_ratio=0, exceed_ratio=0.5, final_duration_s=30, duration_sum_s=60, initial_duration_s=1, width=0.01
+        name="NDR",
+        loss_ratio=0,
+        exceed_ratio=0.5,
+        final_duration_s=30,
+        duration_sum_s=60,
+        initial_duration_s=1,
+        width=0.01,
     )
     assert parse_goal("rfc2544", BINARY) == MlrGoal(
-        name="RFC2544", loss_ratio=0, exceed_ratio=0, final_duration_s=30, duration_sum_s=30, initial_duration_s=1, width=0.01
+        name="RFC2544",
+        loss_ratio=0,
+        exceed_ratio=0,
+        final_duration_s=30,
+        duration_sum_s=30,
+        initial_duration_s=1,
+        width=0.01,
     )
     assert parse_goal("PDR=1%, exceed=20%, final=60s, sum=2min, width=2%, initial=2s", BINARY) == MlrGoal(
-        name="PDR=1%", loss_ratio=0.01, exceed_ratio=0.2, final_duration_s=60, duration_sum_s=120, initial_duration_s=2, width=0.02
+        name="PDR=1%",
+        loss_ratio=0.01,
+        exceed_ratio=0.2,
+        final_duration_s=60,
+        duration_sum_s=120,
+        initial_duration_s=2,
+        width=0.02,
     )
 
 

@@ -23,18 +23,26 @@ Measured = list[tuple[str, float]]
 
 
 @pytest.fixture
-def ended_by(monkeypatch: pytest.MonkeyPatch, evenhand: Callable[..., Ended]) -> Callable[..., tuple[Ended, Measured]]:
-    """`evenhand demo`, whose searches with trials of 2 s end at the tester's limit for this reason, from the given case on."""
+def ended_by(
+    monkeypatch: pytest.MonkeyPatch, evenhand: Callable[..., Ended]
+) -> Callable[..., tuple[Ended, Measured]]:
+    """`evenhand demo`, whose searches with trials of 2 s end at the tester's limit for this reason, from the
+    given case on."""
 
     def run(code: str, *options: str, first: int = 1) -> tuple[Ended, Measured]:
         measured: Measured = []
 
-        def measure(case: demo_reference.Case, plan: AddressPlan, goal: ThroughputGoal, *, number: int, **_: Any) -> BiasCase:
+        def measure(
+            case: demo_reference.Case, plan: AddressPlan, goal: ThroughputGoal, *, number: int, **_: Any
+        ) -> BiasCase:
             measured.append((case.hash_type, goal.duration_s))
             found = simulated(plan, case.hash_type, 50_000 if number == 1 else 400_000)
             result = replace(found.result, goal=goal)
             return replace(
-                found, result=spoiled(result, code) if number >= first and (goal.duration_s == 2 or "--quick" in options) else result
+                found,
+                result=spoiled(result, code)
+                if number >= first and (goal.duration_s == 2 or "--quick" in options)
+                else result,
             )
 
         monkeypatch.setattr(demo_reference, "_measure", measure)
@@ -46,23 +54,37 @@ def ended_by(monkeypatch: pytest.MonkeyPatch, evenhand: Callable[..., Ended]) ->
 
 def spoiled(result: ThroughputResult, code: str) -> ThroughputResult:
     trials = tuple(
-        replace(trial, result=replace(trial.result, verdict=Verdict.INVALID, reasons=(Reason(code=code, text="spoiled"),)))
+        replace(
+            trial,
+            result=replace(
+                trial.result, verdict=Verdict.INVALID, reasons=(Reason(code=code, text="spoiled"),)
+            ),
+        )
         for trial in result.trials
     )
     return replace(result, outcome=Outcome.TESTER_LIMIT, trials=trials)
 
 
-def test_what_moments_of_the_host_spoiled_is_measured_with_shorter_trials_from_there_on(ended_by: Callable[..., Any]) -> None:
+def test_what_moments_of_the_host_spoiled_is_measured_with_shorter_trials_from_there_on(
+    ended_by: Callable[..., Any],
+) -> None:
     ended, measured = ended_by("receiver_gap", first=2)
     assert ended.code == 0, ended.err
     assert measured == [("type1", 2.0), ("type1", 2.0), ("type1", 1.0), ("type2", 1.0)]
-    assert "Trials of 2 s came out INVALID too often on this host. From here on they last 1 s, and a search stops at 2 %." in ended.err
+    assert (
+        "Trials of 2 s came out INVALID too often on this host. From here on they last 1 s, and a search"
+        " stops at 2 %." in ended.err
+    )
     searches = json.loads(ended.out)["searches"]
     assert [search["trials_given_up"] > 0 for search in searches] == [False, True, False]
     assert [search["found_fps_per_direction"] is not None for search in searches] == [True] * 3
 
 
-@pytest.mark.parametrize(("code", "options"), [("link", ()), ("receiver_gap", ("--quick",))], ids=["a dead router", "quick"])
-def test_nothing_else_makes_trials_shorter(ended_by: Callable[..., Any], code: str, options: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("code", "options"), [("link", ()), ("receiver_gap", ("--quick",))], ids=["a dead router", "quick"]
+)
+def test_nothing_else_makes_trials_shorter(
+    ended_by: Callable[..., Any], code: str, options: tuple[str, ...]
+) -> None:
     _, measured = ended_by(code, *options)
     assert len(measured) == 3

@@ -29,9 +29,23 @@ def table_run(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
     engine_playing("simulated-640000")
     run = tmp_path / "sizes.evenhand"
     ended = evenhand(
-        "throughput", testbed, "--maximum-rate", "1Mfps", "--duration", "1s", "--final-duration", "1s", "--waits", "short", "--frame-size",
-        "64,1518", "--repetitions", "2", "--run", run,
-    )  # fmt: skip
+        "throughput",
+        testbed,
+        "--maximum-rate",
+        "1Mfps",
+        "--duration",
+        "1s",
+        "--final-duration",
+        "1s",
+        "--waits",
+        "short",
+        "--frame-size",
+        "64,1518",
+        "--repetitions",
+        "2",
+        "--run",
+        run,
+    )
     assert ended.code == 0, ended.err
     return run
 
@@ -78,14 +92,19 @@ def test_nothing_is_cut_at_80_columns(table_run: Path) -> None:
 
 def test_one_point_is_shown_down_to_its_trials(evenhand: Run, table_run: Path) -> None:
     record = read_record(table_run)
-    by_number, by_key = (evenhand("show", table_run, "--point", name) for name in ("2", record.points[1].point.key))
+    by_number, by_key = (
+        evenhand("show", table_run, "--point", name) for name in ("2", record.points[1].point.key)
+    )
     assert by_number.code == 0
     assert by_number.out == by_key.out
     for repetition in record.points[1].repetitions:
         assert f"seed {repetition.seed};" in by_number.out
         for search in repetition.searches:
             for trial in search.trials:
-                assert re.search(rf"{trial.number} +{round(trial.result.intended_fps):,}.* {trial.result.verdict}", by_number.out)
+                assert re.search(
+                    rf"{trial.number} +{round(trial.result.intended_fps):,}.* {trial.result.verdict}",
+                    by_number.out,
+                )
                 assert all(reason.code in by_number.out for reason in trial.result.reasons)
 
 
@@ -107,10 +126,17 @@ def test_a_run_that_goes_on_says_so(evenhand: Run, tmp_path: Path) -> None:
     assert "begun" in ended.out
 
 
-def test_a_single_trial_is_shown_although_it_is_no_point(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+def test_a_single_trial_is_shown_although_it_is_no_point(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
     engine_playing("simulated-640000")
     run = tmp_path / "trial.evenhand"
-    assert evenhand("trial", testbed, "--rate", "700kfps", "--duration", "1s", "--waits", "short", "--run", run).code == 0
+    assert (
+        evenhand(
+            "trial", testbed, "--rate", "700kfps", "--duration", "1s", "--waits", "short", "--run", run
+        ).code
+        == 0
+    )
     ended = evenhand("show", run)
     assert ended.code == 0
     assert "700,000" in ended.out
@@ -118,11 +144,26 @@ def test_a_single_trial_is_shown_although_it_is_no_point(evenhand: Run, engine_p
     assert evenhand("show", run, "--point", "1").code == 2
 
 
-def test_a_loss_that_was_allowed_stands_beside_pass(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+def test_a_loss_that_was_allowed_stands_beside_pass(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
     engine_playing("simulated-640000")
     for ratio, count in (("50%", 1), ("0", 0)):
         run = tmp_path / f"{count}.evenhand"
-        evenhand("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--waits", "short", "--loss-ratio", ratio, "--run", run)
+        evenhand(
+            "trial",
+            testbed,
+            "--rate",
+            "1kfps",
+            "--duration",
+            "1s",
+            "--waits",
+            "short",
+            "--loss-ratio",
+            ratio,
+            "--run",
+            run,
+        )
         assert evenhand("show", run).out.count("PASS (a loss ratio of at most 50 % was allowed)") == count
 
 
@@ -137,7 +178,9 @@ def test_the_document_is_as_the_schema_says(evenhand: Run, table_run: Path) -> N
     assert [point["number"] for point in chosen["points"]] == [2]
     trials = chosen["points"][0]["repetitions"][0]["searches"][0]["trials"]
     assert {trial["verdict"] for trial in trials} <= {"PASS", "FAIL", "INVALID"}
-    assert sum(document["trials"].values()) == sum(sum(point["trials"].values()) for point in document["points"])
+    assert sum(document["trials"].values()) == sum(
+        sum(point["trials"].values()) for point in document["points"]
+    )
 
 
 def test_a_file_that_is_no_run_is_three_lines(evenhand: Run, tmp_path: Path) -> None:

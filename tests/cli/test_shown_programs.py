@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python programs that the how-tos show, run on a simulated device. Those that need more are run in tests/docs and tests/wire."""
+"""Python programs that the how-tos show, run on a simulated device. Those that need more are run in
+tests/docs and tests/wire."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ def run_program(text: str) -> str:
     return ended.stdout
 
 
-def test_campaigns_and_runs_are_read_by_their_names(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+def test_campaigns_and_runs_are_read_by_their_names(
+    evenhand: Run, engine_playing: Play, testbed: Path
+) -> None:
     """As the how-tos read and compare them."""
     for name, fps in (("quick", 640_000), ("before", 640_000), ("after", 576_000)):
         engine_playing(f"simulated-{fps}")
@@ -42,7 +45,9 @@ def test_campaigns_and_runs_are_read_by_their_names(evenhand: Run, engine_playin
     assert 0.88 < float(performance) < 0.92
 
 
-def test_a_script_shows_what_happens_and_measures_a_mix(engine_playing: Play, testbed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_script_shows_what_happens_and_measures_a_mix(
+    engine_playing: Play, testbed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     engine_playing("simulated-640000")
     names: dict[str, object] = {"evenhand": package}
     exec(shown("measure-from-python", 1), names)

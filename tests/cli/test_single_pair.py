@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""First one address pair, then many: in one command, or after an earlier run of the same testbed (SEED-02)."""
+"""First one address pair, then many: in one command, or after an earlier run of the same testbed
+(SEED-02)."""
 
 from __future__ import annotations
 
@@ -43,19 +44,28 @@ def test_one_command_searches_with_one_pair_first_and_stores_both(
     assert one.finished_at is not None
     assert one.finished_at <= many.started_at
     assert one.setup["traffic"]["dut_routes"] == many.setup["traffic"]["dut_routes"], "the DUT is set up once"
-    document = evenhand("throughput", testbed, *QUICK, "--plan", plan, "--single-pair-first", "--json", "--no-run").json
+    document = evenhand(
+        "throughput", testbed, *QUICK, "--plan", plan, "--single-pair-first", "--json", "--no-run"
+    ).json
     assert document["single_pair"]["many_to_one"] == 1
     assert document["first_search"]["traffic"]["is_single_pair"] is True
     assert document["first_search"]["trials"]
     assert "SEED-02" not in _requirements(document)
 
 
-def test_a_search_with_many_addresses_alone_names_the_omission(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+def test_a_search_with_many_addresses_alone_names_the_omission(
+    evenhand: Run, engine_playing: Play, testbed: Path
+) -> None:
     """SEED-85."""
     engine_playing("simulated-640000")
-    assert "Deviation from SEED-02: no result with a single address pair" in evenhand("throughput", testbed, *QUICK, "--no-run").out
+    assert (
+        "Deviation from SEED-02: no result with a single address pair"
+        in evenhand("throughput", testbed, *QUICK, "--no-run").out
+    )
     assert "SEED-02" in _requirements(evenhand("throughput", testbed, *QUICK, "--no-run", "--json").json)
-    assert "SEED-02" not in _requirements(evenhand("throughput", testbed, *QUICK, "--no-run", "--json", "--hosts", "1").json)
+    assert "SEED-02" not in _requirements(
+        evenhand("throughput", testbed, *QUICK, "--no-run", "--json", "--hosts", "1").json
+    )
 
 
 @pytest.mark.parametrize("how", [("--hosts", "1"), ("--single-pair-first",)])
@@ -71,7 +81,10 @@ def test_an_earlier_run_of_the_same_testbed_counts(
     assert document["single_pair"]["source"] == "in first.evenhand"
     assert document["single_pair"]["many_to_one"] == 1
     run = tmp_path / "second.evenhand"
-    assert "in first.evenhand, with 1 address pair" in evenhand("throughput", testbed, *QUICK, "--after", first, "--run", run).out
+    assert (
+        "in first.evenhand, with 1 address pair"
+        in evenhand("throughput", testbed, *QUICK, "--after", first, "--run", run).out
+    )
     assert read_run(run).searches[0].setup["single_pair"]["source"] == "in first.evenhand"
 
 
@@ -80,13 +93,7 @@ def test_an_earlier_run_of_the_same_testbed_counts(
     [
         (("--plan", "gateway-v6"), "plan gateway-v4 there, gateway-v6 here"),
         (("--frame-size", "128"), "frame size 64 there, 128 here"),
-        (
-            (
-                "--direction",
-                "forward",
-            ),
-            "directions forward and reverse there, forward here",
-        ),
+        (("--direction", "forward"), "directions forward and reverse there, forward here"),
         (("--loss-ratio", "1%"), "loss ratio 0.0 there, 0.01 here"),
     ],
 )
@@ -107,7 +114,8 @@ def test_a_run_of_other_conditions_is_refused_before_anything_starts(
 def test_other_ports_another_dut_and_a_run_without_such_a_search_are_refused(
     evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
 ) -> None:
-    """SEED-02: the same testbed is: the same two ports of the tester, and a DUT that answers with the same MACs."""
+    """SEED-02: the same testbed is: the same two ports of the tester, and a DUT that answers with the same
+    MACs."""
     engine_playing("simulated-640000")
     many, first = tmp_path / "many.evenhand", tmp_path / "first.evenhand"
     evenhand("throughput", testbed, *QUICK, "--run", many)
@@ -132,17 +140,26 @@ def test_other_ports_another_dut_and_a_run_without_such_a_search_are_refused(
     assert "another DUT: its right interface had the MAC 02:00:00:00:00:cc" in refusal(first)
 
 
-def test_a_single_pair_that_passed_up_to_the_testers_limit_is_a_lower_bound(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+def test_a_single_pair_that_passed_up_to_the_testers_limit_is_a_lower_bound(
+    evenhand: Run, engine_playing: Play, testbed: Path
+) -> None:
     """SEED-02: it stands before the other result with "at least", and there is no ratio."""
     engine_playing("simulated-1000000000-300000")
     document = evenhand("throughput", testbed, *QUICK, "--single-pair-first", "--json", "--no-run").json
     assert document["single_pair"]["is_at_least"] is True
-    assert document["single_pair"]["throughput_fps_per_direction"] == document["first_search"]["throughput_fps_per_direction"] > 0
+    assert (
+        document["single_pair"]["throughput_fps_per_direction"]
+        == document["first_search"]["throughput_fps_per_direction"]
+        > 0
+    )
     assert document["single_pair"]["many_to_one"] is None
 
 
-def test_a_single_pair_that_the_tester_did_not_finish_does_not_count(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
-    """SEED-02: where the first search ends with tester limit and no load passed, no result of the DUT comes before the second one."""
+def test_a_single_pair_that_the_tester_did_not_finish_does_not_count(
+    evenhand: Run, engine_playing: Play, testbed: Path
+) -> None:
+    """SEED-02: where the first search ends with tester limit and no load passed, no result of the DUT comes
+    before the second one."""
     engine_playing("simulated-1000000000-100")
     document = evenhand("throughput", testbed, *QUICK, "--single-pair-first", "--json", "--no-run").json
     assert document["first_search"]["outcome"] == "tester_limit"
@@ -151,7 +168,12 @@ def test_a_single_pair_that_the_tester_did_not_finish_does_not_count(evenhand: R
 
 
 @pytest.mark.parametrize(
-    "options", [("--hosts", "1", "--single-pair-first"), ("--single-pair-first", "--after", "a"), ("--host-mode", "fixed", "--after", "a")]
+    "options",
+    [
+        ("--hosts", "1", "--single-pair-first"),
+        ("--single-pair-first", "--after", "a"),
+        ("--host-mode", "fixed", "--after", "a"),
+    ],
 )
 def test_options_that_make_no_sense_are_refused(
     evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, options: tuple[str, ...]
@@ -167,7 +189,9 @@ def test_the_single_pair_of_a_plan_leaves_the_duts_set_up_as_it_is(name: str) ->
     plan = make_plan(name)
     one = plan.single_pair()
     assert Traffic(plan=one).is_single_pair
-    assert [(side.dut, side.routes, side.gateway) for side in one.sides] == [(side.dut, side.routes, side.gateway) for side in plan.sides]
+    assert [(side.dut, side.routes, side.gateway) for side in one.sides] == [
+        (side.dut, side.routes, side.gateway) for side in plan.sides
+    ]
     assert one.left.hosts.first_address == plan.left.hosts.first_address
 
 
@@ -179,8 +203,18 @@ def test_a_run_whose_search_lacks_what_is_compared_is_a_bad_request(
     """`--after` reads a file that anybody may have sent."""
     engine_playing("simulated-640000")
     run = write_run(tmp_path / "hostile.evenhand")
-    for edit in (lambda _: {}, lambda value: {**value, "testbed": {"left": 1}, "loss_ratio": "x", "name": []}):
+    for edit in (
+        lambda _: {},
+        lambda value: {**value, "testbed": {"left": 1}, "loss_ratio": "x", "name": []},
+    ):
         change_json(run, f"searches.{column}", edit)
-        ended = evenhand(verb, testbed, "--after", run, "--no-run", *(("--maximum-rate", "1Mfps") if verb == "throughput" else ()))
+        ended = evenhand(
+            verb,
+            testbed,
+            "--after",
+            run,
+            "--no-run",
+            *(("--maximum-rate", "1Mfps") if verb == "throughput" else ()),
+        )
         assert ended.code == 2, ended.err
         assert [line.split(":")[0] for line in ended.err.splitlines()[-3:]] == ["Error", "Where", "Next"]

@@ -29,15 +29,22 @@ def kinds(run: Path) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
-def test_a_search_begins_at_the_testers_own_ceiling(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str) -> None:
-    """MLR-14: a load above it is beyond this tester, so the result is a lower bound. The next search knows."""
+def test_a_search_begins_at_the_testers_own_ceiling(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str
+) -> None:
+    """MLR-14: a load above it is beyond this tester, so the result is a lower bound. The next search
+    knows."""
     engine_playing("simulated-640000-400000")
     first, second = tmp_path / "first.evenhand", tmp_path / "second.evenhand"
     document = evenhand("throughput", testbed, "--plan", plan, *QUICK, "--json", "--run", first).json
     ceiling = document["ceiling"]
     assert 0.95 * 400_000 <= ceiling["rate_fps_per_direction"] <= 400_000 < ceiling["above_fps_per_direction"]
     assert ceiling["is_new"]
-    assert document["goal"]["max_fps"] == document["throughput_fps_per_direction"] == ceiling["rate_fps_per_direction"]
+    assert (
+        document["goal"]["max_fps"]
+        == document["throughput_fps_per_direction"]
+        == ceiling["rate_fps_per_direction"]
+    )
     assert document["outcome"] == "at_or_above_maximum"
     assert document["verdicts"]["INVALID"] == 0
     assert [kind for kind, _ in kinds(first)] == ["ceiling", "throughput"]
@@ -59,7 +66,9 @@ def test_nothing_is_tried_above_a_load_at_which_the_dut_loses_frames(
     assert not ceilings_file().exists()
 
 
-def test_a_tester_that_keeps_the_line_rate_begins_there(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+def test_a_tester_that_keeps_the_line_rate_begins_there(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
     """MLR-13: then nothing limits the search, and nothing is said."""
     engine_playing("simulated-640000")
     testbed.write_text(TESTBED.replace("[right]", 'line_rate = "1Gbps"\n[right]'))
@@ -69,27 +78,22 @@ def test_a_tester_that_keeps_the_line_rate_begins_there(evenhand: Run, engine_pl
     assert kinds(tmp_path / "a.evenhand")[0] == ("ceiling", 1)
 
 
-def test_a_maximum_above_a_known_ceiling_is_used_and_told(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+def test_a_maximum_above_a_known_ceiling_is_used_and_told(
+    evenhand: Run, engine_playing: Play, testbed: Path
+) -> None:
     """MLR-14: never above it without saying so."""
     engine_playing("simulated-640000-400000")
     evenhand("throughput", testbed, *QUICK, "--no-run")
     ended = evenhand("throughput", testbed, *QUICK, "--no-run", "--maximum-rate", "600kfps")
-    assert "The search began at 600,000 fps per direction, above the tester's own ceiling of" in " ".join(ended.out.split())
+    assert "The search began at 600,000 fps per direction, above the tester's own ceiling of" in " ".join(
+        ended.out.split()
+    )
     below = evenhand("throughput", testbed, *QUICK, "--no-run", "--maximum-rate", "300kfps")
     assert "own ceiling" not in below.out
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        ("--frame-size", "128"),
-        (
-            "--direction",
-            "forward",
-        ),
-        ("--hosts", "7"),
-    ],
-    ids=" ".join,
+    "options", [("--frame-size", "128"), ("--direction", "forward"), ("--hosts", "7")], ids=" ".join
 )
 def test_another_kind_of_traffic_has_another_ceiling(
     evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, options: tuple[str, ...]
@@ -104,10 +108,19 @@ def test_another_kind_of_traffic_has_another_ceiling(
 
 @pytest.mark.parametrize(
     "content",
-    ["", "[]", "{}", '{"version": 2, "ceilings": []}', '{"version": 1, "ceilings": [1, {}, {"key": {}, "rate_fps": "x"}]}', "[" * 100_000],
+    [
+        "",
+        "[]",
+        "{}",
+        '{"version": 2, "ceilings": []}',
+        '{"version": 1, "ceilings": [1, {}, {"key": {}, "rate_fps": "x"}]}',
+        "[" * 100_000,
+    ],
     ids=["empty", "a list", "nothing", "another version", "no ceilings", "deep"],
 )
-def test_what_is_no_list_of_ceilings_is_written_anew(evenhand: Run, engine_playing: Play, testbed: Path, content: str) -> None:
+def test_what_is_no_list_of_ceilings_is_written_anew(
+    evenhand: Run, engine_playing: Play, testbed: Path, content: str
+) -> None:
     engine_playing("simulated-640000-400000")
     ceilings_file().parent.mkdir(parents=True)
     ceilings_file().write_text(content)
@@ -137,10 +150,14 @@ def test_a_tester_that_keeps_no_load_says_so(evenhand: Run, engine_playing: Play
     assert "--maximum-rate" in ended.err
 
 
-def test_a_table_finds_it_once_for_each_size(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+def test_a_table_finds_it_once_for_each_size(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
     engine_playing("simulated-640000-400000")
     run = tmp_path / "a.evenhand"
-    ended = evenhand("throughput", testbed, *QUICK, "--frame-size", "64,128", "--repetitions", "2", "--run", run)
+    ended = evenhand(
+        "throughput", testbed, *QUICK, "--frame-size", "64,128", "--repetitions", "2", "--run", run
+    )
     assert [kind for kind, _ in kinds(run)] == ["ceiling", "throughput", "throughput"] * 2
     shown: list[Any] = [line for line in ended.out.splitlines() if "own ceiling" in line]
     assert len(shown) == 2

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of a verb whose output nobody takes: an exit code of its own, never that of an answer, and no result is lost."""
+"""What becomes of a verb whose output nobody takes: an exit code of its own, never that of an answer, and no
+result is lost."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ def shell(line: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=120, check=False)
 
 
-@pytest.mark.parametrize("verb", [SHOW, f"{SHOW} --json", f"{EVENHAND} --help", f"{EVENHAND} plan prove gateway-v4 --frames 10000"])
+@pytest.mark.parametrize(
+    "verb", [SHOW, f"{SHOW} --json", f"{EVENHAND} --help", f"{EVENHAND} plan prove gateway-v4 --frames 10000"]
+)
 @pytest.mark.parametrize("where", [">/dev/full", ">&-"])
 def test_output_that_cannot_be_written_ends_with_5_and_three_lines(verb: str, where: str) -> None:
     """1 means suspicious draws."""
@@ -53,7 +56,9 @@ def test_characters_that_a_terminal_lacks_are_escaped() -> None:
     assert ended.stdout.isascii()
 
 
-def test_an_error_that_no_verb_has_foreseen_is_three_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_that_no_verb_has_foreseen_is_three_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     for error, code, word in (
         (PermissionError(13, "Permission denied", "/lab/x"), 3, "/lab/x"),
         (ZeroDivisionError("division by zero"), 4, "a bug of Evenhand: ZeroDivisionError"),
@@ -72,7 +77,9 @@ def test_an_error_that_no_verb_has_foreseen_is_three_lines(monkeypatch: pytest.M
         assert type(error).__name__ in capsys.readouterr().err
 
 
-def test_a_verb_that_cannot_be_loaded_is_three_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_verb_that_cannot_be_loaded_is_three_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def fail(name: str) -> None:
         raise ImportError(f"no module named {name!r}")
 
@@ -87,7 +94,9 @@ def test_a_verb_that_cannot_be_loaded_is_three_lines(monkeypatch: pytest.MonkeyP
 def test_an_error_does_nothing_to_the_terminal(tmp_path: Path) -> None:
     """A file's name may have been chosen by whoever sent it."""
     name = tmp_path / "a\x1b]0;gone\x07[bold]\u202e.toml"
-    ended = subprocess.run([sys.executable, "-m", "evenhand", "throughput", name], capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-m", "evenhand", "throughput", name], capture_output=True, text=True, check=False
+    )
     assert ended.returncode == 2
     assert "\x1b" not in ended.stderr
     assert "\\x1b]0;gone\\x07[bold]\\u202e.toml" in ended.stderr

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several frame sizes and repetitions: one command, one table, every search stored; bad input starts nothing."""
+"""Several frame sizes and repetitions: one command, one table, every search stored; bad input starts
+nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +12,15 @@ import pytest
 from evenhand.base.errors import RequestError
 from evenhand.cli.common import read_frame_sizes
 from evenhand.plan import make_plan
-from evenhand.procedure import RFC_FRAME_SIZES, Profile, Repetitions, Row, Throughput, ThroughputTable, check_frame_sizes
+from evenhand.procedure import (
+    RFC_FRAME_SIZES,
+    Profile,
+    Repetitions,
+    Row,
+    Throughput,
+    ThroughputTable,
+    check_frame_sizes,
+)
 from evenhand.report.table import throughput_sizes_table
 from evenhand.search import ThroughputGoal, find_throughput
 from evenhand.series import read_run
@@ -21,13 +30,27 @@ from tests.cli.test_json_documents import validate
 
 Run = Callable[..., Ended]
 Play = Callable[[str], Path]
-QUICK = ("--maximum-rate", "1Mfps", "--duration", "1s", "--waits", "short", "--precision", "5%", "--final-duration", "1s")
+QUICK = (
+    "--maximum-rate",
+    "1Mfps",
+    "--duration",
+    "1s",
+    "--waits",
+    "short",
+    "--precision",
+    "5%",
+    "--final-duration",
+    "1s",
+)
 LOSS = ("--maximum-rate", "1Mfps", "--duration", "1s", "--waits", "short")
 
 
 @pytest.mark.parametrize(("plan", "smallest"), [("gateway-v4", 64), ("gateway-v6", 84)])
-def test_all_sizes_make_one_table(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str, smallest: int) -> None:
-    """R2544-04, R2544-22, R5180-09, R5180-10: the seven sizes, with 84 in place of 64 for IPv6; each search is in the run file."""
+def test_all_sizes_make_one_table(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str, smallest: int
+) -> None:
+    """R2544-04, R2544-22, R5180-09, R5180-10: the seven sizes, with 84 in place of 64 for IPv6; each search
+    is in the run file."""
     engine_playing("simulated-640000")
     run = tmp_path / "a.evenhand"
     ended = evenhand("throughput", testbed, *QUICK, "--plan", plan, "--frame-size", "all", "--run", run)
@@ -45,7 +68,21 @@ def test_all_sizes_make_one_table(evenhand: Run, engine_playing: Play, testbed: 
 def test_jumbo_frames_and_those_of_rfc_8219_have_a_name(plan: str) -> None:
     """R5180-09, R8219-01: the lists of the RFCs."""
     sizes, notes = read_frame_sizes(make_plan(plan), ["rfc8219"])
-    assert sizes == (make_plan(plan).smallest_frame_size, 128, 256, 512, 768, 1024, 1280, 1518, 1522, 2048, 4096, 8192, 9216)
+    assert sizes == (
+        make_plan(plan).smallest_frame_size,
+        128,
+        256,
+        512,
+        768,
+        1024,
+        1280,
+        1518,
+        1522,
+        2048,
+        4096,
+        8192,
+        9216,
+    )
     assert len(notes) == (plan == "gateway-v6")
     assert read_frame_sizes(make_plan(plan), ["1518, jumbo"])[0] == (1518, 4096, 8192, 9216)
 
@@ -53,13 +90,19 @@ def test_jumbo_frames_and_those_of_rfc_8219_have_a_name(plan: str) -> None:
 def test_fewer_than_five_sizes_are_named(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
     """R2544-04: "at least five"."""
     engine_playing("simulated-640000")
-    ended = evenhand("throughput", testbed, *QUICK, "--frame-size", "64,128", "--frame-size", "512", "--json", "--no-run")
+    ended = evenhand(
+        "throughput", testbed, *QUICK, "--frame-size", "64,128", "--frame-size", "512", "--json", "--no-run"
+    )
     validate(ended.json)
     assert [row["frame_size"] for row in ended.json["rows"]] == [64, 128, 512]
-    assert {"requirement": "R2544-04", "text": "3 frame sizes instead of at least 5"} in ended.json["deviations"]
+    assert {"requirement": "R2544-04", "text": "3 frame sizes instead of at least 5"} in ended.json[
+        "deviations"
+    ]
 
 
-def test_repetitions_are_stored_and_summed_up(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+def test_repetitions_are_stored_and_summed_up(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
     """SEED-72, R8219-18: ten searches, their figures, and the interval of the median beside it."""
     engine_playing("simulated-640000")
     run = tmp_path / "a.evenhand"
@@ -69,24 +112,34 @@ def test_repetitions_are_stored_and_summed_up(evenhand: Run, engine_playing: Pla
     assert len(row["repetitions"]) == len(read_run(run).searches) == 10
     statistics = row["statistics"]
     assert statistics["count"] == 10
-    assert statistics["median"] == statistics["minimum"] == row["repetitions"][0]["throughput_fps_per_direction"]
+    assert (
+        statistics["median"] == statistics["minimum"] == row["repetitions"][0]["throughput_fps_per_direction"]
+    )
     assert statistics["median_interval"]["level"] == pytest.approx(0.978515625)
     assert "SEED-72" not in {deviation["requirement"] for deviation in ended.json["deviations"]}
     text = evenhand("throughput", testbed, *QUICK, "--repetitions", "2", "--no-run").out
     assert "Deviation from SEED-72: 2 searches instead of 10" in text
     once = evenhand("throughput", testbed, *QUICK, "--no-run")
-    assert "Deviation from SEED-72: 1 search instead of 10: how much the result varies is not known" in once.out
+    assert (
+        "Deviation from SEED-72: 1 search instead of 10: how much the result varies is not known" in once.out
+    )
     assert "(50 % probability)" in text
     assert "2 found" in text
 
 
 def test_one_value_has_no_interval_and_is_counted_as_one() -> None:
-    """SEED-72: two of the three searches met the tester's own limit; "39,375 .. 39,375 (0 %)" read as an exact result."""
+    """SEED-72: two of the three searches met the tester's own limit; "39,375 .. 39,375 (0 %)" read as an
+    exact result."""
     plan = make_plan("gateway-v4")
     profile = Profile(plan=plan, frame_size=64, seed=1, directions=("forward", "reverse"))
     goal = ThroughputGoal(max_fps=1e6, precision=0.05, duration_s=1.0, final_duration_s=1.0)
-    devices = [SimulatedMeasurer(limit_fps=640_000, tester_ceiling_fps=ceiling) for ceiling in (100.0, 2e6, 100.0)]
-    found = [Throughput(profile=profile, search=find_throughput(device, goal), is_repetition=True) for device in devices]
+    devices = [
+        SimulatedMeasurer(limit_fps=640_000, tester_ceiling_fps=ceiling) for ceiling in (100.0, 2e6, 100.0)
+    ]
+    found = [
+        Throughput(profile=profile, search=find_throughput(device, goal), is_repetition=True)
+        for device in devices
+    ]
     table = ThroughputTable(rows=(Row(frame_size=64, asked=3, repetitions=tuple(found), stopped_early=None),))
     cells = [next(iter(column.cells)) for column in throughput_sizes_table(table).columns]
     value = found[1].throughput_fps
@@ -97,10 +150,21 @@ def test_one_value_has_no_interval_and_is_counted_as_one() -> None:
 
 
 @pytest.mark.parametrize("verb", ["throughput", "loss"])
-def test_repetitions_that_agree_are_cut_short_and_it_is_said(evenhand: Run, engine_playing: Play, testbed: Path, verb: str) -> None:
+def test_repetitions_that_agree_are_cut_short_and_it_is_said(
+    evenhand: Run, engine_playing: Play, testbed: Path, verb: str
+) -> None:
     """SEED-72: a simulated device does the same each time; three repetitions are the least that show it."""
     engine_playing("simulated-640000")
-    line = (verb, testbed, *(QUICK if verb == "throughput" else LOSS), "--repetitions", "10", "--spread", "1%", "--no-run")
+    line = (
+        verb,
+        testbed,
+        *(QUICK if verb == "throughput" else LOSS),
+        "--repetitions",
+        "10",
+        "--spread",
+        "1%",
+        "--no-run",
+    )
     ended = evenhand(*line)
     assert ended.code == 0, ended.err
     assert "stopped after 3 of 10 repetitions: the spread of 0 % is within 1 %" in ended.out
@@ -113,19 +177,30 @@ def test_repetitions_that_agree_are_cut_short_and_it_is_said(evenhand: Run, engi
 def test_loss_over_sizes_and_repetitions(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
     """R2544-26, R2544-04, R8219-18."""
     engine_playing("simulated-640000")
-    document = evenhand("loss", testbed, *LOSS, "--frame-size", "128,256", "--repetitions", "2", "--json", "--no-run").json
+    document = evenhand(
+        "loss", testbed, *LOSS, "--frame-size", "128,256", "--repetitions", "2", "--json", "--no-run"
+    ).json
     validate(document)
     for row in document["rows"]:
         assert row["loss_statistics"][0]["statistics"]["median"] == pytest.approx(0.36)
         assert row["loss_statistics"][-1]["statistics"]["maximum"] == 0
 
 
-def test_one_pair_comes_first_with_every_size(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+def test_one_pair_comes_first_with_every_size(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
     """SEED-02."""
     engine_playing("simulated-640000")
     run = tmp_path / "a.evenhand"
-    ended = evenhand("throughput", testbed, *QUICK, "--frame-size", "64,128", "--single-pair-first", "--run", run)
-    assert [search.setup["traffic"]["is_single_pair"] for search in read_run(run).searches] == [True, False, True, False]
+    ended = evenhand(
+        "throughput", testbed, *QUICK, "--frame-size", "64,128", "--single-pair-first", "--run", run
+    )
+    assert [search.setup["traffic"]["is_single_pair"] for search in read_run(run).searches] == [
+        True,
+        False,
+        True,
+        False,
+    ]
     assert "128 octets: before it, in this run, with 1 address pair" in ended.out
     assert "SEED-02" not in ended.out
 
@@ -148,7 +223,13 @@ def test_one_pair_comes_first_with_every_size(evenhand: Run, engine_playing: Pla
     ],
 )
 def test_bad_lists_and_repetitions_start_no_engine(
-    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, verb: str, options: tuple[str, ...], words: str
+    evenhand: Run,
+    engine_playing: Play,
+    testbed: Path,
+    tmp_path: Path,
+    verb: str,
+    options: tuple[str, ...],
+    words: str,
 ) -> None:
     engine_playing("fair")
     ended = evenhand(verb, testbed, *options)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand throughput` and `evenhand trial`: from a testbed file to a stored result; bad input starts nothing."""
+"""`evenhand throughput` and `evenhand trial`: from a testbed file to a stored result; bad input starts
+nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ Play = Callable[[str], Path]
 QUICK = ("--maximum-rate", "1Mfps", "--duration", "1s", "--final-duration", "2s", "--waits", "short")
 
 
-def test_a_search_is_found_shown_and_stored(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+def test_a_search_is_found_shown_and_stored(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
     """R2544-21, R2544-23, D11."""
     engine_playing("simulated-640000")
     run = tmp_path / "a.evenhand"
@@ -45,9 +48,13 @@ def test_both_directions_send_unless_one_way(evenhand: Run, engine_playing: Play
     assert all(list(t["result"]["directions"]) == ["forward", "reverse"] for t in document["trials"])
 
 
-def test_json_is_one_document_and_progress_goes_to_stderr(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
+def test_json_is_one_document_and_progress_goes_to_stderr(
+    evenhand: Run, engine_playing: Play, testbed: Path
+) -> None:
     engine_playing("simulated-640000")
-    ended = evenhand("throughput", testbed, *QUICK, "--json", "--loss-ratio", "0.5%", "--direction", "forward")
+    ended = evenhand(
+        "throughput", testbed, *QUICK, "--json", "--loss-ratio", "0.5%", "--direction", "forward"
+    )
     document = ended.json
     assert document["outcome"] == "found"
     assert document["goal"]["loss_ratio"] == 0.005
@@ -70,12 +77,30 @@ def test_a_single_trial_is_shown_in_full_and_loss_is_no_error(
 ) -> None:
     engine_playing(f"simulated-{verdict}")
     run = tmp_path / "a.evenhand"
-    ended = evenhand("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--waits", "rfc", "--wait-restabilize", "0s", "--run", run)
+    ended = evenhand(
+        "trial",
+        testbed,
+        "--rate",
+        "1kfps",
+        "--duration",
+        "1s",
+        "--waits",
+        "rfc",
+        "--wait-restabilize",
+        "0s",
+        "--run",
+        run,
+    )
     assert ended.code == 0
     assert ("PASS" if verdict == "640000" else "FAIL") in ended.out
     (search,) = read_run(run).searches
     assert search.kind == "trial"
-    assert search.setup["waits"] == {"after_routing_s": 2, "after_learning_s": 2, "residual_s": 2, "restabilize_s": 0}
+    assert search.setup["waits"] == {
+        "after_routing_s": 2,
+        "after_learning_s": 2,
+        "residual_s": 2,
+        "restabilize_s": 0,
+    }
     assert evenhand("trial", testbed, "--rate", "1kfps", "--json").json["trial"]["intended_fps"] == 1000
 
 
@@ -112,7 +137,14 @@ def test_bad_options_start_no_engine(
     ],
 )
 def test_a_bad_testbed_starts_no_engine(
-    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, old: str, new: str, code: int, words: str
+    evenhand: Run,
+    engine_playing: Play,
+    testbed: Path,
+    tmp_path: Path,
+    old: str,
+    new: str,
+    code: int,
+    words: str,
 ) -> None:
     """SEED-80, R6815-01."""
     engine_playing("fair")
@@ -131,7 +163,11 @@ def test_a_plan_that_the_dut_is_not_set_up_for_starts_no_engine(
     """Without it the DUT would only not answer, and nothing would say why."""
     engine_playing("fair")
     testbed.write_text(TESTBED + f'[dut]\nplan = "{written}"\n')
-    for line in (("throughput", testbed, "--maximum-rate", "1Mfps"), ("trial", testbed, "--rate", "1kfps"), ("learn", testbed)):
+    for line in (
+        ("throughput", testbed, "--maximum-rate", "1Mfps"),
+        ("trial", testbed, "--rate", "1kfps"),
+        ("learn", testbed),
+    ):
         ended = evenhand(*line, "--plan", "gateway-v6")
         assert ended.code == 2
         assert "set up for gateway-v4, not for gateway-v6" in ended.err
@@ -145,14 +181,19 @@ def test_a_rate_above_the_line_rate_of_the_file_starts_no_engine(
     """R2544-16."""
     engine_playing("fair")
     testbed.write_text(TESTBED.replace("[right]", 'line_rate = "1Gbps"\n[right]'))
-    for line in (("throughput", testbed, "--maximum-rate", "1.5Mfps"), ("trial", testbed, "--rate", "1.5Mfps")):
+    for line in (
+        ("throughput", testbed, "--maximum-rate", "1.5Mfps"),
+        ("trial", testbed, "--rate", "1.5Mfps"),
+    ):
         ended = evenhand(*line)
         assert ended.code == 2
         assert "1,488,095 fps" in ended.err
     assert not (tmp_path / "engine-was-started").exists()
 
 
-def test_a_run_is_not_overwritten_and_nothing_is_measured(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path) -> None:
+def test_a_run_is_not_overwritten_and_nothing_is_measured(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
     engine_playing("simulated-1")
     run = tmp_path / "a.evenhand"
     run.write_text("precious")
@@ -181,28 +222,71 @@ def test_a_single_pair_is_never_published_as_many_addresses(
         assert "1 address pair" in ended.out
         assert "65,53" not in ended.out
         assert read_run(run).searches[0].setup["traffic"]["is_single_pair"] is True
-    document = evenhand("throughput", testbed, *QUICK, "--plan", plan, "--host-mode", "fixed", "--json", "--no-run").json
+    document = evenhand(
+        "throughput", testbed, *QUICK, "--plan", plan, "--host-mode", "fixed", "--json", "--no-run"
+    ).json
     assert document["hosts"] == {"left": 1, "right": 1}
     assert document["traffic"]["directions"]["forward"]["pairs"] == 1
-    trial = evenhand("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--waits", "short", "--plan", plan, "--host-mode", "fixed")
+    trial = evenhand(
+        "trial",
+        testbed,
+        "--rate",
+        "1kfps",
+        "--duration",
+        "1s",
+        "--waits",
+        "short",
+        "--plan",
+        plan,
+        "--host-mode",
+        "fixed",
+    )
     assert "1 address pair" in trial.out
     assert "65,53" not in trial.out
 
 
-@pytest.mark.parametrize(("plan", "networks"), [("nets-v4-single-host", "198.18.255.2"), ("nets-v6-gateway", "2001:2:0:ff::2")])
+@pytest.mark.parametrize(
+    ("plan", "networks"), [("nets-v4-single-host", "198.18.255.2"), ("nets-v6-gateway", "2001:2:0:ff::2")]
+)
 def test_every_verb_states_what_was_sent(
     evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str, networks: str
 ) -> None:
-    """SEED-36, SEED-49, R4814-01: modes, networks, ports, MACs, gateways, routes and seed, as text and as a document."""
+    """SEED-36, SEED-49, R4814-01: modes, networks, ports, MACs, gateways, routes and seed, as text and as a
+    document."""
     engine_playing("simulated-640000")
-    options = ("--plan", plan, "--hosts", "1", "--fixed-source", "--seed", "77", "--waits", "short", "--no-learning")
-    searched = ("throughput", testbed, "--maximum-rate", "1Mfps", "--duration", "1s", "--final-duration", "1s", *options)
+    options = (
+        "--plan",
+        plan,
+        "--hosts",
+        "1",
+        "--fixed-source",
+        "--seed",
+        "77",
+        "--waits",
+        "short",
+        "--no-learning",
+    )
+    searched = (
+        "throughput",
+        testbed,
+        "--maximum-rate",
+        "1Mfps",
+        "--duration",
+        "1s",
+        "--final-duration",
+        "1s",
+        *options,
+    )
     tried = ("trial", testbed, "--rate", "1kfps", "--duration", "1s", *options)
     for line in (searched, tried):
         text = evenhand(*line, *(("--no-run",) if line is searched else ())).out
         for said in (
-            "1 source x 256 destination addresses in 1 x 256 networks", networks, "seed 77", "source 1024-65535", "02:00:00:00:00:01",
-        ):  # fmt: skip
+            "1 source x 256 destination addresses in 1 x 256 networks",
+            networks,
+            "seed 77",
+            "source 1024-65535",
+            "02:00:00:00:00:01",
+        ):
             assert said in text
         assert ("derived from Figures 3 and 5" in text) == plan.endswith("gateway")
         document = evenhand(*line, "--json", *(("--no-run",) if line is searched else ())).json
@@ -215,14 +299,18 @@ def test_every_verb_states_what_was_sent(
         assert traffic["udp_ports"]["destination"] == {"first": 1, "last": 49151, "mode": "pseudorandom"}
         assert traffic["macs"]["left"]["dut"] == "02:00:00:00:00:aa"
         assert (traffic["gateways"]["left"] is None) == (plan == "nets-v4-single-host")
-        assert (traffic["dut_routes"]["left"] or {"count": 0})["count"] == (256 if plan.endswith("gateway") else 0)
+        assert (traffic["dut_routes"]["left"] or {"count": 0})["count"] == (
+            256 if plan.endswith("gateway") else 0
+        )
     learnt = evenhand("learn", testbed, "--plan", plan, "--hosts", "1")
     assert plan in learnt.out
     assert "02:00:00:00:00:01" in learnt.out
 
 
 @pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
-def test_fixed_ports_are_asked_for_and_told(evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str) -> None:
+def test_fixed_ports_are_asked_for_and_told(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str
+) -> None:
     """SEED-46, SEED-49, R2544-31: in the request of the engine, in the result, in the run file."""
     engine_playing("simulated-640000")
     run = tmp_path / "a.evenhand"
@@ -239,13 +327,22 @@ def test_a_result_tells_the_facts_of_the_dut_and_names_those_that_are_missing(
 ) -> None:
     """SEED-81, SEED-84, RSS-02, RSS-05: written by the user, recorded, judged by nobody (SEED-07)."""
     engine_playing("simulated-640000")
-    told = '[dut.facts]\nsystem = "OpenBSD 7.6"\nflow_hash = "sd/sd, symmetric"\npolicing = "pf, 100,000 states"\n'
+    told = (
+        '[dut.facts]\nsystem = "OpenBSD 7.6"\nflow_hash = "sd/sd, symmetric"\npolicing = "pf, 100,000'
+        ' states"\n'
+    )
     plain = evenhand("throughput", testbed, *QUICK, "--no-run")
-    assert "Not told of the DUT ([dut.facts] in the testbed file): machine, system, kernel, cpu model, sockets, cores, clock" in plain.out
+    assert (
+        "Not told of the DUT ([dut.facts] in the testbed file): machine, system, kernel, cpu model, sockets,"
+        " cores, clock" in plain.out
+    )
     testbed.write_text(TESTBED + told)
     run = tmp_path / "a.evenhand"
     shown = evenhand("throughput", testbed, *QUICK, "--run", run).out
-    assert "DUT, as the testbed file has it: system: OpenBSD 7.6; flow hash: sd/sd, symmetric; policing: pf, 100,000 states." in shown
+    assert (
+        "DUT, as the testbed file has it: system: OpenBSD 7.6; flow hash: sd/sd, symmetric; policing: pf,"
+        " 100,000 states." in shown
+    )
     assert "Not told of the DUT ([dut.facts] in the testbed file): machine, kernel, cpu model" in shown
     stored = read_run(run).searches[0].setup["testbed"]["dut"]["facts"]
     assert (stored["policing"], stored["flow_hash"]) == ("pf, 100,000 states", "sd/sd, symmetric")

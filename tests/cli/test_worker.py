@@ -67,14 +67,17 @@ def somebody(says: bytes | None) -> Iterator[str]:
                 caller.close()
 
 
-SOMEBODY = pytest.mark.parametrize("says", [None, b"", b"SSH-2.0-OpenSSH_9.2p1\r\n"], ids=["nobody", "silence", "another protocol"])
+SOMEBODY = pytest.mark.parametrize(
+    "says", [None, b"", b"SSH-2.0-OpenSSH_9.2p1\r\n"], ids=["nobody", "silence", "another protocol"]
+)
 
 
 @SOMEBODY
 def test_a_scheduler_that_does_not_answer_is_named(
     evenhand: Run, campaign: Path, monkeypatch: pytest.MonkeyPatch, says: bytes | None
 ) -> None:
-    """Where somebody took the connection and said nothing, `run` waited for ever; SSH's greeting was a lack of memory."""
+    """Where somebody took the connection and said nothing, `run` waited for ever; SSH's greeting was a lack
+    of memory."""
     pytest.importorskip("distributed")
     monkeypatch.setattr("evenhand.campaign.scheduled.CONNECT_S", 0.5)
     with somebody(says) as address:
@@ -99,7 +102,9 @@ def test_a_worker_says_that_it_looks_for_its_scheduler_and_gives_up_in_the_end(
     assert ended.code == 3, ended.err
     assert lines[0] == f"Testbed 'munich' looks for the scheduler at {address}."
     # What is no scheduler's answer ends it at once.
-    assert says or any(line.startswith(f"No answer from {address} for 0 s") or "for 1 s" in line for line in lines[1:-3])
+    assert says or any(
+        line.startswith(f"No answer from {address} for 0 s") or "for 1 s" in line for line in lines[1:-3]
+    )
     assert [line.split(":")[0] for line in lines[-3:]] == ["Error", "Where", "Next"]
     assert address in lines[-2]
 
@@ -120,7 +125,8 @@ NO_ADDRESSES = [
 def test_what_is_no_address_is_a_bad_request_before_a_client_is_made(
     evenhand: Run, campaign: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A client of dask that fails for its address is left open; closed by Python while the next one starts, it made that wait for ever."""
+    """A client of dask that fails for its address is left open; closed by Python while the next one starts,
+    it made that wait for ever."""
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(distributed, "Client", None)
     ended = evenhand("run", campaign, "--scheduler", address)
@@ -141,13 +147,20 @@ def test_a_worker_refuses_what_is_no_address(
     assert address in ended.err
 
 
-def test_tls_without_certificates_says_where_they_are_named(evenhand: Run, engine_playing: Play, testbed: Path, campaign: Path) -> None:
+def test_tls_without_certificates_says_where_they_are_named(
+    evenhand: Run, engine_playing: Play, testbed: Path, campaign: Path
+) -> None:
     """It was reported as a bug of Evenhand."""
     dask = pytest.importorskip("dask")
     pytest.importorskip("distributed")
     engine_playing("simulated-640000")
-    for arguments in (("worker", "tls://127.0.0.1:9", testbed), ("run", campaign, "--scheduler", "tls://127.0.0.1:9")):
-        with dask.config.set({"distributed.comm.tls.ca-file": None}):  # whatever this user's configuration says
+    for arguments in (
+        ("worker", "tls://127.0.0.1:9", testbed),
+        ("run", campaign, "--scheduler", "tls://127.0.0.1:9"),
+    ):
+        with dask.config.set(
+            {"distributed.comm.tls.ca-file": None}
+        ):  # whatever this user's configuration says
             ended = evenhand(*arguments)
         assert ended.code == 3, ended.err
         assert "distributed.yaml" in ended.err
@@ -156,16 +169,23 @@ def test_tls_without_certificates_says_where_they_are_named(evenhand: Run, engin
 def test_certificates_that_are_not_there_and_encryption_that_is_asked_for_are_said(tmp_path: Path) -> None:
     dask = pytest.importorskip("dask")
     pytest.importorskip("distributed")
-    missing = {f"distributed.comm.tls.{key}": str(tmp_path / "missing.pem") for key in ("ca-file", "client.cert", "client.key")}
+    missing = {
+        f"distributed.comm.tls.{key}": str(tmp_path / "missing.pem")
+        for key in ("ca-file", "client.cert", "client.key")
+    }
     with dask.config.set(missing), pytest.raises(HostError, match="dask cannot use the certificates"):
         scheduler_place("tls://127.0.0.1:9", where="--scheduler", role="client")
-    with dask.config.set({"distributed.comm.require-encryption": True}), pytest.raises(RequestError) as refused:
+    with (
+        dask.config.set({"distributed.comm.require-encryption": True}),
+        pytest.raises(RequestError) as refused,
+    ):
         scheduler_place("tcp://[::1]:9", where="--scheduler", role="client")
     assert "tls://[::1]:9" in refused.value.next_step
 
 
 @pytest.mark.parametrize(
-    ("address", "own"), [("tcp://127.0.0.1:8786", "127.0.0.1"), ("tcp://[::1]:8786", "::1"), ("127.0.0.1:1", "127.0.0.1")]
+    ("address", "own"),
+    [("tcp://127.0.0.1:8786", "127.0.0.1"), ("tcp://[::1]:8786", "::1"), ("127.0.0.1:1", "127.0.0.1")],
 )
 def test_a_worker_listens_where_it_reaches_its_scheduler_and_nowhere_else(address: str, own: str) -> None:
     pytest.importorskip("distributed")
@@ -178,7 +198,9 @@ def test_a_testbed_that_cannot_take_part_is_refused_by_its_workers_name(tmp_path
     path.write_text(TESTBED + '[dut]\nplan = "gateway-v4"\n')
     bed = Bed(name="munich", testbed=str(path))
     points = {
-        plan: expand(make_campaign({"name": "a", "suite": [{"name": "a", "plan": plan, "hosts": 1}]}, where="a")).points
+        plan: expand(
+            make_campaign({"name": "a", "suite": [{"name": "a", "plan": plan, "hosts": 1}]}, where="a")
+        ).points
         for plan in ("gateway-v4", "gateway-v6")
     }
     check_fit(bed, points["gateway-v4"], None)

@@ -36,25 +36,38 @@ def sockets() -> Iterator[Path]:
 
 @pytest.fixture
 def run(tmp_path: Path, sockets: Path) -> Run:
-    """Run a shell command as the documents mean it: in the checkout, with the virtualenv's programs at hand, as root without sudo."""
+    """Run a shell command as the documents mean it: in the checkout, with the virtualenv's programs at hand,
+    as root without sudo."""
     for name in ("build", ".venv", "Makefile"):
         if (ROOT / name).exists():
             (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "examples").mkdir()
     cpus = sorted(os.sched_getaffinity(0))
     for example in (ROOT / "examples").iterdir():
-        # Sockets of their own: another test run on this machine uses the examples too. Of two CPUs the router has 0 and the tester 1.
+        # Sockets of their own: another test run on this machine uses the examples too. Of two CPUs the router
+        # has 0 and the tester 1.
         text = example.read_text().replace("socket=/tmp/", f"socket={sockets}/")
         if len(cpus) == 1:
             text = text.replace("cpus = [0]", f"cpus = {cpus}").replace("cpus = [1]", f"cpus = {cpus}")
         (tmp_path / "examples" / example.name).write_text(text)
-    environment = {**os.environ, "PATH": f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}", "TERM": "dumb", "COLUMNS": "200"}
+    environment = {
+        **os.environ,
+        "PATH": f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}",
+        "TERM": "dumb",
+        "COLUMNS": "200",
+    }
 
     def run_in_folder(command: str) -> subprocess.CompletedProcess[str]:
         text = command.removeprefix("sudo ").replace("| sudo ", "| ")
         # stdin as in a test run without a terminal; the engine reads what the command itself redirects.
         return subprocess.run(
-            ["bash", "-c", text], cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
+            ["bash", "-c", text],
+            cwd=tmp_path,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
         )
 
     return run_in_folder

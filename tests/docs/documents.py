@@ -63,7 +63,8 @@ def read(name: str) -> str:
 
 
 def blocks(*languages: str, document: str | None = None, indented: bool = False) -> list[Block]:
-    """Fenced blocks in these languages, of one document or of all; `indented`: only those inside a list instead."""
+    """Fenced blocks in these languages, of one document or of all; `indented`: only those inside a list
+    instead."""
     found = []
     fence = _INDENTED_FENCE if indented else _FENCE
     for path in DOCUMENTS:
@@ -73,7 +74,14 @@ def blocks(*languages: str, document: str | None = None, indented: bool = False)
         for match in fence.finditer(text):
             if match[1] in languages:
                 line = text.count("\n", 0, match.start()) + 1
-                found.append(Block(document=name_of(path), line=line, language=match[1], text=dedent(match[2]) if indented else match[2]))
+                found.append(
+                    Block(
+                        document=name_of(path),
+                        line=line,
+                        language=match[1],
+                        text=dedent(match[2]) if indented else match[2],
+                    )
+                )
     return found
 
 
@@ -82,7 +90,11 @@ def commands() -> list[Command]:
     found = []
     for block in blocks("sh", "console"):
         if block.language == "sh":
-            found += [Command(block=block, text=line, output=None) for line in block.text.splitlines() if line and not line.startswith("#")]
+            found += [
+                Command(block=block, text=line, output=None)
+                for line in block.text.splitlines()
+                if line and not line.startswith("#")
+            ]
             continue
         for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
             text, _, output = part.partition("\n")
@@ -93,7 +105,9 @@ def commands() -> list[Command]:
 def links(path: Path) -> list[str]:
     """Targets of the links and pictures of a document that are not on another host, with their anchors."""
     inner = (child for token in _parsed(path) for child in token.children or ())
-    targets = (child.attrGet("href") if child.type == "link_open" else child.attrGet("src") for child in inner)
+    targets = (
+        child.attrGet("href") if child.type == "link_open" else child.attrGet("src") for child in inner
+    )
     return [unquote(str(target)) for target in targets if target and not re.match(r"[a-z]+:", str(target))]
 
 
@@ -122,7 +136,9 @@ def table_rows(name: str, first_cell: str) -> list[list[str]]:
         if not line.startswith("|"):
             is_table, is_inside = False, False
             continue
-        cells = [cell.strip().replace("`", "").replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        cells = [
+            cell.strip().replace("`", "").replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]
+        ]
         if not is_table:  # its head: the same word in a row below is only a row
             is_table, is_inside = True, cells[0] == first_cell
         elif is_inside and not set(cells[0]) <= set("-:"):

@@ -19,11 +19,24 @@ from tests.docs.documents import ROOT, Block, blocks, name_of, read, table_rows
 
 PAGE = "docs/reference/campaign-file.md"
 TABLES: dict[str, type[BaseModel]] = {
-    "Top level": CampaignFile, "[[suite]]": Suite, "[hooks] and [suite.hooks]": Hooks, "[reference]": Reference, "[dut]": CampaignDut,
+    "Top level": CampaignFile,
+    "[[suite]]": Suite,
+    "[hooks] and [suite.hooks]": Hooks,
+    "[reference]": Reference,
+    "[dut]": CampaignDut,
     "[[published]]": Published,
-}  # fmt: skip
-SAME_FOR_ALL = ("mix", "host-mode", "network-mode", "fixed-source", "fixed-source-network", "common-network", "source-ports",
-                "destination-ports", "direction")  # fmt: skip
+}
+SAME_FOR_ALL = (
+    "mix",
+    "host-mode",
+    "network-mode",
+    "fixed-source",
+    "fixed-source-network",
+    "common-network",
+    "source-ports",
+    "destination-ports",
+    "direction",
+)
 EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.toml") if not path.name.startswith("testbed-"))
 
 
@@ -56,20 +69,26 @@ def test_the_page_lists_every_key_and_no_other() -> None:
             default = keys[key].default
             if isinstance(default, (str, bool)) and default:
                 assert row[2].split(":")[0] in (str(default), str(default).lower()), key
-    assert f" {DEFAULT_QUEUE_FRAMES} " in next(" ".join(row) for row in shown["[reference]/4"] if row[0] == "`queue-frames`")
+    assert f" {DEFAULT_QUEUE_FRAMES} " in next(
+        " ".join(row) for row in shown["[reference]/4"] if row[0] == "`queue-frames`"
+    )
 
 
 def test_the_page_tells_which_options_a_procedure_has() -> None:
     rows = [({key.strip("` ") for key in row[0].split(",")}, row[1]) for row in section_rows()["[[suite]]/2"]]
     for procedure in get_args(ProcedureName):
-        names = {name for keys, of in rows if of.startswith("all") or procedure in of.split(", ") for name in keys}
+        names = {
+            name for keys, of in rows if of.startswith("all") or procedure in of.split(", ") for name in keys
+        }
         assert names == set(options_of(procedure)) - {"repetitions"} | set(SAME_FOR_ALL), procedure
 
 
 def test_the_page_lists_every_preset_with_its_points() -> None:
     """SEED-64."""
     shown = {row[0]: int(row[1]) for row in table_rows(PAGE, "preset")}
-    assert shown == {name: len(expand(make_campaign({"preset": name}, where=name)).points) for name in preset_names()}
+    assert shown == {
+        name: len(expand(make_campaign({"preset": name}, where=name)).points) for name in preset_names()
+    }
 
 
 @pytest.mark.parametrize("block", [block for block in blocks("toml") if "[[suite]]" in block.text], ids=str)

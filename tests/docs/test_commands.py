@@ -35,7 +35,8 @@ NOT_RUN = {
     "evenhand pdv testbed.toml": "needs the reader's own DUT",
     "evenhand recovery testbed.toml": "needs the reader's own DUT",
     "evenhand trial testbed.toml": "needs the reader's own DUT",
-    "evenhand trial examples/testbed-reference.toml": "needs the router beside it: test_reference_router.py walks that walk",
+    "evenhand trial examples/testbed-reference.toml": "needs the router beside it: test_reference_router.py"
+    " walks that walk",
     "evenhand learn testbed.toml": "needs the reader's own DUT",
     "evenhand dut check lab.toml": "needs the reader's own DUT: tests/rig/dut/test_over_ssh.py has one",
     "evenhand dut apply lab.toml": "the same",
@@ -44,22 +45,26 @@ NOT_RUN = {
     "evenhand throughput lab.toml": "needs the reader's own DUT",
     "evenhand check testbed.toml": "needs the reader's own DUT",
     "evenhand check lab:linux": "needs root: tests/wire/test_check.py does it with a lab of its own",
-    "evenhand check --looped": "takes up to a minute and a half on a busy machine: tests/wire/test_check.py does it with one load",
+    "evenhand check --looped": "takes up to a minute and a half on a busy machine: tests/wire/test_check.py"
+    " does it with one load",
     "evenhand check --watch 60s": "takes a minute",
     "evenhand run examples/": "takes a minute: tests/campaign and tests/wire/test_campaign.py run campaigns",
     "evenhand run preset:": "takes ten minutes, and root for a lab: tests/wire/test_lab_presets.py runs them",
     "evenhand run series.toml": "needs the reader's own DUT",
     "evenhand run --resume series.evenhand": "needs the reader's own campaign: tests/campaign does it",
     "evenhand status series.evenhand": "needs the reader's own campaign: tests/campaign does it",
-    "evenhand worker ": "runs until Ctrl-C: tests/campaign and tests/wire/test_scheduled.py run two beside a scheduler",
+    "evenhand worker ": "runs until Ctrl-C: tests/campaign and tests/wire/test_scheduled.py run two beside a"
+    " scheduler",
     "evenhand throughput lab:linux": "takes a minute",
-    "evenhand predict gateway-v4 --dut testbed.toml": "needs the reader's own DUT: tests/cli/test_predict_dut.py asks one",
+    "evenhand predict gateway-v4 --dut testbed.toml": "needs the reader's own DUT:"
+    " tests/cli/test_predict_dut.py asks one",
     "evenhand predict gateway-v4 --hosts 16 --dut testbed.toml": "the same",
     "evenhand report appendix-a.evenhand": "needs that campaign's file: tests/cli/test_report.py has one",
     "evenhand show monday.evenhand": "needs a run: tests/cli/test_show.py does it",
     "evenhand export monday.evenhand": "needs a run: tests/cli/test_export.py does it",
     "evenhand router ": "runs until Ctrl-C: tests/cli/test_router.py does it",
-    "evenhand throughput reference-router.toml": "needs that router beside it: tests/cli/test_router.py makes a trial so",
+    "evenhand throughput reference-router.toml": "needs that router beside it: tests/cli/test_router.py"
+    " makes a trial so",
     "evenhand trial lab:linux": "needs root: the walk through the tutorial runs it",
     "evenhand lab up linux": "needs root: the walk through the tutorial runs it",
     "evenhand lab down linux": "needs root: the walk through the tutorial runs it",
@@ -70,7 +75,8 @@ NOT_RUN = {
     "evenhand predict gateway-v4 --hosts 16 --dut lab:vm": "the same",
     "evenhand lab down vm": "needs root and that lab: tests/rig/lab/test_vm_parts.py does it",
 }
-"""Beginnings of commands, and why they are not run one by one. Their options are checked by the command line itself."""
+"""Beginnings of commands, and why they are not run one by one. Their options are checked by the command line
+itself."""
 OURS = [command for command in commands() if command.words.startswith(("evenhand", "make "))]
 
 
@@ -80,7 +86,14 @@ def _beginning_with(*beginnings: str) -> list[Command]:
 
 def test_every_documented_command_is_accounted_for() -> None:
     """A command that nobody checks is out of date one day, and nobody knows."""
-    known = ("make ", *RUN_AS_THEY_ARE, *RUN_WITHOUT_AN_ENGINE, *RUN_WITH_THE_ENGINE, *CHECKS_OF_THE_HOST, *NOT_RUN)
+    known = (
+        "make ",
+        *RUN_AS_THEY_ARE,
+        *RUN_WITHOUT_AN_ENGINE,
+        *RUN_WITH_THE_ENGINE,
+        *CHECKS_OF_THE_HOST,
+        *NOT_RUN,
+    )
     assert [str(command) for command in OURS if not command.words.startswith(known)] == []
 
 
@@ -103,7 +116,13 @@ def test_command_prints_what_the_document_shows(command: Command, run: Run) -> N
 
 
 @pytest.mark.parametrize(
-    "command", [command for command in _beginning_with(*RUN_WITHOUT_AN_ENGINE) if not command.words.startswith(tuple(NOT_RUN))], ids=str
+    "command",
+    [
+        command
+        for command in _beginning_with(*RUN_WITHOUT_AN_ENGINE)
+        if not command.words.startswith(tuple(NOT_RUN))
+    ],
+    ids=str,
 )
 def test_command_without_an_engine_prints_what_the_document_shows(command: Command, run: Run) -> None:
     """D13: a prediction is exact, so it is the same everywhere, to the last digit."""
@@ -121,10 +140,13 @@ def _prints_what_the_document_shows(command: Command, run: Run) -> None:
 @pytest.mark.wire
 @pytest.mark.parametrize("command", _beginning_with(*RUN_WITH_THE_ENGINE), ids=str)
 def test_trial_over_a_cable_runs_without_hardware(command: Command, run: Run) -> None:
-    """Also on a busy machine, where it is INVALID: then it must still say so in the form that the document shows."""
+    """Also on a busy machine, where it is INVALID: then it must still say so in the form that the document
+    shows."""
     ended = run(command.words)
     assert ended.returncode == 0, ended.stderr
-    assert re.match(r"Trial 1: (PASS|INVALID) at [\d,]+ fps per direction for 2 s, 64 octet frames\n", ended.stdout)
+    assert re.match(
+        r"Trial 1: (PASS|INVALID) at [\d,]+ fps per direction for 2 s, 64 octet frames\n", ended.stdout
+    )
 
 
 @pytest.mark.wire
@@ -144,13 +166,21 @@ def test_check_of_a_host_has_the_tables_that_the_document_shows(command: Command
         assert "--require" in ended.stderr
     else:
         assert ended.returncode == 0, ended.stderr
-    (shown,) = [block for block in blocks("text", document="docs/how-to/check-a-host.md") if block.text.startswith("This host")]
+    (shown,) = [
+        block
+        for block in blocks("text", document="docs/how-to/check-a-host.md")
+        if block.text.startswith("This host")
+    ]
     assert _first_words(ended.stdout) == _first_words(shown.text)
 
 
 def test_the_check_of_a_host_that_is_shown_has_the_table_of_its_nics(tmp_path: Path) -> None:
     """It has a PCI NIC, of which its other tables speak."""
-    (shown,) = [block for block in blocks("text", document="docs/how-to/check-a-host.md") if block.text.startswith("This host")]
+    (shown,) = [
+        block
+        for block in blocks("text", document="docs/how-to/check-a-host.md")
+        if block.text.startswith("This host")
+    ]
     table = nics_table(survey(tmp_path))
     assert table is not None
     heading = re.search(r"^NICs\n(.+)$", shown.text, re.MULTILINE)
@@ -165,7 +195,9 @@ def _first_words(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("command", _beginning_with(*NOT_RUN), ids=str)
-def test_options_of_commands_that_are_not_run_exist(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_of_commands_that_are_not_run_exist(
+    command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
     """`--help` at the end: the command line reads all options, refuses unknown ones, and starts nothing."""
     assert main([*command.words.split()[1:], "--help"]) == 0, capsys.readouterr().err
     assert "Usage:" in capsys.readouterr().out
@@ -197,8 +229,13 @@ def test_program_by_hand_answers_as_shown(command: Command, run: Run) -> None:
 @pytest.mark.wire
 @pytest.mark.two_cpus
 def test_a_script_ends_a_campaign_in_order_as_the_how_to_shows(run: Run) -> None:
-    """A shell's `&` ignores SIGINT for what it starts, so a script needs SIGTERM: exit code 143, and a file that can be resumed."""
-    shown = [block for block in blocks("sh", document="docs/how-to/run-a-campaign.md", indented=True) if "kill -TERM" in block.text]
+    """A shell's `&` ignores SIGINT for what it starts, so a script needs SIGTERM: exit code 143, and a file
+    that can be resumed."""
+    shown = [
+        block
+        for block in blocks("sh", document="docs/how-to/run-a-campaign.md", indented=True)
+        if "kill -TERM" in block.text
+    ]
     assert len(shown) == 1
     ended = run(shown[0].text)
     assert ended.returncode == 128 + signal.SIGTERM, ended.stderr
@@ -212,10 +249,15 @@ def test_a_script_ends_a_campaign_in_order_as_the_how_to_shows(run: Run) -> None
 @pytest.mark.wire
 @pytest.mark.root
 def test_tutorial_on_the_linux_lab(run: Run) -> None:
-    """SEED-19: the tutorial's own commands in their order, from `lab up` on, without the long search and the demo."""
+    """SEED-19: the tutorial's own commands in their order, from `lab up` on, without the long search and the
+    demo."""
     if lab_status("linux") is not None:
         pytest.skip("somebody works with the lab of this name")
-    walk = [c for c in commands() if c.block.document == "docs/tutorial/first-throughput.md" and c.text.startswith("sudo ")]
+    walk = [
+        c
+        for c in commands()
+        if c.block.document == "docs/tutorial/first-throughput.md" and c.text.startswith("sudo ")
+    ]
     walk = [c for c in walk if not c.words.startswith(("evenhand throughput", "evenhand demo"))]
     assert walk[0].words == "evenhand lab up linux"
     assert walk[-1].words == "evenhand lab down linux"
@@ -224,7 +266,10 @@ def test_tutorial_on_the_linux_lab(run: Run) -> None:
             ended = run(command.text)
             assert ended.returncode == 0, (command.text, ended.stderr)
             if command.words.startswith("ip -n"):
-                assert sorted(line.split()[0] for line in ended.stdout.splitlines() if "lladdr" in line) == ["10.0.0.2", "10.0.1.2"]
+                assert sorted(line.split()[0] for line in ended.stdout.splitlines() if "lladdr" in line) == [
+                    "10.0.0.2",
+                    "10.0.1.2",
+                ]
             elif command.output is not None:
                 # The first word is a verdict for a trial, which the load of the machine decides.
                 shown = re.sub(r": PASS at.*", "", command.output.splitlines()[0]).split(" on CPU ")[0]

@@ -55,7 +55,12 @@ def test_python_page_is_up_to_date() -> None:
     assert generator.PAGE.read_text(encoding="utf-8") == page
     listed = {name for _, names in generator.SECTIONS for name in names}
     mentioned = {name for name in evenhand.__all__ if f"`{name}`" in page}
-    assert set(evenhand.__all__) - listed - mentioned == {"AddressPlan", "UP_TO_LINE_RATE", "__version__", "make_plan"}
+    assert set(evenhand.__all__) - listed - mentioned == {
+        "AddressPlan",
+        "UP_TO_LINE_RATE",
+        "__version__",
+        "make_plan",
+    }
 
 
 def test_how_to_shows_the_script_as_it_is() -> None:
@@ -69,20 +74,42 @@ def test_example_testbed_is_accepted(path: Path) -> None:
     assert testbed.read_testbed(path).isolated_test_environment
 
 
-@pytest.mark.parametrize("block", [block for block in blocks("toml") if "[[suite]]" not in block.text], ids=str)
+@pytest.mark.parametrize(
+    "block", [block for block in blocks("toml") if "[[suite]]" not in block.text], ids=str
+)
 def test_testbed_in_a_document_is_accepted(block: Block) -> None:
     testbed.make_testbed(tomllib.loads(block.text), where=str(block))
 
 
 def test_how_to_shows_the_example_as_it_is() -> None:
     (block,) = blocks("toml", document="docs/how-to/test-a-router.md")
-    assert testbed.make_testbed(tomllib.loads(block.text), where="how-to") == testbed.read_testbed(ROOT / "examples" / "testbed-nic.toml")
+    assert testbed.make_testbed(tomllib.loads(block.text), where="how-to") == testbed.read_testbed(
+        ROOT / "examples" / "testbed-nic.toml"
+    )
 
 
 def test_testbed_page_lists_every_key() -> None:
-    of_tables = {"left", "right", "tester", "dut", "facts", "limits"}  # the first two are keys of [dut] as well
-    rows = [(row[0], row) for row in table_rows("docs/reference/testbed-file.md", "key") if row[0] not in of_tables]
-    tables = (testbed.Testbed, testbed.TestbedPort, testbed.Tester, testbed.TestbedDut, testbed.DutFacts, testbed.TestbedLimits)
+    of_tables = {
+        "left",
+        "right",
+        "tester",
+        "dut",
+        "facts",
+        "limits",
+    }  # the first two are keys of [dut] as well
+    rows = [
+        (row[0], row)
+        for row in table_rows("docs/reference/testbed-file.md", "key")
+        if row[0] not in of_tables
+    ]
+    tables = (
+        testbed.Testbed,
+        testbed.TestbedPort,
+        testbed.Tester,
+        testbed.TestbedDut,
+        testbed.DutFacts,
+        testbed.TestbedLimits,
+    )
     fields = [(name, field) for table in tables for name, field in table.model_fields.items()]
     assert sorted(name for name, _ in rows) == sorted(name for name, _ in fields if name not in of_tables)
     for name, row in rows:
@@ -100,7 +127,9 @@ def test_testbed_page_lists_every_driver_key_and_option() -> None:
     assert {"pci" if name == "PCI address" else name: keys for name, keys in shown.items()} == {
         name: set(driver.keys) for name, driver in DRIVERS.items()
     }
-    assert {option for row in table_rows(page, "option") for option in row[0].replace(",", "").split()} == set(ALLOWED)
+    assert {
+        option for row in table_rows(page, "option") for option in row[0].replace(",", "").split()
+    } == set(ALLOWED)
     for row in table_rows(page, "instead of"):
         for option in row[0].replace(",", "").split():
             assert row[1].split()[0] in INSTEAD[option][1], option
@@ -124,7 +153,9 @@ def test_invalid_page_lists_every_reason_code() -> None:
 
 def test_limits_are_those_of_the_code() -> None:
     """R2544-39: one set of defaults in the contract, in Python and in the documents."""
-    requested = json.loads(read("contract/request.schema.json"))["$defs"]["trial"]["properties"]["limits"]["properties"]
+    requested = json.loads(read("contract/request.schema.json"))["$defs"]["trial"]["properties"]["limits"][
+        "properties"
+    ]
     shown = {row[0]: float(row[1]) for row in table_rows("docs/reference/result.md", "limit")}
     assert set(shown) == set(requested)
     assert shown == {**Limits().to_contract(), "overdue_after_us": USUAL_OVERDUE_AFTER_US}
@@ -139,22 +170,36 @@ def test_validity_page_quotes_the_limits() -> None:
     assert rows["latest frame"] == f"{limits.longest_overdue_us / 1000:g} ms"
     assert rows["clock"] == f"{limits.clock_ppm:g} ppm"
     assert f"loss ratio {demo_linux.LOSS_RATIO * 100:g} % instead of 0" in text
-    assert f"overdue after {demo_linux.OVERDUE_AFTER_US:g} us instead of {USUAL_OVERDUE_AFTER_US:g} us" in text
+    assert (
+        f"overdue after {demo_linux.OVERDUE_AFTER_US:g} us instead of {USUAL_OVERDUE_AFTER_US:g} us" in text
+    )
     model = DeviceModel(
-        elements=demo_reference.ELEMENTS, rate_fps=demo_reference.ELEMENT_FPS, hash_type="type1", queue_frames=demo_reference.QUEUE_FRAMES
+        elements=demo_reference.ELEMENTS,
+        rate_fps=demo_reference.ELEMENT_FPS,
+        hash_type="type1",
+        queue_frames=demo_reference.QUEUE_FRAMES,
     )
     justified = ReferenceDut(model=model).justified_limits()
-    assert f"overdue after {parse_duration(justified['overdue_after']) * 1000:.0f} ms instead of {USUAL_OVERDUE_AFTER_US:g} us" in text
+    assert (
+        f"overdue after {parse_duration(justified['overdue_after']) * 1000:.0f} ms instead of"
+        f" {USUAL_OVERDUE_AFTER_US:g} us" in text
+    )
     assert f"Both allow {justified['overdue_tolerance'].replace('%', ' %')} of overdue frames" in text
     assert f"a loss of up to {demo_reference.PLAIN_LOSS_RATIO * 100:g} % counts when a repetition" in text
-    assert f"offered load within {demo_reference.OFFERED_TOLERANCE * 100:g} % instead of {limits.offered_tolerance * 100:g} %" in text
+    assert (
+        f"offered load within {demo_reference.OFFERED_TOLERANCE * 100:g} % instead of"
+        f" {limits.offered_tolerance * 100:g} %" in text
+    )
 
 
 def test_check_page_quotes_the_limits_and_names_every_state() -> None:
     """R2544-39: a host is called weak by the same limits that make trials INVALID."""
     page, limits = "docs/how-to/check-a-host.md", Limits()
     text = " ".join(read(page).split())
-    assert f"for more than {limits.overdue_tolerance * 100:g} % of the time or for {limits.longest_overdue_us / 1000:g} ms at once" in text
+    assert (
+        f"for more than {limits.overdue_tolerance * 100:g} % of the time or for"
+        f" {limits.longest_overdue_us / 1000:g} ms at once" in text
+    )
     assert f"more than {limits.clock_ppm:g} ppm off CLOCK_MONOTONIC_RAW" in text
     assert f"doubles from {ceiling.START_FPS / 1e6:g} Mfps" in text
     assert f"found to {DEFAULT_PRECISION * 100:g} %" in text
@@ -175,32 +220,56 @@ def test_several_cores_page_says_where_each_cpu_goes() -> None:
     page = "docs/how-to/use-several-cores.md"
     (block,) = blocks("toml", document=page)
     tester = testbed.make_testbed(tomllib.loads(block.text), where=page).tester
-    workers = {worker["cpu"]: worker for worker in testbed.lay_out_workers(tester.cpus, tester.receive_queues)}
+    workers = {
+        worker["cpu"]: worker for worker in testbed.lay_out_workers(tester.cpus, tester.receive_queues)
+    }
     assert [workers[cpu]["senders"][0]["side"] for cpu in (2, 3, 4, 5)] == ["left", "left", "right", "right"]
-    assert [workers[cpu]["receivers"][0]["side"] for cpu in (6, 7, 8, 9)] == ["left", "left", "right", "right"]
+    assert [workers[cpu]["receivers"][0]["side"] for cpu in (6, 7, 8, 9)] == [
+        "left",
+        "left",
+        "right",
+        "right",
+    ]
     assert sum("senders" in worker for worker in testbed.lay_out_workers(tester.cpus)) == 2 * 3
 
 
 def test_defaults_of_a_search_are_those_of_the_code() -> None:
     """R2544-18, R2544-20."""
-    goal, waits, text = ThroughputGoal(max_fps=1), Waits(), " ".join(read("docs/how-to/test-a-router.md").split())
+    goal, waits, text = (
+        ThroughputGoal(max_fps=1),
+        Waits(),
+        " ".join(read("docs/how-to/test-a-router.md").split()),
+    )
     assert goal.loss_ratio == 0
-    assert f"waits of {waits.after_routing_s:g}, {waits.after_learning_s:g}, {waits.residual_s:g} and {waits.restabilize_s:g} s" in text
+    assert (
+        f"waits of {waits.after_routing_s:g}, {waits.after_learning_s:g}, {waits.residual_s:g} and"
+        f" {waits.restabilize_s:g} s" in text
+    )
     assert f"a final trial of {goal.final_duration_s:g} s" in text
-    assert f"({goal.precision * 100:g} % by default)" in " ".join(read("docs/tutorial/first-throughput.md").split())
+    assert f"({goal.precision * 100:g} % by default)" in " ".join(
+        read("docs/tutorial/first-throughput.md").split()
+    )
 
 
 @pytest.mark.wire
 @pytest.mark.parametrize(("plan", "column", "size"), [("gateway-v4", 0, 64), ("gateway-v6", 1, 84)])
 def test_frame_page_has_the_offsets_of_a_real_frame(run: Run, plan: str, column: int, size: int) -> None:
     """R2544-31, R2544-33, R5180-10, R8219-08."""
-    frame = json.loads(run(f"evenhand plan frames {plan} --count 1 --first 5 --frame-size {size + 4} --format jsonl").stdout)
+    frame = json.loads(
+        run(f"evenhand plan frames {plan} --count 1 --first 5 --frame-size {size + 4} --format jsonl").stdout
+    )
     octets = bytes.fromhex(frame["octets"])
     rows = {row[2]: row for row in table_rows("docs/reference/frame.md", "IPv4")}
 
     def at(field: str) -> bytes:
         first, _, last = rows[field][column].partition("-")
-        return octets[int(first) : int(last) + 1 if last else None if rows[field][column].endswith("-") else int(first) + 1]
+        return octets[
+            int(first) : int(last) + 1
+            if last
+            else None
+            if rows[field][column].endswith("-")
+            else int(first) + 1
+        ]
 
     assert at("EtherType").hex() == ("0800", "86dd")[column]
     assert at("TTL; hop limit") == b"\x0a"
@@ -228,7 +297,12 @@ def test_draw_by_hand_is_what_the_engine_draws(run: Run) -> None:
     (shown,) = blocks("text", document="docs/explanation/randomness.md")
     ended = subprocess.run([sys.executable, "-c", program.text], capture_output=True, text=True, check=True)
     assert ended.stdout == shown.text
-    frames = [json.loads(line) for line in run("evenhand plan frames gateway-v4 --seed 7 --count 3 --format jsonl").stdout.splitlines()]
+    frames = [
+        json.loads(line)
+        for line in run(
+            "evenhand plan frames gateway-v4 --seed 7 --count 3 --format jsonl"
+        ).stdout.splitlines()
+    ]
     drawn = [f"{f['source']} {f['source_port']} {f['destination']} {f['destination_port']}" for f in frames]
     assert drawn == shown.text.splitlines()
 
@@ -237,7 +311,9 @@ def test_draw_by_hand_is_what_the_engine_draws(run: Run) -> None:
 def test_run_file_is_read_as_the_how_to_says(run: Run, tmp_path: Path) -> None:
     """The trial command, the Python program and the SQL of the how-to, one after the other."""
     page = "docs/how-to/keep-a-run.md"
-    (trial,) = [line for line in blocks("sh", document=page)[0].text.splitlines() if line.startswith("evenhand trial")]
+    (trial,) = [
+        line for line in blocks("sh", document=page)[0].text.splitlines() if line.startswith("evenhand trial")
+    ]
     assert run(trial).returncode == 0
     (program,) = blocks("python", document=page)
     (tmp_path / "read.py").write_text(program.text)
@@ -251,7 +327,9 @@ def test_run_file_is_read_as_the_how_to_says(run: Run, tmp_path: Path) -> None:
         assert len(connection.execute(query).fetchall()) == 1
     for table, columns in ((row[0], row[1]) for row in table_rows(page, "table")):
         names = {name for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
-        assert {re.sub(r" \(.*\)", "", part) for part in re.split(r", (?![^(]*\))", columns)} == names - {"id"}
+        assert {re.sub(r" \(.*\)", "", part) for part in re.split(r", (?![^(]*\))", columns)} == names - {
+            "id"
+        }
     connection.close()
     assert schema.RUN_VERSION == 1
 
@@ -260,17 +338,29 @@ def test_dependencies_page_names_every_dependency() -> None:
     """D14: none comes in without its reason and licence."""
     text = read("docs/explanation/dependencies.md")
     project = tomllib.loads(read("pyproject.toml"))["project"]
-    wanted = [*project["dependencies"], *(name for extra in project["optional-dependencies"].values() for name in extra)]
+    wanted = [
+        *project["dependencies"],
+        *(name for extra in project["optional-dependencies"].values() for name in extra),
+    ]
     packages = re.sub(r"#.*|^\[.*", "", read("tools/debian-packages.txt"), flags=re.MULTILINE)
-    names = {re.split(r"[<>=~! ]", name)[0] for name in wanted} | set(packages.replace("|", " ").split()) - {"-"}
+    names = {re.split(r"[<>=~! ]", name)[0] for name in wanted} | set(packages.replace("|", " ").split()) - {
+        "-"
+    }
     assert [name for name in sorted(names) if f"`{name}`" not in text] == []
 
 
 def test_folder_map_is_complete_and_true() -> None:
     rows = {row[0].rstrip("/") for row in table_rows("HACKING.md", "folder")}
     assert [name for name in sorted(rows) if not (ROOT / name).is_dir()] == []
-    inner = [path for parent in ("engine", "python/evenhand") for path in (ROOT / parent).iterdir() if path.is_dir()]
-    sources = [path for path in inner if any(path.glob("*.py")) or any(path.glob("*.cpp")) or any(path.glob("*.hpp"))]
+    inner = [
+        path
+        for parent in ("engine", "python/evenhand")
+        for path in (ROOT / parent).iterdir()
+        if path.is_dir()
+    ]
+    sources = [
+        path for path in inner if any(path.glob("*.py")) or any(path.glob("*.cpp")) or any(path.glob("*.hpp"))
+    ]
     assert [name_of(path) for path in sorted(sources) if name_of(path) not in rows] == []
 
 
@@ -278,8 +368,12 @@ def test_source_files_named_in_documents_exist() -> None:
     """Paths in backticks: from the root, or in HACKING.md from the half that they belong to."""
     missing = []
     for path in DOCUMENTS:
-        for name in re.findall(r"`([\w./-]+/[\w.-]+\.(?:hpp|cpp|py|toml|jsonl|json|txt))`", path.read_text(encoding="utf-8")):
-            is_there = any((ROOT / base / name).exists() for base in ("", "engine", "python/evenhand", path.parent))
+        for name in re.findall(
+            r"`([\w./-]+/[\w.-]+\.(?:hpp|cpp|py|toml|jsonl|json|txt))`", path.read_text(encoding="utf-8")
+        ):
+            is_there = any(
+                (ROOT / base / name).exists() for base in ("", "engine", "python/evenhand", path.parent)
+            )
             # `cli/NAME.py` is where the reader's own file goes.
             if not is_there and "NAME" not in name:
                 missing.append(f"{name_of(path)}: {name}")

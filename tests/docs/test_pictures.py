@@ -32,5 +32,9 @@ def test_the_readme_begins_with_the_demos_picture() -> None:
 
 
 def test_no_picture_is_left_over() -> None:
-    shown = {Path(target).name for document in DOCUMENTS for target in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", document.read_text())}
+    shown = {
+        Path(target).name
+        for document in DOCUMENTS
+        for target in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", document.read_text())
+    }
     assert {file.name for file in draw_pictures.FOLDER.iterdir()} == shown == set(draw_pictures.PICTURES)

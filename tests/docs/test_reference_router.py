@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents say of the reference router and of the demo on it is what they are; its walk by hand is walked."""
+"""What the documents say of the reference router and of the demo on it is what they are; its walk by hand is
+walked."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ def schema(name: str) -> dict[str, Any]:
 def leaves(
     node: dict[str, Any], root: dict[str, Any], path: str = "", *, is_required: bool = True
 ) -> Iterator[tuple[str, dict[str, Any], bool]]:
-    """Each key of a schema as the page writes it, with its own node and whether it must be there where its object is."""
+    """Each key of a schema as the page writes it, with its own node and whether it must be there where its
+    object is."""
     node = root["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
     if node.get("type") == "array" and "properties" in node["items"]:
         yield from leaves(node["items"], root, f"{path}[]")
@@ -50,7 +52,9 @@ def leaves(
         shown = "SIDE" if name in SIDES else "KIND" if name in KINDS else name
         if name in (SIDES[1], *KINDS[1:]):
             continue  # the same as its sibling
-        yield from leaves(inner, root, f"{path}.{shown}".lstrip("."), is_required=name in node.get("required", []))
+        yield from leaves(
+            inner, root, f"{path}.{shown}".lstrip("."), is_required=name in node.get("required", [])
+        )
 
 
 def test_reference_lists_every_key_with_its_range_and_default() -> None:
@@ -66,7 +70,8 @@ def test_reference_lists_every_key_with_its_range_and_default() -> None:
             least = node.get("minimum", node.get("exclusiveMinimum"))
             above = "above " if "exclusiveMinimum" in node else ""
             assert (
-                kind == f"{above}{least} " + (f"to {node['maximum']:.0f}" if "maximum" in node else "or more") or kind == f"{above}{least}"
+                kind == f"{above}{least} " + (f"to {node['maximum']:.0f}" if "maximum" in node else "or more")
+                or kind == f"{above}{least}"
             ), path
         told = re.search(r"default ([\d.]+|false)$", node.get("description", ""))
         assert told is None or told[1] == default, path
@@ -93,7 +98,11 @@ def test_walk_by_hand(run: Run, tmp_path: Path) -> None:
     except HostError as error:
         pytest.skip(f"no router: {error}")
     walk = [c for c in commands() if c.block.document == REFERENCE and c.words.startswith("evenhand trial")]
-    (start,) = [c for c in commands() if c.block.document == REFERENCE and c.output is None and "evenhand-router" in c.text]
+    (start,) = [
+        c
+        for c in commands()
+        if c.block.document == REFERENCE and c.output is None and "evenhand-router" in c.text
+    ]
     example = start.text.split()[-1]
     assert example == EXAMPLE
     assert [("--hosts 1" in c.text) for c in walk] == [True, False, False]
@@ -104,7 +113,13 @@ def test_walk_by_hand(run: Run, tmp_path: Path) -> None:
     words = tmp_path / "router.err"
     with (
         words.open("w") as stderr,
-        subprocess.Popen([router, tmp_path / example], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True) as process,
+        subprocess.Popen(
+            [router, tmp_path / example],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        ) as process,
     ):
         assert process.stdin is not None
         assert process.stdout is not None
@@ -115,15 +130,26 @@ def test_walk_by_hand(run: Run, tmp_path: Path) -> None:
                 ended = run(command.words)
                 assert ended.returncode == 0, ended.stderr
                 # On a busy machine any trial may be INVALID, but never the other verdict.
-                assert re.match(rf"Trial 1: ({expected}|INVALID) at 30,000 fps per direction for 2 s, ", ended.stdout), ended.stdout
-                assert process.poll() is None, f"the router ended with {process.returncode}: {words.read_text()}"
+                assert re.match(
+                    rf"Trial 1: ({expected}|INVALID) at 30,000 fps per direction for 2 s, ", ended.stdout
+                ), ended.stdout
+                assert process.poll() is None, (
+                    f"the router ended with {process.returncode}: {words.read_text()}"
+                )
                 process.stdin.write('{"request":"counters"}\n')
                 process.stdin.flush()
-                before, served = served, [element["served_frames"] for element in json.loads(process.stdout.readline())["elements"]]
+                before, served = (
+                    served,
+                    [
+                        element["served_frames"]
+                        for element in json.loads(process.stdout.readline())["elements"]
+                    ],
+                )
                 by_element = [now - then for now, then in zip(served, before, strict=True) if now > then]
                 assert len(by_element) == (2 if expected == "FAIL" else 4)
-                # Not the count of a quiet machine to the frame: a sender that is late sends for longer, and gaps drain the queue. On a
-                # machine that takes both away for long it is another; then the trial is made again.
+                # Not the count of a quiet machine to the frame: a sender that is late sends for longer, and
+                # gaps drain the queue. On a machine that takes both away for long it is another; then the
+                # trial is made again.
                 if expected == "PASS" or by_element == pytest.approx([told, told], rel=0.05):
                     break
             else:
@@ -133,9 +159,12 @@ def test_walk_by_hand(run: Run, tmp_path: Path) -> None:
 
 
 def hidden_fps() -> float:
-    """The highest even load of one element that loses nothing in a trial of the demo: its rate, and what the queue hides."""
+    """The highest even load of one element that loses nothing in a trial of the demo: its rate, and what the
+    queue hides."""
     duration_s = demo_reference.FULL.duration_s
-    return demo_reference.ELEMENT_FPS * (1 + demo_reference.QUEUE_FRAMES / (demo_reference.ELEMENT_FPS * duration_s))
+    return demo_reference.ELEMENT_FPS * (
+        1 + demo_reference.QUEUE_FRAMES / (demo_reference.ELEMENT_FPS * duration_s)
+    )
 
 
 def test_tutorial_tells_the_settings_of_the_demo() -> None:
@@ -149,20 +178,36 @@ def test_tutorial_tells_the_settings_of_the_demo() -> None:
         "maximum": format_rate(demo_reference.MAX_FPS),
     }
     assert [row[1:] for row in table_rows(TUTORIAL, "case")] == [
-        ["addresses only" if case.hash_type == "type1" else "addresses and ports",
-         "one address pair, pseudorandom ports" if case.hosts == 1 else "all addresses of the plan, pseudorandom ports", row[3]]
+        [
+            "addresses only" if case.hash_type == "type1" else "addresses and ports",
+            "one address pair, pseudorandom ports"
+            if case.hosts == 1
+            else "all addresses of the plan, pseudorandom ports",
+            row[3],
+        ]
         for case, row in zip(demo_reference.CASES, table_rows(TUTORIAL, "case"), strict=True)
-    ]  # fmt: skip
+    ]
     waits, final = demo_reference.DEMO_WAITS, demo_reference.FULL.final_duration_s
-    shown = [re.split("[;s]", row[2])[0].strip() for row in table_rows(TUTORIAL, "requirement") if row[0] in ("R2544-18", "R2544-20")]
+    shown = [
+        re.split("[;s]", row[2])[0].strip()
+        for row in table_rows(TUTORIAL, "requirement")
+        if row[0] in ("R2544-18", "R2544-20")
+    ]
     wanted = (waits.after_routing_s, waits.after_learning_s, waits.residual_s, waits.restabilize_s, final)
     assert shown == [f"{seconds:g}" for seconds in wanted]
 
 
 def test_tutorial_shows_the_loads_of_the_first_search() -> None:
-    """MLR-12, MLR-13: the demo's own search, on a device that serves what one element does and holds what its queue holds."""
-    (shown,) = [block.text for block in blocks("text", document=TUTORIAL) if block.text.startswith(f"{demo_reference.MAX_FPS:,.0f} ")]
-    element = SimulatedMeasurer(limit_fps=demo_reference.ELEMENT_FPS, buffer_frames=demo_reference.QUEUE_FRAMES)
+    """MLR-12, MLR-13: the demo's own search, on a device that serves what one element does and holds what its
+    queue holds."""
+    (shown,) = [
+        block.text
+        for block in blocks("text", document=TUTORIAL)
+        if block.text.startswith(f"{demo_reference.MAX_FPS:,.0f} ")
+    ]
+    element = SimulatedMeasurer(
+        limit_fps=demo_reference.ELEMENT_FPS, buffer_frames=demo_reference.QUEUE_FRAMES
+    )
     trials = [trial.result for trial in find_throughput(element, demo_reference.FULL).trials]
     lines = [f"{trial.intended_fps:>7,.0f} {trial.verdict}\n" for trial in trials]
     assert shown == "".join(lines)
@@ -171,7 +216,10 @@ def test_tutorial_shows_the_loads_of_the_first_search() -> None:
     excess_fps = trials[-1].intended_fps - demo_reference.ELEMENT_FPS
     text = " ".join(read(TUTORIAL).split())
     too_many = excess_fps * demo_reference.FULL.duration_s
-    assert f"The last load is {excess_fps:.0f} frames a second too much for one element, {too_many:.0f} in a trial; the queue holds" in text
+    assert (
+        f"The last load is {excess_fps:.0f} frames a second too much for one element, {too_many:.0f} in a"
+        " trial; the queue holds" in text
+    )
 
 
 def test_what_a_queue_hides_is_computed_right() -> None:
@@ -195,14 +243,22 @@ def test_explanation_quotes_the_constants_of_the_router() -> None:
     text = " ".join(read(EXPLANATION).split())
     sources = {
         name: read(f"router/{name}")
-        for name in ("run/router.cpp", "elements/calendar.hpp", "elements/elements.hpp", "forward/forwarder.hpp")
+        for name in (
+            "run/router.cpp",
+            "elements/calendar.hpp",
+            "elements/elements.hpp",
+            "forward/forwarder.hpp",
+        )
     }
     (idle_s,) = re.findall(r"ticks_per_second \* ([\d.]+)\)", sources["run/router.cpp"])
     (sleep_us,) = re.findall(r"sleep_for\((\d+)us\)", sources["run/router.cpp"])
     (slot_bits,) = re.findall(r"slots = 1U << (\d+)U", sources["elements/calendar.hpp"])
     (fraction,) = re.findall(r"Ticks one = (\d+);", sources["elements/elements.hpp"])
     (arrivals,) = re.findall(r"most_arrivals = (\d+);", sources["forward/forwarder.hpp"])
-    assert f"no frame has come for {1000 * float(idle_s):.0f} ms and none waits, the thread sleeps {sleep_us} us" in text
+    assert (
+        f"no frame has come for {1000 * float(idle_s):.0f} ms and none waits, the thread sleeps {sleep_us} us"
+        in text
+    )
     assert f"a wheel of {1 << int(slot_bits):,} slots" in text
     assert f"1/{fraction} of a tick" in text
     assert f"A look takes at most {arrivals} frames of a port" in text

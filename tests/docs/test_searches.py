@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The times in docs/explanation/searches.md are those that the bench recorded, and the fields in result.md are those that there are."""
+"""The times in docs/explanation/searches.md are those that the bench recorded, and the fields in result.md
+are those that there are."""
 
 from __future__ import annotations
 
@@ -16,9 +17,14 @@ RESULT = (ROOT / "docs/reference/result.md").read_text()
 
 def test_the_times_of_a_search_are_those_of_the_bench() -> None:
     """A number in a document comes from a real run."""
-    rows = {row["device"]: row for row in json.loads((ROOT / "bench/results/search_time.json").read_text())["rows"]}
+    rows = {
+        row["device"]: row
+        for row in json.loads((ROOT / "bench/results/search_time.json").read_text())["rows"]
+    }
     table = PAGE.split("<!-- search-time -->")[1].split("<!-- /search-time -->")[0]
-    shown = [[cell.strip() for cell in line.strip("| ").split("|")] for line in table.strip().splitlines()[2:]]
+    shown = [
+        [cell.strip() for cell in line.strip("| ").split("|")] for line in table.strip().splitlines()[2:]
+    ]
     assert len(shown) >= 5
     for device, plain, guided, ten in shown:
         row = rows[device]

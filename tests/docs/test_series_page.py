@@ -20,7 +20,11 @@ def test_the_published_rows_are_those_of_the_code() -> None:
     shown = table_rows(PAGE, "case")
     expected = []
     for number, row in enumerate(FIGURE_7, start=1):
-        fall = "never" if row.falls_above is None else f"{format_count(row.falls_above)} x {format_count(row.falls_above)}"
+        fall = (
+            "never"
+            if row.falls_above is None
+            else f"{format_count(row.falls_above)} x {format_count(row.falls_above)}"
+        )
         expected.append([str(number), row.dut, f"{row.rise_end} x {row.rise_end}", fall])
     assert shown == expected
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inside the virtual machine: runs commands that come over one virtio port, and an engine for each connection to another.
+"""Inside the virtual machine: runs commands that come over one virtio port, and an engine for each connection
+to another.
 
 Port `commands`: a line {"run": "shell text", "timeout_s": n}, and one back: {"code", "stdout", "stderr"}.
-Port `engine`: a line of octet 1 and a number starts an engine, and ends the one before; octet 1 alone closes its stdin. Other lines go to
-its stdin. Back come lines that begin with O (stdout), E (stderr) or X (the exit code, the last line), the number and a blank.
+Port `engine`: a line of octet 1 and a number starts an engine, and ends the one before; octet 1 alone closes
+its stdin. Other lines go to its stdin. Back come lines that begin with O (stdout), E (stderr) or X (the exit
+code, the last line), the number and a blank.
 """
 
 from __future__ import annotations
@@ -45,7 +47,14 @@ def serve_commands() -> None:
 
 def run(run: str, timeout_s: float) -> dict[str, object]:
     try:
-        ended = subprocess.run(["sh", "-c", run], capture_output=True, text=True, errors="replace", timeout=timeout_s, check=False)
+        ended = subprocess.run(
+            ["sh", "-c", run],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         return {"code": -1, "stdout": "", "stderr": f"did not end within {timeout_s} s"}
     return {"code": ended.returncode, "stdout": ended.stdout, "stderr": ended.stderr}
@@ -58,7 +67,9 @@ class Engine:
         self._number = number
         self._descriptor = descriptor
         self._writing = threading.Lock()
-        self._process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self._process = subprocess.Popen(
+            [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
         threading.Thread(target=self._forward_all, daemon=True).start()
 
     def write(self, line: bytes) -> None:

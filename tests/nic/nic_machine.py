@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The virtual machine of the NIC rung: pairs of emulated NICs, each joined by a cable, an IOMMU, hugepages, the engine inside."""
+"""The virtual machine of the NIC rung: pairs of emulated NICs, each joined by a cable, an IOMMU, hugepages,
+the engine inside."""
 
 from __future__ import annotations
 
@@ -26,10 +27,28 @@ from evenhand.trial import EngineSession, find_engine
 HERE = Path(__file__).parent
 NOT_NEEDED = frozenset(
     {
-        "PIL", "contourpy", "duckdb", "fontTools", "hypothesis", "kiwisolver", "matplotlib", "mpl_toolkits", "mypy", "mypyc", "pandas",
-        "pillow.libs", "pip", "pkg_resources", "pyarrow", "pyarrow.libs", "ruff", "scapy", "setuptools", "tzdata",
+        "PIL",
+        "contourpy",
+        "duckdb",
+        "fontTools",
+        "hypothesis",
+        "kiwisolver",
+        "matplotlib",
+        "mpl_toolkits",
+        "mypy",
+        "mypyc",
+        "pandas",
+        "pillow.libs",
+        "pip",
+        "pkg_resources",
+        "pyarrow",
+        "pyarrow.libs",
+        "ruff",
+        "scapy",
+        "setuptools",
+        "tzdata",
     }
-)  # fmt: skip
+)
 """Of .venv: what draws pictures or checks code, and is large."""
 BOOT_TIMEOUT_S = 300
 AGENT_TIMEOUT_S = 240
@@ -73,18 +92,47 @@ class Model:
 
 
 MODELS = (
-    Model(name="e1000e", slot=0x10, right_slot=0x11, kernel_driver="e1000e", dpdk_driver="net_e1000_em", queues=2, most_queues=2),
     Model(
-        name="vmxnet3", slot=0x12, right_slot=0x13, kernel_driver="vmxnet3", dpdk_driver="net_vmxnet3", queues=2, most_queues=16,
+        name="e1000e",
+        slot=0x10,
+        right_slot=0x11,
+        kernel_driver="e1000e",
+        dpdk_driver="net_e1000_em",
+        queues=2,
+        most_queues=2,
+    ),
+    Model(
+        name="vmxnet3",
+        slot=0x12,
+        right_slot=0x13,
+        kernel_driver="vmxnet3",
+        dpdk_driver="net_vmxnet3",
+        queues=2,
+        most_queues=16,
         too_large=9100,
     ),
     Model(
-        name="virtio-net-pci", slot=0x14, right_slot=0x15, kernel_driver="virtio-pci", dpdk_driver="net_virtio",
-        options=",disable-legacy=on,iommu_platform=on,mq=on,vectors=6,rss=on,hash=on", is_on_taps=True, queues=2, most_queues=2,
+        name="virtio-net-pci",
+        slot=0x14,
+        right_slot=0x15,
+        kernel_driver="virtio-pci",
+        dpdk_driver="net_virtio",
+        options=",disable-legacy=on,iommu_platform=on,mq=on,vectors=6,rss=on,hash=on",
+        is_on_taps=True,
+        queues=2,
+        most_queues=2,
     ),
     # Its virtual functions take two slots, 16 higher than its own.
-    Model(name="igb", slot=0x0A, right_slot=0x0C, kernel_driver="igb", dpdk_driver="net_e1000_igb", queues=2, most_queues=16),
-)  # fmt: skip
+    Model(
+        name="igb",
+        slot=0x0A,
+        right_slot=0x0C,
+        kernel_driver="igb",
+        dpdk_driver="net_e1000_igb",
+        queues=2,
+        most_queues=16,
+    ),
+)
 
 
 def offered_models() -> list[Model]:
@@ -98,7 +146,13 @@ def image() -> VmImage:
     libraries = [line.split()[2] for line in _told(["ldd", find_engine()]).splitlines() if "=> /" in line]
     owners = _told(["dpkg-query", "--search", *(os.path.realpath(library) for library in libraries)])
     packages = {line.split(":")[0] for line in owners.splitlines()}
-    plugins = ("librte-mempool-ring*", "librte-bus-pci*", "librte-net-e1000*", "librte-net-vmxnet3*", "librte-net-virtio*")
+    plugins = (
+        "librte-mempool-ring*",
+        "librte-bus-pci*",
+        "librte-net-e1000*",
+        "librte-net-vmxnet3*",
+        "librte-net-virtio*",
+    )
     packages |= set(_told(["dpkg-query", "--show", "--showformat", "${Package}\\n", *plugins]).split())
     packages -= {"libc6", "libgcc-s1", "libstdc++6"}
     return vm_image(
@@ -118,11 +172,25 @@ def make_data_disk(path: Path) -> None:
     sites = Path(sys.prefix) / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
     command = ["cp", "-rL", str(find_engine()), str(HERE / "guest_agent.py"), str(tree)]
     subprocess.run(command, check=True)
-    parts = [str(part) for part in sites.iterdir() if part.name not in NOT_NEEDED and part.suffix not in (".dist-info", ".pth")]
-    own = [str(part) for part in Path(evenhand.__file__).parents[1].glob("evenhand*")]  # the package, and the module that starts it
+    parts = [
+        str(part)
+        for part in sites.iterdir()
+        if part.name not in NOT_NEEDED and part.suffix not in (".dist-info", ".pth")
+    ]
+    own = [
+        str(part) for part in Path(evenhand.__file__).parents[1].glob("evenhand*")
+    ]  # the package, and the module that starts it
     subprocess.run(["cp", "-r", *own, *parts, str(tree / "python")], check=True)
     # Once here instead of each time on an emulated CPU.
-    compiling = [sys.executable, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", str(tree / "python")]
+    compiling = [
+        sys.executable,
+        "-m",
+        "compileall",
+        "-q",
+        "--invalidation-mode",
+        "unchecked-hash",
+        str(tree / "python"),
+    ]
     subprocess.run(compiling, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     subprocess.run(["mke2fs", "-q", "-t", "ext4", "-d", str(tree), str(path), "400M"], check=True)
 
@@ -132,7 +200,12 @@ class NicMachine:
 
     def __init__(self, folder: Path, data: Path, models: Sequence[Model], *, has_iommu: bool = True) -> None:
         self._folder = folder
-        arguments = ["-drive", f"file={data},format=raw,if=virtio,readonly=on", "-device", "virtio-serial-pci"]
+        arguments = [
+            "-drive",
+            f"file={data},format=raw,if=virtio,readonly=on",
+            "-device",
+            "virtio-serial-pci",
+        ]
         for name in ("commands", "engine"):
             arguments += ["-chardev", f"socket,id={name},path={folder / name},server=on,wait=off"]
             arguments += ["-device", f"virtserialport,chardev={name},name={name}"]
@@ -141,7 +214,8 @@ class NicMachine:
         set_up = ["ip link set lo up", "sysctl -qw net.ipv6.conf.default.disable_ipv6=1"]
         for model in models:
             arguments += self._nics(model, set_up)
-        # The cables, and taps where a NIC has more than one queue, lie in a network namespace that ends with QEMU.
+        # The cables, and taps where a NIC has more than one queue, lie in a network namespace that ends with
+        # QEMU.
         prefix = ["unshare", "--net", "sh", "-ec", "\n".join([*set_up, 'exec "$@"']), "qemu"]
         self._machine = VirtualMachine(
             image(),
@@ -159,7 +233,9 @@ class NicMachine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._commands.close()
         self._machine.stop()
 
@@ -171,14 +247,23 @@ class NicMachine:
                 tap = f"tap{model.slot:x}{side[0]}"
                 if number == 0:
                     set_up.append(
-                        f"ip link add cable{model.slot:x} mtu 9216 type bridge mcast_snooping 0; ip link set cable{model.slot:x} up"
+                        f"ip link add cable{model.slot:x} mtu 9216 type bridge mcast_snooping 0; ip link set"
+                        f" cable{model.slot:x} up"
                     )
-                set_up.append(f"ip tuntap add {tap} mode tap multi_queue; ip link set {tap} mtu 9216 master cable{model.slot:x} up")
-                arguments += ["-netdev", f"tap,id={backend},ifname={tap},script=no,downscript=no,queues={model.queues},vhost=off"]
+                set_up.append(
+                    f"ip tuntap add {tap} mode tap multi_queue; ip link set {tap} mtu 9216 master"
+                    f" cable{model.slot:x} up"
+                )
+                arguments += [
+                    "-netdev",
+                    f"tap,id={backend},ifname={tap},script=no,downscript=no,queues={model.queues},vhost=off",
+                ]
             else:
                 end = "listen" if number == 0 else "connect"
                 arguments += ["-netdev", f"socket,id={backend},{end}=127.0.0.1:{7000 + model.slot}"]
-            place = f"mac={model.macs[number]},addr={(model.slot, model.right_slot)[number]:#x}{model.options}"
+            place = (
+                f"mac={model.macs[number]},addr={(model.slot, model.right_slot)[number]:#x}{model.options}"
+            )
             arguments += ["-device", f"{model.name},id={model.name}-{side},netdev={backend},{place}"]
         return arguments
 
@@ -207,7 +292,9 @@ class NicMachine:
 
     def evenhand(self, arguments: str, *, timeout_s: float = AGENT_TIMEOUT_S) -> dict[str, Any]:
         """The Python half inside."""
-        paths = "PYTHONPATH=/mnt/data/python PYTHONDONTWRITEBYTECODE=1 EVENHAND_ENGINE=/mnt/data/evenhand-engine"
+        paths = (
+            "PYTHONPATH=/mnt/data/python PYTHONDONTWRITEBYTECODE=1 EVENHAND_ENGINE=/mnt/data/evenhand-engine"
+        )
         return self.run_freely(f"{paths} COLUMNS=150 python3 -m evenhand {arguments}", timeout_s=timeout_s)
 
     @contextmanager

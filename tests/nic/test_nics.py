@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real engine on PCI NICs that QEMU emulates, under vfio-pci: what it does with them, and what it says when they are not ready.
+"""The real engine on PCI NICs that QEMU emulates, under vfio-pci: what it does with them, and what it says
+when they are not ready.
 
-The tests share one machine and stand in the order of a person's way: nothing prepared, hugepages, drivers, trials. Rates are those of an
-emulated CPU: low, and a trial that the host spoiled is repeated.
+The tests share one machine and stand in the order of a person's way: nothing prepared, hugepages, drivers,
+trials. Rates are those of an emulated CPU: low, and a trial that the host spoiled is repeated.
 """
 
 from __future__ import annotations
@@ -39,7 +40,11 @@ def each_model() -> list[Any]:
     except OSError:
         offered = set()
     return [
-        pytest.param(model, id=model.name, marks=() if model.name in offered else pytest.mark.skip(reason="this QEMU has none"))
+        pytest.param(
+            model,
+            id=model.name,
+            marks=() if model.name in offered else pytest.mark.skip(reason="this QEMU has none"),
+        )
         for model in MODELS
     ]
 
@@ -67,11 +72,20 @@ def open_nics(
     memory_mb: int = MEMORY_MB,
 ) -> Document:
     plan = plan or gateway_v4()
-    ports = {side: {"device": address, "dut_mac": mac} for side, address, mac in zip(SIDES, addresses, NOBODY, strict=True)}
+    ports = {
+        side: {"device": address, "dut_mac": mac}
+        for side, address, mac in zip(SIDES, addresses, NOBODY, strict=True)
+    }
     return session.request(
-        "open", host={"memory_mb": memory_mb, "hugepages": True}, ports=ports, workers=one_worker(queues), plan=plan.to_contract(),
-        frame_size=frame_size or plan.smallest_frame_size, seed=1, session=0,
-    )  # fmt: skip
+        "open",
+        host={"memory_mb": memory_mb, "hugepages": True},
+        ports=ports,
+        workers=one_worker(queues),
+        plan=plan.to_contract(),
+        frame_size=frame_size or plan.smallest_frame_size,
+        seed=1,
+        session=0,
+    )
 
 
 def refusal(machine: NicMachine, addresses: Sequence[str], **arguments: Any) -> EvenhandError:
@@ -85,7 +99,14 @@ def assert_passes(document: Document, *, is_order_known: bool = True) -> None:
     assert document["verdict"] == "PASS", document["reasons"]
     for direction in document["directions"].values():
         assert direction["received_frames"] == direction["offered_frames"] == direction["intended_frames"]
-        for count in ("duplicated", "corrupted", "wrong_length", "foreign", "stale", *(("reordered",) if is_order_known else ())):
+        for count in (
+            "duplicated",
+            "corrupted",
+            "wrong_length",
+            "foreign",
+            "stale",
+            *(("reordered",) if is_order_known else ()),
+        ):
             assert direction[f"{count}_frames"] == 0, count
 
 
@@ -105,7 +126,8 @@ def test_without_hugepages_the_engine_says_how_many_to_reserve(machine: NicMachi
     error = refusal(machine, E1000E.addresses)
     assert error.what == f"free hugepages hold 0 MB, and memory_mb is {MEMORY_MB}"
     assert error.next_step.startswith(
-        "Reserve them, then start another engine: echo 128 | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/"
+        "Reserve them, then start another engine: echo 128 | sudo tee"
+        " /sys/kernel/mm/hugepages/hugepages-2048kB/"
     )
 
 
@@ -124,18 +146,24 @@ def test_a_nic_of_the_kernel_is_refused_with_the_command_that_binds_it(machine: 
 
 
 def test_a_nic_that_is_not_there_is_refused(machine: NicMachine) -> None:
-    assert refusal(machine, ("0000:00:1e.7", E1000E.addresses[1])).what == "0000:00:1e.7: there is no such PCI device"
+    assert (
+        refusal(machine, ("0000:00:1e.7", E1000E.addresses[1])).what
+        == "0000:00:1e.7: there is no such PCI device"
+    )
 
 
 def test_the_very_commands_of_check_bind_a_nic_and_take_it_back(machine: NicMachine) -> None:
-    """Of all NICs it says what is bound, and which driver of DPDK they need; one with an address is left alone."""
+    """Of all NICs it says what is bound, and which driver of DPDK they need; one with an address is left
+    alone."""
     left, right = E1000E.addresses
     machine.run(f"modprobe vfio-pci; modprobe {E1000E.kernel_driver}; sleep 1")
     machine.run(f"ip address add 192.0.2.7/24 dev $(ls /sys/bus/pci/devices/{right}/net)")
     found = check(machine)
     nics = {nic["address"]: nic for nic in found["PCI ports"]["facts"]["nics"]}
     assert set(nics) == {address for model in offered_models() for address in model.addresses}
-    assert {nics[model.addresses[0]]["kernel_driver"] for model in offered_models()} == {model.kernel_driver for model in offered_models()}
+    assert {nics[model.addresses[0]]["kernel_driver"] for model in offered_models()} == {
+        model.kernel_driver for model in offered_models()
+    }
     assert {nic["missing_package"] for nic in nics.values()} == {None}
     assert nics[right]["bind_command"] is None
     assert nics[right]["warning"] == "it carries 192.0.2.7: the host would lose that network"
@@ -150,8 +178,11 @@ def test_the_very_commands_of_check_bind_a_nic_and_take_it_back(machine: NicMach
 
 @EACH_MODEL
 @pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=["v4", "v6"])
-def test_a_trial_both_ways_passes_and_the_port_can_be_opened_again(machine: NicMachine, model: Model, plan: AddressPlan) -> None:
-    """Link, MAC, driver and counters are the NIC's; frames to other MACs than its own are heard (promiscuous)."""
+def test_a_trial_both_ways_passes_and_the_port_can_be_opened_again(
+    machine: NicMachine, model: Model, plan: AddressPlan
+) -> None:
+    """Link, MAC, driver and counters are the NIC's; frames to other MACs than its own are heard
+    (promiscuous)."""
     prepare(machine, model)
     with machine.engine() as session:
         for _ in range(2):
@@ -173,7 +204,9 @@ def test_a_trial_both_ways_passes_and_the_port_can_be_opened_again(machine: NicM
 
 
 @EACH_MODEL
-def test_jumbo_frames_pass_and_larger_ones_than_the_nic_takes_are_refused(machine: NicMachine, model: Model) -> None:
+def test_jumbo_frames_pass_and_larger_ones_than_the_nic_takes_are_refused(
+    machine: NicMachine, model: Model
+) -> None:
     prepare(machine, model)
     with machine.engine() as session:
         open_nics(session, model.addresses, frame_size=model.jumbo, memory_mb=JUMBO_MEMORY_MB)
@@ -185,11 +218,13 @@ def test_jumbo_frames_pass_and_larger_ones_than_the_nic_takes_are_refused(machin
 
 
 @EACH_MODEL
-def test_all_receive_queues_that_a_nic_has_are_read_and_no_more_are_opened(machine: NicMachine, model: Model) -> None:
+def test_all_receive_queues_that_a_nic_has_are_read_and_no_more_are_opened(
+    machine: NicMachine, model: Model
+) -> None:
     """Its hash spreads the flows (RSS); nothing is lost or doubled for it.
 
-    An emulated CPU looks at one queue milliseconds after the other: the order of frames of two queues cannot be told
-    (docs/explanation/streams-and-queues.md).
+    An emulated CPU looks at one queue milliseconds after the other: the order of frames of two queues cannot
+    be told (docs/explanation/streams-and-queues.md).
     """
     prepare(machine, model)
     if model.queues > 1:
@@ -198,7 +233,10 @@ def test_all_receive_queues_that_a_nic_has_are_read_and_no_more_are_opened(machi
             assert_passes(valid_trial(session, rate_fps=RATE_FPS, duration_s=1), is_order_known=False)
             session.request("close")
     error = refusal(machine, model.addresses, queues=model.most_queues + 1)
-    assert f"{model.most_queues + 1} receive and 1 transmit queues; the device has {model.most_queues} and" in error.what
+    assert (
+        f"{model.most_queues + 1} receive and 1 transmit queues; the device has {model.most_queues} and"
+        in error.what
+    )
 
 
 @EACH_MODEL
@@ -226,13 +264,16 @@ def test_the_whole_product_makes_a_trial_on_nics(machine: NicMachine) -> None:
     """The testbed file that README shows, with the addresses of this machine."""
     prepare(machine, E1000E)
     ports = "\n".join(
-        f'[{side}]\ndevice = "{address}"\ndut_mac = "{mac}"' for side, address, mac in zip(SIDES, E1000E.addresses, NOBODY, strict=True)
+        f'[{side}]\ndevice = "{address}"\ndut_mac = "{mac}"'
+        for side, address, mac in zip(SIDES, E1000E.addresses, NOBODY, strict=True)
     )
     tester = '[tester]\ncpus = [1]\nmemory = "512MB"\nhugepages = true'
     machine.run(f"cat >/tmp/nic.toml <<'END'\nisolated_test_environment = true\n{ports}\n{tester}\nEND")
     late = "--overdue-tolerance 99% --longest-overdue 10s --offered-tolerance 10%"  # of an emulated CPU
     for _ in range(5):
-        answer = machine.evenhand(f"trial /tmp/nic.toml --rate 1kfps --duration 1s --waits short --json --no-run {late}")
+        answer = machine.evenhand(
+            f"trial /tmp/nic.toml --rate 1kfps --duration 1s --waits short --json --no-run {late}"
+        )
         document = json.loads(answer["stdout"])
         trial = document.get("trial", document)
         if trial["verdict"] != "INVALID":
@@ -246,7 +287,8 @@ def test_without_an_iommu_engine_and_check_say_what_to_switch_on(machine_without
     machine.run(f"modprobe vfio-pci; modprobe {E1000E.kernel_driver}")
     error = refusal(machine, E1000E.addresses)
     assert error.what.endswith(
-        "it is bound to e1000e, a driver of the kernel, and there is no IOMMU, without which vfio-pci takes no device"
+        "it is bound to e1000e, a driver of the kernel, and there is no IOMMU, without which vfio-pci takes"
+        " no device"
     )
     assert "Switch on the IOMMU" in error.next_step
     vfio = check(machine)["IOMMU/vfio"]
@@ -258,6 +300,9 @@ def prepare(machine: NicMachine, model: Model) -> None:
     """For whoever runs one test alone."""
     machine.reserve_hugepages(HUGEPAGES)
     # The emulated IOMMU remaps no interrupts.
-    machine.run("modprobe vfio_iommu_type1; echo 1 >/sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts; modprobe vfio-pci")
+    machine.run(
+        "modprobe vfio_iommu_type1; echo 1 >/sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts;"
+        " modprobe vfio-pci"
+    )
     if {machine.driver_of(address) for address in model.addresses} != {"vfio-pci"}:
         machine.bind(model.addresses)

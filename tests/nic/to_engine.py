@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands in for an engine: the one in the virtual machine, behind a socket of QEMU's (guest_agent.py). `to_engine.py SOCKET`."""
+"""Stands in for an engine: the one in the virtual machine, behind a socket of QEMU's (guest_agent.py).
+`to_engine.py SOCKET`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The man pages and completions of the packages: of every verb, with every option, without a fault that `man` finds."""
+"""The man pages and completions of the packages: of every verb, with every option, without a fault that `man`
+finds."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ def _commands(command: Any) -> Iterator[Any]:
 
 
 def test_every_verb_and_program_has_a_page(pages: dict[str, str]) -> None:
-    """`man evenhand throughput` finds evenhand-throughput(1); a new verb gets its page without anybody's doing."""
+    """`man evenhand throughput` finds evenhand-throughput(1); a new verb gets its page without anybody's
+    doing."""
     assert set(pages) == {"evenhand.1", "evenhand-engine.1", *(f"evenhand-{name}.1" for name in _verbs())}
     assert all(f"evenhand\\-{name} (1)" in pages["evenhand.1"] for name in _verbs())
 
@@ -61,9 +63,9 @@ def test_a_page_has_all_options_and_help_of_its_verb(pages: dict[str, str], verb
         for parameter in command.params:
             for option in parameter.opts:
                 assert not option.startswith("-") or f"\\fB{option}\\fR" in text
-            assert " ".join((parameter.help or "").replace("`", "").split()) in text.replace("\\fB", "").replace("\\fR", "").replace(
-                "\\&", ""
-            )
+            assert " ".join((parameter.help or "").replace("`", "").split()) in text.replace(
+                "\\fB", ""
+            ).replace("\\fR", "").replace("\\&", "")
 
 
 def test_pages_tell_their_version(pages: dict[str, str]) -> None:
@@ -77,7 +79,11 @@ def test_man_finds_no_fault(pages: dict[str, str], tmp_path: Path) -> None:
         (tmp_path / name).write_text(page)
         command = ["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", str(tmp_path / name)]
         ended = subprocess.run(
-            command, capture_output=True, text=True, timeout=60, env={**os.environ, "LC_ALL": "C.UTF-8", "MANROFFSEQ": "", "MANWIDTH": "80"}
+            command,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**os.environ, "LC_ALL": "C.UTF-8", "MANROFFSEQ": "", "MANWIDTH": "80"},
         )
         assert (ended.returncode, ended.stderr) == (0, ""), name
 
@@ -91,10 +97,15 @@ def test_bash_completes_verbs_and_options(tmp_path: Path) -> None:
         source {tmp_path}/bash/evenhand
         complete -p evenhand
         COMP_WORDS=(evenhand throu) COMP_CWORD=1; _evenhand_completion evenhand; echo "${{COMPREPLY[@]}}"
-        COMP_WORDS=(evenhand check --loo) COMP_CWORD=2; _evenhand_completion evenhand; echo "${{COMPREPLY[@]}}"
+        COMP_WORDS=(evenhand check --loo) COMP_CWORD=2; _evenhand_completion evenhand
+        echo "${{COMPREPLY[@]}}"
     """
     ended = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
-    assert ended.stdout.splitlines() == ["complete -o default -F _evenhand_completion evenhand", "throughput", "--looped"], ended.stderr
+    assert ended.stdout.splitlines() == [
+        "complete -o default -F _evenhand_completion evenhand",
+        "throughput",
+        "--looped",
+    ], ended.stderr
 
 
 def test_zsh_answers_the_first_question_too(tmp_path: Path) -> None:

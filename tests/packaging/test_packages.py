@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make package` makes its packages of: versions that agree, every library that DPDK loads, nothing unpinned.
+"""What `make package` makes its packages of: versions that agree, every library that DPDK loads, nothing
+unpinned.
 
 No package is built here: `make package` and `tools/package-check` do that.
 """
@@ -39,9 +40,16 @@ def groups(path: Path) -> dict[str, list[str]]:
 
 def fields(package: str) -> dict[str, str]:
     """Of one paragraph of debian/control: of a binary package, or `source`."""
-    lines = [line for line in (PACKAGING / "debian" / "control").read_text().splitlines() if not line.startswith("#")]
+    lines = [
+        line
+        for line in (PACKAGING / "debian" / "control").read_text().splitlines()
+        if not line.startswith("#")
+    ]
     for paragraph in "\n".join(lines).split("\n\n"):
-        made = {name: " ".join(value.split()) for name, value in re.findall(r"^([\w-]+):(.*(?:\n .*)*)", paragraph, re.MULTILINE)}
+        made = {
+            name: " ".join(value.split())
+            for name, value in re.findall(r"^([\w-]+):(.*(?:\n .*)*)", paragraph, re.MULTILINE)
+        }
         if made.get("Package", "source") == package:
             return made
     raise AssertionError(package)
@@ -53,12 +61,16 @@ def pins(name: str) -> dict[str, str]:
 
 
 def test_all_say_the_same_version() -> None:
-    """The engine takes it from VERSION, the wheel from `__version__`, the packages from VERSION, people from CHANGELOG.md."""
+    """The engine takes it from VERSION, the wheel from `__version__`, the packages from VERSION, people from
+    CHANGELOG.md."""
     version = (ROOT / "VERSION").read_text().strip()
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert newest is not None
     assert {evenhand.__version__, newest[1]} == {version}
-    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["version"]["path"] == "python/evenhand/__init__.py"
+    assert (
+        tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["version"]["path"]
+        == "python/evenhand/__init__.py"
+    )
 
 
 def test_the_engine_depends_on_every_driver_that_a_testbed_may_name() -> None:
@@ -76,24 +88,31 @@ def test_the_engine_depends_on_every_driver_that_a_testbed_may_name() -> None:
 @pytest.mark.parametrize("group", ["Depends", "Recommends"])
 def test_each_driver_has_a_package_here(group: str) -> None:
     """On Debian 12 and 13 alike, though the names carry another ABI there."""
-    ended = subprocess.run([PACKAGING / "driver-packages", group], capture_output=True, text=True, timeout=120)
+    ended = subprocess.run(
+        [PACKAGING / "driver-packages", group], capture_output=True, text=True, timeout=120
+    )
     assert ended.returncode == 0, ended.stderr
     found = ended.stdout.strip().split(", ")
     wanted = groups(PACKAGING / "dpdk-drivers.txt")[group]
-    assert [re.sub(r"-?\d{2}$", "", name) for name in found] == sorted(f"librte-{name.replace('_', '-')}" for name in wanted)
+    assert [re.sub(r"-?\d{2}$", "", name) for name in found] == sorted(
+        f"librte-{name.replace('_', '-')}" for name in wanted
+    )
 
 
 def test_a_driver_that_is_nowhere_ends_the_build(tmp_path: Path) -> None:
     """A package that lacks it would be found out on somebody's machine."""
     shutil.copy(PACKAGING / "driver-packages", tmp_path)
     (tmp_path / "dpdk-drivers.txt").write_text("[Depends]\nnet_no_such_thing  # reason\n")
-    ended = subprocess.run([tmp_path / "driver-packages", "Depends"], capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(
+        [tmp_path / "driver-packages", "Depends"], capture_output=True, text=True, timeout=60
+    )
     assert ended.returncode == 3
     assert "librte_net_no_such_thing" in ended.stderr
 
 
 def test_the_packages_ask_for_what_a_checkout_asks_for() -> None:
-    """What fills the virtualenv of a checkout is not needed where it came in a package; util-linux is on every Debian (essential)."""
+    """What fills the virtualenv of a checkout is not needed where it came in a package; util-linux is on
+    every Debian (essential)."""
     listed = groups(ROOT / "tools" / "debian-packages.txt")
     depends = {word.split()[0] for word in fields("evenhand")["Depends"].split(",")}
     assert set(listed["run"]) - {"python3-venv", "ca-certificates", "util-linux"} <= depends
@@ -136,25 +155,39 @@ def test_the_wheel_has_every_file_of_the_package(tmp_path: Path) -> None:
     assert wheel.name == f"evenhand-{evenhand.__version__}-py3-none-any.whl"
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if name.startswith("evenhand/")}
-    sources = {path for path in (ROOT / "python" / "evenhand").rglob("*") if path.is_file() and "__pycache__" not in path.parts}
+    sources = {
+        path
+        for path in (ROOT / "python" / "evenhand").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
     assert names == {str(path.relative_to(ROOT / "python")) for path in sources}
 
 
 def test_the_copyright_file_names_each_package_that_comes_along(tmp_path: Path) -> None:
-    """Whoever hands the package on must know under what; Evenhand's own dependencies must go with Apache-2.0."""
+    """Whoever hands the package on must know under what; Evenhand's own dependencies must go with
+    Apache-2.0."""
     own = PACKAGING / "debian" / "copyright"
-    ended = subprocess.run([sys.executable, PACKAGING / "copyright.py", sys.prefix, own], capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(
+        [sys.executable, PACKAGING / "copyright.py", sys.prefix, own],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith(own.read_text().rstrip())
     told = dict(re.findall(r"^Comment: (\S+) (\S+), a wheel", ended.stdout, re.MULTILINE))
     for name, version in pins("requirements-package.lock").items():
         assert {re.sub(r"[-_.]+", "-", package).lower(): told[package] for package in told}[name] == version
     assert re.search(
-        r"^License: numpy-[\d.]+\n .*BSD.*\n /usr/lib/evenhand/lib/python3\.\d+/site-packages/numpy-", ended.stdout, re.MULTILINE
+        r"^License: numpy-[\d.]+\n .*BSD.*\n /usr/lib/evenhand/lib/python3\.\d+/site-packages/numpy-",
+        ended.stdout,
+        re.MULTILINE,
     )
     assert "evenhand-0" not in ended.stdout
 
 
 def test_what_is_built_is_not_in_git() -> None:
-    ended = subprocess.run(["git", "check-ignore", "dist/x.deb", "build-package/x"], cwd=ROOT, capture_output=True, text=True)
+    ended = subprocess.run(
+        ["git", "check-ignore", "dist/x.deb", "build-package/x"], cwd=ROOT, capture_output=True, text=True
+    )
     assert ended.stdout.split() == ["dist/x.deb", "build-package/x"]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that the real engine makes of every topology: addresses of the set, all of it, right octets and checksums."""
+"""Frames that the real engine makes of every topology: addresses of the set, all of it, right octets and
+checksums."""
 
 from __future__ import annotations
 
@@ -39,9 +40,16 @@ def engine() -> Iterator[EngineSession]:
         yield session
 
 
-def frames_of(engine: EngineSession, plan: AddressPlan, direction: Direction, count: int) -> list[dict[str, Any]]:
+def frames_of(
+    engine: EngineSession, plan: AddressPlan, direction: Direction, count: int
+) -> list[dict[str, Any]]:
     reply = engine.request(
-        "frames", plan=plan.to_contract(), frame_size=plan.smallest_frame_size + 7, seed=99, direction=direction, count=count
+        "frames",
+        plan=plan.to_contract(),
+        frame_size=plan.smallest_frame_size + 7,
+        seed=99,
+        direction=direction,
+        count=count,
     )
     frames: list[dict[str, Any]] = reply["frames"]
     return frames
@@ -49,8 +57,11 @@ def frames_of(engine: EngineSession, plan: AddressPlan, direction: Direction, co
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("name", TOPOLOGIES)
-def test_every_frame_is_of_the_set_and_its_octets_say_so(engine: EngineSession, name: str, direction: Direction) -> None:
-    """SEED-03, SEED-04, SEED-31, SEED-32, SEED-36, SEED-47, R2544-38: octets and checksums as another program reads them."""
+def test_every_frame_is_of_the_set_and_its_octets_say_so(
+    engine: EngineSession, name: str, direction: Direction
+) -> None:
+    """SEED-03, SEED-04, SEED-31, SEED-32, SEED-36, SEED-47, R2544-38: octets and checksums as another program
+    reads them."""
     plan = make_plan(name)
     source, destination = plan.hosts_of(direction)
     layer = IP if plan.ip_version == 4 else IPv6
@@ -78,8 +89,12 @@ def test_every_pair_of_a_small_plan_occurs_and_no_other(engine: EngineSession, n
         ends = plan.hosts_of(direction)
         expected = {
             (str(a), str(b))
-            for a in (ends[0].address(h, n) for n in range(ends[0].network_count) for h in range(ends[0].count))
-            for b in (ends[1].address(h, n) for n in range(ends[1].network_count) for h in range(ends[1].count))
+            for a in (
+                ends[0].address(h, n) for n in range(ends[0].network_count) for h in range(ends[0].count)
+            )
+            for b in (
+                ends[1].address(h, n) for n in range(ends[1].network_count) for h in range(ends[1].count)
+            )
         }
         # 24 pairs at most: the chance that one of them is missing among 1,000 frames is below 10^-17.
         assert {(f["source"], f["destination"]) for f in frames_of(engine, plan, direction, 1000)} == expected
@@ -97,10 +112,15 @@ def test_a_fixed_source_is_the_first_host_and_destinations_vary(engine: EngineSe
 
 @pytest.mark.parametrize("host_mode", ["fixed", "increment", "decrement"])
 @pytest.mark.parametrize("network_mode", ["pseudorandom", "fixed", "increment", "decrement"])
-def test_modes_for_comparison_runs_make_the_stated_sequences(engine: EngineSession, host_mode: Any, network_mode: Any) -> None:
+def test_modes_for_comparison_runs_make_the_stated_sequences(
+    engine: EngineSession, host_mode: Any, network_mode: Any
+) -> None:
     """SEED-40: hosts first, then networks; what is pseudorandom stays so."""
     plan = make_plan("nets_v4_multi_host", 3, networks=4, host_mode=host_mode, network_mode=network_mode)
-    found = [plan.left.hosts.find(ipaddress.ip_address(f["source"])) for f in frames_of(engine, plan, "forward", 60)]
+    found = [
+        plan.left.hosts.find(ipaddress.ip_address(f["source"]))
+        for f in frames_of(engine, plan, "forward", 60)
+    ]
     hosts, networks = [place[0] for place in found if place], [place[1] for place in found if place]
     assert hosts == {"fixed": [0] * 60, "increment": [0, 1, 2] * 20, "decrement": [2, 1, 0] * 20}[host_mode]
     if network_mode == "pseudorandom":
@@ -111,15 +131,23 @@ def test_modes_for_comparison_runs_make_the_stated_sequences(engine: EngineSessi
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("name", ["nets_v4_multi_host", "nets_v4_gateway", "nets_v6_gateway", "nets_v6_direct", "classic_v4"])
-def test_one_network_number_for_both_addresses_can_be_chosen(engine: EngineSession, name: str, direction: Direction) -> None:
-    """SEED-82: with it the third octets (the fourth groups) are equal in every frame; without it they are drawn independently."""
+@pytest.mark.parametrize(
+    "name", ["nets_v4_multi_host", "nets_v4_gateway", "nets_v6_gateway", "nets_v6_direct", "classic_v4"]
+)
+def test_one_network_number_for_both_addresses_can_be_chosen(
+    engine: EngineSession, name: str, direction: Direction
+) -> None:
+    """SEED-82: with it the third octets (the fourth groups) are equal in every frame; without it they are
+    drawn independently."""
     equal = {}
     for is_common in (False, True):
         plan = make_plan(name, networks=16, common_network=is_common)
         source, destination = plan.hosts_of(direction)
         places = [
-            (source.find(ipaddress.ip_address(f["source"])), destination.find(ipaddress.ip_address(f["destination"])))
+            (
+                source.find(ipaddress.ip_address(f["source"])),
+                destination.find(ipaddress.ip_address(f["destination"])),
+            )
             for f in frames_of(engine, plan, direction, 2000)
         ]
         networks = [(s[1], d[1]) for s, d in places if s is not None and d is not None]
@@ -134,9 +162,14 @@ def test_one_network_number_for_both_addresses_can_be_chosen(engine: EngineSessi
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("name", ["nets_v4_multi_host", "nets_v4_gateway", "nets_v6_gateway", "nets_v6_direct"])
-def test_the_source_network_alone_can_be_fixed(engine: EngineSession, name: str, direction: Direction) -> None:
-    """SEED-83, R2544-13: random destination networks, the source's network fixed, its hosts varying; each direction."""
+@pytest.mark.parametrize(
+    "name", ["nets_v4_multi_host", "nets_v4_gateway", "nets_v6_gateway", "nets_v6_direct"]
+)
+def test_the_source_network_alone_can_be_fixed(
+    engine: EngineSession, name: str, direction: Direction
+) -> None:
+    """SEED-83, R2544-13: random destination networks, the source's network fixed, its hosts varying; each
+    direction."""
     plan = make_plan(name, 50, networks=8, fixed_source_network=True)
     source, destination = plan.hosts_of(direction)
     frames = frames_of(engine, plan, direction, 2000)
@@ -154,7 +187,8 @@ def test_the_source_network_alone_can_be_fixed(engine: EngineSession, name: str,
 def test_ports_are_drawn_or_fixed_whatever_the_addresses_do(
     engine: EngineSession, name: str, is_source_fixed: bool, is_destination_fixed: bool
 ) -> None:
-    """SEED-46, R2544-31, R4814-02, R4814-03: the four combinations, in both directions alike; fixed are 0xC020 and 7."""
+    """SEED-46, R2544-31, R4814-02, R4814-03: the four combinations, in both directions alike; fixed are
+    0xC020 and 7."""
     plan = make_plan(
         name,
         source_ports=CLASSIC_SOURCE_PORT if is_source_fixed else RFC4814_SOURCE_PORTS,

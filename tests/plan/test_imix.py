@@ -50,7 +50,18 @@ def test_every_way_of_writing_is_the_same_sequence(text: str) -> None:
 
 def test_the_letters_are_those_of_the_rfc() -> None:
     """R6985-01, RFC 6985 section 4."""
-    assert LETTERS == {"a": 64, "b": 128, "c": 256, "d": 512, "e": 1024, "f": 1280, "g": 1518, "h": 2112, "i": 9000, "j": 16000}
+    assert LETTERS == {
+        "a": 64,
+        "b": 128,
+        "c": 256,
+        "d": 512,
+        "e": 1024,
+        "f": 1280,
+        "g": 1518,
+        "h": 2112,
+        "i": 9000,
+        "j": 16000,
+    }
 
 
 @pytest.mark.parametrize(
@@ -66,7 +77,10 @@ def test_sizes_of_ones_own_are_stated(text: str, printed: str) -> None:
     assert str(parse_imix(text)) == printed
 
 
-@given(st.text(alphabet="abcdefgz", min_size=1, max_size=256) | st.text(alphabet="ABCDEFGZ", min_size=1, max_size=256))
+@given(
+    st.text(alphabet="abcdefgz", min_size=1, max_size=256)
+    | st.text(alphabet="ABCDEFGZ", min_size=1, max_size=256)
+)
 def test_what_is_printed_is_read_again(sequence: str) -> None:
     """R6985-01: parser and printer, there and back."""
     letters = [letter for letter in dict.fromkeys(sequence) if letter.isupper() or letter == "z"]
@@ -76,10 +90,16 @@ def test_what_is_printed_is_read_again(sequence: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["imix:aaafg:frames=20:seed=7", "IMIX - aaafg (frames=20, seed=7)", "imix - aaafg (Seed = 7, Frames = 20)"]
+    "text",
+    [
+        "imix:aaafg:frames=20:seed=7",
+        "IMIX - aaafg (frames=20, seed=7)",
+        "imix - aaafg (Seed = 7, Frames = 20)",
+    ],
 )
 def test_a_drawn_order_is_that_of_its_seed(text: str) -> None:
-    """R6985-01: the order was computed apart from the product, with the numbers that SplitMix64's author publishes."""
+    """R6985-01: the order was computed apart from the product, with the numbers that SplitMix64's author
+    publishes."""
     imix = parse_imix(text)
     assert imix.letters == "aafgaafafaaagafggaaa"
     assert str(imix) == "IMIX - aaafg (frames=20, seed=7)"
@@ -90,7 +110,10 @@ def test_a_drawn_order_is_that_of_its_seed(text: str) -> None:
     assert described is not None
     assert described["drawn"] == {"frames": 20, "seed": 7, "algorithm": "SplitMix64 and Fisher-Yates"}
     assert with_titles({key: value for key, value in described.items() if key != "drawn"})["drawn"] is None
-    assert "in a pseudorandom order of 20 frames (SplitMix64 and Fisher-Yates, seed 7)" in mix_lines(gateway_v4(), imix)[0]
+    assert (
+        "in a pseudorandom order of 20 frames (SplitMix64 and Fisher-Yates, seed 7)"
+        in mix_lines(gateway_v4(), imix)[0]
+    )
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(1, 51))
@@ -102,24 +125,37 @@ def test_shares_of_a_drawn_order_are_exact(seed: int, times: int) -> None:
 
 
 def test_places_of_a_drawn_order_are_equally_likely() -> None:
-    """R6985-01: over 2,000 seeds each of ten places has the one long frame as often as the others, within five deviations."""
-    places = Counter(parse_imix(f"imix:aaaaaaaaag:frames=10:seed={seed}").letters.index("g") for seed in range(2000))
+    """R6985-01: over 2,000 seeds each of ten places has the one long frame as often as the others, within
+    five deviations."""
+    places = Counter(
+        parse_imix(f"imix:aaaaaaaaag:frames=10:seed={seed}").letters.index("g") for seed in range(2000)
+    )
     assert all(abs(places[place] - 200) < 5 * (2000 * 0.1 * 0.9) ** 0.5 for place in range(10))
 
 
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("imix:", "no sequence"), ("IMIX - aa1", "no sequence"), ("imix:aak", "no letter 'k'"), ("imix:aaz", "size of z is not stated"),
-        ("imix:AAG:A=84", "size of G is not stated"), ("imix:aaA:A=84", "both"), ("imix:aa:a=65", "a is 64 octets by RFC 6985"),
-        ("imix:AA:A=84:B=90", "no frame is B"), ("imix:AA:A=84:A=85", "two sizes"), ("imix:AA:A=x", "no size of a letter"),
-        (f"imix:{'a' * 257}", "257 frames"), ("imix:aag:frames=100", "cannot have each of 3 letters equally often"),
-        ("imix:aag:frames=258", "3 to 256 frames, not 258"), ("imix:aag:frames=0", "3 to 256 frames, not 0"),
+        ("imix:", "no sequence"),
+        ("IMIX - aa1", "no sequence"),
+        ("imix:aak", "no letter 'k'"),
+        ("imix:aaz", "size of z is not stated"),
+        ("imix:AAG:A=84", "size of G is not stated"),
+        ("imix:aaA:A=84", "both"),
+        ("imix:aa:a=65", "a is 64 octets by RFC 6985"),
+        ("imix:AA:A=84:B=90", "no frame is B"),
+        ("imix:AA:A=84:A=85", "two sizes"),
+        ("imix:AA:A=x", "no size of a letter"),
+        (f"imix:{'a' * 257}", "257 frames"),
+        ("imix:aag:frames=100", "cannot have each of 3 letters equally often"),
+        ("imix:aag:frames=258", "3 to 256 frames, not 258"),
+        ("imix:aag:frames=0", "3 to 256 frames, not 0"),
         ("imix:aag:frames=3:frames=6", "has frames twice"),
         ("imix:aag:seed=3", "its order is not drawn"),
-        (f"imix:aag:frames=3:seed={2**64}", "is no seed"), ("imix:aag:frames=-3", "no size of a letter"),
+        (f"imix:aag:frames=3:seed={2**64}", "is no seed"),
+        ("imix:aag:frames=-3", "no size of a letter"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_sequence_is_refused(text: str, what: str) -> None:
     """Three parts: what is wrong, where, what to do."""
     with pytest.raises(RequestError, match=what) as refused:
@@ -140,7 +176,10 @@ def test_each_size_must_fit_the_plan() -> None:
     with pytest.raises(RequestError, match="an IPv6 test frame has 84"):
         choose_frames(both, imix)
     assert choose_frames(both, None) == (84, None)
-    assert choose_frames(both, 64) == (84, "Frame size 64 cannot hold an IPv6 test frame with its tag: 84 is used instead (R5180-10).")
+    assert choose_frames(both, 64) == (
+        84,
+        "Frame size 64 cannot hold an IPv6 test frame with its tag: 84 is used instead (R5180-10).",
+    )
     sizes, _ = check_frame_sizes(gateway_v4(), [64, imix])
     assert sizes == (64, imix)
     with pytest.raises(RequestError, match="twice"):
@@ -149,7 +188,11 @@ def test_each_size_must_fit_the_plan() -> None:
 
 def test_the_theoretical_rate_is_that_of_the_mean_size() -> None:
     """R2544-16, R6985-01: 10 Gbit/s, (3 x 84 + 1300 + 1538) / 5 octets on the wire."""
-    assert max_theoretical_fps(10e9, parse_imix("imix:aaafg").mean) == 10_000_000_000 * 5 // (8 * (3 * 84 + 1300 + 1538)) == 2_022_653
+    assert (
+        max_theoretical_fps(10e9, parse_imix("imix:aaafg").mean)
+        == 10_000_000_000 * 5 // (8 * (3 * 84 + 1300 + 1538))
+        == 2_022_653
+    )
     assert max_theoretical_fps(10e9, Fraction(64)) == max_theoretical_fps(10e9, 64) == 14_880_952
 
 
@@ -169,9 +212,12 @@ def test_the_share_of_versions_is_exact_over_100_frames(share: tuple[int, int]) 
 
 
 @pytest.mark.parametrize("share", [(90, 10), (50, 50), (10, 90), (2, 1)])
-@pytest.mark.parametrize("text", ["imix:AAAFG:A=84:F=1280:G=1518", "imix:BA:A=84:B=85", "imix:ABAC:A=84:B=100:C=200"])
+@pytest.mark.parametrize(
+    "text", ["imix:AAAFG:A=84:F=1280:G=1518", "imix:BA:A=84:B=85", "imix:ABAC:A=84:B=100:C=200"]
+)
 def test_sizes_and_versions_do_not_depend_on_each_other(share: tuple[int, int], text: str) -> None:
-    """R6985-01, R5180-14: the sizes repeat exactly over all frames, and each IP version has each of them in the same share."""
+    """R6985-01, R5180-14: the sizes repeat exactly over all frames, and each IP version has each of them in
+    the same share."""
     plan, imix = mix_versions(gateway_v4(), gateway_v6(), share), parse_imix(text)
     assert plan.other is not None
     frames = frames_of(mix_request(plan, imix))
@@ -211,15 +257,30 @@ def test_a_single_pair_of_a_mix_is_one_of_each_version() -> None:
 
 
 def test_a_stored_mix_of_an_older_file_compares_with_one_of_today() -> None:
-    """R5180-14: older files have the contract's names of plans; a value that is none of ours stays what it is."""
+    """R5180-14: older files have the contract's names of plans; a value that is none of ours stays what it
+    is."""
     plan = mix_versions(gateway_v4(), gateway_v6(), (1, 1))
     mix = describe_mix(plan, 84)
     assert mix is not None
     assert mix["versions"]["plans"] == ["gateway-v4", "gateway-v6"]
     assert mix["versions"]["other_plan"]["name"] == "gateway-v6"
-    older = {**mix, "versions": {**mix["versions"], "plans": ["gateway_v4", "gateway_v6"], "other_plan": gateway_v6().to_contract()}}
+    older = {
+        **mix,
+        "versions": {
+            **mix["versions"],
+            "plans": ["gateway_v4", "gateway_v6"],
+            "other_plan": gateway_v6().to_contract(),
+        },
+    }
     assert older != mix
     assert with_titles(older) == with_titles(mix) == mix
-    values: list[Any] = [None, 7, [], {}, {"versions": 1}, {"versions": {"plans": [1, None], "other_plan": {"name": 2}}}]
+    values: list[Any] = [
+        None,
+        7,
+        [],
+        {},
+        {"versions": 1},
+        {"versions": {"plans": [1, None], "other_plan": {"name": 2}}},
+    ]
     for strange in values:
         assert with_titles(strange) == strange

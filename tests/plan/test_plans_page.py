@@ -25,8 +25,12 @@ def test_the_page_lists_every_plan_with_its_addresses() -> None:
         side, hosts = plan.left, plan.left.hosts
         shown = name.replace("_", "-")
         counts = (f"{hosts.count:,}", f"{hosts.network_count:,}", f"{hosts.addresses:,}")
-        expected_hosts.append([shown, plan.figure, *counts, str(hosts.first_address), str(hosts.last_address)])
-        gateway, routes = (str(side.gateway), span(side.routes)) if side.gateway is not None else ("none", "nothing")
+        expected_hosts.append(
+            [shown, plan.figure, *counts, str(hosts.first_address), str(hosts.last_address)]
+        )
+        gateway, routes = (
+            (str(side.gateway), span(side.routes)) if side.gateway is not None else ("none", "nothing")
+        )
         expected_links.append([shown, span(side.dut), gateway, routes, f"{side.dut_neighbors:,}"])
     rows = table_rows(PAGE, "plan")
     assert [row for row in rows if len(row) == 7] == expected_hosts

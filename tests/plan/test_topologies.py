@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The address sets, interfaces, gateways and routes of every topology are those of the draft and of RFC 2544."""
+"""The address sets, interfaces, gateways and routes of every topology are those of the draft and of RFC
+2544."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ EXPECTED: dict[str, Any] = {
     "nets_v4_gateway": lambda side: [v4(side, r, n) for r in range(256) for n in range(1, 255)],
     "classic_v4": lambda side: [v4(side, r, 2) for r in range(65, 255)],
 }
-"""Whole address sets, built without the code under test. The two of 16,777,216 addresses are looked at in parts below."""
+"""Whole address sets, built without the code under test. The two of 16,777,216 addresses are looked at in
+parts below."""
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -98,38 +100,84 @@ def test_spot_values(name: str, side: str, host: int, network: int, address: str
         ("direct_v4_net24", ["198.18.0.1/24"], ["198.19.0.1/24"], None, None),
         ("direct_v4_net16", ["198.18.0.1/16"], ["198.19.0.1/16"], None, None),
         ("direct_v6", ["2001:2::1/64"], ["2001:2:0:8000::1/64"], None, None),
-        ("nets_v4_single_host", [f"198.18.{r}.1/24" for r in range(256)], [f"198.19.{r}.1/24" for r in range(256)], None, None),
-        ("nets_v4_multi_host", [f"198.18.{r}.1/24" for r in range(256)], [f"198.19.{r}.1/24" for r in range(256)], None, None),
-        ("nets_v6_direct", [f"2001:2:0:{r:x}::1/64" for r in range(256)], [f"2001:2:0:80{r:02x}::1/64" for r in range(256)], None, None),
-        ("gateway_v4", ["10.0.0.1/24"], ["10.0.1.1/24"], ("10.0.0.2/24", "10.0.1.2/24"), (["198.18.0.0/16"], ["198.19.0.0/16"])),
         (
-            "gateway_v6", ["2001:2:0:1000::1/64"], ["2001:2:0:9000::1/64"], ("2001:2:0:1000::2/64", "2001:2:0:9000::2/64"),
+            "nets_v4_single_host",
+            [f"198.18.{r}.1/24" for r in range(256)],
+            [f"198.19.{r}.1/24" for r in range(256)],
+            None,
+            None,
+        ),
+        (
+            "nets_v4_multi_host",
+            [f"198.18.{r}.1/24" for r in range(256)],
+            [f"198.19.{r}.1/24" for r in range(256)],
+            None,
+            None,
+        ),
+        (
+            "nets_v6_direct",
+            [f"2001:2:0:{r:x}::1/64" for r in range(256)],
+            [f"2001:2:0:80{r:02x}::1/64" for r in range(256)],
+            None,
+            None,
+        ),
+        (
+            "gateway_v4",
+            ["10.0.0.1/24"],
+            ["10.0.1.1/24"],
+            ("10.0.0.2/24", "10.0.1.2/24"),
+            (["198.18.0.0/16"], ["198.19.0.0/16"]),
+        ),
+        (
+            "gateway_v6",
+            ["2001:2:0:1000::1/64"],
+            ["2001:2:0:9000::1/64"],
+            ("2001:2:0:1000::2/64", "2001:2:0:9000::2/64"),
             (["2001:2::/64"], ["2001:2:0:8000::/64"]),
         ),
         (
-            "nets_v4_gateway", ["10.0.0.1/24"], ["10.0.1.1/24"], ("10.0.0.2/24", "10.0.1.2/24"),
+            "nets_v4_gateway",
+            ["10.0.0.1/24"],
+            ["10.0.1.1/24"],
+            ("10.0.0.2/24", "10.0.1.2/24"),
             ([f"198.18.{r}.0/24" for r in range(256)], [f"198.19.{r}.0/24" for r in range(256)]),
         ),
         (
-            "nets_v6_gateway", ["2001:2:0:1000::1/64"], ["2001:2:0:9000::1/64"], ("2001:2:0:1000::2/64", "2001:2:0:9000::2/64"),
-            ([f"2001:2:0:{r:x}::/64" for r in range(256)], [f"2001:2:0:{0x8000 + r:x}::/64" for r in range(256)]),
+            "nets_v6_gateway",
+            ["2001:2:0:1000::1/64"],
+            ["2001:2:0:9000::1/64"],
+            ("2001:2:0:1000::2/64", "2001:2:0:9000::2/64"),
+            (
+                [f"2001:2:0:{r:x}::/64" for r in range(256)],
+                [f"2001:2:0:{0x8000 + r:x}::/64" for r in range(256)],
+            ),
         ),
         (
-            "classic_v4", ["198.18.1.1/24"], ["198.19.1.1/24"], ("198.18.1.10/24", "198.19.1.10/24"),
+            "classic_v4",
+            ["198.18.1.1/24"],
+            ["198.19.1.1/24"],
+            ("198.18.1.10/24", "198.19.1.10/24"),
             ([f"198.18.{r}.0/24" for r in range(65, 255)], [f"198.19.{r}.0/24" for r in range(65, 255)]),
         ),
     ],
-)  # fmt: skip
+)
 def test_interfaces_gateways_and_routes(
-    name: str, left: list[str], right: list[str], gateways: tuple[str, str] | None, routes: tuple[list[str], list[str]] | None
+    name: str,
+    left: list[str],
+    right: list[str],
+    gateways: tuple[str, str] | None,
+    routes: tuple[list[str], list[str]] | None,
 ) -> None:
-    """SEED-10 .. SEED-17, SEED-19, SEED-31, SEED-32, SEED-36, R2544-38, R5180-04: the DUT's interface identifier is ::1 everywhere."""
+    """SEED-10 .. SEED-17, SEED-19, SEED-31, SEED-32, SEED-36, R2544-38, R5180-04: the DUT's interface
+    identifier is ::1 everywhere."""
     plan = make_plan(name)
     assert plan.is_direct == (gateways is None)
     for number, (side, dut) in enumerate(zip(plan.sides, (left, right), strict=True)):
         assert [ipaddress.ip_interface(text) for text in dut] == list(side.dut)
         assert side.gateway == (None if gateways is None else ipaddress.ip_interface(gateways[number]))
-        assert side.routes == (() if routes is None else tuple(ipaddress.ip_network(text) for text in routes[number]))
+        assert side.routes == (
+            () if routes is None else tuple(ipaddress.ip_network(text) for text in routes[number])
+        )
         assert side.dut_neighbors == (1 if gateways else side.hosts.addresses)
         if plan.ip_version == 6:
             assert {int(interface.ip) & (1 << 64) - 1 for interface in side.dut} == {1}
@@ -138,10 +186,16 @@ def test_interfaces_gateways_and_routes(
 @pytest.mark.parametrize(
     ("name", "pairs"),
     [
-        ("direct_v4_net24", 64_009), ("direct_v4_net16", 4_294_574_089), ("gateway_v4", 4_294_705_156), ("direct_v6", 4_294_967_296),
-        ("gateway_v6", 4_294_967_296), ("nets_v4_single_host", 65_536), ("nets_v4_multi_host", 64_768**2), ("nets_v6_direct", 1 << 48),
+        ("direct_v4_net24", 64_009),
+        ("direct_v4_net16", 4_294_574_089),
+        ("gateway_v4", 4_294_705_156),
+        ("direct_v6", 4_294_967_296),
+        ("gateway_v6", 4_294_967_296),
+        ("nets_v4_single_host", 65_536),
+        ("nets_v4_multi_host", 64_768**2),
+        ("nets_v6_direct", 1 << 48),
     ],
-)  # fmt: skip
+)
 def test_pairs(name: str, pairs: int) -> None:
     assert make_plan(name).pairs == pairs
 
@@ -215,7 +269,13 @@ def test_what_is_no_host_is_not_found(address: str) -> None:
 
 @pytest.mark.parametrize(
     ("address", "is_host"),
-    [("2001:2::1", False), ("2001:2:0:ff::2", True), ("2001:2:0:100::2", False), ("2001:2::1:0:2", False), ("2001:2:1::2", False)],
+    [
+        ("2001:2::1", False),
+        ("2001:2:0:ff::2", True),
+        ("2001:2:0:100::2", False),
+        ("2001:2::1:0:2", False),
+        ("2001:2:1::2", False),
+    ],
 )
 def test_every_bit_outside_the_numbers_is_fixed(address: str, is_host: bool) -> None:
     """SEED-15, SEED-32."""
@@ -235,7 +295,12 @@ def test_indexes_outside_the_range_are_errors(index: tuple[int, int]) -> None:
         ("gateway_v4", 0, None, "0 hosts"),
         ("gateway_v4", None, 256, "256 networks: gateway-v4 has one"),
         ("direct_v4_net24", None, (1, 2), "2 networks: direct-v4-net24 has one"),
-        ("nets_v4_gateway", 65534, None, "65534 hosts in each network: nets-v4-gateway has the number of the network"),
+        (
+            "nets_v4_gateway",
+            65534,
+            None,
+            "65534 hosts in each network: nets-v4-gateway has the number of the network",
+        ),
         ("nets_v4_multi_host", 254, None, "254 hosts: nets-v4-multi-host has 1 to 253 in each network"),
         ("nets_v4_single_host", 2, None, "2 hosts: nets-v4-single-host has 1 in each network"),
         ("nets_v4_gateway", None, 257, "257 networks: nets-v4-gateway has 1 to 256 on each side"),
@@ -246,7 +311,8 @@ def test_indexes_outside_the_range_are_errors(index: tuple[int, int]) -> None:
     ],
 )
 def test_counts_beyond_a_topology_are_refused(name: str, hosts: Any, networks: Any, message: str) -> None:
-    """SEED-30, SEED-34, SEED-42: among them networks and 16-bit hosts together in IPv4, and what to use instead."""
+    """SEED-30, SEED-34, SEED-42: among them networks and 16-bit hosts together in IPv4, and what to use
+    instead."""
     with pytest.raises(PlanError, match=message):
         make_plan(name, hosts, networks=networks)
 
@@ -267,7 +333,9 @@ def test_ipv6_combines_networks_and_16_bit_hosts() -> None:
 
 
 def test_a_direct_plan_has_no_gateway_in_the_contract() -> None:
-    left = make_plan("nets_v4_multi_host", 253, networks=(256, 4), network_mode="increment").to_contract()["left"]
+    left = make_plan("nets_v4_multi_host", 253, networks=(256, 4), network_mode="increment").to_contract()[
+        "left"
+    ]
     assert left == {
         "dut_address": "198.18.0.1",
         "hosts": {

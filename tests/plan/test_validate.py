@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 
 from evenhand.base.errors import PlanError
-from evenhand.plan import AddressPlan, HostRange, NetworkRange, PlanSide, SideName, UdpRange, check_plan, make_plan
+from evenhand.plan import (
+    AddressPlan,
+    HostRange,
+    NetworkRange,
+    PlanSide,
+    SideName,
+    UdpRange,
+    check_plan,
+    make_plan,
+)
 
 ip, interface, network = ipaddress.ip_address, ipaddress.ip_interface, ipaddress.ip_network
 
@@ -19,7 +28,9 @@ ip, interface, network = ipaddress.ip_address, ipaddress.ip_interface, ipaddress
 def changed(plan: AddressPlan, side: SideName, **fields: Any) -> AddressPlan:
     """The plan with other fields of one side; `hosts_*` are fields of its host range."""
     old: PlanSide = plan.left if side == "left" else plan.right
-    of_hosts = {name.removeprefix("hosts_"): value for name, value in fields.items() if name.startswith("hosts_")}
+    of_hosts = {
+        name.removeprefix("hosts_"): value for name, value in fields.items() if name.startswith("hosts_")
+    }
     of_side = {name: value for name, value in fields.items() if not name.startswith("hosts_")}
     new = replace(old, **of_side, hosts=replace(old.hosts, **of_hosts))
     return replace(plan, left=new) if side == "left" else replace(plan, right=new)
@@ -39,14 +50,25 @@ N4, M4 = make_plan("nets_v4_gateway"), make_plan("nets_v4_multi_host")
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
-        (changed(G4, "left", hosts_base=ip("198.19.0.0")), r"198\.19\.0\.1 \.\. 198\.19\.0\.100 lie outside 198\.18\.0\.0/16"),
-        (changed(G4, "right", hosts_base=ip("198.18.0.0")), r"198\.18\.0\.1 \.\. 198\.18\.0\.100 lie outside 198\.19\.0\.0/16"),
+        (
+            changed(G4, "left", hosts_base=ip("198.19.0.0")),
+            r"198\.19\.0\.1 \.\. 198\.19\.0\.100 lie outside 198\.18\.0\.0/16",
+        ),
+        (
+            changed(G4, "right", hosts_base=ip("198.18.0.0")),
+            r"198\.18\.0\.1 \.\. 198\.18\.0\.100 lie outside 198\.19\.0\.0/16",
+        ),
         (changed(G4, "left", hosts_base=ip("192.18.0.0")), r"outside 198\.18\.0\.0/16.*erratum 423"),
         (changed(G6, "left", hosts_base=ip("2001:200::2")), r"outside 2001:2::/49.*erratum 1752"),
         (changed(G6, "right", hosts_base=ip("2001:2:8000::2")), r"outside 2001:2:0:8000::/49.*2001:2:8000::"),
         (changed(G6, "left", hosts_base=ip("2001:2:0:8000::2")), r"outside 2001:2::/49"),
         (
-            changed(G6, "left", hosts_base=ip("2001:2:0:7f80::2"), hosts_networks=NetworkRange(offset=6, count=256)),
+            changed(
+                G6,
+                "left",
+                hosts_base=ip("2001:2:0:7f80::2"),
+                hosts_networks=NetworkRange(offset=6, count=256),
+            ),
             r"hosts 2001:2:0:7f80::2 \.\. 2001:2:0:807f::63:2 lie outside 2001:2::/49",
         ),
     ],
@@ -73,7 +95,10 @@ def test_hosts_outside_the_block_of_their_side(plan: AddressPlan, message: str) 
             ("198.18.0.9", "DUT of the right side", "198.18.0.1 .. 198.18.0.100"),
         ),
         (changed(G4, "left", gateway=interface("10.0.0.1/24")), ("same address 10.0.0.1",)),
-        (changed(G4, "left", gateway=interface("10.0.7.2/24")), ("10.0.0.1/24", "10.0.7.2/24", "not on one link")),
+        (
+            changed(G4, "left", gateway=interface("10.0.7.2/24")),
+            ("10.0.0.1/24", "10.0.7.2/24", "not on one link"),
+        ),
         (
             changed(G4, "right", dut=(interface("10.0.0.1/24"),), gateway=interface("10.0.0.9/24")),
             ("the link 10.0.0.0/24", "left", "right"),
@@ -83,7 +108,10 @@ def test_hosts_outside_the_block_of_their_side(plan: AddressPlan, message: str) 
             ("host network 2001:2::/64 of the left side", "link 2001:2::/64 of the left side"),
         ),
         (changed(N4, "left", routes=N4.left.routes[:255]), ("198.18.255.1 .. 198.18.255.254", "255 routes")),
-        (changed(M4, "left", dut=M4.left.dut[:1]), ("198.18.1.2 .. 198.18.1.254", "the DUT's link 198.18.0.0/24")),
+        (
+            changed(M4, "left", dut=M4.left.dut[:1]),
+            ("198.18.1.2 .. 198.18.1.254", "the DUT's link 198.18.0.0/24"),
+        ),
         (
             changed(N4, "left", routes=(*N4.left.routes, network("198.19.3.0/24"))),
             ("198.19.3.0/24 of the left", "198.19.3.0/24 of the right"),
@@ -97,20 +125,24 @@ def test_hosts_outside_the_block_of_their_side(plan: AddressPlan, message: str) 
     ],
 )
 def test_clashes_are_named(plan: AddressPlan, parts: tuple[str, ...]) -> None:
-    """SEED-24: host sets are disjoint, exclude DUT, gateway and reserved addresses, and links lie outside the host networks."""
+    """SEED-24: host sets are disjoint, exclude DUT, gateway and reserved addresses, and links lie outside the
+    host networks."""
     text = refusal(plan)
     for part in parts:
         assert part in text
 
 
 @pytest.mark.parametrize(
-    ("length", "accepted"), [(48, True), (64, True), (65, False), (112, False), (125, False), (126, True), (127, False)]
+    ("length", "accepted"),
+    [(48, True), (64, True), (65, False), (112, False), (125, False), (126, True), (127, False)],
 )
 def test_prefix_lengths_of_ipv6_interfaces(length: int, accepted: bool) -> None:
     """R5180-03."""
     # Above ::1000:: the other side's addresses begin; a /48 needs a block of its own.
     link = "fd00:1:1:1" if length < 64 else "2001:2:0:1000"
-    plan = changed(G6, "left", dut=(interface(f"{link}::1/{length}"),), gateway=interface(f"{link}::2/{length}"))
+    plan = changed(
+        G6, "left", dut=(interface(f"{link}::1/{length}"),), gateway=interface(f"{link}::2/{length}")
+    )
     if accepted:
         check_plan(plan)
     else:
@@ -127,10 +159,16 @@ def test_one_route_may_cover_all_networks() -> None:
     ("fields", "message"),
     [
         ({"count": 300, "networks": NetworkRange(offset=2, count=2)}, "SEED-34"),
-        ({"first": 2, "count": 255, "networks": NetworkRange(offset=2, count=1)}, "hosts 2..256 of 1 networks"),
+        (
+            {"first": 2, "count": 255, "networks": NetworkRange(offset=2, count=1)},
+            "hosts 2..256 of 1 networks",
+        ),
         ({"count": 0}, "0 hosts"),
         ({"first": 65535, "count": 2}, "hosts 65535..65536 do not fit into 16 bits"),
-        ({"base": ip("198.18.250.0"), "networks": NetworkRange(offset=2, count=7)}, "7 networks from that of 198.18.250.0 on"),
+        (
+            {"base": ip("198.18.250.0"), "networks": NetworkRange(offset=2, count=7)},
+            "7 networks from that of 198.18.250.0 on",
+        ),
     ],
 )
 def test_ranges_that_cannot_be_are_refused_when_made(fields: dict[str, Any], message: str) -> None:

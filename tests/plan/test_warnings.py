@@ -24,7 +24,10 @@ def test_more_than_2048_direct_hosts_a_side_are_warned_of(name: str) -> None:
 def test_hosts_of_all_networks_count() -> None:
     """SEED-06: the neighbour table is one for all networks of a side."""
     assert plan_warnings(make_plan("nets_v4_multi_host", 8, networks=256)) == []
-    assert "2,304 on the left side and 2,304 on the right side" in plan_warnings(make_plan("nets_v4_multi_host", 9, networks=256))[0]
+    assert (
+        "2,304 on the left side and 2,304 on the right side"
+        in plan_warnings(make_plan("nets_v4_multi_host", 9, networks=256))[0]
+    )
 
 
 @pytest.mark.parametrize("name", GATEWAY)

@@ -19,7 +19,9 @@ def brute_force(plan: AddressPlan, model: DeviceModel, direction: Direction) -> 
     source, destination = plan.sides if direction == "forward" else plan.sides[::-1]
     ports: list[tuple[int, int]] = [(0, 0)]
     if model.hash_type == "type2":
-        of_source, of_destination = (range(udp.first, udp.last + 1) for udp in (plan.source_ports, plan.destination_ports))
+        of_source, of_destination = (
+            range(udp.first, udp.last + 1) for udp in (plan.source_ports, plan.destination_ports)
+        )
         ports = list(product(of_source, of_destination))
     combinations = product(_addresses(source.hosts), _addresses(destination.hosts), ports)
     counts = Counter(element_of(model, *combination) for combination in combinations)
@@ -27,4 +29,8 @@ def brute_force(plan: AddressPlan, model: DeviceModel, direction: Direction) -> 
 
 
 def _addresses(hosts: HostRange) -> Iterator[str]:
-    return (str(hosts.address(host, network)) for network in range(hosts.network_count) for host in range(hosts.count))
+    return (
+        str(hosts.address(host, network))
+        for network in range(hosts.network_count)
+        for host in range(hosts.count)
+    )

@@ -10,7 +10,14 @@ import pytest
 
 from evenhand.plan import BOTH_DIRECTIONS, UdpRange, gateway_v4, gateway_v6
 from evenhand.plan.topologies import direct_v4_net16, direct_v6
-from evenhand.predict import DeviceModel, doubling_series, even_limit, predict, smallest_even_hosts, with_hosts
+from evenhand.predict import (
+    DeviceModel,
+    doubling_series,
+    even_limit,
+    predict,
+    smallest_even_hosts,
+    with_hosts,
+)
 
 
 @pytest.mark.parametrize("directions", [("forward",), BOTH_DIRECTIONS])
@@ -25,11 +32,16 @@ from evenhand.predict import DeviceModel, doubling_series, even_limit, predict, 
     ids=["16", "36", "5 symmetric", "64 other key"],
 )
 @pytest.mark.parametrize("family", [gateway_v4, gateway_v6])
-def test_the_smallest_even_number_is_that_of_looking_at_every_number(family: Any, model: DeviceModel, directions: Any) -> None:
-    """RSS-06: the search jumps; nothing that is uneven may lie in what it jumps over, and nothing even below what it finds."""
+def test_the_smallest_even_number_is_that_of_looking_at_every_number(
+    family: Any, model: DeviceModel, directions: Any
+) -> None:
+    """RSS-06: the search jumps; nothing that is uneven may lie in what it jumps over, and nothing even below
+    what it finds."""
     plan = family(300)
     limit = even_limit(model)
-    uneven = [n for n in range(1, 301) if predict(with_hosts(plan, n), model, directions).busiest_to_mean > limit]
+    uneven = [
+        n for n in range(1, 301) if predict(with_hosts(plan, n), model, directions).busiest_to_mean > limit
+    ]
     wanted = uneven[-1] + 1 if uneven else 1
     assert smallest_even_hosts(plan, model, directions=directions) == (None if wanted == 301 else wanted)
 
@@ -49,8 +61,11 @@ def test_a_lucky_number_of_hosts_is_not_the_smallest_even_one() -> None:
     [(direct_v4_net16, 16, 32), (direct_v6, 16, 8), (direct_v4_net16, 36, 64)],
     ids=["case 1", "case 2", "case 4"],
 )
-def test_the_series_becomes_even_about_where_the_published_ones_stop_rising(family: Any, elements: int, first_even: int) -> None:
-    """SEED-66, RSS-06: published 16 x 16, 4 x 4 and 64 x 64; without neighbour entries to exhaust a cache it never falls."""
+def test_the_series_becomes_even_about_where_the_published_ones_stop_rising(
+    family: Any, elements: int, first_even: int
+) -> None:
+    """SEED-66, RSS-06: published 16 x 16, 4 x 4 and 64 x 64; without neighbour entries to exhaust a cache it
+    never falls."""
     model = DeviceModel(elements=elements)
     series = doubling_series(family(), model, ("forward",))
     even = [point.plan.left.hosts.count for point in series if point.busiest_to_mean <= even_limit(model)]
@@ -60,7 +75,9 @@ def test_the_series_becomes_even_about_where_the_published_ones_stop_rising(fami
     assert all(after > before - 0.001 for before, after in pairwise(shares))
 
 
-@pytest.mark.parametrize(("family", "last"), [(direct_v4_net16, 65533), (direct_v6, 65536), (gateway_v4, 65534)])
+@pytest.mark.parametrize(
+    ("family", "last"), [(direct_v4_net16, 65533), (direct_v6, 65536), (gateway_v4, 65534)]
+)
 def test_the_series_doubles_up_to_all_hosts(family: Any, last: int) -> None:
     """SEED-65: 17 points."""
     hosts = [point.plan.left.hosts.count for point in doubling_series(family(), DeviceModel())]
@@ -82,7 +99,12 @@ def test_ports_in_the_hash_make_any_number_of_hosts_even() -> None:
 def test_a_plan_without_enough_hosts_has_no_even_number() -> None:
     one_port = UdpRange(first=1, last=1)
     assert smallest_even_hosts(gateway_v6(3), DeviceModel()) is None
-    assert smallest_even_hosts(gateway_v4(1, source_ports=one_port, destination_ports=one_port), DeviceModel(hash_type="type2")) is None
+    assert (
+        smallest_even_hosts(
+            gateway_v4(1, source_ports=one_port, destination_ports=one_port), DeviceModel(hash_type="type2")
+        )
+        is None
+    )
 
 
 def test_one_element_is_even_at_once() -> None:

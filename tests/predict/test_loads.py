@@ -30,17 +30,45 @@ from evenhand.predict.loads import walsh_hadamard
 from tests.predict.plans import FEW_DESTINATION_PORTS, FEW_SOURCE_PORTS, brute_force
 
 PUBLISHED = {
-    ("v4", 16): {1: 16.0, 2: 4.0, 4: 2.0, 8: 1.5, 16: 1.125, 32: 1.031, 64: 1.004, 128: 1.0, 1024: 1.0, 65533: 1.0},
-    ("v4", 36): {1: 36.0, 2: 9.0, 4: 4.5, 8: 2.812, 16: 1.688, 32: 1.23, 64: 1.16, 128: 1.127, 1024: 1.125, 65533: 1.125},
+    ("v4", 16): {
+        1: 16.0,
+        2: 4.0,
+        4: 2.0,
+        8: 1.5,
+        16: 1.125,
+        32: 1.031,
+        64: 1.004,
+        128: 1.0,
+        1024: 1.0,
+        65533: 1.0,
+    },
+    ("v4", 36): {
+        1: 36.0,
+        2: 9.0,
+        4: 4.5,
+        8: 2.812,
+        16: 1.688,
+        32: 1.23,
+        64: 1.16,
+        128: 1.127,
+        1024: 1.125,
+        65533: 1.125,
+    },
     ("v6", 16): {1: 16.0, 2: 4.0, 4: 2.0, 8: 1.0, 16: 1.0, 1024: 1.0, 65536: 1.0},
 }
 
 
 @pytest.mark.parametrize(
     ("family", "elements", "hosts", "published"),
-    [(family, elements, hosts, value) for (family, elements), row in PUBLISHED.items() for hosts, value in row.items()],
+    [
+        (family, elements, hosts, value)
+        for (family, elements), row in PUBLISHED.items()
+        for hosts, value in row.items()
+    ],
 )
-def test_the_loads_are_those_of_the_reference_table(family: str, elements: int, hosts: int, published: float) -> None:
+def test_the_loads_are_those_of_the_reference_table(
+    family: str, elements: int, hosts: int, published: float
+) -> None:
     """RSS-06: busiest queue relative to the mean, one direction, direct forms, type 1."""
     plan = direct_v4_net16(hosts) if family == "v4" else direct_v6(hosts)
     prediction = predict(plan, DeviceModel(elements=elements), ("forward",))
@@ -68,7 +96,10 @@ def test_with_a_fixed_source_and_unlike_sides_both_directions_weigh_the_same() -
     reverse = predict(make_plan("nets_v4_single_host", networks=(4, 1)), DeviceModel(), ("reverse",))
     assert both.loads("forward") == forward.loads("forward")
     assert both.loads("reverse") == reverse.loads("reverse")
-    assert both.busiest_to_mean == max(map(sum, zip(forward.loads("forward"), reverse.loads("reverse"), strict=True))) * 16 / 2
+    assert (
+        both.busiest_to_mean
+        == max(map(sum, zip(forward.loads("forward"), reverse.loads("reverse"), strict=True))) * 16 / 2
+    )
 
 
 @st.composite
@@ -95,9 +126,11 @@ def plans(draw: st.DrawFn) -> AddressPlan:
 
     networks = topology.networks or 1
     plan = topology(
-        few(topology.hosts, 10 if networks == 1 else 3), networks=few(networks, 3),
-        source_ports=FEW_SOURCE_PORTS, destination_ports=FEW_DESTINATION_PORTS,
-    )  # fmt: skip
+        few(topology.hosts, 10 if networks == 1 else 3),
+        networks=few(networks, 3),
+        source_ports=FEW_SOURCE_PORTS,
+        destination_ports=FEW_DESTINATION_PORTS,
+    )
     first = draw(st.integers(0, 60000 if networks == 1 or plan.ip_version == 6 else 200))
     return replace(plan, left=replace(plan.left, hosts=replace(plan.left.hosts, first=first)))
 
@@ -105,7 +138,8 @@ def plans(draw: st.DrawFn) -> AddressPlan:
 @settings(max_examples=40, deadline=None)
 @given(plan=plans(), model=devices())
 def test_the_convolution_counts_what_brute_force_counts(plan: AddressPlan, model: DeviceModel) -> None:
-    """RSS-01/03/04/05, SEED-33: any topology, any key, any table, both hash types, symmetric or not, every element, both directions."""
+    """RSS-01/03/04/05, SEED-33: any topology, any key, any table, both hash types, symmetric or not, every
+    element, both directions."""
     prediction = predict(plan, model)
     for direction in BOTH_DIRECTIONS:
         assert prediction.counts[direction] == brute_force(plan, model, direction)
@@ -124,7 +158,8 @@ def test_forty_hosts_a_side_count_as_by_brute_force(family: Any, symmetric: bool
 @pytest.mark.parametrize("family", [gateway_v4, gateway_v6])
 @pytest.mark.parametrize("symmetric", [False, True])
 def test_all_hosts_with_all_ports_are_counted_exactly(family: Any, symmetric: bool) -> None:
-    """RSS-06, R4814-02/03: 1.4 * 10^19 combinations, more than 63 bits hold: a sum that wraps or rounds would not be this one."""
+    """RSS-06, R4814-02/03: 1.4 * 10^19 combinations, more than 63 bits hold: a sum that wraps or rounds would
+    not be this one."""
     plan = family()
     hosts = plan.left.hosts.count
     prediction = predict(plan, DeviceModel(elements=36, hash_type="type2", symmetric=symmetric))
@@ -132,14 +167,16 @@ def test_all_hosts_with_all_ports_are_counted_exactly(family: Any, symmetric: bo
     for direction in BOTH_DIRECTIONS:
         assert sum(prediction.counts[direction]) == prediction.combinations
         assert min(prediction.counts[direction]) >= 0
-    # A field that takes all 2^16 values makes every value of the hash's low bits equally frequent, so that the table alone decides: 3 or 4
-    # of its 128 entries. One lost combination would show.
+    # A field that takes all 2^16 values makes every value of the hash's low bits equally frequent, so that
+    # the table alone decides: 3 or 4 of its 128 entries. One lost combination would show.
     if hosts == 65536 and not symmetric:
         entry = prediction.combinations // 128
         assert set(prediction.counts["forward"]) == {3 * entry, 4 * entry}
 
 
-def test_the_work_grows_with_the_values_and_not_with_their_combinations(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_work_grows_with_the_values_and_not_with_their_combinations(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """RSS-06: 65,536 x 65,536 pairs are predicted at once because each value of each field is hashed once."""
     hashed: list[int] = []
     real = toeplitz.contributions
@@ -157,7 +194,8 @@ def test_the_work_grows_with_the_values_and_not_with_their_combinations(monkeypa
 
 
 def test_both_directions_share_the_elements() -> None:
-    """RSS-06, SEED-61: the busiest element of forward and reverse together decides, not the busiest of either."""
+    """RSS-06, SEED-61: the busiest element of forward and reverse together decides, not the busiest of
+    either."""
     prediction = predict(gateway_v4(16), DeviceModel(elements=16))
     forward, reverse = (prediction.loads(direction) for direction in BOTH_DIRECTIONS)
     busiest = max(a + b for a, b in zip(forward, reverse, strict=True))
@@ -185,24 +223,34 @@ def test_all_networks_with_all_hosts_are_counted_exactly() -> None:
 
 def test_fixed_hosts_are_one_address() -> None:
     """SEED-40: the comparison modes."""
-    assert predict(gateway_v4(50, host_mode="fixed"), DeviceModel()).counts == predict(gateway_v4(1), DeviceModel()).counts
+    assert (
+        predict(gateway_v4(50, host_mode="fixed"), DeviceModel()).counts
+        == predict(gateway_v4(1), DeviceModel()).counts
+    )
 
 
 def test_fields_that_count_together_are_refused_unless_the_hash_reads_only_one() -> None:
-    """SEED-41: two counters at the same pace make N pairs, not N x N; the prediction would be of other traffic."""
+    """SEED-41: two counters at the same pace make N pairs, not N x N; the prediction would be of other
+    traffic."""
     with pytest.raises(PlanError, match=r"left hosts \(increment\), right hosts \(increment\)"):
         predict(gateway_v4(10, host_mode="increment"), DeviceModel())
-    one = gateway_v4((10, 1), host_mode="increment", source_ports=UdpRange(first=1024, last=2000, mode="decrement"))
+    one = gateway_v4(
+        (10, 1), host_mode="increment", source_ports=UdpRange(first=1024, last=2000, mode="decrement")
+    )
     assert predict(one, DeviceModel()).counts == predict(gateway_v4((10, 1)), DeviceModel()).counts
     with pytest.raises(PlanError, match=r"source ports \(decrement\)"):
         predict(one, DeviceModel(hash_type="type2"))
 
 
-@given(st.integers(0, 7).flatmap(lambda n: st.lists(st.integers(-(2**40), 2**40), min_size=2**n, max_size=2**n)))
+@given(
+    st.integers(0, 7).flatmap(lambda n: st.lists(st.integers(-(2**40), 2**40), min_size=2**n, max_size=2**n))
+)
 def test_the_transform_twice_is_the_array_times_its_length(values: list[int]) -> None:
     """In both dtypes that a prediction uses."""
     for dtype in (np.int64, object):
-        assert walsh_hadamard(walsh_hadamard(np.array(values, dtype=dtype))).tolist() == [len(values) * value for value in values]
+        assert walsh_hadamard(walsh_hadamard(np.array(values, dtype=dtype))).tolist() == [
+            len(values) * value for value in values
+        ]
 
 
 @pytest.mark.parametrize("name", ["nets_v4_gateway", "nets_v6_gateway", "classic_v4"])
@@ -218,13 +266,17 @@ def test_one_network_number_for_both_addresses_is_counted_as_it_occurs(name: str
         for network in range(5):
             for s in range(hosts):
                 for d in range(hosts):
-                    wanted[element_of(model, source.address(s, network), destination.address(d, network))] += 1
+                    wanted[
+                        element_of(model, source.address(s, network), destination.address(d, network))
+                    ] += 1
         assert predict(plan, model, (direction,)).counts[direction] == tuple(wanted)
         assert plan.pairs_of(direction) == sum(wanted)
 
 
 def test_ports_that_are_fixed_give_a_hash_of_ports_nothing_to_work_with() -> None:
     """SEED-46, R2544-31: with one pair and RFC 2544's two ports every frame of a direction is one flow."""
-    plan = make_plan("gateway_v4", 1, source_ports=CLASSIC_SOURCE_PORT, destination_ports=CLASSIC_DESTINATION_PORT)
+    plan = make_plan(
+        "gateway_v4", 1, source_ports=CLASSIC_SOURCE_PORT, destination_ports=CLASSIC_DESTINATION_PORT
+    )
     assert predict(plan, DeviceModel(hash_type="type2")).busy_elements <= 2
     assert predict(make_plan("gateway_v4", 1), DeviceModel(hash_type="type2")).busy_elements == 16

@@ -60,6 +60,7 @@ def test_a_wrong_field_is_refused_with_its_name_and_value(field: dict[str, Any],
 
 
 def test_the_shortest_keys_reach_the_end_of_every_hash_input() -> None:
-    """RSS-03: with a key of 4 octets more than the input, the last bit of the input has its 32 bits of key."""
+    """RSS-03: with a key of 4 octets more than the input, the last bit of the input has its 32 bits of
+    key."""
     DeviceModel(key=bytes(36))
     DeviceModel(hash_type="type2", key=bytes(40))

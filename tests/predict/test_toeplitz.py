@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from evenhand.plan import gateway_v4, gateway_v6
 from evenhand.plan.model import AddressPlan
-from evenhand.predict import VERIFICATION_KEY, DeviceModel, element_of, hash_input, hash_octets, predict, symmetric_key
+from evenhand.predict import (
+    VERIFICATION_KEY,
+    DeviceModel,
+    element_of,
+    hash_input,
+    hash_octets,
+    predict,
+    symmetric_key,
+)
 from evenhand.predict.toeplitz import contributions
 
 VECTORS = [
@@ -25,7 +33,9 @@ VECTORS = [
 ]
 
 
-@pytest.mark.parametrize(("source", "source_port", "destination", "destination_port", "type1", "type2"), VECTORS)
+@pytest.mark.parametrize(
+    ("source", "source_port", "destination", "destination_port", "type1", "type2"), VECTORS
+)
 def test_the_hash_has_the_known_answers(
     source: str, source_port: int, destination: str, destination_port: int, type1: int, type2: int
 ) -> None:
@@ -39,7 +49,8 @@ def test_the_hash_has_the_known_answers(
 
 @given(key=st.binary(min_size=40, max_size=52), octets=st.binary(min_size=36, max_size=36))
 def test_the_hash_is_the_xor_of_what_its_words_contribute(key: bytes, octets: bytes) -> None:
-    """RSS-03: the arrays that make a prediction fast hash as the definition does, at every place of the input."""
+    """RSS-03: the arrays that make a prediction fast hash as the definition does, at every place of the
+    input."""
     total = 0
     for octet in range(0, 36, 2):
         word = np.array([int.from_bytes(octets[octet : octet + 2], "big")], dtype=np.uint32)
@@ -57,11 +68,16 @@ def test_the_low_bits_of_the_hash_choose_the_entry() -> None:
 def test_a_symmetric_hash_keeps_same_index_pairs_on_one_element(plan: AddressPlan) -> None:
     """RSS-05, SEED-41: host i to host i has the same XOR for every i; independent draws have not."""
     model = DeviceModel(elements=16, symmetric=True)
-    same_index = {element_of(model, plan.left.hosts.address(i), plan.right.hosts.address(i)) for i in range(16)}
+    same_index = {
+        element_of(model, plan.left.hosts.address(i), plan.right.hosts.address(i)) for i in range(16)
+    }
     assert len(same_index) == 1
     assert predict(plan, model).busy_elements > 1
     without = DeviceModel(elements=16)
-    assert len({element_of(without, plan.left.hosts.address(i), plan.right.hosts.address(i)) for i in range(16)}) > 1
+    assert (
+        len({element_of(without, plan.left.hosts.address(i), plan.right.hosts.address(i)) for i in range(16)})
+        > 1
+    )
 
 
 @given(
@@ -72,11 +88,14 @@ def test_a_symmetric_hash_is_the_same_both_ways(ends: tuple[int, int], ports: tu
     """RSS-05: that is what the option is for: both directions of a flow on one core."""
     model = DeviceModel(elements=128, hash_type="type2", symmetric=True)
     source, destination = (ipaddress.IPv4Address(end) for end in ends)
-    assert element_of(model, source, destination, ports) == element_of(model, destination, source, ports[::-1])
+    assert element_of(model, source, destination, ports) == element_of(
+        model, destination, source, ports[::-1]
+    )
 
 
 def test_openbsds_key_is_16_bits_repeated_and_hashes_as_its_kernel_does() -> None:
-    """RSS-03, RSS-05: each 16-bit word gives its product with the circulant matrix of the seed, twice; known answers 0x6d5a and 0x36ad."""
+    """RSS-03, RSS-05: each 16-bit word gives its product with the circulant matrix of the seed, twice; known
+    answers 0x6d5a and 0x36ad."""
     key = symmetric_key()
     assert key == bytes.fromhex("6d5a" * 20)
     for octet in range(0, 32, 2):
@@ -90,7 +109,8 @@ def test_openbsds_key_is_16_bits_repeated_and_hashes_as_its_kernel_does() -> Non
 @pytest.mark.parametrize("plan", [gateway_v4, gateway_v6], ids=["v4", "v6"])
 @pytest.mark.parametrize("seed", [0x6D5A, 0x0001, 0xFEED])
 def test_with_openbsds_key_a_pair_meets_one_element_in_both_directions(plan: Any, seed: int) -> None:
-    """SEED-61, SEED-71, RSS-05: a frame and its answer have one hash, so one pair is worse off there than with the common key."""
+    """SEED-61, SEED-71, RSS-05: a frame and its answer have one hash, so one pair is worse off there than
+    with the common key."""
     model = DeviceModel(elements=4, key=symmetric_key(seed))
     assert predict(plan(1), model).busy_elements == 1
     assert predict(plan(1), DeviceModel(elements=4)).busy_elements <= 2

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Back-to-back frames on simulated devices, whose buffer is known: what is searched, what is reckoned, what is told."""
+"""Back-to-back frames on simulated devices, whose buffer is known: what is searched, what is reckoned, what
+is told."""
 
 from __future__ import annotations
 
@@ -28,29 +29,45 @@ GOAL = BackToBackGoal(rate_fps=LINE_FPS, throughput_fps=SERVICE_FPS, repetitions
 
 def profile_of(name: str = "gateway-v4", theoretical_fps: int | None = LINE_FPS) -> Profile:
     return Profile(
-        plan=make_plan(name).single_pair(), frame_size=64, seed=1, directions=("forward", "reverse"), line_rate_bps=1e10,
+        plan=make_plan(name).single_pair(),
+        frame_size=64,
+        seed=1,
+        directions=("forward", "reverse"),
+        line_rate_bps=1e10,
         theoretical_fps=theoretical_fps,
-    )  # fmt: skip
+    )
 
 
 def measure(goal: BackToBackGoal = GOAL, profile: Profile | None = None, **device: Any) -> BackToBack:
     measurer = SimulatedMeasurer(**{"limit_fps": SERVICE_FPS, "buffer_frames": BUFFER_FRAMES, **device})
     attempts = Attempts(
-        measurer=measurer, on_event=lambda event: None, record=nowhere(), purpose="burst", overhead_s=0.0,
-        invalid_retries=goal.invalid_retries, patience=goal.patience,
-    )  # fmt: skip
+        measurer=measurer,
+        on_event=lambda event: None,
+        record=nowhere(),
+        purpose="burst",
+        overhead_s=0.0,
+        invalid_retries=goal.invalid_retries,
+        patience=goal.patience,
+    )
     found: list[Any] = []
     for number in range(goal.repetitions):
         known = found[-1].frames if found else None
         longest_s = max((search.longest_s for search in found), default=goal.max_burst_s)
-        found.append(search_burst(attempts, goal, known=known, longest_s=longest_s, later=goal.repetitions - number - 1))
+        found.append(
+            search_burst(
+                attempts, goal, known=known, longest_s=longest_s, later=goal.repetitions - number - 1
+            )
+        )
         if found[-1].frames is None:
             break
-    return BackToBack(profile=profile or profile_of(), goal=goal, throughput=None, skipped=None, repetitions=tuple(found))
+    return BackToBack(
+        profile=profile or profile_of(), goal=goal, throughput=None, skipped=None, repetitions=tuple(found)
+    )
 
 
 def test_the_longest_burst_is_found_to_the_frame() -> None:
-    """R9004-04, R9004-05: each trial is one burst of whole frames at minimum gap; both bounds are proven in each repetition."""
+    """R9004-04, R9004-05: each trial is one burst of whole frames at minimum gap; both bounds are proven in
+    each repetition."""
     found = measure()
     assert found.values == (LONGEST,) * 3
     assert all(search.bracket.upper == LONGEST + 1 for search in found.repetitions)
@@ -106,7 +123,9 @@ def test_a_result_near_the_limit_is_repeated_with_longer_bursts(share: float) ->
     assert not found.is_at_least
     raises = 1 if share > 0.5 else 4
     assert found.longest_s == pytest.approx(longest_s * 4**raises)
-    assert max(trial.directions["forward"].intended_frames for trial in found.trials) <= GOAL.frames_in(found.longest_s)
+    assert max(trial.directions["forward"].intended_frames for trial in found.trials) <= GOAL.frames_in(
+        found.longest_s
+    )
     # Later repetitions know it.
     assert [len(search.trials) for search in found.repetitions[1:]] == [2, 2]
     assert "R9004-04" not in {deviation.requirement for deviation in found.deviations}
@@ -116,18 +135,27 @@ def test_a_result_near_the_limit_is_repeated_with_longer_bursts(share: float) ->
 
 
 def test_a_buffer_that_holds_thirty_seconds_is_at_least_that_large() -> None:
-    """R9004-04, R9004-08, R9004-09: nothing longer may be tried, so all figures are lower bounds, and the deviation says why."""
+    """R9004-04, R9004-08, R9004-09: nothing longer may be tried, so all figures are lower bounds, and the
+    deviation says why."""
     slow = replace(GOAL, rate_fps=1000.0, throughput_fps=900.0, actual_fps=900.0)
     beyond = measure(slow, limit_fps=900.0, buffer_frames=1e6)
     assert {search.outcome for search in beyond.repetitions} == {"at_maximum"}
     assert beyond.values == (30_000,) * 3
     assert beyond.is_at_least
     table = BackToBackTable(rows=(beyond,))
-    assert shown(back_to_back_table(table)).count(">= ") == 4  # average, minimum, maximum, corrected buffer time
+    assert (
+        shown(back_to_back_table(table)).count(">= ") == 4
+    )  # average, minimum, maximum, corrected buffer time
     lines = "\n".join(back_to_back_lines(table))
-    assert "buffer time implied at least 30 s, corrected at least 3 s; at 900 fps, the rate of interest, at least 3.333 s" in lines
+    assert (
+        "buffer time implied at least 30 s, corrected at least 3 s; at 900 fps, the rate of interest, at"
+        " least 3.333 s" in lines
+    )
     told = {deviation.requirement: deviation.text for deviation in beyond.deviations}
-    assert told["R9004-04"] == "a result came near the longest burst of 30 s, and longer ones than 30 s are not tried"
+    assert (
+        told["R9004-04"]
+        == "a result came near the longest burst of 30 s, and longer ones than 30 s are not tried"
+    )
     assert beyond.to_document()["is_at_least"] is True
 
 
@@ -164,7 +192,10 @@ def test_what_departs_from_the_rfc_is_told() -> None:
     assert "3 repetitions instead of 50" in told["R9004-06"]
     assert "RFC 5180 leaves back-to-back out" in told["R5180-17"]
     of_trial = [deviation.text for deviation in found.deviations if deviation.requirement == "R9004-03"]
-    assert of_trial == ["frames of a burst follow at 12,000,000 fps, not at minimum gap", "waited 300 ms after a burst instead of 2 s"]
+    assert of_trial == [
+        "frames of a burst follow at 12,000,000 fps, not at minimum gap",
+        "waited 300 ms after a burst instead of 2 s",
+    ]
     measured = replace(measure(), goal=replace(GOAL, throughput_source="first.evenhand", repetitions=50))
     assert {deviation.requirement for deviation in measured.deviations} == set()
 

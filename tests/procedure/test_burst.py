@@ -25,9 +25,12 @@ GOAL = BurstGoal(rate_fps=RATE_FPS, duration_s=1.0, final_duration_s=2.0)
 def measure(goal: BurstGoal = GOAL, theoretical_fps: int | None = 1_000_000, **device: Any) -> BurstIntervals:
     measurer = SimulatedMeasurer(**{"limit_fps": SERVICE_FPS, "buffer_frames": 200.0, **device})
     profile = Profile(
-        plan=make_plan("gateway-v4").single_pair(), frame_size=64, seed=1, directions=("forward", "reverse"),
+        plan=make_plan("gateway-v4").single_pair(),
+        frame_size=64,
+        seed=1,
+        directions=("forward", "reverse"),
         theoretical_fps=theoretical_fps,
-    )  # fmt: skip
+    )
     intervals = tuple(search_interval(measurer, goal, frames) for frames in goal.burst_frames)
     return BurstIntervals(profile=profile, goal=goal, intervals=intervals)
 
@@ -39,7 +42,9 @@ def test_the_smallest_interval_is_that_in_which_a_burst_is_served() -> None:
     for interval in found.intervals[:3]:
         assert interval.outcome is Outcome.FOUND
         assert interval.interval_s == pytest.approx(interval.frames / SERVICE_FPS, rel=0.006)
-        assert interval.gap_s == pytest.approx(interval.frames / SERVICE_FPS - interval.frames / RATE_FPS, rel=0.01)
+        assert interval.gap_s == pytest.approx(
+            interval.frames / SERVICE_FPS - interval.frames / RATE_FPS, rel=0.01
+        )
         assert interval.failed_interval_s is not None
         assert interval.interval_s is not None
         assert interval.failed_interval_s < interval.interval_s

@@ -29,8 +29,12 @@ def goal_of(test: DelayTest = DelayTest.LATENCY, **changes: Any) -> DelayGoal:
 
 def repeat(goal: DelayGoal, *, own_loop: OwnLoop | None = None, **device: Any) -> DelayResult:
     measurer = SimulatedMeasurer(**{"limit_fps": 1e6, "delays": goal.wish, **device})
-    repetitions = _Repeat(measurer=measurer, goal=goal, on_event=lambda event: None, record=nowhere(), overhead_s=0.0).run()
-    profile = Profile(plan=make_plan("gateway-v4").single_pair(), frame_size=64, seed=1, directions=("forward", "reverse"))
+    repetitions = _Repeat(
+        measurer=measurer, goal=goal, on_event=lambda event: None, record=nowhere(), overhead_s=0.0
+    ).run()
+    profile = Profile(
+        plan=make_plan("gateway-v4").single_pair(), frame_size=64, seed=1, directions=("forward", "reverse")
+    )
     return DelayResult(profile=profile, goal=goal, repetitions=repetitions, own_loop=own_loop or OwnLoop())
 
 
@@ -42,7 +46,8 @@ def own_loop_of(goal: DelayGoal) -> OwnLoop:
 
 
 def test_latency_is_as_rfc_8219_has_it() -> None:
-    """R8219-07, R8219-09, R8219-10: 120 s, 500 tagged frames after 60 s, the median and the 99.9th percentile of them, twenty times."""
+    """R8219-07, R8219-09, R8219-10: 120 s, 500 tagged frames after 60 s, the median and the 99.9th percentile
+    of them, twenty times."""
     goal = goal_of()
     found = repeat(goal, own_loop=own_loop_of(goal))
     assert (found.goal.length_s, found.goal.start_s, found.goal.tags, len(found.valid)) == (120, 60, 500, 20)
@@ -53,7 +58,9 @@ def test_latency_is_as_rfc_8219_has_it() -> None:
     worst = found.statistics("reverse", "worst_case")
     assert worst is not None
     assert worst.median == pytest.approx(10_000 + 10_000 * 499 / 500, rel=1e-5)
-    assert [(deviation.requirement, deviation.text) for deviation in found.deviations] == [("R8219-07", STAMPS)]
+    assert [(deviation.requirement, deviation.text) for deviation in found.deviations] == [
+        ("R8219-07", STAMPS)
+    ]
     assert found.outcome == "measured"
 
 
@@ -74,16 +81,26 @@ def test_delay_variation_is_over_every_frame() -> None:
     pdv = found.statistics("forward", "pdv")
     assert pdv is not None
     assert pdv.median == pytest.approx(9990, rel=1e-3)
-    assert [found.statistics("forward", f"ipdv_{name}") is not None for name in ("min", "median", "max")] == [True] * 3
+    assert [found.statistics("forward", f"ipdv_{name}") is not None for name in ("min", "median", "max")] == [
+        True
+    ] * 3
     assert "IPDV median" in shown(delay_table(found))
     for direction in found.profile.directions:
-        assert found.summary()["figures"][direction]["pdv_resolution_ns"] == found.pdv_resolution_ns(direction) == 8
-    assert "PDV may be too high by no more than the width of its class of the histogram: forward 8 ns, reverse 8 ns." in delay_lines(found)
+        assert (
+            found.summary()["figures"][direction]["pdv_resolution_ns"]
+            == found.pdv_resolution_ns(direction)
+            == 8
+        )
+    assert (
+        "PDV may be too high by no more than the width of its class of the histogram: forward 8 ns, reverse"
+        " 8 ns." in delay_lines(found)
+    )
     assert "pdv_resolution_ns" not in repeat(goal_of()).summary()["figures"]["forward"]
 
 
 def test_what_the_tester_adds_stands_beside_each_figure_and_is_not_subtracted() -> None:
-    """R8219-10: the same figure of the own loop, over all of its frames, in table, lines and document; the delays stay as they were."""
+    """R8219-10: the same figure of the own loop, over all of its frames, in table, lines and document; the
+    delays stay as they were."""
     for goal in (goal_of(), goal_of(DelayTest.LATENCY_RFC2544), goal_of(DelayTest.PDV, has_variation=True)):
         without, found = repeat(goal), repeat(goal, own_loop=own_loop_of(goal))
         assert found.summary()["figures"] == without.summary()["figures"]
@@ -95,8 +112,9 @@ def test_what_the_tester_adds_stands_beside_each_figure_and_is_not_subtracted() 
         assert all(value is not None for value in own.values())
         assert "own loop" in shown(delay_table(found))
         assert "not known" not in shown(delay_table(found))
-        assert "the tester's own loop at this load, forward: median 0.015000 ms, 99.9th percentile 0.019990 ms" in "\n".join(
-            delay_lines(found)
+        assert (
+            "the tester's own loop at this load, forward: median 0.015000 ms, 99.9th percentile 0.019990 ms"
+            in "\n".join(delay_lines(found))
         )
         document = found.to_document()["own_loop"]
         assert (document["unknown"], document["duration_s"]) == (None, 5)
@@ -104,26 +122,39 @@ def test_what_the_tester_adds_stands_beside_each_figure_and_is_not_subtracted() 
 
 
 def test_an_own_loop_that_is_not_known_says_why() -> None:
-    found = repeat(goal_of(repetitions=1), own_loop=OwnLoop(unknown="ports of net_af_xdp cannot be joined to each other"))
+    found = repeat(
+        goal_of(repetitions=1), own_loop=OwnLoop(unknown="ports of net_af_xdp cannot be joined to each other")
+    )
     assert found.own_loop_figure("forward", "typical") is None
     assert "not known" in shown(delay_table(found))
     assert "is not known here: ports of net_af_xdp cannot be joined" in "\n".join(delay_lines(found))
     assert "the 99.9th percentile is their maximum" in "\n".join(delay_lines(found))
     assert found.to_document()["own_loop"] == {
-        "unknown": "ports of net_af_xdp cannot be joined to each other", "duration_s": None, "directions": {}
-    }  # fmt: skip
+        "unknown": "ports of net_af_xdp cannot be joined to each other",
+        "duration_s": None,
+        "directions": {},
+    }
 
 
 @pytest.mark.parametrize(
     ("left", "right", "reason"),
     [
         ("net_memif0,role=client,id=0,socket=/tmp/l", "net_memif1,role=client,id=0,socket=/tmp/r", None),
-        ("0000:01:00.0", "0000:01:00.1", "ports of a PCI device cannot be joined to each other inside this machine"),
+        (
+            "0000:01:00.0",
+            "0000:01:00.1",
+            "ports of a PCI device cannot be joined to each other inside this machine",
+        ),
         ("net_memif0,role=client,id=0,socket=/tmp/l", "net_null0", "ports of net_null cannot"),
     ],
 )
 def test_only_ports_that_can_be_joined_have_an_own_loop(left: str, right: str, reason: str | None) -> None:
-    document = {"isolated_test_environment": True, "left": {"device": left}, "right": {"device": right}, "tester": {"cpus": [0]}}
+    document = {
+        "isolated_test_environment": True,
+        "left": {"device": left},
+        "right": {"device": right},
+        "tester": {"cpus": [0]},
+    }
     found = why_unknown(Setup(name="t.toml", testbed=make_testbed(document, where="t.toml")))
     assert found is None if reason is None else reason in (found or "")
 
@@ -165,7 +196,10 @@ def test_the_end_of_a_long_trial_alone_is_a_deviation(test: DelayTest) -> None:
     whole = goal_of(test=test, duration_s=130, from_s=60 if test is DelayTest.LATENCY else 0)
     assert not any("count instead" in deviation.text for deviation in whole.deviations)
     late = goal_of(test=test, duration_s=130, from_s=129)
-    assert any("frames of 1 s count instead of those of at least 60 s" in deviation.text for deviation in late.deviations)
+    assert any(
+        "frames of 1 s count instead of those of at least 60 s" in deviation.text
+        for deviation in late.deviations
+    )
 
 
 def test_invalid_trials_are_repeated_and_not_charged_to_the_dut() -> None:
@@ -211,13 +245,16 @@ def test_bad_goals_are_refused(changes: dict[str, Any], where: str) -> None:
 
 
 def test_one_slow_repetition_of_twenty_moves_no_median() -> None:
-    """R8219-10: the median over the repetitions, not their mean; nineteen repetitions are alike and one is a hundred times slower."""
+    """R8219-10: the median over the repetitions, not their mean; nineteen repetitions are alike and one is a
+    hundred times slower."""
     found = repeat(goal_of())
     (trial,) = found.repetitions[0]
     slow = replace(
         trial,
         directions={
-            direction: replace(seen, delays=replace(seen.delays, tagged_ns=tuple(100 * ns for ns in seen.delays.tagged_ns)))
+            direction: replace(
+                seen, delays=replace(seen.delays, tagged_ns=tuple(100 * ns for ns in seen.delays.tagged_ns))
+            )
             for direction, seen in trial.directions.items()
             if seen.delays is not None
         },

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The strictest limits that a host keeps: what is taken from trials with the tester's own loop, and when nothing is."""
+"""The strictest limits that a host keeps: what is taken from trials with the tester's own loop, and when
+nothing is."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def test_a_quiet_host_keeps_the_limits_of_the_rfc() -> None:
 
 @pytest.mark.parametrize(
     ("share", "tolerance"), [(0.004, 0.01), (0.006, 0.02), (0.011, 0.05), (0.03, 0.1), (0.1, 0.2)]
-)  # fmt: skip
+)
 def test_the_tolerance_is_twice_what_three_of_four_trials_showed(share: float, tolerance: float) -> None:
     """The strictest step that leaves room: a trial may be sixty times as long."""
     disturbed = replace(QUIET, overdue_share=share)
@@ -67,7 +68,11 @@ def test_a_host_on_which_no_limit_means_anything_is_refused_with_what_it_does() 
 def test_a_limit_that_is_named_stands_before_the_hosts(at_testbed: bool) -> None:
     """On the command line or in the testbed file; how late is late is never the host's to choose."""
     of_file = LimitsOfFile(set="host", overdue_tolerance="3%")  # type: ignore[arg-type]
-    limits = limits_of(of_file) if at_testbed else limits_of(LimitsOfFile(), given={"set": "host", "overdue_tolerance": 0.03})
+    limits = (
+        limits_of(of_file)
+        if at_testbed
+        else limits_of(LimitsOfFile(), given={"set": "host", "overdue_tolerance": 0.03})
+    )
     assert isinstance(limits, WishedLimits)
     assert limits.host_keeps == ("longest_overdue_us", "offered_tolerance")
     assert limits.overdue_tolerance == 0.03
@@ -77,15 +82,20 @@ def test_a_limit_that_is_named_stands_before_the_hosts(at_testbed: bool) -> None
 
 def test_a_testbed_file_may_say_it_in_one_word() -> None:
     document: dict[str, Any] = {
-        "isolated_test_environment": True, "left": {"device": "net_ring0"}, "right": {"device": "net_ring1"}, "tester": {"cpus": [0]},
-    }  # fmt: skip
+        "isolated_test_environment": True,
+        "left": {"device": "net_ring0"},
+        "right": {"device": "net_ring1"},
+        "tester": {"cpus": [0]},
+    }
     assert make_testbed({**document, "limits": "host"}, where="t").limits == LimitsOfFile(set="host")
     assert make_testbed({**document, "limits": {"set": "host"}}, where="t").limits == LimitsOfFile(set="host")
     with pytest.raises(RequestError):
         make_testbed({**document, "limits": "guest"}, where="t")
 
 
-def test_a_run_that_goes_on_has_the_limits_that_it_began_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_goes_on_has_the_limits_that_it_began_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Else half of its trials would be judged by others."""
     from evenhand.procedure import host_limits
 

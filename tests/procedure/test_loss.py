@@ -23,9 +23,13 @@ GOAL = LossGoal(max_fps=1_000_000.0, duration_s=1.0)
 def series(goal: LossGoal = GOAL, events: list[ProcedureEvent] | None = None, **device: Any) -> FrameLoss:
     measurer = SimulatedMeasurer(**device)
     heard = [] if events is None else events
-    points, outcome = _Series(measurer=measurer, goal=goal, on_event=heard.append, record=nowhere(), overhead_s=0.0).run()
+    points, outcome = _Series(
+        measurer=measurer, goal=goal, on_event=heard.append, record=nowhere(), overhead_s=0.0
+    ).run()
     profile = Profile(plan=make_plan("gateway-v4"), frame_size=64, seed=1, directions=("forward", "reverse"))
-    assert [trial.started_at for trial in measurer.trials] == [trial.started_at for point in points for trial in point.trials]
+    assert [trial.started_at for trial in measurer.trials] == [
+        trial.started_at for point in points for trial in point.trials
+    ]
     return FrameLoss(profile=profile, goal=goal, outcome=outcome, points=points)
 
 
@@ -71,7 +75,9 @@ def test_finer_steps_are_allowed_and_coarser_ones_are_not() -> None:
             LossGoal(step=step)
 
 
-@pytest.mark.parametrize("values", [{"duration_s": 0.0}, {"max_fps": 0.0}, {"patience": -1}, {"invalid_retries": -1}])
+@pytest.mark.parametrize(
+    "values", [{"duration_s": 0.0}, {"max_fps": 0.0}, {"patience": -1}, {"invalid_retries": -1}]
+)
 def test_what_cannot_be_is_refused(values: dict[str, Any]) -> None:
     with pytest.raises(RequestError):
         LossGoal(**values)
@@ -94,18 +100,26 @@ def test_a_load_that_the_tester_does_not_keep_is_named_and_has_no_loss() -> None
     assert found.points[0].to_document(None)["loss_ratio"] is None
     assert sum(isinstance(event, Measured) for event in events) == 12
     lines = "\n".join(loss_lines(found))
-    assert "No valid trial at 100 %, 90 %, 80 % of the maximum: the tester itself did not keep the load" in lines
+    assert (
+        "No valid trial at 100 %, 90 %, 80 % of the maximum: the tester itself did not keep the load" in lines
+    )
     assert "offered" in shown(loss_table(found))
 
 
 def test_what_stayed_invalid_does_not_stand_between_two_lossless_loads() -> None:
     """R2544-27: whether it lost frames is not known."""
-    found = series(LossGoal(max_fps=1e6, duration_s=1.0, invalid_retries=0), limit_fps=2e6, invalid_trials=(2,), is_load_offered=False)
+    found = series(
+        LossGoal(max_fps=1e6, duration_s=1.0, invalid_retries=0),
+        limit_fps=2e6,
+        invalid_trials=(2,),
+        is_load_offered=False,
+    )
     assert [point.loss_ratio for point in found.points] == [0, None, 0, 0]
 
 
 def test_the_table_says_what_a_reader_must_know() -> None:
-    """R2544-26, R2544-28: loads in percent of the maximum, loss in percent; conditions and deviations below."""
+    """R2544-26, R2544-28: loads in percent of the maximum, loss in percent; conditions and deviations
+    below."""
     found = series(limit_fps=640_000)
     table = shown(loss_table(found))
     assert "1,000,000 fps" in table

@@ -35,13 +35,20 @@ def profile_of(theoretical_fps: int | None = 1_488_095) -> Profile:
     )
 
 
-def measure(goal: RecoveryGoal = GOAL, profile: Profile | None = None, on_event: OnEvent = ignore, **device: Any) -> Recovery:
+def measure(
+    goal: RecoveryGoal = GOAL, profile: Profile | None = None, on_event: OnEvent = ignore, **device: Any
+) -> Recovery:
     profile = profile or profile_of()
     load = check_throughput(goal, profile)
     attempts = Attempts(
-        measurer=SimulatedMeasurer(**{"limit_fps": THROUGHPUT_FPS, **device}), on_event=on_event, record=nowhere(),
-        purpose="recovery", overhead_s=0.0, invalid_retries=goal.invalid_retries, patience=goal.patience,
-    )  # fmt: skip
+        measurer=SimulatedMeasurer(**{"limit_fps": THROUGHPUT_FPS, **device}),
+        on_event=on_event,
+        record=nowhere(),
+        purpose="recovery",
+        overhead_s=0.0,
+        invalid_retries=goal.invalid_retries,
+        patience=goal.patience,
+    )
     return Recovery(profile=profile, goal=goal, load=load, repetitions=repeat_overload(attempts, goal, load))
 
 
@@ -108,7 +115,11 @@ def test_an_overload_that_loses_nothing_is_named() -> None:
 def test_what_departs_from_the_rfc_is_told() -> None:
     """R2544-29."""
     short = replace(GOAL, throughput_source=None, duration_s=2.0)
-    texts = [deviation.text for deviation in measure(short, profile=profile_of(None)).deviations if deviation.requirement == "R2544-29"]
+    texts = [
+        deviation.text
+        for deviation in measure(short, profile=profile_of(None)).deviations
+        if deviation.requirement == "R2544-29"
+    ]
     assert texts == [
         "the throughput of 100,000 fps per direction is the user's and was not measured",
         "the ports know no line rate, so the overload is 110 % of the throughput whatever the line takes",

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a script may call a testbed's procedures with: refused is what is of the wrong type, before anything is started."""
+"""What a script may call a testbed's procedures with: refused is what is of the wrong type, before anything
+is started."""
 
 from __future__ import annotations
 
@@ -18,8 +19,11 @@ VERBS = ("throughput", "loss", "latency", "pdv", "ipdv", "burst", "back_to_back"
 @pytest.fixture
 def bed() -> OpenTestbed:
     document: dict[str, Any] = {
-        "isolated_test_environment": True, "left": {"device": "net_ring0"}, "right": {"device": "net_ring1"}, "tester": {"cpus": [0]},
-    }  # fmt: skip
+        "isolated_test_environment": True,
+        "left": {"device": "net_ring0"},
+        "right": {"device": "net_ring1"},
+        "tester": {"cpus": [0]},
+    }
     return OpenTestbed(setup=Setup(name="t", testbed=make_testbed(document, where="t")))
 
 
@@ -29,7 +33,9 @@ def test_each_verb_that_measures_is_a_method(bed: OpenTestbed) -> None:
 
 @pytest.mark.parametrize("verb", ["delay", "recovery"])
 @pytest.mark.parametrize("goal", [None, "60s", LossGoal()])
-def test_a_procedure_that_needs_a_goal_refuses_none_and_others(bed: OpenTestbed, verb: str, goal: object) -> None:
+def test_a_procedure_that_needs_a_goal_refuses_none_and_others(
+    bed: OpenTestbed, verb: str, goal: object
+) -> None:
     """None was an AttributeError in the middle of it."""
     with pytest.raises(RequestError) as refused:
         getattr(bed, verb)(goal=goal)
@@ -37,7 +43,9 @@ def test_a_procedure_that_needs_a_goal_refuses_none_and_others(bed: OpenTestbed,
     assert refused.value.next_step
 
 
-@pytest.mark.parametrize("verb", ["throughput", "loss", "burst", "back_to_back", "throughput_table", "loss_table"])
+@pytest.mark.parametrize(
+    "verb", ["throughput", "loss", "burst", "back_to_back", "throughput_table", "loss_table"]
+)
 def test_a_goal_of_another_procedure_is_refused(bed: OpenTestbed, verb: str) -> None:
     with pytest.raises(RequestError) as refused:
         getattr(bed, verb)(goal=evenhand.DelayGoal(test=evenhand.DelayTest.PDV, rate_fps=1e3))
@@ -46,9 +54,19 @@ def test_a_goal_of_another_procedure_is_refused(bed: OpenTestbed, verb: str) -> 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("plan", 4), ("frame_size", "64"), ("directions", "forward"), ("seed", 1.5), ("waits", "short"), ("limits", {}), ("host_macs", "x")],
+    [
+        ("plan", 4),
+        ("frame_size", "64"),
+        ("directions", "forward"),
+        ("seed", 1.5),
+        ("waits", "short"),
+        ("limits", {}),
+        ("host_macs", "x"),
+    ],
 )
-def test_a_condition_of_the_wrong_type_is_refused_by_its_name(bed: OpenTestbed, name: str, value: object) -> None:
+def test_a_condition_of_the_wrong_type_is_refused_by_its_name(
+    bed: OpenTestbed, name: str, value: object
+) -> None:
     with pytest.raises(RequestError) as refused:
         bed.throughput(**{name: value})  # type: ignore[arg-type]
     assert refused.value.where == name

@@ -35,7 +35,8 @@ def imported(file: Path) -> set[str]:
 
 @pytest.mark.parametrize("station", FORBIDDEN)
 def test_a_station_imports_none_that_comes_after_it(station: str) -> None:
-    """A search that knew how it is stored, or a procedure that knew how it is shown, could be used for nothing else."""
+    """A search that knew how it is stored, or a procedure that knew how it is shown, could be used for
+    nothing else."""
     files = sorted((PACKAGE / station).glob("*.py"))
     assert files
     assert {file.name: found for file in files if (found := imported(file) & FORBIDDEN[station])} == {}
@@ -46,15 +47,24 @@ def test_the_analysis_takes_nothing_of_procedures_but_their_statistics() -> None
     for file in (PACKAGE / "analysis").glob("*.py"):
         tree = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         modules = {node.module or "" for node in tree if isinstance(node, ast.ImportFrom)}
-        assert {module for module in modules if module.startswith("evenhand.procedure")} <= {"evenhand.procedure.statistics"}
+        assert {module for module in modules if module.startswith("evenhand.procedure")} <= {
+            "evenhand.procedure.statistics"
+        }
 
 
-@pytest.mark.parametrize(("station", "ending"), [("trial", ""), ("search", ""), ("procedure", ""), ("reference", ""), ("cli", "Options")])
+@pytest.mark.parametrize(
+    ("station", "ending"),
+    [("trial", ""), ("search", ""), ("procedure", ""), ("reference", ""), ("cli", "Options")],
+)
 def test_no_two_classes_of_a_station_have_the_same_name(station: str, ending: str) -> None:
     """A reader who looks for `Bracket` must not find two. Private ones are their file's own business."""
     files: dict[str, list[str]] = {}
     for file in sorted((PACKAGE / station).glob("*.py")):
         for node in ast.parse(file.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and node.name.endswith(ending):
+            if (
+                isinstance(node, ast.ClassDef)
+                and not node.name.startswith("_")
+                and node.name.endswith(ending)
+            ):
                 files.setdefault(node.name, []).append(file.name)
     assert {name: found for name, found in files.items() if len(found) > 1} == {}

@@ -16,10 +16,17 @@ VALUES = st.lists(st.floats(min_value=0, max_value=1e9), min_size=1, max_size=60
 
 
 def test_the_figures_of_ten_searches() -> None:
-    """SEED-72, R8219-18: median, minimum, maximum, 1st and 99th percentile; ten values are too few for percentiles inside."""
+    """SEED-72, R8219-18: median, minimum, maximum, 1st and 99th percentile; ten values are too few for
+    percentiles inside."""
     found = Statistics.of([5, 1, 2, 3, 4, 6, 7, 8, 9, 10])
     assert found is not None
-    assert (found.median, found.minimum, found.maximum, found.percentile_1, found.percentile_99) == (5.5, 1, 10, 1, 10)
+    assert (found.median, found.minimum, found.maximum, found.percentile_1, found.percentile_99) == (
+        5.5,
+        1,
+        10,
+        1,
+        10,
+    )
     assert (found.median_interval.low, found.median_interval.high) == (2, 9)
     assert found.median_interval.level == pytest.approx(0.978515625)
 
@@ -55,7 +62,15 @@ def test_the_figures_are_in_order(values: list[float]) -> None:
     found = Statistics.of(values)
     assert found is not None
     interval = found.median_interval
-    in_order = [found.minimum, found.percentile_1, interval.low, found.median, interval.high, found.percentile_99, found.maximum]
+    in_order = [
+        found.minimum,
+        found.percentile_1,
+        interval.low,
+        found.median,
+        interval.high,
+        found.percentile_99,
+        found.maximum,
+    ]
     assert all(a <= b for a, b in pairwise([in_order[0], *in_order[2:5], in_order[6]]))
     assert found.minimum <= found.percentile_1 <= found.percentile_99 <= found.maximum
     assert len(values) < 6 or 0.95 <= interval.level <= 1
@@ -63,7 +78,12 @@ def test_the_figures_are_in_order(values: list[float]) -> None:
 
 
 def test_the_spread_is_relative_to_the_median() -> None:
-    for values, spread in (([100.0, 101.0, 100.0], 0.01), ([5.0, 5.0], 0.0), ([0.0, 0.0], 0.0), ([0.0, 0.0, 1.0], float("inf"))):
+    for values, spread in (
+        ([100.0, 101.0, 100.0], 0.01),
+        ([5.0, 5.0], 0.0),
+        ([0.0, 0.0], 0.0),
+        ([0.0, 0.0, 1.0], float("inf")),
+    ):
         found = Statistics.of(values)
         assert found is not None
         assert found.spread == pytest.approx(spread)

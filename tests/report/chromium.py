@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages in a real browser: Chromium without a window, spoken to over a pipe (DevTools protocol). No port is opened."""
+"""Pages in a real browser: Chromium without a window, spoken to over a pipe (DevTools protocol). No port is
+opened."""
 
 from __future__ import annotations
 
@@ -20,7 +21,14 @@ TIMEOUT_S = 60
 
 def find_chromium() -> str | None:
     """None if it is not installed."""
-    return next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
+    return next(
+        (
+            found
+            for name in ("chromium", "chromium-browser", "google-chrome")
+            if (found := shutil.which(name))
+        ),
+        None,
+    )
 
 
 @dataclass(slots=True)
@@ -34,11 +42,17 @@ class Browser:
     _rest: bytes = b""
     _session: str | None = None
 
-    def open(self, path: Path, *, width: int, height: int = 900, scheme: Literal["light", "dark"] = "light") -> None:
+    def open(
+        self, path: Path, *, width: int, height: int = 900, scheme: Literal["light", "dark"] = "light"
+    ) -> None:
         """Show a file at this width in CSS pixels; below 700 as a phone does."""
         self.events.clear()
         self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=2 if width < 700 else 1, mobile=width < 700
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=2 if width < 700 else 1,
+            mobile=width < 700,
         )
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.call("Page.navigate", url=path.absolute().as_uri())
@@ -53,7 +67,13 @@ class Browser:
         path.write_bytes(base64.b64decode(picture["data"]))
 
     def pdf(self, path: Path) -> None:
-        printed = self.call("Page.printToPDF", printBackground=True, preferCSSPageSize=True, paperWidth=8.27, paperHeight=11.69)
+        printed = self.call(
+            "Page.printToPDF",
+            printBackground=True,
+            preferCSSPageSize=True,
+            paperWidth=8.27,
+            paperHeight=11.69,
+        )
         path.write_bytes(base64.b64decode(printed["data"]))
 
     @property
@@ -70,7 +90,11 @@ class Browser:
     def requests(self) -> list[str]:
         """Addresses that the page asked for."""
         self.ask("1")
-        return [event["params"]["request"]["url"] for event in self.events if event["method"] == "Network.requestWillBeSent"]
+        return [
+            event["params"]["request"]["url"]
+            for event in self.events
+            if event["method"] == "Network.requestWillBeSent"
+        ]
 
     def begin(self) -> None:
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
@@ -125,9 +149,18 @@ def browser() -> Iterator[Browser]:
             os.dup2(high_output, 4)
 
         arguments = [
-            program, "--headless", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-            "--disable-background-networking", "--disable-component-update", "--hide-scrollbars", f"--user-data-dir={profile}",
-        ]  # fmt: skip
+            program,
+            "--headless",
+            "--remote-debugging-pipe",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--hide-scrollbars",
+            f"--user-data-dir={profile}",
+        ]
         process = subprocess.Popen(
             arguments,
             preexec_fn=join_pipes,

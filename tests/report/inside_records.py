@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign records with a witness's documents in them, as a router with sixteen queues leaves them: its CPUs, its queues, its facts."""
+"""Campaign records with a witness's documents in them, as a router with sixteen queues leaves them: its CPUs,
+its queues, its facts."""
 
 from __future__ import annotations
 
@@ -22,31 +23,56 @@ def facts(hash_type: str = "type1") -> dict[str, Any]:
     """As `evenhand.rig.dut.facts` reads them, as far as a report needs them."""
     fields = {"type1": "sd", "type2": "sdfn"}[hash_type]
     return {
-        "kernel": "6.1.0-18-amd64", "cpus": QUEUES,
+        "kernel": "6.1.0-18-amd64",
+        "cpus": QUEUES,
         "interfaces": {
             side: {
-                "name": name, "driver": "ixgbe", "driver_version": "6.1.0-18-amd64", "firmware": "0x8000095c, 16.5.20", "pci": "8086:1528",
-                "numa_node": 0, "mtu": 1500, "qdisc": "mq", "speed_mbps": 10000, "threaded_napi": False, "rps": {},
-                "rings": {"rx_max": 4096, "tx_max": 4096, "rx": 512, "tx": 512}, "channels": {"combined_max": 63, "combined": QUEUES},
-                "offloads": {"rx-checksumming": "on", "generic-receive-offload": "on", "large-receive-offload": "off"},
+                "name": name,
+                "driver": "ixgbe",
+                "driver_version": "6.1.0-18-amd64",
+                "firmware": "0x8000095c, 16.5.20",
+                "pci": "8086:1528",
+                "numa_node": 0,
+                "mtu": 1500,
+                "qdisc": "mq",
+                "speed_mbps": 10000,
+                "threaded_napi": False,
+                "rps": {},
+                "rings": {"rx_max": 4096, "tx_max": 4096, "rx": 512, "tx": 512},
+                "channels": {"combined_max": 63, "combined": QUEUES},
+                "offloads": {
+                    "rx-checksumming": "on",
+                    "generic-receive-offload": "on",
+                    "large-receive-offload": "off",
+                },
                 "coalescing": {"rx-usecs": "1"},
-                "interrupts": [{"irq": 50 + queue, "name": f"{name}-TxRx-{queue}", "cpus": str(queue)} for queue in range(QUEUES)],
+                "interrupts": [
+                    {"irq": 50 + queue, "name": f"{name}-TxRx-{queue}", "cpus": str(queue)}
+                    for queue in range(QUEUES)
+                ],
                 "hash": {
-                    "function": "toeplitz", "key": VERIFICATION_KEY.hex(), "table": [entry % QUEUES for entry in range(128)],
-                    "is_symmetric": False, "fields": {"udp4": fields, "udp6": fields},
+                    "function": "toeplitz",
+                    "key": VERIFICATION_KEY.hex(),
+                    "table": [entry % QUEUES for entry in range(128)],
+                    "is_symmetric": False,
+                    "fields": {"udp4": fields, "udp6": fields},
                 },
                 "answers": {},
             }
             for side, name in INTERFACES.items()
         },
-    }  # fmt: skip
+    }
 
 
 def witnessed(record: CampaignRecord) -> CampaignRecord:
     """The same campaign on a DUT that was looked into: each queue is served by the CPU of its number."""
     chance = random.Random(7)
-    testbeds = {name: {**testbed, "inside_dut": {"facts": facts()}} for name, testbed in record.testbeds.items()}
-    return replace(record, testbeds=testbeds, points=tuple(_witnessed_point(point, chance) for point in record.points))
+    testbeds = {
+        name: {**testbed, "inside_dut": {"facts": facts()}} for name, testbed in record.testbeds.items()
+    }
+    return replace(
+        record, testbeds=testbeds, points=tuple(_witnessed_point(point, chance) for point in record.points)
+    )
 
 
 def small(version: int = 4) -> CampaignRecord:
@@ -59,11 +85,12 @@ def _witnessed_point(found: PointRecord, chance: random.Random) -> PointRecord:
     for repetition in found.repetitions:
         searches = tuple(
             replace(
-                search, trials=tuple(_witnessed_trial(found.point, trial, chance) for trial in search.trials),
+                search,
+                trials=tuple(_witnessed_trial(found.point, trial, chance) for trial in search.trials),
                 setup={**search.setup, "inside_dut": {"facts": facts(found.point.hash_type or "type1")}},
             )
             for search in repetition.searches
-        )  # fmt: skip
+        )
         repetitions.append(replace(repetition, searches=searches))
     return replace(found, repetitions=tuple(repetitions))
 
@@ -76,7 +103,13 @@ def _witnessed_trial(point: Point, trial: StoredTrial, chance: random.Random) ->
     frames = {direction: counted.offered_frames for direction, counted in result.directions.items()}
     queues = {
         RECEIVES[direction]: [
-            max(0, round(count * float(share) + (chance.gauss(0, (count * float(share)) ** 0.5) if share not in (0, 1) else 0)))
+            max(
+                0,
+                round(
+                    count * float(share)
+                    + (chance.gauss(0, (count * float(share)) ** 0.5) if share not in (0, 1) else 0)
+                ),
+            )
             for share in shares.loads(direction)
         ]
         for direction, count in frames.items()
@@ -86,22 +119,33 @@ def _witnessed_trial(point: Point, trial: StoredTrial, chance: random.Random) ->
     busy = [min(1.0, 0.004 + fps / ELEMENT_FPS * 0.97) for fps in load]
     lost = sum(direction.lost_frames for direction in result.directions.values())
     document = {
-        "error": None, "interval_s": duration_s + 7, "sending_s": duration_s,
+        "error": None,
+        "interval_s": duration_s + 7,
+        "sending_s": duration_s,
         "cpus": [
             {
-                "cpu": cpu, "busy_s": share * duration_s, "softirq_s": 0.95 * share * duration_s, "busy_share": share,
+                "cpu": cpu,
+                "busy_s": share * duration_s,
+                "softirq_s": 0.95 * share * duration_s,
+                "busy_share": share,
                 "softirq_share": 0.95 * share,
             }
             for cpu, share in enumerate(busy)
         ],
-        "softnet": [], "ip": {"ipv4": {"forwarded_packets": sum(frames.values()) - lost}, "ipv6": {}},
+        "softnet": [],
+        "ip": {"ipv4": {"forwarded_packets": sum(frames.values()) - lost}, "ipv6": {}},
         "interfaces": {
             side: {
-                "name": INTERFACES[side], "received_packets": sum(of), "receive_drops": 0, "receive_misses": lost // 2,
+                "name": INTERFACES[side],
+                "received_packets": sum(of),
+                "receive_drops": 0,
+                "receive_misses": lost // 2,
                 "queues": [{"queue": queue, "received_packets": packets} for queue, packets in enumerate(of)],
             }
             for side, of in queues.items()
         },
-        "dropped_packets": lost // 2 * len(queues), "lost_frames": lost, "unexplained_frames": lost - lost // 2 * len(queues),
-    }  # fmt: skip
+        "dropped_packets": lost // 2 * len(queues),
+        "lost_frames": lost,
+        "unexplained_frames": lost - lost // 2 * len(queues),
+    }
     return replace(trial, result=replace(result, raw={**result.raw, "dut": document}))

@@ -56,7 +56,17 @@ class Page(HTMLParser):
 def assert_self_contained(page: Page) -> None:
     """Nothing is fetched and nothing is run; ids are unique, and whatever refers to one finds it."""
     for tag, attributes in page.tags:
-        assert tag not in {"script", "link", "iframe", "object", "embed", "img", "base", "form", "foreignobject"}, tag
+        assert tag not in {
+            "script",
+            "link",
+            "iframe",
+            "object",
+            "embed",
+            "img",
+            "base",
+            "form",
+            "foreignobject",
+        }, tag
         for name, value in attributes.items():
             assert name not in FETCHES, f"{tag} {name}={value}"
             assert not name.startswith("on"), f"{tag} {name}={value}"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the demo says of three results: one pair, many addresses, and one pair on a router that hashes ports."""
+"""What the demo says of three results: one pair, many addresses, and one pair on a router that hashes
+ports."""
 
 from __future__ import annotations
 
@@ -35,16 +36,24 @@ def case(plan: AddressPlan, hash_type: HashType, limit_fps: float, *, at_work: i
         "model": {"longest_gap_us": 12.0},
     }
     return BiasCase(
-        profile=Profile(plan=plan, frame_size=plan.smallest_frame_size, seed=1, directions=("forward", "reverse")),
+        profile=Profile(
+            plan=plan, frame_size=plan.smallest_frame_size, seed=1, directions=("forward", "reverse")
+        ),
         prediction=predict(plan, model),
         result=find_throughput(device, goal),
         counters=counters,
     )
 
 
-def cases(plan: str, *, one: float = 50_000, many: float = PLATEAU_FPS, ports: float = PLATEAU_FPS, **options: Any) -> list[BiasCase]:
+def cases(
+    plan: str, *, one: float = 50_000, many: float = PLATEAU_FPS, ports: float = PLATEAU_FPS, **options: Any
+) -> list[BiasCase]:
     pair, everything = make_plan(plan, 1), make_plan(plan)
-    return [case(pair, "type1", one, **options), case(everything, "type1", many, **options), case(pair, "type2", ports, **options)]
+    return [
+        case(pair, "type1", one, **options),
+        case(everything, "type1", many, **options),
+        case(pair, "type2", ports, **options),
+    ]
 
 
 @PLANS
@@ -59,7 +68,9 @@ def cases(plan: str, *, one: float = 50_000, many: float = PLATEAU_FPS, ports: f
         (400_000, 376_000, "not equal to"),
     ],
 )
-def test_many_addresses_and_a_hash_of_ports_are_compared_within_5_percent(plan: str, many: float, ports: float, words: str) -> None:
+def test_many_addresses_and_a_hash_of_ports_are_compared_within_5_percent(
+    plan: str, many: float, ports: float, words: str
+) -> None:
     """SEED-70: 4 % either way is about equal, 6 % is not; the ratio of what was found is told."""
     compared = cases(plan, many=many, ports=ports)
     sentence = bias_verdict(compared)[-1]
@@ -74,8 +85,12 @@ def test_many_addresses_and_a_hash_of_ports_are_compared_within_5_percent(plan: 
 
 
 @PLANS
-@pytest.mark.parametrize(("one", "is_biased"), [(50_000, True), (376_000, True), (384_000, False), (400_000, False)])
-def test_one_pair_is_biased_if_it_shows_less_than_many_by_more_than_5_percent(plan: str, one: float, is_biased: bool) -> None:
+@pytest.mark.parametrize(
+    ("one", "is_biased"), [(50_000, True), (376_000, True), (384_000, False), (400_000, False)]
+)
+def test_one_pair_is_biased_if_it_shows_less_than_many_by_more_than_5_percent(
+    plan: str, one: float, is_biased: bool
+) -> None:
     """SEED-70, SEED-71: with the share that it shows."""
     compared = cases(plan, one=one)
     pair_fps, many_fps = compared[0].found_fps, compared[1].found_fps
@@ -89,8 +104,11 @@ def test_one_pair_is_biased_if_it_shows_less_than_many_by_more_than_5_percent(pl
 @PLANS
 @pytest.mark.parametrize("one", [50_290, 398_400])
 @pytest.mark.parametrize("many", [396_000, 400_000])
-def test_the_share_of_one_pair_is_the_same_number_wherever_it_stands(tmp_path: Path, plan: str, one: float, many: float) -> None:
-    """50.29 of 400 kfps is 12.6 %, and of 396 kfps 12.7 %: a reader who finds both in one output believes neither."""
+def test_the_share_of_one_pair_is_the_same_number_wherever_it_stands(
+    tmp_path: Path, plan: str, one: float, many: float
+) -> None:
+    """50.29 of 400 kfps is 12.6 %, and of 396 kfps 12.7 %: a reader who finds both in one output believes
+    neither."""
     compared = cases(plan, one=one, many=many)
     share = compared[0].share
     assert share is not None
@@ -101,7 +119,14 @@ def test_the_share_of_one_pair_is_the_same_number_wherever_it_stands(tmp_path: P
     assert isinstance(console.file, io.StringIO)
     assert f" {text} " in console.file.getvalue().splitlines()[3]
     page = tmp_path / "demo.html"
-    write_bias_page(compared, page, host=read_host_facts(), versions=read_versions(), command=["evenhand", "demo"], run=None)
+    write_bias_page(
+        compared,
+        page,
+        host=read_host_facts(),
+        versions=read_versions(),
+        command=["evenhand", "demo"],
+        run=None,
+    )
     html = page.read_text()
     assert f", {text}<" in html  # in the picture
     assert html.count(text) >= 3  # there, in the table and in the verdict
@@ -113,7 +138,10 @@ def test_counters_of_the_router_change_no_number_and_no_finding(plan: str) -> No
 
     def findings(at_work: int) -> tuple[list[str], list[object]]:
         compared = cases(plan, at_work=at_work)
-        words = [line.split(":")[0] + ("not equal" if "not equal to" in line else "") for line in bias_verdict(compared)]
+        words = [
+            line.split(":")[0] + ("not equal" if "not equal to" in line else "")
+            for line in bias_verdict(compared)
+        ]
         return words, [(c.found_fps, c.error, c.is_as_predicted) for c in compared]
 
     assert findings(16) == findings(1)
@@ -134,7 +162,11 @@ def test_a_search_that_was_given_up_is_told_beside_the_one_that_counts() -> None
     given_up = f"a search with trials of 1 s was given up after {len(one.result.trials)} trials"
     (told,) = [line for line in bias_lines([one, shorter, ports]) if given_up in line]
     assert "too many of them came out INVALID" in told
-    assert [search["trials_given_up"] for search in bias_document([one, shorter, ports])["searches"]] == [0, len(one.result.trials), 0]
+    assert [search["trials_given_up"] for search in bias_document([one, shorter, ports])["searches"]] == [
+        0,
+        len(one.result.trials),
+        0,
+    ]
     assert bias_verdict([one, shorter, ports]) == bias_verdict([one, many, ports])
 
 
@@ -150,7 +182,9 @@ def test_a_search_without_a_number_says_what_passed_and_is_not_called_as_predict
     assert isinstance(console.file, io.StringIO)
     assert f">= {format_rate(passed)}" in console.file.getvalue()
     page = tmp_path / "demo.html"
-    write_bias_page(found, page, command=["evenhand", "demo"], run=None, versions=read_versions(), host=read_host_facts())
+    write_bias_page(
+        found, page, command=["evenhand", "demo"], run=None, versions=read_versions(), host=read_host_facts()
+    )
     assert f"&gt;= {format_count(passed)}" in page.read_text()
     assert f"no number; {format_rate(passed)} passed" in page.read_text()
     nothing = replace(found[2], result=replace(found[2].result, trials=()))

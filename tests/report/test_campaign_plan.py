@@ -30,7 +30,9 @@ def test_a_preset_is_readable_at_80_columns(preset: str) -> None:
     points = [row.point for row in sorted(outline.rows, key=lambda row: row.place)]
     rows = [line for line in lines if line.split()[1:2] == ["throughput"] and line.split()[0].isdecimal()]
     assert len(rows) == len(points)
-    assert [int(row.split()[0]) for row in rows] == list(range(1, len(points) + 1))  # in the order of measuring
+    assert [int(row.split()[0]) for row in rows] == list(
+        range(1, len(points) + 1)
+    )  # in the order of measuring
     for row, point in zip(rows, points, strict=True):
         hosts = f"{point.hosts[0]:,} x {point.hosts[1]:,}"
         assert hosts in row
@@ -42,7 +44,12 @@ def test_a_preset_is_readable_at_80_columns(preset: str) -> None:
 def test_what_is_sent_and_what_is_missing_stands_beside_the_points() -> None:
     """SEED-02, SEED-49."""
     text = " ".join(
-        shown({"name": "x", "suite": [{"name": "a", "hosts": 16, "single-pair-first": False, "maximum-rate": "1Mfps"}]}).split()
+        shown(
+            {
+                "name": "x",
+                "suite": [{"name": "a", "hosts": 16, "single-pair-first": False, "maximum-rate": "1Mfps"}],
+            }
+        ).split()
     )
     assert "Sent (gateway-v4): 16 x 16 addresses, pseudorandom: left 198.18.0.1 .. 198.18.0.16" in text
     assert "throughput: binary search from 1 Mfps, to 0.5 %; trials of 5 s, confirmed by 60 s." in text

@@ -32,7 +32,9 @@ from evenhand.trial import CpuStalls, Limits, SimulatedMeasurer, Watch, WatchedC
 from tests.rig.host.fake_host import E1000E, PLUGINS, add_nic, make_host
 
 COLUMNS = 80
-LONG = "net_memif{},role=server,id=0,socket=/tmp/evenhand-a-rather-long-name/cable,socket-abstract=no,rsize=11"
+LONG = (
+    "net_memif{},role=server,id=0,socket=/tmp/evenhand-a-rather-long-name/cable,socket-abstract=no,rsize=11"
+)
 
 
 def shown(*renderables: RenderableType, width: int = COLUMNS) -> str:
@@ -52,19 +54,28 @@ def without_folds(text: str) -> str:
 
 def busy_host(root: Path) -> Iterable[CpuStalls]:
     """A host with much to say of it."""
-    make_host(root, {"proc/self/status": "Uid:\t1000\t1000\nCapEff:\t0\n", "sys/devices/system/cpu/isolated": None})
+    make_host(
+        root, {"proc/self/status": "Uid:\t1000\t1000\nCapEff:\t0\n", "sys/devices/system/cpu/isolated": None}
+    )
     for number in range(4):
         add_nic(root, f"0000:0{number}:00.0", "ixgbe", f"eth{number}")
-    return [CpuStalls(cpu=cpu, absences=120, longest_us=100_200.5, away_us=900_000, stolen_us=880_000) for cpu in range(8)]
+    return [
+        CpuStalls(cpu=cpu, absences=120, longest_us=100_200.5, away_us=900_000, stolen_us=880_000)
+        for cpu in range(8)
+    ]
 
 
 def test_findings_and_advice_are_whole_at_80_columns(tmp_path: Path) -> None:
     clock = WatchedClock(source="tsc", ticks_per_second=2.6e9, error_ppm_raw=0.3, error_ppm_monotonic=-12)
     watched = Watch(seconds=5, cpus=tuple(busy_host(tmp_path)), clock=clock)
     survey = survey_host(
-        about={"version": "0.1.0", "dpdk": "22.11.11"}, watched=watched, root=tmp_path, allowed=range(8),
-        network=HostNetwork(frozenset(), {"eth0": "it carries a default route"}), has_program=lambda name: False,
-    )  # fmt: skip
+        about={"version": "0.1.0", "dpdk": "22.11.11"},
+        watched=watched,
+        root=tmp_path,
+        allowed=range(8),
+        network=HostNetwork(frozenset(), {"eth0": "it carries a default route"}),
+        has_program=lambda name: False,
+    )
     table = shown(host_table(survey))
     for finding in survey.findings:
         assert finding.name in table
@@ -81,16 +92,28 @@ def test_findings_and_advice_are_whole_at_80_columns(tmp_path: Path) -> None:
     assert len(lines) - len(commands) == len(advised)
 
 
-def test_nics_are_whole_at_80_columns_with_the_commands_that_bind_them_and_take_them_back(tmp_path: Path) -> None:
-    make_host(tmp_path, {"lib/modules/6.1.0-1-amd64/modules.alias": f"alias {E1000E} e1000e\n", f"{PLUGINS}/librte_net_null.so.23": ""})
+def test_nics_are_whole_at_80_columns_with_the_commands_that_bind_them_and_take_them_back(
+    tmp_path: Path,
+) -> None:
+    make_host(
+        tmp_path,
+        {
+            "lib/modules/6.1.0-1-amd64/modules.alias": f"alias {E1000E} e1000e\n",
+            f"{PLUGINS}/librte_net_null.so.23": "",
+        },
+    )
     known = "pci:v00008086d000010D3sv00008086sd00000000bc02sc00i00"
     add_nic(tmp_path, "0000:01:00.0", "vfio-pci", modalias=known)
     add_nic(tmp_path, "0000:01:00.1", "ixgbe", "enp1s0f1np1", modalias=known)
     add_nic(tmp_path, "0000:02:00.0", "ixgbe", "eth0")
     survey = survey_host(
-        about={"version": "0.1.0", "dpdk": "22.11.11"}, watched=None, root=tmp_path, allowed=range(8),
-        network=HostNetwork(frozenset(), {"eth0": "it carries a default route"}), has_program=lambda name: True,
-    )  # fmt: skip
+        about={"version": "0.1.0", "dpdk": "22.11.11"},
+        watched=None,
+        root=tmp_path,
+        allowed=range(8),
+        network=HostNetwork(frozenset(), {"eth0": "it carries a default route"}),
+        has_program=lambda name: True,
+    )
     table = nics_table(survey)
     assert table is not None
     text = shown(table)
@@ -122,26 +145,48 @@ def test_ports_are_whole_at_80_columns(is_resolved: bool) -> None:
     for number, (first, last) in enumerate(((left, right), (right, COLUMNS))):
         assert LONG.format(number) in without_folds("".join(line[first:last] for line in lines))
     assert dut_line(None, ports) == "The DUT is resolved."
-    error = HostError("10.0.0.1 did not answer ARP within 5 s", where="ports.left", next_step="Check cable and address.")
+    error = HostError(
+        "10.0.0.1 did not answer ARP within 5 s", where="ports.left", next_step="Check cable and address."
+    )
     assert "did not answer ARP within 5 s. Check cable" in dut_line(error, ports)
 
 
 def make_port(side: SideName, number: int, *, is_resolved: bool) -> PortFacts:
     opened = {
-        "device": LONG.format(number), "driver": "net_memif", "mac": "02:00:00:00:00:01", "link_up": True, "line_rate_bps": 1e10,
-        "receive_ring_frames": 2048, "transmit_ring_frames": 2048, "hardware_stamps": "none",
-        "flow_control": "unknown", "receive_count": "exact",
-    }  # fmt: skip
-    resolved: dict[str, object] = {side: {"dut_mac": "02:00:00:00:d0:01", "static": False}} if is_resolved else {}
+        "device": LONG.format(number),
+        "driver": "net_memif",
+        "mac": "02:00:00:00:00:01",
+        "link_up": True,
+        "line_rate_bps": 1e10,
+        "receive_ring_frames": 2048,
+        "transmit_ring_frames": 2048,
+        "hardware_stamps": "none",
+        "flow_control": "unknown",
+        "receive_count": "exact",
+    }
+    resolved: dict[str, object] = (
+        {side: {"dut_mac": "02:00:00:00:d0:01", "static": False}} if is_resolved else {}
+    )
     interface = InterfaceFacts(mtu=9000, flow_hash={"udp4": "sdfn", "udp6": None})
-    return port_facts(side, opened={side: opened}, resolved=resolved, workers=lay_out_workers(range(8), 2), interface=interface)
+    return port_facts(
+        side,
+        opened={side: opened},
+        resolved=resolved,
+        workers=lay_out_workers(range(8), 2),
+        interface=interface,
+    )
 
 
 @pytest.mark.parametrize(("way", "plan"), [(LOOPED_WAY, "gateway_v4"), (DUT_WAY, "gateway_v6")])
 def test_a_ceiling_tells_what_happened_above_it(way: str, plan: str) -> None:
     """MLR-14: rates offered, and the reasons."""
     address_plan = make_plan(plan)
-    profile = Profile(plan=address_plan, frame_size=address_plan.smallest_frame_size, seed=1, directions=("forward", "reverse"))
+    profile = Profile(
+        plan=address_plan,
+        frame_size=address_plan.smallest_frame_size,
+        seed=1,
+        directions=("forward", "reverse"),
+    )
     ceiling = find_tester_ceiling(
         SimulatedMeasurer(limit_fps=1e9, tester_ceiling_fps=700_000),
         max_fps=1e6,
@@ -151,7 +196,14 @@ def test_a_ceiling_tells_what_happened_above_it(way: str, plan: str) -> None:
     )
     text = shown(
         *ceiling_lines(
-            CeilingEntry(way=way, profile=profile, ceiling=ceiling, duration_s=1, cpus=(1, 2), limits=Limits(overdue_after_us=5000))
+            CeilingEntry(
+                way=way,
+                profile=profile,
+                ceiling=ceiling,
+                duration_s=1,
+                cpus=(1, 2),
+                limits=Limits(overdue_after_us=5000),
+            )
         )
     )
     assert "The tester keeps 700,000 fps per direction; offered: 700,000 fps." in text
@@ -164,7 +216,15 @@ def test_a_ceiling_tells_what_happened_above_it(way: str, plan: str) -> None:
 
 def test_a_tester_that_keeps_nothing_is_told_so() -> None:
     profile = Profile(plan=make_plan("gateway_v4"), frame_size=64, seed=1, directions=("forward",))
-    ceiling = find_tester_ceiling(SimulatedMeasurer(limit_fps=1, invalid_probability=1.0), max_fps=1e6, min_fps=1e5, duration_s=1.0)
-    text = shown(*ceiling_lines(CeilingEntry(way=DUT_WAY, profile=profile, ceiling=ceiling, duration_s=1, cpus=(1,), limits=Limits())))
+    ceiling = find_tester_ceiling(
+        SimulatedMeasurer(limit_fps=1, invalid_probability=1.0), max_fps=1e6, min_fps=1e5, duration_s=1.0
+    )
+    text = shown(
+        *ceiling_lines(
+            CeilingEntry(
+                way=DUT_WAY, profile=profile, ceiling=ceiling, duration_s=1, cpus=(1,), limits=Limits()
+            )
+        )
+    )
     assert "No load was kept, down to 100 kfps per direction." in text
     assert "what took the tester's CPU away ended it here" in " ".join(text.split())

@@ -19,7 +19,10 @@ LEVELS = {1: 1e5, 16: 6e5, 64: 8e5, 65533: 6e5}
 
 def test_the_page_has_every_point_the_verdict_and_what_differs() -> None:
     a = record(*(point(n, noisy(fps, 10, 0.01)) for n, fps in LEVELS.items()), name="before")
-    b = replace(record(*(point(n, noisy(fps * 0.9, 10, 0.01)) for n, fps in LEVELS.items()), name="after"), versions={"evenhand": "0.2.0"})
+    b = replace(
+        record(*(point(n, noisy(fps * 0.9, 10, 0.01)) for n, fps in LEVELS.items()), name="after"),
+        versions={"evenhand": "0.2.0"},
+    )
     comparison = compare([a, b])
     page = render_comparison(comparison, fail_below=0.97)
     assert "Failed: 4 points below 0.97" in page
@@ -45,7 +48,9 @@ def test_nothing_is_fetched_and_nothing_is_run() -> None:
 
 def test_what_a_file_says_is_escaped() -> None:
     """Run files come from others."""
-    evil = record(point(1, [1e5], suite="<script>alert(1)</script>"), name="<b>x</b>", versions={"<i>": "<u>"})
+    evil = record(
+        point(1, [1e5], suite="<script>alert(1)</script>"), name="<b>x</b>", versions={"<i>": "<u>"}
+    )
     other = replace(evil, versions={"<i>": "<s>"})
     page = render_comparison(compare([evil, other]))
     assert not re.search(r"<script|<b>|<i>|<u>|<s>", page)

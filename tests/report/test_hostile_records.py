@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are damaged, or made, at random: each is read and shown in every form, or refused; nothing else happens."""
+"""Files that are damaged, or made, at random: each is read and shown in every form, or refused; nothing else
+happens."""
 
 from __future__ import annotations
 
@@ -30,11 +31,26 @@ EXAMPLES = int(os.environ.get("EVENHAND_FUZZ_FILES", "60"))
 FUZZ = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 DANGEROUS = "\x1b]0;owned\x07\x9b31m[red]x[/]\u202egnp\r\n\x00=cmd|' /C calc'!A0"
 JSON_COLUMNS = (
-    "run.command", "run.versions", "run.host", "searches.plan", "searches.setup", "searches.goal", "searches.result", "trials.document",
-)  # fmt: skip
+    "run.command",
+    "run.versions",
+    "run.host",
+    "searches.plan",
+    "searches.setup",
+    "searches.goal",
+    "searches.result",
+    "trials.document",
+)
 ANY_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from([DANGEROUS, 10**19, -1, 1e308, "nan"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6) | st.just(DANGEROUS), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from([DANGEROUS, 10**19, -1, 1e308, "nan"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=6) | st.just(DANGEROUS), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
@@ -127,7 +143,15 @@ def assert_harmless(shown: str) -> None:
 
 @pytest.mark.parametrize(
     "column",
-    ["run.created_at", "run.finished_at", "searches.name", "searches.kind", "searches.started_at", "searches.outcome", "trials.purpose"],
+    [
+        "run.created_at",
+        "run.finished_at",
+        "searches.name",
+        "searches.kind",
+        "searches.started_at",
+        "searches.outcome",
+        "trials.purpose",
+    ],
 )
 def test_texts_do_nothing_to_a_terminal(tmp_path: Path, column: str) -> None:
     """Escape sequences, marks that turn the order of letters, Rich's markup, formulas of spreadsheets."""
@@ -141,8 +165,12 @@ def test_texts_do_nothing_to_a_terminal(tmp_path: Path, column: str) -> None:
 
 def test_texts_inside_json_do_nothing_either(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a.evenhand")
-    change_json(run, "searches.setup", lambda setup: {**setup, "name": DANGEROUS, "dut": {DANGEROUS: DANGEROUS}})
-    change_json(run, "trials.document", lambda trial: {**trial, "reasons": [{"code": DANGEROUS, "text": DANGEROUS}]})
+    change_json(
+        run, "searches.setup", lambda setup: {**setup, "name": DANGEROUS, "dut": {DANGEROUS: DANGEROUS}}
+    )
+    change_json(
+        run, "trials.document", lambda trial: {**trial, "reasons": [{"code": DANGEROUS, "text": DANGEROUS}]}
+    )
     change_json(run, "run.command", lambda _: ["evenhand", DANGEROUS])
     change_json(run, "searches.goal", lambda goal: {**goal, DANGEROUS: DANGEROUS})
     shown = show_everything(run, width=300)

@@ -39,19 +39,34 @@ def record(version: int = 4) -> CampaignRecord:
 def with_documents(point: PointRecord, **changed: Any) -> PointRecord:
     """Each trial's witness says this instead."""
     repetitions = tuple(
-        replace(repetition, searches=tuple(
-            replace(search, trials=tuple(
-                replace(trial, result=replace(trial.result, raw={**trial.result.raw, "dut": {**trial.result.raw["dut"], **changed}}))
-                for trial in search.trials
-            )) for search in repetition.searches
-        )) for repetition in point.repetitions
-    )  # fmt: skip
+        replace(
+            repetition,
+            searches=tuple(
+                replace(
+                    search,
+                    trials=tuple(
+                        replace(
+                            trial,
+                            result=replace(
+                                trial.result,
+                                raw={**trial.result.raw, "dut": {**trial.result.raw["dut"], **changed}},
+                            ),
+                        )
+                        for trial in search.trials
+                    ),
+                )
+                for search in repetition.searches
+            ),
+        )
+        for repetition in point.repetitions
+    )
     return replace(point, repetitions=repetitions)
 
 
 @pytest.mark.parametrize("version", [4, 6])
 def test_bias_of_one_pair_is_seen_inside_the_router(version: int) -> None:
-    """SEED-07, RSS-06: with one pair two CPUs work and fourteen have nothing to do; with many all sixteen do. Nothing is judged by it."""
+    """SEED-07, RSS-06: with one pair two CPUs work and fourteen have nothing to do; with many all sixteen do.
+    Nothing is judged by it."""
     one, many = (seen_at(record(version).points[at]) for at in (0, 10))
     assert one is not None
     assert many is not None
@@ -78,14 +93,18 @@ def test_predicted_stands_beside_counted_for_each_queue() -> None:
 def test_without_facts_there_is_no_prediction_and_no_guess() -> None:
     """What a driver does not tell is not filled in."""
     point = record().points[4]
-    searches = tuple(replace(search, setup={**search.setup, "inside_dut": None}) for search in point.repetitions[0].searches)
+    searches = tuple(
+        replace(search, setup={**search.setup, "inside_dut": None})
+        for search in point.repetitions[0].searches
+    )
     seen = seen_at(replace(point, repetitions=(replace(point.repetitions[0], searches=searches),)))
     assert seen is not None
     assert all(queues.predicted is None for queues in seen.queues)
 
 
 def test_the_page_has_a_heat_map_and_a_table_beside_the_curve() -> None:
-    """The section is the first behind the curve and what it shows; each number of its pictures is in words too."""
+    """The section is the first behind the curve and what it shows; each number of its pictures is in words
+    too."""
     page = Page(render_page(record(), analyse(record())))
     assert_self_contained(page)
     assert page.ids().index("findings") < page.ids().index("inside") < page.ids().index("points")
@@ -98,7 +117,9 @@ def test_the_page_has_a_heat_map_and_a_table_beside_the_curve() -> None:
 
 def test_a_campaign_without_a_witness_has_no_such_section() -> None:
     """It costs nothing where nobody looked."""
-    page = Page(render_page(appendix_a(4, 1, is_series_only=True), analyse(appendix_a(4, 1, is_series_only=True))))
+    page = Page(
+        render_page(appendix_a(4, 1, is_series_only=True), analyse(appendix_a(4, 1, is_series_only=True)))
+    )
     assert "inside" not in page.ids()
     assert "Inside the DUT" not in page.shown
 
@@ -109,7 +130,9 @@ def test_show_and_exports_carry_it() -> None:
     console = Console(file=shown, width=200, color_system=None)
     for part in point_report(record(), record().points[0]):
         console.print(part)
-    assert re.search(r"Inside the DUT: CPU \d+ was busiest, 9\d(\.\d+)? % of the time of sending", shown.getvalue())
+    assert re.search(
+        r"Inside the DUT: CPU \d+ was busiest, 9\d(\.\d+)? % of the time of sending", shown.getvalue()
+    )
     assert "busiest to mean 16.000; predicted 16.000" in shown.getvalue()
     row = next(iter(rows_of(record(), "trials")))
     trial = record().points[0].repetitions[0].searches[0].trials[0]
@@ -118,7 +141,10 @@ def test_show_and_exports_carry_it() -> None:
     assert (row["dut_busiest_cpu"], row["dut_busiest_cpu_share"]) == (seen.busiest.cpu, seen.busiest.busy)
     assert row["dut_dropped_packets"] == trial.result.raw["dut"]["dropped_packets"]
     exported = json.loads(json.dumps(export_document(record())))
-    assert exported["points"][0]["repetitions"][0]["searches"][0]["trials"][0]["document"]["dut"] == trial.result.raw["dut"]
+    assert (
+        exported["points"][0]["repetitions"][0]["searches"][0]["trials"][0]["document"]["dut"]
+        == trial.result.raw["dut"]
+    )
 
 
 def test_a_witness_that_could_not_see_is_no_zero() -> None:
@@ -130,7 +156,11 @@ def test_a_witness_that_could_not_see_is_no_zero() -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(key=st.sampled_from(["cpus", "interfaces", "dropped_packets", "lost_frames", "error", "ip"]), value=ANY_JSON, deep=st.booleans())
+@given(
+    key=st.sampled_from(["cpus", "interfaces", "dropped_packets", "lost_frames", "error", "ip"]),
+    value=ANY_JSON,
+    deep=st.booleans(),
+)
 def test_what_a_file_says_is_checked_before_it_is_shown(key: str, value: Any, deep: bool) -> None:
     """Files come from others: any value at any place is shown, or taken for not there."""
     point = record().points[1]
@@ -138,7 +168,12 @@ def test_what_a_file_says_is_checked_before_it_is_shown(key: str, value: Any, de
     if deep and isinstance(document[key], list):
         value = [value, *document[key]]
     elif deep and key == "interfaces":
-        value = {"left": {"name": value, "queues": [{"queue": value, "received_packets": 3}, {"queue": 1, "received_packets": value}]}}
+        value = {
+            "left": {
+                "name": value,
+                "queues": [{"queue": value, "received_packets": 3}, {"queue": 1, "received_packets": value}],
+            }
+        }
     hostile = replace(record(), points=(with_documents(point, **{key: value}), record().points[2]))
     assert all(len(table.rows) > 0 for table in inside_of(hostile).tables)
     list(rows_of(hostile, "trials"))
@@ -147,7 +182,9 @@ def test_what_a_file_says_is_checked_before_it_is_shown(key: str, value: Any, de
 
 
 @settings(max_examples=60, deadline=None)
-@given(part=st.sampled_from(["facts", "interfaces", "left", "hash", "table", "key", "fields"]), value=ANY_JSON)
+@given(
+    part=st.sampled_from(["facts", "interfaces", "left", "hash", "table", "key", "fields"]), value=ANY_JSON
+)
 def test_facts_of_a_file_are_checked_too(part: str, value: Any) -> None:
     """A table of a million entries, a key that is no key."""
     setup: dict[str, Any] = json.loads(json.dumps(record().points[4].repetitions[0].searches[0].setup))

@@ -35,7 +35,9 @@ class OneSided(SimulatedMeasurer):
         offered, lost = forward["offered_frames"], forward["lost_frames"] + reverse["lost_frames"]
         forward = {**forward, "received_frames": offered, "lost_frames": 0}
         reverse = {**reverse, "received_frames": max(0, offered - lost), "lost_frames": min(offered, lost)}
-        self.trials[-1] = TrialResult.from_contract({**raw, "directions": {"forward": forward, "reverse": reverse}})
+        self.trials[-1] = TrialResult.from_contract(
+            {**raw, "directions": {"forward": forward, "reverse": reverse}}
+        )
         return self.trials[-1]
 
 
@@ -60,7 +62,10 @@ def test_each_goal_of_several_has_its_own() -> None:
     goals = MlrGoals(goals=(MlrGoal(name="NDR"), MlrGoal(name="PDR", loss_ratio=0.005)), max_fps=1e6)
     result = find_goals(OneSided(limit_fps=LIMIT_FPS), goals)
     ndr, pdr = result.to_document()["goals"]
-    assert (ndr["loss_by_direction"]["forward"]["lost_frames"], ndr["loss_by_direction"]["reverse"]["lost_frames"]) == (0, 0)
+    assert (
+        ndr["loss_by_direction"]["forward"]["lost_frames"],
+        ndr["loss_by_direction"]["reverse"]["lost_frames"],
+    ) == (0, 0)
     assert pdr["loss_by_direction"]["forward"]["lost_frames"] == 0
     assert 0.005 < pdr["loss_by_direction"]["reverse"]["loss_ratio"] <= 0.01
     lines = [line for line in mlr_lines(result, PROFILE) if line.startswith("Lost at the lower bound of ")]
@@ -77,7 +82,10 @@ def lossy(stored: Mapping[str, Any] | None) -> PointRecord:
 def test_page_show_and_exports_have_it_by_repetition() -> None:
     found = lossy({"forward": {"loss_ratio": 0.0}, "reverse": {"loss_ratio": 0.008}})
     rows = list(rows_of(record(found), "repetitions"))
-    assert [(row["forward_loss_ratio"], row["reverse_loss_ratio"]) for row in rows] == [(0.0, 0.008), (None, None)]
+    assert [(row["forward_loss_ratio"], row["reverse_loss_ratio"]) for row in rows] == [
+        (0.0, 0.008),
+        (None, None),
+    ]
     table = _repetitions(found, "fps")
     assert [cells[3].text for cells in table.rows] == ["forward 0 %, reverse 0.8 %", "-"]
     console = Console(file=io.StringIO(), width=200)
@@ -90,7 +98,15 @@ def test_page_show_and_exports_have_it_by_repetition() -> None:
 
 @pytest.mark.parametrize(
     "stored",
-    [None, [], "x", {"forward": 1}, {"forward": {"loss_ratio": "0.1"}}, {"forward": {"loss_ratio": True}}, {"reverse": {"loss_ratio": 7}}],
+    [
+        None,
+        [],
+        "x",
+        {"forward": 1},
+        {"forward": {"loss_ratio": "0.1"}},
+        {"forward": {"loss_ratio": True}},
+        {"reverse": {"loss_ratio": 7}},
+    ],
 )
 def test_losses_of_a_file_that_are_none_are_not_shown(stored: Any) -> None:
     assert losses_of({"loss_by_direction": stored}) == {}

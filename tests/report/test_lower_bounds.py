@@ -17,7 +17,8 @@ GOAL = ThroughputGoal(max_fps=1e6, duration_s=1.0, final_duration_s=60.0)
 
 
 def test_a_tester_that_cannot_send_more_gives_at_least_what_passed() -> None:
-    """R2544-23, R2544-39: in text and document, with the outcome; also where it stands before many addresses (SEED-02)."""
+    """R2544-23, R2544-39: in text and document, with the outcome; also where it stands before many addresses
+    (SEED-02)."""
     result = find_throughput(SimulatedMeasurer(limit_fps=900_000, tester_ceiling_fps=800_000), GOAL)
     lines = summary_lines(result, PROFILE)
     assert lines[0].startswith("Throughput: at least 800,000 fps per direction")
@@ -34,10 +35,14 @@ def test_a_tester_that_cannot_send_more_gives_at_least_what_passed() -> None:
 def test_a_lower_bound_that_no_full_length_trial_has_confirmed_is_a_deviation() -> None:
     """R2544-20."""
     last = len(find_throughput(SimulatedMeasurer(limit_fps=640_000), GOAL).trials)
-    result = find_throughput(SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(last, last + 100)), GOAL)
+    result = find_throughput(
+        SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(last, last + 100)), GOAL
+    )
     assert result.outcome is Outcome.TESTER_LIMIT
     assert result.is_at_least
-    expected = "Deviation from R2544-20: the lower bound passed a trial of 1 s; none of 60 s was valid at that load"
+    expected = (
+        "Deviation from R2544-20: the lower bound passed a trial of 1 s; none of 60 s was valid at that load"
+    )
     assert expected in summary_lines(result, PROFILE)
 
 
@@ -47,5 +52,11 @@ def test_page_and_exports_mark_the_repetition() -> None:
     assert [(row["value"], row["is_at_least"]) for row in rows] == [(5e5, True), (8e5, False)]
     (row,) = rows_of(limited, "points")
     assert (row["at_maximum"], row["at_tester_limit"]) == (1, 1)
-    assert [cells[1].text for cells in _repetitions(limited.points[0], "fps").rows] == [">= 500 kfps", "800 kfps"]
-    assert ['is_at_least="true"' in document["telemetry"][0] for document in uti_documents(limited)] == [True, False]
+    assert [cells[1].text for cells in _repetitions(limited.points[0], "fps").rows] == [
+        ">= 500 kfps",
+        "800 kfps",
+    ]
+    assert ['is_at_least="true"' in document["telemetry"][0] for document in uti_documents(limited)] == [
+        True,
+        False,
+    ]

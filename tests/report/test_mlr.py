@@ -21,12 +21,19 @@ from evenhand.series import MeasuredSearch
 from evenhand.trial import SimulatedMeasurer
 
 PROFILE = Profile(
-    plan=make_plan("gateway_v6"), frame_size=84, seed=7, directions=("forward", "reverse"), line_rate_bps=1e10, theoretical_fps=12_019_230
+    plan=make_plan("gateway_v6"),
+    frame_size=84,
+    seed=7,
+    directions=("forward", "reverse"),
+    line_rate_bps=1e10,
+    theoretical_fps=12_019_230,
 )
 GOALS = MlrGoals(goals=(MlrGoal(name="NDR"), MlrGoal(name="PDR", loss_ratio=0.005)), max_fps=1e6)
 
 
-def found(goals: MlrGoals = GOALS, *, limit_fps: float = 640_000, tester_ceiling_fps: float = math.inf) -> MlrResult:
+def found(
+    goals: MlrGoals = GOALS, *, limit_fps: float = 640_000, tester_ceiling_fps: float = math.inf
+) -> MlrResult:
     return find_goals(SimulatedMeasurer(limit_fps=limit_fps, tester_ceiling_fps=tester_ceiling_fps), goals)
 
 
@@ -48,14 +55,16 @@ def test_each_goal_is_told_with_both_bounds_and_all_its_attributes() -> None:
         assert goal.upper_fps is not None
         assert f"{goal.goal.name} (loss ratio" in lines
         assert (
-            f"{goal.lower_fps:,.0f} fps per direction ({2 * goal.lower_fps:,.0f} fps in both directions together)".split(" (")[0] in lines
+            f"{goal.lower_fps:,.0f} fps per direction ({2 * goal.lower_fps:,.0f} fps in both directions"
+            " together)".split(" (")[0]
+            in lines
         )
         assert f"upper bound {goal.upper_fps:,.0f} fps; conditional throughput" in lines
         assert f"{goal.lower_fps:,.0f}" in table
         assert f"{goal.upper_fps:,.0f}" in table
     assert (
-        "exceed ratio 50 %, final trial duration 60 s, duration sum 2 min, initial trial duration 1 s, width 0.5 % of the upper bound"
-        in lines
+        "exceed ratio 50 %, final trial duration 60 s, duration sum 2 min, initial trial duration 1 s, width"
+        " 0.5 % of the upper bound" in lines
     )
     assert "UDP over IPv6" in lines
     assert "theoretical limit 12,019,230 fps per direction (10 Gbps)" in lines
@@ -79,15 +88,23 @@ def test_an_irregular_result_says_why(limit_fps: float, tester_ceiling_fps: floa
     assert "irregular (" in mlr_lines(result, PROFILE)[0]
     if "tester" in words:
         limit = f"{format_count(result.tester_limit_fps or 0)} fps per direction"
-        said = f"Every trial at {limit} was INVALID: that load is beyond this tester, which says nothing of the DUT."
+        said = (
+            f"Every trial at {limit} was INVALID: that load is beyond this tester, which says nothing of"
+            " the DUT."
+        )
         assert said in mlr_lines(result, PROFILE)
 
 
 def test_what_the_rfc_only_recommends_is_told_as_a_deviation() -> None:
     """MLR-05, MLR-12."""
-    goals = replace(GOALS, goals=(MlrGoal(name="NDR", width=0.001, final_duration_s=30), MlrGoal(name="PDR", loss_ratio=0.01)))
+    goals = replace(
+        GOALS,
+        goals=(MlrGoal(name="NDR", width=0.001, final_duration_s=30), MlrGoal(name="PDR", loss_ratio=0.01)),
+    )
     result = found(goals)
-    assert any(line.startswith("Deviation from MLR-12: the width of PDR") for line in mlr_lines(result, PROFILE))
+    assert any(
+        line.startswith("Deviation from MLR-12: the width of PDR") for line in mlr_lines(result, PROFILE)
+    )
     assert {"MLR-05", "MLR-12"} <= {d["requirement"] for d in search_document(result, PROFILE)["deviations"]}
 
 
@@ -111,7 +128,13 @@ def test_one_way_to_show_them_all() -> None:
 def test_a_search_that_cannot_be_stored_is_shown(is_ended: bool) -> None:
     """D11: nobody should lose an hour of trials to a full disk."""
     result = found()
-    search = MeasuredSearch(name="throughput", kind="throughput", goal=GOALS, trials=list(result.trials), end=result if is_ended else None)
+    search = MeasuredSearch(
+        name="throughput",
+        kind="throughput",
+        goal=GOALS,
+        trials=list(result.trials),
+        end=result if is_ended else None,
+    )
     text = shown(*measured_report([search]))
     assert f"Trials: {len(result.trials)} (" in text
     assert ("Goals, loads per direction" in text) == is_ended
@@ -119,7 +142,9 @@ def test_a_search_that_cannot_be_stored_is_shown(is_ended: bool) -> None:
 
 def test_a_lower_bound_that_longer_trials_would_refute_says_so() -> None:
     """RFC 9971 stands; the sustainable load is beside it, in text and JSON, for each goal."""
-    deep = find_goals(SimulatedMeasurer(limit_fps=8_000, buffer_frames=10_000_000), replace(GOALS, max_fps=9_000.0))
+    deep = find_goals(
+        SimulatedMeasurer(limit_fps=8_000, buffer_frames=10_000_000), replace(GOALS, max_fps=9_000.0)
+    )
     document = deep.to_document()
     assert document["sustainable_fps_per_direction"] == pytest.approx(8_000)
     assert [goal["sustainable_fps_per_direction"] for goal in document["goals"]] == [pytest.approx(8_000)] * 2

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a campaign: all that a reader must find in it, and nothing that a hostile file could put there."""
+"""The page of a campaign: all that a reader must find in it, and nothing that a hostile file could put
+there."""
 
 from __future__ import annotations
 
@@ -62,12 +63,18 @@ def test_the_page_is_one_file_that_needs_nothing_else(version: int) -> None:
 
 @VERSIONS
 def test_the_first_screen_is_the_verdict_and_the_curve(version: int) -> None:
-    """SEED-07, SEED-72: the sentence first, then throughput over the number of addresses, then everything else."""
+    """SEED-07, SEED-72: the sentence first, then throughput over the number of addresses, then everything
+    else."""
     text = text_of(version)
     record = appendix_a(version, REPETITIONS)
-    lead, curve, findings = (text.index(part) for part in ('class="lead', 'id="figure-throughput-over-addresses', "<h2>Findings"))
+    lead, curve, findings = (
+        text.index(part) for part in ('class="lead', 'id="figure-throughput-over-addresses', "<h2>Findings")
+    )
     assert lead < curve < findings
-    assert Page(text[: text.index("<figure")] + "</main></body></html>").shown.count(analyse(record).verdict) == 1
+    assert (
+        Page(text[: text.index("<figure")] + "</main></body></html>").shown.count(analyse(record).verdict)
+        == 1
+    )
 
 
 @VERSIONS
@@ -76,7 +83,16 @@ def test_every_picture_is_there_for_wide_and_for_narrow_screens(version: int) ->
     page = Page(text_of(version))
     record = appendix_a(version, REPETITIONS)
     pictures = pictures_of(record, analyse(record))
-    assert all((pictures.throughput, pictures.sizes, pictures.loss, pictures.delays, pictures.variation, pictures.histories))
+    assert all(
+        (
+            pictures.throughput,
+            pictures.sizes,
+            pictures.loss,
+            pictures.delays,
+            pictures.variation,
+            pictures.histories,
+        )
+    )
     shown = [figure["id"] for figure in page.all("figure")]
     assert sorted(map(str, shown)) == sorted(f"figure-{picture.name}" for picture in pictures.all)
     assert len([svg for svg in page.all("svg") if svg.get("role") == "img"]) == 2 * len(pictures.all)
@@ -85,12 +101,21 @@ def test_every_picture_is_there_for_wide_and_for_narrow_screens(version: int) ->
 
 @VERSIONS
 def test_every_point_opens_to_its_repetitions_and_trials(version: int) -> None:
-    """SEED-72: each repetition with its own seed; each trial with its verdict, INVALID ones and their reasons as well."""
+    """SEED-72: each repetition with its own seed; each trial with its verdict, INVALID ones and their reasons
+    as well."""
     page = Page(text_of(version))
     record = appendix_a(version, REPETITIONS)
     assert len([d for d in page.all("details") if d.get("class") == "point"]) == len(record.points)
-    trials = [trial for point in record.points for rep in point.repetitions for search in rep.searches for trial in search.trials]
-    cells = re.findall(r'<td data-label="verdict" class="(PASS|FAIL|INVALID)"><span>(PASS|FAIL|INVALID)</span>', page.text)
+    trials = [
+        trial
+        for point in record.points
+        for rep in point.repetitions
+        for search in rep.searches
+        for trial in search.trials
+    ]
+    cells = re.findall(
+        r'<td data-label="verdict" class="(PASS|FAIL|INVALID)"><span>(PASS|FAIL|INVALID)</span>', page.text
+    )
     assert len(cells) == len(trials)
     assert all(style == said for style, said in cells)
     for repetition in (rep for point in record.points for rep in point.repetitions):
@@ -106,25 +131,41 @@ def test_a_point_without_a_number_says_why() -> None:
 
 @VERSIONS
 def test_the_page_states_what_a_report_must_state(version: int) -> None:
-    """SEED-49: topology, N, first and last address, modes, ports, seeds, gateways, routes, RSS setting; the command to repeat it."""
+    """SEED-49: topology, N, first and last address, modes, ports, seeds, gateways, routes, RSS setting; the
+    command to repeat it."""
     shown = Page(text_of(version)).shown
     first = {4: "198.18.0.2", 6: "2001:2::2"}[version]
     gateway = {4: "10.0.0.2", 6: "2001:2:0:1000::2"}[version]
     for stated in (
-        f"direct-v{version}", f"gateway-v{version}", first, gateway, "via", "source 1024 \N{EN DASH} 65535",
+        f"direct-v{version}",
+        f"gateway-v{version}",
+        first,
+        gateway,
+        "via",
+        "source 1024 \N{EN DASH} 65535",
         "destination 1 \N{EN DASH} 49151",
-        "pseudorandom", "type 1: addresses only", "evenhand run appendix-a.toml", "seed of the campaign", "Intel X540-T2", "isolcpus=1,2",
-        "ssh dut rss-type1", "rx-flow-hash set", "Debian GNU/Linux 12 (bookworm)",
-    ):  # fmt: skip
+        "pseudorandom",
+        "type 1: addresses only",
+        "evenhand run appendix-a.toml",
+        "seed of the campaign",
+        "Intel X540-T2",
+        "isolcpus=1,2",
+        "ssh dut rss-type1",
+        "rx-flow-hash set",
+        "Debian GNU/Linux 12 (bookworm)",
+    ):
         assert stated in shown, stated
     if version == 4:
         assert "198.18.255.254" in shown
 
 
 def test_what_nobody_said_of_the_dut_is_named() -> None:
-    """SEED-84, SEED-81: each fact of Figure 6 is told or named as missing; a testbed without any is no better than one unknown."""
+    """SEED-84, SEED-81: each fact of Figure 6 is told or named as missing; a testbed without any is no better
+    than one unknown."""
     shown = Page(text_of(4)).shown
-    assert "Not stated of the DUT: kernel parameters that limit it, what of it may police the traffic." in shown
+    assert (
+        "Not stated of the DUT: kernel parameters that limit it, what of it may police the traffic." in shown
+    )
     unknown = page_of(small(testbeds={"lab one": {"dut": None}})).shown
     assert f"Not stated of the DUT: {', '.join(DUT_FACTS.values())}." in unknown
 
@@ -141,7 +182,10 @@ def test_deviations_are_told_once_and_the_single_pair_of_the_campaign_counts() -
 def test_latency_bursts_and_rates_stand_in_tables_as_the_rfcs_have_them() -> None:
     """R8219-11, R8219-12, R9004-11, R2544-23: all columns that they ask for."""
     text = text_of(4)
-    tables = [re.findall(r"<th [^>]*>([^<]*)</th>", table) for table in re.findall(r"<table>.*?</table>", text, flags=re.DOTALL)]
+    tables = [
+        re.findall(r"<th [^>]*>([^<]*)</th>", table)
+        for table in re.findall(r"<table>.*?</table>", text, flags=re.DOTALL)
+    ]
 
     def has(*titles: str) -> bool:
         return any(set(titles) <= set(table) for table in tables)
@@ -150,9 +194,14 @@ def test_latency_bursts_and_rates_stand_in_tables_as_the_rfcs_have_them() -> Non
     assert "rate 500 kfps; media Ethernet, 10 Gbps" in text
     assert has("median, ms", "1st percentile, ms", "99th percentile, ms")
     assert has(
-        "average burst, frames", "minimum to maximum", "standard deviation", "corrected buffer time", "N", "step, frames",
+        "average burst, frames",
+        "minimum to maximum",
+        "standard deviation",
+        "corrected buffer time",
+        "N",
+        "step, frames",
         "longest burst tried",
-    )  # fmt: skip
+    )
     assert has("frame size", "throughput", "theoretical limit")
     assert "protocol UDP over IPv4" in text
 
@@ -170,7 +219,10 @@ def test_one_value_has_no_percentiles(plan: str) -> None:
             found = record_of([one])
             table = latency_table(found) or variation_table(found)
             assert table is not None
-            cells = {column.title: [cell.text for cell in cells] for column, *cells in zip(table.columns, *table.rows, strict=True)}
+            cells = {
+                column.title: [cell.text for cell in cells]
+                for column, *cells in zip(table.columns, *table.rows, strict=True)
+            }
             assert cells["runs"] == [str(runs)] * len(table.rows)
             assert NONE not in cells[title]
             for share in shares:
@@ -181,7 +233,11 @@ def test_a_campaign_that_goes_on_shows_how_far_it_is_and_asks_for_itself_again()
     done = appendix_a(4, REPETITIONS).points[0]
     begun = replace(appendix_a(4, REPETITIONS).points[4], state=PointState.BEGUN)
     pending = PointRecord(
-        point=point_of("direct, type1", 9, "direct-v4-net16", 512), state=PointState.PENDING, reason=None, hooks=(), repetitions=()
+        point=point_of("direct, type1", 9, "direct-v4-net16", 512),
+        state=PointState.PENDING,
+        reason=None,
+        hooks=(),
+        repetitions=(),
     )
     going = small([done, begun, pending], finished_at=None)
     page = page_of(going)
@@ -195,9 +251,15 @@ def test_a_campaign_that_goes_on_shows_how_far_it_is_and_asks_for_itself_again()
 
 def test_a_campaign_of_which_nothing_was_measured_has_a_page() -> None:
     pending = PointRecord(
-        point=point_of("direct", 0, "gateway-v6", 1, size=84), state=PointState.PENDING, reason=None, hooks=(), repetitions=()
+        point=point_of("direct", 0, "gateway-v6", 1, size=84),
+        state=PointState.PENDING,
+        reason=None,
+        hooks=(),
+        repetitions=(),
     )
-    page = page_of(record_of([pending], finished_at=None, testbeds={}, commands=(), host={}, versions={}, spec={}))
+    page = page_of(
+        record_of([pending], finished_at=None, testbeds={}, commands=(), host={}, versions={}, spec={})
+    )
     assert_self_contained(page)
     assert "No verdict" in page.shown or "not" in page.shown
     assert page.all("figure") == []
@@ -207,25 +269,48 @@ HOSTILE = "</title></style></script><script>alert(1)</script><img src=x onerror=
 
 
 def test_what_a_file_says_never_becomes_markup() -> None:
-    """Files come from others: names, reasons, commands and outputs are text and nothing else, in pictures too."""
+    """Files come from others: names, reasons, commands and outputs are text and nothing else, in pictures
+    too."""
     plain = appendix_a(4, REPETITIONS)
-    chosen = [plain.points[0], plain.points[4], *(found for found in plain.points if found.point.suite in ("loss", "latency", "recovery"))]
+    chosen = [
+        plain.points[0],
+        plain.points[4],
+        *(found for found in plain.points if found.point.suite in ("loss", "latency", "recovery")),
+    ]
     hook = HookRun(when=HOSTILE, command=HOSTILE, exit_code=None, output=HOSTILE, duration_s=1.0)
     points = [
         replace(
-            found, reason=HOSTILE, hooks=(hook,),
-            point=replace(found.point, suite=HOSTILE, key=f"{HOSTILE}{number}", plan_options={HOSTILE: HOSTILE}, goal={HOSTILE: HOSTILE}),
+            found,
+            reason=HOSTILE,
+            hooks=(hook,),
+            point=replace(
+                found.point,
+                suite=HOSTILE,
+                key=f"{HOSTILE}{number}",
+                plan_options={HOSTILE: HOSTILE},
+                goal={HOSTILE: HOSTILE},
+            ),
             repetitions=tuple(
-                replace(rep, testbed=HOSTILE, started_at=HOSTILE, outcome=HOSTILE, reason=HOSTILE) for rep in found.repetitions
+                replace(rep, testbed=HOSTILE, started_at=HOSTILE, outcome=HOSTILE, reason=HOSTILE)
+                for rep in found.repetitions
             ),
         )
         for number, found in enumerate(chosen)
-    ]  # fmt: skip
+    ]
     record = record_of(
-        points, name=HOSTILE, hooks=(hook,), commands=((HOSTILE, HOSTILE),), versions={HOSTILE: HOSTILE}, host={HOSTILE: HOSTILE},
-        spec={HOSTILE: HOSTILE}, testbeds={HOSTILE: {"dut": {HOSTILE: HOSTILE}, "testbed": {HOSTILE: HOSTILE}}}, created_at=HOSTILE,
-        finished_at=HOSTILE, notes=(HOSTILE,), path=Path("a.evenhand"),
-    )  # fmt: skip
+        points,
+        name=HOSTILE,
+        hooks=(hook,),
+        commands=((HOSTILE, HOSTILE),),
+        versions={HOSTILE: HOSTILE},
+        host={HOSTILE: HOSTILE},
+        spec={HOSTILE: HOSTILE},
+        testbeds={HOSTILE: {"dut": {HOSTILE: HOSTILE}, "testbed": {HOSTILE: HOSTILE}}},
+        created_at=HOSTILE,
+        finished_at=HOSTILE,
+        notes=(HOSTILE,),
+        path=Path("a.evenhand"),
+    )
     page = page_of(record)
     assert_self_contained(page)
     assert "<script" not in page.text.lower()
@@ -236,7 +321,10 @@ def test_what_a_file_says_never_becomes_markup() -> None:
 
 def test_suites_whose_names_make_the_same_id_are_kept_apart() -> None:
     losses = [found for found in appendix_a(4, REPETITIONS).points if found.point.suite == "loss"][:2]
-    named = [replace(found, point=replace(found.point, suite=suite)) for found, suite in zip(losses, ("a b", "a-b"), strict=True)]
+    named = [
+        replace(found, point=replace(found.point, suite=suite))
+        for found, suite in zip(losses, ("a b", "a-b"), strict=True)
+    ]
     page = page_of(record_of(named))
     assert_self_contained(page)
     assert {"figure-frame-loss-a-b", "figure-frame-loss-a-b-2"} <= set(page.ids())
@@ -249,7 +337,9 @@ def test_too_many_trials_for_a_page_stay_in_the_file(monkeypatch: pytest.MonkeyP
     assert 'data-label="verdict"' not in page.text
 
 
-def test_the_page_is_replaced_as_a_whole_and_nothing_else_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_is_replaced_as_a_whole_and_nothing_else_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A reader, or a crash, never meets half a page; what is no page of ours is not overwritten."""
     page = tmp_path / "a.html"
     write_page(small(), page)
@@ -312,7 +402,12 @@ def test_the_module_names_what_it_replaces() -> None:
 
 def test_the_axes_of_a_loss_graph_go_from_0_to_100_percent() -> None:
     """R2544-28: whatever was lost, and at whatever loads."""
-    picture = loss_picture("loss", "loss", [LossCurve(label="64", repetitions=(((50.0, 0.0), (60.0, 3.0)),))], of="theoretical maximum")
+    picture = loss_picture(
+        "loss",
+        "loss",
+        [LossCurve(label="64", repetitions=(((50.0, 0.0), (60.0, 3.0)),))],
+        of="theoretical maximum",
+    )
     for shape in (Shape(name="wide", width=8, height=4), Shape(name="narrow", width=4, height=4)):
         axes = Figure().add_subplot()
         picture.draw(axes, shape)

@@ -19,14 +19,22 @@ from tests.report.test_bias import cases
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(find_chromium() is None, reason="Chromium is not installed: tools/install-dependencies prove"),
+    pytest.mark.skipif(
+        find_chromium() is None, reason="Chromium is not installed: tools/install-dependencies prove"
+    ),
 ]
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 PAGES = ("campaign-v4", "campaign-v6", "inside-v4", "inside-v6", "demo-v4", "demo-v6")
-CUT = """[...document.querySelectorAll('body *')].filter(e => e.checkVisibility() && !e.closest('svg, thead, .head, div.table') &&
-    e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map(e => e.outerHTML.slice(0, 90))"""
-"""Elements that reach beyond the right edge: what they show is cut, also where the page does not scroll. Tables scroll in their own box."""
-SCROLLED = "[...document.querySelectorAll('div.table')].filter(t => t.checkVisibility() && t.scrollWidth > t.clientWidth + 1).length"
+CUT = """[...document.querySelectorAll('body *')].filter(e => e.checkVisibility()
+    && !e.closest('svg, thead, .head, div.table')
+    && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+    .map(e => e.outerHTML.slice(0, 90))"""
+"""Elements that reach beyond the right edge: what they show is cut, also where the page does not scroll.
+Tables scroll in their own box."""
+SCROLLED = (
+    "[...document.querySelectorAll('div.table')].filter(t => t.checkVisibility() && t.scrollWidth >"
+    " t.clientWidth + 1).length"
+)
 SMALLEST = """Math.min(...[...document.querySelectorAll('figure svg text')].filter(t => t.checkVisibility())
     .map(t => t.getBoundingClientRect().height))"""
 
@@ -39,9 +47,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_page(witnessed(appendix_a(version, 1, is_series_only=True)), made / f"inside-v{version}.html")
         host, versions = {"cpu_model": "a CPU", "is_virtual_machine": True}, {"evenhand": "0.1.0"}
         write_bias_page(
-            cases(f"gateway-v{version}"), made / f"demo-v{version}.html", host=host, versions=versions, command=["evenhand", "demo"],
+            cases(f"gateway-v{version}"),
+            made / f"demo-v{version}.html",
+            host=host,
+            versions=versions,
+            command=["evenhand", "demo"],
             run=Path("demo.evenhand"),
-        )  # fmt: skip
+        )
     return made
 
 
@@ -53,15 +65,19 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("width", [1280, 768, 375])
-def test_nothing_is_cut_fetched_or_complained_of(folder: Path, chromium: Browser, name: str, width: int) -> None:
-    """R2544-22, R2544-28: every figure is seen, in one shape of it; at 375 px too the page does not scroll sideways."""
+def test_nothing_is_cut_fetched_or_complained_of(
+    folder: Path, chromium: Browser, name: str, width: int
+) -> None:
+    """R2544-22, R2544-28: every figure is seen, in one shape of it; at 375 px too the page does not scroll
+    sideways."""
     for scheme in SCHEMES:
         chromium.open(folder / f"{name}.html", width=width, scheme=scheme)
         assert chromium.ask("document.documentElement.scrollWidth") <= width
         assert chromium.ask(CUT) == []
         figures = chromium.ask("document.querySelectorAll('figure').length")
         seen = (
-            "[...document.querySelectorAll('figure svg')].filter(s => s.checkVisibility() && s.getBoundingClientRect().height > 100).length"
+            "[...document.querySelectorAll('figure svg')].filter(s => s.checkVisibility() &&"
+            " s.getBoundingClientRect().height > 100).length"
         )
         assert figures > 0
         assert chromium.ask(seen) == figures
@@ -75,7 +91,8 @@ def test_nothing_is_cut_fetched_or_complained_of(folder: Path, chromium: Browser
 def test_pages_follow_the_colours_of_the_reader(folder: Path, chromium: Browser, name: str) -> None:
     """Background and the text of pictures change with dark mode; paper is white in any."""
     look = (
-        "[getComputedStyle(document.querySelector('main')).backgroundColor, getComputedStyle(document.querySelector('figure text')).fill]"
+        "[getComputedStyle(document.querySelector('main')).backgroundColor,"
+        " getComputedStyle(document.querySelector('figure text')).fill]"
     )
     looks = []
     for scheme in SCHEMES:
@@ -87,7 +104,8 @@ def test_pages_follow_the_colours_of_the_reader(folder: Path, chromium: Browser,
 
 @pytest.mark.parametrize("name", PAGES)
 def test_pages_can_be_printed(folder: Path, chromium: Browser, name: str, tmp_path: Path) -> None:
-    """From dark mode and from a phone too: white paper, a handful of sheets, the wide shape of each picture."""
+    """From dark mode and from a phone too: white paper, a handful of sheets, the wide shape of each
+    picture."""
     chromium.open(folder / f"{name}.html", width=375, scheme="dark")
     chromium.pdf(tmp_path / "a.pdf")
     content = (tmp_path / "a.pdf").read_bytes()

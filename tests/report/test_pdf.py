@@ -21,14 +21,18 @@ from tests.report.chromium import find_chromium
 PAGE = "<!DOCTYPE html><title>a</title><style>@page { size: A4 }</style><p>text</p>"
 
 
-def test_without_a_program_that_prints_the_error_names_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_program_that_prints_the_error_names_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(HostError, match="chromium or weasyprint") as caught:
         check_printer("--pdf a.pdf")
     assert "apt install chromium" in caught.value.next_step
 
 
-def test_a_program_that_prints_nothing_is_an_error_with_what_it_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_prints_nothing_is_an_error_with_what_it_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A real program that ends without a file, as a Chromium does that cannot start."""
     program = tmp_path / "chromium"
     program.write_text("#!/bin/sh\necho 'cannot start: no room'\nexit 1\n")
@@ -52,7 +56,9 @@ def _starts(chromium: str | None) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-@pytest.mark.skipif(find_chromium() is None, reason="Chromium is not installed: tools/install-dependencies prove")
+@pytest.mark.skipif(
+    find_chromium() is None, reason="Chromium is not installed: tools/install-dependencies prove"
+)
 def test_chromium_prints_sheets_of_a4(monkeypatch: pytest.MonkeyPatch) -> None:
     if not _starts(find_chromium()):
         pytest.skip("Chromium does not start here")
@@ -60,18 +66,28 @@ def test_chromium_prints_sheets_of_a4(monkeypatch: pytest.MonkeyPatch) -> None:
     content = print_pdf(PAGE, where="--pdf a.pdf")
     box = re.search(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", content)
     assert box is not None
-    assert [round(float(side)) for side in box.groups()] == [595, 842] or [int(float(side)) for side in box.groups()] == [594, 841]
+    assert [round(float(side)) for side in box.groups()] == [595, 842] or [
+        int(float(side)) for side in box.groups()
+    ] == [594, 841]
 
 
-@pytest.mark.skipif(shutil.which("weasyprint") is None, reason="WeasyPrint is not installed: tools/install-dependencies prove")
+@pytest.mark.skipif(
+    shutil.which("weasyprint") is None, reason="WeasyPrint is not installed: tools/install-dependencies prove"
+)
 def test_weasyprint_prints_a_page_with_its_colours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It knows no variables in a picture, draws black what has one, and fails at a marker whose content is a text."""
+    """It knows no variables in a picture, draws black what has one, and fails at a marker whose content is a
+    text."""
     (tmp_path / "weasyprint").symlink_to(str(shutil.which("weasyprint")))
     monkeypatch.setenv("PATH", str(tmp_path))
     style = (Path(report.__file__).parent / "templates" / "style.css.j2").read_text()
     flagged = "".join(line for line in style.splitlines(keepends=True) if line.startswith("li.flagged"))
-    picture = '<svg width="10" height="10" viewBox="0 0 10 10"><rect width="9" height="9" style="fill: var(--c1,#ff0000)"/></svg>'
-    content = print_pdf(f"{PAGE}<style>{flagged}</style><ul><li class=flagged>note</ul>{picture}", where="--pdf a.pdf")
+    picture = (
+        '<svg width="10" height="10" viewBox="0 0 10 10"><rect width="9" height="9" style="fill:'
+        ' var(--c1,#ff0000)"/></svg>'
+    )
+    content = print_pdf(
+        f"{PAGE}<style>{flagged}</style><ul><li class=flagged>note</ul>{picture}", where="--pdf a.pdf"
+    )
     text = _uncompressed(content)
     box = re.search(rb"/MediaBox ?\[ ?0 0 ([\d.]+) ([\d.]+) ?\]", text)
     assert box is not None

@@ -17,7 +17,9 @@ from evenhand.trial import StreamProof
 from evenhand.trial.proof import ChiSquare
 
 GOLDEN = Path(__file__).resolve().parents[2] / "contract" / "golden" / "replies.jsonl"
-WHOLE, STOPPED = [reply for reply in map(json.loads, GOLDEN.read_text().splitlines()) if reply.get("response") == "prove"]
+WHOLE, STOPPED = [
+    reply for reply in map(json.loads, GOLDEN.read_text().splitlines()) if reply.get("response") == "prove"
+]
 
 
 def changed(**changes: Any) -> StreamProof:
@@ -88,7 +90,15 @@ def test_a_stopped_proof_claims_nothing() -> None:
 
 def test_a_plan_that_draws_nothing_is_unproven() -> None:
     judgement = judge_proof(
-        [changed(fields=[{**field, "proven": False, "chi_square": None, "serial": None} for field in WHOLE["fields"]], pairs=[])]
+        [
+            changed(
+                fields=[
+                    {**field, "proven": False, "chi_square": None, "serial": None}
+                    for field in WHOLE["fields"]
+                ],
+                pairs=[],
+            )
+        ]
     )
     assert judgement.verdict == "unproven"
     assert proof_lines(judgement) == ["Unproven: the plan draws nothing."]
@@ -96,19 +106,38 @@ def test_a_plan_that_draws_nothing_is_unproven() -> None:
 
 def test_a_fault_that_is_not_seen_is_not_called_seen() -> None:
     """So that a proof of few frames does not boast."""
-    assert contrast_lines([changed(generator="modulo")]) == ["16 bits modulo N: not seen by 1,000,000 frames of this plan."]
-    assert "suspicious, 1 of" in contrast_lines([changed(generator="fifteen_bit", fields__0__coverage__p=0.0)])[0]
+    assert contrast_lines([changed(generator="modulo")]) == [
+        "16 bits modulo N: not seen by 1,000,000 frames of this plan."
+    ]
+    assert (
+        "suspicious, 1 of"
+        in contrast_lines([changed(generator="fifteen_bit", fields__0__coverage__p=0.0)])[0]
+    )
 
 
 @pytest.mark.parametrize(
-    ("p", "text"), [(0.0, "< 1e-300"), (3.94e-6, "3.9e-06"), (0.6321, "0.632"), (1.0, "> 0.999999999999"), (0.99995, "> 0.9999")]
+    ("p", "text"),
+    [
+        (0.0, "< 1e-300"),
+        (3.94e-6, "3.9e-06"),
+        (0.6321, "0.632"),
+        (1.0, "> 0.999999999999"),
+        (0.99995, "> 0.9999"),
+    ],
 )
 def test_probabilities_are_readable_at_both_ends(p: float, text: str) -> None:
     assert format_p(p) == text
 
 
 @pytest.mark.parametrize(
-    "change", [{"generator": "dice"}, {"direction": "up"}, {"fields": None}, {"fields__0__coverage__p": 1.5}, {"pairs__0__rows": "x"}]
+    "change",
+    [
+        {"generator": "dice"},
+        {"direction": "up"},
+        {"fields": None},
+        {"fields__0__coverage__p": 1.5},
+        {"pairs__0__rows": "x"},
+    ],
 )
 def test_a_proof_outside_the_contract_is_a_bug(change: dict[str, Any]) -> None:
     with pytest.raises(EngineError, match="outside the contract"):

@@ -18,7 +18,13 @@ from evenhand.report.page import render_page
 from evenhand.report.page_facts import host_facts
 from evenhand.report.page_figures import pictures_of
 from evenhand.report.page_head import dut_line, headline_figures, summary_table
-from evenhand.report.summary import COLUMNS, summary_rows, to_summary_csv, to_summary_latex, to_summary_markdown
+from evenhand.report.summary import (
+    COLUMNS,
+    summary_rows,
+    to_summary_csv,
+    to_summary_latex,
+    to_summary_markdown,
+)
 from evenhand.series.campaign import CampaignRecord, PointRecord
 from tests.report.campaigns import HOST, point_of, record_of, throughput_record
 from tests.report.pages import Page, assert_self_contained
@@ -46,22 +52,35 @@ def test_page_csv_markdown_and_latex_have_the_same_rows() -> None:
     shown = summary_table(record)
     assert shown is not None
     assert [tuple(cell.text for cell in row) for row in shown.rows] == rows
-    assert [tuple(row) for row in csv.reader(StringIO(to_summary_csv(record)))] == [tuple(c.title for c in COLUMNS), *rows]
+    assert [tuple(row) for row in csv.reader(StringIO(to_summary_csv(record)))] == [
+        tuple(c.title for c in COLUMNS),
+        *rows,
+    ]
     markdown = [line for line in to_summary_markdown(record).splitlines() if line.startswith("|")]
     assert [tuple(line.strip("| ").split(" | ")) for line in markdown[2:]] == rows
     latex = [line for line in to_summary_latex(record).splitlines() if line.endswith(r"\\")]
-    assert [tuple(line.removesuffix(r" \\").replace(r" $\times$ ", " x ").split(" & ")) for line in latex[1:]] == rows
+    assert [
+        tuple(line.removesuffix(r" \\").replace(r" $\times$ ", " x ").split(" & ")) for line in latex[1:]
+    ] == rows
 
 
 def test_a_row_has_version_hash_size_hosts_median_range_and_repetitions() -> None:
     row = dict(zip((c.title for c in COLUMNS), summary_rows(both())[4], strict=True))
-    assert (row["IP version"], row["hash"], row["frame size"], row["hosts"], row["repetitions"]) == ("IPv6", "type1", "64", "16 x 16", "2")
+    assert (row["IP version"], row["hash"], row["frame size"], row["hosts"], row["repetitions"]) == (
+        "IPv6",
+        "type1",
+        "64",
+        "16 x 16",
+        "2",
+    )
     assert row["minimum"].endswith("Mfps")
     assert row["minimum"] <= row["median"] <= row["maximum"]
 
 
 def test_latex_and_markdown_obey_nothing_that_a_name_says() -> None:
-    record = record_of([replace(found, point=replace(found.point, suite=EVIL)) for found in both().points], name=EVIL)
+    record = record_of(
+        [replace(found, point=replace(found.point, suite=EVIL)) for found in both().points], name=EVIL
+    )
     latex, markdown = to_summary_latex(record), to_summary_markdown(record)
     assert r"\input{" not in latex
     assert r"\textbackslash{}input\{/etc/passwd\}" in latex
@@ -74,7 +93,9 @@ def test_latex_and_markdown_obey_nothing_that_a_name_says() -> None:
 
 @pytest.mark.parametrize("beginning", ["=", "+", "-", "@"])
 def test_a_spreadsheet_runs_no_text_of_the_summary(beginning: str) -> None:
-    record = record_of([replace(found, point=replace(found.point, suite=f"{beginning}cmd")) for found in both().points[:1]])
+    record = record_of(
+        [replace(found, point=replace(found.point, suite=f"{beginning}cmd")) for found in both().points[:1]]
+    )
     assert to_summary_csv(record).splitlines()[1].startswith(f"'{beginning}cmd")
 
 
@@ -83,7 +104,10 @@ def test_the_page_begins_with_the_dut_and_results_with_their_ip_version() -> Non
     page = Page(text)
     assert_self_contained(page)
     head = Page(text[: text.index("<figure")] + "</main></body></html>").shown
-    assert "DUT: Intel Xeon E5-2667 v3; Intel X540-T2; Debian GNU/Linux 12; kernel 6.1.0; hashes addresses only (type 1)." in head
+    assert (
+        "DUT: Intel Xeon E5-2667 v3; Intel X540-T2; Debian GNU/Linux 12; kernel 6.1.0; hashes addresses only"
+        " (type 1)." in head
+    )
     assert "IPv4: throughput" in head
     assert "IPv6: throughput" in head
     assert "64 x 64 addresses" in head
@@ -93,7 +117,13 @@ def test_the_page_begins_with_the_dut_and_results_with_their_ip_version() -> Non
 
 def test_a_hostile_or_empty_dut_still_gives_a_line() -> None:
     assert dut_line(both(testbeds={})) == "DUT: hashes addresses only (type 1)."
-    for dut in (None, [1], "x", {"kind": "reference"}, {"kind": ["<b>"], "kernel": {"a": [None]}, "nic": "n" * 9999}):
+    for dut in (
+        None,
+        [1],
+        "x",
+        {"kind": "reference"},
+        {"kind": ["<b>"], "kernel": {"a": [None]}, "nic": "n" * 9999},
+    ):
         assert len(dut_line(both(testbeds={"bed": {"dut": dut}}))) < 600
     assert "kernel 6.1.0-18-amd64" in dut_line(both(testbeds={"bed": {"dut": {"kind": "reference"}}}))
 
@@ -107,9 +137,13 @@ def test_ipv4_and_ipv6_are_in_one_picture() -> None:
 
 
 def test_ipv4_and_ipv6_are_in_one_picture_at_the_smallest_frames_of_each() -> None:
-    """64 and 84 octets are the defaults; the label has the size, and no theoretical limit is named, since there are two."""
+    """64 and 84 octets are the defaults; the label has the size, and no theoretical limit is named, since
+    there are two."""
     record = both()
-    points = [replace(found, point=replace(found.point, frame_size=84)) if "v6" in found.point.plan else found for found in record.points]
+    points = [
+        replace(found, point=replace(found.point, frame_size=84)) if "v6" in found.point.plan else found
+        for found in record.points
+    ]
     record = record_of(points)
     (picture,) = pictures_of(record, analyse(record)).throughput
     assert "UDP over IPv4 and IPv6, 64 octets and 84 octets" in picture.title
@@ -128,7 +162,10 @@ def test_no_line_joins_a_lower_bound() -> None:
 
 
 def test_curves_at_the_same_places_are_drawn_beside_each_other() -> None:
-    curves = [DrawnCurve(label=label, points=(DrawnPoint(x=1, values=(1e6,)), DrawnPoint(x=2, values=(1e6,)))) for label in "ab"]
+    curves = [
+        DrawnCurve(label=label, points=(DrawnPoint(x=1, values=(1e6,)), DrawnPoint(x=2, values=(1e6,))))
+        for label in "ab"
+    ]
     together, alone = addresses_picture("p", "t", curves), addresses_picture("p", "t", curves[:1])
     assert "a little beside each other" in together.caption
     assert "beside" not in alone.caption

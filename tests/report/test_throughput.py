@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports say what a reader must know of a number: conditions, loss ratio, outcome, the tester's own figures, deviations."""
+"""Reports say what a reader must know of a number: conditions, loss ratio, outcome, the tester's own figures,
+deviations."""
 
 from __future__ import annotations
 
@@ -12,7 +13,13 @@ import pytest
 from rich.console import Console, RenderableType
 
 from evenhand.plan import make_plan
-from evenhand.procedure import Profile, SinglePair, WorstTesterFigures, collect_deviations, throughput_document
+from evenhand.procedure import (
+    Profile,
+    SinglePair,
+    WorstTesterFigures,
+    collect_deviations,
+    throughput_document,
+)
 from evenhand.report import (
     SuiteEntry,
     make_pcap,
@@ -28,14 +35,28 @@ from evenhand.trial import Load, SimulatedMeasurer, TrialResult
 
 GOLDEN = Path(__file__).resolve().parents[2] / "contract" / "golden" / "replies.jsonl"
 PROFILE = Profile(
-    plan=make_plan("gateway_v4"), frame_size=64, seed=7, directions=("forward", "reverse"), line_rate_bps=1e10, theoretical_fps=14_880_952
+    plan=make_plan("gateway_v4"),
+    frame_size=64,
+    seed=7,
+    directions=("forward", "reverse"),
+    line_rate_bps=1e10,
+    theoretical_fps=14_880_952,
 )
 
 
-def found(*, loss_ratio: float = 0.0, limit_fps: float = 640_000, max_fps: float = 1e6, final_duration_s: float = 60.0) -> ThroughputResult:
+def found(
+    *,
+    loss_ratio: float = 0.0,
+    limit_fps: float = 640_000,
+    max_fps: float = 1e6,
+    final_duration_s: float = 60.0,
+) -> ThroughputResult:
     device = SimulatedMeasurer(limit_fps=limit_fps, loss_ratio_limit=loss_ratio)
     return find_throughput(
-        device, ThroughputGoal(max_fps=max_fps, duration_s=1.0, final_duration_s=final_duration_s, loss_ratio=loss_ratio)
+        device,
+        ThroughputGoal(
+            max_fps=max_fps, duration_s=1.0, final_duration_s=final_duration_s, loss_ratio=loss_ratio
+        ),
     )
 
 
@@ -53,12 +74,14 @@ def golden_trials() -> list[TrialResult]:
 
 def as_search_trials(results: list[TrialResult], *, is_full_length: bool = False) -> list[SearchTrial]:
     return [
-        SearchTrial(number=i, purpose=Purpose.SEARCH, attempt=1, is_full_length=is_full_length, result=r) for i, r in enumerate(results, 1)
+        SearchTrial(number=i, purpose=Purpose.SEARCH, attempt=1, is_full_length=is_full_length, result=r)
+        for i, r in enumerate(results, 1)
     ]
 
 
 def test_the_summary_has_the_four_items_and_says_per_direction() -> None:
-    """R2544-23: measured rate, frame size, theoretical limit, protocol. R2544-15, MLR-02: per direction, and the total apart."""
+    """R2544-23: measured rate, frame size, theoretical limit, protocol. R2544-15, MLR-02: per direction, and
+    the total apart."""
     result = found()
     assert result.throughput_fps is not None
     line = summary_lines(result, PROFILE)[0]
@@ -71,7 +94,9 @@ def test_the_summary_has_the_four_items_and_says_per_direction() -> None:
     assert "loss ratio" not in line
 
 
-@pytest.mark.parametrize(("stopped_s", "words"), [(None, "500 ms"), (0.46173, "460 ms of 500 ms"), (0.0061, "6.1 ms of 500 ms")])
+@pytest.mark.parametrize(
+    ("stopped_s", "words"), [(None, "500 ms"), (0.46173, "460 ms of 500 ms"), (0.0061, "6.1 ms of 500 ms")]
+)
 def test_a_trial_that_was_stopped_says_for_how_long_it_sent(stopped_s: float | None, words: str) -> None:
     result = replace(golden_trials()[0], intended_duration_s=0.5, stopped_early_s=stopped_s)
     assert describe_sending(result) == words
@@ -83,18 +108,28 @@ def test_a_loss_ratio_is_named() -> None:
 
 
 def test_an_unknown_theoretical_limit_is_said_to_be_unknown() -> None:
-    assert "theoretical limit unknown" in summary_lines(found(), replace(PROFILE, line_rate_bps=None, theoretical_fps=None))[0]
+    assert (
+        "theoretical limit unknown"
+        in summary_lines(found(), replace(PROFILE, line_rate_bps=None, theoretical_fps=None))[0]
+    )
 
 
 @pytest.mark.parametrize(
-    ("limit_fps", "words"), [(2e6, "at or above the maximum of 1,000,000 fps"), (0, "below the minimum of 1,000 fps"), (640_000, "found")]
+    ("limit_fps", "words"),
+    [
+        (2e6, "at or above the maximum of 1,000,000 fps"),
+        (0, "below the minimum of 1,000 fps"),
+        (640_000, "found"),
+    ],
 )
 def test_the_outcome_is_said_in_words(limit_fps: float, words: str) -> None:
     assert words in summary_lines(found(limit_fps=limit_fps), PROFILE)[1]
 
 
 def test_a_tester_limit_is_no_throughput() -> None:
-    result = find_throughput(SimulatedMeasurer(limit_fps=1e6, tester_ceiling_fps=500), ThroughputGoal(max_fps=1e6))
+    result = find_throughput(
+        SimulatedMeasurer(limit_fps=1e6, tester_ceiling_fps=500), ThroughputGoal(max_fps=1e6)
+    )
     lines = summary_lines(result, PROFILE)
     assert "no throughput" in lines[0]
     assert "tester limit" in lines[1]
@@ -116,17 +151,32 @@ def test_a_short_final_trial_is_a_deviation() -> None:
 
 
 def test_the_omission_of_a_single_pair_is_named_and_only_that() -> None:
-    """SEED-02, SEED-85, R2544-13: a many-address result without one carries the deviation; one pair alone, or after one, does not."""
+    """SEED-02, SEED-85, R2544-13: a many-address result without one carries the deviation; one pair alone, or
+    after one, does not."""
     one_pair = replace(PROFILE, plan=make_plan("gateway_v4", 1))
     before = SinglePair.of(found(limit_fps=300_000), one_pair)
     assert before is not None
-    for profile, is_named in ((PROFILE, True), (one_pair, False), (replace(PROFILE, single_pair=before), False)):
+    for profile, is_named in (
+        (PROFILE, True),
+        (one_pair, False),
+        (replace(PROFILE, single_pair=before), False),
+    ):
         result = found(limit_fps=600_000)
         assert ("SEED-02" in {d.requirement for d in collect_deviations(result.trials, profile)}) == is_named
-        assert any("single address pair" in line and line.startswith("Deviation") for line in summary_lines(result, profile)) == is_named
+        assert (
+            any(
+                "single address pair" in line and line.startswith("Deviation")
+                for line in summary_lines(result, profile)
+            )
+            == is_named
+        )
         document = throughput_document(result, profile)
         assert any(d["requirement"] == "SEED-02" for d in document["deviations"]) == is_named
-    line = next(line for line in summary_lines(result, replace(PROFILE, single_pair=before)) if line.startswith("Before it"))
+    line = next(
+        line
+        for line in summary_lines(result, replace(PROFILE, single_pair=before))
+        if line.startswith("Before it")
+    )
     assert "with 1 address pair: 299,8" in line
     assert "2.00" in line
     assert document["single_pair"]["many_to_one"] == pytest.approx(2, rel=0.01)
@@ -134,7 +184,9 @@ def test_the_omission_of_a_single_pair_is_named_and_only_that() -> None:
 
 def test_a_search_that_the_tester_ended_is_no_single_pair_result() -> None:
     """SEED-02: it says nothing of the DUT, so the omission stays named."""
-    limited = find_throughput(SimulatedMeasurer(limit_fps=1e6, tester_ceiling_fps=500), ThroughputGoal(max_fps=1e6))
+    limited = find_throughput(
+        SimulatedMeasurer(limit_fps=1e6, tester_ceiling_fps=500), ThroughputGoal(max_fps=1e6)
+    )
     assert SinglePair.of(limited, PROFILE) is None
     at_maximum = SinglePair.of(found(limit_fps=2e6), PROFILE)
     assert at_maximum is not None
@@ -147,7 +199,10 @@ def test_loss_verification_is_named() -> None:
     goal = ThroughputGoal(max_fps=1e6, loss_verifications=2)
     assert not verification_lines(replace(goal, loss_verifications=0))
     assert "A lossy trial counted after 2 repetitions" in verification_lines(goal)[0]
-    assert "A trial with a loss of up to 2 % counted after" in verification_lines(replace(goal, plain_loss_ratio=0.02))[0]
+    assert (
+        "A trial with a loss of up to 2 % counted after"
+        in verification_lines(replace(goal, plain_loss_ratio=0.02))[0]
+    )
 
 
 def test_the_worst_tester_figures_leave_invalid_trials_out() -> None:
@@ -156,7 +211,12 @@ def test_the_worst_tester_figures_leave_invalid_trials_out() -> None:
     assert figures.max_poll_gap_us == 41.7
     assert not figures.is_of_invalid_trials
     assert "INVALID" not in str(figures)
-    assert figures.to_document()["invalid_reasons"] == {"offered_load": 1, "receiver_gap": 1, "sender_overdue": 1, "stopped": 1}
+    assert figures.to_document()["invalid_reasons"] == {
+        "offered_load": 1,
+        "receiver_gap": 1,
+        "sender_overdue": 1,
+        "stopped": 1,
+    }
 
 
 def test_where_no_trial_was_valid_the_figures_are_those_of_the_invalid_ones() -> None:
@@ -164,7 +224,11 @@ def test_where_no_trial_was_valid_the_figures_are_those_of_the_invalid_ones() ->
     invalid = [trial for trial in golden_trials() if not trial.is_valid]
     figures = WorstTesterFigures.of(invalid)
     assert figures.is_of_invalid_trials
-    assert figures.max_overdue_us == max(d.sender.max_overdue_us for trial in invalid for d in trial.directions.values()) > 0
+    assert (
+        figures.max_overdue_us
+        == max(d.sender.max_overdue_us for trial in invalid for d in trial.directions.values())
+        > 0
+    )
     assert str(figures).startswith("no trial was valid (")
     assert "sender_overdue in 1 trial" in str(figures)
     assert "latest frame 0 ns" not in str(figures)
@@ -202,14 +266,20 @@ def test_every_trial_is_in_the_table_with_verdict_and_reason() -> None:
 def test_a_trial_report_shows_all_reasons_and_deviations(result: TrialResult) -> None:
     text = shown(trial_report(result))
     assert str(result.verdict) in text
-    assert all(reason.text.removeprefix("forward: ").removeprefix("reverse: ") in text for reason in result.reasons)
+    assert all(
+        reason.text.removeprefix("forward: ").removeprefix("reverse: ") in text for reason in result.reasons
+    )
     assert all(deviation.text in text for deviation in result.deviations)
 
 
-@pytest.mark.parametrize(("limit", "words"), [(0.5, "PASS (a loss ratio of at most 50 % was allowed) at"), (0.0, "PASS at")])
+@pytest.mark.parametrize(
+    ("limit", "words"), [(0.5, "PASS (a loss ratio of at most 50 % was allowed) at"), (0.0, "PASS at")]
+)
 def test_a_pass_with_loss_says_that_it_was_allowed(limit: float, words: str) -> None:
     """A reader takes PASS for the zero loss of RFC 2544."""
-    result = SimulatedMeasurer(limit_fps=600_000, loss_ratio_limit=limit).offer(Load(rate_fps=500_000 if limit == 0 else 1e6, duration_s=1))
+    result = SimulatedMeasurer(limit_fps=600_000, loss_ratio_limit=limit).offer(
+        Load(rate_fps=500_000 if limit == 0 else 1e6, duration_s=1)
+    )
     assert words in " ".join(shown(trial_report(result)).split())
 
 
@@ -219,12 +289,18 @@ def test_the_document_is_json_and_holds_every_trial() -> None:
     assert document["throughput_fps_per_direction"] == result.throughput_fps
     assert result.throughput_fps is not None
     assert document["throughput_fps_total"] == 2 * result.throughput_fps
-    assert [t["result"]["verdict"] for t in document["trials"]] == [str(t.result.verdict) for t in result.trials]
+    assert [t["result"]["verdict"] for t in document["trials"]] == [
+        str(t.result.verdict) for t in result.trials
+    ]
 
 
 def test_a_suite_shows_one_pair_first_and_compares_many_with_it() -> None:
     """SEED-02."""
-    one = SuiteEntry(profile=replace(PROFILE, plan=make_plan("gateway_v4", 1)), result=found(limit_fps=300_000), dut_neighbors=2)
+    one = SuiteEntry(
+        profile=replace(PROFILE, plan=make_plan("gateway_v4", 1)),
+        result=found(limit_fps=300_000),
+        dut_neighbors=2,
+    )
     many = SuiteEntry(profile=PROFILE, result=found(limit_fps=600_000), dut_neighbors=2)
     rows = shown(suite_table([one, many])).splitlines()
     first = next(i for i, row in enumerate(rows) if "1 x 1 " in row)
@@ -237,7 +313,8 @@ def test_a_suite_shows_one_pair_first_and_compares_many_with_it() -> None:
 
 @pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
 def test_the_table_of_a_suite_keeps_one_line_for_each_search_on_80_columns(plan: str) -> None:
-    """A terminal of the usual width must not tear numbers apart; what the table leaves out stands in a line for each search."""
+    """A terminal of the usual width must not tear numbers apart; what the table leaves out stands in a line
+    for each search."""
     profile = replace(PROFILE, plan=make_plan(plan))
     entry = SuiteEntry(profile=profile, result=found(limit_fps=2e7, max_fps=14_880_952.25, loss_ratio=0.005))
     rows = shown(suite_table([entry, entry]), width=80).splitlines()
@@ -247,7 +324,13 @@ def test_the_table_of_a_suite_keeps_one_line_for_each_search_on_80_columns(plan:
         [plan, *hosts.split(), "64", ">=", "14,880,952.2", "0", "%", "at", "or", "above", "maximum"]
     ]
     line = next(line for line in suite_lines([entry]) if line.startswith(plan))
-    for said in ("2 PASS, 0 FAIL, 0 INVALID", "29,761,904.5 fps in total", "late by at most", "poll gap", "highest load passed"):
+    for said in (
+        "2 PASS, 0 FAIL, 0 INVALID",
+        "29,761,904.5 fps in total",
+        "late by at most",
+        "poll gap",
+        "highest load passed",
+    ):
         assert said in line
 
 

@@ -16,7 +16,16 @@ from evenhand.report import summary_lines, trial_report
 from evenhand.report.invalid import OF_THE_HOST, next_lines
 from evenhand.report.trial import describe_clock_offsets
 from evenhand.search import ThroughputGoal, find_throughput
-from evenhand.trial import ClockOffset, Load, Reason, SimulatedMeasurer, TakenCpu, TrialResult, Verdict, describe_taken
+from evenhand.trial import (
+    ClockOffset,
+    Load,
+    Reason,
+    SimulatedMeasurer,
+    TakenCpu,
+    TrialResult,
+    Verdict,
+    describe_taken,
+)
 from tests.report.test_throughput import shown
 
 PLANS = pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
@@ -25,21 +34,32 @@ SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "contract" / "reply.s
 
 
 def profile_of(plan: str, hosts: int | None = None, ports: UdpRange | None = None) -> Profile:
-    chosen = make_plan(plan, hosts) if ports is None else make_plan(plan, hosts, source_ports=ports, destination_ports=ports)
+    chosen = (
+        make_plan(plan, hosts)
+        if ports is None
+        else make_plan(plan, hosts, source_ports=ports, destination_ports=ports)
+    )
     return Profile(plan=chosen, frame_size=84, seed=1, directions=("forward", "reverse"))
 
 
 def trial(*, reordered: int = 0, codes: Sequence[str] = (), rate_fps: float = 1000.0) -> TrialResult:
     result = SimulatedMeasurer(limit_fps=1e6).offer(Load(rate_fps=rate_fps, duration_s=1))
-    directions = {name: replace(direction, reordered_frames=reordered) for name, direction in result.directions.items()}
+    directions = {
+        name: replace(direction, reordered_frames=reordered) for name, direction in result.directions.items()
+    }
     reasons = tuple(Reason(code=code, text=f"because of {code}") for code in codes)
-    return replace(result, directions=directions, reasons=reasons, verdict=Verdict.INVALID if codes else Verdict.PASS)
+    return replace(
+        result, directions=directions, reasons=reasons, verdict=Verdict.INVALID if codes else Verdict.PASS
+    )
 
 
 @PLANS
 @pytest.mark.parametrize(("hosts", "ports"), [(None, None), (1, None), (None, ONE_PORT)])
-def test_reordered_frames_are_said_to_be_of_all_flows_together(plan: str, hosts: int | None, ports: UdpRange | None) -> None:
-    """R2544-06: a router that keeps the order of each flow on several cores is healthy; RFC 4689 judges a stream by itself."""
+def test_reordered_frames_are_said_to_be_of_all_flows_together(
+    plan: str, hosts: int | None, ports: UdpRange | None
+) -> None:
+    """R2544-06: a router that keeps the order of each flow on several cores is healthy; RFC 4689 judges a
+    stream by itself."""
     text = " ".join(shown(trial_report(trial(reordered=14_000), profile_of(plan, hosts, ports))).split())
     assert "reordered frames, all flows 14,000 14,000" in text
     assert "of whatever flow" in text
@@ -74,15 +94,23 @@ def test_after_an_invalid_trial_the_next_step_is_at_the_testers_host(code: str) 
 @pytest.mark.parametrize(
     ("cpus", "said"),
     [
-        ({1: (0, 846_975), 2: (0, 2_000)}, "CPU 1 of the tester was taken by other programs for 847 ms of a trial of 1 s."),
-        ({1: (30_000, 10_000)}, "CPU 1 of the tester was taken by the hypervisor for 30 ms of a trial of 1 s."),
+        (
+            {1: (0, 846_975), 2: (0, 2_000)},
+            "CPU 1 of the tester was taken by other programs for 847 ms of a trial of 1 s.",
+        ),
+        (
+            {1: (30_000, 10_000)},
+            "CPU 1 of the tester was taken by the hypervisor for 30 ms of a trial of 1 s.",
+        ),
         ({1: (900, 900)}, ""),
         ({}, ""),
     ],
 )
 def test_a_tester_whose_cpu_was_taken_is_told_so(cpus: dict[int, tuple[float, float]], said: str) -> None:
     """R2544-39: a sender that did not run is no load that is too high."""
-    taken = tuple(TakenCpu(cpu=cpu, stolen_us=stolen, waited_us=waited) for cpu, (stolen, waited) in cpus.items())
+    taken = tuple(
+        TakenCpu(cpu=cpu, stolen_us=stolen, waited_us=waited) for cpu, (stolen, waited) in cpus.items()
+    )
     spoiled = replace(trial(codes=["offered_load"]), tester_cpus=taken)
     (line,) = next_lines([spoiled])
     assert f"{said} The latest" in line if said else "was taken" not in line
@@ -95,7 +123,8 @@ def test_codes_of_the_host_are_those_of_the_contract() -> None:
 
 @pytest.mark.parametrize("codes", [["link"], ["link", "offered_load", "port_refused"]])
 def test_a_link_that_went_down_is_no_matter_of_cpus(codes: list[str]) -> None:
-    """A DUT that ended takes its end of the link with it: a tester that could send nothing then is not the cause."""
+    """A DUT that ended takes its end of the link with it: a tester that could send nothing then is not the
+    cause."""
     (line,) = next_lines([trial(codes=codes)])
     assert "whether the DUT still runs" in line
     assert "evenhand check" not in line
@@ -113,8 +142,12 @@ def test_no_next_step_after_a_valid_trial_nor_after_a_repetition_that_was_valid_
 
 
 @pytest.mark.parametrize(("invalid_probability", "lines"), [(1.0, 1), (0.0, 0)])
-def test_a_search_that_ends_at_the_testers_limit_says_where_to_look(invalid_probability: float, lines: int) -> None:
-    device = SimulatedMeasurer(limit_fps=900_000, invalid_probability=invalid_probability, is_load_offered=False)
+def test_a_search_that_ends_at_the_testers_limit_says_where_to_look(
+    invalid_probability: float, lines: int
+) -> None:
+    device = SimulatedMeasurer(
+        limit_fps=900_000, invalid_probability=invalid_probability, is_load_offered=False
+    )
     said = summary_lines(find_throughput(device, ThroughputGoal(max_fps=1e6)), profile_of("gateway-v6"))
     assert sum(line.startswith("Next: ") for line in said) == lines
 
@@ -128,11 +161,19 @@ def _codes(schema: object) -> list[str]:
 
 
 def test_notes_and_clocks_are_shown_beside_the_verdict() -> None:
-    offsets = (ClockOffset(cpu=2, offset_us=0, uncertainty_us=0), ClockOffset(cpu=3, offset_us=-1.2, uncertainty_us=0.045))
-    assert describe_clock_offsets(offsets) == "Clocks of the workers' CPUs, against CPU 2: CPU 3 -1.200 us (give or take 0.045 us)."
+    offsets = (
+        ClockOffset(cpu=2, offset_us=0, uncertainty_us=0),
+        ClockOffset(cpu=3, offset_us=-1.2, uncertainty_us=0.045),
+    )
+    assert (
+        describe_clock_offsets(offsets)
+        == "Clocks of the workers' CPUs, against CPU 2: CPU 3 -1.200 us (give or take 0.045 us)."
+    )
     assert describe_clock_offsets(offsets[:1]) == ""
     noted = replace(
-        trial(), clock_offsets=offsets, notes=(Reason(code="flow_control", text="forward: 9 PAUSE frames on the sending port"),)
+        trial(),
+        clock_offsets=offsets,
+        notes=(Reason(code="flow_control", text="forward: 9 PAUSE frames on the sending port"),),
     )
     text = " ".join(shown(trial_report(noted)).split())
     assert "Note: flow_control: forward: 9 PAUSE frames" in text

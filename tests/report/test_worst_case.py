@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What page, documents and exports say of figures that are not quite what their names are: the worst case of few tags, a longest burst, a
-throughput that a queue has helped."""
+"""What page, documents and exports say of figures that are not quite what their names are: the worst case of
+few tags, a longest burst, a throughput that a queue has helped."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def with_result(found: PointRecord, result: dict[str, Any]) -> PointRecord:
 
 
 @pytest.mark.parametrize(("tags", "is_maximum"), [(500, True), (1000, False)])
-def test_page_json_and_exports_say_that_the_worst_case_of_few_tags_is_their_maximum(tags: int, is_maximum: bool) -> None:
+def test_page_json_and_exports_say_that_the_worst_case_of_few_tags_is_their_maximum(
+    tags: int, is_maximum: bool
+) -> None:
     """R8219-09: of 500 values the 99.9th percentile is the highest (RFC 2330, 11.3)."""
     document = repeat(replace(goal_of(), tagged_frames=tags)).to_document()
     assert document["is_worst_case_maximum"] is is_maximum
@@ -52,7 +54,14 @@ def test_the_page_says_how_exact_the_pdv_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "goal", [None, [], {"test": "latency"}, {"test": "latency", "tagged_frames": "5"}, {"test": "pdv", "tagged_frames": 5}]
+    "goal",
+    [
+        None,
+        [],
+        {"test": "latency"},
+        {"test": "latency", "tagged_frames": "5"},
+        {"test": "pdv", "tagged_frames": 5},
+    ],
 )
 def test_a_goal_of_a_file_that_is_none_says_nothing_of_the_worst_case(goal: Any) -> None:
     assert is_worst_the_maximum({"goal": goal}) is False
@@ -60,9 +69,13 @@ def test_a_goal_of_a_file_that_is_none_says_nothing_of_the_worst_case(goal: Any)
 
 def test_the_page_marks_buffer_times_that_are_lower_bounds() -> None:
     """R9004-04, R9004-11."""
-    held_back = measure(replace(GOAL, max_burst_s=0.5 * LONGEST / LINE_FPS, repetitions=1), invalid_trials=range(2, 1000))
+    held_back = measure(
+        replace(GOAL, max_burst_s=0.5 * LONGEST / LINE_FPS, repetitions=1), invalid_trials=range(2, 1000)
+    )
     for row, is_bound in ((held_back, True), (measure(), False)):
-        found = record(with_result(point(1, [float(row.values[0])], procedure="back-to-back"), row.to_document()))
+        found = record(
+            with_result(point(1, [float(row.values[0])], procedure="back-to-back"), row.to_document())
+        )
         assert found.points[0].is_at_least is is_bound
         table = burst_table(found)
         assert table is not None
@@ -73,7 +86,10 @@ def test_the_page_marks_buffer_times_that_are_lower_bounds() -> None:
 
 @pytest.mark.parametrize("told", [8_000.0, None, "8000", True, -1.0, math.inf])
 def test_the_page_says_which_points_rest_on_a_queue_that_was_filling(told: Any) -> None:
-    found = record(with_result(point(1, [9_000.0, 9_100.0]), {"sustainable_fps_per_direction": told}), point(16, [9_000.0]))
+    found = record(
+        with_result(point(1, [9_000.0, 9_100.0]), {"sustainable_fps_per_direction": told}),
+        point(16, [9_000.0]),
+    )
     table = summary_table(found)
     assert table is not None
     (suite,) = shown_suites(found)

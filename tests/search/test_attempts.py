@@ -17,7 +17,8 @@ LIMIT_FPS = 600_000.0
 
 @dataclass
 class Explained:
-    """Loses a frame in the first trials at each load that it can forward, which the tester might explain: INVALID, the load was offered."""
+    """Loses a frame in the first trials at each load that it can forward, which the tester might explain:
+    INVALID, the load was offered."""
 
     lossy_attempts: int
     inner: SimulatedMeasurer = field(default_factory=lambda: SimulatedMeasurer(limit_fps=LIMIT_FPS))
@@ -29,19 +30,28 @@ class Explained:
         if rate_fps > LIMIT_FPS or self.seen[key] > self.lossy_attempts:
             return self.inner.measure(duration_s, rate_fps)
         frames = round(rate_fps * duration_s)
-        direction = make_direction_document(intended=frames, offered=frames, received=frames - 1, duration_s=duration_s, rate_fps=rate_fps)
+        direction = make_direction_document(
+            intended=frames, offered=frames, received=frames - 1, duration_s=duration_s, rate_fps=rate_fps
+        )
         return TrialResult.from_contract(
             make_trial_document(
-                trial=1, verdict=Verdict.INVALID, reasons=[{"code": "receiver_gap", "text": "simulated"}], frame_size=64,
-                rate_fps=rate_fps, duration_s=duration_s, loss_ratio_limit=0, directions={"forward": direction},
+                trial=1,
+                verdict=Verdict.INVALID,
+                reasons=[{"code": "receiver_gap", "text": "simulated"}],
+                frame_size=64,
+                rate_fps=rate_fps,
+                duration_s=duration_s,
+                loss_ratio_limit=0,
+                directions={"forward": direction},
             )
-        )  # fmt: skip
+        )
 
 
 GOALS = [
-    ThroughputGoal(max_fps=1e6, duration_s=1, final_duration_s=60), Tst009Goal(max_fps=1e6, duration_s=1, final_duration_s=60),
+    ThroughputGoal(max_fps=1e6, duration_s=1, final_duration_s=60),
+    Tst009Goal(max_fps=1e6, duration_s=1, final_duration_s=60),
     MlrGoals(goals=(MlrGoal(name="NDR"),), max_fps=1e6),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("goal", GOALS, ids=lambda goal: goal.search)
@@ -61,9 +71,12 @@ def test_nothing_is_said_where_nothing_was_tried_again(goal: ThroughputGoal | Ml
 
 
 def test_attempts_near_the_load_count_and_those_farther_away_do_not() -> None:
-    result = find_throughput(Explained(lossy_attempts=1), ThroughputGoal(max_fps=1e6, duration_s=1, final_duration_s=60))
+    result = find_throughput(
+        Explained(lossy_attempts=1), ThroughputGoal(max_fps=1e6, duration_s=1, final_duration_s=60)
+    )
     narrow, usual, wide = (
-        uncharged_attempts(result.trials, result.throughput_fps, precision=precision, patience=8) for precision in (0, 0.005, 0.5)
+        uncharged_attempts(result.trials, result.throughput_fps, precision=precision, patience=8)
+        for precision in (0, 0.005, 0.5)
     )
     assert narrow is not None
     assert usual is not None

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The largest number that passes: exact for every limit, whatever was known before, and proven on both sides."""
+"""The largest number that passes: exact for every limit, whatever was known before, and proven on both
+sides."""
 
 from __future__ import annotations
 
@@ -11,8 +12,15 @@ from hypothesis import strategies as st
 from evenhand.search import LengthBracket, find_largest
 
 
-@given(limit=st.integers(0, 5000), maximum=st.integers(1, 5000), step=st.integers(1, 200), known=st.none() | st.integers(0, 6000))
-def test_the_limit_lies_in_the_bracket_and_both_bounds_were_tried(limit: int, maximum: int, step: int, known: int | None) -> None:
+@given(
+    limit=st.integers(0, 5000),
+    maximum=st.integers(1, 5000),
+    step=st.integers(1, 200),
+    known=st.none() | st.integers(0, 6000),
+)
+def test_the_limit_lies_in_the_bracket_and_both_bounds_were_tried(
+    limit: int, maximum: int, step: int, known: int | None
+) -> None:
     """R9004-05: what was known saves trials, and proves nothing."""
     tried: dict[int, bool] = {}
 

@@ -18,19 +18,32 @@ GOAL = ThroughputGoal(max_fps=1e6, duration_s=14, final_duration_s=14, precision
 def cut_trial(*, rate_fps: float, duration_s: float, sent_s: float, lost_by_tenth: list[int]) -> TrialResult:
     frames = round(rate_fps * sent_s)
     direction = make_direction_document(
-        intended=frames, offered=frames, received=frames - sum(lost_by_tenth), duration_s=sent_s, rate_fps=rate_fps
+        intended=frames,
+        offered=frames,
+        received=frames - sum(lost_by_tenth),
+        duration_s=sent_s,
+        rate_fps=rate_fps,
     )
     direction["lost_by_tenth"] = lost_by_tenth
     document = make_trial_document(
-        trial=1, verdict=Verdict.FAIL, reasons=[{"code": "loss", "text": "simulated"}], frame_size=64, rate_fps=rate_fps,
-        duration_s=sent_s, loss_ratio_limit=0, directions={"forward": direction},
-    )  # fmt: skip
-    return TrialResult.from_contract(document | {"intended_duration_s": duration_s, "stopped_early_s": sent_s})
+        trial=1,
+        verdict=Verdict.FAIL,
+        reasons=[{"code": "loss", "text": "simulated"}],
+        frame_size=64,
+        rate_fps=rate_fps,
+        duration_s=sent_s,
+        loss_ratio_limit=0,
+        directions={"forward": direction},
+    )
+    return TrialResult.from_contract(
+        document | {"intended_duration_s": duration_s, "stopped_early_s": sent_s}
+    )
 
 
 @dataclass
 class StandsStill:
-    """Above 400 kfps one of four queues holds its frames for seconds, and loses none up to the limit. Trials may be stopped early."""
+    """Above 400 kfps one of four queues holds its frames for seconds, and loses none up to the limit. Trials
+    may be stopped early."""
 
     inner: SimulatedMeasurer = field(default_factory=lambda: SimulatedMeasurer(limit_fps=700_000))
     stops: bool = True
@@ -44,7 +57,9 @@ class StandsStill:
             return self.inner.measure(duration_s, rate_fps)
         self.cut += 1
         share = round(rate_fps / 10 / 4)
-        return cut_trial(rate_fps=rate_fps, duration_s=duration_s, sent_s=4.0, lost_by_tenth=[0] * 15 + [share] * 25)
+        return cut_trial(
+            rate_fps=rate_fps, duration_s=duration_s, sent_s=4.0, lost_by_tenth=[0] * 15 + [share] * 25
+        )
 
 
 def test_a_queue_that_stands_still_is_no_bound() -> None:

@@ -15,7 +15,9 @@ FIRST_KEPT = 1.0
 
 
 def ceiling_of(measurer: SimulatedMeasurer, **arguments: Any) -> search.TesterCeiling:
-    return search.find_tester_ceiling(measurer, **{"max_fps": 1e6, "min_fps": 1e3, "duration_s": 1.0, **arguments})
+    return search.find_tester_ceiling(
+        measurer, **{"max_fps": 1e6, "min_fps": 1e3, "duration_s": 1.0, **arguments}
+    )
 
 
 def test_a_lossy_device_does_not_lower_the_ceiling() -> None:
@@ -39,7 +41,9 @@ def test_loss_between_looped_ports_is_the_testers_own() -> None:
 @pytest.mark.parametrize("precision", [0.05, 0.01, 0.2])
 def test_the_ceiling_is_found_from_below_and_from_above(start_fps: float | None, precision: float) -> None:
     """MLR-14: offered about equal to intended at the ceiling, and not at the load above it."""
-    ceiling = ceiling_of(SimulatedMeasurer(limit_fps=1, tester_ceiling_fps=700_000), start_fps=start_fps, precision=precision)
+    ceiling = ceiling_of(
+        SimulatedMeasurer(limit_fps=1, tester_ceiling_fps=700_000), start_fps=start_fps, precision=precision
+    )
     assert ceiling.rate_fps is not None
     assert ceiling.above_fps is not None
     assert ceiling.rate_fps <= 700_000 < ceiling.above_fps
@@ -56,7 +60,9 @@ def test_a_tester_whose_cpu_was_taken_away_is_told_from_one_at_its_limit() -> No
     assert disturbed.above_fps == 409_600
     assert disturbed.is_disturbed
     assert disturbed.maximum_offered_load_fps == 1e6
-    assert not ceiling_of(SimulatedMeasurer(limit_fps=1, invalid_trials={1, 2}), precision=FIRST_KEPT).is_disturbed
+    assert not ceiling_of(
+        SimulatedMeasurer(limit_fps=1, invalid_trials={1, 2}), precision=FIRST_KEPT
+    ).is_disturbed
     limited = ceiling_of(SimulatedMeasurer(limit_fps=1, tester_ceiling_fps=300_000))
     assert not limited.is_disturbed
     assert limited.maximum_offered_load_fps == pytest.approx(300_000, rel=1e-5)
@@ -64,11 +70,15 @@ def test_a_tester_whose_cpu_was_taken_away_is_told_from_one_at_its_limit() -> No
 
 def test_the_way_up_may_end_where_the_device_loses_frames_twice() -> None:
     """A search of its throughput needs no higher maximum than a load that fails; one loss may be a stall."""
-    slower = ceiling_of(SimulatedMeasurer(limit_fps=150_000), start_fps=1e5, precision=FIRST_KEPT, ends_at_loss=True)
+    slower = ceiling_of(
+        SimulatedMeasurer(limit_fps=150_000), start_fps=1e5, precision=FIRST_KEPT, ends_at_loss=True
+    )
     assert [trial.intended_fps for trial in slower.trials] == [1e5, 2e5, 2e5]
     assert slower.rate_fps == 2e5
     assert slower.is_device_slower
-    stalled = ceiling_of(SimulatedMeasurer(limit_fps=150_000, noise_probability=0.5, seed=1), start_fps=1e5, ends_at_loss=True)
+    stalled = ceiling_of(
+        SimulatedMeasurer(limit_fps=150_000, noise_probability=0.5, seed=1), start_fps=1e5, ends_at_loss=True
+    )
     assert [trial.is_pass for trial in stalled.trials[:2]] == [False, True]
     assert stalled.rate_fps == 2e5
     through = ceiling_of(SimulatedMeasurer(limit_fps=150_000), start_fps=1e5)

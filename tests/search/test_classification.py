@@ -17,9 +17,13 @@ L, U, UNDECIDED = LoadClass.LOWER, LoadClass.UPPER, LoadClass.UNDECIDED
 
 def make_goal(final_s: float, sum_s: float, loss_ratio: float, exceed_ratio: float) -> MlrGoal:
     return MlrGoal(
-        name="goal", final_duration_s=final_s, duration_sum_s=sum_s, loss_ratio=loss_ratio, exceed_ratio=exceed_ratio,
+        name="goal",
+        final_duration_s=final_s,
+        duration_sum_s=sum_s,
+        loss_ratio=loss_ratio,
+        exceed_ratio=exceed_ratio,
         initial_duration_s=min(1.0, final_s),
-    )  # fmt: skip
+    )
 
 
 RFC2544, TST009 = make_goal(60, 60, 0, 0), make_goal(60, 120, 0, 0.5)
@@ -37,10 +41,14 @@ POINTS = (
 
 @pytest.mark.parametrize("point", range(1, len(POINTS) + 1))
 def test_the_six_points_of_the_rfc_are_classified_by_its_own_rule(point: int) -> None:
-    """MLR-15, MLR-07, MLR-06: for "20 % exceed" the RFC prints Lower Bound at points 5 and 6, where its own rule says Upper Bound: 45 s
-    and 45 s of excess in 105 s and 165 s are 42.857 and 27.273 percent, more than the 20 that may be."""
+    """MLR-15, MLR-07, MLR-06: for "20 % exceed" the RFC prints Lower Bound at points 5 and 6, where its own
+    rule says Upper Bound: 45 s and 45 s of excess in 105 s and 165 s are 42.857 and 27.273 percent, more than
+    the 20 that may be."""
     trials = [trial for times, trial, _ in POINTS[:point] for _ in range(times)]
-    assert tuple(classify(goal, trials) for goal in (RFC2544, TST009, ONE_SECOND, TWENTY_PERCENT)) == POINTS[point - 1][2]
+    assert (
+        tuple(classify(goal, trials) for goal in (RFC2544, TST009, ONE_SECOND, TWENTY_PERCENT))
+        == POINTS[point - 1][2]
+    )
 
 
 def test_the_rfcs_printed_ratios_are_above_its_own_limit() -> None:
@@ -57,35 +65,53 @@ def test_a_tenth_of_a_percent_is_low_loss_for_half_a_percent() -> None:
 
 
 durations = st.sampled_from([0.5, 1.0, 5.0, 30.0, 60.0])
-observations = st.lists(st.builds(Observation, durations, st.sampled_from([0.0, 0.001, 0.005, 0.01, 0.5, 1.0])), max_size=40)
+observations = st.lists(
+    st.builds(Observation, durations, st.sampled_from([0.0, 0.001, 0.005, 0.01, 0.5, 1.0])), max_size=40
+)
 goals = st.builds(
     lambda final_s, times, loss, exceed: make_goal(final_s, final_s * times, loss, exceed),
-    durations, st.sampled_from([1, 2, 21]), st.sampled_from([0.0, 0.005, 0.02]), st.sampled_from([0.0, 0.2, 0.5, 0.9]),
-)  # fmt: skip
+    durations,
+    st.sampled_from([1, 2, 21]),
+    st.sampled_from([0.0, 0.005, 0.02]),
+    st.sampled_from([0.0, 0.2, 0.5, 0.9]),
+)
 
 
 def package_stat(goal: MlrGoal, trials: list[Observation]) -> TargetStat:
     target = TargetSpec(
-        loss_ratio=goal.loss_ratio, exceed_ratio=goal.exceed_ratio, discrete_width=None, trial_duration=goal.final_duration_s,
-        duration_sum=goal.duration_sum_s, expansion_coefficient=2, fail_fast=False, preceding=None,
-    )  # fmt: skip
+        loss_ratio=goal.loss_ratio,
+        exceed_ratio=goal.exceed_ratio,
+        discrete_width=None,
+        trial_duration=goal.final_duration_s,
+        duration_sum=goal.duration_sum_s,
+        expansion_coefficient=2,
+        fail_fast=False,
+        preceding=None,
+    )
     stat = TargetStat(target)
     for trial in trials:
         lost = round(trial.loss_ratio * 10**6)
-        stat.add(MeasurementResult(intended_duration=trial.duration_s, intended_load=1.0, offered_count=10**6, loss_count=lost))
+        stat.add(
+            MeasurementResult(
+                intended_duration=trial.duration_s, intended_load=1.0, offered_count=10**6, loss_count=lost
+            )
+        )
     return stat
 
 
 @given(goal=goals, trials=observations)
 def test_the_package_classifies_alike(goal: MlrGoal, trials: list[Observation]) -> None:
-    """MLR-07: two programs from one rule. The package steers a search, ours judges it: if they differed, a search would end too early."""
+    """MLR-07: two programs from one rule. The package steers a search, ours judges it: if they differed, a
+    search would end too early."""
     optimistic, pessimistic = package_stat(goal, trials).estimates()
     expected = UNDECIDED if optimistic != pessimistic else (L if optimistic else U)
     assert classify(goal, trials) is expected
 
 
 @given(goal=goals, trials=observations)
-def test_the_conditional_loss_of_a_lower_bound_is_within_the_goal(goal: MlrGoal, trials: list[Observation]) -> None:
+def test_the_conditional_loss_of_a_lower_bound_is_within_the_goal(
+    goal: MlrGoal, trials: list[Observation]
+) -> None:
     """MLR-09: and the same as the package's. Of other loads it says nothing."""
     if classify(goal, trials) is L:
         assert conditional_loss_ratio(goal, trials) == package_stat(goal, trials).pessimistic_loss_ratio
@@ -93,7 +119,8 @@ def test_the_conditional_loss_of_a_lower_bound_is_within_the_goal(goal: MlrGoal,
 
 
 def test_conditional_throughput_is_a_quantile_and_not_a_mean() -> None:
-    """MLR-09: no loss and 0.1 %, 60 s each: TST009 tolerates one of two, so 1 Mfps stay 1,000,000. What was not measured counts as lost."""
+    """MLR-09: no loss and 0.1 %, 60 s each: TST009 tolerates one of two, so 1 Mfps stay 1,000,000. What was
+    not measured counts as lost."""
     trials = [Observation(60, 0.001), Observation(60, 0)]
     assert 1_000_000 * (1 - conditional_loss_ratio(TST009, trials)) == 1_000_000
     assert conditional_loss_ratio(make_goal(60, 120, 0.005, 0), trials) == 0.001

@@ -27,11 +27,17 @@ def check_is_proven(device: SimulatedMeasurer, result: ThroughputResult) -> None
         assert result.outcome not in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM)
         return
     if result.outcome is Outcome.TESTER_LIMIT:
-        at_result = [t for t in device.trials if t.intended_fps == result.throughput_fps and t.verdict is not Verdict.INVALID]
+        at_result = [
+            t
+            for t in device.trials
+            if t.intended_fps == result.throughput_fps and t.verdict is not Verdict.INVALID
+        ]
         assert at_result[-1].verdict is Verdict.PASS
         assert result.is_at_least
         return
-    full_length = [t for t in device.trials if t.intended_fps == result.throughput_fps and t.intended_duration_s == 60]
+    full_length = [
+        t for t in device.trials if t.intended_fps == result.throughput_fps and t.intended_duration_s == 60
+    ]
     assert full_length[-1].verdict is Verdict.PASS
     if result.outcome is Outcome.FOUND:
         assert result.upper_fps is not None
@@ -42,7 +48,9 @@ def check_is_proven(device: SimulatedMeasurer, result: ThroughputResult) -> None
 
 
 @given(limit_fps=rates, known_fps=st.none() | rates, is_guided=st.booleans())
-def test_whatever_was_known_the_truth_is_found(limit_fps: float, known_fps: float | None, is_guided: bool) -> None:
+def test_whatever_was_known_the_truth_is_found(
+    limit_fps: float, known_fps: float | None, is_guided: bool
+) -> None:
     """R2544-21: a wrong guess costs trials and no truth; both bounds are made anew."""
     device = SimulatedMeasurer(limit_fps=limit_fps)
     result = run_search(device, replace(GUIDED, known_fps=known_fps, is_guided=is_guided))
@@ -73,17 +81,38 @@ def test_whatever_was_known_the_truth_is_found(limit_fps: float, known_fps: floa
     seed=st.integers(min_value=0, max_value=2**32),
 )
 def test_on_no_device_is_a_load_claimed_that_was_not_proven(
-    limit_fps: float, known_fps: float | None, knee: float | None, noise: float, floor: float, inverted: tuple[float, float] | None,
-    buffer_frames: float, invalid: float, is_load_offered: bool, ceiling_fps: float, verifications: int, is_guided: bool, seed: int,
-) -> None:  # fmt: skip
-    """MLR-12, MLR-13: soft knee, noise, loss inversion, never lossless, faster than the line, INVALID above a load and below it; for
-    binary and tst009, guided and not. No load at or below the result failed as often as the goal lets a loss count."""
+    limit_fps: float,
+    known_fps: float | None,
+    knee: float | None,
+    noise: float,
+    floor: float,
+    inverted: tuple[float, float] | None,
+    buffer_frames: float,
+    invalid: float,
+    is_load_offered: bool,
+    ceiling_fps: float,
+    verifications: int,
+    is_guided: bool,
+    seed: int,
+) -> None:
+    """MLR-12, MLR-13: soft knee, noise, loss inversion, never lossless, faster than the line, INVALID above a
+    load and below it; for binary and tst009, guided and not. No load at or below the result failed as often
+    as the goal lets a loss count."""
     device = SimulatedMeasurer(
-        limit_fps=limit_fps, knee_fps=None if knee is None else knee * limit_fps, noise_probability=noise, floor_loss_ratio=floor,
-        inverted_fps=inverted, buffer_frames=buffer_frames, invalid_probability=invalid, is_load_offered=is_load_offered,
-        tester_ceiling_fps=ceiling_fps, seed=seed,
-    )  # fmt: skip
-    goal = replace(GUIDED, known_fps=known_fps, is_guided=is_guided, loss_verifications=verifications, precision=0.005)
+        limit_fps=limit_fps,
+        knee_fps=None if knee is None else knee * limit_fps,
+        noise_probability=noise,
+        floor_loss_ratio=floor,
+        inverted_fps=inverted,
+        buffer_frames=buffer_frames,
+        invalid_probability=invalid,
+        is_load_offered=is_load_offered,
+        tester_ceiling_fps=ceiling_fps,
+        seed=seed,
+    )
+    goal = replace(
+        GUIDED, known_fps=known_fps, is_guided=is_guided, loss_verifications=verifications, precision=0.005
+    )
     result = run_search(device, goal)
     check_is_proven(device, result)
     assert len(device.trials) <= goal.max_trials
@@ -94,14 +123,16 @@ def test_on_no_device_is_a_load_claimed_that_was_not_proven(
 
 
 def test_a_repetition_takes_two_trials_and_proves_both_bounds() -> None:
-    """Issue: it starts from what is known; a full-length trial there, and a short one that fails just above."""
+    """Issue: it starts from what is known; a full-length trial there, and a short one that fails just
+    above."""
     first = run_search(SimulatedMeasurer(limit_fps=634_567), GUIDED)
     device = SimulatedMeasurer(limit_fps=634_567)
     again = run_search(device, replace(GUIDED, known_fps=first.throughput_fps))
     assert again.throughput_fps == first.throughput_fps
     assert [(t.purpose, t.is_full_length, str(t.result.verdict)) for t in again.trials] == [
-        (Purpose.KNOWN, True, "PASS"), (Purpose.SEARCH, False, "FAIL"),
-    ]  # fmt: skip
+        (Purpose.KNOWN, True, "PASS"),
+        (Purpose.SEARCH, False, "FAIL"),
+    ]
 
 
 def test_the_forwarding_rate_at_the_maximum_shows_where_to_look() -> None:
@@ -119,15 +150,21 @@ def test_where_the_loss_begins_softly_two_losses_point_at_its_begin(knee_fps: fl
     assert knee_fps * 0.998 <= result.throughput_fps <= knee_fps * 1.001
     assert len(device.trials) <= 8
     assert len(device.trials) < len(
-        run_search(SimulatedMeasurer(limit_fps=650_000, knee_fps=knee_fps), replace(GUIDED, is_guided=False)).trials
+        run_search(
+            SimulatedMeasurer(limit_fps=650_000, knee_fps=knee_fps), replace(GUIDED, is_guided=False)
+        ).trials
     )
 
 
 def test_short_trials_that_a_buffer_deceives_end_after_the_first() -> None:
-    """R2544-20: just above a load that is proven, a short trial that passes is followed by a longer one, and then by a full-length one."""
+    """R2544-20: just above a load that is proven, a short trial that passes is followed by a longer one, and
+    then by a full-length one."""
     goal = replace(GUIDED, precision=0.001)
     first = run_search(SimulatedMeasurer(limit_fps=634_567, buffer_frames=2048), goal)
-    again = run_search(SimulatedMeasurer(limit_fps=634_567, buffer_frames=2048), replace(goal, known_fps=first.throughput_fps))
+    again = run_search(
+        SimulatedMeasurer(limit_fps=634_567, buffer_frames=2048),
+        replace(goal, known_fps=first.throughput_fps),
+    )
     assert again.outcome is Outcome.FOUND
     assert [t.result.intended_duration_s for t in again.trials] == [60, 1, pytest.approx(60**0.5)]
     assert [str(t.result.verdict) for t in again.trials] == ["PASS", "PASS", "FAIL"]
@@ -157,7 +194,9 @@ def test_tst009_verifies_a_loss_and_is_otherwise_the_binary_search() -> None:
         result = run_search(SimulatedMeasurer(limit_fps=640_000, noise_probability=0.1, seed=seed), of)
         found[of.search].append(result.throughput_fps or 0)
     assert max(found["tst009"] + found["binary"]) <= 640_000
-    kept = {name: sum(rate_fps == max(rates_fps) for rate_fps in rates_fps) for name, rates_fps in found.items()}
+    kept = {
+        name: sum(rate_fps == max(rates_fps) for rate_fps in rates_fps) for name, rates_fps in found.items()
+    }
     assert kept["tst009"] > kept["binary"]
     assert sum(found["tst009"]) > sum(found["binary"])
     with pytest.raises(RequestError, match="at least once"):

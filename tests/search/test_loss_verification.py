@@ -14,22 +14,29 @@ from evenhand.trial import SimulatedMeasurer, TrialResult, Verdict
 
 @dataclass
 class Scripted:
-    """A device with a limit of 600 kfps that stumbles, or whose tester does, in the trials that the script names."""
+    """A device with a limit of 600 kfps that stumbles, or whose tester does, in the trials that the script
+    names."""
 
     script: dict[int, str]
     count: int = 0
     fair: SimulatedMeasurer = field(default_factory=lambda: SimulatedMeasurer(limit_fps=600_000))
     lossy: SimulatedMeasurer = field(default_factory=lambda: SimulatedMeasurer(limit_fps=1))
-    invalid: SimulatedMeasurer = field(default_factory=lambda: SimulatedMeasurer(limit_fps=600_000, tester_ceiling_fps=1))
+    invalid: SimulatedMeasurer = field(
+        default_factory=lambda: SimulatedMeasurer(limit_fps=600_000, tester_ceiling_fps=1)
+    )
 
     def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
         self.count += 1
-        device = {"lossy": self.lossy, "invalid": self.invalid}.get(self.script.get(self.count, ""), self.fair)
+        device = {"lossy": self.lossy, "invalid": self.invalid}.get(
+            self.script.get(self.count, ""), self.fair
+        )
         return device.measure(duration_s, rate_fps)
 
 
 def goal(loss_verifications: int) -> ThroughputGoal:
-    return ThroughputGoal(max_fps=1e6, precision=0.01, duration_s=1, final_duration_s=1, loss_verifications=loss_verifications)
+    return ThroughputGoal(
+        max_fps=1e6, precision=0.01, duration_s=1, final_duration_s=1, loss_verifications=loss_verifications
+    )
 
 
 @pytest.mark.parametrize("stumbles", [{3: "lossy"}, {3: "lossy", 6: "lossy"}, {3: "lossy", 4: "invalid"}])
@@ -41,7 +48,8 @@ def test_a_loss_that_does_not_come_again_moves_no_bound(stumbles: dict[int, str]
 
 
 def test_without_verification_one_stumble_counts() -> None:
-    """R2544-21: any loss lowers the rate. The search must be able to go wrong, or the test above would show nothing."""
+    """R2544-21: any loss lowers the rate. The search must be able to go wrong, or the test above would show
+    nothing."""
     result = find_throughput(Scripted({2: "lossy"}), goal(0))
     assert result.throughput_fps is not None
     assert result.throughput_fps < 500_000
@@ -51,7 +59,12 @@ def test_a_loss_that_cannot_be_verified_counts() -> None:
     """A valid trial saw it; INVALID repetitions do not take that back, and do not end the search either."""
     result = find_throughput(Scripted({1: "lossy", 2: "invalid", 3: "invalid", 4: "invalid"}), goal(1))
     assert result.outcome is Outcome.FOUND
-    assert [t.result.verdict for t in result.trials][:4] == [Verdict.FAIL, Verdict.INVALID, Verdict.INVALID, Verdict.INVALID]
+    assert [t.result.verdict for t in result.trials][:4] == [
+        Verdict.FAIL,
+        Verdict.INVALID,
+        Verdict.INVALID,
+        Verdict.INVALID,
+    ]
     assert [t.attempt for t in result.trials][:4] == [1, 2, 3, 4]
 
 
@@ -69,7 +82,10 @@ def test_fewer_than_none_is_refused() -> None:
 def test_a_plain_loss_counts_at_once() -> None:
     """What no stall explains costs no second trial; what could be one still does."""
     searched = find_throughput(SimulatedMeasurer(limit_fps=333_333), replace(goal(1), plain_loss_ratio=0.05))
-    assert searched.throughput_fps == find_throughput(SimulatedMeasurer(limit_fps=333_333), goal(0)).throughput_fps
+    assert (
+        searched.throughput_fps
+        == find_throughput(SimulatedMeasurer(limit_fps=333_333), goal(0)).throughput_fps
+    )
     failed = [trial for trial in searched.trials if trial.result.verdict is Verdict.FAIL]
     plain = [trial for trial in failed if trial.result.loss_ratio > 0.05]
     small = [trial for trial in failed if trial.result.loss_ratio <= 0.05]

@@ -46,10 +46,19 @@ def classes_of(device: SimulatedMeasurer, goal: MlrGoal) -> dict[float, LoadClas
     """From the device's own records, not from the search's."""
     valid = [trial for trial in device.trials if trial.is_valid]
     return {
-        load: classify(goal, [Observation(t.intended_duration_s, t.lost_frames / sum(d.offered_frames for d in t.directions.values()))
-                              for t in valid if t.intended_fps == load])
+        load: classify(
+            goal,
+            [
+                Observation(
+                    t.intended_duration_s,
+                    t.lost_frames / sum(d.offered_frames for d in t.directions.values()),
+                )
+                for t in valid
+                if t.intended_fps == load
+            ],
+        )
         for load in {trial.intended_fps for trial in valid}
-    }  # fmt: skip
+    }
 
 
 def check_is_proven(device: SimulatedMeasurer, result: MlrResult) -> None:
@@ -63,7 +72,11 @@ def check_is_proven(device: SimulatedMeasurer, result: MlrResult) -> None:
             assert classes[found.lower_fps] is LoadClass.LOWER
             assert all(load > found.lower_fps for load in refuted)
             assert found.conditional_throughput_fps is not None
-            assert found.lower_fps * (1 - found.goal.loss_ratio) - 1e-6 <= found.conditional_throughput_fps <= found.lower_fps
+            assert (
+                found.lower_fps * (1 - found.goal.loss_ratio) - 1e-6
+                <= found.conditional_throughput_fps
+                <= found.lower_fps
+            )
         if found.is_regular:
             assert found.lower_fps is not None
             assert found.upper_fps is not None
@@ -74,7 +87,8 @@ def check_is_proven(device: SimulatedMeasurer, result: MlrResult) -> None:
 
 @given(limit_fps=st.floats(min_value=0, max_value=2 * MAX_FPS), width=st.sampled_from([0.001, 0.005, 0.05]))
 def test_a_hard_limit_is_enclosed_for_every_goal(limit_fps: float, width: float) -> None:
-    """MLR-01/02/04/05/10, MLR-12: regular within the width, and irregular where maximum or minimum end the search."""
+    """MLR-01/02/04/05/10, MLR-12: regular within the width, and irregular where maximum or minimum end the
+    search."""
     device = SimulatedMeasurer(limit_fps=limit_fps)
     result = search(device, replace(NDR, width=width), replace(PDR, width=width))
     check_is_proven(device, result)
@@ -99,7 +113,8 @@ def test_a_hard_limit_is_enclosed_for_every_goal(limit_fps: float, width: float)
 
 @given(limit_fps=st.floats(min_value=2_000, max_value=999_000))
 def test_the_goal_of_rfc_2544_finds_what_the_binary_search_finds(limit_fps: float) -> None:
-    """MLR-06, R2544-21: on a device that always does the same, both are within the width of the truth, and neither above it."""
+    """MLR-06, R2544-21: on a device that always does the same, both are within the width of the truth, and
+    neither above it."""
     plain = run_search(SimulatedMeasurer(limit_fps=limit_fps), ThroughputGoal(max_fps=MAX_FPS))
     found = search(SimulatedMeasurer(limit_fps=limit_fps), RFC2544)
     assert plain.throughput_fps is not None
@@ -123,24 +138,50 @@ def test_the_goal_of_rfc_2544_finds_what_the_binary_search_finds(limit_fps: floa
     seed=st.integers(min_value=0, max_value=2**32),
 )
 def test_on_no_device_is_a_load_claimed_that_a_valid_trial_refuted(
-    limit_fps: float, knee: float | None, noise: float, floor: float, inverted: tuple[float, float] | None, buffer_frames: float,
-    invalid: float, is_load_offered: bool, ceiling_fps: float, exceed_ratio: float, seed: int,
-) -> None:  # fmt: skip
-    """MLR-08, MLR-10, MLR-12: soft knee, noise, loss inversion, never lossless, faster than the line, INVALID above a load and now and then
-    below it. The search ends, and stays between minimum and maximum."""
+    limit_fps: float,
+    knee: float | None,
+    noise: float,
+    floor: float,
+    inverted: tuple[float, float] | None,
+    buffer_frames: float,
+    invalid: float,
+    is_load_offered: bool,
+    ceiling_fps: float,
+    exceed_ratio: float,
+    seed: int,
+) -> None:
+    """MLR-08, MLR-10, MLR-12: soft knee, noise, loss inversion, never lossless, faster than the line, INVALID
+    above a load and now and then below it. The search ends, and stays between minimum and maximum."""
     device = SimulatedMeasurer(
-        limit_fps=limit_fps, knee_fps=None if knee is None else knee * limit_fps, noise_probability=noise, floor_loss_ratio=floor,
-        inverted_fps=inverted, buffer_frames=buffer_frames, invalid_probability=invalid, is_load_offered=is_load_offered,
-        tester_ceiling_fps=ceiling_fps, seed=seed,
-    )  # fmt: skip
-    result = search(device, *(replace(goal, exceed_ratio=exceed_ratio, final_duration_s=10, duration_sum_s=20) for goal in (NDR, PDR)))
+        limit_fps=limit_fps,
+        knee_fps=None if knee is None else knee * limit_fps,
+        noise_probability=noise,
+        floor_loss_ratio=floor,
+        inverted_fps=inverted,
+        buffer_frames=buffer_frames,
+        invalid_probability=invalid,
+        is_load_offered=is_load_offered,
+        tester_ceiling_fps=ceiling_fps,
+        seed=seed,
+    )
+    result = search(
+        device,
+        *(
+            replace(goal, exceed_ratio=exceed_ratio, final_duration_s=10, duration_sum_s=20)
+            for goal in (NDR, PDR)
+        ),
+    )
     check_is_proven(device, result)
     assert len(result.trials) < 1000
     assert all(result.goal.lowest_fps <= trial.intended_fps <= MAX_FPS for trial in device.trials)
     assert not any(found.outcome is Outcome.STOPPED for found in result.goals)
     if exceed_ratio == 0:
         for found in result.goals:
-            refuting = [t.intended_fps for t in device.trials if t.is_valid and t.loss_ratio > found.goal.loss_ratio + 1e-9]
+            refuting = [
+                t.intended_fps
+                for t in device.trials
+                if t.is_valid and t.loss_ratio > found.goal.loss_ratio + 1e-9
+            ]
             assert found.lower_fps is None or all(load > found.lower_fps for load in refuting)
 
 
@@ -230,9 +271,20 @@ def test_one_dead_direction_of_two_is_half_of_the_frames() -> None:
     class OneDead(SimulatedMeasurer):
         def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
             raw = dict(SimulatedMeasurer.measure(self, duration_s, rate_fps).raw)
-            dead = {**raw["directions"]["reverse"], "received_frames": 0, "lost_frames": raw["directions"]["reverse"]["offered_frames"]}
-            document = {**raw, "directions": {**raw["directions"], "reverse": dead}, "verdict": "FAIL", "loss_ratio": 0.5}
-            self.trials[-1] = TrialResult.from_contract({**document, "reasons": [{"code": "loss", "text": "reverse is dead"}]})
+            dead = {
+                **raw["directions"]["reverse"],
+                "received_frames": 0,
+                "lost_frames": raw["directions"]["reverse"]["offered_frames"],
+            }
+            document = {
+                **raw,
+                "directions": {**raw["directions"], "reverse": dead},
+                "verdict": "FAIL",
+                "loss_ratio": 0.5,
+            }
+            self.trials[-1] = TrialResult.from_contract(
+                {**document, "reasons": [{"code": "loss", "text": "reverse is dead"}]}
+            )
             return self.trials[-1]
 
     device = OneDead(limit_fps=2e6)
@@ -242,7 +294,8 @@ def test_one_dead_direction_of_two_is_half_of_the_frames() -> None:
 
 
 def test_neither_the_clock_nor_sleep_has_a_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package has an end by the clock: a search of hours must not end by it, and nothing may sleep between two trials."""
+    """The package has an end by the clock: a search of hours must not end by it, and nothing may sleep
+    between two trials."""
     undisturbed = search(SimulatedMeasurer(limit_fps=640_000))
     hours = count(0, 3600)
 
@@ -254,7 +307,8 @@ def test_neither_the_clock_nor_sleep_has_a_say(monkeypatch: pytest.MonkeyPatch) 
     def refuse(_: float) -> None:
         raise AssertionError("slept")
 
-    # Where the search itself finds it: the package is loaded lazily, and which copy of it a test imports depends on what ran before.
+    # Where the search itself finds it: the package is loaded lazily, and which copy of it a test imports
+    # depends on what ran before.
     monkeypatch.setitem(vars(mlr)["MLRsearch"].MultipleLossRatioSearch.search.__globals__, "time", FastClock)
     monkeypatch.setattr(time, "sleep", refuse)
     assert search(SimulatedMeasurer(limit_fps=640_000)).goals == undisturbed.goals
@@ -264,20 +318,28 @@ def test_neither_the_clock_nor_sleep_has_a_say(monkeypatch: pytest.MonkeyPatch) 
 def test_progress_tells_each_trial_before_and_after() -> None:
     """The event of a finished trial comes before the next trial, so that it can be stored first (D11)."""
     events: list[SearchEvent] = []
-    result = find_goals(SimulatedMeasurer(limit_fps=640_000), MlrGoals(goals=(NDR, PDR), max_fps=MAX_FPS), on_progress=events.append)
+    result = find_goals(
+        SimulatedMeasurer(limit_fps=640_000),
+        MlrGoals(goals=(NDR, PDR), max_fps=MAX_FPS),
+        on_progress=events.append,
+    )
     assert all(isinstance(event, TrialStarted) and event.remaining_s > 0 for event in events[::2])
     assert [event.trial for event in events[1::2] if isinstance(event, TrialFinished)] == list(result.trials)
     last = events[-1]
     assert isinstance(last, TrialFinished)
     assert (last.remaining_trials, last.remaining_s) == (0, 0)
-    assert [trial.is_full_length for trial in result.trials] == [t.result.intended_duration_s == 60 for t in result.trials]
+    assert [trial.is_full_length for trial in result.trials] == [
+        t.result.intended_duration_s == 60 for t in result.trials
+    ]
 
 
 def test_a_stopped_search_is_irregular_and_says_so() -> None:
     class Stopped(SimulatedMeasurer):
         def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
             raw = dict(SimulatedMeasurer.measure(self, duration_s, rate_fps).raw)
-            return TrialResult.from_contract({**raw, "verdict": "INVALID", "reasons": [{"code": "stopped", "text": "by the client"}]})
+            return TrialResult.from_contract(
+                {**raw, "verdict": "INVALID", "reasons": [{"code": "stopped", "text": "by the client"}]}
+            )
 
     result = search(Stopped(limit_fps=1e6))
     assert result.outcome is Outcome.STOPPED
@@ -300,11 +362,17 @@ def test_the_document_has_every_goal_and_its_bounds() -> None:
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
-        ({"exceed_ratio": 1.0}, "exceed ratio 1"), ({"exceed_ratio": -0.1}, "exceed ratio"), ({"loss_ratio": 1.0}, "loss ratio"),
-        ({"final_duration_s": 0.0}, "initial trials"), ({"duration_sum_s": 30.0}, "duration sum"), ({"width": 0.0}, "width"),
-        ({"width": 1.0}, "width"), ({"initial_duration_s": 61.0}, "initial trials"), ({"exceed_ratio": float("nan")}, "exceed ratio"),
+        ({"exceed_ratio": 1.0}, "exceed ratio 1"),
+        ({"exceed_ratio": -0.1}, "exceed ratio"),
+        ({"loss_ratio": 1.0}, "loss ratio"),
+        ({"final_duration_s": 0.0}, "initial trials"),
+        ({"duration_sum_s": 30.0}, "duration sum"),
+        ({"width": 0.0}, "width"),
+        ({"width": 1.0}, "width"),
+        ({"initial_duration_s": 61.0}, "initial trials"),
+        ({"exceed_ratio": float("nan")}, "exceed ratio"),
     ],
-)  # fmt: skip
+)
 def test_goals_that_cannot_be_searched_are_refused(attributes: dict[str, float], message: str) -> None:
     """MLR-05."""
     with pytest.raises(RequestError, match=message):

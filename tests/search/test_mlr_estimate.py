@@ -21,9 +21,11 @@ def started(device: SimulatedMeasurer, *, final_s: float = 60.0) -> list[TrialSt
     ]
     told: list[TrialStarted] = []
     find_goals(
-        device, MlrGoals(goals=tuple(goals), max_fps=MAX_FPS), overhead_s=OVERHEAD_S,
+        device,
+        MlrGoals(goals=tuple(goals), max_fps=MAX_FPS),
+        overhead_s=OVERHEAD_S,
         on_progress=lambda event: told.append(event) if isinstance(event, TrialStarted) else None,
-    )  # fmt: skip
+    )
     return told
 
 
@@ -32,7 +34,10 @@ def seconds_to_come(trials: list[TrialStarted]) -> list[float]:
     return [sum(trial.duration_s + OVERHEAD_S for trial in trials[index:]) for index in range(len(trials))]
 
 
-@given(limit_fps=st.floats(min_value=50_000, max_value=0.98 * MAX_FPS), final_s=st.sampled_from([2.0, 30.0, 60.0]))
+@given(
+    limit_fps=st.floats(min_value=50_000, max_value=0.98 * MAX_FPS),
+    final_s=st.sampled_from([2.0, 30.0, 60.0]),
+)
 def test_the_time_left_falls_with_the_trials(limit_fps: float, final_s: float) -> None:
     """It stood still until the first bound was proven, which is after two thirds of the search."""
     trials = started(SimulatedMeasurer(limit_fps=limit_fps), final_s=final_s)
@@ -49,7 +54,9 @@ def test_the_time_left_falls_with_the_trials(limit_fps: float, final_s: float) -
 
 
 @pytest.mark.parametrize("limit_fps", [2 * MAX_FPS, 10.0])
-def test_a_search_that_ends_at_its_maximum_or_minimum_knows_it_after_the_first_loads(limit_fps: float) -> None:
+def test_a_search_that_ends_at_its_maximum_or_minimum_knows_it_after_the_first_loads(
+    limit_fps: float,
+) -> None:
     trials = started(SimulatedMeasurer(limit_fps=limit_fps))
     assert trials[-2].remaining_s < 0.2 * trials[0].remaining_s
 

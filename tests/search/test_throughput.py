@@ -55,15 +55,21 @@ class Device(TypedDict, total=False):
 
 
 def search(
-    device: SimulatedMeasurer, *, on_progress: Callable[[SearchEvent], None] | None = None, **goal: Unpack[GoalFields]
+    device: SimulatedMeasurer,
+    *,
+    on_progress: Callable[[SearchEvent], None] | None = None,
+    **goal: Unpack[GoalFields],
 ) -> ThroughputResult:
     options: GoalFields = {"max_fps": MAX_FPS, "duration_s": 1.0, "final_duration_s": 60.0, **goal}
-    return find_throughput(device, ThroughputGoal(**options, loss_ratio=device.loss_ratio_limit), on_progress=on_progress)
+    return find_throughput(
+        device, ThroughputGoal(**options, loss_ratio=device.loss_ratio_limit), on_progress=on_progress
+    )
 
 
 @given(limit_fps=limits, precision=precisions)
 def test_a_limit_is_found_within_the_width_and_never_above(limit_fps: float, precision: float) -> None:
-    """R2544-21, MLR-13: limit T gives a result in (T - width, T]; a wire-speed DUT gets the maximum itself."""
+    """R2544-21, MLR-13: limit T gives a result in (T - width, T]; a wire-speed DUT gets the maximum
+    itself."""
     result = search(SimulatedMeasurer(limit_fps=limit_fps), precision=precision)
     if limit_fps >= MAX_FPS:
         assert result.outcome is Outcome.AT_OR_ABOVE_MAXIMUM
@@ -87,10 +93,14 @@ def test_a_limit_is_found_within_the_width_and_never_above(limit_fps: float, pre
 def test_search_never_reports_a_load_that_lost_frames(
     limit_fps: float, noise: float, invalid: float, buffer_frames: float, seed: int
 ) -> None:
-    """R2544-20: the last trial at the reported load is a full-length one that passed, on any device; at the tester's limit it may be the
-    last valid one."""
+    """R2544-20: the last trial at the reported load is a full-length one that passed, on any device; at the
+    tester's limit it may be the last valid one."""
     device = SimulatedMeasurer(
-        limit_fps=limit_fps, noise_probability=noise, invalid_probability=invalid, buffer_frames=buffer_frames, seed=seed
+        limit_fps=limit_fps,
+        noise_probability=noise,
+        invalid_probability=invalid,
+        buffer_frames=buffer_frames,
+        seed=seed,
     )
     result = search(device)
     assert [t.result for t in result.trials] == device.trials
@@ -98,10 +108,16 @@ def test_search_never_reports_a_load_that_lost_frames(
         assert result.outcome not in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM)
         return
     if result.outcome is Outcome.TESTER_LIMIT and result.final_trial is None:
-        at_result = [t for t in device.trials if t.intended_fps == result.throughput_fps and t.verdict is not Verdict.INVALID]
+        at_result = [
+            t
+            for t in device.trials
+            if t.intended_fps == result.throughput_fps and t.verdict is not Verdict.INVALID
+        ]
         assert at_result[-1].verdict is Verdict.PASS
         return
-    full_length = [t for t in device.trials if t.intended_fps == result.throughput_fps and t.intended_duration_s == 60]
+    full_length = [
+        t for t in device.trials if t.intended_fps == result.throughput_fps and t.intended_duration_s == 60
+    ]
     assert full_length[-1].verdict is Verdict.PASS
     assert full_length[-1].lost_frames == 0
     assert result.final_trial == full_length[-1]
@@ -125,7 +141,11 @@ def test_invalid_trials_are_no_result_of_the_device(limit_fps: float, invalid_tr
         assert result.throughput_fps == search(SimulatedMeasurer(limit_fps=limit_fps)).throughput_fps
 
 
-@given(limit_fps=limits, min_fps=st.floats(min_value=1, max_value=MAX_FPS), noise=st.floats(min_value=0, max_value=1))
+@given(
+    limit_fps=limits,
+    min_fps=st.floats(min_value=1, max_value=MAX_FPS),
+    noise=st.floats(min_value=0, max_value=1),
+)
 def test_loads_stay_between_minimum_and_maximum(limit_fps: float, min_fps: float, noise: float) -> None:
     """MLR-12."""
     device = SimulatedMeasurer(limit_fps=limit_fps, noise_probability=noise)
@@ -137,20 +157,30 @@ def test_loads_stay_between_minimum_and_maximum(limit_fps: float, min_fps: float
 @pytest.mark.parametrize(
     "device",
     [
-        {"limit_fps": 634_567}, {"limit_fps": 650_000, "knee_fps": 500_000}, {"limit_fps": 634_567, "buffer_frames": 2048},
-        {"limit_fps": 2e6}, {"limit_fps": 634_567, "noise_probability": 0.05}, {"limit_fps": 634_567, "invalid_probability": 0.05},
+        {"limit_fps": 634_567},
+        {"limit_fps": 650_000, "knee_fps": 500_000},
+        {"limit_fps": 634_567, "buffer_frames": 2048},
+        {"limit_fps": 2e6},
+        {"limit_fps": 634_567, "noise_probability": 0.05},
+        {"limit_fps": 634_567, "invalid_probability": 0.05},
     ],
     ids=lambda device: ",".join(f"{name}={value}" for name, value in device.items()),
-)  # fmt: skip
+)
 @pytest.mark.parametrize("is_guided", [False, True])
 def test_trials_that_stop_when_they_have_failed_find_the_same(device: Device, is_guided: bool) -> None:
     """R2544-20, R2544-21: the same bounds by the same proofs, only sooner."""
-    goal = ThroughputGoal(max_fps=1_488_095, precision=0.001, duration_s=1, final_duration_s=60, is_guided=is_guided)
+    goal = ThroughputGoal(
+        max_fps=1_488_095, precision=0.001, duration_s=1, final_duration_s=60, is_guided=is_guided
+    )
     whole, early = (SimulatedMeasurer(**device, seed=3, stops_when_failed=stops) for stops in (False, True))
     expected, found = find_throughput(whole, goal), find_throughput(early, goal)
     assert found.outcome is expected.outcome
     for result in (expected, found):
-        confirmed = [t for t in result.trials if t.is_full_length and t.result.is_pass and t.result.intended_fps == result.throughput_fps]
+        confirmed = [
+            t
+            for t in result.trials
+            if t.is_full_length and t.result.is_pass and t.result.intended_fps == result.throughput_fps
+        ]
         assert confirmed
         assert all(t.result.stopped_early_s is None for t in confirmed)
     if not is_guided:  # a guided search takes other steps where the losses are others
@@ -191,8 +221,11 @@ def test_a_lower_bound_that_a_full_length_trial_refutes_is_none() -> None:
 
 
 def test_short_trials_that_a_full_length_one_has_refuted_are_no_lower_bound() -> None:
-    """R2544-20: loads above the limit passed short trials; then a full-length one failed, and the tester keeps nothing any more."""
-    device = SimulatedMeasurer(limit_fps=400_000, knee_fps=399_000, buffer_frames=200_000)  # beside a knee nothing tells that a queue fills
+    """R2544-20: loads above the limit passed short trials; then a full-length one failed, and the tester
+    keeps nothing any more."""
+    device = SimulatedMeasurer(
+        limit_fps=400_000, knee_fps=399_000, buffer_frames=200_000
+    )  # beside a knee nothing tells that a queue fills
     whole = search(replace(device, trials=[]))
     refuted = next(i for i, t in enumerate(whole.trials, start=1) if t.is_full_length)
     bound = search(replace(device, trials=[], invalid_trials=range(refuted + 1, 1000), is_load_offered=False))
@@ -228,7 +261,15 @@ def test_a_tester_limit_within_the_search_keeps_the_highest_load_that_passed() -
     device = SimulatedMeasurer(limit_fps=640_000, invalid_trials={4, 5, 6}, is_load_offered=False)
     result = search(device)
     assert result.outcome is Outcome.TESTER_LIMIT
-    assert [t.result.intended_fps for t in result.trials[:7]] == [1e6, 5e5, 7.5e5, 6.25e5, 6.25e5, 6.25e5, 562_500]
+    assert [t.result.intended_fps for t in result.trials[:7]] == [
+        1e6,
+        5e5,
+        7.5e5,
+        6.25e5,
+        6.25e5,
+        6.25e5,
+        562_500,
+    ]
     assert result.highest_passed_fps is not None
     assert 625_000 * (1 - 0.005) < result.highest_passed_fps < 625_000
     assert result.upper_fps == 750_000
@@ -237,12 +278,19 @@ def test_a_tester_limit_within_the_search_keeps_the_highest_load_that_passed() -
 
 
 def test_a_tester_that_keeps_no_more_load_is_given_one_trial_to_confirm_what_passed() -> None:
-    """Five loads in a row stayed INVALID: what had passed before is a lower bound, and is confirmed in full length where that works."""
+    """Five loads in a row stayed INVALID: what had passed before is a lower bound, and is confirmed in full
+    length where that works."""
     invalid = range(3, 3 + 5 * (DEFAULT_INVALID_RETRIES + 1))
     result = search(SimulatedMeasurer(limit_fps=640_000, invalid_trials=invalid, is_load_offered=False))
     assert result.outcome is Outcome.TESTER_LIMIT
-    assert (result.throughput_fps, result.trials[-1].purpose, result.trials[-1].number) == (500_000, Purpose.CONFIRMATION, invalid.stop)
-    for_good = search(SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(3, 1000), is_load_offered=False))
+    assert (result.throughput_fps, result.trials[-1].purpose, result.trials[-1].number) == (
+        500_000,
+        Purpose.CONFIRMATION,
+        invalid.stop,
+    )
+    for_good = search(
+        SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(3, 1000), is_load_offered=False)
+    )
     assert for_good.outcome is Outcome.TESTER_LIMIT
     assert for_good.throughput_fps == 500_000
     assert for_good.final_trial is None
@@ -251,7 +299,9 @@ def test_a_tester_that_keeps_no_more_load_is_given_one_trial_to_confirm_what_pas
 def test_a_confirmation_that_stays_invalid_ends_the_search() -> None:
     undisturbed = search(SimulatedMeasurer(limit_fps=640_000))
     last = len(undisturbed.trials)
-    result = search(SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(last, last + DEFAULT_PATIENCE + 1)))
+    result = search(
+        SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(last, last + DEFAULT_PATIENCE + 1))
+    )
     assert result.outcome is Outcome.TESTER_LIMIT
     assert result.throughput_fps == result.highest_passed_fps == undisturbed.throughput_fps
     assert result.is_at_least
@@ -261,15 +311,23 @@ def test_a_confirmation_that_stays_invalid_ends_the_search() -> None:
 def test_a_confirmation_is_repeated_longer_than_a_trial_of_the_search() -> None:
     """Issue: 22 trials had found the truth, and then three INVALID ones in a row threw it away."""
     last = len(search(SimulatedMeasurer(limit_fps=640_000)).trials)
-    result = search(SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(last, last + DEFAULT_PATIENCE), is_load_offered=False))
+    result = search(
+        SimulatedMeasurer(
+            limit_fps=640_000, invalid_trials=range(last, last + DEFAULT_PATIENCE), is_load_offered=False
+        )
+    )
     assert result.outcome is Outcome.FOUND
     assert result.count(Verdict.INVALID) == DEFAULT_PATIENCE
 
 
-@pytest.mark.parametrize(("is_load_offered", "attempts"), [(True, DEFAULT_PATIENCE + 1), (False, DEFAULT_INVALID_RETRIES + 1)])
+@pytest.mark.parametrize(
+    ("is_load_offered", "attempts"), [(True, DEFAULT_PATIENCE + 1), (False, DEFAULT_INVALID_RETRIES + 1)]
+)
 def test_patience_is_for_trials_that_only_a_moment_spoiled(is_load_offered: bool, attempts: int) -> None:
     """A tester that is too slow for a load will not be faster the next time."""
-    device = SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(2, 1000), is_load_offered=is_load_offered)
+    device = SimulatedMeasurer(
+        limit_fps=640_000, invalid_trials=range(2, 1000), is_load_offered=is_load_offered
+    )
     result = search(device)
     second = result.trials[1].result.intended_fps
     assert sum(t.result.intended_fps == second for t in result.trials) == attempts
@@ -298,9 +356,14 @@ def test_a_device_with_a_deep_buffer_is_judged_by_full_length_trials() -> None:
     assert result.outcome is Outcome.FOUND
     assert result.throughput_fps is not None
     assert true_limit * 0.995 < result.throughput_fps <= true_limit
-    # The queue was seen to fill in short trials, and passed a full-length one all the same: from there on only those count.
+    # The queue was seen to fill in short trials, and passed a full-length one all the same: from there on
+    # only those count.
     last_short = max(i for i, t in enumerate(result.trials) if not t.is_full_length)
-    assert all(t.is_full_length for t in result.trials if t.result.intended_fps in (result.throughput_fps, result.upper_fps))
+    assert all(
+        t.is_full_length
+        for t in result.trials
+        if t.result.intended_fps in (result.throughput_fps, result.upper_fps)
+    )
     assert {t.result.is_pass for t in result.trials[last_short + 1 :]} == {True, False}
 
 
@@ -315,7 +378,10 @@ def test_equal_durations_need_no_second_confirmation() -> None:
 def test_a_maximum_that_passes_is_confirmed_once_and_reported() -> None:
     """MLR-13: line rate itself is tried, so that a wire-speed DUT gets the line rate."""
     result = search(SimulatedMeasurer(limit_fps=2e6))
-    assert [(t.purpose, t.is_full_length) for t in result.trials] == [(Purpose.MAXIMUM, False), (Purpose.CONFIRMATION, True)]
+    assert [(t.purpose, t.is_full_length) for t in result.trials] == [
+        (Purpose.MAXIMUM, False),
+        (Purpose.CONFIRMATION, True),
+    ]
 
 
 def test_a_loss_ratio_finds_the_knee_above_the_zero_loss_limit() -> None:
@@ -365,9 +431,12 @@ def test_the_first_estimate_is_close(limit_fps: float) -> None:
 
 
 def test_the_estimate_learns_that_loads_are_repeated() -> None:
-    """Each load takes two trials here: what is said to remain after the first third must not be half of what comes."""
+    """Each load takes two trials here: what is said to remain after the first third must not be half of what
+    comes."""
     events: list[SearchEvent] = []
-    result = search(SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(1, 100, 2)), on_progress=events.append)
+    result = search(
+        SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(1, 100, 2)), on_progress=events.append
+    )
     assert result.outcome is Outcome.FOUND
     third = len(result.trials) // 3
     said = next(e for e in events if isinstance(e, TrialFinished) and e.trial.number == third)
@@ -378,10 +447,16 @@ def test_the_estimate_learns_that_loads_are_repeated() -> None:
 @pytest.mark.parametrize(
     "goal",
     [
-        {"max_fps": 0}, {"max_fps": float("nan")}, {"precision": 0}, {"precision": 1}, {"duration_s": 0}, {"final_duration_s": 0.5},
-        {"min_fps": 0}, {"min_fps": 2e6},
+        {"max_fps": 0},
+        {"max_fps": float("nan")},
+        {"precision": 0},
+        {"precision": 1},
+        {"duration_s": 0},
+        {"final_duration_s": 0.5},
+        {"min_fps": 0},
+        {"min_fps": 2e6},
     ],
-)  # fmt: skip
+)
 def test_goals_that_cannot_be_met_are_refused(goal: GoalFields) -> None:
     with pytest.raises(RequestError):
         search(SimulatedMeasurer(limit_fps=1), on_progress=None, **goal)
@@ -390,7 +465,9 @@ def test_goals_that_cannot_be_met_are_refused(goal: GoalFields) -> None:
 class _StoppedMeasurer(SimulatedMeasurer):
     def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
         raw = dict(SimulatedMeasurer.measure(self, duration_s, rate_fps).raw)
-        return TrialResult.from_contract({**raw, "verdict": "INVALID", "reasons": [{"code": "stopped", "text": "by the client"}]})
+        return TrialResult.from_contract(
+            {**raw, "verdict": "INVALID", "reasons": [{"code": "stopped", "text": "by the client"}]}
+        )
 
 
 def test_a_stopped_trial_stops_the_search_without_a_retry() -> None:
@@ -399,9 +476,13 @@ def test_a_stopped_trial_stops_the_search_without_a_retry() -> None:
     assert len(result.trials) == 1
 
 
-@pytest.mark.parametrize(("limit_fps", "buffer_frames"), [(20_000.0, 16), (20_000.0, 2_000), (300_000.0, 20_000), (300_000.0, 60_000)])
+@pytest.mark.parametrize(
+    ("limit_fps", "buffer_frames"),
+    [(20_000.0, 16), (20_000.0, 2_000), (300_000.0, 20_000), (300_000.0, 60_000)],
+)
 def test_a_deep_queue_costs_hardly_more_trials_than_none(buffer_frames: int, limit_fps: float) -> None:
-    """A short trial that passes while a queue fills moves no bound, so the search is not led above the limit."""
+    """A short trial that passes while a queue fills moves no bound, so the search is not led above the
+    limit."""
     plain = search(SimulatedMeasurer(limit_fps=limit_fps), precision=0.005)
     deep = search(SimulatedMeasurer(limit_fps=limit_fps, buffer_frames=buffer_frames), precision=0.005)
     assert deep.outcome is Outcome.FOUND
@@ -412,7 +493,8 @@ def test_a_deep_queue_costs_hardly_more_trials_than_none(buffer_frames: int, lim
 
 
 def test_a_queue_too_deep_for_the_final_trial_is_told_beside_the_result() -> None:
-    """At 20,000 fps 100,000 frames hide 8 % even from a minute. What passed stands, and what is sustained stands beside it."""
+    """At 20,000 fps 100,000 frames hide 8 % even from a minute. What passed stands, and what is sustained
+    stands beside it."""
     found = search(SimulatedMeasurer(limit_fps=20_000, buffer_frames=100_000), precision=0.005)
     assert found.throughput_fps is not None
     assert found.throughput_fps == pytest.approx(20_000 + 100_000 / 60, rel=0.005)

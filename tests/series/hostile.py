@@ -16,7 +16,12 @@ from evenhand.series import RunStore
 from evenhand.trial import SimulatedMeasurer
 
 GOAL = ThroughputGoal(max_fps=1e6, duration_s=1, final_duration_s=2)
-SETUP = {"name": "bench", "cpus": [1], "directions": ["forward", "reverse"], "testbed": {"dut": {"facts": {"os": "Linux 6.1"}}}}
+SETUP = {
+    "name": "bench",
+    "cpus": [1],
+    "directions": ["forward", "reverse"],
+    "testbed": {"dut": {"facts": {"os": "Linux 6.1"}}},
+}
 
 
 def write_run(path: Path) -> Path:
@@ -29,8 +34,14 @@ def write_run(path: Path) -> Path:
     with RunStore(path, command=["evenhand", "throughput", "bench.toml"]) as store:
         store.add_versions({"dpdk": "22.11.11"})
         plan = make_plan("gateway_v4").to_contract()
-        with store.search("a", kind="throughput", plan=plan, frame_size=64, seed=7, setup=SETUP, goal=GOAL) as writer:
-            writer.finish(find_throughput(SimulatedMeasurer(limit_fps=640_000, invalid_trials={2}), GOAL, on_progress=keep))
+        with store.search(
+            "a", kind="throughput", plan=plan, frame_size=64, seed=7, setup=SETUP, goal=GOAL
+        ) as writer:
+            writer.finish(
+                find_throughput(
+                    SimulatedMeasurer(limit_fps=640_000, invalid_trials={2}), GOAL, on_progress=keep
+                )
+            )
     return path
 
 
@@ -44,16 +55,24 @@ def change(path: Path, *statements: str, values: tuple[object, ...] = ()) -> Pat
 
 
 def change_json(path: Path, column: str, edit: Callable[[Any], object], *, where: str = "1") -> Path:
-    """`trials.document`, say; `edit` changes the value, or gives another, which may be no JSON of Python's."""
+    """`trials.document`, say; `edit` changes the value, or gives another, which may be no JSON of
+    Python's."""
     table, name = column.split(".")
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for row, text in connection.execute(f"SELECT id, {name} FROM {table} WHERE {where}").fetchall():
             value = json.loads(text)
             new = edit(value)
-            connection.execute(f"UPDATE {table} SET {name} = ? WHERE id = ?", (json.dumps(value if new is None else new), row))
+            connection.execute(
+                f"UPDATE {table} SET {name} = ? WHERE id = ?",
+                (json.dumps(value if new is None else new), row),
+            )
     return path
 
 
 def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
     """All that is there, to see whether anything was changed."""
-    return {file.name: (file.read_bytes(), file.lstat().st_mtime_ns) for file in folder.iterdir() if file.is_file()}
+    return {
+        file.name: (file.read_bytes(), file.lstat().st_mtime_ns)
+        for file in folder.iterdir()
+        if file.is_file()
+    }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run files come by mail: whatever a file is, reading it gives what is in it or a refusal, ends, and changes nothing."""
+"""Run files come by mail: whatever a file is, reading it gives what is in it or a refusal, ends, and changes
+nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ from tests.series.hostile import change, change_json, contents, write_run
 from tests.series.test_store import _KILLED
 
 MOST_S = 60
-RECURSIVE = "CREATE VIEW {} AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n) SELECT {} FROM n"
+RECURSIVE = (
+    "CREATE VIEW {} AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n) SELECT {} FROM n"
+)
 SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
 
 
@@ -87,11 +90,23 @@ def test_a_name_is_only_a_name(tmp_path: Path, name: str | bytes) -> None:
         (["CREATE TABLE x (a, b AS (hex(zeroblob(1000000))))"], "table x is not"),
         (["CREATE VIRTUAL TABLE f USING fts5(a)"], "table f"),
         (
-            ["DROP TABLE searches", "CREATE TABLE searches (id INTEGER PRIMARY KEY, name AS (hex(zeroblob(9))))"],
+            [
+                "DROP TABLE searches",
+                "CREATE TABLE searches (id INTEGER PRIMARY KEY, name AS (hex(zeroblob(9))))",
+            ],
             "searches is not as Evenhand",
         ),
-        (["PRAGMA writable_schema = ON", "UPDATE sqlite_master SET sql = 'CREATE TABLE run (' WHERE name = 'run'"], "no run of Evenhand"),
-        (["PRAGMA writable_schema = ON", "UPDATE sqlite_master SET rootpage = 3 WHERE name = 'run'"], "damaged|no run"),
+        (
+            [
+                "PRAGMA writable_schema = ON",
+                "UPDATE sqlite_master SET sql = 'CREATE TABLE run (' WHERE name = 'run'",
+            ],
+            "no run of Evenhand",
+        ),
+        (
+            ["PRAGMA writable_schema = ON", "UPDATE sqlite_master SET rootpage = 3 WHERE name = 'run'"],
+            "damaged|no run",
+        ),
         (["PRAGMA application_id = 7"], "this database is no run"),
         (["PRAGMA user_version = 9"], "schema version 9, this Evenhand reads 1"),
         (["PRAGMA journal_mode = WAL"], "write-ahead log"),
@@ -146,7 +161,9 @@ def test_values_that_cannot_be_are_refused(run: Path, statement: str, value: obj
         (("reasons",), [{"code": "x"}], "lacks 'text'"),
     ],
 )
-def test_trials_that_the_engine_cannot_have_written_are_refused(run: Path, keys: tuple[str, ...], value: Any, match: str) -> None:
+def test_trials_that_the_engine_cannot_have_written_are_refused(
+    run: Path, keys: tuple[str, ...], value: Any, match: str
+) -> None:
     """A verdict that its own counts contradict must never become a number of a DUT."""
 
     def edit(document: Any) -> None:
@@ -162,9 +179,13 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to("circle")
     (tmp_path / "nowhere").symlink_to("gone")
     for path, match in (
-        (tmp_path / "fifo", "no ordinary file"), (tmp_path, "no ordinary file"), (Path("/dev/zero"), "no ordinary file"),
-        (tmp_path / "circle", "no such file"), (tmp_path / "nowhere", "no such file"), (tmp_path / "a\0b", "no such file"),
-    ):  # fmt: skip
+        (tmp_path / "fifo", "no ordinary file"),
+        (tmp_path, "no ordinary file"),
+        (Path("/dev/zero"), "no ordinary file"),
+        (tmp_path / "circle", "no such file"),
+        (tmp_path / "nowhere", "no such file"),
+        (tmp_path / "a\0b", "no such file"),
+    ):
         with pytest.raises(RequestError, match=match):
             read_run(path)
 
@@ -188,7 +209,13 @@ def test_pages_that_lead_in_a_circle_end(run: Path) -> None:
     content = bytearray(run.read_bytes())
     page = bytearray(octets)
     cells = 400
-    page[0:12] = bytes([5, 0, 0]) + cells.to_bytes(2, "big") + (octets - 8 * cells).to_bytes(2, "big") + b"\0" + root.to_bytes(4, "big")
+    page[0:12] = (
+        bytes([5, 0, 0])
+        + cells.to_bytes(2, "big")
+        + (octets - 8 * cells).to_bytes(2, "big")
+        + b"\0"
+        + root.to_bytes(4, "big")
+    )
     for n in range(cells):
         at = octets - 8 * (n + 1)
         page[12 + 2 * n : 14 + 2 * n] = at.to_bytes(2, "big")
@@ -257,9 +284,13 @@ def test_a_run_is_read_while_it_is_written_and_keeps_no_lock(run: Path) -> None:
 def test_a_reader_can_only_read(run: Path) -> None:
     with open_to_read(run) as tables:
         for statement in (
-            "DELETE FROM trials", "ATTACH '/tmp/x' AS x", "SELECT hex(document) FROM trials", "PRAGMA writable_schema = ON",
-            "CREATE TABLE x (a)", "SELECT load_extension('x')",
-        ):  # fmt: skip
+            "DELETE FROM trials",
+            "ATTACH '/tmp/x' AS x",
+            "SELECT hex(document) FROM trials",
+            "PRAGMA writable_schema = ON",
+            "CREATE TABLE x (a)",
+            "SELECT load_extension('x')",
+        ):
             with pytest.raises(sqlite3.DatabaseError, match=r"not authorized|prohibited|readonly"):
                 tables._connection.execute(statement)
 

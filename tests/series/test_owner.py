@@ -27,9 +27,20 @@ def owned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path
 
     def write(*, host_name: bool = False) -> Path:
         path = tmp_path / f"{host_name}.evenhand"
-        command = ["evenhand", "trial", "/home/alice/acme/mine.toml", "--engine=/home/alice/bin/engine", "--run", "../alice/a.evenhand"]
+        command = [
+            "evenhand",
+            "trial",
+            "/home/alice/acme/mine.toml",
+            "--engine=/home/alice/bin/engine",
+            "--run",
+            "../alice/a.evenhand",
+        ]
         device = "net_memif0,role=client,id=0,socket=/tmp/evenhand-alice/left.sock,rsize=11"
-        setup = {"name": "/home/alice/acme/mine.toml", "opened": {"left": {"device": device}}, "dut": {"addresses": ["198.18.0.1/16"]}}
+        setup = {
+            "name": "/home/alice/acme/mine.toml",
+            "opened": {"left": {"device": device}},
+            "dut": {"addresses": ["198.18.0.1/16"]},
+        }
         plan = make_plan("gateway-v4").to_contract()
         with (
             RunStore(path, command=command, host_name=host_name) as store,
@@ -54,7 +65,14 @@ def test_a_run_tells_neither_host_name_nor_command_line_nor_folders(owned: Calla
         if len(parameter) > 8:  # shorter ones, such as `quiet`, stand elsewhere by chance
             assert parameter.encode() not in octets, parameter
     (search,) = read_run(path).searches
-    assert read_run(path).command == ["evenhand", "trial", "mine.toml", "--engine=engine", "--run", "a.evenhand"]
+    assert read_run(path).command == [
+        "evenhand",
+        "trial",
+        "mine.toml",
+        "--engine=engine",
+        "--run",
+        "a.evenhand",
+    ]
     assert search.setup["name"] == "mine.toml"
     assert search.setup["opened"]["left"]["device"] == "net_memif0,role=client,id=0,socket=left.sock,rsize=11"
     assert search.setup["dut"]["addresses"] == ["198.18.0.1/16"]
@@ -65,16 +83,25 @@ def test_the_host_name_is_stored_where_it_is_asked_for(owned: Callable[..., Path
 
 
 def test_kernel_parameters_are_kept_by_name_and_in_their_order(tmp_path: Path) -> None:
-    """`hugepages` belongs to the `hugepagesz` before it; the kernel takes - for _; what follows -- is told to init."""
+    """`hugepages` belongs to the `hugepagesz` before it; the kernel takes - for _; what follows -- is told to
+    init."""
     line = (
-        'BOOT_IMAGE=/vmlinuz-6.1 root=UUID=0d-alice ro isolcpus=2-5 nohz-full=2-5 secret="alice isolcpus=7" hugepagesz=1G hugepages=4'
+        'BOOT_IMAGE=/vmlinuz-6.1 root=UUID=0d-alice ro isolcpus=2-5 nohz-full=2-5 secret="alice isolcpus=7"'
+        " hugepagesz=1G hugepages=4"
         " hugepagesz=2M hugepages=9 nosmt intel_idle.max_cstate=0 ip=192.0.2.7 -- mitigations=off"
     )
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/cmdline").write_text(line + "\n")
     assert read_host_facts(tmp_path)["kernel_parameters"] == [
-        "isolcpus=2-5", "nohz-full=2-5", "hugepagesz=1G", "hugepages=4", "hugepagesz=2M", "hugepages=9", "nosmt", "intel_idle.max_cstate=0",
-    ]  # fmt: skip
+        "isolcpus=2-5",
+        "nohz-full=2-5",
+        "hugepagesz=1G",
+        "hugepages=4",
+        "hugepagesz=2M",
+        "hugepages=9",
+        "nosmt",
+        "intel_idle.max_cstate=0",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +113,10 @@ def test_kernel_parameters_are_kept_by_name_and_in_their_order(tmp_path: Path) -
         ("customers/acme/mine.toml", "mine.toml"),
         ("/home/alice/", "alice"),
         ("0000:01:00.0,fw=/opt/acme/a.fw", "0000:01:00.0,fw=a.fw"),
-        ("net_pcap0,rx_pcap=/home/alice/in.pcap,tx_pcap=../out.pcap", "net_pcap0,rx_pcap=in.pcap,tx_pcap=out.pcap"),
+        (
+            "net_pcap0,rx_pcap=/home/alice/in.pcap,tx_pcap=../out.pcap",
+            "net_pcap0,rx_pcap=in.pcap,tx_pcap=out.pcap",
+        ),
         ("198.18.0.0/16", "198.18.0.0/16"),
         ("2001:2::/49", "2001:2::/49"),
         ("4096,10%", "4096,10%"),

@@ -18,26 +18,52 @@ def status(*finished: int, rounds: int = 5) -> CampaignStatus:
     """Of points of ten repetitions in rounds."""
     points = tuple(
         PointStatus(
-            point=replace(point(n, [1.0] * 10).point, rounds=rounds), state=PointState.MEASURED if done == 10 else PointState.BEGUN,
-            reason=None, finished=done, valueless_reasons=(), values=(1.0,) * done, lower_bounds=(False,) * done, at_tester_limit=0,
-            measured_s=1.0, under_way_s=0.0, trials=0,
+            point=replace(point(n, [1.0] * 10).point, rounds=rounds),
+            state=PointState.MEASURED if done == 10 else PointState.BEGUN,
+            reason=None,
+            finished=done,
+            valueless_reasons=(),
+            values=(1.0,) * done,
+            lower_bounds=(False,) * done,
+            at_tester_limit=0,
+            measured_s=1.0,
+            under_way_s=0.0,
+            trials=0,
         )
         for n, done in enumerate(finished, 1)
-    )  # fmt: skip
+    )
     return CampaignStatus(
-        path=record().path, name="a", source="a.toml", spec={}, created_at="", finished_at=None, worker=None, running=None, points=points,
-        verdicts={}, notes=(),
-    )  # fmt: skip
+        path=record().path,
+        name="a",
+        source="a.toml",
+        spec={},
+        created_at="",
+        finished_at=None,
+        worker=None,
+        running=None,
+        points=points,
+        verdicts={},
+        notes=(),
+    )
 
 
-@pytest.mark.parametrize(("finished", "line"), [
-    ((0, 0, 0), "Round 1 of 5 (direct): 0 of 3 points."), ((2, 1, 0), "Round 1 of 5 (direct): 1 of 3 points."),
-    ((4, 6, 4), "Round 3 of 5 (direct): 1 of 3 points."), ((10, 10, 8), "Round 5 of 5 (direct): 2 of 3 points."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("finished", "line"),
+    [
+        ((0, 0, 0), "Round 1 of 5 (direct): 0 of 3 points."),
+        ((2, 1, 0), "Round 1 of 5 (direct): 1 of 3 points."),
+        ((4, 6, 4), "Round 3 of 5 (direct): 1 of 3 points."),
+        ((10, 10, 8), "Round 5 of 5 (direct): 2 of 3 points."),
+    ],
+)
 def test_status_tells_which_round_goes_on(finished: tuple[int, ...], line: str) -> None:
     assert line in campaign_lines(status(*finished), 0.0)
     told = campaign_document(status(*finished), 0.0)["round"]
-    assert line == f"Round {told['round']} of {told['rounds']} (direct): {told['points_done']} of {told['points']} points."
+    assert (
+        line
+        == f"Round {told['round']} of {told['rounds']} (direct): {told['points_done']} of {told['points']}"
+        " points."
+    )
 
 
 def test_status_tells_of_no_round_where_there_is_none() -> None:

@@ -25,11 +25,15 @@ def write_run(path: Path, *, limit_fps: float = 640_000) -> ThroughputResult:
     with RunStore(path, command=["evenhand", "throughput"]) as store:
         store.add_versions({"dpdk": "22.11.11"})
         plan = make_plan("gateway_v4").to_contract()
-        with store.search("first", kind="throughput", plan=plan, frame_size=64, seed=SEED, setup={"cpus": [1]}, goal=GOAL) as writer:
+        with store.search(
+            "first", kind="throughput", plan=plan, frame_size=64, seed=SEED, setup={"cpus": [1]}, goal=GOAL
+        ) as writer:
             result = find_throughput(
                 SimulatedMeasurer(limit_fps=limit_fps, invalid_trials={2}),
                 GOAL,
-                on_progress=lambda event: writer.add_trial(event.trial) if isinstance(event, TrialFinished) else None,
+                on_progress=lambda event: (
+                    writer.add_trial(event.trial) if isinstance(event, TrialFinished) else None
+                ),
             )
             writer.finish(result)
     return result
@@ -71,7 +75,8 @@ from evenhand.trial import SimulatedMeasurer
 
 goal = ThroughputGoal(max_fps=1e6, duration_s=1, final_duration_s=2)
 store = RunStore(Path(sys.argv[1]), command=["killed"])
-with store, store.search("s", kind="throughput", plan={}, frame_size=64, seed=1, setup={}, goal=goal) as writer:
+search = store.search("s", kind="throughput", plan={}, frame_size=64, seed=1, setup={}, goal=goal)
+with store, search as writer:
     def keep(event):
         if isinstance(event, TrialFinished):
             writer.add_trial(event.trial)
@@ -80,7 +85,8 @@ with store, store.search("s", kind="throughput", plan={}, frame_size=64, seed=1,
                     # In the middle of the next write: a transaction with a journal on disk.
                     writer._store._connection.execute("PRAGMA cache_size = 1")
                     writer._store._connection.execute("BEGIN IMMEDIATE")
-                    writer._store._connection.execute("UPDATE trials SET document = document || hex(randomblob(200000)), verdict = 'LOST'")
+                    change = "document = document || hex(randomblob(200000)), verdict = 'LOST'"
+                    writer._store._connection.execute(f"UPDATE trials SET {change}")
                 os.kill(os.getpid(), signal.SIGKILL)
     find_throughput(SimulatedMeasurer(limit_fps=640_000), goal, on_progress=keep)
 """
@@ -88,7 +94,9 @@ with store, store.search("s", kind="throughput", plan={}, frame_size=64, seed=1,
 
 @pytest.mark.parametrize("where", ["between", "within"])
 @pytest.mark.parametrize("trials", [1, 5])
-def test_a_run_killed_by_sigkill_keeps_every_trial_that_ended(tmp_path: Path, trials: int, where: str) -> None:
+def test_a_run_killed_by_sigkill_keeps_every_trial_that_ended(
+    tmp_path: Path, trials: int, where: str
+) -> None:
     """D11: each trial is committed before the next begins."""
     path = tmp_path / "killed.evenhand"
     ended = subprocess.run([sys.executable, "-c", _KILLED, path, str(trials), where], check=False)
@@ -122,7 +130,9 @@ def test_ctrl_c_is_stored_as_stopped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, HostError("no device")], ids=["ctrl-c", "fault"])
-def test_a_run_that_ends_before_its_first_trial_leaves_no_file(tmp_path: Path, error: type[BaseException] | BaseException) -> None:
+def test_a_run_that_ends_before_its_first_trial_leaves_no_file(
+    tmp_path: Path, error: type[BaseException] | BaseException
+) -> None:
     """A file that is there says that there is something in it."""
     with (
         pytest.raises((KeyboardInterrupt, HostError)),

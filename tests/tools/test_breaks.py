@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The list of breaks on purpose fits this checkout, and tools/breaks.py tells a test that fails from one that does not."""
+"""The list of breaks on purpose fits this checkout, and tools/breaks.py tells a test that fails from one that
+does not."""
 
 from __future__ import annotations
 
@@ -28,15 +29,21 @@ new = ""
 tests = ["a.py::test_a"]
 """
 SEES = Break(
-    ids=("SEED-03",), what="a block is too large", file="python/evenhand/plan/model.py",
-    old='(4, "right"): ipaddress.ip_network("198.19.0.0/16")', new='(4, "right"): ipaddress.ip_network("198.18.0.0/15")',
+    ids=("SEED-03",),
+    what="a block is too large",
+    file="python/evenhand/plan/model.py",
+    old='(4, "right"): ipaddress.ip_network("198.19.0.0/16")',
+    new='(4, "right"): ipaddress.ip_network("198.18.0.0/15")',
     tests=("tests/plan/test_validate.py::test_hosts_outside_the_block_of_their_side",),
-)  # fmt: skip
+)
 SEES_NOT = replace(SEES, tests=("tests/plan/test_warnings.py::test_gateway_forms_are_never_warned_of",))
 
 
 IN_GIT = pytest.mark.skipif(
-    subprocess.run(["git", "-C", str(breaks.ROOT), "rev-parse", "HEAD"], capture_output=True, check=False).returncode != 0,
+    subprocess.run(
+        ["git", "-C", str(breaks.ROOT), "rev-parse", "HEAD"], capture_output=True, check=False
+    ).returncode
+    != 0,
     reason="a worktree needs a git checkout that is ours",
 )
 
@@ -46,7 +53,8 @@ def listed() -> list[Break]:
 
 
 def test_every_break_still_applies_and_every_tested_requirement_has_one() -> None:
-    """Else the list rots: each text stands exactly once, each test exists and names the requirement that it must see broken."""
+    """Else the list rots: each text stands exactly once, each test exists and names the requirement that it
+    must see broken."""
     assert breaks.problems(listed(), breaks.ROOT) == []
 
 
@@ -61,9 +69,13 @@ def test_a_list_that_does_not_fit_is_told() -> None:
     fitting = [b for b in listed() if "RSS-06" not in b.ids]
     told = breaks.problems([*wrong, *fitting], breaks.ROOT)
     for words in (
-        "RSS-06 is tested, and has no break", "stands 0 times in python/evenhand/plan/model.py", "model.py, not once", "No such file",
-        "there is no tests/plan/test_validate.py::test_none", "none of its tests names SEED-71",
-    ):  # fmt: skip
+        "RSS-06 is tested, and has no break",
+        "stands 0 times in python/evenhand/plan/model.py",
+        "model.py, not once",
+        "No such file",
+        "there is no tests/plan/test_validate.py::test_none",
+        "none of its tests names SEED-71",
+    ):
         assert any(words in line for line in told), words
 
 
@@ -95,13 +107,16 @@ def test_an_entry_with_a_slip_is_refused(old: str, new: str, words: str) -> None
 
 @IN_GIT
 def test_a_break_is_caught_by_a_test_that_fails_and_the_checkout_stays_as_it_is() -> None:
-    """For real, in a worktree: a test that sees it, one that does not, one that is not there, a text that is gone."""
+    """For real, in a worktree: a test that sees it, one that does not, one that is not there, a text that is
+    gone."""
     before = (breaks.ROOT / SEES.file).read_bytes()
     status = _git("status", "--porcelain")
     with Worktree(breaks.ROOT) as tree:
         folder = tree.path.parent
         assert (tree.path / HERE).read_bytes() == Path(__file__).read_bytes(), "with what is not committed"
-        assert tree.run_unbroken([*SEES.tests, *SEES_NOT.tests]) == dict.fromkeys([*SEES.tests, *SEES_NOT.tests], Ran(Ran.PASSED))
+        assert tree.run_unbroken([*SEES.tests, *SEES_NOT.tests]) == dict.fromkeys(
+            [*SEES.tests, *SEES_NOT.tests], Ran(Ran.PASSED)
+        )
         assert breaks.try_break(tree, SEES).verdict == breaks.CAUGHT
         missed = breaks.try_break(tree, SEES_NOT)
         assert (missed.verdict, missed.why) == (breaks.NOT_CAUGHT, f"passed: {SEES_NOT.tests[0]}")
@@ -114,7 +129,9 @@ def test_a_break_is_caught_by_a_test_that_fails_and_the_checkout_stays_as_it_is(
         assert tree.run(SEES.tests[0]) == Ran(Ran.PASSED), "mended after each"
         (tree.path / SEES.file).write_text(SEES.applied_to((tree.path / SEES.file).read_text()))
         ran = tree.run_unbroken([*SEES.tests, *SEES_NOT.tests])
-        assert [ran[test].result for test in (*SEES.tests, *SEES_NOT.tests)] == [Ran.FAILED, Ran.PASSED], "a checkout that fails by itself"
+        assert [ran[test].result for test in (*SEES.tests, *SEES_NOT.tests)] == [Ran.FAILED, Ran.PASSED], (
+            "a checkout that fails by itself"
+        )
     assert not folder.exists()
     assert str(folder) not in _git("worktree", "list")
     assert (breaks.ROOT / SEES.file).read_bytes() == before
@@ -125,8 +142,17 @@ def test_a_break_is_caught_by_a_test_that_fails_and_the_checkout_stays_as_it_is(
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
 def test_an_interrupted_run_leaves_no_worktree(number: signal.Signals, tmp_path: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    command = [sys.executable, str(breaks.ROOT / "tools" / "breaks.py"), "--only", "SEED-03", "SEED-70", "RSS-03"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    command = [
+        sys.executable,
+        str(breaks.ROOT / "tools" / "breaks.py"),
+        "--only",
+        "SEED-03",
+        "SEED-70",
+        "RSS-03",
+    ]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
     assert process.stdout is not None
     assert process.stdout.readline().startswith(f"In {tmp_path}/evenhand-breaks-")
     time.sleep(1)
@@ -137,7 +163,9 @@ def test_an_interrupted_run_leaves_no_worktree(number: signal.Signals, tmp_path:
     assert str(tmp_path) not in _git("worktree", "list")
 
 
-def test_the_list_can_be_shown_and_an_unknown_requirement_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_can_be_shown_and_an_unknown_requirement_is_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert breaks.main(["--list", "--only", "SEED-70"]) == 0
     shown = capsys.readouterr().out
     assert "SEED-70: results that differ are called about equal" in shown
@@ -147,4 +175,6 @@ def test_the_list_can_be_shown_and_an_unknown_requirement_is_refused(capsys: pyt
 
 
 def _git(*arguments: str) -> str:
-    return subprocess.run(["git", "-C", str(breaks.ROOT), *arguments], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        ["git", "-C", str(breaks.ROOT), *arguments], capture_output=True, text=True, check=True
+    ).stdout

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The site of docs/: what is built from the pages, and what is refused. `tools/lint site` builds it; nothing here needs its packages."""
+"""The site of docs/: what is built from the pages, and what is refused. `tools/lint site` builds it; nothing
+here needs its packages."""
 
 from __future__ import annotations
 
@@ -15,12 +16,14 @@ PAGE = "docs/how-to/one.md"
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with one page of docs/ that links a page, a file, and itself, and has a bar in a cell's code."""
+    """A repository with one page of docs/ that links a page, a file, and itself, and has a bar in a cell's
+    code."""
     for name in (build_site.HOME, *build_site.PROJECT):
         write(tmp_path / name, f"# Title of {name}\n")
     write(
         tmp_path / PAGE,
-        "# One\n\n## Two\n\n[a](../../README.md#x) [b](../../examples/b.toml) [c](#two) `[d](gone.md)`\n\n| t |\n|---|\n| `x \\| y` |\n",
+        "# One\n\n## Two\n\n[a](../../README.md#x) [b](../../examples/b.toml) [c](#two) `[d](gone.md)`\n\n|"
+        " t |\n|---|\n| `x \\| y` |\n",
     )
     write(tmp_path / "examples/b.toml", 'text = "```"\n')
     monkeypatch.setattr(build_site, "ROOT", tmp_path)
@@ -55,7 +58,12 @@ def test_pages_come_in_the_order_of_readme_and_then_by_title(root: Path) -> None
     assert build_site.navigation()["How to"] == [f"docs/how-to/{name}.md" for name in ("one", "c", "b", "d")]
     written = tomllib.loads(build_site.settings())["project"]
     assert written["nav"][2] == {
-        "How to": [{"One": PAGE}, {"Zulu": "docs/how-to/c.md"}, {"Alpha": "docs/how-to/b.md"}, {"Mike": "docs/how-to/d.md"}]
+        "How to": [
+            {"One": PAGE},
+            {"Zulu": "docs/how-to/c.md"},
+            {"Alpha": "docs/how-to/b.md"},
+            {"Mike": "docs/how-to/d.md"},
+        ]
     }
     assert written["theme"]["font"] is False
 
@@ -71,10 +79,19 @@ def test_what_is_missing_or_would_be_fetched_is_a_fault(root: Path, tmp_path: Pa
     whole = "<article><h2>Two</h2><table></table></article>"
     for page in build_site.pages():
         name = Path(build_site.staged_name(page)).with_suffix(".html")
-        write(tmp_path / "html" / name, whole if page == PAGE else '<a href="https://example.org">a link is not fetched</a>')
+        write(
+            tmp_path / "html" / name,
+            whole if page == PAGE else '<a href="https://example.org">a link is not fetched</a>',
+        )
     assert build_site.faults(tmp_path / "html") == []
-    write(tmp_path / "html/docs/how-to/one.html", '<script src="https://example.org/x.js"></script><article><h2>Two</h2>| t |</article>')
-    write(tmp_path / "html/a.css", "@font-face { src: url(//example.org/font) } a { background: url('data:image/png;base64,') }")
+    write(
+        tmp_path / "html/docs/how-to/one.html",
+        '<script src="https://example.org/x.js"></script><article><h2>Two</h2>| t |</article>',
+    )
+    write(
+        tmp_path / "html/a.css",
+        "@font-face { src: url(//example.org/font) } a { background: url('data:image/png;base64,') }",
+    )
     (tmp_path / "html/CHANGELOG.html").unlink()
     assert sorted(build_site.faults(tmp_path / "html")) == [
         "CHANGELOG.md: was not built",

@@ -63,10 +63,18 @@ def test_a_test_that_only_make_prove_runs_is_told_apart() -> None:
                 """SEED-03."""
     ''')
     claims = list(conformance.claims_of_python("t.py", source))
-    assert [(claim.requirement, claim.is_slow) for claim in claims] == [("SEED-01", True), ("SEED-02", False), ("SEED-03", True)]
-    of_slow_file = conformance.claims_of_python("t.py", source.replace("pytest.mark.root", "pytest.mark.slow"))
+    assert [(claim.requirement, claim.is_slow) for claim in claims] == [
+        ("SEED-01", True),
+        ("SEED-02", False),
+        ("SEED-03", True),
+    ]
+    of_slow_file = conformance.claims_of_python(
+        "t.py", source.replace("pytest.mark.root", "pytest.mark.slow")
+    )
     assert all(claim.is_slow for claim in of_slow_file)
-    text = conformance.page(claims, {"SEED-01": Note("a"), "SEED-02": Note("b"), "SEED-03": Note("c", deviates="d")})
+    text = conformance.page(
+        claims, {"SEED-01": Note("a"), "SEED-02": Note("b"), "SEED-03": Note("c", deviates="d")}
+    )
     assert "3 requirements: 1 are tested, 1 are proved, 1 are met with a deviation" in text
     assert "| SEED-01: a | proved | `t.py`: test_one (slow) |" in text
     assert "| SEED-02: b | tested | `t.py`: test_two |" in text
@@ -100,7 +108,11 @@ def test_cpp_claims_come_from_the_head_and_from_comments_at_a_case() -> None:
 
 
 def test_a_requirement_has_one_line_whatever_the_number_of_tests() -> None:
-    claims = [Claim("SEED-13", "b.py", "test_b"), Claim("SEED-13", "a.cpp", ""), Claim("SEED-13", "b.py", "test_c")]
+    claims = [
+        Claim("SEED-13", "b.py", "test_b"),
+        Claim("SEED-13", "a.cpp", ""),
+        Claim("SEED-13", "b.py", "test_c"),
+    ]
     text = conformance.page(claims, {"SEED-13": Note("gateways")})
     assert "| SEED-13: gateways | tested | `a.cpp`<br>`b.py`: test_b; test_c |" in text
     assert text.count("SEED-13") == 1
@@ -114,7 +126,10 @@ def test_the_page_tells_deviations_beside_their_tests_and_what_is_not_offered() 
     text = conformance.page([Claim("R2544-18", "a.py", "test_a")], notes)
     assert "| R2544-17: bursts | not offered | frames are evenly spaced |" in text
     assert "| R2544-18: waits | deviates | they can be shortened<br>`a.py`: test_a |" in text
-    assert "2 requirements: 0 are tested, 0 are proved, 1 are met with a deviation, and 1 are not offered" in text
+    assert (
+        "2 requirements: 0 are tested, 0 are proved, 1 are met with a deviation, and 1 are not offered"
+        in text
+    )
 
 
 @pytest.mark.parametrize(
@@ -130,7 +145,9 @@ def test_the_page_tells_deviations_beside_their_tests_and_what_is_not_offered() 
         (None, True, "is no requirement of"),
     ],
 )
-def test_each_requirement_has_exactly_one_status(note: Note | None, is_tested: bool, problem: str | None) -> None:
+def test_each_requirement_has_exactly_one_status(
+    note: Note | None, is_tested: bool, problem: str | None
+) -> None:
     """A page that leaves one open, or says two things of it, would claim what nobody checked."""
     claims = [Claim("MLR-01", "a.py", "test_a")] if is_tested else []
     found = conformance.problems(claims, {} if note is None else {"MLR-01": note})
@@ -138,7 +155,13 @@ def test_each_requirement_has_exactly_one_status(note: Note | None, is_tested: b
 
 
 @pytest.mark.parametrize(
-    "text", ['[SEED-1]\ntitle = "t"', "[SEED-01]", '[SEED-01]\ntitle = "t"\nnot_ofered = "n"', '[SEED-01]\ntitle = "t"\ndeviates = ""']
+    "text",
+    [
+        '[SEED-1]\ntitle = "t"',
+        "[SEED-01]",
+        '[SEED-01]\ntitle = "t"\nnot_ofered = "n"',
+        '[SEED-01]\ntitle = "t"\ndeviates = ""',
+    ],
 )
 def test_notes_with_a_slip_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="SEED-"):

@@ -34,8 +34,12 @@ evenhand-no-such-f | -     # Debian offers none: then nothing
 evenhand-no-such-g | hello
 """
 
-needs_dpkg = pytest.mark.skipif(shutil.which("dpkg-query") is None, reason="no dpkg-query: not a Debian system")
-needs_lists = pytest.mark.skipif(not any(Path("/var/lib/apt/lists").glob("*Packages*")), reason="apt has no package lists here")
+needs_dpkg = pytest.mark.skipif(
+    shutil.which("dpkg-query") is None, reason="no dpkg-query: not a Debian system"
+)
+needs_lists = pytest.mark.skipif(
+    not any(Path("/var/lib/apt/lists").glob("*Packages*")), reason="apt has no package lists here"
+)
 
 
 def make_checkout(folder: Path) -> Path:
@@ -81,7 +85,9 @@ def run(
     checkout: Path, *arguments: str, environment: dict[str, str] | None = None, user: int | None = None
 ) -> subprocess.CompletedProcess[str]:
     command = [str(checkout / "tools" / "install-dependencies"), *arguments]
-    return subprocess.run(command, cwd="/", env=environment, user=user, capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        command, cwd="/", env=environment, user=user, capture_output=True, text=True, timeout=60
+    )
 
 
 def missing(checkout: Path, *groups: str) -> list[str]:
@@ -109,7 +115,10 @@ def test_of_several_packages_the_first_that_debian_offers_is_missing(checkout: P
 def test_unknown_group_is_refused_and_the_known_ones_are_named(checkout: Path) -> None:
     ended = run(checkout, "everything")
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr == "tools/install-dependencies: there is no group everything; there are: build run test lint\n"
+    assert (
+        ended.stderr
+        == "tools/install-dependencies: there is no group everything; there are: build run test lint\n"
+    )
 
 
 @needs_dpkg
@@ -120,7 +129,19 @@ def test_user_without_sudo_is_told_what_root_has_to_run() -> None:
         checkout = make_checkout(Path(folder))
         programs = checkout / "bin"
         programs.mkdir()
-        for name in ("bash", "env", "dirname", "sed", "awk", "grep", "sort", "xargs", "dpkg-query", "apt-cache", "apt-get"):
+        for name in (
+            "bash",
+            "env",
+            "dirname",
+            "sed",
+            "awk",
+            "grep",
+            "sort",
+            "xargs",
+            "dpkg-query",
+            "apt-cache",
+            "apt-get",
+        ):
             (programs / name).symlink_to(str(shutil.which(name)))
         checkout.chmod(0o755)
         user = NOBODY if os.geteuid() == 0 else None
@@ -128,7 +149,8 @@ def test_user_without_sudo_is_told_what_root_has_to_run() -> None:
     assert ended.returncode == 3
     assert ended.stdout == ""
     assert ended.stderr.splitlines() == [
-        "dependencies: these Debian packages are missing, and there is no sudo. Have root run this, then run make again:",
+        "dependencies: these Debian packages are missing, and there is no sudo. Have root run this, then run"
+        " make again:",
         "  apt-get update && apt-get install --yes --no-install-recommends evenhand-no-such-a",
     ]
 
@@ -137,13 +159,21 @@ def test_real_list_has_all_groups_and_a_reason_for_each_package() -> None:
     text = (ROOT / "tools" / "debian-packages.txt").read_text()
     assert tuple(re.findall(r"^\[(\w+)\]", text, re.MULTILINE)) == GROUPS
     lines = [line for line in text.splitlines() if line and not line.startswith(("#", "["))]
-    assert [line for line in lines if not re.fullmatch(r"[a-z0-9.+-]+(?: \| [a-z0-9.+-]+)* +# \S.*", line)] == []
+    assert [
+        line for line in lines if not re.fullmatch(r"[a-z0-9.+-]+(?: \| [a-z0-9.+-]+)* +# \S.*", line)
+    ] == []
 
 
 def _groups_that_make_installs(*verbs: str) -> set[str]:
     """Which groups a bare checkout's Makefile asks for; nothing is run."""
-    shown = subprocess.run(["make", "--dry-run", "--always-make", *verbs], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return {group for line in re.findall(r"^tools/install-dependencies (.*)$", shown, re.MULTILINE) for group in line.split()}
+    shown = subprocess.run(
+        ["make", "--dry-run", "--always-make", *verbs], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    return {
+        group
+        for line in re.findall(r"^tools/install-dependencies (.*)$", shown, re.MULTILINE)
+        for group in line.split()
+    }
 
 
 @pytest.mark.parametrize(
@@ -167,7 +197,9 @@ def test_verb_installs_the_groups_it_needs(verb: str, groups: set[str]) -> None:
 
 
 def _locked(name: str) -> dict[str, str]:
-    pins = [line.partition("==") for line in (ROOT / name).read_text().splitlines() if not line.startswith("#")]
+    pins = [
+        line.partition("==") for line in (ROOT / name).read_text().splitlines() if not line.startswith("#")
+    ]
     return {_normal(package): version for package, _, version in pins}
 
 
@@ -177,12 +209,16 @@ def _normal(package: str) -> str:
 
 def test_lock_files_hold_what_pyproject_asks_for_each_package_once() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    to_run, besides, for_docs = (_locked(name) for name in ("requirements.lock", "requirements-dev.lock", "requirements-docs.lock"))
+    to_run, besides, for_docs = (
+        _locked(name) for name in ("requirements.lock", "requirements-dev.lock", "requirements-docs.lock")
+    )
     assert {_normal(name) for name in project["dependencies"]} <= set(to_run)
     assert {_normal(name) for name in project["optional-dependencies"]["dev"]} <= set(besides)
     assert {_normal(name) for name in project["optional-dependencies"]["docs"]} <= set(to_run | for_docs)
     assert set(to_run) & set(besides | for_docs) == set()
-    assert {name: besides[name] for name in set(besides) & set(for_docs)} == {name: for_docs[name] for name in set(besides) & set(for_docs)}
+    assert {name: besides[name] for name in set(besides) & set(for_docs)} == {
+        name: for_docs[name] for name in set(besides) & set(for_docs)
+    }
     to_distribute = _locked("requirements-distributed.lock")
     assert {_normal(name) for name in project["optional-dependencies"]["distributed"]} <= set(to_distribute)
     assert set(to_run) & set(to_distribute) == set()
@@ -203,5 +239,9 @@ def test_virtualenv_holds_the_locked_versions() -> None:
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "freeze", "--exclude-editable"]
     frozen = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found = {_normal(line): line.partition("==")[2] for line in frozen.splitlines()}
-    wanted = _locked("requirements.lock") | _locked("requirements-dev.lock") | _locked("requirements-distributed.lock")
+    wanted = (
+        _locked("requirements.lock")
+        | _locked("requirements-dev.lock")
+        | _locked("requirements-distributed.lock")
+    )
     assert {name: found.get(name) for name in wanted} == wanted

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An engine that plays a part: speaks the contract from golden replies, or breaks it in the way that argv names."""
+"""An engine that plays a part: speaks the contract from golden replies, or breaks it in the way that argv
+names."""
 
 from __future__ import annotations
 
@@ -22,12 +23,14 @@ def say(document: dict[str, Any]) -> None:
 
 
 def simulate(limits: str, request: dict[str, Any]) -> dict[str, Any]:
-    """A trial on a device that forwards up to a limit, by a tester that offers up to another: `640000`, or `640000-900000`.
+    """A trial on a device that forwards up to a limit, by a tester that offers up to another: `640000`, or
+    `640000-900000`.
 
     A third number is the frames that the device holds back: `640000--512`.
     """
     package = sys.modules.setdefault("evenhand", ModuleType("evenhand"))
-    # Without its `__init__`, which takes six times as long to load as what is needed: tests start thousands of these.
+    # Without its `__init__`, which takes six times as long to load as what is needed: tests start thousands
+    # of these.
     package.__path__ = [str(ROOT / "python" / "evenhand")]
     from evenhand.trial import DelayWish, Load, SimulatedMeasurer
 
@@ -39,11 +42,16 @@ def simulate(limits: str, request: dict[str, Any]) -> dict[str, Any]:
         buffer_frames=float(buffer or "0"),
         directions=tuple(request["directions"]),
         loss_ratio_limit=request["limits"]["loss_ratio"],
-        delays=delays and DelayWish(from_s=delays["from_s"], tagged_frames=delays["tagged_frames"], has_variation=delays["variation"]),
+        delays=delays
+        and DelayWish(
+            from_s=delays["from_s"], tagged_frames=delays["tagged_frames"], has_variation=delays["variation"]
+        ),
     )
     raw = dict(device.offer(Load.from_contract(request)).raw)
     for direction in raw["directions"].values():
-        direction["latency"]["buckets"] = [[1000.0 + i, 1] for i in range(500)]  # a document of a real one's length
+        direction["latency"]["buckets"] = [
+            [1000.0 + i, 1] for i in range(500)
+        ]  # a document of a real one's length
     return {**raw, "id": request["id"], "trial": request["trial"]}
 
 
@@ -52,17 +60,35 @@ def watched(request: dict[str, Any]) -> dict[str, Any]:
     quiet = {"absences": 0, "longest_us": 0.0, "away_us": 0.0, "stolen_us": 0.0}
     cpus = [{"cpu": cpu, **quiet} for cpu in request["cpus"]]
     cpus[-1] |= {"absences": 3, "longest_us": 1520.0, "away_us": 3000.0, "stolen_us": 10.0}
-    clock = {"source": "tsc", "ticks_per_second": 2596110000.0, "error_ppm_raw": 0.25, "error_ppm_monotonic": -12.5}
-    return {"id": request["id"], "response": "watch", "seconds": request["seconds"], "cpus": cpus, "clock": clock}
+    clock = {
+        "source": "tsc",
+        "ticks_per_second": 2596110000.0,
+        "error_ppm_raw": 0.25,
+        "error_ppm_monotonic": -12.5,
+    }
+    return {
+        "id": request["id"],
+        "response": "watch",
+        "seconds": request["seconds"],
+        "cpus": cpus,
+        "clock": clock,
+    }
 
 
 def answer_of(request: dict[str, Any], part: str, by_response: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The golden reply; in a simulation ports know the line rate that they are told, if any, and learning reaches everybody."""
+    """The golden reply; in a simulation ports know the line rate that they are told, if any, and learning
+    reaches everybody."""
     name = request["request"]
     reply = by_response[name]
     if name == "open" and part.startswith("simulated-"):
         sides = ("left", "right")
-        return {**reply, **{side: {**reply["left"], "line_rate_bps": request["ports"][side].get("line_rate_bps")} for side in sides}}
+        return {
+            **reply,
+            **{
+                side: {**reply["left"], "line_rate_bps": request["ports"][side].get("line_rate_bps")}
+                for side in sides
+            },
+        }
     if name == "learn" and part.startswith("simulated-"):
         reached = {**reply["right"], "reachable": reply["right"]["hosts"], "unreachable": []}
         return {**reply, "left": reached}
@@ -103,15 +129,28 @@ def main(part: str, log: str | None = None) -> None:
             time.sleep(600)
         elif part.startswith("fault-"):
             kind = part.removeprefix("fault-")
-            fault = next(reply for reply in faults if reply["fault"]["kind"] == kind and reply["id"] is not None)
+            fault = next(
+                reply for reply in faults if reply["fault"]["kind"] == kind and reply["id"] is not None
+            )
             say({**fault, "id": request_id})
         elif name == "watch" and part == "no-watch":
-            fault = {"code": "bad_request", "kind": "bad_request", "what": '"watch" is none of ["about"]', "where": "request", "next": ""}
+            fault = {
+                "code": "bad_request",
+                "kind": "bad_request",
+                "what": '"watch" is none of ["about"]',
+                "where": "request",
+                "next": "",
+            }
             say({"id": request_id, "fault": fault})
         elif name == "watch":
             say(watched(request))
         elif name == "resolve" and part == "no-dut":
-            say({**next(reply for reply in faults if reply["fault"]["code"] == "not_resolved"), "id": request_id})
+            say(
+                {
+                    **next(reply for reply in faults if reply["fault"]["code"] == "not_resolved"),
+                    "id": request_id,
+                }
+            )
         elif name == "trial" and part.startswith("simulated-"):
             say(simulate(part.removeprefix("simulated-"), request))
         elif name == "trial" and part.startswith("stuck-trial-"):

@@ -15,11 +15,14 @@ from evenhand.base.errors import HostError
 from evenhand.trial import find_engine
 
 CONTRACT = Path(__file__).resolve().parents[2] / "contract"
-BAD: list[dict[str, str]] = [json.loads(line) for line in (CONTRACT / "golden" / "bad-requests.jsonl").read_text().splitlines()]
+BAD: list[dict[str, str]] = [
+    json.loads(line) for line in (CONTRACT / "golden" / "bad-requests.jsonl").read_text().splitlines()
+]
 
 
 def id_of(bad: dict[str, str]) -> int | None:
-    """The id that the fault of a bad line must carry: that of the line, if it is JSON with an id of 64 bits."""
+    """The id that the fault of a bad line must carry: that of the line, if it is JSON with an id of 64
+    bits."""
     if bad["code"] == "bad_json":
         return None
     found = json.loads(bad["line"]).get("id")
@@ -35,7 +38,14 @@ def engine() -> Path:
 
 def talk(lines: list[str]) -> list[dict[str, Any]]:
     """Replies of one session that gets all these lines and then the end of its input."""
-    done = subprocess.run([engine()], input="".join(f"{line}\n" for line in lines), capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [engine()],
+        input="".join(f"{line}\n" for line in lines),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -46,17 +56,32 @@ def test_bad_requests_are_told_apart() -> None:
 
 
 def test_what_the_schema_cannot_say_is_known() -> None:
-    """A line refused for its form fits the schema only where addresses, outer ends of numbers, devices or two keys at once are wrong."""
+    """A line refused for its form fits the schema only where addresses, outer ends of numbers, devices or two
+    keys at once are wrong."""
     validator = jsonschema.Draft202012Validator(json.loads((CONTRACT / "request.schema.json").read_text()))
-    beyond = {bad["where"] for bad in BAD if bad["code"] == "bad_request" and validator.is_valid(json.loads(bad["line"]))}
+    beyond = {
+        bad["where"]
+        for bad in BAD
+        if bad["code"] == "bad_request" and validator.is_valid(json.loads(bad["line"]))
+    }
     of_loads = {"burst.interval_s", "then", "stop_when_failed"}
     of_ports = {"ports.left.device", "ports.right.device", "host.extra_eal_arguments"}
-    assert beyond == {"id", "first", "stream", "plan.left.hosts.base", "plan.udp_ports.destination.last", "host_macs", *of_ports, *of_loads}
+    assert beyond == {
+        "id",
+        "first",
+        "stream",
+        "plan.left.hosts.base",
+        "plan.udp_ports.destination.last",
+        "host_macs",
+        *of_ports,
+        *of_loads,
+    }
 
 
 @pytest.mark.wire
 def test_every_bad_request_gets_one_fault_and_the_session_lives_on() -> None:
-    """D2: a line that is no request gets a fault that names code and place, in order, and the next line is served."""
+    """D2: a line that is no request gets a fault that names code and place, in order, and the next line is
+    served."""
     validator = jsonschema.Draft202012Validator(json.loads((CONTRACT / "reply.schema.json").read_text()))
     about = json.dumps({"id": 4711, "request": "about"})
     replies = talk([line for bad in BAD for line in (bad["line"], about)])
@@ -65,7 +90,10 @@ def test_every_bad_request_gets_one_fault_and_the_session_lives_on() -> None:
         validator.validate(reply)
         assert "fault" in reply, bad
         fault = reply["fault"]
-        assert (fault["code"], fault["where"], fault["kind"]) == (bad["code"], bad["where"], "bad_request"), (bad, fault)
+        assert (fault["code"], fault["where"], fault["kind"]) == (bad["code"], bad["where"], "bad_request"), (
+            bad,
+            fault,
+        )
         assert fault["next"] == bad.get("next", fault["next"])
         assert fault["what"]
         assert reply["id"] == id_of(bad), bad
@@ -74,5 +102,12 @@ def test_every_bad_request_gets_one_fault_and_the_session_lives_on() -> None:
 
 @pytest.mark.wire
 def test_a_line_of_blanks_is_no_request_and_a_last_line_needs_no_end() -> None:
-    done = subprocess.run([engine()], input='\n  \r\n{"id":1,"request":"stop"}', capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [engine()],
+        input='\n  \r\n{"id":1,"request":"stop"}',
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
     assert [json.loads(line) for line in done.stdout.splitlines()] == [{"id": 1, "response": "stop"}]

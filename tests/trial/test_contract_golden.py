@@ -35,7 +35,9 @@ def test_golden_requests_fit_the_schema(document: dict[str, Any]) -> None:
     validator("request").validate(document)
 
 
-@pytest.mark.parametrize("document", REPLIES, ids=lambda d: f"{d['id']}-{d.get('response', d.get('event', 'fault'))}")
+@pytest.mark.parametrize(
+    "document", REPLIES, ids=lambda d: f"{d['id']}-{d.get('response', d.get('event', 'fault'))}"
+)
 def test_golden_replies_fit_the_schema(document: dict[str, Any]) -> None:
     validator("reply").validate(document)
 
@@ -77,10 +79,16 @@ def test_our_trial_requests_fit_the_schema(name: str, hosts: int | None) -> None
     )
     validator("request").validate(
         {
-            "id": 2, "request": "trial", "trial": 1, "rate_fps": 1.5, "duration_s": 0.1, "directions": ["forward", "reverse"],
-            "waits": Waits().to_contract(), "limits": Limits().to_contract(),
+            "id": 2,
+            "request": "trial",
+            "trial": 1,
+            "rate_fps": 1.5,
+            "duration_s": 0.1,
+            "directions": ["forward", "reverse"],
+            "waits": Waits().to_contract(),
+            "limits": Limits().to_contract(),
         }
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("document", TRIALS, ids=lambda d: f"{d['trial']}-{d['verdict']}")

@@ -20,7 +20,17 @@ TIMES = {
     "_ms": "a period of the router",
     "_s": "a duration",
 }
-UNITS = {*TIMES, "_fps", "_bps", "_ppm", "_mb", "_fps_per_direction", "_per_second", "_ppm_raw", "_ppm_monotonic"}
+UNITS = {
+    *TIMES,
+    "_fps",
+    "_bps",
+    "_ppm",
+    "_mb",
+    "_fps_per_direction",
+    "_per_second",
+    "_ppm_raw",
+    "_ppm_monotonic",
+}
 """All that a key may end in: contract/README.md lists them. A new unit is written down there first."""
 
 OTHER_UNITS = {
@@ -46,14 +56,38 @@ OTHER_UNITS = {
 
 WITHOUT_UNIT = {
     # Shares, ratios and factors: 1 is the whole.
-    "loss_ratio", "ratio", "offered_tolerance", "overdue_tolerance", "duplicate_tolerance", "performance", "fail_below", "growth", "slope",
-    "busy_share", "rate_share", "search_width", "softirq_share", "max_offered_error",
+    "loss_ratio",
+    "ratio",
+    "offered_tolerance",
+    "overdue_tolerance",
+    "duplicate_tolerance",
+    "performance",
+    "fail_below",
+    "growth",
+    "slope",
+    "busy_share",
+    "rate_share",
+    "search_width",
+    "softirq_share",
+    "max_offered_error",
     # Statistics: figures of the proof, and numbers whose unit stands beside them in the document.
-    "expected", "expected_per_value", "spread", "value", "high", "low", "level", "maximum", "median", "median_upper", "minimum",
+    "expected",
+    "expected_per_value",
+    "spread",
+    "value",
+    "high",
+    "low",
+    "level",
+    "maximum",
+    "median",
+    "median_upper",
+    "minimum",
     "upper",
     # The unit is the word itself, or octets.
-    "seconds", "us", "mean_frame_size",
-}  # fmt: skip
+    "seconds",
+    "us",
+    "mean_frame_size",
+}
 
 DELAYS = {"latency", "delays", "variation", "delay", "own_loop"}
 """Only these hold times in nanoseconds."""
@@ -95,7 +129,10 @@ def is_fraction(about: Any) -> bool:
     if not isinstance(about, dict):
         return False
     types = about.get("type", [])
-    return "number" in ([types] if isinstance(types, str) else types) or about.get("$ref") in ("#/$defs/delay", "#/$defs/rate")
+    return "number" in ([types] if isinstance(types, str) else types) or about.get("$ref") in (
+        "#/$defs/delay",
+        "#/$defs/rate",
+    )
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
@@ -103,7 +140,9 @@ def test_every_quantity_has_its_unit_in_its_key(name: str) -> None:
     """A number without a unit is read in the wrong one; a new unit is a new thing to convert."""
     schema = json.loads((CONTRACT / name).read_text())
     for key, about, _ in schema_keys(schema):
-        assert not any(key.endswith(unit) for unit in OTHER_UNITS), f"{key}: a unit that the contract does not have"
+        assert not any(key.endswith(unit) for unit in OTHER_UNITS), (
+            f"{key}: a unit that the contract does not have"
+        )
         if is_fraction(about):
             assert unit_of(key) or key in WITHOUT_UNIT, f"{key}: no unit"
 
@@ -120,7 +159,9 @@ def test_a_quantity_has_the_same_unit_everywhere() -> None:
     assert not {stem: found for stem, found in units.items() if len(found) > 1}
 
 
-@pytest.mark.parametrize("document", GOLDEN, ids=lambda d: f"{d['id']}-{d.get('response', d.get('event', 'fault'))}")
+@pytest.mark.parametrize(
+    "document", GOLDEN, ids=lambda d: f"{d['id']}-{d.get('response', d.get('event', 'fault'))}"
+)
 def test_nanoseconds_are_delays_of_frames_and_nothing_else(document: dict[str, Any]) -> None:
     """What frames experience is in nanoseconds; what tester, host and router do wrong in microseconds."""
     for key, value, above in document_keys(document):

@@ -71,9 +71,12 @@ def test_trial_numbers_stay_within_the_tag() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "error", "exit_code"), [("bad_request", RequestError, 2), ("host_not_ready", HostError, 3), ("bug", EngineError, 4)]
+    ("kind", "error", "exit_code"),
+    [("bad_request", RequestError, 2), ("host_not_ready", HostError, 3), ("bug", EngineError, 4)],
 )
-def test_a_fault_becomes_the_error_of_its_kind_and_the_session_lives_on(kind: str, error: type[EvenhandError], exit_code: int) -> None:
+def test_a_fault_becomes_the_error_of_its_kind_and_the_session_lives_on(
+    kind: str, error: type[EvenhandError], exit_code: int
+) -> None:
     with start(f"fault-{kind}") as session:
         for _ in range(2):
             with pytest.raises(error) as caught:
@@ -115,7 +118,8 @@ def test_an_early_end_is_told_with_its_exit_code() -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "words"), [("garbage", "not JSON"), ("wrong-id", "answered request 99"), ("odd-fault", "outside the contract")]
+    ("part", "words"),
+    [("garbage", "not JSON"), ("wrong-id", "answered request 99"), ("odd-fault", "outside the contract")],
 )
 def test_words_outside_the_contract_are_a_bug(part: str, words: str) -> None:
     with start(part) as session, pytest.raises(EngineError, match=words):
@@ -144,7 +148,9 @@ def test_an_engine_that_ignores_all_requests_to_end_is_killed(monkeypatch: pytes
     assert session._process.returncode == -9
 
 
-def test_ctrl_c_while_the_dut_is_looked_for_does_not_wait_for_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_the_dut_is_looked_for_does_not_wait_for_the_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """An engine that does not notice the end of its stdin gets a signal, and that soon."""
     monkeypatch.setattr("evenhand.trial.engine_session.CLOSE_TIMEOUT_S", 300.0)
     session = start("silent")

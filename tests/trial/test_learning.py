@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Learning as Python sees it: the request that is sent, the progress that is told, and results that contradict themselves."""
+"""Learning as Python sees it: the request that is sent, the progress that is told, and results that
+contradict themselves."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ from evenhand.trial import EngineSession, LearnedSide, LearningProgress, Learnin
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTED = Path(__file__).with_name("scripted_engine.py")
-REPLIES = [json.loads(line) for line in (ROOT / "contract" / "golden" / "replies.jsonl").read_text().splitlines()]
+REPLIES = [
+    json.loads(line) for line in (ROOT / "contract" / "golden" / "replies.jsonl").read_text().splitlines()
+]
 LEARNED = [reply for reply in REPLIES if reply.get("response") == "learn"]
 
 
@@ -57,8 +60,16 @@ def test_people_are_told_the_first_eight_unreachable_hosts_and_how_many_more(pre
 
 
 def test_eight_unreachable_hosts_are_named_without_a_rest() -> None:
-    side = LearnedSide(hosts=8, reachable=0, rounds=5, unreachable=tuple(f"198.18.0.{n}" for n in range(8)), questions_answered=0)
-    assert learning_lines(LearningResult(sides={"right": side}, was_stopped=False))[1].endswith("198.18.0.6, 198.18.0.7")
+    side = LearnedSide(
+        hosts=8,
+        reachable=0,
+        rounds=5,
+        unreachable=tuple(f"198.18.0.{n}" for n in range(8)),
+        questions_answered=0,
+    )
+    assert learning_lines(LearningResult(sides={"right": side}, was_stopped=False))[1].endswith(
+        "198.18.0.6, 198.18.0.7"
+    )
 
 
 def test_the_request_is_that_of_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +102,13 @@ def test_golden_results_are_read(document: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"reachable": 65534}, {"reachable": -1}, {"unreachable": ["198.18.3.7", "198.18.3.8"]}, {"hosts": "many"}, {"rounds": None}],
+    [
+        {"reachable": 65534},
+        {"reachable": -1},
+        {"unreachable": ["198.18.3.7", "198.18.3.8"]},
+        {"hosts": "many"},
+        {"rounds": None},
+    ],
     ids=str,
 )
 def test_a_result_that_contradicts_itself_is_a_bug(change: dict[str, Any]) -> None:

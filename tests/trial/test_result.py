@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trial result: derived figures follow RFC 9971, and documents that contradict themselves are bugs, not results."""
+"""Trial result: derived figures follow RFC 9971, and documents that contradict themselves are bugs, not
+results."""
 
 from __future__ import annotations
 
@@ -50,22 +51,29 @@ def set_path(document: dict[str, Any], path: str, value: Any) -> None:
         ("ports.left.after.missed_frames", ...),
     ],
 )
-def test_a_document_of_another_shape_is_an_engine_error(passed: dict[str, Any], path: str, value: Any) -> None:
+def test_a_document_of_another_shape_is_an_engine_error(
+    passed: dict[str, Any], path: str, value: Any
+) -> None:
     set_path(passed, path, value)
     with pytest.raises(EngineError):
         TrialResult.from_contract(passed)
 
 
 def test_counters_that_may_count_the_same_frame_are_not_added_up(passed: dict[str, Any]) -> None:
-    """Two counters of 3 and 5 frames, and an extended statistic of 4: 5 at the least, and no more is known."""
+    """Two counters of 3 and 5 frames, and an extended statistic of 4: 5 at the least, and no more is
+    known."""
     port = passed["ports"]["left"]
     for moment, missed, no_buffer, hidden in (("before", 1, 1, 1), ("after", 4, 6, 5)):
-        port[moment].update(missed_frames=missed, no_buffer_frames=no_buffer, hidden_drops={"rx_discards_phy": hidden})
+        port[moment].update(
+            missed_frames=missed, no_buffer_frames=no_buffer, hidden_drops={"rx_discards_phy": hidden}
+        )
     assert TrialResult.from_contract(passed).missed_frames == 5
 
 
 @pytest.mark.parametrize(("before", "after"), [(9, 3), (0, 2**64 - 1)])
-def test_a_counter_that_was_not_read_is_no_number_of_frames(passed: dict[str, Any], before: int, after: int) -> None:
+def test_a_counter_that_was_not_read_is_no_number_of_frames(
+    passed: dict[str, Any], before: int, after: int
+) -> None:
     """Issue: "missed 18446744073709551216 frames"."""
     port = passed["ports"]["left"]
     port["before"]["missed_frames"], port["after"]["missed_frames"] = before, after
@@ -78,7 +86,10 @@ def test_notes_and_offsets_of_clocks_are_read_and_absent_in_earlier_runs(passed:
     earlier = TrialResult.from_contract(passed)
     assert (earlier.notes, earlier.clock_offsets) == ((), ())
     passed["notes"] = [{"code": "flow_control", "text": "forward: 9 PAUSE frames"}]
-    passed["clock"]["offsets"] = [{"cpu": 2, "offset_us": 0, "uncertainty_us": 0}, {"cpu": 3, "offset_us": -1.2, "uncertainty_us": 0.045}]
+    passed["clock"]["offsets"] = [
+        {"cpu": 2, "offset_us": 0, "uncertainty_us": 0},
+        {"cpu": 3, "offset_us": -1.2, "uncertainty_us": 0.045},
+    ]
     result = TrialResult.from_contract(passed)
     assert result.notes == (Reason(code="flow_control", text="forward: 9 PAUSE frames"),)
     assert [offset.offset_us for offset in result.clock_offsets] == [0, -1.2]
@@ -142,9 +153,12 @@ def test_reasons_that_hold_for_both_directions_are_said_once() -> None:
 
 
 def test_a_filling_queue_is_read_and_one_that_contradicts_the_contract_is_refused() -> None:
-    """What the engine says of a queue is beside the verdict: slope, sustainable load, and the delays that they come from."""
+    """What the engine says of a queue is beside the verdict: slope, sustainable load, and the delays that
+    they come from."""
     replies = [json.loads(line) for line in GOLDEN.read_text().splitlines()]
-    document = next(d for d in replies if d.get("response") == "trial" and "queue_filling" in d["directions"]["forward"])
+    document = next(
+        d for d in replies if d.get("response") == "trial" and "queue_filling" in d["directions"]["forward"]
+    )
     result = TrialResult.from_contract(document)
     forward = result.directions["forward"]
     assert forward.queue_filling is not None

@@ -21,13 +21,21 @@ REPLY: dict[str, Any] = {
         {"cpu": 0, "absences": 3, "longest_us": 1520.0, "away_us": 3000.0, "stolen_us": 0.0},
         {"cpu": 1, "absences": 0, "longest_us": 0, "away_us": 0, "stolen_us": 0},
     ],
-    "clock": {"source": "tsc", "ticks_per_second": 2596110000.0, "error_ppm_raw": -0.3, "error_ppm_monotonic": 12.0},
+    "clock": {
+        "source": "tsc",
+        "ticks_per_second": 2596110000.0,
+        "error_ppm_raw": -0.3,
+        "error_ppm_monotonic": 12.0,
+    },
 }
 
 
 def test_a_watch_is_read_whole() -> None:
     watched = Watch.from_contract(REPLY)
-    assert [(cpu.cpu, cpu.absences, cpu.longest_us, cpu.away_us) for cpu in watched.cpus] == [(0, 3, 1520.0, 3000.0), (1, 0, 0.0, 0.0)]
+    assert [(cpu.cpu, cpu.absences, cpu.longest_us, cpu.away_us) for cpu in watched.cpus] == [
+        (0, 3, 1520.0, 3000.0),
+        (1, 0, 0.0, 0.0),
+    ]
     assert watched.clock.source == "tsc"
     assert watched.clock.error_ppm_raw == -0.3
     unnamed = {key: value for key, value in REPLY["clock"].items() if key != "source"}
@@ -61,5 +69,8 @@ def test_the_engine_watches_the_cpus_that_it_is_asked_for() -> None:
 
 
 def test_an_engine_without_the_request_refuses_it() -> None:
-    with EngineSession([sys.executable, SCRIPTED, "no-watch"]) as session, pytest.raises(RequestError, match="none of"):
+    with (
+        EngineSession([sys.executable, SCRIPTED, "no-watch"]) as session,
+        pytest.raises(RequestError, match="none of"),
+    ):
         watch(session, cpus=[0])

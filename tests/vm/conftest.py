@@ -15,7 +15,8 @@ from evenhand.rig.lab import VmLab, lab_down, vm_up
 
 
 def suite() -> str:
-    """Debian's code name of the machine's system, from the environment (`EVENHAND_VM_DEBIAN=trixie`); this host's if it says nothing."""
+    """Debian's code name of the machine's system, from the environment (`EVENHAND_VM_DEBIAN=trixie`); this
+    host's if it says nothing."""
     return os.environ.get("EVENHAND_VM_DEBIAN", "")
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of 9018 octets through the kernel of a virtual machine, and a search on it. A machine of its own: its links have another MTU."""
+"""Frames of 9018 octets through the kernel of a virtual machine, and a search on it. A machine of its own:
+its links have another MTU."""
 
 from __future__ import annotations
 
@@ -29,13 +30,24 @@ def jumbo_lab(request: pytest.FixtureRequest) -> Iterator[VmLab]:
         pytest.skip("needs root, for taps in a namespace")
     name = f"j{os.getpid() % 10_000_000}"
     try:
-        yield vm_up(make_plan(request.param), name=name, largest_frame_size=LARGEST, suite=suite(), tell=print)
+        yield vm_up(
+            make_plan(request.param), name=name, largest_frame_size=LARGEST, suite=suite(), tell=print
+        )
     finally:
         lab_down(name, force=True)
 
 
 def evenhand(verb: str, lab: VmLab, *options: str) -> dict[str, Any]:
-    command = [str(Path(sys.executable).parent / "evenhand"), verb, f"lab:{lab.name}", "--waits", "short", "--json", "--no-run", *options]
+    command = [
+        str(Path(sys.executable).parent / "evenhand"),
+        verb,
+        f"lab:{lab.name}",
+        "--waits",
+        "short",
+        "--json",
+        "--no-run",
+        *options,
+    ]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     document: dict[str, Any] = json.loads(ended.stdout)
@@ -44,7 +56,9 @@ def evenhand(verb: str, lab: VmLab, *options: str) -> dict[str, Any]:
 
 def test_jumbo_frames_go_through_the_machine(jumbo_lab: VmLab) -> None:
     """R5180-09: both ways, whole, and no smaller."""
-    document = evenhand("trial", jumbo_lab, "--frame-size", str(LARGEST), "--rate", "20fps", "--duration", "2s")
+    document = evenhand(
+        "trial", jumbo_lab, "--frame-size", str(LARGEST), "--rate", "20fps", "--duration", "2s"
+    )
     assert document["frame_size"] == LARGEST
     for direction in document["trial"]["directions"].values():
         assert direction["received_frames"] > 0
@@ -52,11 +66,24 @@ def test_jumbo_frames_go_through_the_machine(jumbo_lab: VmLab) -> None:
 
 
 def test_a_search_finds_no_loss_where_the_router_has_none(jumbo_lab: VmLab) -> None:
-    """R2544-18: at a load that any such machine forwards no valid trial is FAIL, and the maximum is what is found."""
+    """R2544-18: at a load that any such machine forwards no valid trial is FAIL, and the maximum is what is
+    found."""
     document = evenhand(
-        "throughput", jumbo_lab, "--frame-size", str(LARGEST), "--maximum-rate", f"{LOW_FPS}fps", "--duration", "2s", "--final-duration",
-        "4s", "--patience", "50", "--invalid-retries", "50",
-    )  # fmt: skip
+        "throughput",
+        jumbo_lab,
+        "--frame-size",
+        str(LARGEST),
+        "--maximum-rate",
+        f"{LOW_FPS}fps",
+        "--duration",
+        "2s",
+        "--final-duration",
+        "4s",
+        "--patience",
+        "50",
+        "--invalid-retries",
+        "50",
+    )
     assert {trial["result"]["verdict"] for trial in document["trials"]} <= {"PASS", "INVALID"}
     assert document["outcome"] == "at_or_above_maximum"
     assert document["throughput_fps_per_direction"] == LOW_FPS

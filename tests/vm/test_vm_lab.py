@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A router that nobody here wrote: Debian's kernel in a virtual machine. It counts per queue, and its counts are what was predicted."""
+"""A router that nobody here wrote: Debian's kernel in a virtual machine. It counts per queue, and its counts
+are what was predicted."""
 
 from __future__ import annotations
 
@@ -53,7 +54,9 @@ def ask(shell: Shell, command: str) -> str:
 
 def counted(shell: Shell) -> list[int]:
     """Frames that each queue of the left interface received so far, as the machine's kernel counts them."""
-    reading = parse_reading(ask(shell, reading_command("left", "right")), left="left", right="right", where="the machine")
+    reading = parse_reading(
+        ask(shell, reading_command("left", "right")), left="left", right="right", where="the machine"
+    )
     return [counters["received_packets"] for counters in reading.interfaces["left"].queues.values()]
 
 
@@ -61,7 +64,9 @@ def model_of(shell: Shell, hash_type: HashType) -> DeviceModel:
     """The machine's own key and table."""
     read = read_ethtool(ask(shell, "ethtool -x left"), where="left")
     assert read.key is not None
-    return DeviceModel(elements=QUEUES, hash_type=hash_type, key=read.key, table=tuple(int(word) for word in read.words))
+    return DeviceModel(
+        elements=QUEUES, hash_type=hash_type, key=read.key, table=tuple(int(word) for word in read.words)
+    )
 
 
 def evenhand(*words: str) -> dict[str, Any]:
@@ -78,7 +83,8 @@ def set_hash(shell: Shell, letters: str) -> None:
 
 
 def send(lab: VmLab, shell: Shell, frames: list[bytes]) -> list[int]:
-    """What each queue counted of these frames. A few go at a time, and the next ones once they are counted, however slow the machine is."""
+    """What each queue counted of these frames. A few go at a time, and the next ones once they are counted,
+    however slow the machine is."""
     before = counted(shell)
     now = [0] * len(before)
     interface = lab.tester_interface("left")
@@ -103,13 +109,24 @@ def frame(document: dict[str, Any]) -> bytes:
 
 
 def drawn(plan: str, *options: str, count: int = FRAMES) -> list[dict[str, Any]]:
-    command = [str(Path(sys.executable).parent / "evenhand"), "plan", "frames", plan, "--count", str(count), "--format", "jsonl", *options]
+    command = [
+        str(Path(sys.executable).parent / "evenhand"),
+        "plan",
+        "frames",
+        plan,
+        "--count",
+        str(count),
+        "--format",
+        "jsonl",
+        *options,
+    ]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return [json.loads(line) for line in text.splitlines()]
 
 
 def every_pair(plan: AddressPlan) -> list[bytes]:
-    """Each pair of addresses once, from a frame of the plan whose addresses are replaced. No router looks at the UDP checksum."""
+    """Each pair of addresses once, from a frame of the plan whose addresses are replaced. No router looks at
+    the UDP checksum."""
     model = bytes.fromhex(drawn(plan.title, count=1)[0]["octets"])[12:]
     start, octets = (14, 4) if plan.ip_version == 4 else (10, 16)
     frames = []
@@ -125,17 +142,23 @@ def every_pair(plan: AddressPlan) -> list[bytes]:
 def test_each_queue_counts_the_very_frames_that_were_predicted_for_it(
     lab: VmLab, shell: Shell, version: Literal[4, 6], hash_type: HashType
 ) -> None:
-    """RSS-01, RSS-02, RSS-03, RSS-04: by the machine's own key, table and fields, not one frame is in another queue than predicted."""
+    """RSS-01, RSS-02, RSS-03, RSS-04: by the machine's own key, table and fields, not one frame is in another
+    queue than predicted."""
     set_hash(shell, LETTERS[hash_type])
     frames = drawn(f"gateway-v{version}")
     model = model_of(shell, hash_type)
-    queues = Counter(element_of(model, f["source"], f["destination"], (f["source_port"], f["destination_port"])) for f in frames)
+    queues = Counter(
+        element_of(model, f["source"], f["destination"], (f["source_port"], f["destination_port"]))
+        for f in frames
+    )
     assert send(lab, shell, [frame(f) for f in frames]) == [queues[queue] for queue in range(QUEUES)]
     assert len(queues) == QUEUES
 
 
 @VERSIONS
-def test_all_pairs_of_a_plan_share_the_queues_as_predict_says(lab: VmLab, shell: Shell, version: Literal[4, 6]) -> None:
+def test_all_pairs_of_a_plan_share_the_queues_as_predict_says(
+    lab: VmLab, shell: Shell, version: Literal[4, 6]
+) -> None:
     """SEED-40, RSS-04: `predict` for few hosts, with all their unevenness, is what this kernel counts."""
     set_hash(shell, "sd")
     plan = make_plan(f"gateway_v{version}", 16)
@@ -164,7 +187,8 @@ def test_another_key_and_table_are_taken_and_predicted_as_well(lab: VmLab, shell
 
 
 def test_the_hash_is_taken_read_back_and_undone_and_other_fields_are_refused(shell: Shell) -> None:
-    """RSS-02: virtio_net takes addresses, and addresses with ports, and nothing else; what it refuses it does not change."""
+    """RSS-02: virtio_net takes addresses, and addresses with ports, and nothing else; what it refuses it does
+    not change."""
 
     def read() -> str:
         return ask(shell, "ethtool -n left rx-flow-hash udp4")
@@ -185,38 +209,67 @@ def test_the_hash_is_taken_read_back_and_undone_and_other_fields_are_refused(she
 
 
 def test_the_hash_that_is_read_back_is_not_in_use_without_rxhash(lab: VmLab, shell: Shell) -> None:
-    """RSS-02: why the lab switches `rxhash` on. Without it virtio_net keeps what it is told for later, and says that it is so."""
+    """RSS-02: why the lab switches `rxhash` on. Without it virtio_net keeps what it is told for later, and
+    says that it is so."""
     set_hash(shell, "sdfn")
     ask(shell, "ethtool -K left rxhash off")
     try:
         set_hash(shell, "sd")
         assert "L4" not in ask(shell, "ethtool -n left rx-flow-hash udp4")
         plan = make_plan("gateway_v4", 16)
-        assert tuple(send(lab, shell, every_pair(plan))) != predict(plan, model_of(shell, "type1"), ("forward",)).counts["forward"]
+        assert (
+            tuple(send(lab, shell, every_pair(plan)))
+            != predict(plan, model_of(shell, "type1"), ("forward",)).counts["forward"]
+        )
     finally:
         ask(shell, "ethtool -K left rxhash on")
 
 
 def test_the_verbs_set_the_hash_up_predict_by_it_and_put_it_back(lab: VmLab, shell: Shell) -> None:
-    """RSS-02, SEED-40: `dut apply` switches on what its hash needs, `predict --dut` has it, and `dut undo` leaves all as it was."""
+    """RSS-02, SEED-40: `dut apply` switches on what its hash needs, `predict --dut` has it, and `dut undo`
+    leaves all as it was."""
 
     def state() -> list[str]:
-        reads = [f"ethtool -n {side} rx-flow-hash {flow}" for side in ("left", "right") for flow in ("udp4", "udp6")]
+        reads = [
+            f"ethtool -n {side} rx-flow-hash {flow}"
+            for side in ("left", "right")
+            for flow in ("udp4", "udp6")
+        ]
         hashing = [f"ethtool -k {side} | grep receive-hashing" for side in ("left", "right")]
-        return [ask(shell, command) for command in [*reads, *hashing, "ip -j address", "ip -j route", "sysctl net.ipv4.conf net.ipv6.conf"]]
+        return [
+            ask(shell, command)
+            for command in [
+                *reads,
+                *hashing,
+                "ip -j address",
+                "ip -j route",
+                "sysctl net.ipv4.conf net.ipv6.conf",
+            ]
+        ]
 
     testbed = f"lab:{lab.name}"
     set_hash(shell, LETTERS["type2"])
     ask(shell, "ethtool -K left rxhash off")
     before = state()
     try:
-        assert evenhand("dut", "check", testbed)["interfaces"][0]["hash"] == {"udp4": LETTERS["type2"], "udp6": LETTERS["type2"]}
+        assert evenhand("dut", "check", testbed)["interfaces"][0]["hash"] == {
+            "udp4": LETTERS["type2"],
+            "udp6": LETTERS["type2"],
+        }
         applied = evenhand("dut", "apply", testbed, "--hash", "type1")
-        assert {change["name"] for change in applied["held"]["changes"]} >= {"receive hashing of left", "hash of left for udp4"}
+        assert {change["name"] for change in applied["held"]["changes"]} >= {
+            "receive hashing of left",
+            "hash of left for udp4",
+        }
         plan = make_plan(lab.plan, 16)
-        predicted = evenhand("predict", plan.title, "--hosts", "16", "--dut", testbed, "--direction", "forward")
+        predicted = evenhand(
+            "predict", plan.title, "--hosts", "16", "--dut", testbed, "--direction", "forward"
+        )
         assert predicted["device"]["hash_type"] == "type1"
-        assert tuple(send(lab, shell, every_pair(plan))) == predict(plan, model_of(shell, "type1"), ("forward",)).counts["forward"]
+        assert (
+            tuple(send(lab, shell, every_pair(plan)))
+            == predict(plan, model_of(shell, "type1"), ("forward",)).counts["forward"]
+        )
         assert evenhand("dut", "undo", testbed)["undone"] is not None
         assert state() == before
     finally:
@@ -224,8 +277,12 @@ def test_the_verbs_set_the_hash_up_predict_by_it_and_put_it_back(lab: VmLab, she
 
 
 def test_apply_sets_queues_table_and_key_and_undo_gives_them_back(lab: VmLab, shell: Shell) -> None:
-    """RSS-03, RSS-04: a driver of another's takes a key and a table over two of its queues, counts by them, and has its own again."""
-    testbed, reads = f"lab:{lab.name}", [f"ethtool {option} {side}" for option in ("-x", "-l") for side in ("left", "right")]
+    """RSS-03, RSS-04: a driver of another's takes a key and a table over two of its queues, counts by them,
+    and has its own again."""
+    testbed, reads = (
+        f"lab:{lab.name}",
+        [f"ethtool {option} {side}" for option in ("-x", "-l") for side in ("left", "right")],
+    )
 
     def state() -> list[str]:
         return [ask(shell, command) for command in reads]
@@ -233,7 +290,19 @@ def test_apply_sets_queues_table_and_key_and_undo_gives_them_back(lab: VmLab, sh
     before, own = state(), model_of(shell, "type1")
     key = DeviceModel(elements=1, hash_type="type1").key[: len(own.key)]
     channels = QUEUES - 1
-    evenhand("dut", "apply", testbed, "--hash", "type1", "--channels", str(channels), "--key", key.hex(), "--table-queues", "2")
+    evenhand(
+        "dut",
+        "apply",
+        testbed,
+        "--hash",
+        "type1",
+        "--channels",
+        str(channels),
+        "--key",
+        key.hex(),
+        "--table-queues",
+        "2",
+    )
     try:
         model = model_of(shell, "type1")
         assert model.key == key != own.key
@@ -243,15 +312,17 @@ def test_apply_sets_queues_table_and_key_and_undo_gives_them_back(lab: VmLab, sh
         predicted = predict(plan, model, ("forward",)).counts["forward"]
         assert (counts, predicted[channels:]) == (list(predicted[:channels]), (0,) * (QUEUES - channels))
         assert counts[2:] == [0] * (channels - 2)
-        assert f"Combined:\t{channels}" in re.sub(r"[ \t]+", "\t", ask(shell, "ethtool -l left").partition("Current")[2])
+        assert f"Combined:\t{channels}" in re.sub(
+            r"[ \t]+", "\t", ask(shell, "ethtool -l left").partition("Current")[2]
+        )
     finally:
         evenhand("dut", "undo", testbed)
     assert state() == before
 
 
 def test_fewer_queues_than_a_table_names_still_hash_and_all_come_back(lab: VmLab, shell: Shell) -> None:
-    """RSS-04: a table that somebody has set holds its queues. The driver stops hashing when they change and says that it goes on: what the
-    queues count tells, here and after undo."""
+    """RSS-04: a table that somebody has set holds its queues. The driver stops hashing when they change and
+    says that it goes on: what the queues count tells, here and after undo."""
     testbed, plan = f"lab:{lab.name}", make_plan(lab.plan, 16)
     set_hash(shell, LETTERS["type1"])
     ask(shell, f"ethtool -X left equal {QUEUES}")
@@ -259,17 +330,24 @@ def test_fewer_queues_than_a_table_names_still_hash_and_all_come_back(lab: VmLab
     try:
         evenhand("dut", "apply", testbed, "--hash", "type1", "--channels", "2")
         model = replace(model_of(shell, "type1"), elements=2)
-        assert send(lab, shell, every_pair(plan)) == list(predict(plan, model, ("forward",)).counts["forward"])
+        assert send(lab, shell, every_pair(plan)) == list(
+            predict(plan, model, ("forward",)).counts["forward"]
+        )
         evenhand("dut", "undo", testbed)
         assert model_of(shell, "type1") == before
-        assert tuple(send(lab, shell, every_pair(plan))) == predict(plan, before, ("forward",)).counts["forward"]
+        assert (
+            tuple(send(lab, shell, every_pair(plan))) == predict(plan, before, ("forward",)).counts["forward"]
+        )
     finally:
         ask(shell, "ethtool -X left default")
 
 
 @pytest.mark.parametrize("hash_type", LETTERS)
-def test_a_campaign_sets_the_machines_hash_and_puts_it_back(lab: VmLab, shell: Shell, tmp_path: Path, hash_type: HashType) -> None:
-    """RSS-02: what a point says of the hash is so, by the counts of the queues: one address pair meets one queue, or by its ports all."""
+def test_a_campaign_sets_the_machines_hash_and_puts_it_back(
+    lab: VmLab, shell: Shell, tmp_path: Path, hash_type: HashType
+) -> None:
+    """RSS-02: what a point says of the hash is so, by the counts of the queues: one address pair meets one
+    queue, or by its ports all."""
     other = next(letters for known, letters in LETTERS.items() if known != hash_type)
     set_hash(shell, other)
     (tmp_path / "series.toml").write_text(
@@ -311,8 +389,8 @@ def test_a_trial_goes_through_the_machine(lab: VmLab, tmp_path: Path) -> None:
 
 
 def test_a_machine_that_dies_in_a_trial_is_no_loss_of_any_load(lab: VmLab, tmp_path: Path) -> None:
-    """The trial ends with what happened, and no search takes the frames that nobody forwarded for a load that was too high. The lab stays
-    until it is taken down, with its ports."""
+    """The trial ends with what happened, and no search takes the frames that nobody forwarded for a load that
+    was too high. The lab stays until it is taken down, with its ports."""
     command = command_of(lab, tmp_path, "--rate", "50fps", "--duration", "20s")
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     before = packets(lab)
@@ -334,7 +412,12 @@ def test_a_machine_that_has_ended_is_told_before_anything_is_sent(lab: VmLab, tm
         lab.check_running()
     assert "lab up vm" in refusal.value.next_step
     before = packets(lab)
-    ended = subprocess.run(command_of(lab, tmp_path, "--rate", "50fps", "--duration", "1s"), capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        command_of(lab, tmp_path, "--rate", "50fps", "--duration", "1s"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert ended.returncode == 3
     assert "has ended" in ended.stderr
     assert packets(lab) == before
@@ -344,13 +427,26 @@ def test_a_machine_that_has_ended_is_told_before_anything_is_sent(lab: VmLab, tm
 def packets(lab: VmLab) -> int:
     """That the tester sent on the left tap, whether the machine took them or not."""
     statistics = f"/sys/class/net/{lab.tester_interface('left')}/statistics"
-    counts = run_inside(lab.tester_namespace, lambda: [int(Path(statistics, name).read_text()) for name in ("tx_packets", "tx_dropped")])
+    counts = run_inside(
+        lab.tester_namespace,
+        lambda: [int(Path(statistics, name).read_text()) for name in ("tx_packets", "tx_dropped")],
+    )
     return sum(counts)
 
 
 def command_of(lab: VmLab, folder: Path, *options: str) -> list[str]:
     program = str(Path(sys.executable).parent / "evenhand")
-    return [program, "trial", f"lab:{lab.name}", "--waits", "short", "--json", "--run", str(folder / "run.evenhand"), *options]
+    return [
+        program,
+        "trial",
+        f"lab:{lab.name}",
+        "--waits",
+        "short",
+        "--json",
+        "--run",
+        str(folder / "run.evenhand"),
+        *options,
+    ]
 
 
 def trial(lab: VmLab, folder: Path, *options: str) -> dict[str, Any]:

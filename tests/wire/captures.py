@@ -48,11 +48,17 @@ def tag_of(frame: bytes, version: int) -> Tag:
 
 
 def without_time(frame: bytes, version: int) -> bytes:
-    """The frame but for send time and UDP checksum; the checksum is looked at: with it the sum must come out right."""
+    """The frame but for send time and UDP checksum; the checksum is looked at: with it the sum must come out
+    right."""
     addresses = 26 if version == 4 else 22
     udp = UDP_CHECKSUM_AT[version] - 6
     segment = frame[addresses:] + (b"\0" if len(frame) % 2 else b"")
-    total = sum(int.from_bytes(segment[i : i + 2], "big") for i in range(0, len(segment), 2)) + 17 + len(frame) - udp
+    total = (
+        sum(int.from_bytes(segment[i : i + 2], "big") for i in range(0, len(segment), 2))
+        + 17
+        + len(frame)
+        - udp
+    )
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     assert total == 0xFFFF

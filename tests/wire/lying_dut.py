@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A DUT that does what no router should: a thread that reads the frames of both taps of a namespace and sends back what it likes."""
+"""A DUT that does what no router should: a thread that reads the frames of both taps of a namespace and sends
+back what it likes."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ _VNET_HEADER = bytes(10)
 _MTU = 1500
 Sent = Iterable[tuple[int, bytes]]
 Behaviour = Callable[[int, bytes], Sent]
-"""From the side where a frame came in, 0 or 1, and its octets without FCS, to what it sends: sides and octets."""
+"""From the side where a frame came in, 0 or 1, and its octets without FCS, to what it sends: sides and
+octets."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,13 @@ def lying_dut(behaviour: Behaviour, name: str = "lying") -> Iterator[LyingDut]:
     thread = threading.Thread(target=_forward, args=(descriptors, behaviour, over), daemon=True)
     thread.start()
     try:
-        devices = [af_packet_device(k, names.tester_interface(side), USUAL_MAX_FRAME_SIZE) for k, side in enumerate(SIDES)]
-        yield LyingDut(devices[LEFT], devices[RIGHT], engine_command_inside(names.tester_namespace, find_engine()))
+        devices = [
+            af_packet_device(k, names.tester_interface(side), USUAL_MAX_FRAME_SIZE)
+            for k, side in enumerate(SIDES)
+        ]
+        yield LyingDut(
+            devices[LEFT], devices[RIGHT], engine_command_inside(names.tester_namespace, find_engine())
+        )
     finally:
         over.set()
         thread.join()
@@ -77,7 +84,8 @@ def sequence_of(plan: AddressPlan, frame: bytes) -> int:
 
 
 def routed(plan: AddressPlan, frame: bytes, to_mac: bytes) -> bytes:
-    """As a router forwards it: to the next MAC, with a hop limit lowered by one and, in IPv4, its checksum updated (RFC 1624)."""
+    """As a router forwards it: to the next MAC, with a hop limit lowered by one and, in IPv4, its checksum
+    updated (RFC 1624)."""
     octets = bytearray(frame)
     octets[:6] = to_mac
     if plan.ip_version == 6:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An engine whose client does what `EngineSession` never would: many requests at once, lines that are none, replies that nobody reads."""
+"""An engine whose client does what `EngineSession` never would: many requests at once, lines that are none,
+replies that nobody reads."""
 
 from __future__ import annotations
 
@@ -23,13 +24,18 @@ class RawEngine:
 
     def __init__(self, command: Sequence[str | Path] | None = None) -> None:
         self.process = subprocess.Popen(
-            command or [find_engine()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            command or [find_engine()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
         )
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.process.kill()
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout):
@@ -65,15 +71,26 @@ class RawEngine:
         self.process.stdin.close()
 
 
-def open_request(plan: AddressPlan | None = None, *, dut_macs: tuple[str, str] | None = NOBODY, request_id: int = 1) -> Document:
+def open_request(
+    plan: AddressPlan | None = None, *, dut_macs: tuple[str, str] | None = NOBODY, request_id: int = 1
+) -> Document:
     """Ports that nothing ever comes from."""
     plan = plan or gateway_v4()
-    ports: dict[SideName, Document] = {"left": {"device": "net_null0,no-rx=1"}, "right": {"device": "net_null1,no-rx=1"}}
+    ports: dict[SideName, Document] = {
+        "left": {"device": "net_null0,no-rx=1"},
+        "right": {"device": "net_null1,no-rx=1"},
+    }
     if dut_macs:
         for side, mac in zip(SIDES, dut_macs, strict=True):
             ports[side]["dut_mac"] = mac
     workers = one_worker()
     return {
-        "id": request_id, "request": "open", "host": {"memory_mb": needed_memory_mb(workers, ports)}, "ports": ports, "workers": workers,
-        "plan": plan.to_contract(), "frame_size": plan.smallest_frame_size, "seed": 1,
-    }  # fmt: skip
+        "id": request_id,
+        "request": "open",
+        "host": {"memory_mb": needed_memory_mb(workers, ports)},
+        "ports": ports,
+        "workers": workers,
+        "plan": plan.to_contract(),
+        "frame_size": plan.smallest_frame_size,
+        "seed": 1,
+    }

@@ -21,7 +21,11 @@ pytestmark = pytest.mark.wire
 CONTRACT = Path(__file__).resolve().parents[2] / "contract"
 
 BRACKETS = 200_000
-DEEP = ["[" * BRACKETS, '{"id":1,"request":"about","x":' + "[" * BRACKETS + "]" * BRACKETS + "}", '{"":' * BRACKETS + "1" + "}" * BRACKETS]
+DEEP = [
+    "[" * BRACKETS,
+    '{"id":1,"request":"about","x":' + "[" * BRACKETS + "]" * BRACKETS + "}",
+    '{"":' * BRACKETS + "1" + "}" * BRACKETS,
+]
 MOST_MEMORY_KB = 128 * 1024
 """For an engine that has opened nothing; the line that it is sent has 70 MB."""
 
@@ -34,7 +38,9 @@ def router() -> Path:
 
 
 def peak_memory_kb(pid: int) -> int:
-    (line,) = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM")]
+    (line,) = [
+        line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM")
+    ]
     return int(line.split()[1])
 
 
@@ -97,12 +103,21 @@ def test_the_router_refuses_such_lines_and_forwards_on(tmp_path: Path) -> None:
 def test_the_router_refuses_a_configuration_of_nested_brackets(text: str, tmp_path: Path) -> None:
     file = tmp_path / "router.json"
     file.write_text(text)
-    done = subprocess.run([router(), file], capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run(
+        [router(), file], capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL, check=False
+    )
     assert done.returncode == 2
     assert json.loads(done.stdout)["fault"]["code"] == "bad_json"
 
 
 def test_the_router_refuses_a_configuration_that_never_ends() -> None:
-    done = subprocess.run([router(), "/dev/zero"], capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run(
+        [router(), "/dev/zero"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
     assert done.returncode == 2
     assert "longer than" in json.loads(done.stdout)["fault"]["what"]

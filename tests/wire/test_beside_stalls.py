@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A DUT whose CPU its host takes away for 20 to 150 ms, now and then: no loss that this explains is charged to it, and every other is."""
+"""A DUT whose CPU its host takes away for 20 to 150 ms, now and then: no loss that this explains is charged
+to it, and every other is."""
 
 from __future__ import annotations
 
@@ -17,11 +18,7 @@ from evenhand.rig.lab import LinuxLab, linux_lab
 from evenhand.trial import EngineSession, find_engine
 from tests.wire.wire_session import FAST_WAITS, PATIENT, Document, dut_of, engine, open_ports, run_trial
 
-pytestmark = [
-    pytest.mark.wire,
-    pytest.mark.root,
-    pytest.mark.slow,
-]
+pytestmark = [pytest.mark.wire, pytest.mark.root, pytest.mark.slow]
 BOTH = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=["v4", "v6"])
 LOAD_FPS = 5_000
 """The DUT's ring of 256 frames holds 51.2 ms of it."""
@@ -44,8 +41,11 @@ while os.getppid() > 1:
 
 @contextmanager
 def stalls(cpu: int, gap_s: float, seed: int) -> Iterator[None]:
-    """A program of a higher priority than anything else takes the CPU for 20 to 150 ms, and leaves it for half to one and a half gaps."""
-    with subprocess.Popen([sys.executable, "-c", STALLS, str(cpu), str(gap_s), str(seed)], stdout=subprocess.PIPE) as program:
+    """A program of a higher priority than anything else takes the CPU for 20 to 150 ms, and leaves it for
+    half to one and a half gaps."""
+    with subprocess.Popen(
+        [sys.executable, "-c", STALLS, str(cpu), str(gap_s), str(seed)], stdout=subprocess.PIPE
+    ) as program:
         assert program.stdout is not None
         try:
             assert program.stdout.readline() == b"ready\n"
@@ -70,13 +70,21 @@ def trials(session: EngineSession, count: int) -> Iterator[Document]:
 
 
 def shown(document: Document) -> str:
-    directions = {name: (d["received_frames"], d["away_frames"], d["first_lost"][:5]) for name, d in document["directions"].items()}
-    return f"{document['verdict']} {directions} {document['host'].get('dut')} {[r['text'] for r in document['reasons']]}"
+    directions = {
+        name: (d["received_frames"], d["away_frames"], d["first_lost"][:5])
+        for name, d in document["directions"].items()
+    }
+    return (
+        f"{document['verdict']} {directions} {document['host'].get('dut')}"
+        f" {[r['text'] for r in document['reasons']]}"
+    )
 
 
 @BOTH
 @pytest.mark.parametrize(("gap_s", "seed"), [(0.4, 11), (1.0, 12), (2.0, 13)])
-def test_no_trial_beside_stalls_is_charged_to_a_dut_that_forwards_all(plan: AddressPlan, gap_s: float, seed: int) -> None:
+def test_no_trial_beside_stalls_is_charged_to_a_dut_that_forwards_all(
+    plan: AddressPlan, gap_s: float, seed: int
+) -> None:
     """A ring that was nearly full, absences that follow each other: what they cost is not the DUT's."""
     with opened_lab(plan) as (lab, session), stalls(lab.dut_cpu, gap_s, seed):
         documents = list(trials(session, TRIALS))
@@ -91,7 +99,9 @@ def test_a_dut_that_loses_is_charged_in_every_trial_that_no_stall_touched(plan: 
     with opened_lab(plan) as (lab, session):
         bit_per_s = round(0.8 * LOAD_FPS * (plan.smallest_frame_size - 4) * 8)
         for side in SIDES:
-            shaper = f"qdisc add dev {lab.dut_interface(side)} root tbf rate {bit_per_s}bit burst 2000 limit 2000"
+            shaper = (
+                f"qdisc add dev {lab.dut_interface(side)} root tbf rate {bit_per_s}bit burst 2000 limit 2000"
+            )
             subprocess.run(["tc", "-n", lab.dut_namespace, *shaper.split()], check=True)
         with stalls(lab.dut_cpu, 1.0, 14):
             documents = list(trials(session, TRIALS))
@@ -102,6 +112,9 @@ def test_a_dut_that_loses_is_charged_in_every_trial_that_no_stall_touched(plan: 
     assert verdicts["PASS"] == 0
     # What left overdue may explain as many: the tester's own lapse, and no matter of the witness.
     uncharged = [
-        d for d in untouched if d["verdict"] != "FAIL" and all(w["overdue_frames"] < w["lost_frames"] for w in d["directions"].values())
+        d
+        for d in untouched
+        if d["verdict"] != "FAIL"
+        and all(w["overdue_frames"] < w["lost_frames"] for w in d["directions"].values())
     ]
     assert [shown(document) for document in uncharged] == []

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bursts through the reference router: a queue of known depth, served at a known rate, gives the burst that it just holds."""
+"""Bursts through the reference router: a queue of known depth, served at a known rate, gives the burst that
+it just holds."""
 
 from __future__ import annotations
 
@@ -51,14 +52,24 @@ def router(name: str, folder: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize("name", ["gateway-v4", "gateway-v6"])
 def test_a_queue_of_known_depth_gives_the_burst_and_the_buffer_time(name: str, tmp_path: Path) -> None:
-    """R9004-01, R9004-03, R9004-05, R9004-08, R9004-09, IPv4 and IPv6: what a stall of this host makes of a burst costs some frames."""
+    """R9004-01, R9004-03, R9004-05, R9004-08, R9004-09, IPv4 and IPv6: what a stall of this host makes of a
+    burst costs some frames."""
     run = tmp_path / "bursts.evenhand"
     goal = evenhand.BackToBackGoal(
-        rate_fps=RATE_FPS, max_burst_s=0.05, step_frames=100, repetitions=2, throughput_fps=SERVICE_FPS, actual_fps=SERVICE_FPS,
-        loss_verifications=1, invalid_retries=30, patience=60,
-    )  # fmt: skip
+        rate_fps=RATE_FPS,
+        max_burst_s=0.05,
+        step_frames=100,
+        repetitions=2,
+        throughput_fps=SERVICE_FPS,
+        actual_fps=SERVICE_FPS,
+        loss_verifications=1,
+        invalid_retries=30,
+        patience=60,
+    )
     with router(name, tmp_path) as path, evenhand.open_testbed(path, run=run) as opened:
-        (row,) = opened.back_to_back([84], goal=goal, plan=name, directions=ONE_WAY, waits=QUICK, limits=LIMITS).rows
+        (row,) = opened.back_to_back(
+            [84], goal=goal, plan=name, directions=ONE_WAY, waits=QUICK, limits=LIMITS
+        ).rows
     assert row.outcome == "measured", [str(trial.reasons) for trial in row.trials]
     assert len(row.values) == 2
     for value in row.values:
@@ -74,16 +85,28 @@ def test_a_queue_of_known_depth_gives_the_burst_and_the_buffer_time(name: str, t
 
 def recovery_goal(throughput_fps: float) -> evenhand.RecoveryGoal:
     return evenhand.RecoveryGoal(
-        throughput_fps=throughput_fps, duration_s=OVERLOAD_S, observe_s=0.4, repetitions=1, invalid_retries=30, patience=60
+        throughput_fps=throughput_fps,
+        duration_s=OVERLOAD_S,
+        observe_s=0.4,
+        repetitions=1,
+        invalid_retries=30,
+        patience=60,
     )
 
 
 @pytest.mark.parametrize("name", ["gateway-v4", "gateway-v6"])
-def test_a_full_queue_has_recovered_at_once_and_one_that_is_still_overloaded_has_not(name: str, tmp_path: Path) -> None:
-    """R2544-29, IPv4 and IPv6: the queue is full at the fall of the load, and takes every frame of less than it is served at."""
+def test_a_full_queue_has_recovered_at_once_and_one_that_is_still_overloaded_has_not(
+    name: str, tmp_path: Path
+) -> None:
+    """R2544-29, IPv4 and IPv6: the queue is full at the fall of the load, and takes every frame of less than
+    it is served at."""
     with router(name, tmp_path) as path, evenhand.open_testbed(path) as opened:
-        found = opened.recovery(goal=recovery_goal(1.5 * SERVICE_FPS), plan=name, directions=ONE_WAY, waits=QUICK, limits=PATIENT)
-        endless = opened.recovery(goal=recovery_goal(3 * SERVICE_FPS), plan=name, directions=ONE_WAY, waits=QUICK, limits=PATIENT)
+        found = opened.recovery(
+            goal=recovery_goal(1.5 * SERVICE_FPS), plan=name, directions=ONE_WAY, waits=QUICK, limits=PATIENT
+        )
+        endless = opened.recovery(
+            goal=recovery_goal(3 * SERVICE_FPS), plan=name, directions=ONE_WAY, waits=QUICK, limits=PATIENT
+        )
     assert found.outcome == endless.outcome == "measured"
     assert found.lost_frames("forward") > 0
     assert found.values("forward") == pytest.approx((0.0,), abs=0.1)
@@ -93,11 +116,14 @@ def test_a_full_queue_has_recovered_at_once_and_one_that_is_still_overloaded_has
 
 @pytest.mark.parametrize("name", ["gateway-v4", "gateway-v6"])
 def test_the_last_lost_frame_is_the_one_that_the_router_lost(name: str, tmp_path: Path) -> None:
-    """R2544-29, IPv4 and IPv6: a router that loses one frame 0.2 s after the fall of the load, exactly known."""
+    """R2544-29, IPv4 and IPv6: a router that loses one frame 0.2 s after the fall of the load, exactly
+    known."""
     goal = recovery_goal(QUIET_FPS / 1.1)
     lost = round(QUIET_FPS * OVERLOAD_S + QUIET_FPS / 2 * 0.2)
     for _ in range(MOST_ATTEMPTS):
-        with reference_router(make_plan(name), ReferenceDut(defects=Defects(at={"loss": (lost,)}))) as running:
+        with reference_router(
+            make_plan(name), ReferenceDut(defects=Defects(at={"loss": (lost,)}))
+        ) as running:
             path = tmp_path / f"{name}.toml"
             path.write_text(text_for(running, None))
             with evenhand.open_testbed(path) as opened:
@@ -110,10 +136,19 @@ def test_the_last_lost_frame_is_the_one_that_the_router_lost(name: str, tmp_path
 
 
 @pytest.mark.parametrize(("name", "sizes"), [("gateway-v4", (256,)), ("gateway-v6", (256, 2048))])
-def test_bursts_may_follow_each_other_as_fast_as_they_are_served(name: str, sizes: tuple[int, ...], tmp_path: Path) -> None:
-    """R2544-17, IPv4 and IPv6: of 256 frames 85 have been served when the last one comes; 2048 leave more than the queue holds."""
+def test_bursts_may_follow_each_other_as_fast_as_they_are_served(
+    name: str, sizes: tuple[int, ...], tmp_path: Path
+) -> None:
+    """R2544-17, IPv4 and IPv6: of 256 frames 85 have been served when the last one comes; 2048 leave more
+    than the queue holds."""
     goal = evenhand.BurstGoal(
-        burst_frames=sizes, rate_fps=RATE_FPS, precision=0.15, duration_s=0.3, final_duration_s=0.3, invalid_retries=30, patience=60
+        burst_frames=sizes,
+        rate_fps=RATE_FPS,
+        precision=0.15,
+        duration_s=0.3,
+        final_duration_s=0.3,
+        invalid_retries=30,
+        patience=60,
     )
     with router(name, tmp_path) as path, evenhand.open_testbed(path) as opened:
         # A burst that comes while this host has the router's CPU is evened out, and fits.

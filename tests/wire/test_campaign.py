@@ -66,13 +66,18 @@ def _needs_router() -> None:
 
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "evenhand", "run", "wire.toml", "--run", "wire.evenhand", *arguments], cwd=folder, stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE, text=True, env={**os.environ, "XDG_STATE_HOME": str(folder)},
-    )  # fmt: skip
+        [sys.executable, "-m", "evenhand", "run", "wire.toml", "--run", "wire.evenhand", *arguments],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "XDG_STATE_HOME": str(folder)},
+    )
 
 
 def killed_and_resumed(folder: Path, campaign: str, *, after_trials: int) -> CampaignRecord:
-    """Killed when so many trials are stored. What was stored is still there, and no repetition was begun anew."""
+    """Killed when so many trials are stored. What was stored is still there, and no repetition was begun
+    anew."""
     (folder / "wire.toml").write_text(campaign)
     killed = start(folder)
     while True:
@@ -98,11 +103,20 @@ def killed_and_resumed(folder: Path, campaign: str, *, after_trials: int) -> Cam
 
 
 def trials_of(record: CampaignRecord) -> list[Mapping[str, Any]]:
-    return [trial.result.raw for p in record.points for r in p.repetitions for s in r.searches for trial in s.trials]
+    return [
+        trial.result.raw
+        for p in record.points
+        for r in p.repetitions
+        for s in r.searches
+        for trial in s.trials
+    ]
 
 
-def test_a_campaign_on_the_reference_router_goes_on_after_kill_and_finds_what_is_configured(tmp_path: Path) -> None:
-    """SEED-02, SEED-69, D11: one pair keeps one element of type 1 busy, many keep all; IPv4 and IPv6. Nothing is measured twice."""
+def test_a_campaign_on_the_reference_router_goes_on_after_kill_and_finds_what_is_configured(
+    tmp_path: Path,
+) -> None:
+    """SEED-02, SEED-69, D11: one pair keeps one element of type 1 busy, many keep all; IPv4 and IPv6. Nothing
+    is measured twice."""
     record = killed_and_resumed(tmp_path, CAMPAIGN, after_trials=3)
     assert [(point.state, len(point.values)) for point in record.points] == [(PointState.MEASURED, 2)] * 4
     for one, many in (record.points[:2], record.points[2:]):

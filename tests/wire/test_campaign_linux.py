@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign on this machine's kernel as router: measured, shown, exported, reported and compared, by the commands of a user."""
+"""A campaign on this machine's kernel as router: measured, shown, exported, reported and compared, by the
+commands of a user."""
 
 from __future__ import annotations
 
@@ -17,11 +18,7 @@ from evenhand.plan import make_plan
 from evenhand.rig.lab import LinuxLab, lab_down, lab_up
 from evenhand.series import PointState, read_record
 
-pytestmark = [
-    pytest.mark.root,
-    pytest.mark.wire,
-    pytest.mark.slow,
-]
+pytestmark = [pytest.mark.root, pytest.mark.wire, pytest.mark.slow]
 GUARD_S = 600
 CAMPAIGN = """
 name = "kernel"
@@ -86,10 +83,17 @@ def test_a_campaign_on_the_kernels_router_goes_the_whole_way(lab: LinuxLab, tmp_
     record = read_record(tmp_path / "kernel.evenhand")
     for point in record.points:
         # A host that is away all the time leaves no number, and says so.
-        assert point.state is PointState.MEASURED or "the tester's own limit" in (point.reason or ""), done.stderr
+        assert point.state is PointState.MEASURED or "the tester's own limit" in (point.reason or ""), (
+            done.stderr
+        )
     assert len(record.points) == 6
     assert len(record.testbeds) == 1, "what the kernel counts meanwhile makes no other testbed"
-    assert all("neighbor_table" in s.setup["dut"] for point in record.points for r in point.repetitions for s in r.searches)
+    assert all(
+        "neighbor_table" in s.setup["dut"]
+        for point in record.points
+        for r in point.repetitions
+        for s in r.searches
+    )
     compared = shown(tmp_path, "compare", "kernel.evenhand", "kernel.evenhand", "--json")
     ratios = [other["ratio"] for row in compared["points"] for other in row["others"]]
     assert len(ratios) == len(record.points)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand check` with the real engine: looped ports, a lab, a port that does not exist; as root and as nobody."""
+"""`evenhand check` with the real engine: looped ports, a lab, a port that does not exist; as root and as
+nobody."""
 
 from __future__ import annotations
 
@@ -22,11 +23,14 @@ from tests.wire.wire_session import PATIENT, cpus
 
 pytestmark = pytest.mark.wire
 CONTRACT = Path(__file__).resolve().parents[2] / "contract"
-PLANS = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6(), gateway_v6(1)], ids=["v4", "v6", "v6-one-pair"])
+PLANS = pytest.mark.parametrize(
+    "plan", [gateway_v4(), gateway_v6(), gateway_v6(1)], ids=["v4", "v6", "v6-one-pair"]
+)
 CHECK = [sys.executable, "-m", "evenhand", "check"]
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 AS_NOBODY = ["unshare", "--user", "--map-user=65534", "--map-group=65534"]
-"""A nobody who can read a checkout in root's home: he has the rights of files, and no others. A chroot does not allow it."""
+"""A nobody who can read a checkout in root's home: he has the rights of files, and no others. A chroot does
+not allow it."""
 
 
 def run(*words: str | Path, prefix: list[str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -39,11 +43,21 @@ def run(*words: str | Path, prefix: list[str] | None = None) -> subprocess.Compl
 @PLANS
 @pytest.mark.parametrize("number", [1, pytest.param(2, marks=pytest.mark.two_cpus)])
 def test_looped_ports_need_no_dut(plan: AddressPlan, number: int, tmp_path: Path) -> None:
-    """MLR-14: every frame comes back, whatever the addresses; the maximum is kept, since a busy machine is forgiven its delays here."""
+    """MLR-14: every frame comes back, whatever the addresses; the maximum is kept, since a busy machine is
+    forgiven its delays here."""
     setup = make_looped_setup(testbed.Tester(cpus=tuple(cpus()[-number:])), tmp_path)
     goal = CeilingGoal(max_fps=20_000.0, min_fps=None, duration_s=0.3, precision=0.05)
-    with open_tester(setup, plan, frame_size=plan.smallest_frame_size, seed=1, directions=("forward", "reverse"), engine=None) as tester:
-        entry = measure_ceiling(tester, setup.testbed.tester.cpus, goal, way=LOOPED_WAY, limits=Limits(**PATIENT))
+    with open_tester(
+        setup,
+        plan,
+        frame_size=plan.smallest_frame_size,
+        seed=1,
+        directions=("forward", "reverse"),
+        engine=None,
+    ) as tester:
+        entry = measure_ceiling(
+            tester, setup.testbed.tester.cpus, goal, way=LOOPED_WAY, limits=Limits(**PATIENT)
+        )
     assert entry.ceiling.is_at_maximum, entry.ceiling.reasons_above
     assert entry.ceiling.trials[-1].lost_frames == 0
     assert all(d.received_frames == 6_000 for d in entry.ceiling.trials[-1].directions.values())
@@ -53,10 +67,16 @@ def test_more_cpus_get_a_queue_for_each_stream(tmp_path: Path) -> None:
     """A ring of the cable that nobody reads would look like loss."""
     for number in range(1, 14):
         tester = make_looped_setup(testbed.Tester(cpus=tuple(range(number))), tmp_path).testbed.tester
-        request = make_looped_setup(tester, tmp_path).testbed.open_request(gateway_v4(), frame_size=64, seed=1)
+        request = make_looped_setup(tester, tmp_path).testbed.open_request(
+            gateway_v4(), frame_size=64, seed=1
+        )
         for side in ("left", "right"):
-            streams = [s for worker in request["workers"] for s in worker.get("senders", ()) if s["side"] == side]
-            queues = [r for worker in request["workers"] for r in worker.get("receivers", ()) if r["side"] == side]
+            streams = [
+                s for worker in request["workers"] for s in worker.get("senders", ()) if s["side"] == side
+            ]
+            queues = [
+                r for worker in request["workers"] for r in worker.get("receivers", ()) if r["side"] == side
+            ]
             assert len(streams) == len(queues) == max(number // 4, 1)
 
 
@@ -64,18 +84,38 @@ def test_more_cpus_get_a_queue_for_each_stream(tmp_path: Path) -> None:
     "user",
     [
         pytest.param("self", marks=pytest.mark.alone),
-        pytest.param("nobody", marks=[pytest.mark.root, ROOT, pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare")]),
+        pytest.param(
+            "nobody",
+            marks=[
+                pytest.mark.root,
+                ROOT,
+                pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare"),
+            ],
+        ),
     ],
 )
 def test_a_check_runs_for_any_user(user: str, tmp_path: Path) -> None:
     """The document of the real thing fits its schema; nobody may do less than root."""
-    line = ("--json", "--watch", "0.2s", "--looped", "--maximum-rate", "20kfps", "--minimum-rate", "10kfps", "--duration", "0.2s")
+    line = (
+        "--json",
+        "--watch",
+        "0.2s",
+        "--looped",
+        "--maximum-rate",
+        "20kfps",
+        "--minimum-rate",
+        "10kfps",
+        "--duration",
+        "0.2s",
+    )
     if user == "nobody" and subprocess.run([*AS_NOBODY, "true"], capture_output=True, check=False).returncode:
         pytest.skip("no user namespace here, as in a chroot: there is no nobody who can read this checkout")
     ended = run(*line, prefix=AS_NOBODY if user == "nobody" else None)
     assert ended.returncode == 0, ended.stderr
     document = json.loads(ended.stdout)
-    jsonschema.Draft202012Validator(json.loads((CONTRACT / "check.schema.json").read_text())).validate(document)
+    jsonschema.Draft202012Validator(json.loads((CONTRACT / "check.schema.json").read_text())).validate(
+        document
+    )
     findings = {finding["name"]: finding for finding in document["host"]["findings"]}
     assert findings["engine"]["facts"]["dpdk"]
     is_root = user == "self" and os.geteuid() == 0
@@ -84,7 +124,10 @@ def test_a_check_runs_for_any_user(user: str, tmp_path: Path) -> None:
     if user == "nobody":
         assert "privileges" in lab["missing"]
     (ceiling,) = document["ceilings"]
-    assert {trial["intended_fps_per_direction"] for trial in ceiling["trials"]} <= {20_000, *range(10_000, 20_000)}
+    assert {trial["intended_fps_per_direction"] for trial in ceiling["trials"]} <= {
+        20_000,
+        *range(10_000, 20_000),
+    }
     stalls = findings["stalls"]
     if stalls["state"] != "unknown":  # an engine that can watch
         assert [cpu["cpu"] for cpu in stalls["facts"]["cpus"]] == cpus()
@@ -95,7 +138,8 @@ def test_a_device_that_does_not_open_is_the_hosts_fault(tmp_path: Path) -> None:
     file = tmp_path / "wrong.toml"
     device = f"net_pcap0,tx_pcap={tmp_path}/no-such-folder/a.pcap"
     file.write_text(
-        f"isolated_test_environment = true\n[left]\ndevice = '{device}'\n[right]\ndevice = 'net_ring1'\n[tester]\ncpus = [{cpus()[0]}]\n"
+        f"isolated_test_environment = true\n[left]\ndevice = '{device}'\n[right]\ndevice ="
+        f" 'net_ring1'\n[tester]\ncpus = [{cpus()[0]}]\n"
     )
     ended = run(file, "--watch", "0")
     assert ended.returncode == 3
@@ -108,7 +152,8 @@ def test_a_cpu_that_is_not_there_leads_to_the_check(tmp_path: Path) -> None:
     """What the engine refuses for the host's sake, `check` tells more about."""
     file = tmp_path / "wrong.toml"
     file.write_text(
-        "isolated_test_environment = true\n[left]\ndevice = 'net_ring0'\n[right]\ndevice = 'net_ring1'\n[tester]\ncpus = [1023]\n"
+        "isolated_test_environment = true\n[left]\ndevice = 'net_ring0'\n[right]\ndevice ="
+        " 'net_ring1'\n[tester]\ncpus = [1023]\n"
     )
     ended = run(file, "--watch", "0")
     assert ended.returncode == 3
@@ -122,7 +167,9 @@ def test_the_ports_of_a_lab_are_told_with_what_the_kernel_knows(plan: AddressPla
     """SEED-19: the lab's router answers ARP and ND; MTU is that of the veth inside the tester's namespace."""
     name = f"c{os.getpid() % 10_000_000}"
     with linux_lab(plan, name=name):
-        ended = run(f"lab:{name}", "--plan", plan.title, "--ports-only", "--require", "dut", "--watch", "0", "--json")
+        ended = run(
+            f"lab:{name}", "--plan", plan.title, "--ports-only", "--require", "dut", "--watch", "0", "--json"
+        )
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)["testbed"]
     assert found["is_dut_resolved"]

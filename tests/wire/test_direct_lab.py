@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every topology on the Linux lab: the kernel's router resolves living hosts by ARP and ND, keeps them, and forwards to them."""
+"""Every topology on the Linux lab: the kernel's router resolves living hosts by ARP and ND, keeps them, and
+forwards to them."""
 
 from __future__ import annotations
 
@@ -16,7 +17,16 @@ from evenhand.rig.lab import LinuxLab, Neighbor, linux_lab
 from evenhand.rig.lab.build import write_sysctls
 from evenhand.rig.lab.namespaces import run_inside
 from evenhand.trial import EngineSession, LearningResult, find_engine, learn
-from tests.wire.wire_session import QUIET_FPS, Document, dut_of, engine, open_ports, run_trial, until, valid_trial
+from tests.wire.wire_session import (
+    QUIET_FPS,
+    Document,
+    dut_of,
+    engine,
+    open_ports,
+    run_trial,
+    until,
+    valid_trial,
+)
 
 pytestmark = [pytest.mark.wire, pytest.mark.root]
 LOAD_FPS = 5_000
@@ -28,10 +38,16 @@ NOISE = 0.05
 ALL_AT_ONCE = 0.25
 """The same while thousands of questions and answers at a time overrun the veth rings of 256 frames."""
 SMALL = {
-    name: make_plan(name, min(50 if topology.networks is None else 5, topology.hosts), networks=None if topology.networks is None else 10)
+    name: make_plan(
+        name,
+        min(50 if topology.networks is None else 5, topology.hosts),
+        networks=None if topology.networks is None else 10,
+    )
     for name, topology in TOPOLOGIES.items()
 }
-DIRECT = pytest.mark.parametrize("plan", [make_plan("direct_v4_net16", 50), make_plan("direct_v6", 50)], ids=["v4", "v6"])
+DIRECT = pytest.mark.parametrize(
+    "plan", [make_plan("direct_v4_net16", 50), make_plan("direct_v6", 50)], ids=["v4", "v6"]
+)
 
 
 @contextmanager
@@ -43,7 +59,8 @@ def rig(plan: AddressPlan) -> Iterator[tuple[LinuxLab, EngineSession, Document]]
 
 
 def answered(lab: LinuxLab) -> list[Neighbor]:
-    """Routers keep entries that they only tried; what counts is who answered. The tester's own link-local address is nobody's host."""
+    """Routers keep entries that they only tried; what counts is who answered. The tester's own link-local
+    address is nobody's host."""
     return [n for n in lab.neighbors() if n.mac is not None and not n.address.startswith("fe80:")]
 
 
@@ -52,7 +69,11 @@ def expected(plan: AddressPlan, opened: Document) -> set[tuple[str, str, str]]:
     found: set[tuple[str, str, str]] = set()
     for side in plan.sides:
         hosts = side.hosts
-        every = [hosts.address(host, network) for network in range(hosts.network_count) for host in range(hosts.count)]
+        every = [
+            hosts.address(host, network)
+            for network in range(hosts.network_count)
+            for host in range(hosts.count)
+        ]
         addresses = every if side.gateway is None else [side.gateway.ip]
         found |= {(side.name, str(address), opened[side.name]["mac"]) for address in addresses}
     return found
@@ -61,7 +82,9 @@ def expected(plan: AddressPlan, opened: Document) -> set[tuple[str, str, str]]:
 def make_stale(lab: LinuxLab) -> None:
     """Every entry as if its reachable time were over: still there, no longer trusted."""
     lines = (f"neigh change {n.address} dev {lab.dut_interface(n.side)} nud stale\n" for n in answered(lab))
-    subprocess.run(["ip", "-n", lab.dut_namespace, "-batch", "-"], input="".join(lines), text=True, check=True)
+    subprocess.run(
+        ["ip", "-n", lab.dut_namespace, "-batch", "-"], input="".join(lines), text=True, check=True
+    )
     assert {n.state for n in answered(lab)} == {"stale"}
 
 
@@ -69,13 +92,16 @@ def probe_soon(lab: LinuxLab, plan: AddressPlan) -> None:
     """A second after a stale entry is used it is asked for again; by default five."""
     family = f"net/ipv{plan.ip_version}/neigh"
     interfaces = [lab.dut_interface(side.name) for side in plan.sides]
-    run_inside(lab.dut_namespace, lambda: write_sysctls({f"{family}/{name}/delay_first_probe_time": "1" for name in interfaces}))
+    run_inside(
+        lab.dut_namespace,
+        lambda: write_sysctls({f"{family}/{name}/delay_first_probe_time": "1" for name in interfaces}),
+    )
 
 
 @pytest.mark.parametrize("plan", SMALL.values(), ids=SMALL)
 def test_the_dut_learns_every_host_of_every_topology_and_forwards_to_it(plan: AddressPlan) -> None:
-    """SEED-10 .. SEED-17, SEED-18, SEED-19, SEED-20, SEED-22, SEED-31, SEED-32, SEED-36: addresses, routes and neighbours of the lab are
-    the plan's; its table has exactly these, with the tester's MACs."""
+    """SEED-10 .. SEED-17, SEED-18, SEED-19, SEED-20, SEED-22, SEED-31, SEED-32, SEED-36: addresses, routes
+    and neighbours of the lab are the plan's; its table has exactly these, with the tester's MACs."""
     with rig(plan) as (lab, session, opened):
         result = learn(session, rate_fps=GENTLE_FPS)
         assert result.is_complete, result
@@ -88,7 +114,8 @@ def test_the_dut_learns_every_host_of_every_topology_and_forwards_to_it(plan: Ad
 
 @DIRECT
 def test_stale_entries_are_asked_for_again_and_answered(plan: AddressPlan) -> None:
-    """SEED-20, R5180-07, R2544-25: a search lasts longer than a reachable time; the DUT asks each host by unicast while frames fly."""
+    """SEED-20, R5180-07, R2544-25: a search lasts longer than a reachable time; the DUT asks each host by
+    unicast while frames fly."""
     with rig(plan) as (lab, session, opened):
         probe_soon(lab, plan)
         assert learn(session, rate_fps=GENTLE_FPS).is_complete
@@ -96,7 +123,8 @@ def test_stale_entries_are_asked_for_again_and_answered(plan: AddressPlan) -> No
 
         def measured() -> tuple[Document, list[Neighbor]]:
             make_stale(lab)
-            # The veth ring holds a quarter of a second of it, longer than a host stalls: three seconds without a stall are rare on some.
+            # The veth ring holds a quarter of a second of it, longer than a host stalls: three seconds
+            # without a stall are rare on some.
             return run_trial(session, trial=next(numbers), rate_fps=1_000, duration_s=3), answered(lab)
 
         document, neighbors = until(lambda found: found[0]["verdict"] != "INVALID", measured)
@@ -113,7 +141,9 @@ def test_hosts_that_the_dut_does_not_reach_are_named_in_order(plan: AddressPlan)
     lost = [plan.right.hosts.address(index) for index in (0, 7, 49)]
     with rig(plan) as (lab, session, _):
         for address in lost:
-            subprocess.run(["ip", "-n", lab.dut_namespace, "route", "add", "blackhole", str(address)], check=True)
+            subprocess.run(
+                ["ip", "-n", lab.dut_namespace, "route", "add", "blackhole", str(address)], check=True
+            )
         result = learn(session, rate_fps=GENTLE_FPS, rounds=2, wait_s=0.3)
     assert result.sides["left"].reachable == 50
     assert (result.sides["right"].reachable, result.sides["right"].rounds) == (47, 2)
@@ -122,11 +152,16 @@ def test_hosts_that_the_dut_does_not_reach_are_named_in_order(plan: AddressPlan)
 
 def test_networks_that_the_dut_has_no_interface_in_are_unreachable() -> None:
     """SEED-31: the DUT is set up for fewer networks than the plan has."""
-    smaller, plan = make_plan("nets_v4_multi_host", 3, networks=2), make_plan("nets_v4_multi_host", 3, networks=3)
+    smaller, plan = (
+        make_plan("nets_v4_multi_host", 3, networks=2),
+        make_plan("nets_v4_multi_host", 3, networks=3),
+    )
     with linux_lab(smaller, name="directlab") as lab, engine(lab.engine_command(find_engine())) as session:
         open_ports(session, plan, lab.left_device, lab.right_device, dut_macs=None, dut=dut_of(lab))
         session.request("resolve")
-        result: LearningResult = learn(session, rate_fps=GENTLE_FPS, rounds=2, wait_s=0.3, directions=["forward"])
+        result: LearningResult = learn(
+            session, rate_fps=GENTLE_FPS, rounds=2, wait_s=0.3, directions=["forward"]
+        )
     assert result.sides["right"].unreachable == ("198.19.2.2", "198.19.2.3", "198.19.2.4")
 
 
@@ -137,17 +172,21 @@ def test_the_table_as_we_read_it_is_that_of_ip_neigh(plan: AddressPlan) -> None:
         learn(session, rate_fps=GENTLE_FPS)
         make_stale(lab)
         ours = sorted((n.address, lab.dut_interface(n.side), n.mac) for n in answered(lab))
-        shown = subprocess.run(["ip", "-n", lab.dut_namespace, "neigh", "show"], check=True, capture_output=True, text=True).stdout
+        shown = subprocess.run(
+            ["ip", "-n", lab.dut_namespace, "neigh", "show"], check=True, capture_output=True, text=True
+        ).stdout
     lines = [line.split() for line in shown.splitlines() if "lladdr" in line and not line.startswith("fe80:")]
     assert ours == sorted((words[0], words[2], words[4]) for words in lines)
     assert len(ours) == 100
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("plan", [make_plan("direct_v4_net16"), make_plan("direct_v6")], ids=["v4-65533", "v6-65536"])
+@pytest.mark.parametrize(
+    "plan", [make_plan("direct_v4_net16"), make_plan("direct_v6")], ids=["v4-65533", "v6-65536"]
+)
 def test_all_hosts_of_a_full_plan_live_beside_the_dut(plan: AddressPlan) -> None:
-    """SEED-06, SEED-11, SEED-15, SEED-20, SEED-21, R5180-07: every one resolved by ARP or ND, none static; frames reach them,
-    also after all entries went stale at once."""
+    """SEED-06, SEED-11, SEED-15, SEED-20, SEED-21, R5180-07: every one resolved by ARP or ND, none static;
+    frames reach them, also after all entries went stale at once."""
     with rig(plan) as (lab, session, opened):
         result = learn(session, rounds=20)
         assert result.is_complete, result
@@ -160,7 +199,9 @@ def test_all_hosts_of_a_full_plan_live_beside_the_dut(plan: AddressPlan) -> None
         make_stale(lab)
         document = run_trial(session, trial=2, rate_fps=QUIET_FPS, duration_s=5)
         _reaches(document, 1 - ALL_AT_ONCE)
-        assert all(d["neighbor_frames"] > 0.2 * plan.left.dut_neighbors for d in document["directions"].values())
+        assert all(
+            d["neighbor_frames"] > 0.2 * plan.left.dut_neighbors for d in document["directions"].values()
+        )
         assert {(n.side, n.address, n.mac) for n in answered(lab)} == expected(plan, opened)
         _reaches(run_trial(session, trial=3, rate_fps=QUIET_FPS, duration_s=1), 1 - NOISE)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials that may stop early, against a DUT that loses frames, and one that only holds those of one of its queues back. IPv4 and IPv6."""
+"""Trials that may stop early, against a DUT that loses frames, and one that only holds those of one of its
+queues back. IPv4 and IPv6."""
 
 from __future__ import annotations
 
@@ -19,10 +20,7 @@ from evenhand.trial import Verdict
 from tests.wire.lying_dut import Behaviour, Sent, is_test_frame, lying_dut, routed, sequence_of
 from tests.wire.wire_session import cpus, engine, open_ports, valid_trial
 
-pytestmark = [
-    pytest.mark.wire,
-    pytest.mark.root,
-]
+pytestmark = [pytest.mark.wire, pytest.mark.root]
 HOSTS = 50
 BOTH = pytest.mark.parametrize("plan", [gateway_v4(HOSTS), gateway_v6(HOSTS)], ids=lambda p: p.name)
 MACS = (b"\x02\x00\x00\x00\xa0\x01", b"\x02\x00\x00\x00\xa0\x02")
@@ -54,11 +52,14 @@ patience = 60
 
 def router_of(plan: AddressPlan, change: Callable[[int, bytes], Sent]) -> Behaviour:
     """`change` gets each test frame as a router would forward it, with the side where it should leave."""
-    return lambda side, frame: change(1 - side, routed(plan, frame, MACS[1 - side])) if is_test_frame(plan, frame) else []
+    return lambda side, frame: (
+        change(1 - side, routed(plan, frame, MACS[1 - side])) if is_test_frame(plan, frame) else []
+    )
 
 
 class StandingQueue:
-    """A DUT that loses nothing. One of its four queues, by the source address, stands still once in each trial."""
+    """A DUT that loses nothing. One of its four queues, by the source address, stands still once in each
+    trial."""
 
     def __init__(self, plan: AddressPlan) -> None:
         self.plan = plan
@@ -91,9 +92,13 @@ def test_a_dut_that_loses_is_not_sent_the_rest(plan: AddressPlan) -> None:
     with lying_dut(dut_loses) as dut, engine(dut.engine_command) as session:
         open_ports(session, plan, dut.left_device, dut.right_device)
         document = valid_trial(
-            session, rate_fps=RATE_FPS, duration_s=30, stop_when_failed=True, limits=LIMITS,
+            session,
+            rate_fps=RATE_FPS,
+            duration_s=30,
+            stop_when_failed=True,
+            limits=LIMITS,
             waits={"after_routing_s": 0, "after_learning_s": 0, "residual_s": 0.3, "restabilize_s": 0},
-        )  # fmt: skip
+        )
     assert document["verdict"] == "FAIL", document["reasons"]
     assert document["stopped_early_s"] < 30
     assert {reason["code"] for reason in document["reasons"]} == {"loss", "stopped_early"}
@@ -106,7 +111,9 @@ def throughput(folder: Path, plan: AddressPlan, behaviour: Behaviour, *options: 
     """`evenhand throughput` through this DUT: its document."""
     with lying_dut(behaviour) as dut:
         testbed = folder / "testbed.toml"
-        testbed.write_text(TESTBED.format(left=dut.left_device, right=dut.right_device, cpus=list(cpus()[-1:])))
+        testbed.write_text(
+            TESTBED.format(left=dut.left_device, right=dut.right_device, cpus=list(cpus()[-1:]))
+        )
         arguments = [
             "throughput",
             testbed,
@@ -119,11 +126,30 @@ def throughput(folder: Path, plan: AddressPlan, behaviour: Behaviour, *options: 
             "--minimum-rate",
             RATE_FPS // 4,
         ]
-        arguments += ["--duration", f"{TRIAL_S}s", "--final-duration", f"{TRIAL_S}s", "--precision", "25%", "--waits", "short"]
-        arguments += ["--wait-residual", f"{RESIDUAL_S}s", "--json", "--run", folder / "run.evenhand", *options]
+        arguments += [
+            "--duration",
+            f"{TRIAL_S}s",
+            "--final-duration",
+            f"{TRIAL_S}s",
+            "--precision",
+            "25%",
+            "--waits",
+            "short",
+        ]
+        arguments += [
+            "--wait-residual",
+            f"{RESIDUAL_S}s",
+            "--json",
+            "--run",
+            folder / "run.evenhand",
+            *options,
+        ]
         *inside, _engine = dut.engine_command
         ended = subprocess.run(
-            [*inside, sys.executable, "-m", "evenhand", *map(str, arguments)], capture_output=True, text=True, check=False
+            [*inside, sys.executable, "-m", "evenhand", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            check=False,
         )
     assert ended.returncode == 0, ended.stderr
     return dict(json.loads(ended.stdout))
@@ -131,8 +157,11 @@ def throughput(folder: Path, plan: AddressPlan, behaviour: Behaviour, *options: 
 
 @pytest.mark.slow
 @BOTH
-def test_a_queue_that_stands_still_and_loses_nothing_takes_nothing_of_the_throughput(plan: AddressPlan, tmp_path: Path) -> None:
-    """R2544-19: its trials are stopped early, for other queues overtake it. What bounds the result is then made to its end, and passes."""
+def test_a_queue_that_stands_still_and_loses_nothing_takes_nothing_of_the_throughput(
+    plan: AddressPlan, tmp_path: Path
+) -> None:
+    """R2544-19: its trials are stopped early, for other queues overtake it. What bounds the result is then
+    made to its end, and passes."""
     found = throughput(tmp_path, plan, router_of(plan, StandingQueue(plan)))
     assert found["throughput_fps_per_direction"] == RATE_FPS, found
     trials = [t.result for t in read_run(tmp_path / "run.evenhand").searches[0].trials]

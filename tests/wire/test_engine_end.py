@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever the engine does and whatever waits behind it: the end of its client, a signal and a stop request end it."""
+"""Whatever the engine does and whatever waits behind it: the end of its client, a signal and a stop request
+end it."""
 
 from __future__ import annotations
 
@@ -38,7 +39,12 @@ def begin(engine: RawEngine, kind: str) -> None:
     opening = open_request(dut_macs=None) if kind in NOT_RESOLVED else open_request()
     engine.say(opening)
     assert engine.hear()["response"] == "open"
-    engine.say({"id": 2, "request": kind, **LONG[kind]}, {"id": 3, **ABOUT}, {"id": 4, "request": kind, **LONG[kind]}, {"id": 5, **ABOUT})
+    engine.say(
+        {"id": 2, "request": kind, **LONG[kind]},
+        {"id": 3, **ABOUT},
+        {"id": 4, "request": kind, **LONG[kind]},
+        {"id": 5, **ABOUT},
+    )
     if kind in ("resolve", "watch"):
         time.sleep(0.5)  # they tell nothing before they are over
     else:
@@ -93,7 +99,8 @@ def test_a_signal_ends_an_idle_engine() -> None:
 
 @pytest.mark.parametrize("kind", LONG)
 def test_a_stop_ends_what_runs_and_what_waits_before_it(kind: str) -> None:
-    """It stands in its place all the same: what comes before it is answered before it, what comes after it is done."""
+    """It stands in its place all the same: what comes before it is answered before it, what comes after it is
+    done."""
     with RawEngine() as engine:
         begin(engine, kind)
         engine.say({"id": 6, **STOP}, {"id": 7, "request": "watch", "seconds": 0.1, "cpus": cpus()[-1:]})
@@ -101,9 +108,12 @@ def test_a_stop_ends_what_runs_and_what_waits_before_it(kind: str) -> None:
         assert [answer["id"] for answer in answers] == [2, 3, 4, 5, 6, 7]
         assert [answer.get("response") for answer in answers[1:]] == ["about", None, "about", "stop", "watch"]
         assert answers[2]["fault"] == {
-            "code": "stopped", "kind": "bad_request", "what": "not begun: a stop request waits behind it, or the client is gone",
-            "where": "", "next": "Send it again after the stop.",
-        }  # fmt: skip
+            "code": "stopped",
+            "kind": "bad_request",
+            "what": "not begun: a stop request waits behind it, or the client is gone",
+            "where": "",
+            "next": "Send it again after the stop.",
+        }
         assert ("fault" in answers[0]) == (kind in NOT_RESOLVED)
         engine.hang_up()
         assert engine.process.wait(END_WITHIN_S) == 0
@@ -112,7 +122,14 @@ def test_a_stop_ends_what_runs_and_what_waits_before_it(kind: str) -> None:
 @pytest.mark.parametrize("by_signal", [False, True])
 def test_a_reply_that_nobody_reads_does_not_keep_the_engine(by_signal: bool) -> None:
     """Its pipe is full, and more requests wait."""
-    frames = {"request": "frames", "plan": PLAN, "frame_size": 64, "seed": 7, "direction": "forward", "count": 100_000}
+    frames = {
+        "request": "frames",
+        "plan": PLAN,
+        "frame_size": 64,
+        "seed": 7,
+        "direction": "forward",
+        "count": 100_000,
+    }
     with RawEngine() as engine:
         engine.say(*({"id": number, **frames} for number in range(20)))
         assert engine.process.stdout is not None
@@ -130,19 +147,25 @@ def test_a_session_in_a_file_is_served_to_its_end(tmp_path: Path) -> None:
     requests = [{"id": 1, **ABOUT}, {"id": 2, "request": "watch", "seconds": 1, "cpus": cpus()[-1:]}]
     session.write_text("".join(f"{json.dumps(request)}\n" for request in requests))
     with session.open() as lines:
-        done = subprocess.run([find_engine()], stdin=lines, capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run(
+            [find_engine()], stdin=lines, capture_output=True, text=True, timeout=60, check=True
+        )
     assert '"seconds":1.' in done.stdout.splitlines()[1]
 
 
 @pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=["v4", "v6"])
 def test_a_day_at_100_gbit_s_begins_and_stops_at_once(plan: AddressPlan) -> None:
-    """Its 1.3e13 frames a direction are recorded in 128 MiB, and none that was not sent is lost (R2544-06)."""
+    """Its 1.3e13 frames a direction are recorded in 128 MiB, and none that was not sent is lost
+    (R2544-06)."""
     with RawEngine() as engine:
         engine.say(open_request(plan))
         assert engine.hear()["response"] == "open"
         before_mib = resident_mib(engine)
         engine.say({"id": 2, "request": "trial", "trial": 1, "rate_fps": 148.8e6, "duration_s": 86400})
-        while not all(d["sent_frames"] >= 10 for d in engine.hear().get("directions", {"forward": {"sent_frames": 0}}).values()):
+        while not all(
+            d["sent_frames"] >= 10
+            for d in engine.hear().get("directions", {"forward": {"sent_frames": 0}}).values()
+        ):
             pass
         assert resident_mib(engine) - before_mib < 2 * 128 + 50
         engine.say({"id": 3, **STOP})

@@ -56,7 +56,10 @@ def test_more_memory_than_the_host_has_is_refused_and_less_may_be_asked_for() ->
 @pytest.mark.root
 def test_a_missing_driver_of_buffer_pools_is_named(tmp_path: Path) -> None:
     """It was told as a lack of memory, which no memory helps."""
-    folder = next((path for path in Path("/usr/lib").glob("*/dpdk/pmds-*") if list(path.glob("librte_mempool_ring*"))), None)
+    folder = next(
+        (path for path in Path("/usr/lib").glob("*/dpdk/pmds-*") if list(path.glob("librte_mempool_ring*"))),
+        None,
+    )
     if folder is None:
         pytest.skip("this DPDK loads no drivers from a folder")
     without = tmp_path / "pmds"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The four cases of the draft's Figure 7 on the reference router: rise and fall are found where its configuration puts them."""
+"""The four cases of the draft's Figure 7 on the reference router: rise and fall are found where its
+configuration puts them."""
 
 from __future__ import annotations
 
@@ -20,16 +21,16 @@ from evenhand.series import FIGURES, PointState, read_record
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.slow]
 ELEMENT_FPS = {16: 8000, 36: 4000}
 QUEUE_S = 0.048
-"""What the queue of an element holds. A trial of 2 s passes with a load that is so much of it, 2.4 %, too high; and a stall this long loses
-nothing."""
+"""What the queue of an element holds. A trial of 2 s passes with a load that is so much of it, 2.4 %, too
+high; and a stall this long loses nothing."""
 GROWTH = 0.15
 LARGEST = 16384
 """Hosts a side: thinned, and ended here, so that a case takes minutes."""
 ALL = 65533
 """Hosts a side of the whole series: as many as both plans have."""
 BLUR = 0.03
-"""Short trials hide a little overload in the queues. A point whose prediction is nearer than this to the limit may lie on either side of
-it; the thinned series leaves it out."""
+"""Short trials hide a little overload in the queues. A point whose prediction is nearer than this to the
+limit may lie on either side of it; the thinned series leaves it out."""
 
 
 @dataclass(frozen=True)
@@ -61,26 +62,39 @@ class Case:
 
 
 CASES = [
-    Case(1, "direct-v4-net16", 16, 8192), Case(2, "direct-v6", 16, 8192), Case(3, "direct-v4-net16", 16, 0, "openbsd"),
+    Case(1, "direct-v4-net16", 16, 8192),
+    Case(2, "direct-v6", 16, 8192),
+    Case(3, "direct-v4-net16", 16, 0, "openbsd"),
     Case(4, "direct-v4-net16", 36, 4096),
-]  # fmt: skip
+]
 
 
 def shape_of(values: dict[int, float]) -> tuple[int | None, int | None, list[int]]:
     """Rise, fall, and the points that tell them: the ends, both sides of rise and fall, one between."""
     points = [
         CurvePoint(
-            key=str(n), hosts=(n, n), networks=(1, 1), state=PointState.MEASURED, reason=None, asked=1, values=(fps,),
-            statistics=Statistics.of([fps]), predicted=None,
+            key=str(n),
+            hosts=(n, n),
+            networks=(1, 1),
+            state=PointState.MEASURED,
+            reason=None,
+            asked=1,
+            values=(fps,),
+            statistics=Statistics.of([fps]),
+            predicted=None,
         )
         for n, fps in values.items()
-    ]  # fmt: skip
+    ]
     shape = find_shape(points, FIGURES["throughput"])
     assert shape is not None
     numbers = list(values)
     first, last = numbers.index(shape.plateau[0]), numbers.index(shape.plateau[-1])
     places = {0, first - 1, first, (first + last) // 2, last, last + 1, len(numbers) - 1}
-    return shape.rise_end, shape.falls_above, sorted(numbers[place] for place in places if 0 <= place < len(numbers))
+    return (
+        shape.rise_end,
+        shape.falls_above,
+        sorted(numbers[place] for place in places if 0 <= place < len(numbers)),
+    )
 
 
 def campaign_of(case: Case, hosts: list[int]) -> str:
@@ -121,17 +135,27 @@ def shapes_of(values: dict[int, float]) -> set[tuple[int | None, int | None]]:
     level = max(values.values())
     blurred = [n for n, fps in values.items() if abs(fps / level - 0.95) <= BLUR]
     sides = product((0.95 - BLUR, 0.95 + BLUR), repeat=len(blurred))
-    return {shape_of({**values, **{n: side * level for n, side in zip(blurred, chosen, strict=True)}})[:2] for chosen in sides}
+    return {
+        shape_of({**values, **{n: side * level for n, side in zip(blurred, chosen, strict=True)}})[:2]
+        for chosen in sides
+    }
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"case {case.number}")
 def test_the_whole_series_of_a_case(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SEED-65, SEED-66: from one pair to 131,066 living neighbours, each point as it was predicted. `make prove`, part figure7."""
+    """SEED-65, SEED-66: from one pair to 131,066 living neighbours, each point as it was predicted. `make
+    prove`, part figure7."""
     monkeypatch.chdir(tmp_path)
     predicted = case.predicted(ALL)
     analysis = measured(case, list(predicted))
     (comparison,) = analysis.published
-    print(*(f"{p.addresses}: {p.values} predicted {predicted[p.addresses]:.0f}" for p in analysis.curves[0].points), sep="\n")
+    print(
+        *(
+            f"{p.addresses}: {p.values} predicted {predicted[p.addresses]:.0f}"
+            for p in analysis.curves[0].points
+        ),
+        sep="\n",
+    )
     print("\n".join(comparison.sentences))
     assert [point.addresses for point in analysis.curves[0].points] == list(predicted)
     for point in analysis.curves[0].points:
@@ -142,9 +166,11 @@ def test_the_whole_series_of_a_case(case: Case, tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"case {case.number}")
-def test_rise_and_fall_of_a_case_are_where_its_configuration_puts_them(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SEED-66: what is expected is computed from elements, hash and neighbour cost, and measured through the whole chain. Short trials
-    and a thinned series are deviations."""
+def test_rise_and_fall_of_a_case_are_where_its_configuration_puts_them(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEED-66: what is expected is computed from elements, hash and neighbour cost, and measured through the
+    whole chain. Short trials and a thinned series are deviations."""
     monkeypatch.chdir(tmp_path)
     predicted = case.predicted()
     level = max(predicted.values())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A queue that fills during a trial, on the real reference router: what a single short trial tells of the capacity."""
+"""A queue that fills during a trial, on the real reference router: what a single short trial tells of the
+capacity."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The witness inside a real router: the kernel's, in a namespace. What it counts is held against what the tester's ports counted."""
+"""The witness inside a real router: the kernel's, in a namespace. What it counts is held against what the
+tester's ports counted."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ from tests.wire.wire_session import FAST_WAITS, MOST_ATTEMPTS, PATIENT, until
 pytestmark = [
     pytest.mark.wire,
     pytest.mark.root,
-    pytest.mark.skipif(shutil.which("ethtool") is None, reason="ethtool is not installed: tools/install-dependencies test"),
+    pytest.mark.skipif(
+        shutil.which("ethtool") is None, reason="ethtool is not installed: tools/install-dependencies test"
+    ),
 ]
 Rig = tuple[AddressPlan, LinuxLab, Setup, NamespaceShell]
 SCHEMA = Path(__file__).resolve().parents[2] / "contract" / "witness.schema.json"
@@ -49,27 +52,40 @@ def trial(setup: Setup, plan: AddressPlan, **options: Any) -> TrialResult:
     for _ in range(MOST_ATTEMPTS):
         bed = OpenTestbed(setup=setup, **options)
         limits = replace(Limits(), **PATIENT)
-        result = bed.trial(plan=plan, rate_fps=LOAD_FPS, duration_s=DURATION_S, waits=Waits(**FAST_WAITS), limits=limits).trial
+        result = bed.trial(
+            plan=plan, rate_fps=LOAD_FPS, duration_s=DURATION_S, waits=Waits(**FAST_WAITS), limits=limits
+        ).trial
         if result.is_valid:
             return result
     raise AssertionError(result.reasons)
 
 
 def test_packets_that_the_dut_counts_are_those_that_the_tester_sent(rig: Rig) -> None:
-    """SEED-07: interface, queue and IP layer each know every frame of the trial, and nothing is unexplained."""
+    """SEED-07: interface, queue and IP layer each know every frame of the trial, and nothing is
+    unexplained."""
     plan, lab, setup, _ = rig
     result = trial(setup, plan)
     assert result.is_pass, result.reasons
     seen = result.raw["dut"]
     Draft202012Validator(json.loads(SCHEMA.read_text())).validate(seen)
-    ways: tuple[tuple[SideName, Direction, Direction], ...] = (("left", "forward", "reverse"), ("right", "reverse", "forward"))
+    ways: tuple[tuple[SideName, Direction, Direction], ...] = (
+        ("left", "forward", "reverse"),
+        ("right", "reverse", "forward"),
+    )
     for side, direction, back in ways:
         interface = seen["interfaces"][side]
         assert interface["name"] == lab.dut_interface(side)
-        # Beside the test frames there are the learning frame and its answer, and now and then a question of the DUT's own.
-        assert interface["received_packets"] - result.directions[direction].offered_frames in range(1, MOST_NEIGHBOR_FRAMES)
-        assert interface["sent_packets"] - result.directions[back].received_frames in range(1, MOST_NEIGHBOR_FRAMES)
-        assert sum(queue["received_packets"] for queue in interface["queues"]) == interface["received_packets"]
+        # Beside the test frames there are the learning frame and its answer, and now and then a question of
+        # the DUT's own.
+        assert interface["received_packets"] - result.directions[direction].offered_frames in range(
+            1, MOST_NEIGHBOR_FRAMES
+        )
+        assert interface["sent_packets"] - result.directions[back].received_frames in range(
+            1, MOST_NEIGHBOR_FRAMES
+        )
+        assert (
+            sum(queue["received_packets"] for queue in interface["queues"]) == interface["received_packets"]
+        )
         assert interface["receive_drops"] == 0
         assert interface["neighbors"][f"ipv{plan.versions[0]}"][1] >= 1
     offered = sum(direction.offered_frames for direction in result.directions.values())
@@ -94,7 +110,8 @@ def test_the_dut_is_asked_twice_for_each_trial_and_once_for_its_facts(rig: Rig) 
 
 
 def test_what_the_dut_drops_explains_what_the_tester_lost(rig: Rig) -> None:
-    """SEED-07: the verdict is FAIL by the tester's count alone; the DUT's own counters say where the frames went."""
+    """SEED-07: the verdict is FAIL by the tester's count alone; the DUT's own counters say where the frames
+    went."""
     plan, lab, setup, _ = rig
     lab.set_forwarding(False)
 
@@ -107,19 +124,21 @@ def test_what_the_dut_drops_explains_what_the_tester_lost(rig: Rig) -> None:
         assert seen["unexplained_frames"] == result.lost_frames - seen["dropped_packets"]
         return seen
 
-    # Where this host takes the DUT's CPU away, frames do not even get to its IP layer. Without a stall IPv4 counts each of them; IPv6 of
-    # this kernel drops them without a counter, which is told as well.
+    # Where this host takes the DUT's CPU away, frames do not even get to its IP layer. Without a stall IPv4
+    # counts each of them; IPv6 of this kernel drops them without a counter, which is told as well.
     until(lambda seen: plan.versions == (6,) or seen["dropped_packets"] == seen["lost_frames"], measured)
 
 
 def test_sides_that_are_swapped_are_refused(rig: Rig) -> None:
-    """The kernel answers for all its addresses on any interface, and forwards what comes in on the wrong one: only the MACs tell."""
+    """The kernel answers for all its addresses on any interface, and forwards what comes in on the wrong one:
+    only the MACs tell."""
     plan, _, setup, _ = rig
     dut = setup.testbed.dut
     swapped = dut.model_copy(update={"left": dut.right, "right": dut.left})
     wrong = replace(setup, testbed=setup.testbed.model_copy(update={"dut": swapped}))
     with pytest.raises(
-        HostError, match=f"the tester's left port reaches the DUT's {dut.left}, which is to be its right interface"
+        HostError,
+        match=f"the tester's left port reaches the DUT's {dut.left}, which is to be its right interface",
     ) as refused:
         trial(wrong, plan)
     assert "Swap left and right" in refused.value.next_step
@@ -148,12 +167,14 @@ def test_a_dut_that_is_lost_leaves_trials_as_they_are(rig: Rig) -> None:
             assert measurer.measure(0.1, 1000).raw["dut"] == {"error": "the connection to the DUT was lost"}
     notes = [event.text for event in told if isinstance(event, Note)]
     assert [text for text in notes if "trials go on" in text] == [
-        "The DUT cannot be looked into any longer, and trials go on without: the connection to the DUT was lost"
+        "The DUT cannot be looked into any longer, and trials go on without: the connection to the DUT was"
+        " lost"
     ]
 
 
 def test_facts_are_stored_with_every_run_and_a_change_is_told(rig: Rig, tmp_path: Path) -> None:
-    """R2544-02, SEED-84: the facts stand with the search; what is another than at the last run is said before the first trial."""
+    """R2544-02, SEED-84: the facts stand with the search; what is another than at the last run is said before
+    the first trial."""
     plan, lab, setup, _ = rig
     told: list[Any] = []
     path = tmp_path / "run.evenhand"
@@ -163,10 +184,25 @@ def test_facts_are_stored_with_every_run_and_a_change_is_told(rig: Rig, tmp_path
     assert facts["kernel"] == os.uname().release
     assert facts["interfaces"]["left"]["driver"] == "veth"
     assert facts["interfaces"]["left"]["threaded_napi"] is True
-    assert facts["sysctls"][f"net.ipv{plan.versions[0]}." + ("ip_forward" if plan.versions == (4,) else "conf.all.forwarding")] == "1"
+    assert (
+        facts["sysctls"][
+            f"net.ipv{plan.versions[0]}." + ("ip_forward" if plan.versions == (4,) else "conf.all.forwarding")
+        ]
+        == "1"
+    )
     assert "hostname" not in facts
     assert not any("was" in event.text for event in told if isinstance(event, Note))
-    assert os.system(f"ip netns exec {lab.dut_namespace} ethtool -K {lab.dut_interface('left')} gro off tx off >/dev/null") == 0
+    assert (
+        os.system(
+            f"ip netns exec {lab.dut_namespace} ethtool -K {lab.dut_interface('left')} gro off tx off"
+            " >/dev/null"
+        )
+        == 0
+    )
     trial(setup, plan, on_event=told.append)
-    assert any("left.offloads.tx-checksumming: off, and was on" in event.text for event in told if isinstance(event, Note))
+    assert any(
+        "left.offloads.tx-checksumming: off, and was on" in event.text
+        for event in told
+        if isinstance(event, Note)
+    )
     assert set(CHANGED_BY_SET_UP) & set(facts["interfaces"]["left"])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No frame leaves, no command runs, no file is overwritten: what was tried, through `evenhand trial` and through the engine by hand.
+"""No frame leaves, no command runs, no file is overwritten: what was tried, through `evenhand trial` and
+through the engine by hand.
 
 In a network namespace with a default route over a veth pair that leads nowhere else.
 """
@@ -63,7 +64,9 @@ class Place:
 
     def run(self, *command: str | Path, text: str | None = None) -> subprocess.CompletedProcess[str]:
         inside = ["ip", "netns", "exec", self.namespace, *map(str, command)]
-        return subprocess.run(inside, input=text, capture_output=True, text=True, timeout=60, check=False, cwd=self.folder)
+        return subprocess.run(
+            inside, input=text, capture_output=True, text=True, timeout=60, check=False, cwd=self.folder
+        )
 
     def left_frames(self) -> dict[str, int]:
         """What came out at the other ends of both pairs."""
@@ -92,7 +95,8 @@ def place(tmp_path: Path) -> Iterator[Place]:
     subprocess.run(["ip", "netns", "add", place.namespace], check=True)
     try:
         for command in (
-            "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1",  # the kernel's own frames would be counted
+            # The kernel's own frames would be counted.
+            "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1",
             "ip link set lo up",
             "ip link add p0 type veth peer name p1",
             "ip link add d0 type veth peer name d1",
@@ -124,14 +128,27 @@ extra_eal_arguments = {json.dumps(arguments)}
 @pytest.mark.root
 @ROOT
 @pytest.mark.parametrize(("device", "arguments"), ROUND_THE_GUARD + COMMANDS_AND_FILES)
-def test_a_testbed_sends_nothing_away_runs_nothing_and_overwrites_nothing(place: Place, device: str, arguments: list[str]) -> None:
+def test_a_testbed_sends_nothing_away_runs_nothing_and_overwrites_nothing(
+    place: Place, device: str, arguments: list[str]
+) -> None:
     """SEED-80, R6815-01: refused in three lines, before anything is touched."""
     file = place.folder / "testbed.toml"
     file.write_text(lab_file(place.filled(device), [place.filled(argument) for argument in arguments]))
     before = place.left_frames(), place.files()
     done = place.run(
-        sys.executable, "-m", "evenhand", "trial", file, "--rate", "1kfps", "--duration", "1s", "--waits", "short", "--no-learning"
-    )  # fmt: skip
+        sys.executable,
+        "-m",
+        "evenhand",
+        "trial",
+        file,
+        "--rate",
+        "1kfps",
+        "--duration",
+        "1s",
+        "--waits",
+        "short",
+        "--no-learning",
+    )
     assert done.returncode == 2, done.stdout + done.stderr
     assert [line.split(":")[0] for line in done.stderr.splitlines()] == ["Error", "Where", "Next"]
     assert done.stdout == ""
@@ -140,16 +157,28 @@ def test_a_testbed_sends_nothing_away_runs_nothing_and_overwrites_nothing(place:
 
 @pytest.mark.root
 @ROOT
-@pytest.mark.parametrize(("device", "arguments"), [case for case in ROUND_THE_GUARD + COMMANDS_AND_FILES if case[0] not in THE_CLIENTS])
-def test_the_engine_by_hand_refuses_what_no_testbed_may_say(place: Place, device: str, arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("device", "arguments"),
+    [case for case in ROUND_THE_GUARD + COMMANDS_AND_FILES if case[0] not in THE_CLIENTS],
+)
+def test_the_engine_by_hand_refuses_what_no_testbed_may_say(
+    place: Place, device: str, arguments: list[str]
+) -> None:
     """SEED-80: it knows no default routes, which is what its client is for, but all the rest."""
     ports = {
-        "left": {"device": place.filled(device), "dut_mac": NOBODY[0]}, "right": {"device": "net_null1,no-rx=1", "dut_mac": NOBODY[1]}
-    }  # fmt: skip
+        "left": {"device": place.filled(device), "dut_mac": NOBODY[0]},
+        "right": {"device": "net_null1,no-rx=1", "dut_mac": NOBODY[1]},
+    }
     request = {
-        "id": 1, "request": "open", "host": {"extra_eal_arguments": [place.filled(argument) for argument in arguments]}, "ports": ports,
-        "workers": one_worker(), "plan": gateway_v4().to_contract(), "frame_size": 64, "seed": 1,
-    }  # fmt: skip
+        "id": 1,
+        "request": "open",
+        "host": {"extra_eal_arguments": [place.filled(argument) for argument in arguments]},
+        "ports": ports,
+        "workers": one_worker(),
+        "plan": gateway_v4().to_contract(),
+        "frame_size": 64,
+        "seed": 1,
+    }
     before = place.left_frames(), place.files()
     done = place.run(find_engine(), text=json.dumps(request) + "\n")
     (reply,) = (json.loads(line) for line in done.stdout.splitlines())
@@ -167,6 +196,8 @@ def test_a_capture_is_made_new_and_a_port_that_does_not_open_leaves_none(tmp_pat
         size = first.stat().st_size
         assert size >= 24  # a capture's header
         with pytest.raises(RequestError, match="is there already, and is not overwritten"):
-            open_ports(session, gateway_v4(), f"net_pcap0,tx_pcap={second},tx_pcap={first}", "net_null0,no-rx=1")
+            open_ports(
+                session, gateway_v4(), f"net_pcap0,tx_pcap={second},tx_pcap={first}", "net_null0,no-rx=1"
+            )
     assert first.stat().st_size == size
     assert not second.exists()

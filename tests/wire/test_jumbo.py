@@ -21,7 +21,8 @@ pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 
 @pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
 def test_the_reference_router_forwards_jumbo_frames_where_it_is_told_to(plan: AddressPlan) -> None:
-    """R8219-01, R5180-09, R8219-20: 9216 octets through a real router; one that takes less is known to before anything is sent."""
+    """R8219-01, R5180-09, R8219-20: 9216 octets through a real router; one that takes less is known to before
+    anything is sent."""
     with reference_router(plan, ReferenceDut(largest_frame_size=9216)) as router:
         assert ",bsize=9216" in router.left_device
         assert measure(make_reference_setup(router), plan, 9216).verdict == "PASS"
@@ -31,8 +32,12 @@ def test_the_reference_router_forwards_jumbo_frames_where_it_is_told_to(plan: Ad
 
 
 @pytest.mark.root
-@pytest.mark.parametrize(("plan", "largest", "driver"), [(gateway_v4(), 9216, "af_packet"), (gateway_v6(), 2048, "af_xdp")])
-def test_the_kernel_forwards_jumbo_frames_where_its_links_take_them(plan: AddressPlan, largest: int, driver: str) -> None:
+@pytest.mark.parametrize(
+    ("plan", "largest", "driver"), [(gateway_v4(), 9216, "af_packet"), (gateway_v6(), 2048, "af_xdp")]
+)
+def test_the_kernel_forwards_jumbo_frames_where_its_links_take_them(
+    plan: AddressPlan, largest: int, driver: str
+) -> None:
     """R8219-01, R8219-20: the MTU of both links, at both ends."""
     with linux_lab(plan, name="jumbo", largest_frame_size=largest) as lab:
         setup = make_lab_setup(lab)
@@ -45,12 +50,17 @@ def test_the_kernel_forwards_jumbo_frames_where_its_links_take_them(plan: Addres
 
 @pytest.mark.root
 @pytest.mark.parametrize(("driver", "largest"), [("af_xdp", 1518), ("af_packet", 1518)])
-def test_a_port_that_does_not_take_a_size_says_how_large_its_frames_are(driver: Literal["af_xdp", "af_packet"], largest: int) -> None:
+def test_a_port_that_does_not_take_a_size_says_how_large_its_frames_are(
+    driver: Literal["af_xdp", "af_packet"], largest: int
+) -> None:
     """R8219-20: nothing is sent, and the interface of the kernel keeps the MTU that its host gave it."""
     plan = gateway_v4()
     with linux_lab(plan, name="jumbo") as lab:
         setup = make_lab_setup(lab)
-        devices = {side: getattr(setup.testbed, side).model_copy(update={"device": lab.device(side, driver)}) for side in ("left", "right")}
+        devices = {
+            side: getattr(setup.testbed, side).model_copy(update={"device": lab.device(side, driver)})
+            for side in ("left", "right")
+        }
         dut = setup.testbed.dut.model_copy(update={"largest_frame_size": None})
         setup = replace(setup, testbed=setup.testbed.model_copy(update={**devices, "dut": dut}))
         with pytest.raises(RequestError, match=f"this port takes {largest} at the most") as caught:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The presets for routers inside this machine, run as the documents say: each ends in numbers, or says of each point why it has none."""
+"""The presets for routers inside this machine, run as the documents say: each ends in numbers, or says of
+each point why it has none."""
 
 from __future__ import annotations
 
@@ -36,6 +37,8 @@ def test_a_preset_for_a_lab_ends_in_numbers_and_a_page(name: str, lab: str | Non
     # A host that is away all the time leaves no number, and says so.
     assert all("the tester's own limit" in (point.reason or "") for point in without), done.stderr
     assert len(record.testbeds) == 1
-    assert {version for point in record.points for version in ("v4", "v6") if version in point.point.plan} == {"v4", "v6"}
+    assert {
+        version for point in record.points for version in ("v4", "v6") if version in point.point.plan
+    } == {"v4", "v6"}
     assert "IPv6" in (tmp_path / "lab.html").read_text()
     assert before is None or lab_status(str(lab)) == before

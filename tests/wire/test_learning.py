@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts on the link: the real engine answers for each of them, has the DUT resolve them, and names those that it does not reach."""
+"""Hosts on the link: the real engine answers for each of them, has the DUT resolve them, and names those that
+it does not reach."""
 
 from __future__ import annotations
 
@@ -24,17 +25,31 @@ from evenhand.rig.lab import linux_lab
 from evenhand.rig.reference import ReferenceDut, reference_router
 from evenhand.trial import EngineSession, LearningProgress, find_engine, learn
 from tests.wire.captures import sent_frames, without_time
-from tests.wire.wire_session import NOBODY, Document, dut_of, engine, memif_cable, one_worker, open_ports, run_trial, valid_trial
+from tests.wire.wire_session import (
+    NOBODY,
+    Document,
+    dut_of,
+    engine,
+    memif_cable,
+    one_worker,
+    open_ports,
+    run_trial,
+    valid_trial,
+)
 
 pytestmark = pytest.mark.wire
-DIRECT = pytest.mark.parametrize("name", ["direct_v4_net24", "direct_v4_net16", "direct_v6", "nets_v4_multi_host", "nets_v6_direct"])
+DIRECT = pytest.mark.parametrize(
+    "name", ["direct_v4_net24", "direct_v4_net16", "direct_v6", "nets_v4_multi_host", "nets_v6_direct"]
+)
 DUT_MAC = "02:00:00:00:d0:02"
 learn_fast = partial(learn, rate_fps=50_000, wait_s=0.3)
 
 
 def learning_frames_of(document: Document) -> str:
     """What a trial says of its learning frames."""
-    text: str = next(deviation["text"] for deviation in document["deviations"] if deviation["requirement"] == "R2544-34")
+    text: str = next(
+        deviation["text"] for deviation in document["deviations"] if deviation["requirement"] == "R2544-34"
+    )
     return text
 
 
@@ -44,7 +59,8 @@ def direct(name: str, hosts: int, networks: int | None = None) -> AddressPlan:
 
 @DIRECT
 def test_over_a_cable_every_host_is_reached_at_once(name: str, tmp_path: Path) -> None:
-    """R2544-35: one frame to each host, both ways; a trial afterwards counts none of them, and says that they were sent (R2544-34)."""
+    """R2544-35: one frame to each host, both ways; a trial afterwards counts none of them, and says that they
+    were sent (R2544-34)."""
     plan = direct(name, 100, 3)
     told: list[LearningProgress] = []
     with engine() as session:
@@ -62,10 +78,13 @@ def test_over_a_cable_every_host_is_reached_at_once(name: str, tmp_path: Path) -
     assert all(d["received_frames"] == d["offered_frames"] for d in document["directions"].values())
     assert (
         learning_frames_of(before)
-        == "no learning frames were sent for the hosts on the link; the DUT asks for them, at the latest in this trial"
+        == "no learning frames were sent for the hosts on the link; the DUT asks for them, at the latest in"
+        " this trial"
     )
     assert (
-        learning_frames_of(document) == "learning frames for the hosts on the link were sent once for all trials, not again before this one"
+        learning_frames_of(document)
+        == "learning frames for the hosts on the link were sent once for all trials, not again before this"
+        " one"
     )
 
 
@@ -94,11 +113,14 @@ def test_behind_nobody_every_host_is_unreachable() -> None:
 
 @DIRECT
 def test_the_frames_of_learning_lead_to_each_host_once(name: str, tmp_path: Path) -> None:
-    """R2544-35: seen in a capture: each destination once, smallest size, from the first host, checksums right, no number of a trial."""
+    """R2544-35: seen in a capture: each destination once, smallest size, from the first host, checksums
+    right, no number of a trial."""
     plan = direct(name, 40, 3)
     capture = tmp_path / "left.pcap"
     with engine() as session:
-        opened = open_ports(session, plan, f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}")
+        opened = open_ports(
+            session, plan, f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}"
+        )
         learn_fast(session, rounds=1, directions=["forward"])
         session.request("close")
     frames = rdpcap(str(capture))
@@ -117,10 +139,15 @@ def test_the_frames_of_learning_lead_to_each_host_once(name: str, tmp_path: Path
 @pytest.mark.parametrize("host_macs", ["port", "pseudorandom"])
 @pytest.mark.parametrize(
     "name",
-    ["direct_v4_net16", "direct_v6", *(pytest.param(name, marks=pytest.mark.slow) for name in ("nets_v4_multi_host", "nets_v6_direct"))],
+    [
+        "direct_v4_net16",
+        "direct_v6",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("nets_v4_multi_host", "nets_v6_direct")),
+    ],
 )
 def test_questions_are_answered_for_hosts_and_nobody_else(name: str, host_macs: str, tmp_path: Path) -> None:
-    """SEED-20, SEED-21, R4814-05, R4814-08: hosts, asked of all or of the host alone; not the DUT, not the other side."""
+    """SEED-20, SEED-21, R4814-05, R4814-08: hosts, asked of all or of the host alone; not the DUT, not the
+    other side."""
     plan = make_plan(name)
     hosts = [plan.left.hosts.first_address, plan.left.hosts.last_address, _addresses(plan, "left", 77)[-1]]
     strangers = [plan.left.dut[-1].ip, plan.right.hosts.first_address, *_edges(plan)]
@@ -140,7 +167,8 @@ def test_questions_are_answered_for_hosts_and_nobody_else(name: str, host_macs: 
 
 
 def test_frames_carry_the_mac_that_their_host_answers_with(tmp_path: Path) -> None:
-    """R4814-06, R4814-08: source MACs of the test frames are those of the answers, in every trial the same."""
+    """R4814-06, R4814-08: source MACs of the test frames are those of the answers, in every trial the
+    same."""
     plan = make_plan("direct_v6", 5)
     hosts = _addresses(plan, "left", 5)
     answers, _ = _ask(plan, [(host, False) for host in hosts], "pseudorandom", tmp_path / "asked")
@@ -148,18 +176,33 @@ def test_frames_carry_the_mac_that_their_host_answers_with(tmp_path: Path) -> No
     assert len(set(mac_of.values())) == 5
     capture = tmp_path / "left.pcap"
     with engine() as session:
-        open_ports(session, plan, f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}", host_macs="pseudorandom")
+        open_ports(
+            session,
+            plan,
+            f"net_pcap0,tx_pcap={capture}",
+            f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}",
+            host_macs="pseudorandom",
+        )
         # What a stall of this host makes too late at the end of a trial is not sent.
         sent = [
-            run_trial(session, trial=trial, directions=["forward"], rate_fps=200, duration_s=0.5)["directions"]["forward"]["offered_frames"]
+            run_trial(session, trial=trial, directions=["forward"], rate_fps=200, duration_s=0.5)[
+                "directions"
+            ]["forward"]["offered_frames"]
             for trial in (1, 2)
         ]
         learn_fast(session, rounds=1, directions=["forward"])
         session.request("close")
         preview = session.request(
-            "frames", plan=plan.to_contract(), frame_size=plan.smallest_frame_size, seed=1, direction="forward", count=100,
-            trial=1, host_macs="pseudorandom", destination_mac=NOBODY[0],
-        )["frames"]  # fmt: skip
+            "frames",
+            plan=plan.to_contract(),
+            frame_size=plan.smallest_frame_size,
+            seed=1,
+            direction="forward",
+            count=100,
+            trial=1,
+            host_macs="pseudorandom",
+            destination_mac=NOBODY[0],
+        )["frames"]
     frames = [f for f in rdpcap(str(capture)) if UDP in f]
     assert len(frames) == sum(sent) + 5
     assert {f[IPv6].src for f in frames} == {str(host) for host in hosts}
@@ -210,10 +253,19 @@ def test_learning_can_be_stopped() -> None:
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 def test_the_kernels_router_learns_every_host(name: str, host_macs: str) -> None:
-    """SEED-20, SEED-22, R5180-07: a real DUT asks for each host, gets the right MAC, and forwards to all of them in a trial."""
+    """SEED-20, SEED-22, R5180-07: a real DUT asks for each host, gets the right MAC, and forwards to all of
+    them in a trial."""
     plan = direct(name, 20, 4)
     with linux_lab(plan, name="learntest") as lab, engine(lab.engine_command(find_engine())) as session:
-        open_ports(session, plan, lab.left_device, lab.right_device, dut_macs=None, host_macs=host_macs, dut=dut_of(lab))
+        open_ports(
+            session,
+            plan,
+            lab.left_device,
+            lab.right_device,
+            dut_macs=None,
+            host_macs=host_macs,
+            dut=dut_of(lab),
+        )
         session.request("resolve")
         result = learn(session, rate_fps=2_000)
         neighbors = [n for n in lab.neighbors() if n.mac is not None and not n.address.startswith("fe80:")]
@@ -243,7 +295,9 @@ def test_a_router_that_remembers_other_macs_of_the_hosts_is_told_the_new_ones(na
                 session.request("resolve")
                 result = learn(session, rate_fps=2_000)
                 assert result.is_complete, result
-                known = {n.mac for n in lab.neighbors() if n.mac is not None and not n.address.startswith("fe80:")}
+                known = {
+                    n.mac for n in lab.neighbors() if n.mac is not None and not n.address.startswith("fe80:")
+                }
             assert known == set(own_macs)
 
 
@@ -280,14 +334,17 @@ def test_a_missing_route_is_found_by_learning() -> None:
 @pytest.mark.two_cpus
 @pytest.mark.parametrize("name", ["direct_v4_net24", "direct_v6"])
 def test_a_dut_that_was_asked_too_fast_is_asked_more_slowly_until_every_host_is_reached(name: str) -> None:
-    """Its one element serves 1,000 frames a second and lets 16 wait, so it loses most frames of a first round at 20,000 a second."""
+    """Its one element serves 1,000 frames a second and lets 16 wait, so it loses most frames of a first round
+    at 20,000 a second."""
     plan = direct(name, 200)
     told: list[LearningProgress] = []
     slow = ReferenceDut(model=DeviceModel(elements=1, rate_fps=1_000, queue_frames=16))
     with reference_router(plan, slow) as router, engine() as session:
         open_ports(session, plan, router.left_device, router.right_device, dut_macs=None)
         session.request("resolve")
-        result = learn(session, rate_fps=20_000, wait_s=0.3, rounds=10, directions=["forward"], on_progress=told.append)
+        result = learn(
+            session, rate_fps=20_000, wait_s=0.3, rounds=10, directions=["forward"], on_progress=told.append
+        )
     assert result.is_complete, result
     rounds = result.sides["right"].rounds
     assert rounds > 1
@@ -296,7 +353,9 @@ def test_a_dut_that_was_asked_too_fast_is_asked_more_slowly_until_every_host_is_
     assert {0.5**k for k in range(rounds - 1)} <= {progress.rate_share for progress in told}
 
 
-def _addresses(plan: AddressPlan, side: str = "right", most: int = 10_000) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+def _addresses(
+    plan: AddressPlan, side: str = "right", most: int = 10_000
+) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
     """The first hosts of a side, at most so many of each network."""
     hosts = (plan.left if side == "left" else plan.right).hosts
     networks = 1 if hosts.networks is None else hosts.networks.count
@@ -312,19 +371,28 @@ def _edges(plan: AddressPlan) -> Sequence[ipaddress.IPv4Address | ipaddress.IPv6
 
 
 def _ask(
-    plan: AddressPlan, questions: Sequence[tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, bool]], host_macs: str, folder: Path
+    plan: AddressPlan,
+    questions: Sequence[tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, bool]],
+    host_macs: str,
+    folder: Path,
 ) -> tuple[list[tuple[str, str]], str]:
     """Ask the left port of an engine: (address, MAC) of each answer in order, and the MAC of the port.
 
     The questions come out of a file as soon as the port is open, and the answers go into another.
     """
     folder.mkdir()
-    wrpcap(str(folder / "questions.pcap"), [_question(plan, target, unicast) for target, unicast in questions])
+    wrpcap(
+        str(folder / "questions.pcap"), [_question(plan, target, unicast) for target, unicast in questions]
+    )
     with engine() as session:
         opened = open_ports(
-            session, plan, f"net_pcap0,rx_pcap={folder / 'questions.pcap'},tx_pcap={folder / 'answers.pcap'}",
-            f"net_pcap1,tx_pcap={folder / 'right.pcap'}", workers=one_worker(), host_macs=host_macs,
-        )  # fmt: skip
+            session,
+            plan,
+            f"net_pcap0,rx_pcap={folder / 'questions.pcap'},tx_pcap={folder / 'answers.pcap'}",
+            f"net_pcap1,tx_pcap={folder / 'right.pcap'}",
+            workers=one_worker(),
+            host_macs=host_macs,
+        )
         _wait_for_questions(session, len(questions))
         session.request("close")
     answers = []
@@ -348,7 +416,9 @@ def _wait_for_questions(session: EngineSession, count: int) -> None:
     raise AssertionError(counters)
 
 
-def _question(plan: AddressPlan, target: ipaddress.IPv4Address | ipaddress.IPv6Address, unicast: bool) -> Packet:
+def _question(
+    plan: AddressPlan, target: ipaddress.IPv4Address | ipaddress.IPv6Address, unicast: bool
+) -> Packet:
     own = str(plan.left.dut[0].ip)
     if target.version == 4:
         return Ether(src=DUT_MAC, dst="02:00:00:00:00:09" if unicast else "ff:ff:ff:ff:ff:ff") / ARP(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What engines and routers leave in the folders that everybody shares: nothing, and after kill -9 only until the next start."""
+"""What engines and routers leave in the folders that everybody shares: nothing, and after kill -9 only until
+the next start."""
 
 from __future__ import annotations
 
@@ -70,9 +71,13 @@ def test_only_what_is_ours_and_dead_is_removed(tmp_path: Path) -> None:
         parent = runtime_folders()
         held, full = parent / f"evenhand-{dead_pid()}", parent / f"evenhand-{dead_pid()}"
         stay = [
-            parent / f"evenhand-{living._process.pid}", parent / f"evenhand-{os.getpid()}", parent / f"other-{dead_pid()}",
-            parent / "evenhand-1x", held, full,
-        ]  # fmt: skip
+            parent / f"evenhand-{living._process.pid}",
+            parent / f"evenhand-{os.getpid()}",
+            parent / f"other-{dead_pid()}",
+            parent / "evenhand-1x",
+            held,
+            full,
+        ]
         try:
             for folder in stay[1:]:
                 folder.mkdir()
@@ -117,7 +122,9 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 def test_folders_of_killed_routers_are_removed_and_those_of_living_ones_stay(temporary: Path) -> None:
     """Also what is not ours: folders without a lock, links, files."""
-    holders = [subprocess.Popen([sys.executable, "-c", _HOLDER], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    holders = [
+        subprocess.Popen([sys.executable, "-c", _HOLDER], stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
     killed, living = (Path((holder.stdout or sys.stdin).readline().strip()) for holder in holders)
     (temporary / "evenhand-notes").mkdir()
     (temporary / "evenhand-file").touch()
@@ -141,12 +148,16 @@ def test_folders_of_killed_routers_are_removed_and_those_of_living_ones_stay(tem
 
 
 @pytest.mark.two_cpus
-def test_a_router_whose_verb_was_killed_ends_and_the_next_one_tidies_up(temporary: Path, tmp_path: Path) -> None:
+def test_a_router_whose_verb_was_killed_ends_and_the_next_one_tidies_up(
+    temporary: Path, tmp_path: Path
+) -> None:
     try:
         find_program(ROUTER)
     except HostError as error:
         pytest.skip(f"no router: {error}")
-    verb = subprocess.Popen([sys.executable, "-m", "evenhand", "router", "gateway-v4"], cwd=tmp_path, stderr=subprocess.DEVNULL)
+    verb = subprocess.Popen(
+        [sys.executable, "-m", "evenhand", "router", "gateway-v4"], cwd=tmp_path, stderr=subprocess.DEVNULL
+    )
     while not (tmp_path / "reference-router.toml").exists():
         assert verb.poll() is None
         time.sleep(0.05)
@@ -154,7 +165,10 @@ def test_a_router_whose_verb_was_killed_ends_and_the_next_one_tidies_up(temporar
     verb.kill()
     verb.wait()
     assert len(list(temporary.iterdir())) == 1
-    while Path(f"/proc/{router}").exists() and "Z" not in Path(f"/proc/{router}/stat").read_text().split(") ")[1][:1]:
+    while (
+        Path(f"/proc/{router}").exists()
+        and "Z" not in Path(f"/proc/{router}/stat").read_text().split(") ")[1][:1]
+    ):
         time.sleep(0.05)
     with reference_router(gateway_v4(), ReferenceDut()):
         assert len(list(temporary.iterdir())) == 1

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole way once: the real engine, the kernel's real router in a namespace, and what is seen inside that namespace."""
+"""The whole way once: the real engine, the kernel's real router in a namespace, and what is seen inside that
+namespace."""
 
 from __future__ import annotations
 
@@ -25,7 +26,17 @@ from evenhand.rig.lab import LinuxLab, linux_lab
 from evenhand.rig.lab.namespaces import run_inside
 from evenhand.trial import EngineSession, find_engine
 from tests.rig.lab.lab_wire import gateway_of
-from tests.wire.wire_session import MOST_ATTEMPTS, PATIENT, Document, dut_of, engine, open_ports, run_trial, until, valid_trial
+from tests.wire.wire_session import (
+    MOST_ATTEMPTS,
+    PATIENT,
+    Document,
+    dut_of,
+    engine,
+    open_ports,
+    run_trial,
+    until,
+    valid_trial,
+)
 
 pytestmark = [pytest.mark.wire, pytest.mark.root]
 LOAD_FPS = 5_000
@@ -37,7 +48,9 @@ def rig(request: pytest.FixtureRequest) -> Iterator[tuple[AddressPlan, LinuxLab,
     """A lab for the plan, and an engine on it with both ports open and the DUT resolved."""
     plan: AddressPlan = request.param
     with linux_lab(plan, name="wiretest") as lab, engine(lab.engine_command(find_engine())) as session:
-        opened = open_ports(session, plan, lab.left_device, lab.right_device, dut_macs=None, seed=42, dut=dut_of(lab))
+        opened = open_ports(
+            session, plan, lab.left_device, lab.right_device, dut_macs=None, seed=42, dut=dut_of(lab)
+        )
         session.request("resolve")
         yield plan, lab, session, opened
 
@@ -46,7 +59,8 @@ Rig = tuple[AddressPlan, LinuxLab, EngineSession, Document]
 
 
 def test_full_range_trial_through_the_router(rig: Rig) -> None:
-    """SEED-18, SEED-19, SEED-22: all hosts are reached through two neighbour entries, which the DUT resolved by asking the tester."""
+    """SEED-18, SEED-19, SEED-22: all hosts are reached through two neighbour entries, which the DUT resolved
+    by asking the tester."""
     plan, lab, session, _ = rig
     document = valid_trial(session, rate_fps=LOAD_FPS, duration_s=1)
     assert document["verdict"] == "PASS", document["reasons"]
@@ -57,21 +71,34 @@ def test_full_range_trial_through_the_router(rig: Rig) -> None:
 
 
 def test_frames_inside_the_namespace_are_those_of_plan_frames(rig: Rig, tmp_path: Path) -> None:
-    """SEED-40, SEED-47, D3: a capture on the DUT's own interface shows addresses, ports, checksums and numbers as previewed."""
+    """SEED-40, SEED-47, D3: a capture on the DUT's own interface shows addresses, ports, checksums and
+    numbers as previewed."""
     plan, lab, session, opened = rig
     for _ in range(MOST_ATTEMPTS):  # until this host lets the DUT see all of them
         captured, trial = _capture(
-            lab, tmp_path, lambda: run_trial(session, trial=5, rate_fps=LOAD_FPS, duration_s=0.5, directions=["forward"])
+            lab,
+            tmp_path,
+            lambda: run_trial(session, trial=5, rate_fps=LOAD_FPS, duration_s=0.5, directions=["forward"]),
         )
         if trial["verdict"] != "INVALID":
             break
     frames = [
-        f for f in captured if UDP in f and bytes(f[UDP].payload)[:5] == b"\xe5\xe4\x01\x00\x05" and f[Ether].src == opened["left"]["mac"]
+        f
+        for f in captured
+        if UDP in f
+        and bytes(f[UDP].payload)[:5] == b"\xe5\xe4\x01\x00\x05"
+        and f[Ether].src == opened["left"]["mac"]
     ]
     count = LOAD_FPS // 2
     assert len(frames) == count
     shown = session.request(
-        "frames", plan=plan.to_contract(), frame_size=plan.smallest_frame_size, seed=42, direction="forward", count=count, trial=5
+        "frames",
+        plan=plan.to_contract(),
+        frame_size=plan.smallest_frame_size,
+        seed=42,
+        direction="forward",
+        count=count,
+        trial=5,
     )["frames"]
     network = IP if plan.ip_version == 4 else IPv6
     for frame, preview in zip(frames, shown, strict=True):
@@ -104,7 +131,9 @@ def test_an_engine_stopped_for_300_ms_makes_the_trial_invalid(rig: Rig) -> None:
             sending.set()
 
     runner = threading.Thread(
-        target=lambda: results.append(run_trial(session, rate_fps=50_000, duration_s=3, on_event=on_event, limits={}))
+        target=lambda: results.append(
+            run_trial(session, rate_fps=50_000, duration_s=3, on_event=on_event, limits={})
+        )
     )
     runner.start()
     assert sending.wait(30)
@@ -118,7 +147,8 @@ def test_an_engine_stopped_for_300_ms_makes_the_trial_invalid(rig: Rig) -> None:
 
 
 def test_neighbours_are_answered_before_during_and_between_trials(rig: Rig) -> None:
-    """SEED-18, R2544-25: the gateway is answered at any time, also while frames fly; a host behind it never is."""
+    """SEED-18, R2544-25: the gateway is answered at any time, also while frames fly; a host behind it never
+    is."""
     plan, lab, session, opened = rig
     mac = opened["left"]["mac"]
 
@@ -136,10 +166,18 @@ def test_neighbours_are_answered_before_during_and_between_trials(rig: Rig) -> N
             answers.append(ask(gateway_of(plan.left)))
 
     numbers = count(1, MOST_ATTEMPTS)
-    # Events wait while one is handled: where this host made a question be asked anew, the later ones come behind the trial.
+    # Events wait while one is handled: where this host made a question be asked anew, the later ones come
+    # behind the trial.
     document = until(
         lambda found: found["directions"]["reverse"]["neighbor_frames"] >= len(answers),
-        lambda: valid_trial(session, trial=next(numbers), rate_fps=1_000, duration_s=2, on_event=ask_during_the_trial, limits=PATIENT),
+        lambda: valid_trial(
+            session,
+            trial=next(numbers),
+            rate_fps=1_000,
+            duration_s=2,
+            on_event=ask_during_the_trial,
+            limits=PATIENT,
+        ),
     )
     assert answers
     assert all(_answered_mac(answer) == mac for answer in answers)
@@ -151,7 +189,10 @@ def test_neighbours_are_answered_before_during_and_between_trials(rig: Rig) -> N
 
 def test_an_unresolved_dut_is_named(tmp_path: Path) -> None:
     """SEED-22: without an answer nothing is sent, and the fault tells address and side."""
-    with linux_lab(gateway_v6(), name="wiretest") as lab, engine(lab.engine_command(find_engine())) as session:
+    with (
+        linux_lab(gateway_v6(), name="wiretest") as lab,
+        engine(lab.engine_command(find_engine())) as session,
+    ):
         open_ports(session, gateway_v4(), lab.left_device, lab.right_device, dut_macs=None)
         with pytest.raises(Exception, match=r"10\.0\.0\.1 did not answer on the left side"):
             session.request("resolve", timeout_s=1)
@@ -163,7 +204,14 @@ def test_af_packet_ports_forward_too() -> None:
     """D1: the same engine on another kind of port."""
     plan = gateway_v4(100)
     with linux_lab(plan, name="wiretest") as lab, engine(lab.engine_command(find_engine())) as session:
-        open_ports(session, plan, lab.device("left", "af_packet"), lab.device("right", "af_packet"), dut_macs=None, dut=dut_of(lab))
+        open_ports(
+            session,
+            plan,
+            lab.device("left", "af_packet"),
+            lab.device("right", "af_packet"),
+            dut_macs=None,
+            dut=dut_of(lab),
+        )
         session.request("resolve")
         document = valid_trial(session, rate_fps=1_000)
     assert document["verdict"] == "PASS", document["reasons"]
@@ -206,7 +254,10 @@ def _checksums_are_right(frame: Packet, network: type[Packet]) -> bool:
     if network is IP:
         del again[IP].chksum
     again = Ether(bytes(again))
-    return bool(again[UDP].chksum == frame[UDP].chksum != 0 and (network is IPv6 or again[IP].chksum == frame[IP].chksum))
+    return bool(
+        again[UDP].chksum == frame[UDP].chksum != 0
+        and (network is IPv6 or again[IP].chksum == frame[IP].chksum)
+    )
 
 
 def _ask(lab: LinuxLab, plan: AddressPlan, target: str, patience_s: float, retries: int) -> Packet | None:
@@ -215,7 +266,9 @@ def _ask(lab: LinuxLab, plan: AddressPlan, target: str, patience_s: float, retri
     own_mac = (Path("/sys/class/net") / interface / "address").read_text().strip()
     own = str(plan.left.dut[0].ip)
     if plan.ip_version == 4:
-        question = Ether(src=own_mac, dst="ff:ff:ff:ff:ff:ff") / ARP(op=1, hwsrc=own_mac, psrc=own, pdst=target)
+        question = Ether(src=own_mac, dst="ff:ff:ff:ff:ff:ff") / ARP(
+            op=1, hwsrc=own_mac, psrc=own, pdst=target
+        )
     else:
         question = (
             Ether(src=own_mac, dst="33:33:ff:00:00:02")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices that lose and hide it, or break what they forward: which verdict they get, and which reason. IPv4 and IPv6."""
+"""Devices that lose and hide it, or break what they forward: which verdict they get, and which reason. IPv4
+and IPv6."""
 
 from __future__ import annotations
 
@@ -9,13 +10,20 @@ from typing import Any
 import pytest
 
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
-from tests.wire.lying_dut import LEFT, RIGHT, Behaviour, Sent, is_test_frame, lying_dut, routed, sequence_of, tag_at
+from tests.wire.lying_dut import (
+    LEFT,
+    RIGHT,
+    Behaviour,
+    Sent,
+    is_test_frame,
+    lying_dut,
+    routed,
+    sequence_of,
+    tag_at,
+)
 from tests.wire.wire_session import Document, engine, open_ports, run_trial, valid_trial
 
-pytestmark = [
-    pytest.mark.wire,
-    pytest.mark.root,
-]
+pytestmark = [pytest.mark.wire, pytest.mark.root]
 BOTH = pytest.mark.parametrize("plan", [gateway_v4(50), gateway_v6(50)], ids=lambda p: p.name)
 MACS = (b"\x02\x00\x00\x00\xa0\x01", b"\x02\x00\x00\x00\xa0\x02")
 """Of the tester's ports, which the taps have."""
@@ -25,7 +33,8 @@ FRAMES = 200
 
 
 def measured(plan: AddressPlan, change: Callable[[int, bytes], Sent], **arguments: Any) -> Document:
-    """A trial; `change` gets each test frame as a router would forward it, with the side where it should leave."""
+    """A trial; `change` gets each test frame as a router would forward it, with the side where it should
+    leave."""
 
     def behaviour(side: int, frame: bytes) -> Sent:
         if not is_test_frame(plan, frame):
@@ -36,7 +45,11 @@ def measured(plan: AddressPlan, change: Callable[[int, bytes], Sent], **argument
 
 
 def trial_of(
-    plan: AddressPlan, behaviour: Behaviour, *, frame_size: int | None = None, run: Callable[..., Document] = valid_trial
+    plan: AddressPlan,
+    behaviour: Behaviour,
+    *,
+    frame_size: int | None = None,
+    run: Callable[..., Document] = valid_trial,
 ) -> Document:
     with lying_dut(behaviour) as dut, engine(dut.engine_command) as session:
         open_ports(session, plan, dut.left_device, dut.right_device, frame_size=frame_size)
@@ -58,8 +71,11 @@ def test_one_that_forwards_all_passes(plan: AddressPlan) -> None:
 
 @BOTH
 def test_frames_sent_twice_hide_no_loss(plan: AddressPlan) -> None:
-    """As many come back as were sent, and half of them are missing. A loop or a mirrored port does the same: it is no result."""
-    document = measured(plan, lambda side, frame: [(side, frame)] * 2 if sequence_of(plan, frame) % 2 else [], run=run_trial)
+    """As many come back as were sent, and half of them are missing. A loop or a mirrored port does the same:
+    it is no result."""
+    document = measured(
+        plan, lambda side, frame: [(side, frame)] * 2 if sequence_of(plan, frame) % 2 else [], run=run_trial
+    )
     assert document["verdict"] == "INVALID", document
     assert "duplicates" in {reason["code"] for reason in document["reasons"]}
     assert counts(document, "received_frames") == [FRAMES // 2] * 2
@@ -116,7 +132,15 @@ def test_one_that_changes_an_address_and_mends_the_checksums_delivers_to_nobody(
     def change(side: int, frame: bytes) -> Sent:
         size = 4 if plan.ip_version == 4 else 16
         at = 14 + (12 if plan.ip_version == 4 else 8)
-        return [(side, frame[:at] + frame[at + size : at + 2 * size] + frame[at : at + size] + frame[at + 2 * size :])]
+        return [
+            (
+                side,
+                frame[:at]
+                + frame[at + size : at + 2 * size]
+                + frame[at : at + size]
+                + frame[at + 2 * size :],
+            )
+        ]
 
     document = measured(plan, change)
     assert document["verdict"] == "FAIL", document["reasons"]
@@ -126,7 +150,8 @@ def test_one_that_changes_an_address_and_mends_the_checksums_delivers_to_nobody(
 
 @BOTH
 def test_one_that_turns_the_whole_trial_round_loses_nothing(plan: AddressPlan) -> None:
-    """It keeps all frames until the last has come, and sends the last first: order is counted, and is no loss."""
+    """It keeps all frames until the last has come, and sends the last first: order is counted, and is no
+    loss."""
     kept: dict[int, list[bytes]] = {LEFT: [], RIGHT: []}
 
     def change(side: int, frame: bytes) -> Sent:
@@ -144,7 +169,8 @@ def test_one_that_turns_the_whole_trial_round_loses_nothing(plan: AddressPlan) -
 
 @BOTH
 def test_a_forwarder_that_does_not_lower_the_hop_limit_is_no_router(plan: AddressPlan) -> None:
-    """RFC 1812, 5.3.1 and RFC 8200, 3: what it forwards arrives all the same, and the trial says that no router did it."""
+    """RFC 1812, 5.3.1 and RFC 8200, 3: what it forwards arrives all the same, and the trial says that no
+    router did it."""
 
     def behaviour(side: int, frame: bytes) -> Sent:
         return [(1 - side, MACS[1 - side] + frame[6:])] if is_test_frame(plan, frame) else []

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stations 2 to 7: frames of several sizes and of both IP versions in one trial, on software ports and through the reference router."""
+"""Stations 2 to 7: frames of several sizes and of both IP versions in one trial, on software ports and
+through the reference router."""
 
 from __future__ import annotations
 
@@ -13,7 +14,16 @@ from typing import Any
 import pytest
 from scapy.utils import rdpcap
 
-from evenhand.plan import AddressPlan, Imix, gateway_v4, gateway_v6, make_plan, mix_request, mix_versions, parse_imix
+from evenhand.plan import (
+    AddressPlan,
+    Imix,
+    gateway_v4,
+    gateway_v6,
+    make_plan,
+    mix_request,
+    mix_versions,
+    parse_imix,
+)
 from evenhand.trial import TrialResult, find_engine
 from tests.wire.captures import UDP_CHECKSUM_AT, sent_frames, tag_of, without_time
 from tests.wire.wire_session import (
@@ -45,7 +55,9 @@ def header_sum(frame: bytes) -> int:
     return (total & 0xFFFF) + (total >> 16)
 
 
-def capture_of(plan: AddressPlan, size: int | Imix, folder: Path, *, frames: int = 1000) -> tuple[list[bytes], list[bytes]]:
+def capture_of(
+    plan: AddressPlan, size: int | Imix, folder: Path, *, frames: int = 1000
+) -> tuple[list[bytes], list[bytes]]:
     """What the left port sent, in its order, and what the engine shows of it beforehand."""
     capture = folder / "left.pcap"
 
@@ -53,19 +65,38 @@ def capture_of(plan: AddressPlan, size: int | Imix, folder: Path, *, frames: int
         drop_captures(folder)
         with engine() as session:
             opened = open_ports(
-                session, plan, f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={folder / 'right.pcap'}", seed=77,
+                session,
+                plan,
+                f"net_pcap0,tx_pcap={capture}",
+                f"net_pcap1,tx_pcap={folder / 'right.pcap'}",
+                seed=77,
                 **mix_request(plan, size),
-            )  # fmt: skip
-            document = run_trial(session, trial=9, directions=["forward"], rate_fps=frames * 10, duration_s=0.1)
+            )
+            document = run_trial(
+                session, trial=9, directions=["forward"], rate_fps=frames * 10, duration_s=0.1
+            )
             session.request("close")
             return document, session.request(
-                "frames", plan=plan.to_contract(), frame_size=plan.smallest_frame_size, seed=77, direction="forward", count=frames, trial=9,
-                source_mac=opened["left"]["mac"], destination_mac=NOBODY[0], **mix_request(plan, size),
-            )["frames"]  # fmt: skip
+                "frames",
+                plan=plan.to_contract(),
+                frame_size=plan.smallest_frame_size,
+                seed=77,
+                direction="forward",
+                count=frames,
+                trial=9,
+                source_mac=opened["left"]["mac"],
+                destination_mac=NOBODY[0],
+                **mix_request(plan, size),
+            )["frames"]
 
     _, preview = until(lambda found: was_sent_whole(found[0]), captured)
     by_sequence = sorted(
-        (frame for version in (4, 6) for frame in sent_frames(capture, version) if version_of(frame) == version),
+        (
+            frame
+            for version in (4, 6)
+            for frame in sent_frames(capture, version)
+            if version_of(frame) == version
+        ),
         key=lambda frame: tag_of(frame, version_of(frame)).sequence,
     )
     in_order = [bytes(frame) for frame in rdpcap(str(capture)) if bytes(frame) in set(by_sequence)]
@@ -74,7 +105,8 @@ def capture_of(plan: AddressPlan, size: int | Imix, folder: Path, *, frames: int
 
 
 def test_an_imix_of_both_versions_stands_in_the_capture_as_it_was_asked_for(tmp_path: Path) -> None:
-    """R6985-01, R5180-14: an independent reader finds each size in its place, 9 of 10 frames IPv4, all checksums and payloads right."""
+    """R6985-01, R5180-14: an independent reader finds each size in its place, 9 of 10 frames IPv4, all
+    checksums and payloads right."""
     plan = mix_versions(gateway_v4(), gateway_v6(), (90, 10))
     sent, preview = capture_of(plan, BOTH_IMIX, tmp_path)
     assert len(sent) == len(preview) == 1000
@@ -85,7 +117,9 @@ def test_an_imix_of_both_versions_stands_in_the_capture_as_it_was_asked_for(tmp_
         assert version == (6 if (k + k % 50 // 10) % 10 == 9 else 4), "one of ten, and of each size alike"
         udp = UDP_CHECKSUM_AT[version] - 6
         assert int.from_bytes(frame[udp + 4 : udp + 6], "big") == len(frame) - udp
-        assert int.from_bytes(frame[16:18] if version == 4 else frame[18:20], "big") == len(frame) - (14 if version == 4 else 54)
+        assert int.from_bytes(frame[16:18] if version == 4 else frame[18:20], "big") == len(frame) - (
+            14 if version == 4 else 54
+        )
         if version == 4:
             assert header_sum(frame) == 0xFFFF
         pattern = udp + 26
@@ -98,12 +132,20 @@ def test_an_imix_of_both_versions_stands_in_the_capture_as_it_was_asked_for(tmp_
 
 
 def test_an_imix_of_ipv4_is_sent_as_its_letters_say(tmp_path: Path) -> None:
-    """R6985-01: the sequence repeats exactly; frame k is frame k of a plan without a mix, with another length."""
+    """R6985-01: the sequence repeats exactly; frame k is frame k of a plan without a mix, with another
+    length."""
     sent, _ = capture_of(gateway_v4(), IMIX, tmp_path, frames=100)
     assert [len(frame) + 4 for frame in sent] == [64, 64, 64, 1280, 1518] * 20
     with engine() as session:
         for size in (64, 1518):
-            alike = session.request("frames", plan=gateway_v4().to_contract(), frame_size=size, seed=77, direction="forward", count=100)
+            alike = session.request(
+                "frames",
+                plan=gateway_v4().to_contract(),
+                frame_size=size,
+                seed=77,
+                direction="forward",
+                count=100,
+            )
             for frame, shown in zip(sent, alike["frames"], strict=True):
                 if len(frame) + 4 == size:
                     assert frame[26:38] == bytes.fromhex(shown["octets"])[26:38], "addresses and UDP ports"
@@ -132,7 +174,8 @@ def test_a_drawn_order_is_sent_and_repeats_exactly(plan: AddressPlan, tmp_path: 
     ids=["v4-imix", "v4-drawn", "v6-imix", "half-half", "direct-imix"],
 )
 def test_a_cable_brings_every_frame_of_a_mix(plan: AddressPlan, size: int | Imix, tmp_path: Path) -> None:
-    """R6985-01, R5180-14, R2544-06: nothing is lost or of a wrong length, and the counts of the classes are those of the sequence."""
+    """R6985-01, R5180-14, R2544-06: nothing is lost or of a wrong length, and the counts of the classes are
+    those of the sequence."""
     mix = mix_request(plan, size)["mix"]
     host_macs: Document = {"host_macs": "pseudorandom"} if plan.is_direct else {}
     with engine() as session:
@@ -145,7 +188,9 @@ def test_a_cable_brings_every_frame_of_a_mix(plan: AddressPlan, size: int | Imix
     expected = Counter(mix["cycle"][k % len(mix["cycle"])] for k in range(frames))
     for name, direction in result.directions.items():
         assert direction.wrong_length_frames == direction.corrupted_frames == 0
-        assert [c.received_frames for c in direction.classes] == [expected[i] for i in range(len(mix["classes"]))], name
+        assert [c.received_frames for c in direction.classes] == [
+            expected[i] for i in range(len(mix["classes"]))
+        ], name
         assert [c.frame_size for c in direction.classes] == [c["frame_size"] for c in mix["classes"]]
 
 
@@ -155,7 +200,10 @@ def test_three_streams_send_the_same_mix(tmp_path: Path) -> None:
         {
             "cpu": cpus()[-1],
             "senders": [{"side": "left", "stream": n} for n in range(3)] + [{"side": "right", "stream": 0}],
-            "receivers": [{"side": side, "queue": queue} for side, queue in (("left", 0), ("right", 0), ("right", 1), ("right", 2))],
+            "receivers": [
+                {"side": side, "queue": queue}
+                for side, queue in (("left", 0), ("right", 0), ("right", 1), ("right", 2))
+            ],
         }
     ]
     plan = mix_versions(gateway_v4(), gateway_v6(), (9, 1))
@@ -164,11 +212,20 @@ def test_three_streams_send_the_same_mix(tmp_path: Path) -> None:
         document = valid_trial(session, duration_s=0.3)
     assert document["verdict"] == "PASS", document["reasons"]
     for direction in document["directions"].values():
-        assert sum(c["received_frames"] for c in direction["classes"] if c["ip_version"] == 6) == QUIET_FPS * 0.3 / 10
+        assert (
+            sum(c["received_frames"] for c in direction["classes"] if c["ip_version"] == 6)
+            == QUIET_FPS * 0.3 / 10
+        )
 
 
 def run_cli(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "evenhand", *arguments], capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        [sys.executable, "-m", "evenhand", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 def router_config(folder: Path, *, routes_v6: bool) -> Path:
@@ -177,7 +234,10 @@ def router_config(folder: Path, *, routes_v6: bool) -> Path:
         side: f"net_memif{i},role=server,id={i},socket={folder / side},socket-abstract=no,rsize=11"
         for i, side in enumerate(("left", "right"))
     }
-    routes = [{"network": "198.18.0.0/16", "via": "10.0.0.2"}, {"network": "198.19.0.0/16", "via": "10.0.1.2"}]
+    routes = [
+        {"network": "198.18.0.0/16", "via": "10.0.0.2"},
+        {"network": "198.19.0.0/16", "via": "10.0.1.2"},
+    ]
     routes.append({"network": "2001:2::/64", "via": "2001:2:0:1000::2"})
     if routes_v6:
         routes.append({"network": "2001:2:0:8000::/64", "via": "2001:2:0:9000::2"})
@@ -196,14 +256,20 @@ def router_config(folder: Path, *, routes_v6: bool) -> Path:
 
 @pytest.mark.two_cpus
 @pytest.mark.parametrize("routes_v6", [True, False], ids=["both", "v6 without a route"])
-def test_a_router_forwards_both_versions_and_a_loss_of_one_is_its_own(routes_v6: bool, tmp_path: Path) -> None:
-    """R5180-14: both DUT addresses are resolved on each link (ARP and ND); without a route for IPv6 its frames are lost, and no others."""
+def test_a_router_forwards_both_versions_and_a_loss_of_one_is_its_own(
+    routes_v6: bool, tmp_path: Path
+) -> None:
+    """R5180-14: both DUT addresses are resolved on each link (ARP and ND); without a route for IPv6 its
+    frames are lost, and no others."""
     config = router_config(tmp_path, routes_v6=routes_v6)
     plan = mix_versions(gateway_v4(), gateway_v6(), (9, 1))
     router = subprocess.Popen(
-        [find_engine().parents[1] / "router" / "evenhand-router", config], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
+        [find_engine().parents[1] / "router" / "evenhand-router", config],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
     try:
         assert router.stdout is not None
         assert json.loads(router.stdout.readline())["event"] == "ready"
@@ -226,14 +292,26 @@ def test_a_router_forwards_both_versions_and_a_loss_of_one_is_its_own(routes_v6:
 
 
 def test_the_verb_takes_a_mix_and_says_what_it_sent(tmp_path: Path) -> None:
-    """R6985-01, R5180-14, SEED-49: the result names the sequence, its mean, and the share of each IP version."""
+    """R6985-01, R5180-14, SEED-49: the result names the sequence, its mean, and the share of each IP
+    version."""
     testbed = tmp_path / "cable.toml"
     left, right = memif_cable(tmp_path)
     testbed.write_text(
         f'isolated_test_environment = true\n[left]\ndevice = "{left}"\ndut_mac = "{NOBODY[0]}"\n'
         f'[right]\ndevice = "{right}"\ndut_mac = "{NOBODY[1]}"\n[tester]\ncpus = [{cpus()[-1]}]\n'
     )
-    common = ("trial", str(testbed), "--rate", "5kfps", "--duration", "0.2s", "--waits", "short", "--plan", "gateway-v4+gateway-v6")
+    common = (
+        "trial",
+        str(testbed),
+        "--rate",
+        "5kfps",
+        "--duration",
+        "0.2s",
+        "--waits",
+        "short",
+        "--plan",
+        "gateway-v4+gateway-v6",
+    )
     shown = run_cli(*common, "--mix", "90/10", "--frame-size", "CUSTOM IMIX - AAAG (A=84, G=1518)")
     assert shown.returncode == 0, shown.stderr
     assert "frames of CUSTOM IMIX - AAAG (A=84, G=1518) (mean 442.5 octets)" in shown.stdout

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the ports of a tester count, held against what its receivers saw; and its CPUs' clocks, held against each other."""
+"""What the ports of a tester count, held against what its receivers saw; and its CPUs' clocks, held against
+each other."""
 
 from __future__ import annotations
 
@@ -16,20 +17,30 @@ pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 
 @pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
 def test_receivers_see_every_frame_that_a_software_port_counts(plan: AddressPlan, tmp_path: Path) -> None:
-    """R2544-39: whatever else a trial met, no frame vanished between a port and its receivers, and each CPU's clock is known."""
+    """R2544-39: whatever else a trial met, no frame vanished between a port and its receivers, and each CPU's
+    clock is known."""
     with engine() as session:
         ports = {
             side: {"device": device, "dut_mac": mac, "link_timeout_s": 20}
             for side, device, mac in zip(SIDES, memif_cable(tmp_path), NOBODY, strict=True)
         }
         opened = session.request(
-            "open", ports=ports, workers=two_workers(receive_queues=2), plan=plan.to_contract(), frame_size=plan.smallest_frame_size, seed=1
+            "open",
+            ports=ports,
+            workers=two_workers(receive_queues=2),
+            plan=plan.to_contract(),
+            frame_size=plan.smallest_frame_size,
+            seed=1,
         )
         document = run_trial(session, rate_fps=2_000)
     for side in SIDES:
         assert (opened[side]["receive_count"], opened[side]["flow_control"]) == ("exact", "none")
         before, after = (document["ports"][side][moment] for moment in ("before", "after"))
-        assert after["seen_frames"] - before["seen_frames"] == after["received_frames"] - before["received_frames"] > 0
+        assert (
+            after["seen_frames"] - before["seen_frames"]
+            == after["received_frames"] - before["received_frames"]
+            > 0
+        )
         assert after["counts_pause"] is False
         assert not any(after["hidden_drops"].values())
     assert "receive_unseen" not in {reason["code"] for reason in document["reasons"]}

@@ -25,13 +25,23 @@ def engine() -> str:
 
 def request(request_id: int, frames: int) -> dict[str, Any]:
     plan = make_plan("gateway_v4").to_contract()
-    return {"id": request_id, "request": "prove", "plan": plan, "seed": 7, "direction": "forward", "frames": frames}
+    return {
+        "id": request_id,
+        "request": "prove",
+        "plan": plan,
+        "seed": 7,
+        "direction": "forward",
+        "frames": frames,
+    }
 
 
 @pytest.mark.wire
 def test_a_proof_ends_early_when_the_client_asks_for_it(engine: str) -> None:
-    """D2: four thousand million frames would take minutes; a stop request ends them, and is answered after them."""
-    with subprocess.Popen([engine], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    """D2: four thousand million frames would take minutes; a stop request ends them, and is answered after
+    them."""
+    with subprocess.Popen(
+        [engine], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(json.dumps(request(1, MAX_PROOF_FRAMES)) + "\n")
@@ -56,7 +66,13 @@ def test_a_proof_ends_early_when_the_client_asks_for_it(engine: str) -> None:
 @pytest.mark.wire
 def test_a_proof_ends_when_its_client_is_gone(engine: str) -> None:
     """D2: nobody is left to read the result, so nobody should be left who draws."""
-    ended = subprocess.run([engine], input=json.dumps(request(1, MAX_PROOF_FRAMES)) + "\n", capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(
+        [engine],
+        input=json.dumps(request(1, MAX_PROOF_FRAMES)) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert ended.returncode == 0
     assert json.loads(ended.stdout.splitlines()[-1])["stopped"] is True
 

@@ -26,7 +26,8 @@ pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 LIMIT_FPS = 20_000.0
 ATTEMPTS = 3
 QUEUE_FRAMES = 1024
-"""25 ms of the element: what this machine's stalls make of an even load still fits, and hides 5 % of an overload for half a second."""
+"""25 ms of the element: what this machine's stalls make of an even load still fits, and hides 5 % of an
+overload for half a second."""
 QUICK = evenhand.Waits(after_routing_s=0.0, after_learning_s=0.05, residual_s=0.2, restabilize_s=0.05)
 PATIENT = evenhand.Limits(offered_tolerance=0.02, overdue_tolerance=0.9)
 """A tester that is late is not what these tests are about."""
@@ -53,7 +54,11 @@ def test_the_example_finds_what_the_router_does(testbed: Path, tmp_path: Path) -
         pytest.skip("the example measures gateway-v4")
     run = tmp_path / "a.evenhand"
     ended = subprocess.run(
-        [sys.executable, ROOT / "examples" / "throughput.py", testbed, run], capture_output=True, text=True, timeout=800, check=False
+        [sys.executable, ROOT / "examples" / "throughput.py", testbed, run],
+        capture_output=True,
+        text=True,
+        timeout=800,
+        check=False,
     )
     assert ended.returncode == 0, ended.stderr
     assert "128 octets: " in ended.stdout
@@ -62,15 +67,32 @@ def test_the_example_finds_what_the_router_does(testbed: Path, tmp_path: Path) -
     assert [search.frame_size for search in read_run(run).searches] == [128, 512]
 
 
-def test_the_how_to_draws_throughput_and_latency_over_the_number_of_hosts(testbed: Path, tmp_path: Path) -> None:
-    """R8219-08: the program as the page shows it, over IPv4, and the same over IPv6: latency at the throughput that was found."""
-    (program,) = [block.text for block in blocks("python", document="docs/how-to/measure-from-python.md") if "semilogx" in block.text]
-    program = program.replace('"testbed.toml"', repr(str(testbed))).replace('"gateway-v4"', repr(testbed.stem))
-    program = program.replace("max_fps=100e3, ", "max_fps=30e3, invalid_retries=30, patience=60, ").replace("[1, 16, 256]", "[1, 256]")
+def test_the_how_to_draws_throughput_and_latency_over_the_number_of_hosts(
+    testbed: Path, tmp_path: Path
+) -> None:
+    """R8219-08: the program as the page shows it, over IPv4, and the same over IPv6: latency at the
+    throughput that was found."""
+    (program,) = [
+        block.text
+        for block in blocks("python", document="docs/how-to/measure-from-python.md")
+        if "semilogx" in block.text
+    ]
+    program = program.replace('"testbed.toml"', repr(str(testbed))).replace(
+        '"gateway-v4"', repr(testbed.stem)
+    )
+    program = program.replace("max_fps=100e3, ", "max_fps=30e3, invalid_retries=30, patience=60, ").replace(
+        "[1, 16, 256]", "[1, 256]"
+    )
     program = program.replace("tolerance=0.05)", "tolerance=0.9)")
     environment = {**os.environ, "MPLBACKEND": "agg", "MPLCONFIGDIR": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=800, check=False
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=800,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "hosts.png").read_bytes().startswith(b"\x89PNG")
@@ -80,8 +102,14 @@ def test_a_script_gets_the_rate_events_and_a_document(testbed: Path) -> None:
     """R2544-21, IPv4 and IPv6: the router's limit is set, so the truth is known."""
     events: list[evenhand.ProcedureEvent] = []
     goal = evenhand.ThroughputGoal(
-        max_fps=40_000, precision=0.1, duration_s=0.5, final_duration_s=0.5, loss_verifications=1, invalid_retries=30, patience=60
-    )  # fmt: skip
+        max_fps=40_000,
+        precision=0.1,
+        duration_s=0.5,
+        final_duration_s=0.5,
+        loss_verifications=1,
+        invalid_retries=30,
+        patience=60,
+    )
     with evenhand.open_testbed(testbed, on_event=events.append) as opened:
         found = opened.throughput(plan=testbed.stem, goal=goal, waits=QUICK, limits=PATIENT)
     assert found.outcome == "found", [str(trial.result.reasons) for trial in found.search.trials]
@@ -95,10 +123,13 @@ def test_a_script_gets_the_rate_events_and_a_document(testbed: Path) -> None:
 
 
 def test_loss_follows_what_the_router_does(testbed: Path, tmp_path: Path) -> None:
-    """R2544-26, R2544-27, IPv4 and IPv6: above the set limit what does not fit is lost, below it nothing; every trial is stored."""
+    """R2544-26, R2544-27, IPv4 and IPv6: above the set limit what does not fit is lost, below it nothing;
+    every trial is stored."""
     run = tmp_path / "loss.evenhand"
     with evenhand.open_testbed(testbed, run=run) as opened:
-        goal = evenhand.LossGoal(max_fps=2 * LIMIT_FPS, step=0.1, duration_s=0.5, invalid_retries=30, patience=60)
+        goal = evenhand.LossGoal(
+            max_fps=2 * LIMIT_FPS, step=0.1, duration_s=0.5, invalid_retries=30, patience=60
+        )
         found = opened.loss(plan=testbed.stem, goal=goal, waits=QUICK, limits=PATIENT)
     measured = {round(point.share, 3): point.loss_ratio for point in found.points}
     for share, loss_ratio in measured.items():
@@ -112,17 +143,27 @@ def test_loss_follows_what_the_router_does(testbed: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
 def test_delays_hold_what_the_router_adds(plan: str, tmp_path: Path) -> None:
-    """R8219-07, R8219-09, R8219-12, IPv4 and IPv6: a router that holds each frame for 5 ms. `bench/truth.py` measures how near it is."""
+    """R8219-07, R8219-09, R8219-12, IPv4 and IPv6: a router that holds each frame for 5 ms. `bench/truth.py`
+    measures how near it is."""
     delay_ns = 5e6
     with reference_router(make_plan(plan), ReferenceDut(extra_delay_us=delay_ns / 1e3)) as router:
         path = tmp_path / "delay.toml"
         path.write_text(text_for(router, None))
         with evenhand.open_testbed(path) as opened:
-            for test, figure in ((evenhand.DelayTest.LATENCY, "typical"), (evenhand.DelayTest.PDV, "ipdv_median")):
+            for test, figure in (
+                (evenhand.DelayTest.LATENCY, "typical"),
+                (evenhand.DelayTest.PDV, "ipdv_median"),
+            ):
                 goal = evenhand.DelayGoal(
-                    test=test, rate_fps=LIMIT_FPS, duration_s=0.5, from_s=0.2, repetitions=3, has_variation=test is evenhand.DelayTest.PDV,
-                    invalid_retries=30, patience=60,
-                )  # fmt: skip
+                    test=test,
+                    rate_fps=LIMIT_FPS,
+                    duration_s=0.5,
+                    from_s=0.2,
+                    repetitions=3,
+                    has_variation=test is evenhand.DelayTest.PDV,
+                    invalid_retries=30,
+                    patience=60,
+                )
                 for _ in range(ATTEMPTS):
                     found = opened.delay(goal=goal, plan=plan, waits=QUICK, limits=PATIENT)
                     if found.outcome == "measured":

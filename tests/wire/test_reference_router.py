@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real reference router: between our tester's ports, between files of scapy's frames, and behind another generator."""
+"""The real reference router: between our tester's ports, between files of scapy's frames, and behind another
+generator."""
 
 from __future__ import annotations
 
@@ -27,7 +28,17 @@ from evenhand.base.programs import ROUTER, find_program
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.predict import DeviceModel, HashType, predict
 from evenhand.rig.reference import Defects, ReferenceDut, ReferenceRouter, Stall, reference_router
-from tests.wire.wire_session import MOST_ATTEMPTS, QUIET_FPS, Document, cpus, engine, open_ports, run_trial, until, was_sent_whole
+from tests.wire.wire_session import (
+    MOST_ATTEMPTS,
+    QUIET_FPS,
+    Document,
+    cpus,
+    engine,
+    open_ports,
+    run_trial,
+    until,
+    was_sent_whole,
+)
 
 CONTRACT = Path(__file__).parents[2] / "contract"
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
@@ -64,10 +75,14 @@ def measure(router: ReferenceRouter, plan: AddressPlan, **arguments: Any) -> dic
         pytest.param("gateway-v6", None, "type2", marks=pytest.mark.slow),
     ],
 )
-def test_the_elements_that_work_are_those_that_were_predicted(name: str, hosts: int | None, hash_type: HashType) -> None:
-    """RSS-01, RSS-03, RSS-04, SEED-01, SEED-71: prediction in Python and router in C++ choose the same element for each frame.
+def test_the_elements_that_work_are_those_that_were_predicted(
+    name: str, hosts: int | None, hash_type: HashType
+) -> None:
+    """RSS-01, RSS-03, RSS-04, SEED-01, SEED-71: prediction in Python and router in C++ choose the same
+    element for each frame.
 
-    IPv4 and IPv6, one address pair and all addresses: the engine sends what the plan says, and the router forwards it.
+    IPv4 and IPv6, one address pair and all addresses: the engine sends what the plan says, and the router
+    forwards it.
     """
     plan = make_plan(name, hosts)
     model = DeviceModel(elements=16, hash_type=hash_type, rate_fps=200_000, queue_frames=4096)
@@ -82,7 +97,9 @@ def test_the_elements_that_work_are_those_that_were_predicted(name: str, hosts: 
     served = [element["served_frames"] for element in counters["elements"]]
     received = sum(direction["received_frames"] for direction in document["directions"].values())
     assert sum(served) == received == 2 * QUIET_FPS * 0.5
-    assert {i for i, frames in enumerate(served) if frames} == {i for i, count in enumerate(prediction.total_counts) if count}
+    assert {i for i, frames in enumerate(served) if frames} == {
+        i for i, count in enumerate(prediction.total_counts) if count
+    }
     assert counters["neighbors"]["entries"] == 2  # SEED-19
 
 
@@ -94,42 +111,69 @@ def test_a_router_that_holds_frames_for_seconds_is_not_stopped_early(name: str) 
     stall = Stall(every_ms=5000, for_ms=3500, queue_frames=16384)
     with reference_router(plan, ReferenceDut(stall=stall)) as router:
         document = measure(
-            router, plan, rate_fps=1000, duration_s=9, stop_when_failed=True,
+            router,
+            plan,
+            rate_fps=1000,
+            duration_s=9,
+            stop_when_failed=True,
             waits={"after_routing_s": 0, "after_learning_s": 0, "residual_s": 4, "restabilize_s": 0},
             limits={"longest_overdue_us": 1e5, "overdue_tolerance": 1},
-        )  # fmt: skip
+        )
     assert document["verdict"] != "FAIL", document["reasons"]
     assert "stopped_early_s" not in document
     assert sum(direction["lost_frames"] for direction in document["directions"].values()) == 0
 
 
 def test_a_silent_memif_tells_of_queues_that_nobody_polls() -> None:
-    """The tester cannot see how many queues the other end sends on; Open vSwitch answers on its queue 1. It can say that this may be it."""
+    """The tester cannot see how many queues the other end sends on; Open vSwitch answers on its queue 1. It
+    can say that this may be it."""
     with reference_router(make_plan("gateway-v6"), ReferenceDut()) as router, engine() as session:
         open_ports(session, make_plan("gateway-v4"), router.left_device, router.right_device, dut_macs=None)
-        with pytest.raises(HostError, match=r"10\.0\.0\.1 did not answer .*; no frame at all has come in there") as error:
+        with pytest.raises(
+            HostError, match=r"10\.0\.0\.1 did not answer .*; no frame at all has come in there"
+        ) as error:
             session.request("resolve", timeout_s=0.5)
     assert "raise receive_queues" in error.value.next_step
 
 
 @pytest.mark.parametrize("name", ["gateway-v4", "gateway-v6"])
 def test_seeded_defects_are_counted_exactly(name: str) -> None:
-    """R2544-06, R2544-07: one loss, one duplicate, one swap and one corrupted octet are found among all the others, and nothing else.
+    """R2544-06, R2544-07: one loss, one duplicate, one swap and one corrupted octet are found among all the
+    others, and nothing else.
 
     `make prove` does it with a million frames.
     """
     plan = make_plan(name)
-    at: dict[str, tuple[int, ...]] = {"loss": (2_000,), "duplication": (4_000,), "reordering": (6_000,), "corruption": (8_000,)}
+    at: dict[str, tuple[int, ...]] = {
+        "loss": (2_000,),
+        "duplication": (4_000,),
+        "reordering": (6_000,),
+        "corruption": (8_000,),
+    }
     for _ in range(MOST_ATTEMPTS):
         with reference_router(plan, ReferenceDut(defects=Defects(at=at))) as router:
             document = measure(router, plan, rate_fps=QUIET_FPS, duration_s=0.5)
             counters = router.counters()
         directions = document["directions"].values()
         refused = sum(counters[side]["transmit_dropped_frames"] for side in ("left", "right"))
-        if refused == 0 and was_sent_whole(document) and all(d["receiver"]["gap_frames"] == 0 for d in directions):
-            break  # else the host took the tester's CPU away: not every frame left, or the rings overflowed, and those losses are real
-    assert counters["defects"] == {"lost_frames": 1, "duplicated_frames": 1, "reordered_frames": 1, "corrupted_frames": 1}
-    found = {kind: sum(d[f"{kind}_frames"] for d in directions) for kind in ("duplicated", "reordered", "corrupted", "received", "foreign")}
+        if (
+            refused == 0
+            and was_sent_whole(document)
+            and all(d["receiver"]["gap_frames"] == 0 for d in directions)
+        ):
+            break
+        # Else the host took the tester's CPU away: not every frame left, or the rings overflowed, and those
+        # losses are real.
+    assert counters["defects"] == {
+        "lost_frames": 1,
+        "duplicated_frames": 1,
+        "reordered_frames": 1,
+        "corrupted_frames": 1,
+    }
+    found = {
+        kind: sum(d[f"{kind}_frames"] for d in directions)
+        for kind in ("duplicated", "reordered", "corrupted", "received", "foreign")
+    }
     # The corrupted frame is no test frame any more: with the lost one, two are missing.
     assert found == {"duplicated": 1, "reordered": 1, "corrupted": 1, "received": 20_000 - 2, "foreign": 0}
 
@@ -151,16 +195,24 @@ def run_on_files(
 ) -> tuple[list[Packet], list[Packet], dict[str, Any]]:
     """What the router makes of these frames: out of the left port, out of the right one, and its counters."""
     for side, frames in (("left", left), ("right", right)):
-        wrpcap(str(folder / f"{side}-in.pcap"), frames or [Ether(dst="02:ff:ff:ff:ff:ff", type=0x88B5) / (b"\0" * 46)])
+        wrpcap(
+            str(folder / f"{side}-in.pcap"),
+            frames or [Ether(dst="02:ff:ff:ff:ff:ff", type=0x88B5) / (b"\0" * 46)],
+        )
     devices = {
-        side: f"net_pcap{i},rx_pcap={folder}/{side}-in.pcap,tx_pcap={folder}/{side}-out.pcap" for i, side in enumerate(("left", "right"))
+        side: f"net_pcap{i},rx_pcap={folder}/{side}-in.pcap,tx_pcap={folder}/{side}-out.pcap"
+        for i, side in enumerate(("left", "right"))
     }
     dut = ReferenceDut(static_neighbors=neighbors(plan))
     config = dut.router_config(plan, {"left": devices["left"], "right": devices["right"]}, cpu=cpus()[0])
     config["ports"]["left"]["mac"], config["ports"]["right"]["mac"] = DUT_LEFT, DUT_RIGHT
     (folder / "router.json").write_text(json.dumps(config))
     with subprocess.Popen(
-        [find_program(ROUTER), folder / "router.json"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [find_program(ROUTER), folder / "router.json"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -170,7 +222,10 @@ def run_on_files(
             process.stdin.write('{"request":"counters"}\n')
             process.stdin.flush()
             counters = json.loads(process.stdout.readline())
-            if counters["left"]["transmitted_frames"] + counters["right"]["transmitted_frames"] >= expected or time.monotonic() > give_up:
+            if (
+                counters["left"]["transmitted_frames"] + counters["right"]["transmitted_frames"] >= expected
+                or time.monotonic() > give_up
+            ):
                 break
             time.sleep(0.05)
         process.stdin.close()
@@ -193,7 +248,11 @@ def test_frames_of_another_maker_are_forwarded_right(tmp_path: Path, version: in
 
     def net(source: object, destination: object, hops: int = 64) -> Packet:
         source, destination = str(source), str(destination)
-        return IP(src=source, dst=destination, ttl=hops) if version == 4 else IPv6(src=source, dst=destination, hlim=hops)
+        return (
+            IP(src=source, dst=destination, ttl=hops)
+            if version == 4
+            else IPv6(src=source, dst=destination, hlim=hops)
+        )
 
     ether = Ether(src=LEFT_MAC, dst=DUT_LEFT)
     hosts = [(plan.left.hosts.address(i), plan.right.hosts.address(65_000 - i)) for i in range(50)]
@@ -233,7 +292,8 @@ def test_the_router_answers_for_its_own_addresses(tmp_path: Path) -> None:
         if version == 4:
             asked = [
                 Ether(src=LEFT_MAC, dst="ff:ff:ff:ff:ff:ff") / ARP(op=1, hwsrc=LEFT_MAC, psrc=me, pdst=dut),
-                Ether(src=LEFT_MAC, dst="ff:ff:ff:ff:ff:ff") / ARP(op=1, hwsrc=LEFT_MAC, psrc=me, pdst="10.0.0.77"),
+                Ether(src=LEFT_MAC, dst="ff:ff:ff:ff:ff:ff")
+                / ARP(op=1, hwsrc=LEFT_MAC, psrc=me, pdst="10.0.0.77"),
                 Ether(src=LEFT_MAC, dst=DUT_LEFT) / IP(src=me, dst=dut) / ICMP(id=7, seq=1) / b"echo me",
             ]
         else:
@@ -243,8 +303,12 @@ def test_the_router_answers_for_its_own_addresses(tmp_path: Path) -> None:
                 / IPv6(src=me, dst=group, hlim=255)
                 / ICMPv6ND_NS(tgt=dut)
                 / (b"\x01\x01" + bytes.fromhex(LEFT_MAC.replace(":", ""))),
-                Ether(src=LEFT_MAC, dst=group_mac) / IPv6(src=me, dst=group, hlim=255) / ICMPv6ND_NS(tgt=dut + "77"),
-                Ether(src=LEFT_MAC, dst=DUT_LEFT) / IPv6(src=me, dst=dut) / ICMPv6EchoRequest(id=7, seq=1, data=b"echo me"),
+                Ether(src=LEFT_MAC, dst=group_mac)
+                / IPv6(src=me, dst=group, hlim=255)
+                / ICMPv6ND_NS(tgt=dut + "77"),
+                Ether(src=LEFT_MAC, dst=DUT_LEFT)
+                / IPv6(src=me, dst=dut)
+                / ICMPv6EchoRequest(id=7, seq=1, data=b"echo me"),
             ]
         left, right, _ = run_on_files(folder, plan, asked, [], expected=2)
         assert right == []
@@ -268,19 +332,37 @@ def test_the_router_answers_for_its_own_addresses(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("dpdk-testpmd") is None, reason="testpmd is not installed")
 def test_another_generator_drives_the_router(tmp_path: Path) -> None:
-    """testpmd sends through it at whatever rate it likes: all that is received is forwarded or counted as dropped."""
+    """testpmd sends through it at whatever rate it likes: all that is received is forwarded or counted as
+    dropped."""
     plan = make_plan("gateway-v4", 1)
     model = DeviceModel(elements=4, rate_fps=50_000, queue_frames=64)
     with reference_router(plan, ReferenceDut(model=model, static_neighbors=neighbors(plan))) as router:
         macs = {side: router.ready[side]["mac"] for side in ("left", "right")}
         prefix = f"testpmd-{os.getpid()}"
         command = [
-            "dpdk-testpmd", "--no-huge", "-m", "1024", "--no-shconf", f"--file-prefix={prefix}", "--no-pci", "--no-telemetry",
-            f"--lcores=0@{cpus()[-1]},1@{cpus()[-1]}", f"--vdev={router.left_device}", f"--vdev={router.right_device}", "--",
-            "--forward-mode=txonly", "--tx-ip=198.18.0.1,198.19.0.1", f"--eth-peer=0,{macs['left']}", f"--eth-peer=1,{macs['right']}",
-            "--total-num-mbufs=32768", "--stats-period=1", "--no-lsc-interrupt",
-        ]  # fmt: skip
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path)
+            "dpdk-testpmd",
+            "--no-huge",
+            "-m",
+            "1024",
+            "--no-shconf",
+            f"--file-prefix={prefix}",
+            "--no-pci",
+            "--no-telemetry",
+            f"--lcores=0@{cpus()[-1]},1@{cpus()[-1]}",
+            f"--vdev={router.left_device}",
+            f"--vdev={router.right_device}",
+            "--",
+            "--forward-mode=txonly",
+            "--tx-ip=198.18.0.1,198.19.0.1",
+            f"--eth-peer=0,{macs['left']}",
+            f"--eth-peer=1,{macs['right']}",
+            "--total-num-mbufs=32768",
+            "--stats-period=1",
+            "--no-lsc-interrupt",
+        ]
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path
+        )
         try:
             give_up = time.monotonic() + 40
             while (counters := router.counters())["left"]["received_frames"] < 200_000:
@@ -295,9 +377,19 @@ def test_another_generator_drives_the_router(tmp_path: Path) -> None:
         counters = router.counters()
         left = counters["left"]
         elements = counters["elements"]
-        assert left["malformed_frames"] == left["martian_frames"] == left["no_route_frames"] == left["expired_frames"] == 0
-        # What testpmd sends into the right port has the left's source address, and goes to 198.19.0.1 as well.
-        taken = sum(side["received_frames"] - side["local_frames"] - side["ignored_frames"] for side in (left, counters["right"]))
+        assert (
+            left["malformed_frames"]
+            == left["martian_frames"]
+            == left["no_route_frames"]
+            == left["expired_frames"]
+            == 0
+        )
+        # What testpmd sends into the right port has the left's source address, and goes to 198.19.0.1 as
+        # well.
+        taken = sum(
+            side["received_frames"] - side["local_frames"] - side["ignored_frames"]
+            for side in (left, counters["right"])
+        )
         assert sum(element["served_frames"] + element["dropped_frames"] for element in elements) == taken
         assert sum(element["dropped_frames"] for element in elements) > 0
 
@@ -305,8 +397,10 @@ def test_another_generator_drives_the_router(tmp_path: Path) -> None:
 def test_the_router_ends_with_whoever_started_it(tmp_path: Path) -> None:
     """After `kill -9` of its starter there is no busy router left on a CPU."""
     script = (
-        "import time\nfrom evenhand.plan import make_plan\nfrom evenhand.rig.reference import ReferenceDut, reference_router\n"
-        "with reference_router(make_plan('gateway-v4'), ReferenceDut()) as r:\n    print(r._process.pid, flush=True)\n    time.sleep(60)\n"
+        "import time\nfrom evenhand.plan import make_plan\nfrom evenhand.rig.reference import ReferenceDut,"
+        " reference_router\n"
+        "with reference_router(make_plan('gateway-v4'), ReferenceDut()) as r:\n    print(r._process.pid,"
+        " flush=True)\n    time.sleep(60)\n"
     )
     starter = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     assert starter.stdout is not None
@@ -327,14 +421,20 @@ def is_alive(pid: int) -> bool:
 
 
 def test_a_bad_configuration_is_a_fault_with_its_place(tmp_path: Path) -> None:
-    config = ReferenceDut().router_config(make_plan("gateway-v4"), {"left": "net_ring0", "right": "net_ring1"}, cpu=0)
+    config = ReferenceDut().router_config(
+        make_plan("gateway-v4"), {"left": "net_ring0", "right": "net_ring1"}, cpu=0
+    )
     config["ports"]["left"]["address"] = config["ports"]["left"].pop("addresses")
     file = tmp_path / "router.json"
     file.write_text(json.dumps(config))
-    done = subprocess.run([find_program(ROUTER), file], capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        [find_program(ROUTER), file], capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL
+    )
     assert done.returncode == 2
     fault = json.loads(done.stdout)["fault"]
-    jsonschema.validate(json.loads(done.stdout), json.loads((CONTRACT / "router-reply.schema.json").read_text()))
+    jsonschema.validate(
+        json.loads(done.stdout), json.loads((CONTRACT / "router-reply.schema.json").read_text())
+    )
     assert fault["where"].startswith("ports.left.ad")
     assert "evenhand-router:" in done.stderr
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign over two workers of dask on this machine, each with a reference router, one of them killed with -9 in a point."""
+"""A campaign over two workers of dask on this machine, each with a reference router, one of them killed with
+-9 in a point."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from tests.campaign.dask_processes import cluster, wait_until
 pytest.importorskip("distributed")
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 RATE_FPS = 2_000
-"""Of a router as fast as it can be: two of them and two testers on the same CPUs have room, and a search ends where it begins."""
+"""Of a router as fast as it can be: two of them and two testers on the same CPUs have room, and a search ends
+where it begins."""
 CAMPAIGN = f"""
 name = "two testbeds"
 [reference]
@@ -45,7 +47,8 @@ repetitions = 2
 
 
 def test_two_workers_measure_a_campaign_and_one_that_is_killed_costs_nothing_but_time(tmp_path: Path) -> None:
-    """D11, SEED-02: IPv4 and IPv6; complete, nothing twice, and both repetitions of a point on one testbed."""
+    """D11, SEED-02: IPv4 and IPv6; complete, nothing twice, and both repetitions of a point on one
+    testbed."""
     try:
         find_program(ROUTER)
     except HostError as error:
@@ -55,12 +58,16 @@ def test_two_workers_measure_a_campaign_and_one_that_is_killed_costs_nothing_but
         for name in ("one", "two"):
             running.begin_worker(name, "reference")
         running.wait_for("one", "two")
-        process = running.begin_run("run", "wire.toml", "--scheduler", running.address, "--run", "wire.evenhand", "--no-html")
+        process = running.begin_run(
+            "run", "wire.toml", "--scheduler", running.address, "--run", "wire.evenhand", "--no-html"
+        )
 
         def in_a_point() -> str | None:
             """The worker whose last line tells of a point that it has begun."""
             last = {name: running.log(name).splitlines()[-1] for name in ("one", "two")}
-            return next((name for name, line in last.items() if line.startswith("v4/throughput/64/n=1:")), None)
+            return next(
+                (name for name, line in last.items() if line.startswith("v4/throughput/64/n=1:")), None
+            )
 
         wait_until(lambda: in_a_point() is not None, lambda: running.log("run"), process)
         lost = str(in_a_point())

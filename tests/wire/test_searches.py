@@ -25,7 +25,8 @@ QUEUE_FRAMES = 512
 WIDTH = 0.03
 FINAL_S = 1.0
 LATE_S = 0.02
-"""So late may the last frame of a trial be. The element goes on meanwhile, and one that was at work counts as well."""
+"""So late may the last frame of a trial be. The element goes on meanwhile, and one that was at work counts as
+well."""
 PDR = 0.2
 ATTEMPTS = 3
 """A host that takes CPUs away can spoil a search; an untrue tester would spoil all."""
@@ -52,17 +53,53 @@ patience = 60
 def search(folder: Path, name: str, *options: str) -> tuple[dict[str, Any], Path]:
     """`evenhand throughput` forward through one element of LIMIT_FPS; its document and its run file."""
     plan = make_plan(name, 1)
-    with reference_router(plan, ReferenceDut(model=DeviceModel(elements=1, rate_fps=LIMIT_FPS, queue_frames=QUEUE_FRAMES))) as router:
+    with reference_router(
+        plan, ReferenceDut(model=DeviceModel(elements=1, rate_fps=LIMIT_FPS, queue_frames=QUEUE_FRAMES))
+    ) as router:
         testbed, run = folder / "testbed.toml", folder / "run.evenhand"
         run.unlink(missing_ok=True)
         testbed.write_text(
             TESTBED.format(
-                left=router.left_device, right=router.right_device, cpus=list(router.tester_cpus), cpu=router.cpu, thread=router.thread
+                left=router.left_device,
+                right=router.right_device,
+                cpus=list(router.tester_cpus),
+                cpu=router.cpu,
+                thread=router.thread,
             )
         )
-        command = [sys.executable, "-m", "evenhand", "throughput", testbed, "--plan", name, "--hosts", "1", "--direction", "forward"]
-        command += ["--maximum-rate", "60kfps", "--duration", "300ms", "--final-duration", f"{FINAL_S}s", "--precision", str(WIDTH)]
-        command += ["--waits", "short", "--wait-after-routing", "0s", "--wait-after-learning", "50ms", "--wait-restabilize", "50ms"]
+        command = [
+            sys.executable,
+            "-m",
+            "evenhand",
+            "throughput",
+            testbed,
+            "--plan",
+            name,
+            "--hosts",
+            "1",
+            "--direction",
+            "forward",
+        ]
+        command += [
+            "--maximum-rate",
+            "60kfps",
+            "--duration",
+            "300ms",
+            "--final-duration",
+            f"{FINAL_S}s",
+            "--precision",
+            str(WIDTH),
+        ]
+        command += [
+            "--waits",
+            "short",
+            "--wait-after-routing",
+            "0s",
+            "--wait-after-learning",
+            "50ms",
+            "--wait-restabilize",
+            "50ms",
+        ]
         command += ["--json", "--run", run, *options]
         ended = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
@@ -71,7 +108,8 @@ def search(folder: Path, name: str, *options: str) -> tuple[dict[str, Any], Path
 
 @pytest.mark.parametrize("name", [pytest.param("gateway-v4", marks=pytest.mark.slow), "gateway-v6"])
 def test_mlr_finds_ndr_and_pdr_of_the_set_limit(name: str, tmp_path: Path) -> None:
-    """MLR-01, MLR-08, MLR-10, MLR-11: one search, two goals. The queue lets a trial pass that is so much faster."""
+    """MLR-01, MLR-08, MLR-10, MLR-11: one search, two goals. The queue lets a trial pass that is so much
+    faster."""
     try:
         find_program(ROUTER)
     except HostError as error:
@@ -80,7 +118,11 @@ def test_mlr_finds_ndr_and_pdr_of_the_set_limit(name: str, tmp_path: Path) -> No
     for _ in range(ATTEMPTS):
         document, run = search(tmp_path, name, "--search", "mlr", "--goal", "NDR", "--goal", f"PDR={PDR:.0%}")
         ndr, pdr = document["goals"]
-        if ndr["is_regular"] and pdr["is_regular"] and ndr["lower_fps_per_direction"] > LIMIT_FPS * (1 - 2 * WIDTH):
+        if (
+            ndr["is_regular"]
+            and pdr["is_regular"]
+            and ndr["lower_fps_per_direction"] > LIMIT_FPS * (1 - 2 * WIDTH)
+        ):
             break
     assert ndr["is_regular"], document["deviations"]
     assert pdr["is_regular"]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two testers never share a lab or a port: the second one is refused before it touches anything, and so is who takes the lab away."""
+"""Two testers never share a lab or a port: the second one is refused before it touches anything, and so is
+who takes the lab away."""
 
 from __future__ import annotations
 
@@ -47,11 +48,28 @@ def trial_running(name: str, where: Path, *, seconds: int = SENDING_S) -> Iterat
     with (where / "stdout").open("w") as out, (where / "stderr").open("w") as err:
         process = subprocess.Popen(
             command(
-                "trial", f"lab:{name}", "--rate", "2kfps", "--duration", f"{seconds}s", "--waits", "short", "--loss-ratio", "10%",
-                "--overdue-tolerance", "99%", "--longest-overdue", "10s", "--offered-tolerance", "10%", "--json",
+                "trial",
+                f"lab:{name}",
+                "--rate",
+                "2kfps",
+                "--duration",
+                f"{seconds}s",
+                "--waits",
+                "short",
+                "--loss-ratio",
+                "10%",
+                "--overdue-tolerance",
+                "99%",
+                "--longest-overdue",
+                "10s",
+                "--offered-tolerance",
+                "10%",
+                "--json",
             ),
-            stdout=out, stderr=err, text=True,
-        )  # fmt: skip
+            stdout=out,
+            stderr=err,
+            text=True,
+        )
         try:
             deadline = time.monotonic() + READY_S
             while not engine_of(process) and time.monotonic() < deadline:
@@ -67,7 +85,9 @@ def trial_running(name: str, where: Path, *, seconds: int = SENDING_S) -> Iterat
 
 def engine_of(process: subprocess.Popen[str]) -> list[int]:
     """Children of the process that are the engine, or on their way to be."""
-    found = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=False).stdout
+    found = subprocess.run(
+        ["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=False
+    ).stdout
     return [int(pid) for pid in found.split()]
 
 
@@ -87,11 +107,16 @@ SECOND_TESTERS = {
 def test_second_testers_on_a_lab_are_refused_and_the_first_ones_trial_stays_what_it_was(
     lab_name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """SEED-80, MLR-14: opened a second time, a port gives the first tester's frames to the other one, which looked like 73 % of loss."""
+    """SEED-80, MLR-14: opened a second time, a port gives the first tester's frames to the other one, which
+    looked like 73 % of loss."""
     for seconds in (SENDING_S, 6 * SENDING_S):
         with trial_running(lab_name, tmp_path, seconds=seconds) as first:
-            # In this process, which has loaded all that they need: a command of its own may come too late on a busy machine.
-            ended = {verb: (main([verb, f"lab:{lab_name}", *rate]), capsys.readouterr().err) for verb, rate in SECOND_TESTERS.items()}
+            # In this process, which has loaded all that they need: a command of its own may come too late on
+            # a busy machine.
+            ended = {
+                verb: (main([verb, f"lab:{lab_name}", *rate]), capsys.readouterr().err)
+                for verb, rate in SECOND_TESTERS.items()
+            }
             if first.poll() is not None:
                 continue  # it was over before all of them had come, which says nothing
             for verb, (code, said) in ended.items():
@@ -113,7 +138,9 @@ def test_a_lab_is_not_taken_away_under_a_trial_unless_that_is_forced(lab_name: s
     assert lab_down(lab_name)
 
 
-def test_a_lab_that_is_taken_away_by_force_spoils_the_trial_and_the_dut_is_not_charged_with_it(lab_name: str, tmp_path: Path) -> None:
+def test_a_lab_that_is_taken_away_by_force_spoils_the_trial_and_the_dut_is_not_charged_with_it(
+    lab_name: str, tmp_path: Path
+) -> None:
     with trial_running(lab_name, tmp_path, seconds=SENDING_S // 2) as first:
         assert lab_down(lab_name, force=True)
         assert verdict_of(first, tmp_path) == "INVALID"
@@ -121,12 +148,15 @@ def test_a_lab_that_is_taken_away_by_force_spoils_the_trial_and_the_dut_is_not_c
 
 
 def test_a_tester_that_is_killed_blocks_nobody(lab_name: str, tmp_path: Path) -> None:
-    """The kernel drops the lock with the last process that has it: the tester, or the engine that is still closing its ports."""
+    """The kernel drops the lock with the last process that has it: the tester, or the engine that is still
+    closing its ports."""
     with trial_running(lab_name, tmp_path) as first:
         first.kill()
         first.wait()
     deadline = time.monotonic() + READY_S
-    while (second := run("learn", f"lab:{lab_name}", "--wait", "0.2s", "--direction", "forward", "--hosts", "1")).returncode == 3:
+    while (
+        second := run("learn", f"lab:{lab_name}", "--wait", "0.2s", "--direction", "forward", "--hosts", "1")
+    ).returncode == 3:
         assert "in use" in second.stderr, second.stderr
         assert time.monotonic() < deadline, second.stderr
     assert second.returncode == 0, second.stderr

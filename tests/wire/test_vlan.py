@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 
 from evenhand.base.errors import RequestError
-from evenhand.plan import SIDES, AddressPlan, SideName, gateway_v4, gateway_v6, make_plan, mix_request, mix_versions, parse_imix
+from evenhand.plan import (
+    SIDES,
+    AddressPlan,
+    SideName,
+    gateway_v4,
+    gateway_v6,
+    make_plan,
+    mix_request,
+    mix_versions,
+    parse_imix,
+)
 from evenhand.procedure import choose_frames
 from evenhand.procedure.setup import make_reference_setup
 from evenhand.rig.reference import ReferenceDut, reference_router
@@ -37,36 +47,56 @@ BOTH_PLANS = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=l
 
 
 def open_tagged(
-    session: EngineSession, plan: AddressPlan, devices: tuple[str, str], vlans: tuple[list[int], list[int]], **arguments: Any
+    session: EngineSession,
+    plan: AddressPlan,
+    devices: tuple[str, str],
+    vlans: tuple[list[int], list[int]],
+    **arguments: Any,
 ) -> None:
     ports: dict[SideName, dict[str, Any]] = {
         side: {"device": device, "dut_mac": mac, **({"vlan": vlan} if vlan else {})}
         for side, device, mac, vlan in zip(SIDES, devices, NOBODY, vlans, strict=True)
     }
-    options: dict[str, Any] = {"frame_size": plan.smallest_frame_size + 4 * max(map(len, vlans)), "seed": 77, "session": 0, **arguments}
+    options: dict[str, Any] = {
+        "frame_size": plan.smallest_frame_size + 4 * max(map(len, vlans)),
+        "seed": 77,
+        "session": 0,
+        **arguments,
+    }
     session.request(
-        "open", host={"memory_mb": needed_memory_mb(one_worker(), ports)}, ports=ports, workers=one_worker(), plan=plan.to_contract(),
+        "open",
+        host={"memory_mb": needed_memory_mb(one_worker(), ports)},
+        ports=ports,
+        workers=one_worker(),
+        plan=plan.to_contract(),
         **options,
-    )  # fmt: skip
+    )
 
 
 @BOTH_PLANS
 def test_frames_with_other_tags_than_those_of_the_link_are_foreign(plan: AddressPlan, tmp_path: Path) -> None:
     """R2544-40: on a cable both ends have the same tags, or hear nothing of each other."""
-    for vlans, is_heard in ((([200, 100], [200, 100]), True), (([100], [101]), False), (([200, 100], [100]), False)):
+    for vlans, is_heard in (
+        (([200, 100], [200, 100]), True),
+        (([100], [101]), False),
+        (([200, 100], [100]), False),
+    ):
         with engine() as session:
             folder = tmp_path / "-".join(str(vlan) for side in vlans for vlan in side)
             folder.mkdir()
             open_tagged(session, plan, memif_cable(folder), vlans)
             for direction in valid_trial(session, duration_s=0.1)["directions"].values():
                 frames = direction["offered_frames"]
-                assert (direction["received_frames"], direction["foreign_frames"]) == ((frames, 0) if is_heard else (0, frames))
+                assert (direction["received_frames"], direction["foreign_frames"]) == (
+                    (frames, 0) if is_heard else (0, frames)
+                )
                 assert direction["wrong_length_frames"] == direction["corrupted_frames"] == 0
 
 
 @BOTH_PLANS
 def test_the_wire_holds_the_tags_that_plan_frames_shows(plan: AddressPlan, tmp_path: Path) -> None:
-    """SEED-44, R5180-09: outer 802.1ad, inner 802.1Q, both in the frame size; behind them the frame as it is without."""
+    """SEED-44, R5180-09: outer 802.1ad, inner 802.1Q, both in the frame size; behind them the frame as it is
+    without."""
     capture = tmp_path / "left.pcap"
     size = plan.smallest_frame_size + 8
     shapes: list[tuple[int, dict[str, Any]]] = [(size, {"vlan": [200, 100]}), (size - 8, {})]
@@ -74,16 +104,28 @@ def test_the_wire_holds_the_tags_that_plan_frames_shows(plan: AddressPlan, tmp_p
     def captured() -> tuple[Document, list[Any]]:
         drop_captures(tmp_path)
         with engine() as session:
-            open_tagged(session, plan, (f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}"), ([200, 100], []))
+            open_tagged(
+                session,
+                plan,
+                (f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}"),
+                ([200, 100], []),
+            )
             document = run_trial(session, trial=9, directions=["forward"], duration_s=0.01)
             session.request("close")
             return document, [
                 session.request(
-                    "frames", plan=plan.to_contract(), frame_size=frame_size, seed=77, direction="forward", count=QUIET_FPS // 100, trial=9,
-                    destination_mac=NOBODY[0], **vlan,
+                    "frames",
+                    plan=plan.to_contract(),
+                    frame_size=frame_size,
+                    seed=77,
+                    direction="forward",
+                    count=QUIET_FPS // 100,
+                    trial=9,
+                    destination_mac=NOBODY[0],
+                    **vlan,
                 )["frames"]
                 for frame_size, vlan in shapes
-            ]  # fmt: skip
+            ]
 
     _, shown = until(lambda found: was_sent_whole(found[0]), captured)
     tags = bytes.fromhex("88a800c881000064")
@@ -93,12 +135,18 @@ def test_the_wire_holds_the_tags_that_plan_frames_shows(plan: AddressPlan, tmp_p
     assert [frame[12:20] for frame in tagged] == [tags] * len(tagged)
     at = TAG_AT[plan.ip_version]
     sent = [frame for frame in without_vlans(capture, tags) if frame[at : at + 3] == MAGIC]
-    assert [without_time(frame, plan.ip_version)[12:] for frame in sent] == [without_time(frame, plan.ip_version)[12:] for frame in plain]
+    assert [without_time(frame, plan.ip_version)[12:] for frame in sent] == [
+        without_time(frame, plan.ip_version)[12:] for frame in plain
+    ]
 
 
 def test_a_mix_of_sizes_and_versions_has_the_tags_of_its_link(tmp_path: Path) -> None:
-    """R6985-01, R5180-14, R5180-09: each frame of the capture has both tags, the size of its letter with them, and is as it was shown."""
-    plan, size = mix_versions(gateway_v4(), gateway_v6(), (90, 10)), parse_imix("imix:AAAFG:A=92:F=1280:G=1518")
+    """R6985-01, R5180-14, R5180-09: each frame of the capture has both tags, the size of its letter with
+    them, and is as it was shown."""
+    plan, size = (
+        mix_versions(gateway_v4(), gateway_v6(), (90, 10)),
+        parse_imix("imix:AAAFG:A=92:F=1280:G=1518"),
+    )
     capture, tags, frames = tmp_path / "left.pcap", bytes.fromhex("88a800c881000064"), 500
 
     def captured() -> tuple[Document, Any]:
@@ -106,12 +154,22 @@ def test_a_mix_of_sizes_and_versions_has_the_tags_of_its_link(tmp_path: Path) ->
         with engine() as session:
             devices = (f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}")
             open_tagged(session, plan, devices, ([200, 100], []), frame_size=92, **mix_request(plan, size))
-            document = run_trial(session, trial=9, directions=["forward"], duration_s=0.1, rate_fps=frames * 10)
+            document = run_trial(
+                session, trial=9, directions=["forward"], duration_s=0.1, rate_fps=frames * 10
+            )
             session.request("close")
             return document, session.request(
-                "frames", plan=plan.to_contract(), frame_size=92, seed=77, direction="forward", count=frames, trial=9, vlan=[200, 100],
-                destination_mac=NOBODY[0], **mix_request(plan, size),
-            )["frames"]  # fmt: skip
+                "frames",
+                plan=plan.to_contract(),
+                frame_size=92,
+                seed=77,
+                direction="forward",
+                count=frames,
+                trial=9,
+                vlan=[200, 100],
+                destination_mac=NOBODY[0],
+                **mix_request(plan, size),
+            )["frames"]
 
     _, shown = until(lambda found: was_sent_whole(found[0]), captured)
     preview = [bytes.fromhex(frame["octets"]) for frame in shown]
@@ -132,21 +190,42 @@ def test_a_mix_of_sizes_and_versions_has_the_tags_of_its_link(tmp_path: Path) ->
 
 def test_a_tagged_cable_brings_every_frame_of_a_mix(tmp_path: Path) -> None:
     """R6985-01, R5180-14: counted by size, as sent, and by version, in both directions."""
-    plan, size = mix_versions(gateway_v4(), gateway_v6(), (50, 50)), parse_imix("imix:AAAFG:A=92:F=1280:G=1518")
+    plan, size = (
+        mix_versions(gateway_v4(), gateway_v6(), (50, 50)),
+        parse_imix("imix:AAAFG:A=92:F=1280:G=1518"),
+    )
     with engine() as session:
-        open_tagged(session, plan, memif_cable(tmp_path), ([200, 100], [200, 100]), frame_size=92, **mix_request(plan, size))
+        open_tagged(
+            session,
+            plan,
+            memif_cable(tmp_path),
+            ([200, 100], [200, 100]),
+            frame_size=92,
+            **mix_request(plan, size),
+        )
         directions = valid_trial(session, duration_s=0.1)["directions"]
     for direction in directions.values():
-        assert (direction["lost_frames"], direction["foreign_frames"], direction["wrong_length_frames"]) == (0, 0, 0)
-        offered = {(entry["ip_version"], entry["frame_size"]): entry["offered_frames"] for entry in direction["classes"]}
-        assert offered == {(v, s): QUIET_FPS // 10 * n // 10 for v in (4, 6) for s, n in ((92, 3), (1280, 1), (1518, 1))}
+        assert (direction["lost_frames"], direction["foreign_frames"], direction["wrong_length_frames"]) == (
+            0,
+            0,
+            0,
+        )
+        offered = {
+            (entry["ip_version"], entry["frame_size"]): entry["offered_frames"]
+            for entry in direction["classes"]
+        }
+        assert offered == {
+            (v, s): QUIET_FPS // 10 * n // 10 for v in (4, 6) for s, n in ((92, 3), (1280, 1), (1518, 1))
+        }
         assert all(entry["lost_frames"] == 0 for entry in direction["classes"])
 
 
 def test_a_size_that_tags_leave_no_room_in_is_refused(tmp_path: Path) -> None:
     plan, size = mix_versions(gateway_v4(), gateway_v6(), (50, 50)), parse_imix("imix:AG:A=84:G=1518")
     with engine() as session, pytest.raises(RequestError, match="76 octets") as refused:
-        open_tagged(session, plan, memif_cable(tmp_path), ([200, 100], []), frame_size=84, **mix_request(plan, size))
+        open_tagged(
+            session, plan, memif_cable(tmp_path), ([200, 100], []), frame_size=84, **mix_request(plan, size)
+        )
     assert refused.value.where.startswith("mix.classes[")
     with pytest.raises(RequestError, match="has 92 to 9216 octets with FCS and its VLAN tags"):
         choose_frames(plan, size, tag_octets=8)
@@ -162,13 +241,18 @@ def test_a_size_that_tags_leave_no_room_in_is_refused(tmp_path: Path) -> None:
     ],
     ids=("gateway-v4", "gateway-v6", "direct-v6"),
 )
-def test_the_reference_router_forwards_between_vlans(plan: AddressPlan, vlans: dict[SideName, tuple[int, ...]]) -> None:
-    """R5180-09: neighbours, learning frames and test frames have the tags of their link, which may differ; so may the sizes."""
+def test_the_reference_router_forwards_between_vlans(
+    plan: AddressPlan, vlans: dict[SideName, tuple[int, ...]]
+) -> None:
+    """R5180-09: neighbours, learning frames and test frames have the tags of their link, which may differ; so
+    may the sizes."""
     with reference_router(plan, ReferenceDut(vlans=vlans)) as router:
         setup = make_reference_setup(router)
-        # The same for all trials, since each has an engine of its own, and the DUT remembers hosts on the link.
+        # The same for all trials, since each has an engine of its own, and the DUT remembers hosts on the
+        # link.
         ports: dict[str, object] = {
-            side: port.model_copy(update={"mac": f"02:00:00:00:a0:0{len(side)}"}) for side, port in setup.testbed.ports.items()
+            side: port.model_copy(update={"mac": f"02:00:00:00:a0:0{len(side)}"})
+            for side, port in setup.testbed.ports.items()
         }
         setup = replace(setup, testbed=setup.testbed.model_copy(update=ports))
         tags = [port.tag_octets for port in setup.testbed.ports.values()]

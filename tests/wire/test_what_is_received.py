@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a trial may take for a frame of its own, and what happens to its ports meanwhile: replays, links that go, MACs that contradict."""
+"""What a trial may take for a frame of its own, and what happens to its ports meanwhile: replays, links that
+go, MACs that contradict."""
 
 from __future__ import annotations
 
@@ -25,7 +26,18 @@ from evenhand.rig.lab import LinuxLab, linux_lab
 from evenhand.rig.lab.namespaces import run_inside
 from evenhand.trial import find_engine
 from tests.rig.lab.lab_wire import gateway_of
-from tests.wire.wire_session import NOBODY, PATIENT, Document, dut_of, engine, memif_cable, one_worker, open_ports, run_trial, valid_trial
+from tests.wire.wire_session import (
+    NOBODY,
+    PATIENT,
+    Document,
+    dut_of,
+    engine,
+    memif_cable,
+    one_worker,
+    open_ports,
+    run_trial,
+    valid_trial,
+)
 
 pytestmark = pytest.mark.wire
 PLANS = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
@@ -37,7 +49,8 @@ def codes(document: Document) -> set[str]:
 
 @PLANS
 def test_a_replayed_capture_is_never_a_pass(plan: AddressPlan, tmp_path: Path) -> None:
-    """Issue: left into nothing, right a file with the frames of `plan frames` for trial 1, played again and again: PASS, 1,000 received."""
+    """Issue: left into nothing, right a file with the frames of `plan frames` for trial 1, played again and
+    again: PASS, 1,000 received."""
     shown: Document = {
         "plan": plan.to_contract(),
         "frame_size": plan.smallest_frame_size,
@@ -55,11 +68,21 @@ def test_a_replayed_capture_is_never_a_pass(plan: AddressPlan, tmp_path: Path) -
                 side: {"device": device, "dut_mac": mac}
                 for side, device, mac in (
                     ("left", "net_null0,no-rx=1", NOBODY[0]),
-                    ("right", f"net_pcap1,rx_pcap={replay},tx_pcap={tmp_path}/{session_number}.pcap,infinite_rx=1", NOBODY[1]),
+                    (
+                        "right",
+                        f"net_pcap1,rx_pcap={replay},tx_pcap={tmp_path}/{session_number}.pcap,infinite_rx=1",
+                        NOBODY[1],
+                    ),
                 )
             }
             session.request(
-                "open", ports=ports, workers=one_worker(), plan=plan.to_contract(), frame_size=plan.smallest_frame_size, seed=1, **arguments
+                "open",
+                ports=ports,
+                workers=one_worker(),
+                plan=plan.to_contract(),
+                frame_size=plan.smallest_frame_size,
+                seed=1,
+                **arguments,
             )
             document = run_trial(session, rate_fps=10_000, duration_s=0.1, directions=["forward"])
             session.request("close")
@@ -79,10 +102,15 @@ def test_a_session_draws_its_number_and_frames_carry_it(tmp_path: Path) -> None:
                 "open",
                 ports={
                     side: {"device": device, "dut_mac": mac}
-                    for side, device, mac in zip(("left", "right"), memif_cable(tmp_path), NOBODY, strict=True)
+                    for side, device, mac in zip(
+                        ("left", "right"), memif_cable(tmp_path), NOBODY, strict=True
+                    )
                 },
-                workers=one_worker(), plan=gateway_v4().to_contract(), frame_size=64, seed=1,
-            )  # fmt: skip
+                workers=one_worker(),
+                plan=gateway_v4().to_contract(),
+                frame_size=64,
+                seed=1,
+            )
             numbers.add(opened["session"])
             assert valid_trial(session, duration_s=0.1)["verdict"] == "PASS"
     assert len(numbers) > 1
@@ -141,7 +169,9 @@ def contradiction(plan: AddressPlan) -> Packet:
     """The DUT's address on the left, with a MAC that nobody has."""
     address, mac = str(plan.left.dut[0].ip), "02:00:00:00:de:ad"
     if plan.ip_version == 4:
-        return Ether(src=mac, dst="ff:ff:ff:ff:ff:ff") / ARP(op=1, hwsrc=mac, psrc=address, pdst=gateway_of(plan.left))
+        return Ether(src=mac, dst="ff:ff:ff:ff:ff:ff") / ARP(
+            op=1, hwsrc=mac, psrc=address, pdst=gateway_of(plan.left)
+        )
     answer = ICMPv6ND_NA(tgt=address, R=1, S=0, O=1) / ICMPv6NDOptDstLLAddr(lladdr=mac)
     return Ether(src=mac, dst="33:33:00:00:00:01") / IPv6(src=address, dst="ff02::1", hlim=255) / answer
 
@@ -150,10 +180,20 @@ def contradiction(plan: AddressPlan) -> Packet:
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 @PLANS
 def test_a_static_mac_stays_whatever_is_announced(plan: AddressPlan) -> None:
-    """Issue: an ARP or ND from the DUT's address overwrote it, while `resolve` still said static, and all frames went to nobody."""
+    """Issue: an ARP or ND from the DUT's address overwrote it, while `resolve` still said static, and all
+    frames went to nobody."""
     with linux_lab(plan, name="mactest") as lab, engine(lab.engine_command(find_engine())) as session:
-        macs = {side: run_inside(lab.dut_namespace, partial(mac_of, lab.dut_interface(side))) for side in SIDES}
-        open_ports(session, plan, lab.left_device, lab.right_device, dut_macs=(macs["left"], macs["right"]), dut=dut_of(lab))
+        macs = {
+            side: run_inside(lab.dut_namespace, partial(mac_of, lab.dut_interface(side))) for side in SIDES
+        }
+        open_ports(
+            session,
+            plan,
+            lab.left_device,
+            lab.right_device,
+            dut_macs=(macs["left"], macs["right"]),
+            dut=dut_of(lab),
+        )
         frame = bytes(contradiction(plan))
 
         def announce() -> None:

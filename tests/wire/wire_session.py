@@ -23,8 +23,8 @@ NOBODY = ("02:00:00:00:d0:01", "02:00:00:00:d0:02")
 """DUT MACs for wires without a DUT."""
 FAST_WAITS = {"after_routing_s": 0, "after_learning_s": 0.05, "residual_s": 0.2, "restabilize_s": 0}
 PATIENT = {"overdue_tolerance": 1, "longest_overdue_us": 1e9, "offered_tolerance": 0.1}
-"""For tests of counts on a busy machine: being late is not what they are about. A trial of which not every frame left is INVALID all the
-same: `valid_trial` makes it again."""
+"""For tests of counts on a busy machine: being late is not what they are about. A trial of which not every
+frame left is INVALID all the same: `valid_trial` makes it again."""
 MOST_ATTEMPTS = 30
 QUIET_FPS = 20_000
 """Rings of software ports hold 50 ms and more of it."""
@@ -80,9 +80,15 @@ def open_ports(
     arguments.setdefault("session", 0)  # so that a trial's number on the wire is its own
     host = {"memory_mb": needed_memory_mb(workers, ports, frame_size or plan.smallest_frame_size)}
     return session.request(
-        "open", host=host, ports=ports, workers=workers, plan=plan.to_contract(),
-        frame_size=frame_size or plan.smallest_frame_size, seed=seed, **arguments,
-    )  # fmt: skip
+        "open",
+        host=host,
+        ports=ports,
+        workers=workers,
+        plan=plan.to_contract(),
+        frame_size=frame_size or plan.smallest_frame_size,
+        seed=seed,
+        **arguments,
+    )
 
 
 def dut_of(lab: LinuxLab) -> Document:
@@ -91,7 +97,8 @@ def dut_of(lab: LinuxLab) -> Document:
 
 
 def valid_trial(session: EngineSession, *, trial: int = 1, **arguments: Any) -> Document:
-    """A trial that neither the tester nor this host spoiled: INVALID ones are repeated, as a search does, but with more patience.
+    """A trial that neither the tester nor this host spoiled: INVALID ones are repeated, as a search does, but
+    with more patience.
 
     PASS and FAIL count at once. Each attempt has a number of its own, from `trial` on.
     """
@@ -105,7 +112,12 @@ def valid_trial(session: EngineSession, *, trial: int = 1, **arguments: Any) -> 
 
 
 def run_trial(
-    session: EngineSession, *, trial: int = 1, rate_fps: float = QUIET_FPS, duration_s: float = 0.5, **arguments: Any
+    session: EngineSession,
+    *,
+    trial: int = 1,
+    rate_fps: float = QUIET_FPS,
+    duration_s: float = 0.5,
+    **arguments: Any,
 ) -> Document:
     arguments.setdefault("waits", FAST_WAITS)
     arguments.setdefault("limits", PATIENT)
@@ -113,8 +125,8 @@ def run_trial(
 
 
 def until(holds: Callable[[Found], bool], measured: Callable[[], Found]) -> Found:
-    """What was measured when it first held. Asked again where this host may have taken a CPU away: that adds to delays and to losses, and
-    now and then takes from them, but never as often as this is asked."""
+    """What was measured when it first held. Asked again where this host may have taken a CPU away: that adds
+    to delays and to losses, and now and then takes from them, but never as often as this is asked."""
     found = []
     for _ in range(MOST_ATTEMPTS):
         found.append(measured())
@@ -125,7 +137,10 @@ def until(holds: Callable[[Found], bool], measured: Callable[[], Found]) -> Foun
 
 def was_sent_whole(document: Document) -> bool:
     """Whether each frame of each direction left: none is sent that a stall of this host has made too late."""
-    return all(direction["offered_frames"] == direction["intended_frames"] for direction in document["directions"].values())
+    return all(
+        direction["offered_frames"] == direction["intended_frames"]
+        for direction in document["directions"].values()
+    )
 
 
 def drop_captures(folder: Path) -> None:
@@ -140,7 +155,14 @@ def measure(setup: Setup, plan: AddressPlan, frame_size: int) -> TrialResult:
     for _ in range(MOST_ATTEMPTS):
         result = (
             OpenTestbed(setup=setup)
-            .trial(plan=plan, rate_fps=1000, duration_s=0.2, frame_size=frame_size, waits=Waits(**FAST_WAITS), limits=limits)
+            .trial(
+                plan=plan,
+                rate_fps=1000,
+                duration_s=0.2,
+                frame_size=frame_size,
+                waits=Waits(**FAST_WAITS),
+                limits=limits,
+            )
             .trial
         )
         if result.is_valid:

@@ -17,7 +17,8 @@ TRY_AGAIN = " Measure them once more: evenhand run --resume FILE --again."
 
 
 def analyse(record: CampaignRecord) -> Analysis:
-    """Read what was measured so far. Never fails for want of results: what cannot be said is said in the warnings."""
+    """Read what was measured so far. Never fails for want of results: what cannot be said is said in the
+    warnings."""
     curves = curves_of(record)
     return Analysis(
         curves=curves,
@@ -33,25 +34,38 @@ def _warnings(curve: Curve, *, is_campaign: bool) -> list[str]:
     lines = []
     for point in curve.points:
         if point.state is PointState.NO_NUMBER:
-            lines.append(f"{curve.title}: {point.label} has no number: {point.reason or 'no reason is stored'}.")
-    unfinished = [point.label for point in curve.points if point.state in (PointState.PENDING, PointState.BEGUN)]
+            lines.append(
+                f"{curve.title}: {point.label} has no number: {point.reason or 'no reason is stored'}."
+            )
+    unfinished = [
+        point.label for point in curve.points if point.state in (PointState.PENDING, PointState.BEGUN)
+    ]
     if unfinished:
         lines.append(f"{curve.title}: not finished: {join(unfinished)}.")
-    few = [point.label for point in curve.points if point.state is PointState.MEASURED and len(point.values) < point.asked]
+    few = [
+        point.label
+        for point in curve.points
+        if point.state is PointState.MEASURED and len(point.values) < point.asked
+    ]
     if few:
         lines.append(f"{curve.title}: fewer repetitions with a number than asked for: {join(few)}.")
     capped = [point.label for point in curve.measured if point.is_at_least and not point.is_testers]
     if capped:
         lines.append(
-            f"{curve.title}: lower bounds, since the highest load that was tried passed: {join(capped)}. Give a higher maximum-rate."
+            f"{curve.title}: lower bounds, since the highest load that was tried passed: {join(capped)}."
+            " Give a higher maximum-rate."
         )
     limited = [point.label for point in curve.measured if point.is_testers]
     if limited:
         again = TRY_AGAIN if is_campaign else ""
-        lines.append(f"{curve.title}: lower bounds, since the tester could not keep a higher load: {join(limited)}.{again}")
+        lines.append(
+            f"{curve.title}: lower bounds, since the tester could not keep a higher load:"
+            f" {join(limited)}.{again}"
+        )
     fewest = min((len(point.values) for point in curve.measured), default=LEAST_FOR_TEST)
     if fewest < LEAST_FOR_TEST:
         lines.append(
-            f"{curve.title}: the fewest repetitions of a point are {fewest}; of its noise nothing is known with less than {LEAST_FOR_TEST}."
+            f"{curve.title}: the fewest repetitions of a point are {fewest}; of its noise nothing is known"
+            f" with less than {LEAST_FOR_TEST}."
         )
     return lines

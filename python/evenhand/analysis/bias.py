@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Analysis: what one address pair shows of a DUT, from results alone (SEED-07).
 
-The frames of one address pair differ in their UDP ports (SEED-46). So a DUT that forwards less with one pair than with many addresses does
-not spread its load as well with ports alone. That it does not hash them at all is claimed only where the results say so: one pair has the
-share of one element of n, or fixed ports give the same rate. Nothing that is known of the DUT has a say in it; its setting tells apart
-what was measured under which.
+The frames of one address pair differ in their UDP ports (SEED-46). So a DUT that forwards less with one pair
+than with many addresses does not spread its load as well with ports alone. That it does not hash them at all
+is claimed only where the results say so: one pair has the share of one element of n, or fixed ports give the
+same rate. Nothing that is known of the DUT has a say in it; its setting tells apart what was measured under
+which.
 """
 
 from __future__ import annotations
@@ -54,19 +55,27 @@ class _Finding:
 
 
 def bias_verdicts(record: CampaignRecord, curves: Sequence[Curve]) -> tuple[BiasVerdict, ...]:
-    """A verdict for each setting of the DUT, IP version, frame size and choice of directions that has one pair and many addresses."""
+    """A verdict for each setting of the DUT, IP version, frame size and choice of directions that has one
+    pair and many addresses."""
     by_key = {point.point.key: point for point in record.points}
     groups: dict[tuple[object, ...], list[Curve]] = {}
     for curve in curves:
         key = curve.key
         if key.procedure == "throughput":
-            groups.setdefault((ip_version(key.plan), str(key.frame_size), key.hash_type, key.directions), []).append(curve)
-    devices = [known_device(record, [by_key[point.key] for curve in group for point in curve.points]) for group in groups.values()]
+            groups.setdefault(
+                (ip_version(key.plan), str(key.frame_size), key.hash_type, key.directions), []
+            ).append(curve)
+    devices = [
+        known_device(record, [by_key[point.key] for curve in group for point in curve.points])
+        for group in groups.values()
+    ]
     found = [_verdict(group, by_key, device) for group, device in zip(groups.values(), devices, strict=True)]
     return tuple(verdict for verdict in found if verdict is not None)
 
 
-def _verdict(curves: Sequence[Curve], by_key: dict[str, PointRecord], device: KnownDevice | None) -> BiasVerdict | None:
+def _verdict(
+    curves: Sequence[Curve], by_key: dict[str, PointRecord], device: KnownDevice | None
+) -> BiasVerdict | None:
     manies = [many for curve in curves if (many := _many_of(curve)) is not None]
     if not manies:
         return None
@@ -78,7 +87,9 @@ def _verdict(curves: Sequence[Curve], by_key: dict[str, PointRecord], device: Kn
     pair = varying or fixed
     if pair is None:
         return None
-    finding = _compare(pair, many.pool, fewest=min(len(pair.values), many.fewest), comparisons=many.comparisons)
+    finding = _compare(
+        pair, many.pool, fewest=min(len(pair.values), many.fewest), comparisons=many.comparisons
+    )
     hashes_ports: bool | None = None
     is_hiding = varying is not None and finding.kind == "hides"
     if is_hiding and finding.ratio.bound == "none":
@@ -111,7 +122,8 @@ def _verdict(curves: Sequence[Curve], by_key: dict[str, PointRecord], device: Kn
 
 
 def _predicted(pair: CurvePoint, many: _Many, device: KnownDevice | None) -> str:
-    """What the hash and the table of a known DUT make of these addresses. It stands beside the verdict, and never decides it (SEED-07)."""
+    """What the hash and the table of a known DUT make of these addresses. It stands beside the verdict, and
+    never decides it (SEED-07)."""
     plateau, points = many.curve.predicted_plateau, many.curve.points
     of_many = next((point.predicted for point in reversed(points) if point.addresses == many.addresses), None)
     if device is None or not plateau or of_many is None or pair.predicted is None:
@@ -119,14 +131,15 @@ def _predicted(pair: CurvePoint, many: _Many, device: KnownDevice | None) -> str
     wasted = 1 - 1 / device.model.table_unevenness
     table = f"; its table alone wastes {format_ratio(float(wasted))}" if wasted else ""
     return (
-        f"Predicted from its hash and table: one address pair gets {format_ratio(pair.predicted / plateau)} of its plateau,"
+        f"Predicted from its hash and table: one address pair gets {format_ratio(pair.predicted / plateau)}"
+        " of its plateau,"
         f" {format_count(many.addresses)} addresses a side get {format_ratio(of_many / plateau)}{table}."
     )
 
 
 def _is_one_of_n(share: float | None) -> bool:
-    """Whether one address pair shows what one of n equal elements does, for an n from 2, within 5 percent. A tenth and less always
-    is: so little is left of many elements only by a load that does not spread."""
+    """Whether one address pair shows what one of n equal elements does, for an n from 2, within 5 percent. A
+    tenth and less always is: so little is left of many elements only by a load that does not spread."""
     if not share:
         return False
     elements = round(1 / share)
@@ -134,16 +147,23 @@ def _is_one_of_n(share: float | None) -> bool:
 
 
 def ports_vary(record: PointRecord) -> bool:
-    """Whether the frames of one address pair differ in a UDP port: as they were sent, else as the campaign says (SEED-46)."""
+    """Whether the frames of one address pair differ in a UDP port: as they were sent, else as the campaign
+    says (SEED-46)."""
     sent = sent_plan(record)
     if sent is not None:
-        return any(ports["mode"] != "fixed" and ports["first"] != ports["last"] for ports in sent["udp_ports"].values())
+        return any(
+            ports["mode"] != "fixed" and ports["first"] != ports["last"]
+            for ports in sent["udp_ports"].values()
+        )
     plan = plan_of(record.point)
-    return plan is None or any(ports.first != ports.last for ports in (plan.source_ports, plan.destination_ports))
+    return plan is None or any(
+        ports.first != ports.last for ports in (plan.source_ports, plan.destination_ports)
+    )
 
 
 def _many_of(curve: Curve) -> _Many | None:
-    """Behind gateways the point with most addresses; on the link the plateau, since beyond it the neighbour table has a say."""
+    """Behind gateways the point with most addresses; on the link the plateau, since beyond it the neighbour
+    table has a say."""
     measured = [point for point in curve.measured if not point.is_single_pair]
     if not measured:
         return None
@@ -174,11 +194,16 @@ def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -
     is_tested = fewest >= LEAST_FOR_TEST and least_p_value(len(lower), len(upper)) <= alpha
     interval = ratio.interval
     is_same = abs(ratio.ratio - 1) < SAME_WITHIN
-    if (one.is_at_least and (is_same or ratio.ratio < 1)) or (other.is_at_least and (is_same or ratio.ratio > 1)):
+    if (one.is_at_least and (is_same or ratio.ratio < 1)) or (
+        other.is_at_least and (is_same or ratio.ratio > 1)
+    ):
         return _unknown(ratio, _capped(one, other))
     precision, is_coarse = deciding_precision(ratio), ratio.search_width > COARSE
     if (interval is None or not is_decided(interval)) and (is_coarse or (is_same and precision is not None)):
-        why = f"the searches stop at {show_percent(ratio.search_width)}, and the repetitions lie far apart: more of them would tell more"
+        why = (
+            f"the searches stop at {show_percent(ratio.search_width)}, and the repetitions lie far apart:"
+            " more of them would tell more"
+        )
         if precision is not None:
             why = too_coarse(ratio.search_width, precision)
         return _unknown(ratio, why)
@@ -187,36 +212,64 @@ def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -
             return _Finding(kind="same", ratio=ratio, p_value=None, certainty=_unsure(fewest))
         is_inside = interval.low >= 1 - SAME_WITHIN and interval.high <= 1 + SAME_WITHIN
         certainty = (
-            f"The ratio lies between {interval.low:.3f} and {interval.high:.3f} with a probability of at least"
+            f"The ratio lies between {interval.low:.3f} and {interval.high:.3f} with a probability of at"
+            " least"
             f" {show_percent(interval.level)} (Hodges-Lehmann interval of {counts})"
         )
         if ratio.firm_interval is None:  # nothing is shown that so few repetitions do not bear out
             if is_inside:
                 return _Finding(kind="same", ratio=ratio, p_value=None, certainty=_unsure(fewest))
-            return _unknown(ratio, f"the repetitions lie more than {show_percent(SAME_WITHIN)} apart: {_MORE}")
+            return _unknown(
+                ratio, f"the repetitions lie more than {show_percent(SAME_WITHIN)} apart: {_MORE}"
+            )
         if is_inside:
-            return _Finding(kind="same", ratio=ratio, p_value=None, certainty=f"{certainty}: within {show_percent(SAME_WITHIN)}.")
+            return _Finding(
+                kind="same",
+                ratio=ratio,
+                p_value=None,
+                certainty=f"{certainty}: within {show_percent(SAME_WITHIN)}.",
+            )
         return _unknown(
-            ratio, f"the interval of the ratio, {interval.low:.3f} to {interval.high:.3f}, is too wide: {_MORE}", f"{certainty}."
+            ratio,
+            f"the interval of the ratio, {interval.low:.3f} to {interval.high:.3f}, is too wide: {_MORE}",
+            f"{certainty}.",
         )
     kind = "hides" if ratio.ratio < 1 else "shows_more"
     if not is_tested:
         return _Finding(kind=kind, ratio=ratio, p_value=None, certainty=_unsure(fewest))
     # As close as the brackets of the searches allow.
-    p_value = lower_p_value(one.uppers or lower, upper) if kind == "hides" else lower_p_value(other.uppers or upper, lower)
-    test = f"exact one-sided Mann-Whitney test of {counts}: {show_probability(p_value)}, level {LEVEL:g} / {comparisons} (Bonferroni)"
+    p_value = (
+        lower_p_value(one.uppers or lower, upper)
+        if kind == "hides"
+        else lower_p_value(other.uppers or upper, lower)
+    )
+    test = (
+        f"exact one-sided Mann-Whitney test of {counts}: {show_probability(p_value)}, level {LEVEL:g} /"
+        f" {comparisons} (Bonferroni)"
+    )
     if p_value > alpha:
-        return _unknown(ratio, f"the difference is no more than noise: {_MORE}", f"{_capitalised(test)}.", p_value)
+        return _unknown(
+            ratio, f"the difference is no more than noise: {_MORE}", f"{_capitalised(test)}.", p_value
+        )
     between, interval = "", ratio.firm_interval
     if interval is not None and interval.low <= 1 <= interval.high:
-        why = f"the interval of the ratio, {interval.low:.3f} to {interval.high:.3f}, does not leave out 1: {_MORE}"
+        why = (
+            f"the interval of the ratio, {interval.low:.3f} to {interval.high:.3f}, does not leave out 1:"
+            f" {_MORE}"
+        )
         return _unknown(ratio, why, f"{_capitalised(test)}.", p_value)
     if interval is not None:
         between = (
-            f" The ratio lies between {interval.low:.3f} and {interval.high:.3f} with a probability of at least"
+            f" The ratio lies between {interval.low:.3f} and {interval.high:.3f} with a probability of at"
+            " least"
             f" {show_percent(interval.level)} (Hodges-Lehmann)."
         )
-    return _Finding(kind=kind, ratio=ratio, p_value=p_value, certainty=f"The difference is more than noise ({test}).{between}")
+    return _Finding(
+        kind=kind,
+        ratio=ratio,
+        p_value=p_value,
+        certainty=f"The difference is more than noise ({test}).{between}",
+    )
 
 
 _MORE = "more repetitions would tell more"
@@ -238,10 +291,15 @@ def _capitalised(text: str) -> str:
 
 def _unsure(fewest: int) -> str:
     repetitions = "1 repetition tells" if fewest == 1 else f"{fewest} repetitions tell"
-    return f"Not known how sure this is: {repetitions} nothing of the noise, and {show_percent(SAME_WITHIN)} was taken as the limit."
+    return (
+        f"Not known how sure this is: {repetitions} nothing of the noise, and {show_percent(SAME_WITHIN)}"
+        " was taken as the limit."
+    )
 
 
-def _sentence(finding: _Finding, many: _Many, pair: CurvePoint, *, hashes_ports: bool | None, is_varying: bool) -> str:
+def _sentence(
+    finding: _Finding, many: _Many, pair: CurvePoint, *, hashes_ports: bool | None, is_varying: bool
+) -> str:
     one, all_of_it = Statistics.of(pair.values), Statistics.of(many.pool.values)
     assert one is not None
     assert all_of_it is not None
@@ -262,17 +320,24 @@ def _sentence(finding: _Finding, many: _Many, pair: CurvePoint, *, hashes_ports:
         least = "at least " if many.pool.is_at_least else ""
         hidden = f"{least}{show_percent(1 - share)}"
         biased = "Seems biased" if finding.p_value is None else "Biased"  # too few repetitions for a test
-        return f"{biased}: one address pair hides {hidden} of what this DUT forwards with {addresses} ({values}){ports}."
+        return (
+            f"{biased}: one address pair hides {hidden} of what this DUT forwards with {addresses}"
+            f" ({values}){ports}."
+        )
     if finding.kind == "same" and share is not None:
         why = "its ports vary, and this DUT hashes ports, or has nothing to spread a load over"
         if hashes_ports:
             why = "this DUT hashes ports, since fixed ports show less"
         elif not is_varying:
             why = "this DUT has nothing to spread a load over, or something else limits it"
-        return f"Not biased: one address pair shows {show_percent(share)} of what {addresses} show ({values}); {why}."
+        return (
+            f"Not biased: one address pair shows {show_percent(share)} of what {addresses} show"
+            f" ({values}); {why}."
+        )
     if finding.kind == "shows_more" and share is not None:
         return (
-            f"One address pair shows more, {'at least ' if pair.is_at_least else ''}{show_percent(share)} of what {addresses} show"
+            f"One address pair shows more, {'at least ' if pair.is_at_least else ''}{show_percent(share)} of"
+            f" what {addresses} show"
             f" ({values}): many addresses cost this DUT throughput."
         )
     return f"No verdict, {finding.why} (one address pair {with_one}, {addresses} {with_many}, per direction)."

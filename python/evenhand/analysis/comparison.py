@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Analysis: two runs or more, point by point: ratios of medians, and what differs in the set-ups. Unlike runs are refused."""
+"""Analysis: two runs or more, point by point: ratios of medians, and what differs in the set-ups. Unlike runs
+are refused."""
 
 from __future__ import annotations
 
@@ -9,7 +10,15 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Literal, TypeAlias
 
-from evenhand.analysis.matching import Match, flat, match_points, measured_conditions, show_in_short, start_of, unlike_in
+from evenhand.analysis.matching import (
+    Match,
+    flat,
+    match_points,
+    measured_conditions,
+    show_in_short,
+    start_of,
+    unlike_in,
+)
 from evenhand.analysis.medians import MedianRatio, median_ratio
 from evenhand.analysis.ranks import ratio_interval
 from evenhand.analysis.words import join
@@ -20,29 +29,39 @@ from evenhand.series.campaign import FIGURES, CampaignRecord, Figure, PointRecor
 
 MOST_NAMED = 5
 SAME_START = 0.05
-"""Searches that begin where others ended begin at loads that differ by the noise; that is no other setting."""
+"""Searches that begin where others ended begin at loads that differ by the noise; that is no other
+setting."""
 METHOD = (
-    "A ratio is the median of one run over the median of the other. Repeated, the same measurement would not give the same ratio: its"
-    " interval holds the factors between the runs that an exact Mann-Whitney test does not refute (Hodges-Lehmann). If the runs differ by"
-    " a factor, it covers that with the probability in brackets, however the independent repetitions are distributed."
+    "A ratio is the median of one run over the median of the other. Repeated, the same measurement would not"
+    " give the same ratio: its"
+    " interval holds the factors between the runs that an exact Mann-Whitney test does not refute"
+    " (Hodges-Lehmann). If the runs differ by"
+    " a factor, it covers that with the probability in brackets, however the independent repetitions are"
+    " distributed."
 )
 TOO_FEW = "Intervals need four repetitions or more in both runs."
 ONE_SESSION = (
-    "Each run is one session: the intervals hold the noise within it, not what changes from one session to the next, such as a reboot, so"
-    " two runs of the same DUT may differ. To cover that, measure several sessions of each side and name them all: evenhand compare A1 A2"
+    "Each run is one session: the intervals hold the noise within it, not what changes from one session to"
+    " the next, such as a reboot, so"
+    " two runs of the same DUT may differ. To cover that, measure several sessions of each side and name"
+    " them all: evenhand compare A1 A2"
     " A3 A4 --against B1 --against B2 --against B3 --against B4."
 )
-OF_SESSIONS = "Each value is a session's, the median of its repetitions: what changes from one session to the next is part of the noise."
+OF_SESSIONS = (
+    "Each value is a session's, the median of its repetitions: what changes from one session to"
+    " the next is part of the noise."
+)
 TOO_FEW_SESSIONS = "Intervals need four sessions or more of both sides."
 NOT_TOLD = ("own_dut.neighbor_table.", "dut.neighbor_table.")
-"""Of a testbed, in a campaign and in the run of a verb: what its kernel has counted since it was started, which is no set-up."""
+"""Of a testbed, in a campaign and in the run of a verb: what its kernel has counted since it was started,
+which is no set-up."""
 
 
 FailBy: TypeAlias = Literal["interval", "median"]
 """What must lie below a limit: the whole interval of the performance, or its point estimate alone."""
 GATE_ERROR = 0.05
-"""Most probability with which a comparison of runs that are alike, but for noise, fails by intervals at a limit of 1 or below: it is
-divided by the number of points (Bonferroni)."""
+"""Most probability with which a comparison of runs that are alike, but for noise, fails by intervals at a
+limit of 1 or below: it is divided by the number of points (Bonferroni)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +72,15 @@ class ComparedValue:
     """Of the point there; None: it has none like this."""
     statistics: Statistics | None
     at_maximum: int
-    """How many of its values are lower bounds: the highest load that was tried passed, or the tester could not keep a higher one."""
+    """How many of its values are lower bounds: the highest load that was tried passed, or the tester could
+    not keep a higher one."""
     reason: str | None
     """Why there is no number, or no ratio."""
     ratio: MedianRatio | None
     """This run's median over that of the first run."""
     performance: float | None
-    """The same where more of the figure is better, else its reciprocal: below 1 is worse. None: no number, so it cannot be told."""
+    """The same where more of the figure is better, else its reciprocal: below 1 is worse. None: no number, so
+    it cannot be told."""
     unlike: tuple[str, ...]
     """In what it was not measured alike."""
     is_at_least: bool = False
@@ -67,8 +88,8 @@ class ComparedValue:
     upper: float | None = None
     """The median limit lies between the median and this (`PointRecord.median_upper`)."""
     gate: Interval | None = None
-    """Of the performance, at the level that a gate of so many points needs. None: too few repetitions, or no number at an end, or a
-    median is a lower bound: then only the point estimate can be judged."""
+    """Of the performance, at the level that a gate of so many points needs. None: too few repetitions, or no
+    number at an end, or a median is a lower bound: then only the point estimate can be judged."""
 
     @property
     def is_interval_too_weak(self) -> bool:
@@ -77,8 +98,8 @@ class ComparedValue:
 
     @property
     def is_different(self) -> bool | None:
-        """Whether the interval of the ratio leaves out 1; None with too few repetitions for an interval that says anything, or where
-        a median is a lower bound and hides it."""
+        """Whether the interval of the ratio leaves out 1; None with too few repetitions for an interval that
+        says anything, or where a median is a lower bound and hides it."""
         interval = None if self.ratio is None else self.ratio.firm_interval
         if self.ratio is None or interval is None or self.ratio.bound == "unknown":
             return None
@@ -96,7 +117,9 @@ class ComparedValue:
             "reason": self.reason,
             "ratio": None if self.ratio is None else self.ratio.to_document(),
             "performance": self.performance,
-            "gate_interval": None if self.gate is None else {"low": self.gate.low, "high": self.gate.high, "level": self.gate.level},
+            "gate_interval": None
+            if self.gate is None
+            else {"low": self.gate.low, "high": self.gate.high, "level": self.gate.level},
             "is_different": self.is_different,
             "unlike": list(self.unlike),
         }
@@ -123,7 +146,11 @@ class PointComparison:
     def to_document(self) -> dict[str, Any]:
         return {
             "key": self.key,
-            "figure": {"name": self.figure.name, "unit": self.figure.unit, "is_higher_better": self.figure.is_higher_better},
+            "figure": {
+                "name": self.figure.name,
+                "unit": self.figure.unit,
+                "is_higher_better": self.figure.is_higher_better,
+            },
             "statistics": None if self.statistics is None else self.statistics.to_document(),
             "upper": self.upper,
             "at_maximum": self.at_maximum,
@@ -153,10 +180,16 @@ class ComparedRun:
     name: str
     created_at: str
     sessions: tuple[str, ...] = ()
-    """Files of a side whose values are those of its sessions; empty: a run whose values are those of its repetitions."""
+    """Files of a side whose values are those of its sessions; empty: a run whose values are those of its
+    repetitions."""
 
     def to_document(self) -> dict[str, Any]:
-        return {"file": self.file, "name": self.name, "created_at": self.created_at, "sessions": list(self.sessions)}
+        return {
+            "file": self.file,
+            "name": self.name,
+            "created_at": self.created_at,
+            "sessions": list(self.sessions),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +216,8 @@ class Comparison:
     """In what they do not measure the same; not empty only if that was allowed."""
     differences: tuple[SetupDifference, ...]
     notes: tuple[str, ...] = ()
-    """What makes their points no other question, but may move an answer within the brackets of the searches."""
+    """What makes their points no other question, but may move an answer within the brackets of the
+    searches."""
 
     @property
     def is_of_sessions(self) -> bool:
@@ -195,10 +229,12 @@ class Comparison:
         return [performance for performance in found if performance is not None]
 
     def below(self, limit: float, by: FailBy = "interval") -> tuple[Below, ...]:
-        """Points whose performance is below it; also those that have a number in the first run and none in another.
+        """Points whose performance is below it; also those that have a number in the first run and none in
+        another.
 
         Args:
-            by: `interval`: the whole of `ComparedValue.gate`, and the point estimate where there is none; so nothing passes unjudged.
+            by: `interval`: the whole of `ComparedValue.gate`, and the point estimate where there is none; so
+                nothing passes unjudged.
         """
         return tuple(
             Below(run=self.runs[i + 1], key=point.key, performance=other.performance, by=judged)
@@ -212,7 +248,11 @@ class Comparison:
     @property
     def without_gate(self) -> int:
         """How many of the values have a performance, and no interval for a gate."""
-        return sum(other.performance is not None and other.gate is None for point in self.points for other in point.others)
+        return sum(
+            other.performance is not None and other.gate is None
+            for point in self.points
+            for other in point.others
+        )
 
     def to_document(self) -> dict[str, Any]:
         return {
@@ -231,71 +271,106 @@ def compare(records: Sequence[CampaignRecord], *, anyway: bool = False) -> Compa
     """Every point of the first run with that of the others that was measured alike.
 
     Args:
-        anyway: Also if they are not alike: then a point goes with the one of the same procedure that differs least.
+        anyway: Also if they are not alike: then a point goes with the one of the same procedure that differs
+            least.
 
     Raises:
         RequestError: Fewer than two runs; they are not alike; or there is nothing in common to compare.
     """
     if len(records) < 2:
-        raise RequestError("1 run: a comparison takes two or more", where="RUN", next_step="Name the file of another run.")
+        raise RequestError(
+            "1 run: a comparison takes two or more", where="RUN", next_step="Name the file of another run."
+        )
     first, *others = records
     matches = [match_points(first, other) for other in others]
-    unlike = [line for other, match in zip(others, matches, strict=True) for line in _unlike_lines(first, other, match)]
+    unlike = [
+        line
+        for other, match in zip(others, matches, strict=True)
+        for line in _unlike_lines(first, other, match)
+    ]
     if not first.points or not all(match.of for match in matches):
         raise _nothing_in_common(records)
     if unlike and not anyway:
         _check_kinds(records)
         more = f"; and {len(unlike) - MOST_NAMED} more" if len(unlike) > MOST_NAMED else ""
         raise RequestError(
-            f"not measured alike: {'; '.join(unlike[:MOST_NAMED])}{more}", where=_files(records),
+            f"not measured alike: {'; '.join(unlike[:MOST_NAMED])}{more}",
+            where=_files(records),
             next_step="Measure both in the same way, or compare them all the same with --anyway.",
-        )  # fmt: skip
-    compared = sum(bool(point.values) and match.of.get(i) is not None for match in matches for i, point in enumerate(first.points))
+        )
+    compared = sum(
+        bool(point.values) and match.of.get(i) is not None
+        for match in matches
+        for i, point in enumerate(first.points)
+    )
     level = 1 - GATE_ERROR / max(1, compared)
     return Comparison(
-        runs=tuple(ComparedRun(file=record.path.name, name=record.name, created_at=record.created_at) for record in records),
+        runs=tuple(
+            ComparedRun(file=record.path.name, name=record.name, created_at=record.created_at)
+            for record in records
+        ),
         points=tuple(
             _compare_point(point, [(match.of.get(i), match.of_one_kind) for match in matches], level)
             for i, point in enumerate(first.points)
         ),
         unlike=tuple(unlike),
         differences=tuple(_differences(records)),
-        notes=tuple(note for other, match in zip(others, matches, strict=True) for note in _starts(first, other, match)),
+        notes=tuple(
+            note
+            for other, match in zip(others, matches, strict=True)
+            for note in _starts(first, other, match)
+        ),
     )
 
 
 def _judged(value: ComparedValue, by: FailBy) -> tuple[FailBy, float | None]:
     """By what it is judged, and which number must not be below the limit."""
-    return ("median", value.performance) if by == "median" or value.gate is None else ("interval", value.gate.high)
+    return (
+        ("median", value.performance)
+        if by == "median" or value.gate is None
+        else ("interval", value.gate.high)
+    )
 
 
 def _check_kinds(records: Sequence[CampaignRecord]) -> None:
-    """RequestError if some are campaigns and some are not, and there is a point whose searches do not tell what was asked.
+    """RequestError if some are campaigns and some are not, and there is a point whose searches do not tell
+    what was asked.
 
     A verb stores its goal as it understood it, a campaign as its file has it."""
     is_untold = any(measured_conditions(point) is None for record in records for point in record.points)
     if is_untold and len({record.is_campaign for record in records}) > 1:
         raise RequestError(
-            "a campaign and the run of a single verb, and not all of their points were measured: their settings are not stored alike, so"
+            "a campaign and the run of a single verb, and not all of their points were measured: their"
+            " settings are not stored alike, so"
             " those cannot be checked against each other",
-            where=_files(records), next_step="Go on with what is not finished, or compare them all the same with --anyway.",
-        )  # fmt: skip
+            where=_files(records),
+            next_step="Go on with what is not finished, or compare them all the same with --anyway.",
+        )
 
 
 def _nothing_in_common(records: Sequence[CampaignRecord]) -> RequestError:
-    """Single trials are kept, and are no points: by themselves they answer no question that could be asked of both."""
+    """Single trials are kept, and are no points: by themselves they answer no question that could be asked of
+    both."""
     empty = [record for record in records if not record.points]
     if empty:
         names, has = join([record.path.name for record in empty]), "has" if len(empty) == 1 else "have"
         return RequestError(
-            f"{names} {has} single trials only, or none, and no result of a search or a series that could be compared",
+            f"{names} {has} single trials only, or none, and no result of a search or a series that could be"
+            " compared",
             where=_files(records),
-            next_step="Measure the same on both with evenhand throughput, loss or another procedure, and compare those;"
+            next_step="Measure the same on both with evenhand throughput, loss or another procedure, and"
+            " compare those;"
             f" single trials are shown by: evenhand show {shlex.quote(empty[0].path.name)}",
         )
     procedures = [join(sorted({point.point.procedure for point in record.points})) for record in records]
-    told = "; ".join(f"{record.path.name}: {words}" for record, words in zip(records, procedures, strict=True))
-    return RequestError(f"nothing in common to compare: {told}", where=_files(records), next_step="Measure the same procedure for both.")
+    told = "; ".join(
+        f"{record.path.name}: {words}" for record, words in zip(records, procedures, strict=True)
+    )
+    return RequestError(
+        f"nothing in common to compare: {told}",
+        where=_files(records),
+        next_step="Measure the same procedure for both.",
+    )
 
 
 def _unlike_lines(first: CampaignRecord, other: CampaignRecord, match: Match) -> list[str]:
@@ -313,17 +388,32 @@ def _unlike_lines(first: CampaignRecord, other: CampaignRecord, match: Match) ->
 
 
 def _starts(first: CampaignRecord, other: CampaignRecord, match: Match) -> Iterator[str]:
-    """Points whose searches began at loads that differ by more than `SAME_START`: they end elsewhere on the same bracket."""
-    found = [(first.points[i].point.key, start_of(first.points[i]), start_of(point)) for i, point in match.of.items()]
-    apart = [(key, a, b) for key, a, b in found if a != b and (a is None or b is None or abs(a - b) > SAME_START * max(a, b))]
+    """Points whose searches began at loads that differ by more than `SAME_START`: they end elsewhere on the
+    same bracket."""
+    found = [
+        (first.points[i].point.key, start_of(first.points[i]), start_of(point))
+        for i, point in match.of.items()
+    ]
+    apart = [
+        (key, a, b)
+        for key, a, b in found
+        if a != b and (a is None or b is None or abs(a - b) > SAME_START * max(a, b))
+    ]
     if apart:
         key, *starts = apart[0]
-        shown = " against ".join("its own start" if start is None else f"{format_count(round(start))} fps" for start in starts)
+        shown = " against ".join(
+            "its own start" if start is None else f"{format_count(round(start))} fps" for start in starts
+        )
         more = "" if len(apart) == 1 else f", and at {format_count(len(apart) - 1)} more"
-        yield f"{other.path.name}: searches did not begin at the same load as those of {first.path.name} at {key} ({shown}){more}"
+        yield (
+            f"{other.path.name}: searches did not begin at the same load as those of {first.path.name} at"
+            f" {key} ({shown}){more}"
+        )
 
 
-def _compare_point(point: PointRecord, others: Sequence[tuple[PointRecord | None, bool]], level: float) -> PointComparison:
+def _compare_point(
+    point: PointRecord, others: Sequence[tuple[PointRecord | None, bool]], level: float
+) -> PointComparison:
     """Each of the others with whether it is of the same kind of run."""
     figure = FIGURES[point.point.procedure]
     return PointComparison(
@@ -338,9 +428,19 @@ def _compare_point(point: PointRecord, others: Sequence[tuple[PointRecord | None
     )
 
 
-def _compared(point: PointRecord, other: PointRecord | None, figure: Figure, of_one_kind: bool, level: float) -> ComparedValue:
+def _compared(
+    point: PointRecord, other: PointRecord | None, figure: Figure, of_one_kind: bool, level: float
+) -> ComparedValue:
     if other is None:
-        return ComparedValue(key=None, statistics=None, at_maximum=0, reason="not in this run", ratio=None, performance=None, unlike=())
+        return ComparedValue(
+            key=None,
+            statistics=None,
+            at_maximum=0,
+            reason="not in this run",
+            ratio=None,
+            performance=None,
+            unlike=(),
+        )
     ratio = None
     if point.values and other.values:
         ratio = median_ratio(other, point)
@@ -360,7 +460,9 @@ def _compared(point: PointRecord, other: PointRecord | None, figure: Figure, of_
 
 def _gate(point: PointRecord, other: PointRecord, figure: Figure, level: float) -> Interval | None:
     above, below = (other, point) if figure.is_higher_better else (point, other)
-    found = ratio_interval(above.values, below.values, above_uppers=above.uppers, below_uppers=below.uppers, level=level)
+    found = ratio_interval(
+        above.values, below.values, above_uppers=above.uppers, below_uppers=below.uppers, level=level
+    )
     return None if found is None or found.level < level else found
 
 
@@ -376,7 +478,11 @@ def _performance(ratio: MedianRatio, values: Sequence[float], figure: Figure) ->
 def _why_none(point: PointRecord) -> str | None:
     if point.values:
         return None
-    return "not measured yet" if point.state in (PointState.PENDING, PointState.BEGUN) else point.reason or "no number"
+    return (
+        "not measured yet"
+        if point.state in (PointState.PENDING, PointState.BEGUN)
+        else point.reason or "no number"
+    )
 
 
 def _differences(records: Sequence[CampaignRecord]) -> Iterator[SetupDifference]:
@@ -396,8 +502,14 @@ def _setup(record: CampaignRecord) -> Iterator[tuple[str, Any]]:
     for name in names:
         # One testbed each: what differs is of interest, whatever their files are called.
         prefix = "testbed: " if len(names) == 1 else f"testbed {name}: "
-        facts = {key: value for key, value in record.testbeds[name].items() if key != "tester" or value != record.host}
-        yield from (fact for fact in flat(facts, prefix) if not fact[0].removeprefix(prefix).startswith(NOT_TOLD))
+        facts = {
+            key: value
+            for key, value in record.testbeds[name].items()
+            if key != "tester" or value != record.host
+        }
+        yield from (
+            fact for fact in flat(facts, prefix) if not fact[0].removeprefix(prefix).startswith(NOT_TOLD)
+        )
     yield from flat(record.spec, "campaign: ")
 
 

@@ -18,7 +18,8 @@ _Alike: TypeAlias = tuple[str, ...]
 
 
 def curves_of(record: CampaignRecord) -> tuple[Curve, ...]:
-    """A curve for each suite, procedure, plan, frame size and setting of the DUT, in the order of the campaign."""
+    """A curve for each suite, procedure, plan, frame size and setting of the DUT, in the order of the
+    campaign."""
     groups: dict[_Alike, list[PointRecord]] = {}
     for point in record.points:
         groups.setdefault(_what_stays(point.point), []).append(point)
@@ -30,17 +31,23 @@ def curves_of(record: CampaignRecord) -> tuple[Curve, ...]:
 
 
 def degradations_of(points: Sequence[CurvePoint], *, is_higher_better: bool) -> tuple[Degradation, ...]:
-    """Xpd of R8219-17 by the medians: from one address pair to n addresses a side, in percent; positive is worse.
+    """Xpd of R8219-17 by the medians: from one address pair to n addresses a side, in percent; positive is
+    worse.
 
     None of a lower bound, nor against one.
     """
     known = [point for point in points if not point.is_at_least]
-    one = next((point.statistics.median for point in known if point.is_single_pair and point.statistics is not None), None)
+    one = next(
+        (point.statistics.median for point in known if point.is_single_pair and point.statistics is not None),
+        None,
+    )
     if one is None or one == 0:
         return ()
     sign = -1 if is_higher_better else 1
     return tuple(
-        Degradation(addresses=point.addresses, percent=sign * (point.statistics.median - one) / one * 100 + 0.0)
+        Degradation(
+            addresses=point.addresses, percent=sign * (point.statistics.median - one) / one * 100 + 0.0
+        )
         for point in known
         if point.statistics is not None and not point.is_single_pair
     )
@@ -49,7 +56,12 @@ def degradations_of(points: Sequence[CurvePoint], *, is_higher_better: bool) -> 
 def _curve(key: CurveKey, records: Sequence[PointRecord], device: KnownDevice | None) -> Curve:
     figure = FIGURES[key.procedure]
     predictable = device if key.procedure == "throughput" else None
-    points = tuple(sorted((_curve_point(record, predictable) for record in records), key=lambda point: (point.addresses, point.hosts)))
+    points = tuple(
+        sorted(
+            (_curve_point(record, predictable) for record in records),
+            key=lambda point: (point.addresses, point.hosts),
+        )
+    )
     drift = drift_of(records)
     return Curve(
         key=key,
@@ -84,9 +96,14 @@ def _key(point: Point, *, taken: set[CurveKey]) -> CurveKey:
     variant = 1
     while True:
         key = CurveKey(
-            suite=point.suite, procedure=point.procedure, plan=point.plan, frame_size=point.frame_size, hash_type=point.hash_type,
-            directions=point.directions, variant=variant,
-        )  # fmt: skip
+            suite=point.suite,
+            procedure=point.procedure,
+            plan=point.plan,
+            frame_size=point.frame_size,
+            hash_type=point.hash_type,
+            directions=point.directions,
+            variant=variant,
+        )
         if key not in taken:
             return key
         variant += 1
@@ -94,6 +111,11 @@ def _key(point: Point, *, taken: set[CurveKey]) -> CurveKey:
 
 def _what_stays(point: Point) -> _Alike:
     return (
-        point.suite, point.procedure, point.plan, str(point.frame_size), str(point.hash_type), *point.directions,
+        point.suite,
+        point.procedure,
+        point.plan,
+        str(point.frame_size),
+        str(point.hash_type),
+        *point.directions,
         json.dumps([point.plan_options, point.goal], sort_keys=True, default=str),
-    )  # fmt: skip
+    )

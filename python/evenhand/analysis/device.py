@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Analysis: the DUT's own configuration, where a record has it, for a prediction. Shown beside results, never judged by (SEED-07)."""
+"""Analysis: the DUT's own configuration, where a record has it, for a prediction. Shown beside results, never
+judged by (SEED-07)."""
 
 from __future__ import annotations
 
@@ -27,21 +28,28 @@ PORTS = (
 )
 """Keyword of a plan, its default, and what `fixed` means."""
 OPTION_TYPES: Mapping[str, type] = {
-    "host_mode": str, "network_mode": str, "fixed_source": bool, "fixed_source_network": bool, "common_network": bool, "source_ports": str,
+    "host_mode": str,
+    "network_mode": str,
+    "fixed_source": bool,
+    "fixed_source_network": bool,
+    "common_network": bool,
+    "source_ports": str,
     "destination_ports": str,
-}  # fmt: skip
+}
 """Options of a point's plan, as a campaign file has them; of a mix nothing is predicted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownDevice:
-    """A router whose elements, hash and neighbour cost stand in the record, as those of a reference router do."""
+    """A router whose elements, hash and neighbour cost stand in the record, as those of a reference router
+    do."""
 
     model: DeviceModel
     neighbor_cost: NeighborCost | None
 
     def throughput_fps(self, record: PointRecord) -> float | None:
-        """Per direction, in the long run: the busiest element decides, and the table makes all dearer alike. None: not of this point."""
+        """Per direction, in the long run: the busiest element decides, and the table makes all dearer alike.
+        None: not of this point."""
         prediction = self._predict(record)
         if prediction is None or prediction.throughput_fps is None:
             return None
@@ -54,7 +62,11 @@ class KnownDevice:
 
     def cost_factor(self, plan: AddressPlan, point: Point) -> float:
         """By which its neighbours make a frame dearer, once the device knows them all."""
-        return 1.0 if self.neighbor_cost is None else self.neighbor_cost.factor(neighbor_entries(plan, point.directions))
+        return (
+            1.0
+            if self.neighbor_cost is None
+            else self.neighbor_cost.factor(neighbor_entries(plan, point.directions))
+        )
 
     def _predict(self, record: PointRecord) -> Prediction | None:
         plan = plan_of(record.point)
@@ -69,7 +81,10 @@ class KnownDevice:
 
 def sent_plan(record: PointRecord) -> Mapping[str, Any] | None:
     """The plan as the engine got it; None if nothing was measured yet."""
-    return next((search.plan for repetition in record.repetitions for search in repetition.searches if search.plan), None)
+    return next(
+        (search.plan for repetition in record.repetitions for search in repetition.searches if search.plan),
+        None,
+    )
 
 
 def plan_of(point: Point) -> AddressPlan | None:
@@ -118,16 +133,21 @@ def known_device(record: CampaignRecord, points: Iterable[PointRecord]) -> Known
 
 
 def read_device(document: Mapping[str, Any]) -> KnownDevice | None:
-    """From the facts of a reference router (`ReferenceRouter.facts`), or its configuration (contract/router-config.schema.json)."""
+    """From the facts of a reference router (`ReferenceRouter.facts`), or its configuration
+    (contract/router-config.schema.json)."""
     config = document.get("config", document)
     elements = config.get("elements") if isinstance(config, Mapping) else None
     if not isinstance(elements, Mapping):
         return None
     try:
         model = DeviceModel(
-            elements=elements["count"], hash_type=elements["hash"], symmetric=elements.get("symmetric", False),
-            key=bytes.fromhex(elements["key"]), table=tuple(elements["table"]), rate_fps=elements["rate_fps"],
-        )  # fmt: skip
+            elements=elements["count"],
+            hash_type=elements["hash"],
+            symmetric=elements.get("symmetric", False),
+            key=bytes.fromhex(elements["key"]),
+            table=tuple(elements["table"]),
+            rate_fps=elements["rate_fps"],
+        )
     except (KeyError, TypeError, ValueError, RequestError):
         return None
     neighbors = config.get("neighbors", {})

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Analysis: whether the DUT drifted while a series was measured, and whether its order keeps a drift apart from the addresses.
+"""Analysis: whether the DUT drifted while a series was measured, and whether its order keeps a drift apart
+from the addresses.
 
-Each value is taken relative to the median of its point on its testbed. Without a drift, the order in which a point's repetitions were made
-says nothing of them. Two tests ask whether it does: the seasonal Kendall test (Hirsch and Slack) for a trend over time, and a permutation
-test within points of whether repetitions that were made in the same round, or in one block, are alike. The level is divided by both.
+Each value is taken relative to the median of its point on its testbed. Without a drift, the order in which a
+point's repetitions were made says nothing of them. Two tests ask whether it does: the seasonal Kendall test
+(Hirsch and Slack) for a trend over time, and a permutation test within points of whether repetitions that
+were made in the same round, or in one block, are alike. The level is divided by both.
 """
 
 from __future__ import annotations
@@ -33,7 +35,10 @@ SAFE = 2.0
 """A change so many times larger than the drift stands: in no order could the drift have made it."""
 PERMUTATIONS = 999
 LEAST_OF_BLOCK = 3
-ONE_AFTER_THE_OTHER = "The repetitions of each point were made one after the other: a DUT that drifted meanwhile would look the same."
+ONE_AFTER_THE_OTHER = (
+    "The repetitions of each point were made one after the other: a DUT that drifted"
+    " meanwhile would look the same."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +46,8 @@ class Drift:
     """How the DUT changed from round to round."""
 
     is_in_rounds: bool
-    """Any two points were measured over times that overlap. False: a drift and an effect of the addresses look the same."""
+    """Any two points were measured over times that overlap. False: a drift and an effect of the addresses
+    look the same."""
     rounds: int
     change: float
     """From the first to the last round, relative: -0.03 is 3 percent lower."""
@@ -65,16 +71,24 @@ class Drift:
         assert self.p_value is not None
         if abs(self.change) >= self.range / 2:
             way = "lower" if self.change < 0 else "higher"
-            what = f"became {show_percent(abs(self.change))} {way} from the first to the last of {self.rounds} rounds"
+            what = (
+                f"became {show_percent(abs(self.change))} {way} from the first to the last of"
+                f" {self.rounds} rounds"
+            )
         else:
             what = f"changed by {show_percent(self.range)} between {self.rounds} rounds"
         return f"what the DUT shows {what}, whatever the addresses ({show_probability(self.p_value)})"
 
     def to_document(self) -> dict[str, Any]:
         return {
-            "is_in_rounds": self.is_in_rounds, "rounds": self.rounds, "change": self.change, "range": self.range,
-            "p_value": self.p_value, "level": DRIFT_LEVEL, "is_seen": self.is_seen,
-        }  # fmt: skip
+            "is_in_rounds": self.is_in_rounds,
+            "rounds": self.rounds,
+            "change": self.change,
+            "range": self.range,
+            "p_value": self.p_value,
+            "level": DRIFT_LEVEL,
+            "is_seen": self.is_seen,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +102,18 @@ class _Value:
 
 
 def drift_of(points: Sequence[PointRecord]) -> Drift | None:
-    """Of points that were measured in turns; None where their files do not say when, or no two have two repetitions."""
-    made = sorted(
-        (r.started_at, number, f"{record.point.key} {r.testbed}", r)
-        for number, record in enumerate(points)
-        for r in record.repetitions
-        if r.finished_at is not None and r.value is not None and r.value > 0
-    ) if _are_timed(points) else []  # fmt: skip
+    """Of points that were measured in turns; None where their files do not say when, or no two have two
+    repetitions."""
+    made = (
+        sorted(
+            (r.started_at, number, f"{record.point.key} {r.testbed}", r)
+            for number, record in enumerate(points)
+            for r in record.repetitions
+            if r.finished_at is not None and r.value is not None and r.value > 0
+        )
+        if _are_timed(points)
+        else []
+    )
     times: dict[str, list[str]] = {}
     for started_at, _, name, _ in made:
         times.setdefault(name, []).append(started_at)
@@ -127,7 +146,11 @@ def heed_in_verdict(verdict: BiasVerdict, drift: Drift | None) -> BiasVerdict:
         return verdict
     ratio = None if verdict.ratio is None else verdict.ratio.ratio
     if verdict.finding != "same" and ratio is not None and abs(ratio - 1) > SAFE * drift.size:
-        return replace(verdict, certainty=f"{verdict.certainty} {_first_upper(drift.sentence)}, which is too little to explain it.")
+        return replace(
+            verdict,
+            certainty=f"{verdict.certainty} {_first_upper(drift.sentence)}, which is too little to explain"
+            " it.",
+        )
     sentence = f"No verdict: {drift.sentence}. Let it warm up, or find what changes, and measure again."
     return replace(verdict, finding="unknown", hashes_ports=None, sentence=sentence)
 
@@ -139,10 +162,14 @@ def heed_in_shape(shape: Shape | None, drift: Drift | None) -> Shape | None:
         return shape
     if not drift.is_in_rounds:
         return replace(shape, sentences=(*shape.sentences, ONE_AFTER_THE_OTHER))
-    if not drift.is_seen or all(abs(test.change) > SAFE * drift.size for test in shape.tests if test.is_lower):
+    if not drift.is_seen or all(
+        abs(test.change) > SAFE * drift.size for test in shape.tests if test.is_lower
+    ):
         return shape
     sentence = f"No rise or fall is claimed: {drift.sentence}."
-    return replace(shape, rise_end=None, falls_above=None, fall_begin=None, sentences=(sentence, *shape.sentences[1:2]))
+    return replace(
+        shape, rise_end=None, falls_above=None, fall_begin=None, sentences=(sentence, *shape.sentences[1:2])
+    )
 
 
 def _are_timed(points: Sequence[PointRecord]) -> bool:
@@ -163,7 +190,13 @@ def _relative(made: Sequence[tuple[str, Repetition]]) -> list[_Value]:
         seen.add(name)
         blocks[name] = blocks.get(name, 0) + 1
         found += [
-            _Value(point=name, relative=math.log(r.value or 1.0) - of_point[name], round=number, block=blocks[name]) for _, r in group
+            _Value(
+                point=name,
+                relative=math.log(r.value or 1.0) - of_point[name],
+                round=number,
+                block=blocks[name],
+            )
+            for _, r in group
         ]
     return found
 
@@ -195,7 +228,8 @@ def _trend_p_value(values: Sequence[_Value]) -> float:
 
 
 def _alike_p_value(values: Sequence[_Value]) -> float:
-    """Of repetitions that were shuffled within their points: how often those of a round, or of a block, would be as alike."""
+    """Of repetitions that were shuffled within their points: how often those of a round, or of a block, would
+    be as alike."""
     columns: list[np.ndarray[Any, Any]] = []
     shuffled: list[np.ndarray[Any, Any]] = []
     draw = np.random.default_rng(1)
@@ -210,7 +244,10 @@ def _alike_p_value(values: Sequence[_Value]) -> float:
         shuffled.append(draw.permuted(np.tile(ranks, (PERMUTATIONS, 1)), axis=1))
     table = np.concatenate([np.hstack(columns), np.hstack(shuffled)])
     whole = [value for of_point in _by_point(values) for value in of_point]
-    kinds: list[Callable[[_Value], Any]] = [lambda value: value.round, lambda value: (value.point, value.block)]
+    kinds: list[Callable[[_Value], Any]] = [
+        lambda value: value.round,
+        lambda value: (value.point, value.block),
+    ]
     found = []
     for kind in kinds:
         groups = [kind(value) for value in whole]

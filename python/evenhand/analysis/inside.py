@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Analysis: what a witness saw inside the DUT, from the trials that carry it. Shown beside results, never judged by (SEED-07).
+"""Analysis: what a witness saw inside the DUT, from the trials that carry it. Shown beside results, never
+judged by (SEED-07).
 
 Files come from others: what is not as Evenhand writes it is taken for not there.
 """
@@ -60,7 +61,8 @@ class SeenQueues:
     counted: tuple[int, ...]
     """Packets, by the number of the queue."""
     predicted: tuple[float, ...] | None
-    """Share of each, by the DUT's own key, table and hash fields; None if its driver does not tell them, or nothing can be predicted."""
+    """Share of each, by the DUT's own key, table and hash fields; None if its driver does not tell them, or
+    nothing can be predicted."""
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -80,7 +82,8 @@ class SeenQueues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenPoint:
-    """One point at its result: in each repetition the trial that passed with the highest load, or failed with the lowest if none passed."""
+    """One point at its result: in each repetition the trial that passed with the highest load, or failed with
+    the lowest if none passed."""
 
     cpus: tuple[SeenCpu, ...]
     """Mean over the repetitions."""
@@ -99,24 +102,41 @@ class SeenPoint:
 
 def seen_at(record: PointRecord) -> SeenPoint | None:
     """None if no trial of it carries what a witness saw."""
-    chosen = [trial for repetition in record.repetitions if (trial := _at_result(
-        [trial for search in repetition.searches if search.kind != "ceiling" for trial in search.trials]
-    ))]  # fmt: skip
+    chosen = [
+        trial
+        for repetition in record.repetitions
+        if (
+            trial := _at_result(
+                [
+                    trial
+                    for search in repetition.searches
+                    if search.kind != "ceiling"
+                    for trial in search.trials
+                ]
+            )
+        )
+    ]
     seen = [document for trial in chosen if (document := seen_in(trial)) is not None]
     cpus = _mean_cpus(seen)
     if not cpus:
         return None
     return SeenPoint(
-        cpus=cpus, queues=tuple(_queues(record, seen)), trials=len(seen),
+        cpus=cpus,
+        queues=tuple(_queues(record, seen)),
+        trials=len(seen),
         dropped_packets=sum(_count(document.get("dropped_packets")) or 0 for document in seen),
         lost_frames=sum(_count(document.get("lost_frames")) or 0 for document in seen),
-    )  # fmt: skip
+    )
 
 
 def seen_in(trial: StoredTrial) -> Mapping[str, Any] | None:
     """What the witness added to a trial; None if there was none, or it could not see."""
     document = trial.result.raw.get("dut")
-    return document if isinstance(document, Mapping) and document.get("error") is None and "cpus" in document else None
+    return (
+        document
+        if isinstance(document, Mapping) and document.get("error") is None and "cpus" in document
+        else None
+    )
 
 
 def seen_trial(trial: StoredTrial) -> SeenTrial | None:
@@ -142,7 +162,11 @@ def counted_queues(document: Mapping[str, Any], side: SideName) -> dict[int, int
     """Packets received by each queue of an interface, in one trial; empty if its driver does not tell."""
     entries = _list(_get(_get(document.get("interfaces"), side), "queues"))[:MOST_QUEUES]
     pairs = ((_count(_get(entry, "queue")), _count(_get(entry, "received_packets"))) for entry in entries)
-    return {queue: packets for queue, packets in pairs if queue is not None and packets is not None and queue < MOST_QUEUES}
+    return {
+        queue: packets
+        for queue, packets in pairs
+        if queue is not None and packets is not None and queue < MOST_QUEUES
+    }
 
 
 def _at_result(trials: Sequence[StoredTrial]) -> StoredTrial | None:
@@ -150,7 +174,9 @@ def _at_result(trials: Sequence[StoredTrial]) -> StoredTrial | None:
     passed = [trial for trial in seen if trial.result.is_pass]
     if passed:
         return max(passed, key=lambda trial: (trial.result.intended_fps, trial.result.intended_duration_s))
-    return min(seen, key=lambda trial: (trial.result.intended_fps, -trial.result.intended_duration_s), default=None)
+    return min(
+        seen, key=lambda trial: (trial.result.intended_fps, -trial.result.intended_duration_s), default=None
+    )
 
 
 def _mean_cpus(seen: Sequence[Mapping[str, Any]]) -> tuple[SeenCpu, ...]:
@@ -159,7 +185,11 @@ def _mean_cpus(seen: Sequence[Mapping[str, Any]]) -> tuple[SeenCpu, ...]:
         for cpu in cpus_of(document):
             each.setdefault(cpu.cpu, []).append(cpu)
     return tuple(
-        SeenCpu(cpu=number, busy=sum(cpu.busy for cpu in found) / len(found), softirq=sum(cpu.softirq for cpu in found) / len(found))
+        SeenCpu(
+            cpu=number,
+            busy=sum(cpu.busy for cpu in found) / len(found),
+            softirq=sum(cpu.softirq for cpu in found) / len(found),
+        )
         for number, found in sorted(each.items())
     )
 
@@ -179,17 +209,24 @@ def _queues(record: PointRecord, seen: Sequence[Mapping[str, Any]]) -> Iterator[
         predicted = _predicted(record, direction)
         count = max(max(total) + 1, len(predicted or ()))
         yield SeenQueues(
-            direction=direction, interface=name, counted=tuple(total.get(queue, 0) for queue in range(count)),
+            direction=direction,
+            interface=name,
+            counted=tuple(total.get(queue, 0) for queue in range(count)),
             predicted=None if predicted is None else (*predicted, *[0.0] * (count - len(predicted))),
-        )  # fmt: skip
+        )
 
 
 def _predicted(record: PointRecord, direction: Direction) -> tuple[float, ...] | None:
     plan = _plan(record)
     facts = next(
-        (found for repetition in record.repetitions for search in repetition.searches
-         if isinstance(found := _get(search.setup.get("inside_dut"), "facts"), Mapping)), None,
-    )  # fmt: skip
+        (
+            found
+            for repetition in record.repetitions
+            for search in repetition.searches
+            if isinstance(found := _get(search.setup.get("inside_dut"), "facts"), Mapping)
+        ),
+        None,
+    )
     if plan is None or facts is None or len(plan.versions) > 1:
         return None
     try:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Analysis: whether two points of two runs answer one question, in what they do not, and which of them go together."""
+"""Analysis: whether two points of two runs answer one question, in what they do not, and which of them go
+together."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ class Match:
 
 
 def match_points(one: CampaignRecord, another: CampaignRecord) -> Match:
-    """Those alike go together, in the same suite before any; of the rest those of one procedure, the least unlike before others."""
+    """Those alike go together, in the same suite before any; of the rest those of one procedure, the least
+    unlike before others."""
     of_one_kind = one.is_campaign == another.is_campaign
     first, other = one.points, another.points
     left, found = list(other), {}
@@ -40,26 +42,35 @@ def match_points(one: CampaignRecord, another: CampaignRecord) -> Match:
             if i in found:
                 continue
             for candidate in left:
-                if (candidate.point.suite == point.point.suite or not is_same_suite) and not unlike_in(point, candidate, of_one_kind):
+                if (candidate.point.suite == point.point.suite or not is_same_suite) and not unlike_in(
+                    point, candidate, of_one_kind
+                ):
                     found[i] = candidate
                     left.remove(candidate)
                     break
-    rest = [(len(unlike_in(first[i], c, of_one_kind)), i, j) for i in range(len(first)) if i not in found for j, c in enumerate(left)]
+    rest = [
+        (len(unlike_in(first[i], c, of_one_kind)), i, j)
+        for i in range(len(first))
+        if i not in found
+        for j, c in enumerate(left)
+    ]
     taken: set[int] = set()
     for _, i, j in sorted(rest):
         if i not in found and j not in taken and first[i].point.procedure == left[j].point.procedure:
             found[i] = left[j]
             taken.add(j)
     only_first = tuple(point for i, point in enumerate(first) if i not in found)
-    return Match(found, only_first, tuple(point for j, point in enumerate(left) if j not in taken), of_one_kind)
+    return Match(
+        found, only_first, tuple(point for j, point in enumerate(left) if j not in taken), of_one_kind
+    )
 
 
 def unlike_in(a: PointRecord, b: PointRecord, of_one_kind: bool = True) -> tuple[str, ...]:
     """`frame size 64 against 128`: what would make their numbers answers to different questions.
 
     Args:
-        of_one_kind: Both are of campaigns, or both of the runs of verbs. If not, what their searches were asked for decides, since a
-            campaign has its goal as its file spells it.
+        of_one_kind: Both are of campaigns, or both of the runs of verbs. If not, what their searches were
+            asked for decides, since a campaign has its goal as its file spells it.
     """
     measured = (None, None) if of_one_kind else (measured_conditions(a), measured_conditions(b))
     mine, others = (asked or _conditions(record) for asked, record in zip(measured, (a, b), strict=True))
@@ -70,7 +81,10 @@ def unlike_in(a: PointRecord, b: PointRecord, of_one_kind: bool = True) -> tuple
     # Counts of addresses, plan and ports stand in both; once is enough.
     if any(not key.startswith("sent ") for key in keys):
         keys = [key for key in keys if not key.startswith("sent ")]
-    return tuple(f"{key} {show_in_short(mine.get(key)) or '-'} against {show_in_short(others.get(key)) or '-'}" for key in keys)
+    return tuple(
+        f"{key} {show_in_short(mine.get(key)) or '-'} against {show_in_short(others.get(key)) or '-'}"
+        for key in keys
+    )
 
 
 def _is_sent_known(record: PointRecord) -> bool:
@@ -83,7 +97,8 @@ def _conditions(record: PointRecord) -> dict[str, Any]:
 
 
 def measured_conditions(record: PointRecord) -> dict[str, Any] | None:
-    """The same as its first search has it, which the procedure has written whoever called it; None if there is none yet.
+    """The same as its first search has it, which the procedure has written whoever called it; None if there
+    is none yet.
 
     With the waits of the trials and the hosts' MACs: a campaign has them in its goal.
     """
@@ -100,14 +115,17 @@ def measured_conditions(record: PointRecord) -> dict[str, Any] | None:
 
 
 def start_of(record: PointRecord) -> float | None:
-    """The load at which its first search was told to begin, in fps; None: wherever that search begins by itself."""
+    """The load at which its first search was told to begin, in fps; None: wherever that search begins by
+    itself."""
     searches = [search for repetition in record.repetitions for search in repetition.searches]
     search = next((search for search in searches if procedure_of(search) == record.point.procedure), None)
     start = (record.point.goal if search is None else search.goal).get("known_fps")
     return float(start) if isinstance(start, int | float) and not isinstance(start, bool) else None
 
 
-def _told(procedure: str, under: Point | SearchConditions, goal: Mapping[str, Any], sent: Mapping[str, Any] | None) -> dict[str, Any]:
+def _told(
+    procedure: str, under: Point | SearchConditions, goal: Mapping[str, Any], sent: Mapping[str, Any] | None
+) -> dict[str, Any]:
     """By names for people."""
     return {
         "procedure": procedure,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Analysis: the median of one set of repetitions over that of another, what is known of it, and values of several points as one set."""
+"""Analysis: the median of one set of repetitions over that of another, what is known of it, and values of
+several points as one set."""
 
 from __future__ import annotations
 
@@ -14,9 +15,11 @@ from evenhand.analysis.words import show_percent
 from evenhand.procedure.statistics import Interval, Statistics
 
 RatioBound: TypeAlias = Literal["none", "at_least", "at_most", "unknown"]
-"""What is known of a ratio: itself; that the true one is at least or at most as high; or, of two lower bounds, nothing."""
+"""What is known of a ratio: itself; that the true one is at least or at most as high; or, of two lower
+bounds, nothing."""
 LEAST_LEVEL = RATIO_LEVEL
-"""Of a ratio's interval that is shown, or decides anything: four repetitions in both sets have 0.971, three have 0.9."""
+"""Of a ratio's interval that is shown, or decides anything: four repetitions in both sets have 0.971, three
+have 0.9."""
 
 
 class Measured(Protocol):
@@ -34,8 +37,8 @@ class Measured(Protocol):
 
     @property
     def uppers(self) -> tuple[float, ...]:
-        """How high each value may really be, as the lowest load that failed in its search; infinite of a lower bound among others that are
-        none; empty: the values are exact."""
+        """How high each value may really be, as the lowest load that failed in its search; infinite of a
+        lower bound among others that are none; empty: the values are exact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +56,9 @@ class Pool:
     def of(cls, points: Iterable[Measured]) -> Self:
         """A lower bound as soon as the median of one of the points is.
 
-        That point may be higher than the others by any amount. Then they are not of one level, and how many of all values passed at the
-        highest load says nothing of it: the points beside it do not tell how high it is.
+        That point may be higher than the others by any amount. Then they are not of one level, and how many
+        of all values passed at the highest load says nothing of it: the points beside it do not tell how high
+        it is.
         """
         found = tuple(points)
         return cls(
@@ -72,14 +76,15 @@ class MedianRatio:
     ratio: float | None
     """None: the lower one is 0 and the upper is not."""
     interval: Interval | None
-    """Of the factor between both sets (Hodges-Lehmann), with the exact level of the Mann-Whitney distribution. None where an end is no
-    number."""
+    """Of the factor between both sets (Hodges-Lehmann), with the exact level of the Mann-Whitney
+    distribution. None where an end is no number."""
     counts: tuple[int, int]
     """Values above and below the line."""
     bound: RatioBound = "none"
     """Where a median is a lower bound itself."""
     search_width: float = 0.0
-    """How wide the brackets of the searches are, as a share of their upper ends: the median of the set where it is the larger."""
+    """How wide the brackets of the searches are, as a share of their upper ends: the median of the set where
+    it is the larger."""
     narrowest: Interval | None = None
     """The interval as it would be if the searches left no brackets."""
 
@@ -102,19 +107,31 @@ class MedianRatio:
 
 
 def median_ratio(above: Measured, below: Measured) -> MedianRatio:
-    """Of the medians of two sets of independent repetitions, neither of which may be empty. The interval holds whatever the true limits
-    are within the brackets of their searches."""
+    """Of the medians of two sets of independent repetitions, neither of which may be empty. The interval
+    holds whatever the true limits are within the brackets of their searches."""
     upper, lower = Statistics.of(above.values), Statistics.of(below.values)
     if upper is None or lower is None:
         raise ValueError("nothing to compare")
     ratio = upper.median / lower.median if lower.median else (1.0 if upper.median == 0 else None)
-    interval = _with(ratio, ratio_interval(above.values, below.values, above_uppers=above.uppers, below_uppers=below.uppers))
+    interval = _with(
+        ratio,
+        ratio_interval(above.values, below.values, above_uppers=above.uppers, below_uppers=below.uppers),
+    )
     narrowest = _with(ratio, ratio_interval(above.values, below.values))
-    bounds: dict[tuple[bool, bool], RatioBound] = {(True, False): "at_least", (False, True): "at_most", (True, True): "unknown"}
+    bounds: dict[tuple[bool, bool], RatioBound] = {
+        (True, False): "at_least",
+        (False, True): "at_most",
+        (True, True): "unknown",
+    }
     bound = bounds.get((above.is_at_least, below.is_at_least), "none")
     width = max(search_width(above), search_width(below))
     return MedianRatio(
-        ratio=ratio, interval=interval, counts=(upper.count, lower.count), bound=bound, search_width=width, narrowest=narrowest
+        ratio=ratio,
+        interval=interval,
+        counts=(upper.count, lower.count),
+        bound=bound,
+        search_width=width,
+        narrowest=narrowest,
     )
 
 
@@ -126,14 +143,16 @@ def _with(ratio: float | None, interval: Interval | None) -> Interval | None:
 
 
 def search_width(measured: Measured) -> float:
-    """How wide the brackets of the searches are, as a share of their upper ends: the median; 0 of exact values."""
+    """How wide the brackets of the searches are, as a share of their upper ends: the median; 0 of exact
+    values."""
     ends = zip(measured.values, measured.uppers, strict=False)
     widths = [(upper - value) / upper for value, upper in ends if 0 < upper < math.inf]
     return median(widths) if widths else 0.0
 
 
 def show_ratio(ratio: MedianRatio) -> str:
-    """`0.991 (0.985 .. 0.998 with 95.7 %)`, `at least 0.991`; `0.991` with too few repetitions for an interval."""
+    """`0.991 (0.985 .. 0.998 with 95.7 %)`, `at least 0.991`; `0.991` with too few repetitions for an
+    interval."""
     if ratio.ratio is None:
         return "no ratio: the one below is 0"
     if ratio.bound == "unknown":
@@ -142,4 +161,8 @@ def show_ratio(ratio: MedianRatio) -> str:
     if ratio.bound != "none":
         return f"{ratio.bound.replace('_', ' ')} {text}"
     interval = ratio.firm_interval
-    return text if interval is None else f"{text} ({interval.low:.3f} .. {interval.high:.3f} with {show_percent(interval.level)})"
+    return (
+        text
+        if interval is None
+        else f"{text} ({interval.low:.3f} .. {interval.high:.3f} with {show_percent(interval.level)})"
+    )

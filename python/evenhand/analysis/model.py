@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Analysis: what a series says, as frozen values. Nothing here measures, reads a file, or knows how it will be shown.
+"""Analysis: what a series says, as frozen values. Nothing here measures, reads a file, or knows how it will
+be shown.
 
-N is always the number of addresses a side. `performance` means: of a figure where more is better the figure itself.
+N is always the number of addresses a side. `performance` means: of a figure where more is better the figure
+itself.
 """
 
 from __future__ import annotations
@@ -44,9 +46,15 @@ class CurveKey:
 
     def to_document(self) -> dict[str, Any]:
         return {
-            "suite": self.suite, "procedure": self.procedure, "plan": self.plan, "frame_size": self.frame_size,
-            "hash_type": self.hash_type, "directions": list(self.directions), "variant": self.variant, "title": self.title,
-        }  # fmt: skip
+            "suite": self.suite,
+            "procedure": self.procedure,
+            "plan": self.plan,
+            "frame_size": self.frame_size,
+            "hash_type": self.hash_type,
+            "directions": list(self.directions),
+            "variant": self.variant,
+            "title": self.title,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,13 +78,13 @@ class CurvePoint:
     predicted: float | None
     """What the DUT's own configuration says, if that is known; no verdict uses it (SEED-07)."""
     lower_bounds: tuple[bool, ...] = ()
-    """Which of the values are lower bounds: the highest load that was tried passed, or the tester could not keep a higher one.
-    Empty: none."""
+    """Which of the values are lower bounds: the highest load that was tried passed, or the tester could not
+    keep a higher one. Empty: none."""
     at_tester_limit: int = 0
     """How many of them because of the tester."""
     uppers: tuple[float, ...] = ()
-    """In the order of the values: the lowest load that failed, between which and the value the limit lies; infinite of a lower bound.
-    Empty: the values are exact."""
+    """In the order of the values: the lowest load that failed, between which and the value the limit lies;
+    infinite of a lower bound. Empty: the values are exact."""
 
     @property
     def is_at_least(self) -> bool:
@@ -139,7 +147,12 @@ class PointTest:
     """By more than the relevant effect, and by more than the noise of the repetitions if that is known."""
 
     def to_document(self) -> dict[str, Any]:
-        return {"addresses": self.addresses, "change": self.change, "p_value": self.p_value, "is_lower": self.is_lower}
+        return {
+            "addresses": self.addresses,
+            "change": self.change,
+            "p_value": self.p_value,
+            "is_lower": self.is_lower,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +174,8 @@ class Shape:
     relevant: float
     """The smallest relative change that counts."""
     level: float
-    """At which the test was made: most probability with which noise alone makes it claim a rise or a fall anywhere."""
+    """At which the test was made: most probability with which noise alone makes it claim a rise or a fall
+    anywhere."""
     comparisons: int
     """By which the level was divided."""
     is_capped: bool
@@ -218,7 +232,8 @@ class Curve:
     degradations: tuple[Degradation, ...]
     """Against one address pair (R8219-17); none without that."""
     drift: Drift | None = None
-    """Of the DUT, while these points were measured; None: it is not known when they were, or nothing is repeated."""
+    """Of the DUT, while these points were measured; None: it is not known when they were, or nothing is
+    repeated."""
 
     @property
     def title(self) -> str:
@@ -232,7 +247,11 @@ class Curve:
     def to_document(self) -> dict[str, Any]:
         return {
             **self.key.to_document(),
-            "figure": {"name": self.figure.name, "unit": self.figure.unit, "is_higher_better": self.figure.is_higher_better},
+            "figure": {
+                "name": self.figure.name,
+                "unit": self.figure.unit,
+                "is_higher_better": self.figure.is_higher_better,
+            },
             "points": [point.to_document() for point in self.points],
             "shape": None if self.shape is None else self.shape.to_document(),
             "predicted_plateau": self.predicted_plateau,
@@ -270,9 +289,13 @@ class Ratio:
 
     def to_document(self) -> dict[str, Any]:
         return {
-            "name": self.name, "above": self.above, "below": self.below, **self.ratio.to_document(), "is_flagged": self.is_flagged,
+            "name": self.name,
+            "above": self.above,
+            "below": self.below,
+            **self.ratio.to_document(),
+            "is_flagged": self.is_flagged,
             "sentence": self.sentence,
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,9 +321,11 @@ class BiasVerdict:
     sentence: str
     """Plain: a report's first line."""
     certainty: str
-    """How sure it is, and by which statistic, in a sentence; empty where the verdict's own sentence says all."""
+    """How sure it is, and by which statistic, in a sentence; empty where the verdict's own sentence says
+    all."""
     predicted: str = ""
-    """What the hash and the table of a DUT whose configuration is known make of these addresses; empty if it is not known."""
+    """What the hash and the table of a DUT whose configuration is known make of these addresses; empty if it
+    is not known."""
 
     @property
     def hidden(self) -> float | None:
@@ -340,8 +365,12 @@ class PublishedRow:
 
     def to_document(self) -> dict[str, Any]:
         return {
-            "name": self.name, "dut": self.dut, "ip_version": self.ip_version, "rise_end": self.rise_end, "falls_above": self.falls_above,
-        }  # fmt: skip
+            "name": self.name,
+            "dut": self.dut,
+            "ip_version": self.ip_version,
+            "rise_end": self.rise_end,
+            "falls_above": self.falls_above,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -361,7 +390,11 @@ class PublishedComparison:
     """Where they differ, and why."""
 
     def to_document(self) -> dict[str, Any]:
-        predicted = {"rise_end": self.predicted_rise_end, "falls_above": self.predicted_falls_above} if self.is_predicted else None
+        predicted = (
+            {"rise_end": self.predicted_rise_end, "falls_above": self.predicted_falls_above}
+            if self.is_predicted
+            else None
+        )
         return {
             "curve": self.curve.to_document(),
             "found": {"rise_end": self.found_rise_end, "falls_above": self.found_falls_above},
@@ -379,7 +412,8 @@ class Analysis:
     """In the order of the campaign."""
     ratios: tuple[Ratio, ...]
     bias: tuple[BiasVerdict, ...]
-    """One for each setting of the DUT, IP version and frame size; the first is for the report's first line."""
+    """One for each setting of the DUT, IP version and frame size; the first is for the report's first
+    line."""
     published: tuple[PublishedComparison, ...]
     """For each direct series of throughput that has a shape."""
     warnings: tuple[str, ...]
@@ -390,7 +424,11 @@ class Analysis:
     @property
     def verdict(self) -> str:
         """The sentence for a report's first line."""
-        return self.bias[0].sentence if self.bias else "No verdict yet: it takes results of one address pair and of many."
+        return (
+            self.bias[0].sentence
+            if self.bias
+            else "No verdict yet: it takes results of one address pair and of many."
+        )
 
     def curve(self, key: CurveKey) -> Curve:
         return next(curve for curve in self.curves if curve.key == key)

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Analysis: where a curve rises, where it is level, where it falls (SEED-66). docs/explanation/reading-a-series.md tells why so.
+"""Analysis: where a curve rises, where it is level, where it falls (SEED-66).
+docs/explanation/reading-a-series.md tells why so.
 
-A point counts as lower than the plateau if its median is lower by more than RELEVANT, and its repetitions are lower than those of the
-plateau by more than their noise: an exact one-sided Mann-Whitney test, in which each of them counts as high as the lowest load that failed
-in its search. Where searches leave coarse brackets, the median must be lower by RELEVANT with these too. The plateau is itself chosen by
-the data, so the level of the test is divided by all the comparisons that any choice of a plateau could have led to (Bonferroni): noise
+A point counts as lower than the plateau if its median is lower by more than RELEVANT, and its repetitions are
+lower than those of the plateau by more than their noise: an exact one-sided Mann-Whitney test, in which each
+of them counts as high as the lowest load that failed in its search. Where searches leave coarse brackets, the
+median must be lower by RELEVANT with these too. The plateau is itself chosen by the data, so the level of the
+test is divided by all the comparisons that any choice of a plateau could have led to (Bonferroni): noise
 alone makes it claim a rise or a fall anywhere in a series with at most probability LEVEL.
 """
 
@@ -38,12 +40,14 @@ class _Outside:
     test: PointTest
 
 
-def find_shape(points: Sequence[CurvePoint], figure: Figure, *, relevant: float = RELEVANT, level: float = LEVEL) -> Shape | None:
+def find_shape(
+    points: Sequence[CurvePoint], figure: Figure, *, relevant: float = RELEVANT, level: float = LEVEL
+) -> Shape | None:
     """The shape of points in ascending order of N, of a figure of which more is better.
 
     Returns:
-        None: fewer than two points have a number, or none has more than a lower bound, or half of those on the plateau are 0: then nothing
-        is relative to its level.
+        None: fewer than two points have a number, or none has more than a lower bound, or half of those on
+        the plateau are 0: then nothing is relative to its level.
     """
     measured = [point for point in points if point.statistics is not None]
     medians = [median(point.values) for point in measured]
@@ -55,14 +59,17 @@ def find_shape(points: Sequence[CurvePoint], figure: Figure, *, relevant: float 
     comparisons = possible_comparisons(len(measured))
     outside = _compare(measured, first, last, relevant=relevant, alpha=level / comparisons)
     is_lower = [outside[i].test.is_lower if i in outside else False for i in range(len(measured))]
-    # What is not told apart from the plateau is no evidence of a rise or a fall, so the plateau is taken to reach there.
+    # What is not told apart from the plateau is no evidence of a rise or a fall, so the plateau is taken to
+    # reach there.
     first, last = is_lower.index(False), len(is_lower) - 1 - is_lower[::-1].index(False)
     plateau = measured[first : last + 1]
     statistics = Statistics.of(_values(plateau))
     assert statistics is not None
     if statistics.median <= 0:
         return None
-    is_noise_known = all(len(point.values) >= LEAST_FOR_TEST for point in measured) and all(o.is_tested for o in outside.values())
+    is_noise_known = all(len(point.values) >= LEAST_FOR_TEST for point in measured) and all(
+        o.is_tested for o in outside.values()
+    )
     shape = Shape(
         rise_end=measured[first].addresses if first > 0 else None,
         falls_above=measured[last].addresses if last < len(measured) - 1 else None,
@@ -82,12 +89,20 @@ def find_shape(points: Sequence[CurvePoint], figure: Figure, *, relevant: float 
 
 
 def choose_plateau(medians: Sequence[float], relevant: float) -> tuple[int, int]:
-    """First and last place of the points that may be the plateau: all between those whose median is within `relevant` of its level.
+    """First and last place of the points that may be the plateau: all between those whose median is within
+    `relevant` of its level.
 
-    The level begins at the highest median that does not stand alone, which noise has lifted, and comes down to the median of what is
-    within reach of it.
+    The level begins at the highest median that does not stand alone, which noise has lifted, and comes down
+    to the median of what is within reach of it.
     """
-    anchor = next((i for i in sorted(range(len(medians)), key=lambda i: -medians[i]) if not _stands_alone(medians, i, relevant)), 0)
+    anchor = next(
+        (
+            i
+            for i in sorted(range(len(medians)), key=lambda i: -medians[i])
+            if not _stands_alone(medians, i, relevant)
+        ),
+        0,
+    )
     level, members = medians[anchor], [anchor]
     while True:
         reached = [i for i, value in enumerate(medians) if value >= level * (1 - relevant)]
@@ -97,18 +112,24 @@ def choose_plateau(medians: Sequence[float], relevant: float) -> tuple[int, int]
 
 
 def _stands_alone(medians: Sequence[float], place: int, relevant: float) -> bool:
-    """One point higher than points on both sides that agree: three of the four next to it, and its neighbours among them."""
+    """One point higher than points on both sides that agree: three of the four next to it, and its neighbours
+    among them."""
     if not 0 < place < len(medians) - 1:
         return False
     around = (medians[place - 1] + medians[place + 1]) / 2
     if around <= 0:
         return False
-    near = [i for i in (place - 2, place - 1, place + 1, place + 2) if 0 <= i < len(medians) and abs(medians[i] / around - 1) <= relevant]
+    near = [
+        i
+        for i in (place - 2, place - 1, place + 1, place + 2)
+        if 0 <= i < len(medians) and abs(medians[i] / around - 1) <= relevant
+    ]
     return {place - 1, place + 1} <= set(near) and len(near) >= 3 and medians[place] * (1 - relevant) > around
 
 
 def possible_comparisons(points: int) -> int:
-    """Of one point with a plateau that it is no part of: the sum, over all runs of neighbours, of the points outside."""
+    """Of one point with a plateau that it is no part of: the sum, over all runs of neighbours, of the points
+    outside."""
     return (points - 1) * points * (points + 1) // 3
 
 
@@ -116,7 +137,9 @@ def _values(points: Sequence[CurvePoint]) -> list[float]:
     return [value for point in points for value in point.values]
 
 
-def _compare(measured: Sequence[CurvePoint], first: int, last: int, *, relevant: float, alpha: float) -> dict[int, _Outside]:
+def _compare(
+    measured: Sequence[CurvePoint], first: int, last: int, *, relevant: float, alpha: float
+) -> dict[int, _Outside]:
     reference = _values(measured[first : last + 1])
     level = median(reference)
     found = {}
@@ -125,7 +148,10 @@ def _compare(measured: Sequence[CurvePoint], first: int, last: int, *, relevant:
             continue
         change = median(point.values) / level - 1
         counts = len(point.values), len(reference)
-        is_tested = min(len(p.values) for p in (point, *measured[first : last + 1])) >= LEAST_FOR_TEST and least_p_value(*counts) <= alpha
+        is_tested = (
+            min(len(p.values) for p in (point, *measured[first : last + 1])) >= LEAST_FOR_TEST
+            and least_p_value(*counts) <= alpha
+        )
         # As close to the plateau as the brackets of its searches allow; a lower bound may lie anywhere above.
         p_value = lower_p_value(point.uppers or point.values, reference) if is_tested else None
         is_lower = _is_relevant(point, level, relevant) and (p_value is None or p_value <= alpha)
@@ -135,7 +161,8 @@ def _compare(measured: Sequence[CurvePoint], first: int, last: int, *, relevant:
 
 
 def _is_relevant(point: CurvePoint, level: float, relevant: float) -> bool:
-    """Whether it is lower by what counts. Where searches leave coarse brackets, it must be so with all that they leave open."""
+    """Whether it is lower by what counts. Where searches leave coarse brackets, it must be so with all that
+    they leave open."""
     if point.is_at_least:
         return False
     is_coarse = search_width(point) > COARSE
@@ -144,22 +171,29 @@ def _is_relevant(point: CurvePoint, level: float, relevant: float) -> bool:
 
 def _method(relevant: float, level: float, comparisons: int, *, is_noise_known: bool) -> str:
     test = (
-        f"A point is lower than the plateau if its median is at least {show_percent(relevant)} lower, and an exact one-sided Mann-Whitney"
-        f" test of its repetitions against those of the plateau says so at the level {level:g} / {comparisons} (Bonferroni: each comparison"
+        f"A point is lower than the plateau if its median is at least {show_percent(relevant)} lower, and an"
+        " exact one-sided Mann-Whitney"
+        f" test of its repetitions against those of the plateau says so at the level {level:g} /"
+        f" {comparisons} (Bonferroni: each comparison"
         " that the choice of the plateau could have led to)."
     )
     if is_noise_known:
         return test
     return (
-        f"{test} Where there are too few repetitions for that, the noise is not known, and a median that is at least"
+        f"{test} Where there are too few repetitions for that, the noise is not known, and a median that is"
+        " at least"
         f" {show_percent(relevant)} lower counts: a tolerance, not a test."
     )
 
 
 def _with_sentences(
-    shape: Shape, points: Sequence[CurvePoint], measured: Sequence[CurvePoint], outside: dict[int, _Outside], window: tuple[int, int],
+    shape: Shape,
+    points: Sequence[CurvePoint],
+    measured: Sequence[CurvePoint],
+    outside: dict[int, _Outside],
+    window: tuple[int, int],
     figure: Figure,
-) -> Shape:  # fmt: skip
+) -> Shape:
     first, last = window
     missing = [point for point in points if point.statistics is None]
     plateau = measured[first : last + 1]
@@ -172,7 +206,8 @@ def _with_sentences(
     if capped:
         are_testers = any(point.is_testers for point in plateau)
         sentences.append(
-            f"{join(capped)} passed at the highest load that {'the tester kept' if are_testers else 'was tried'}: the plateau is at least"
+            f"{join(capped)} passed at the highest load that"
+            f" {'the tester kept' if are_testers else 'was tried'}: the plateau is at least"
             f" as high there, and need not be level.{'' if are_testers else ' Give a higher maximum-rate.'}"
         )
     for edge, after in ((first, False), (last, True)):
@@ -182,28 +217,40 @@ def _with_sentences(
             if between:
                 what = "fall begins" if after else "rise ends"
                 sentences.append(
-                    f"{join([p.label for p in between])} has no number: where the {what} is known only to between its neighbours."
+                    f"{join([p.label for p in between])} has no number: where the {what} is known only to"
+                    " between its neighbours."
                 )
     for point in plateau:
         change = median(point.values) / shape.plateau_level - 1
         if point.is_at_least:
             continue
-        if change <= -shape.relevant and search_width(point) > COARSE and not _is_relevant(point, shape.plateau_level, shape.relevant):
+        if (
+            change <= -shape.relevant
+            and search_width(point) > COARSE
+            and not _is_relevant(point, shape.plateau_level, shape.relevant)
+        ):
             sentences.append(
-                f"{point.label} is {show_percent(-change)} lower than the plateau by its median, but the searches stop at"
-                f" {show_percent(search_width(point))}, which leaves open that it is not: give a finer --precision."
+                f"{point.label} is {show_percent(-change)} lower than the plateau by its median, but the"
+                " searches stop at"
+                f" {show_percent(search_width(point))}, which leaves open that it is not: give a finer"
+                " --precision."
             )
         elif change <= -shape.relevant:
             sentences.append(
-                f"{point.label} is {show_percent(-change)} lower than the plateau by its median, but points on both sides are not,"
+                f"{point.label} is {show_percent(-change)} lower than the plateau by its median, but points"
+                " on both sides are not,"
                 " or it is no more than noise: no rise or fall is made of it."
             )
         elif change >= shape.relevant:
-            sentences.append(f"{point.label} is {show_percent(change)} higher than the plateau by its median, and stands alone.")
+            sentences.append(
+                f"{point.label} is {show_percent(change)} higher than the plateau by its median, and stands"
+                " alone."
+            )
     if not shape.is_noise_known:
         fewest = min(len(point.values) for point in measured)
         sentences.append(
-            f"Too few repetitions for a test (the fewest of a point: {fewest}): the noise is not known, and a change of"
+            f"Too few repetitions for a test (the fewest of a point: {fewest}): the noise is not known, and"
+            " a change of"
             f" {show_percent(shape.relevant)} of the medians was taken for one."
         )
     return replace(shape, sentences=tuple(sentences))
@@ -214,16 +261,23 @@ def _rise_sentence(measured: Sequence[CurvePoint], outside: dict[int, _Outside],
         start = "one address pair" if measured[0].is_single_pair else measured[0].label
         return f"No rise: {start} is not lower than the plateau."
     sentence = f"Rises up to {measured[first].label}: {_lower(outside[first - 1])}."
-    return sentence if first < len(measured) - 1 else f"{sentence} That is the last point: whether it rises further was not measured."
+    return (
+        sentence
+        if first < len(measured) - 1
+        else f"{sentence} That is the last point: whether it rises further was not measured."
+    )
 
 
 def _plateau_sentence(shape: Shape, plateau: Sequence[CurvePoint], figure: Figure) -> str:
     statistics = shape.statistics
     where = (
-        f"Plateau from {plateau[0].label} to {plateau[-1].label}" if len(plateau) > 1 else f"No plateau of two points: {plateau[0].label}"
+        f"Plateau from {plateau[0].label} to {plateau[-1].label}"
+        if len(plateau) > 1
+        else f"No plateau of two points: {plateau[0].label}"
     )
     return (
-        f"{where}: median {show_value(statistics.median, figure)}, minimum {show_value(statistics.minimum, figure)}, maximum"
+        f"{where}: median {show_value(statistics.median, figure)}, minimum"
+        f" {show_value(statistics.minimum, figure)}, maximum"
         f" {show_value(statistics.maximum, figure)}, spread {show_percent(statistics.spread)}."
     )
 

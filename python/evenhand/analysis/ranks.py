@@ -22,19 +22,23 @@ else:
     np = lazy_import("numpy")
 
 LARGEST_EXACT = 50_000_000
-"""Additions. Ten values against 160 take three million; beyond this the sum of ranks is taken as normal, which it then nearly is."""
+"""Additions. Ten values against 160 take three million; beyond this the sum of ranks is taken as normal,
+which it then nearly is."""
 
 LARGEST_COUNTED = 200_000
-"""Steps to count the arrangements of two samples: 10 values against 160 take 16,000. Beyond this the statistic is taken as normal."""
+"""Steps to count the arrangements of two samples: 10 values against 160 take 16,000. Beyond this the
+statistic is taken as normal."""
 RATIO_LEVEL = 0.95
-"""The least level of the interval of a ratio. The attainable one above it is used, and stated: 95.7 % of ten values and ten."""
+"""The least level of the interval of a ratio. The attainable one above it is used, and stated: 95.7 % of ten
+values and ten."""
 
 
 def lower_p_value(sample: Sequence[float], reference: Sequence[float]) -> float:
-    """The probability that, if both are draws of one distribution, the ranks of `sample` are as low as they are or lower (one-sided).
+    """The probability that, if both are draws of one distribution, the ranks of `sample` are as low as they
+    are or lower (one-sided).
 
-    Over all ways to say which of the values belong to the sample: so it is exact also where searches end at the same value again and
-    again, and ranks are shared.
+    Over all ways to say which of the values belong to the sample: so it is exact also where searches end at
+    the same value again and again, and ranks are shared.
     """
     count = len(sample)
     if count == 0 or not reference:
@@ -43,7 +47,8 @@ def lower_p_value(sample: Sequence[float], reference: Sequence[float]) -> float:
     total = sum(doubled[:count])
     if len(doubled) * count * total > LARGEST_EXACT:
         return _normal_p_value(doubled, count, total)
-    # ways[k][s]: in how many ways k of the values so far have the sum s. Only sums up to the observed one are of interest.
+    # ways[k][s]: in how many ways k of the values so far have the sum s. Only sums up to the observed one are
+    # of interest.
     ways = np.zeros((count + 1, total + 1))
     ways[0, 0] = 1.0
     for rank in doubled:
@@ -65,16 +70,17 @@ def ratio_interval(
     below_uppers: Sequence[float] = (),
     level: float = RATIO_LEVEL,
 ) -> Interval | None:
-    """Of the factor between two samples (Hodges and Lehmann): from the k-th lowest to the k-th highest of all ratios of one value above
-    to one below, none of them negative.
+    """Of the factor between two samples (Hodges and Lehmann): from the k-th lowest to the k-th highest of all
+    ratios of one value above to one below, none of them negative.
 
-    It holds the factors that a two-sided Mann-Whitney test does not refute. If both samples have one distribution but for a factor, it
-    covers that with exactly the level that is stated, whatever the distribution; with ties, at least as often. The level is the lowest
-    attainable one that is not below the one that is asked for, or the highest there is if all of them are.
+    It holds the factors that a two-sided Mann-Whitney test does not refute. If both samples have one
+    distribution but for a factor, it covers that with exactly the level that is stated, whatever the
+    distribution; with ties, at least as often. The level is the lowest attainable one that is not below the
+    one that is asked for, or the highest there is if all of them are.
 
     Args:
-        above_uppers: Each value lies anywhere between that of `above` and this one: the ends are the lowest and the highest that any
-            choice within the brackets gives. Empty: the values are exact.
+        above_uppers: Each value lies anywhere between that of `above` and this one: the ends are the lowest
+            and the highest that any choice within the brackets gives. Empty: the values are exact.
         below_uppers: The same of `below`.
         level: The least that is wanted.
 
@@ -92,14 +98,16 @@ def ratio_interval(
 
 @lru_cache(maxsize=256)
 def _rank_and_level(few: int, many: int, wanted: float = RATIO_LEVEL) -> tuple[int, float]:
-    """Which of the ordered ratios are the ends, counted from 1, and how often the interval covers the truth."""
+    """Which of the ordered ratios are the ends, counted from 1, and how often the interval covers the
+    truth."""
     pairs = few * many
     tail = (1 - wanted) / 2
     if pairs * few > LARGEST_COUNTED:
         deviation = math.sqrt(pairs * (few + many + 1) / 12)
         rank = max(1, math.floor(pairs / 2 - 0.5 + NormalDist().inv_cdf(tail) * deviation) + 1)
         return rank, 1 - 2 * NormalDist().cdf((rank - 0.5 - pairs / 2) / deviation)
-    # ways[u]: arrangements in which u pairs are the wrong way round. Their generating function is the Gaussian binomial coefficient.
+    # ways[u]: arrangements in which u pairs are the wrong way round. Their generating function is the
+    # Gaussian binomial coefficient.
     ways = [1] + [0] * pairs
     for size in range(1, few + 1):
         for u in range(pairs, many + size - 1, -1):

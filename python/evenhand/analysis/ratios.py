@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Analysis: results that the draft expects to be about equal, as ratios of medians with their intervals (SEED-70)."""
+"""Analysis: results that the draft expects to be about equal, as ratios of medians with their intervals
+(SEED-70)."""
 
 from __future__ import annotations
 
@@ -14,22 +15,34 @@ from evenhand.procedure.statistics import Interval
 SAME_WITHIN = 0.05
 """Two results are about equal within 5 percent (SEED-70)."""
 COARSE = SAME_WITHIN / 2
-"""Where searches leave a wider bracket, a difference must be beyond the tolerance with all that the brackets leave open."""
+"""Where searches leave a wider bracket, a difference must be beyond the tolerance with all that the brackets
+leave open."""
 PRECISIONS = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
 """That are recommended; a finer one asks for more than a tester's clock can keep."""
 
 
 def ratios_of(curves: Sequence[Curve]) -> tuple[Ratio, ...]:
-    """Gateway over the plateau of the direct series, and many addresses with type 1 over one pair with ports and type 2: for each IP
-    version, frame size and choice of directions that has both."""
+    """Gateway over the plateau of the direct series, and many addresses with type 1 over one pair with ports
+    and type 2: for each IP version, frame size and choice of directions that has both."""
     found = []
     for curve, point in _many_behind_gateways(curves):
         alike = [other for other in curves if _is_alike(curve, other)]
         for other in alike:
             plateau = _plateau(other)
-            if is_direct(other.key.plan) and other.key.hash_type == curve.key.hash_type and plateau is not None:
+            if (
+                is_direct(other.key.plan)
+                and other.key.hash_type == curve.key.hash_type
+                and plateau is not None
+            ):
                 below = f"the plateau of {other.title}"
-                found.append(_ratio("gateway / plateau", f"{curve.title}, {point.label}", below, median_ratio(point, plateau)))
+                found.append(
+                    _ratio(
+                        "gateway / plateau",
+                        f"{curve.title}, {point.label}",
+                        below,
+                        median_ratio(point, plateau),
+                    )
+                )
         for other in alike:
             pair = next((p for p in other.measured if p.is_single_pair), None)
             if other.key.hash_type == "type2" and pair is not None:
@@ -50,10 +63,11 @@ def _many_behind_gateways(curves: Sequence[Curve]) -> Iterator[tuple[Curve, Curv
 
 def _is_alike(curve: Curve, other: Curve) -> bool:
     a, b = curve.key, other.key
-    return (
-        b.procedure == "throughput"
-        and (ip_version(a.plan), str(a.frame_size), a.directions) == (ip_version(b.plan), str(b.frame_size), b.directions)
-    )  # fmt: skip
+    return b.procedure == "throughput" and (ip_version(a.plan), str(a.frame_size), a.directions) == (
+        ip_version(b.plan),
+        str(b.frame_size),
+        b.directions,
+    )
 
 
 def _plateau(curve: Curve) -> Pool | None:
@@ -74,7 +88,9 @@ def _ratio(name: str, above: str, below: str, ratio: MedianRatio) -> Ratio:
     elif (precision := deciding_precision(ratio)) is not None:
         how = f"not known whether they are about equal: {too_coarse(ratio.search_width, precision)}"
     sentence = f"{above} over {below}: {show_ratio(ratio)}; {how}."
-    return Ratio(name=name, above=above, below=below, ratio=ratio, is_flagged=is_apart is True, sentence=sentence)
+    return Ratio(
+        name=name, above=above, below=below, ratio=ratio, is_flagged=is_apart is True, sentence=sentence
+    )
 
 
 def is_decided(interval: Interval) -> bool:
@@ -84,7 +100,8 @@ def is_decided(interval: Interval) -> bool:
 
 
 def deciding_precision(ratio: MedianRatio) -> float | None:
-    """The coarsest of `PRECISIONS` at which searches with the same results would say whether the two are about equal.
+    """The coarsest of `PRECISIONS` at which searches with the same results would say whether the two are
+    about equal.
 
     None: it is not their precision that keeps the answer back.
     """
@@ -92,14 +109,17 @@ def deciding_precision(ratio: MedianRatio) -> float | None:
     if narrowest is None or narrowest.low <= 0:
         return None
     for precision in PRECISIONS:
-        widened = Interval(low=narrowest.low * (1 - precision), high=narrowest.high / (1 - precision), level=narrowest.level)
+        widened = Interval(
+            low=narrowest.low * (1 - precision), high=narrowest.high / (1 - precision), level=narrowest.level
+        )
         if precision < ratio.search_width and is_decided(widened):
             return precision
     return None
 
 
 def _is_apart(ratio: MedianRatio) -> bool | None:
-    """Whether the two differ by more than the tolerance; None if the interval of the ratio supports neither answer, or there is none."""
+    """Whether the two differ by more than the tolerance; None if the interval of the ratio supports neither
+    answer, or there is none."""
     interval = ratio.firm_interval
     if ratio.ratio is None:
         return True

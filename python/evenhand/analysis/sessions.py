@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Analysis: several sessions of each side held against each other, where a session is all of one run.
 
-What changes from one session to the next, such as a reboot, moves all repetitions of a run together: they tell nothing of it. So here the
-unit is the session: each has one value at a point, the median of its repetitions.
+What changes from one session to the next, such as a reboot, moves all repetitions of a run together: they
+tell nothing of it. So here the unit is the session: each has one value at a point, the median of its
+repetitions.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from evenhand.series.campaign import AT_OR_ABOVE_MAXIMUM, CampaignRecord, PointR
 
 
 def compare_sessions(sides: Sequence[Sequence[CampaignRecord]], *, anyway: bool = False) -> Comparison:
-    """Each side's sessions against those of the first side. A side may have one session; an interval takes four of each.
+    """Each side's sessions against those of the first side. A side may have one session; an interval takes
+    four of each.
 
     Args:
         anyway: As in `compare`; the sessions of one side must be alike all the same.
@@ -29,28 +31,42 @@ def compare_sessions(sides: Sequence[Sequence[CampaignRecord]], *, anyway: bool 
     """
     comparison = compare([_as_one(side) for side in sides], anyway=anyway)
     runs = tuple(
-        replace(run, sessions=tuple(record.path.name for record in side)) for run, side in zip(comparison.runs, sides, strict=True)
+        replace(run, sessions=tuple(record.path.name for record in side))
+        for run, side in zip(comparison.runs, sides, strict=True)
     )
     return replace(comparison, runs=runs)
 
 
 def _as_one(side: Sequence[CampaignRecord]) -> CampaignRecord:
-    """A record whose repetitions are the sessions of one side. What is known of the set-up is that of the first."""
+    """A record whose repetitions are the sessions of one side. What is known of the set-up is that of the
+    first."""
     first = side[0]
     sessions: list[list[PointRecord]] = [[point] for point in first.points]
     for other in side[1:]:
         match = match_points(first, other)
-        lines = [line for i, point in match.of.items() for line in unlike_in(first.points[i], point, match.of_one_kind)]
-        lines += [f"only in one of them: {point.point.key}" for point in (*match.only_first, *match.only_other)]
+        lines = [
+            line
+            for i, point in match.of.items()
+            for line in unlike_in(first.points[i], point, match.of_one_kind)
+        ]
+        lines += [
+            f"only in one of them: {point.point.key}" for point in (*match.only_first, *match.only_other)
+        ]
         if lines:
             raise RequestError(
-                f"no two sessions of one side: {lines[0]}", where=f"{first.path.name}, {other.path.name}",
+                f"no two sessions of one side: {lines[0]}",
+                where=f"{first.path.name}, {other.path.name}",
                 next_step="Name sessions that measured the same points in the same way.",
-            )  # fmt: skip
+            )
         for i, point in match.of.items():
             sessions[i].append(point)
     points = tuple(
-        replace(of_point[0], repetitions=tuple(_as_repetition(number, point) for number, point in enumerate(of_point, 1) if point.values))
+        replace(
+            of_point[0],
+            repetitions=tuple(
+                _as_repetition(number, point) for number, point in enumerate(of_point, 1) if point.values
+            ),
+        )
         for of_point in sessions
     )
     return replace(first, path=Path(" + ".join(record.path.name for record in side)), points=points)

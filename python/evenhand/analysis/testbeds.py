@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Analysis: testbeds that do not agree on a point that more than one of them has measured.
 
-Two testbeds differ at a point if an exact two-sided Mann-Whitney test of their repetitions says so, in which the lower ones count as high
-as the lowest loads that failed in their searches, at a level that is divided by all the pairs that are compared in the campaign
-(Bonferroni): where all testbeds are alike, noise makes any of them differ anywhere with at most probability LEVEL. A difference is told
-however small it is; one below RELEVANT is told to be that. Where there are too few repetitions for that test the noise is not known, and
+Two testbeds differ at a point if an exact two-sided Mann-Whitney test of their repetitions says so, in which
+the lower ones count as high as the lowest loads that failed in their searches, at a level that is divided by
+all the pairs that are compared in the campaign (Bonferroni): where all testbeds are alike, noise makes any of
+them differ anywhere with at most probability LEVEL. A difference is told however small it is; one below
+RELEVANT is told to be that. Where there are too few repetitions for that test the noise is not known, and
 medians that are RELEVANT apart count: a tolerance, no test.
 """
 
@@ -41,9 +42,13 @@ class BedDifference:
 
     def to_document(self) -> dict[str, Any]:
         return {
-            "point": self.key, "testbeds": list(self.testbeds), "medians": list(self.medians), "change": self.change,
-            "p_value": self.p_value, "is_different": self.is_different,
-        }  # fmt: skip
+            "point": self.key,
+            "testbeds": list(self.testbeds),
+            "medians": list(self.medians),
+            "change": self.change,
+            "p_value": self.p_value,
+            "is_different": self.is_different,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +70,16 @@ class BedsVerdict:
 
     def to_document(self) -> dict[str, Any]:
         return {
-            "testbeds": list(self.testbeds), "tests": [test.to_document() for test in self.tests], "sentences": list(self.sentences),
+            "testbeds": list(self.testbeds),
+            "tests": [test.to_document() for test in self.tests],
+            "sentences": list(self.sentences),
             "method": self.method,
-        }  # fmt: skip
+        }
 
 
 def values_by_testbed(record: PointRecord) -> dict[str, tuple[float, ...]]:
-    """The figures of a point's repetitions, by the testbed that measured them; in order of their first ones."""
+    """The figures of a point's repetitions, by the testbed that measured them; in order of their first
+    ones."""
     found: dict[str, list[float]] = {}
     for repetition in record.repetitions:
         if repetition.finished_at is not None and repetition.value is not None:
@@ -80,12 +88,19 @@ def values_by_testbed(record: PointRecord) -> dict[str, tuple[float, ...]]:
 
 
 def _uppers_on(record: PointRecord, testbed: str) -> tuple[float, ...]:
-    """How high each of the values there may really be: up to the lowest load that failed; a lower bound anywhere above."""
-    found = (r for r in record.repetitions if r.testbed == testbed and r.finished_at is not None and r.value is not None)
+    """How high each of the values there may really be: up to the lowest load that failed; a lower bound
+    anywhere above."""
+    found = (
+        r
+        for r in record.repetitions
+        if r.testbed == testbed and r.finished_at is not None and r.value is not None
+    )
     return tuple(inf if r.is_at_least else r.upper or r.value or 0.0 for r in found)
 
 
-def compare_testbeds(record: CampaignRecord, *, relevant: float = RELEVANT, level: float = LEVEL) -> BedsVerdict | None:
+def compare_testbeds(
+    record: CampaignRecord, *, relevant: float = RELEVANT, level: float = LEVEL
+) -> BedsVerdict | None:
     """Which testbeds disagree where. None: no point was measured by more than one."""
     shared = [(found, values_by_testbed(found)) for found in record.points]
     # Of two that passed at the highest load nobody knows which does more.
@@ -106,15 +121,24 @@ def compare_testbeds(record: CampaignRecord, *, relevant: float = RELEVANT, leve
     first = f"{where} measured by more than one of the testbeds {join(names)}."
     agreed = f"{first} They agree: no two differ by more than their noise."
     return BedsVerdict(
-        testbeds=names, tests=tuple(tests),
-        sentences=((first, *(_sentence(test, record, relevant) for test in different)) if different else (agreed,)),
-        method=_method(relevant, level, len(pairs), is_noise_known=all(test.p_value is not None for test in tests)),
-    )  # fmt: skip
+        testbeds=names,
+        tests=tuple(tests),
+        sentences=(
+            (first, *(_sentence(test, record, relevant) for test in different)) if different else (agreed,)
+        ),
+        method=_method(
+            relevant, level, len(pairs), is_noise_known=all(test.p_value is not None for test in tests)
+        ),
+    )
 
 
 def _is_at_least(record: PointRecord, testbed: str) -> bool:
     """Whether the median there is a lower bound."""
-    found = [repetition for repetition in record.repetitions if repetition.testbed == testbed and repetition.value is not None]
+    found = [
+        repetition
+        for repetition in record.repetitions
+        if repetition.testbed == testbed and repetition.value is not None
+    ]
     return is_median_at_least([r.value for r in found if r.value is not None], [r.is_at_least for r in found])
 
 
@@ -124,37 +148,73 @@ def two_sided_p_value(sample: Sequence[float], reference: Sequence[float]) -> fl
 
 
 def _compare(
-    found: PointRecord, values: dict[str, tuple[float, ...]], pair: tuple[str, str], *, relevant: float, alpha: float
+    found: PointRecord,
+    values: dict[str, tuple[float, ...]],
+    pair: tuple[str, str],
+    *,
+    relevant: float,
+    alpha: float,
 ) -> BedDifference:
     one, other = (values[name] for name in pair)
     medians = median(one), median(other)
     change = None if medians[0] == 0 else medians[1] / medians[0] - 1
-    is_tested = min(len(one), len(other)) >= LEAST_FOR_TEST and 2 * least_p_value(len(one), len(other)) <= alpha
+    is_tested = (
+        min(len(one), len(other)) >= LEAST_FOR_TEST and 2 * least_p_value(len(one), len(other)) <= alpha
+    )
     uppers = tuple(_uppers_on(found, name) for name in pair)
     # As close as the brackets of the searches allow.
-    p_value = min(1.0, 2 * min(lower_p_value(uppers[0], other), lower_p_value(uppers[1], one))) if is_tested else None
-    least = 0.0 if change is None else medians[1] / median(uppers[0]) - 1 if change > 0 else 1 - median(uppers[1]) / medians[0]
+    p_value = (
+        min(1.0, 2 * min(lower_p_value(uppers[0], other), lower_p_value(uppers[1], one)))
+        if is_tested
+        else None
+    )
+    least = (
+        0.0
+        if change is None
+        else medians[1] / median(uppers[0]) - 1
+        if change > 0
+        else 1 - median(uppers[1]) / medians[0]
+    )
     is_apart = medians[0] != medians[1] if change is None else least >= relevant
     return BedDifference(
-        key=found.point.key, testbeds=pair, medians=medians, change=change, p_value=p_value,
+        key=found.point.key,
+        testbeds=pair,
+        medians=medians,
+        change=change,
+        p_value=p_value,
         is_different=is_apart if p_value is None else p_value <= alpha,
-    )  # fmt: skip
+    )
 
 
 def _sentence(test: BedDifference, record: CampaignRecord, relevant: float) -> str:
     point = next(found.point for found in record.points if found.point.key == test.key)
     one, other = (show_value(value, FIGURES[point.procedure]) for value in test.medians)
-    by = "" if test.change is None else f", {show_percent(abs(test.change))} {'more' if test.change > 0 else 'less'}"
+    by = (
+        ""
+        if test.change is None
+        else f", {show_percent(abs(test.change))} {'more' if test.change > 0 else 'less'}"
+    )
     how = "too few repetitions for a test" if test.p_value is None else show_probability(test.p_value)
-    small = f", though less than {show_percent(relevant)}" if test.change is not None and abs(test.change) < relevant else ""
-    return f"Testbeds {test.testbeds[0]} and {test.testbeds[1]} disagree on {point.key}: median {one} and {other}{by} ({how}){small}."
+    small = (
+        f", though less than {show_percent(relevant)}"
+        if test.change is not None and abs(test.change) < relevant
+        else ""
+    )
+    return (
+        f"Testbeds {test.testbeds[0]} and {test.testbeds[1]} disagree on {point.key}: median {one} and"
+        f" {other}{by} ({how}){small}."
+    )
 
 
 def _method(relevant: float, level: float, comparisons: int, *, is_noise_known: bool) -> str:
     test = (
-        "Two testbeds disagree on a point if an exact two-sided Mann-Whitney test of their repetitions says so at the level"
+        "Two testbeds disagree on a point if an exact two-sided Mann-Whitney test of their repetitions says"
+        " so at the level"
         f" {level:g} / {comparisons} (Bonferroni: each pair of testbeds at each point)."
     )
     if is_noise_known:
         return test
-    return f"{test} Where there are too few repetitions for that, medians {show_percent(relevant)} apart count: a tolerance, not a test."
+    return (
+        f"{test} Where there are too few repetitions for that, medians {show_percent(relevant)} apart"
+        " count: a tolerance, not a test."
+    )

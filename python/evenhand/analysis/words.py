@@ -11,7 +11,11 @@ from evenhand.series.campaign import Figure
 
 def show_value(value: float, figure: Figure) -> str:
     """`794,000 fps`, `12.5 us`."""
-    return show_number(value, figure) if figure.unit == "ratio" else f"{show_number(value, figure)} {figure.unit}"
+    return (
+        show_number(value, figure)
+        if figure.unit == "ratio"
+        else f"{show_number(value, figure)} {figure.unit}"
+    )
 
 
 def show_number(value: float, figure: Figure) -> str:
@@ -32,8 +36,11 @@ def show_probability(p_value: float) -> str:
 
 
 def too_coarse(search_width: float, precision: float) -> str:
-    """Why there is no answer, if searches end with brackets so wide, and at which precision there would be one."""
-    return f"the searches stop at {show_percent(search_width)}: --precision {100 * precision:g}% would decide it"
+    """Why there is no answer, if searches end with brackets so wide, and at which precision there would be
+    one."""
+    return (
+        f"the searches stop at {show_percent(search_width)}: --precision {100 * precision:g}% would decide it"
+    )
 
 
 def join(words: Sequence[str]) -> str:

@@ -42,11 +42,14 @@ class EngineError(EvenhandError):
 
 
 class OutputError(EvenhandError):
-    """What was found cannot be written to stdout. It was found all the same, and is stored where a verb stores."""
+    """What was found cannot be written to stdout. It was found all the same, and is stored where a verb
+    stores."""
 
     exit_code = 5
 
-    def __init__(self, what: str, *, where: str = "", next_step: str = "", is_closed_pipe: bool = False) -> None:
+    def __init__(
+        self, what: str, *, where: str = "", next_step: str = "", is_closed_pipe: bool = False
+    ) -> None:
         super().__init__(what, where=where, next_step=next_step)
         self.is_closed_pipe = is_closed_pipe
         """Its reader has gone, which may have had all that it wanted."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages that take longer to load than most commands take to run: loaded when something of theirs is first used."""
+"""Packages that take longer to load than most commands take to run: loaded when something of theirs is first
+used."""
 
 from __future__ import annotations
 

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks on what only one tester may use at a time: for each lab and each port a file that the kernel locks (flock).
+"""Locks on what only one tester may use at a time: for each lab and each port a file that the kernel locks
+(flock).
 
-A lock ends with the last process that has the open file, however it ends, so a file that was left behind blocks nobody. The engine
-inherits it: a tester that is killed keeps its ports until its engine has closed them.
+A lock ends with the last process that has the open file, however it ends, so a file that was left behind
+blocks nobody. The engine inherits it: a tester that is killed keeps its ports until its engine has closed
+them.
 
-Each user's files lie in a folder of their own that nobody else may write, and only their owner can open them. So nobody can take,
-replace or remove another user's lock. Whether another user's file is locked, and by which process, is asked of the kernel (/proc/locks),
-not of the file.
+Each user's files lie in a folder of their own that nobody else may write, and only their owner can open them.
+So nobody can take, replace or remove another user's lock. Whether another user's file is locked, and by which
+process, is asked of the kernel (/proc/locks), not of the file.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ from evenhand.base.errors import HostError
 
 ROOT_FOLDER = Path("/run/evenhand/locks")
 SHARED_FOLDERS = (Path("/run/lock"), Path(tempfile.gettempdir()))
-"""Where users other than root have a folder that everybody can look into; whoever has none there has one of a session's own."""
+"""Where users other than root have a folder that everybody can look into; whoever has none there has one of a
+session's own."""
 _PREFIX = "evenhand-"
 _FOREIGN_WRITERS = stat.S_IWGRP | stat.S_IWOTH
 
@@ -44,7 +47,8 @@ class Resource:
     """What can be locked."""
 
     key: str
-    """The same for all who mean the same thing, such as `interface 4026531840 eth1`: with its network namespace."""
+    """The same for all who mean the same thing, such as `interface 4026531840 eth1`: with its network
+    namespace."""
     label: str = field(compare=False)
     """For people, such as `interface eth1`."""
 
@@ -70,12 +74,16 @@ def holding(resources: Iterable[Resource], *, where: str, next_step: str) -> Ite
             try:
                 descriptors.append(stack.enter_context(lock_file(path)))
             except BlockingIOError:
-                in_use = InUseError(f"{resource.label} is in use by {_holder(path)}", where=where, next_step=next_step)
+                in_use = InUseError(
+                    f"{resource.label} is in use by {_holder(path)}", where=where, next_step=next_step
+                )
                 in_use.is_ending = _has_ended(locker(path))
                 raise in_use from None
             except OSError as error:
                 raise HostError(
-                    f"{resource.label} cannot be locked: {error.strerror}", where=str(path), next_step="Make that folder writable for you."
+                    f"{resource.label} cannot be locked: {error.strerror}",
+                    where=str(path),
+                    next_step="Make that folder writable for you.",
                 ) from error
             other = _other_users_lock(resource)
             if other is not None:
@@ -94,7 +102,8 @@ def holder_of(resource: Resource) -> str | None:
 
 @contextmanager
 def lock_file(path: Path) -> Iterator[int]:
-    """Make this file and lock it until the block ends, then remove it; gives its descriptor. In it stands the id of this process.
+    """Make this file and lock it until the block ends, then remove it; gives its descriptor. In it stands the
+    id of this process.
 
     Raises:
         BlockingIOError: Somebody holds it.
@@ -133,7 +142,8 @@ def _lock(path: Path) -> int:
 
 
 def _is_file_at(path: Path, descriptor: int) -> bool:
-    """Whether the open file still has its name: the former holder unlinks it, and a lock on that one locks nobody out."""
+    """Whether the open file still has its name: the former holder unlinks it, and a lock on that one locks
+    nobody out."""
     try:
         return os.fstat(descriptor).st_ino == path.stat().st_ino
     except FileNotFoundError:
@@ -205,7 +215,8 @@ def _folders_of_others() -> Iterator[tuple[Path, int]]:
 
 
 def _flock_holder(file: os.stat_result) -> int | None:
-    """The process that has locked this file, by the kernel's own list: `1: FLOCK  ADVISORY  WRITE 1234 00:1a:5678 0 EOF`."""
+    """The process that has locked this file, by the kernel's own list: `1: FLOCK  ADVISORY  WRITE 1234
+    00:1a:5678 0 EOF`."""
     wanted = f"{os.major(file.st_dev):02x}:{os.minor(file.st_dev):02x}:{file.st_ino}"
     with suppress(OSError):
         for line in Path("/proc/locks").read_text().splitlines():

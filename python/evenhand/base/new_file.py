@@ -14,13 +14,18 @@ from secrets import token_hex
 from evenhand.base.errors import HostError, RequestError
 
 
-def check_new(path: Path, *, where: str, what: str = "this file exists already, and is not overwritten") -> None:
-    """RequestError if anything has this name, a link that leads nowhere too; to be asked before the work that fills the file."""
+def check_new(
+    path: Path, *, where: str, what: str = "this file exists already, and is not overwritten"
+) -> None:
+    """RequestError if anything has this name, a link that leads nowhere too; to be asked before the work that
+    fills the file."""
     if os.path.lexists(path):
         raise _taken(where, what)
 
 
-def make_new(path: Path, *, where: str, what: str = "this file exists already, and is not overwritten") -> int:
+def make_new(
+    path: Path, *, where: str, what: str = "this file exists already, and is not overwritten"
+) -> int:
     """Make the file, empty; gives its descriptor.
 
     Raises:
@@ -36,7 +41,8 @@ def make_new(path: Path, *, where: str, what: str = "this file exists already, a
 
 
 def write_new(path: Path, content: bytes, *, where: str) -> None:
-    """Make the file with this content; none is left behind that has only a part of it. Errors as in `make_new`."""
+    """Make the file with this content; none is left behind that has only a part of it. Errors as in
+    `make_new`."""
     descriptor = make_new(path, where=where)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -47,7 +53,8 @@ def write_new(path: Path, content: bytes, *, where: str) -> None:
 
 
 def is_disk_full(error: OSError) -> bool:
-    """Whether there is no room left, on the disk or of what this user may have of it: another name in the same folder does not help."""
+    """Whether there is no room left, on the disk or of what this user may have of it: another name in the
+    same folder does not help."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -63,7 +70,8 @@ def check_replaceable(path: Path, *, mark: bytes, where: str) -> None:
 
 
 def replace_own(path: Path, content: bytes, *, mark: bytes, where: str) -> None:
-    """Make the file, or put it in the place of an older one of the same kind; a reader sees the old one or the new one, never a part.
+    """Make the file, or put it in the place of an older one of the same kind; a reader sees the old one or
+    the new one, never a part.
 
     Args:
         mark: Stands in the first octets of files that may be replaced, and in those of the content.
@@ -109,5 +117,7 @@ def _taken(where: str, what: str) -> RequestError:
 
 def unwritable(where: str, error: OSError) -> HostError:
     """What to say of a file that cannot be written."""
-    next_step = "Make room on its disk, or name a file on another." if is_disk_full(error) else "Name another file."
+    next_step = (
+        "Make room on its disk, or name a file on another." if is_disk_full(error) else "Name another file."
+    )
     return HostError(f"this file cannot be written: {error.strerror}", where=where, next_step=next_step)

@@ -12,11 +12,13 @@ from pathlib import Path
 from evenhand.base.errors import HostError
 
 CHECKOUT = Path(__file__).resolve().parents[3]
-"""The checkout that this package runs from, if it does (`is_checkout`); some folder of the system where it is installed."""
+"""The checkout that this package runs from, if it does (`is_checkout`); some folder of the system where it is
+installed."""
 
 
 def is_checkout(folder: Path | None = None) -> bool:
-    """Whether this package runs from its checkout, where `make build` makes the programs. Else it is installed, and so are they."""
+    """Whether this package runs from its checkout, where `make build` makes the programs. Else it is
+    installed, and so are they."""
     return ((folder or CHECKOUT) / "meson.build").is_file()
 
 
@@ -27,7 +29,9 @@ def in_checkout(words: str, *, installed: str) -> str:
 
 def how_to_get_programs() -> str:
     """A sentence without its full stop."""
-    return in_checkout("Run `make build`", installed="Install the package evenhand-engine of the same version")
+    return in_checkout(
+        "Run `make build`", installed="Install the package evenhand-engine of the same version"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,14 +48,22 @@ class Program:
 
 
 ENGINE = Program(
-    name="evenhand-engine", variable="EVENHAND_ENGINE", option="--engine", checkout=CHECKOUT / "build" / "engine" / "evenhand-engine"
+    name="evenhand-engine",
+    variable="EVENHAND_ENGINE",
+    option="--engine",
+    checkout=CHECKOUT / "build" / "engine" / "evenhand-engine",
 )
 ROUTER = Program(
-    name="evenhand-router", variable="EVENHAND_ROUTER", option="--router", checkout=CHECKOUT / "build" / "router" / "evenhand-router"
+    name="evenhand-router",
+    variable="EVENHAND_ROUTER",
+    option="--router",
+    checkout=CHECKOUT / "build" / "router" / "evenhand-router",
 )
 
 
-def find_program(program: Program, option: Path | None = None, *, environment: Mapping[str, str] | None = None) -> Path:
+def find_program(
+    program: Program, option: Path | None = None, *, environment: Mapping[str, str] | None = None
+) -> Path:
     """The program named by its option, else by its variable, else the checkout's, else the one on PATH.
 
     Raises:
@@ -76,9 +88,13 @@ def find_program(program: Program, option: Path | None = None, *, environment: M
 
 def _named(program: Program, path: Path, where: str) -> Path:
     if not path.exists():
-        raise HostError(f"{path} does not exist", where=where, next_step=f"{how_to_get_programs()}, or name another.")
+        raise HostError(
+            f"{path} does not exist", where=where, next_step=f"{how_to_get_programs()}, or name another."
+        )
     if not _is_executable(path):
-        raise HostError(f"{path} is not an executable file", where=where, next_step=f"Name an {program.name}.")
+        raise HostError(
+            f"{path} is not an executable file", where=where, next_step=f"Name an {program.name}."
+        )
     return path.resolve()
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept from one command to the next in a folder of the user's: files that save time, and that may be lost."""
+"""What is kept from one command to the next in a folder of the user's: files that save time, and that may be
+lost."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ def state_file(name: str) -> Path:
 
 
 def read_state(path: Path, *, version: int, key: str) -> Any:
-    """What stands under this key of a document of this version; None if it is not there, or cannot be read."""
+    """What stands under this key of a document of this version; None if it is not there, or cannot be
+    read."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         return document[key] if document["version"] == version else None

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Temporary folders: of a router that runs, with its sockets, and others. What killed processes left behind is removed by the next."""
+"""Temporary folders: of a router that runs, with its sockets, and others. What killed processes left behind
+is removed by the next."""
 
 from __future__ import annotations
 
@@ -36,11 +37,16 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def _sweep() -> None:
-    """Remove folders of this user whose lock nobody holds. Without a lock file it is not known whose a folder is: it stays."""
+    """Remove folders of this user whose lock nobody holds. Without a lock file it is not known whose a folder
+    is: it stays."""
     with os.scandir(tempfile.gettempdir()) as entries:
-        folders = [Path(e.path) for e in entries if e.name.startswith(PREFIX) and e.is_dir(follow_symlinks=False)]
+        folders = [
+            Path(e.path) for e in entries if e.name.startswith(PREFIX) and e.is_dir(follow_symlinks=False)
+        ]
     for folder in folders:
-        with suppress(OSError):  # another sweeper was faster, or it is another user's, or somebody holds the lock
+        with suppress(
+            OSError
+        ):  # another sweeper was faster, or it is another user's, or somebody holds the lock
             if folder.lstat().st_uid != os.geteuid():
                 continue
             descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that fit the terminal without losing anything: text wraps, then headings do, then rows are stacked. Numbers are never cut."""
+"""Tables that fit the terminal without losing anything: text wraps, then headings do, then rows are stacked.
+Numbers are never cut."""
 
 from __future__ import annotations
 
@@ -19,18 +20,33 @@ _GAP = 2
 
 
 class FittedTable(Table):
-    """A table as all of ours look. A column that is justified to the right holds numbers, and one with `no_wrap` names: neither is broken.
+    """A table as all of ours look. A column that is justified to the right holds numbers, and one with
+    `no_wrap` names: neither is broken.
 
     Rich cuts what does not fit, and drops whole columns, which may be the reason of a verdict.
     """
 
     def __init__(self, title: str | None = None) -> None:
-        super().__init__(title=title or None, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+        super().__init__(
+            title=title or None,
+            title_justify="left",
+            title_style="bold",
+            header_style="bold",
+            box=None,
+            pad_edge=False,
+        )
 
     def add_column(  # type: ignore[override]
-        self, header: str = "", *, justify: Literal["left", "right"] = "left", no_wrap: bool = False, **others: Any
+        self,
+        header: str = "",
+        *,
+        justify: Literal["left", "right"] = "left",
+        no_wrap: bool = False,
+        **others: Any,
     ) -> None:
-        super().add_column(header, justify=justify, no_wrap=no_wrap or justify == "right", **{"overflow": "fold", **others})
+        super().add_column(
+            header, justify=justify, no_wrap=no_wrap or justify == "right", **{"overflow": "fold", **others}
+        )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         most = max((len(str(column.header).split()) for column in self.columns), default=1)
@@ -43,7 +59,9 @@ class FittedTable(Table):
     def _least_width(self, console: Console, options: ConsoleOptions) -> int:
         # Measured without a limit: a measurement is cut to what there is.
         endless = options.update(max_width=10_000)
-        return sum(_least_of(column, console, endless) for column in self.columns) + _GAP * (len(self.columns) - 1)
+        return sum(_least_of(column, console, endless) for column in self.columns) + _GAP * (
+            len(self.columns) - 1
+        )
 
     def _with_folded_headings(self, lines: int) -> FittedTable:
         folded = copy(self)

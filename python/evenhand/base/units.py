@@ -19,7 +19,8 @@ class Quantity(NamedTuple):
     """Unit to factor; the empty unit is a plain number."""
     forms: str
     others: dict[str, str]
-    """How other programs and people write it, in lower case, to the unit that is meant. Not read, but named in the refusal."""
+    """How other programs and people write it, in lower case, to the unit that is meant. Not read, but named
+    in the refusal."""
 
 
 def _others(**meant: str) -> dict[str, str]:
@@ -29,43 +30,65 @@ def _others(**meant: str) -> dict[str, str]:
 
 RATE = Quantity(
     "a frame rate",
-    {"": Decimal(1), "fps": Decimal(1), "kfps": Decimal(10**3), "Mfps": Decimal(10**6), "Gfps": Decimal(10**9)},
+    {
+        "": Decimal(1),
+        "fps": Decimal(1),
+        "kfps": Decimal(10**3),
+        "Mfps": Decimal(10**6),
+        "Gfps": Decimal(10**9),
+    },
     "500000, 500kfps, 1Mfps, 14.88Mfps",
     _others(
-        fps="pps p/s pkt/s pkts/s packets/s f/s fr/s frame/s frames/s frames hz", kfps="k kpps kpkt/s kf/s kframes/s khz",
-        Mfps="m mpps mpkt/s mf/s mframes/s mhz", Gfps="g gpps gpkt/s gf/s gframes/s ghz",
+        fps="pps p/s pkt/s pkts/s packets/s f/s fr/s frame/s frames/s frames hz",
+        kfps="k kpps kpkt/s kf/s kframes/s khz",
+        Mfps="m mpps mpkt/s mf/s mframes/s mhz",
+        Gfps="g gpps gpkt/s gf/s gframes/s ghz",
     ),
-)  # fmt: skip
+)
 LINE_RATE = Quantity(
     "a line rate with its unit",  # "10" is 10 bit/s to nobody
     {"bps": Decimal(1), "kbps": Decimal(10**3), "Mbps": Decimal(10**6), "Gbps": Decimal(10**9)},
     "10Gbps, 25Gbps, 100Mbps",
     _others(
-        bps="b/s bit bit/s bits/s", kbps="k kb kb/s kbit kbit/s kbits/s", Mbps="m mb mb/s mbit mbit/s mbits/s mbe",
+        bps="b/s bit bit/s bits/s",
+        kbps="k kb kb/s kbit kbit/s kbits/s",
+        Mbps="m mb mb/s mbit mbit/s mbits/s mbe",
         Gbps="g gb gb/s gbit gbit/s gbits/s gbe gige",
     ),
-)  # fmt: skip
+)
 SIZE = Quantity(
-    "a frame size in octets with the FCS", {"": Decimal(1), "B": Decimal(1)}, "64, 84, 1518B", _others(B="byte bytes octet octets o")
+    "a frame size in octets with the FCS",
+    {"": Decimal(1), "B": Decimal(1)},
+    "64, 84, 1518B",
+    _others(B="byte bytes octet octets o"),
 )
 MEMORY = Quantity(
-    "an amount of memory with its unit", {"MB": Decimal(1), "GB": Decimal(1024)}, "512MB, 2GB",
+    "an amount of memory with its unit",
+    {"MB": Decimal(1), "GB": Decimal(1024)},
+    "512MB, 2GB",
     _others(MB="m mi mib mbyte mbytes", GB="g gi gib gbyte gbytes"),
-)  # fmt: skip
+)
 DURATION = Quantity(
     "a duration",
     {
-        "": Decimal(1), "s": Decimal(1), "ms": Decimal("1e-3"), "us": Decimal("1e-6"), "ns": Decimal("1e-9"),
-        "min": Decimal(60), "h": Decimal(3600),
+        "": Decimal(1),
+        "s": Decimal(1),
+        "ms": Decimal("1e-3"),
+        "us": Decimal("1e-6"),
+        "ns": Decimal("1e-9"),
+        "min": Decimal(60),
+        "h": Decimal(3600),
     },
     "60, 60s, 2.5ms, 100us, 2min",
     _others(
-        s="sec secs second seconds", ms="msec msecs millis millisecond milliseconds",
+        s="sec secs second seconds",
+        ms="msec msecs millis millisecond milliseconds",
         us="\N{MICRO SIGN}s \N{GREEK SMALL LETTER MU}s usec usecs micros microsecond microseconds",
         ns="nsec nsecs nanos nanosecond nanoseconds",
-        min="m mins minute minutes", h="hr hrs hour hours",
+        min="m mins minute minutes",
+        h="hr hrs hour hours",
     ),
-)  # fmt: skip
+)
 COUNT = Quantity(
     "a number of frames",
     {"": Decimal(1), "k": Decimal(10**3), "M": Decimal(10**6), "G": Decimal(10**9)},
@@ -73,9 +96,11 @@ COUNT = Quantity(
     {"frames": "", **_others(k="thousand kframes", M="mio million mframes", G="b bn billion gframes")},
 )
 RATIO = Quantity(
-    "a ratio", {"": Decimal(1), "%": Decimal("0.01"), "ppm": Decimal("1e-6")}, "0.5%, 0.005, 100ppm",
+    "a ratio",
+    {"": Decimal(1), "%": Decimal("0.01"), "ppm": Decimal("1e-6")},
+    "0.5%, 0.005, 100ppm",
     {"percent": "%", "per cent": "%", "pct": "%"},
-)  # fmt: skip
+)
 
 ETHERNET_GAP_OCTETS = 20
 """8 octets of preamble and 12 of inter-frame gap (RFC 2544 appendix B)."""
@@ -157,7 +182,8 @@ def format_count(count: float) -> str:
 
 
 def max_theoretical_fps(line_rate_bps: float, frame_size: int | Fraction) -> int:
-    """Maximum theoretical frame rate of Ethernet, rounded down (R2544-16); of frames of several sizes by their mean (RFC 6985)."""
+    """Maximum theoretical frame rate of Ethernet, rounded down (R2544-16); of frames of several sizes by
+    their mean (RFC 6985)."""
     return int(Fraction(line_rate_bps) // (8 * (frame_size + ETHERNET_GAP_OCTETS)))
 
 
@@ -199,7 +225,9 @@ def _whole(quantity: Quantity, value: Decimal, text: str, where: str) -> int:
 
 def _refusal(quantity: Quantity, text: str, where: str, problem: str) -> RequestError:
     meant = _meant(quantity, text.strip())
-    return RequestError(f"{text!r} {problem}", where=where, next_step=f"{meant}Write {quantity.name} like {quantity.forms}.")
+    return RequestError(
+        f"{text!r} {problem}", where=where, next_step=f"{meant}Write {quantity.name} like {quantity.forms}."
+    )
 
 
 _NUMBER_AND_UNIT = re.compile(r"([\d.,_]+(?:[eE][-+]?\d+)?)\s*(.*)")
@@ -224,7 +252,8 @@ def _with_unit(quantity: Quantity, number: str, unit: str) -> str | None:
 
 
 def _meant_frames(number: str, unit: str) -> str:
-    """What a bit rate, or a share of a line, is in frames: people think in these, and the frame size decides."""
+    """What a bit rate, or a share of a line, is in frames: people think in these, and the frame size
+    decides."""
     line, share, what = _with_unit(LINE_RATE, number, unit), Decimal(1), ""
     if unit.startswith("%"):
         line, share, what = "10Gbps", _value(RATIO, f"{number}%") or Decimal(0), f"{number}% of "

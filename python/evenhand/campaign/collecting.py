@@ -28,14 +28,32 @@ class CollectedSearch:
     def add_trial(self, trial: SearchTrial) -> None:
         """See `SearchRecord`."""
         self.add_result(
-            trial.result, number=trial.number, purpose=str(trial.purpose), attempt=trial.attempt, is_full_length=trial.is_full_length
+            trial.result,
+            number=trial.number,
+            purpose=str(trial.purpose),
+            attempt=trial.attempt,
+            is_full_length=trial.is_full_length,
         )
 
-    def add_result(self, result: TrialResult, *, number: int, purpose: str, attempt: int = 1, is_full_length: bool = False) -> None:
+    def add_result(
+        self,
+        result: TrialResult,
+        *,
+        number: int,
+        purpose: str,
+        attempt: int = 1,
+        is_full_length: bool = False,
+    ) -> None:
         """See `SearchRecord`."""
         if not result.was_stopped:
             self._trials.append(
-                RemoteTrial(number=number, purpose=purpose, attempt=attempt, is_full_length=is_full_length, document=result.raw)
+                RemoteTrial(
+                    number=number,
+                    purpose=purpose,
+                    attempt=attempt,
+                    is_full_length=is_full_length,
+                    document=result.raw,
+                )
             )
 
     def finish(self, result: SearchResult) -> None:
@@ -55,7 +73,8 @@ class CollectedSearch:
 
 @dataclass(slots=True)
 class CollectedRepetition:
-    """`procedure.Recorder` and `trial.Replay` of one repetition. It has nothing from before: a point that was lost begins anew."""
+    """`procedure.Recorder` and `trial.Replay` of one repetition. It has nothing from before: a point that was
+    lost begins anew."""
 
     number: int
     seed: int
@@ -96,10 +115,20 @@ class CollectedRepetition:
         document = goal if isinstance(goal, Mapping) else goal.to_document()
         search = CollectedSearch(
             RemoteSearch(
-                name=name, kind=kind, started_at=now(), plan=plan, frame_size=frame_size, seed=seed, setup=setup, goal=document,
-                finished_at=None, outcome=None, result=None, trials=(),
+                name=name,
+                kind=kind,
+                started_at=now(),
+                plan=plan,
+                frame_size=frame_size,
+                seed=seed,
+                setup=setup,
+                goal=document,
+                finished_at=None,
+                outcome=None,
+                result=None,
+                trials=(),
             )
-        )  # fmt: skip
+        )
         self._searches.append(search)
         yield search
 
@@ -111,9 +140,14 @@ class CollectedRepetition:
     def repetition(self) -> RemoteRepetition:
         """As it is so far."""
         return RemoteRepetition(
-            number=self.number, seed=self.seed, started_at=self._started_at, finished_at=self._finished_at,
-            measured_s=time.monotonic() - self._began_s, ended=self.ended, searches=tuple(search.search for search in self._searches),
-        )  # fmt: skip
+            number=self.number,
+            seed=self.seed,
+            started_at=self._started_at,
+            finished_at=self._finished_at,
+            measured_s=time.monotonic() - self._began_s,
+            ended=self.ended,
+            searches=tuple(search.search for search in self._searches),
+        )
 
 
 @dataclass(slots=True)
@@ -140,7 +174,9 @@ class CollectingKeeper:
         del point, suite
         self._hooks.append((now(), hook))
 
-    def begin(self, point: Point, number: int, *, seed: int, testbed: str, anew: bool = False) -> CollectedRepetition:
+    def begin(
+        self, point: Point, number: int, *, seed: int, testbed: str, anew: bool = False
+    ) -> CollectedRepetition:
         """See `Keeper`."""
         del point, testbed, anew
         self._begun = CollectedRepetition(number=number, seed=seed)
@@ -162,9 +198,14 @@ class CollectingKeeper:
         if self._begun is not None:
             self._close(self._begun)
         return RemotePoint(
-            point=point, testbed=self.testbed, facts=self._facts, versions=self._versions, hooks=tuple(self._hooks),
-            repetitions=tuple(self._repetitions.values()), reason=self._reason,
-        )  # fmt: skip
+            point=point,
+            testbed=self.testbed,
+            facts=self._facts,
+            versions=self._versions,
+            hooks=tuple(self._hooks),
+            repetitions=tuple(self._repetitions.values()),
+            reason=self._reason,
+        )
 
     def _close(self, recorder: CollectedRepetition) -> None:
         self._versions.update(recorder.versions)

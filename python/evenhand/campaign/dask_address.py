@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Campaign: where a scheduler of dask.distributed is, looked at before anything is started towards it.
 
-dask's own `Client` is not asked: it waits for ever for an answer from a port that says nothing; and one that fails is left
-open, so that Python may close it in the middle of starting the next, which then waits for itself for ever.
+dask's own `Client` is not asked: it waits for ever for an answer from a port that says nothing; and one that
+fails is left open, so that Python may close it in the middle of starting the next, which then waits for
+itself for ever.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class SchedulerPlace(NamedTuple):
     host: str
     port: int
     connection_args: dict[str, Any]
-    """As dask is configured here for the role that asked: certificates, and whether encryption is required."""
+    """As dask is configured here for the role that asked: certificates, and whether encryption is
+    required."""
 
 
 def import_distributed() -> ModuleType:
@@ -38,7 +40,8 @@ def import_distributed() -> ModuleType:
         raise HostError(
             "campaigns over several testbeds need dask.distributed, which is not installed",
             where="evenhand[distributed]",
-            next_step="Install it here, on each worker and where the scheduler runs: pip install 'evenhand[distributed]'",
+            next_step="Install it here, on each worker and where the scheduler runs: pip install"
+            " 'evenhand[distributed]'",
         ) from error
     # It tells of every connection; what concerns a user is told here.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
@@ -69,19 +72,26 @@ def scheduler_place(address: str, *, where: str, role: Role) -> SchedulerPlace:
     except ValueError as error:
         kind = "tls" if address.startswith("tls:") else "tcp"
         raise RequestError(
-            f"{address!r} is no address of a scheduler", where=where, next_step=f"Write {kind}://HOST:8786, an IPv6 address in brackets."
+            f"{address!r} is no address of a scheduler",
+            where=where,
+            next_step=f"Write {kind}://HOST:8786, an IPv6 address in brackets.",
         ) from error
     try:
         settings: dict[str, Any] = distributed.Security().get_connection_args(role)
     except (OSError, ValueError) as error:
-        raise _no_certificate(f"dask cannot use the certificates of its configuration for a {role}: {error}", address) from error
+        raise _no_certificate(
+            f"dask cannot use the certificates of its configuration for a {role}: {error}", address
+        ) from error
     if scheme == "tls" and settings["ssl_context"] is None:
-        raise _no_certificate(f"tls:// needs certificates, and dask's configuration names none for a {role}", address)
+        raise _no_certificate(
+            f"tls:// needs certificates, and dask's configuration names none for a {role}", address
+        )
     if scheme == "tcp" and settings["require_encryption"]:
         raise RequestError(
-            f"dask's configuration requires encryption, and {address!r} has none", where=where,
+            f"dask's configuration requires encryption, and {address!r} has none",
+            where=where,
             next_step=f"Write {whole.replace('tcp', 'tls', 1)}.",
-        )  # fmt: skip
+        )
     return SchedulerPlace(address, host, port, settings)
 
 
@@ -98,12 +108,15 @@ async def ask_scheduler(scheduler: SchedulerPlace, wait_s: float) -> None:
 
 
 def own_address(scheduler: SchedulerPlace) -> str:
-    """The address of this machine from which the scheduler is reached: there a worker listens, and nowhere else.
+    """The address of this machine from which the scheduler is reached: there a worker listens, and nowhere
+    else.
 
     HostError if no name or route leads there.
     """
     try:
-        family, kind, protocol, _, target = socket.getaddrinfo(scheduler.host, scheduler.port, type=socket.SOCK_DGRAM)[0]
+        family, kind, protocol, _, target = socket.getaddrinfo(
+            scheduler.host, scheduler.port, type=socket.SOCK_DGRAM
+        )[0]
         with socket.socket(family, kind, protocol) as probe:
             probe.connect(target)  # sends nothing
             return str(probe.getsockname()[0])
@@ -113,12 +126,19 @@ def own_address(scheduler: SchedulerPlace) -> str:
 
 def no_scheduler(address: str) -> HostError:
     """What is said where nobody answers."""
-    way = "with a certificate of the same authority" if address.startswith("tls:") else "or write tls:// if it has certificates"
+    way = (
+        "with a certificate of the same authority"
+        if address.startswith("tls:")
+        else "or write tls:// if it has certificates"
+    )
     return HostError(
-        "no scheduler of dask answers there", where=address,
+        "no scheduler of dask answers there",
+        where=address,
         next_step=f"Start it on that machine, {way}: dask scheduler --host ITS-LAB-ADDRESS",
-    )  # fmt: skip
+    )
 
 
 def _no_certificate(what: str, address: str) -> HostError:
-    return HostError(what, where=address, next_step=f"Name them in ~/.config/dask/distributed.yaml, as {GUIDE} shows.")
+    return HostError(
+        what, where=address, next_step=f"Name them in ~/.config/dask/distributed.yaml, as {GUIDE} shows."
+    )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: its DUT, set up over SSH for each point that asks for something else than the one before, and put back at the end."""
+"""Campaign: its DUT, set up over SSH for each point that asks for something else than the one before, and put
+back at the end."""
 
 from __future__ import annotations
 
@@ -20,7 +21,16 @@ from evenhand.rig.dut import DutSetup, describe_setup
 from evenhand.rig.dut.items import NotTakenError
 from evenhand.rig.dut.linux_items import linux_items
 from evenhand.rig.dut.record import Holder, SetupRecord, read_held
-from evenhand.rig.dut.setup import DutOnShell, HeldError, apply, check_dut, fingerprint_of, is_in_place, undo, uninterrupted
+from evenhand.rig.dut.setup import (
+    DutOnShell,
+    HeldError,
+    apply,
+    check_dut,
+    fingerprint_of,
+    is_in_place,
+    undo,
+    uninterrupted,
+)
 from evenhand.rig.dut.ssh import open_shell
 from evenhand.rig.lab import lab_status
 from evenhand.rig.testbed import TestbedDut
@@ -44,7 +54,8 @@ def name_of_run(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReachableDut:
-    """A DUT that a run sets up: a router over SSH, or the virtual machine of a lab, which has the hash of no point by itself."""
+    """A DUT that a run sets up: a router over SSH, or the virtual machine of a lab, which has the hash of no
+    point by itself."""
 
     dut: TestbedDut
     ssh_config: Path | None
@@ -52,8 +63,8 @@ class ReachableDut:
 
 
 def dut_over_ssh(testbed: str) -> ReachableDut | None:
-    """The testbed's DUT, if a run is to set it up; None without a testbed, when workers elsewhere have theirs, and for a
-    lab that is down. Errors as `read_setup`."""
+    """The testbed's DUT, if a run is to set it up; None without a testbed, when workers elsewhere have
+    theirs, and for a lab that is down. Errors as `read_setup`."""
     if testbed in (REFERENCE, ""):
         return None
     if testbed.startswith(LAB_PREFIX) and lab_status(testbed.removeprefix(LAB_PREFIX)) is None:
@@ -67,7 +78,8 @@ def is_set_up_over_ssh(setup: Setup) -> bool:
 
 
 def check_reachable_dut(setup: Setup, points: Iterable[Point] = ()) -> None:
-    """Refuse a DUT that is to be set up over SSH, and cannot be reached, or cannot be set up for these points. Changes nothing.
+    """Refuse a DUT that is to be set up over SSH, and cannot be reached, or cannot be set up for these
+    points. Changes nothing.
 
     Raises:
         RequestError: As `check_dut`, or a point asks for what the DUT does not have, such as a hash.
@@ -82,11 +94,16 @@ def check_reachable_dut(setup: Setup, points: Iterable[Point] = ()) -> None:
             try:
                 linux_items(_setups(point, on), state)
             except NotTakenError as error:
-                raise RequestError(f"{error.what} (point {point.key})", where=error.where, next_step=error.next_step) from error
+                raise RequestError(
+                    f"{error.what} (point {point.key})", where=error.where, next_step=error.next_step
+                ) from error
 
 
-def set_up_for(point: Point, setup: Setup, keeper: HookKeeper, on_event: OnCampaignEvent, *, run: str) -> str | None:
-    """Have the DUT set up for this point. Why it cannot be; None if it is, or if it is not for this run to do.
+def set_up_for(
+    point: Point, setup: Setup, keeper: HookKeeper, on_event: OnCampaignEvent, *, run: str
+) -> str | None:
+    """Have the DUT set up for this point. Why it cannot be; None if it is, or if it is not for this run to
+    do.
 
     Raises:
         HeldError: Somebody else has set it up.
@@ -108,10 +125,17 @@ def set_up_for(point: Point, setup: Setup, keeper: HookKeeper, on_event: OnCampa
             began = time.monotonic()
 
             def keep(record: SetupRecord) -> None:
-                keeper.add_hook(_as_hook("dut_apply", record, time.monotonic() - began), point=point, suite=None)
+                keeper.add_hook(
+                    _as_hook("dut_apply", record, time.monotonic() - began), point=point, suite=None
+                )
 
             record = apply(on, wanted, holder=Holder.here("run", run), on_record=keep)
-            on_event(Note(text=f"The DUT is set up for {_asked(record)}: {len(record.changes)} changes, each read back."))
+            on_event(
+                Note(
+                    text=f"The DUT is set up for {_asked(record)}: {len(record.changes)} changes, each read"
+                    " back."
+                )
+            )
     except HeldError:
         raise
     except EvenhandError as error:
@@ -122,7 +146,8 @@ def set_up_for(point: Point, setup: Setup, keeper: HookKeeper, on_event: OnCampa
 
 
 def put_dut_back(dut: ReachableDut, keeper: HookKeeper, on_event: OnCampaignEvent, *, run: str) -> None:
-    """As it was before this run, if this run has set it up. HostError if that does not work; what to do is told with it."""
+    """As it was before this run, if this run has set it up. HostError if that does not work; what to do is
+    told with it."""
     with uninterrupted(), _on(dut) as on:
         _put_back(on, keeper, on_event, run)
 
@@ -150,7 +175,11 @@ def _setups(point: Point, on: DutOnShell) -> list[DutSetup]:
 
 def _reachable(setup: Setup) -> ReachableDut | None:
     dut = setup.testbed.dut
-    return None if setup.router is not None or dut.ssh is None else ReachableDut(dut=dut, ssh_config=setup.ssh_config)
+    return (
+        None
+        if setup.router is not None or dut.ssh is None
+        else ReachableDut(dut=dut, ssh_config=setup.ssh_config)
+    )
 
 
 @contextmanager
@@ -165,7 +194,18 @@ def _asked(record: SetupRecord) -> str:
 
 def _as_hook(when: str, record: SetupRecord, duration_s: float) -> HookRun:
     changes = [{"name": item.name, "before": item.before, "value": item.wanted} for item in record.changes]
-    document = {"plan": record.plan, "hash": record.hash_type, "interfaces": record.interfaces, "changes": changes[:MOST_LISTED]}
+    document = {
+        "plan": record.plan,
+        "hash": record.hash_type,
+        "interfaces": record.interfaces,
+        "changes": changes[:MOST_LISTED],
+    }
     left_out = len(changes) - MOST_LISTED
     output = json.dumps({**document, **({"left_out": left_out} if left_out > 0 else {})})
-    return HookRun(when=when, command=f"evenhand {when.replace('_', ' ')}", exit_code=0, output=output, duration_s=duration_s)
+    return HookRun(
+        when=when,
+        command=f"evenhand {when.replace('_', ' ')}",
+        exit_code=0,
+        output=output,
+        duration_s=duration_s,
+    )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: how long a point should take, from what its goal says; what it really takes is learnt while the campaign runs."""
+"""Campaign: how long a point should take, from what its goal says; what it really takes is learnt while the
+campaign runs."""
 
 from __future__ import annotations
 
@@ -9,9 +10,11 @@ from evenhand.series.campaign import Point
 
 
 def time_of(point: Point) -> float:
-    """Seconds that all repetitions of a point should take, if no trial is INVALID; see `procedure.expected_time`.
+    """Seconds that all repetitions of a point should take, if no trial is INVALID; see
+    `procedure.expected_time`.
 
-    The engine is started, and a direct plan's hosts are learnt, once for each repetition. A tester's ceiling is found once: it is kept.
+    The engine is started, and a direct plan's hosts are learnt, once for each repetition. A tester's ceiling
+    is found once: it is kept.
     """
     request = read_point(point)
     waits_s = request.conditions["waits"].total_s

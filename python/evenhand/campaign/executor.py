@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: who measures the points. Here it is this process, one after the other; `scheduled.py` has those of other machines."""
+"""Campaign: who measures the points. Here it is this process, one after the other; `scheduled.py` has those
+of other machines."""
 
 from __future__ import annotations
 
@@ -19,12 +20,18 @@ class Executor(Protocol):
     """Measures points, each at one place at a time."""
 
     def run(
-        self, orders: Iterable[PointOrder], keeper: CampaignStore, on_event: OnCampaignEvent, *, lab: LabOfRun | None = None
+        self,
+        orders: Iterable[PointOrder],
+        keeper: CampaignStore,
+        on_event: OnCampaignEvent,
+        *,
+        lab: LabOfRun | None = None,
     ) -> Iterator[Point]:
         """Gives each point when all of it is kept.
 
         Args:
-            orders: None of them takes anything from another. Is asked for the next one only when there is a place for it.
+            orders: None of them takes anything from another. Is asked for the next one only when there is a
+                place for it.
             lab: That the testbed of this process is; it is set up for each order.
         """
         ...
@@ -37,7 +44,12 @@ class HereExecutor:
     engine: Path | None = None
 
     def run(
-        self, orders: Iterable[PointOrder], keeper: CampaignStore, on_event: OnCampaignEvent, *, lab: LabOfRun | None = None
+        self,
+        orders: Iterable[PointOrder],
+        keeper: CampaignStore,
+        on_event: OnCampaignEvent,
+        *,
+        lab: LabOfRun | None = None,
     ) -> Iterator[Point]:
         """See `Executor`."""
         for order in orders:

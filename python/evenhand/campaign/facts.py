@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: what the draft's Figure 6 and its text tell of tester and DUT, with None where nobody has said, and what is missing by name."""
+"""Campaign: what the draft's Figure 6 and its text tell of tester and DUT, with None where nobody has said,
+and what is missing by name."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ HASH_OF_POINTS = f"of each point its own, with its results{READ_THERE}"
 
 
 def testbed_facts(setup: Setup, root: Path = Path("/")) -> dict[str, Any]:  # noqa: PT028 (no test, whatever its name)
-    """For `CampaignRecord.testbeds`: `tester` as read here, `dut` as the testbed file tells it, or as our own router or lab does.
+    """For `CampaignRecord.testbeds`: `tester` as read here, `dut` as the testbed file tells it, or as our own
+    router or lab does.
 
     `missing` names what is None of each. No folders, and no name of this host.
     """
@@ -45,7 +47,10 @@ def testbed_facts(setup: Setup, root: Path = Path("/")) -> dict[str, Any]:  # no
     else:
         # It is a program on this machine, so the machine is the same.
         dut |= {key: value for key, value in tester.items() if key not in ("cores", "nic", "driver")}
-        dut |= {"cores": f"CPUs {', '.join(map(str, setup.testbed.dut.cpus))}", "nic": "none: inside the tester's machine"}
+        dut |= {
+            "cores": f"CPUs {', '.join(map(str, setup.testbed.dut.cpus))}",
+            "nic": "none: inside the tester's machine",
+        }
         dut |= {} if setup.router is None else setup.router.dut_facts()
     return {
         "name": without_folders(setup.name),
@@ -61,11 +66,14 @@ def testbed_facts(setup: Setup, root: Path = Path("/")) -> dict[str, Any]:  # no
 
 
 def _lasting(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What makes the DUT this one. What a plan sets of a lab, its threads, its neighbours and its counters are others each time; each
-    search has them as they were then."""
+    """What makes the DUT this one. What a plan sets of a lab, its threads, its neighbours and its counters
+    are others each time; each search has them as they were then."""
     kept = {key: value for key, value in facts.items() if key not in OF_A_PLAN}
     if isinstance(interfaces := kept.get("interfaces"), Mapping):
-        kept["interfaces"] = {side: {key: value for key, value in of.items() if key not in OF_A_PLAN} for side, of in interfaces.items()}
+        kept["interfaces"] = {
+            side: {key: value for key, value in of.items() if key not in OF_A_PLAN}
+            for side, of in interfaces.items()
+        }
     return kept
 
 
@@ -97,7 +105,9 @@ def _clock(host: Mapping[str, Any]) -> str | None:
     if host["clock_mhz"] is None:
         return None
     low, high = host["clock_mhz"]
-    return (f"{low} MHz" if low == high else f"{low} to {high} MHz") + (f", governor {host['governor']}" if host["governor"] else "")
+    return (f"{low} MHz" if low == high else f"{low} to {high} MHz") + (
+        f", governor {host['governor']}" if host["governor"] else ""
+    )
 
 
 def _nic(device: str, root: Path) -> str | None:

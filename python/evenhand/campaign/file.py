@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign file: the user's TOML becomes a checked, frozen `CampaignFile`. Errors name the key, its place and the nearest right one."""
+"""Campaign file: the user's TOML becomes a checked, frozen `CampaignFile`. Errors name the key, its place and
+the nearest right one."""
 
 from __future__ import annotations
 
@@ -8,11 +9,28 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    model_validator,
+)
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import DURATION, parse_duration
-from evenhand.base.validation.checked_file import FileKind, Loc, RefusedError, headings, read_toml, refusal, unknown_key, with_unit
+from evenhand.base.validation.checked_file import (
+    FileKind,
+    Loc,
+    RefusedError,
+    headings,
+    read_toml,
+    refusal,
+    unknown_key,
+    with_unit,
+)
 from evenhand.campaign.presets import EVERY_SUITE, apply_preset, preset_names, unheeded
 from evenhand.plan import Mode
 from evenhand.procedure import LAB_PREFIX, REFERENCE
@@ -29,13 +47,19 @@ Order = Literal["in-turn", "shuffled"]
 
 def _one_or_more(value: Any) -> Any:
     if value == []:
-        raise RefusedError(RequestError("[] is empty: name one or more", next_step="Write one or more, or leave the key out."))
+        raise RefusedError(
+            RequestError(
+                "[] is empty: name one or more", next_step="Write one or more, or leave the key out."
+            )
+        )
     return [value] if isinstance(value, (str, int)) and not isinstance(value, bool) else value
 
 
 def _text(value: Any) -> Any:
     if isinstance(value, str) and not value.strip():
-        raise RefusedError(RequestError(f"{value!r} is empty", next_step="Write a text, or leave the key out."))
+        raise RefusedError(
+            RequestError(f"{value!r} is empty", next_step="Write a text, or leave the key out.")
+        )
     return value
 
 
@@ -50,7 +74,12 @@ Repeats = Annotated[int, Field(ge=1, le=MOST_REPETITIONS)]
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, alias_generator=lambda name: name.rstrip("_").replace("_", "-"))
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        alias_generator=lambda name: name.rstrip("_").replace("_", "-"),
+    )
 
     def to_document(self) -> dict[str, Any]:
         """By the names that the file has, every default filled in; fit for JSON."""
@@ -83,7 +112,8 @@ def _numbers(value: Any) -> Any:
 
 
 class Reference(_Table):
-    """The reference router that is the DUT, by the options of `evenhand router`. Only for testbed = "reference"."""
+    """The reference router that is the DUT, by the options of `evenhand router`. Only for testbed =
+    "reference"."""
 
     elements: Count | None = None
     """None: as fast as it can."""
@@ -97,8 +127,8 @@ class Reference(_Table):
     key: Text | None = None
     table_size: Count | None = None
     table: Annotated[tuple[int, ...] | None, Field(strict=False), BeforeValidator(_numbers)] = None
-    """The indirection table itself: the number of an element for each entry. In the file: `[0, 1, 2, 0]` or `"0,1,2,0"`, and no other
-    file, so that a campaign can be repeated from its own."""
+    """The indirection table itself: the number of an element for each entry. In the file: `[0, 1, 2, 0]` or
+    `"0,1,2,0"`, and no other file, so that a campaign can be repeated from its own."""
     delay: Text = "0s"
     neighbor_cost: Text | None = None
     defect: Annotated[tuple[Text, ...], Field(strict=False), BeforeValidator(_one_or_more)] = ()
@@ -107,11 +137,16 @@ class Reference(_Table):
 
 
 def _facts(value: Any) -> Any:
-    return {str(key).replace("-", "_"): item for key, item in value.items()} if isinstance(value, dict) else value
+    return (
+        {str(key).replace("-", "_"): item for key, item in value.items()}
+        if isinstance(value, dict)
+        else value
+    )
 
 
 class Published(_Table):
-    """A published experiment, shown beside what is measured. Nothing is measured or judged by it (SEED-07)."""
+    """A published experiment, shown beside what is measured. Nothing is measured or judged by it
+    (SEED-07)."""
 
     name: Text
     source: Text
@@ -137,7 +172,8 @@ class CampaignDut(_Table):
 
 
 class Suite(_Table):
-    """A series of points with one address plan. What stands behind `hooks` are options of the verbs, by their names."""
+    """A series of points with one address plan. What stands behind `hooks` are options of the verbs, by their
+    names."""
 
     name: Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[^/\s][^/]*$")]
     procedure: Procedures = ("throughput",)
@@ -145,15 +181,17 @@ class Suite(_Table):
     hosts: Hosts = ("max",)
     """Per side: numbers, "N,M" for left and right, "doubling" (SEED-65), "max"."""
     networks: Count | str | None = None
-    frame_sizes: Annotated[tuple[Count | str, ...], Field(strict=False), BeforeValidator(_one_or_more)] | None = None
+    frame_sizes: (
+        Annotated[tuple[Count | str, ...], Field(strict=False), BeforeValidator(_one_or_more)] | None
+    ) = None
     """None: the smallest."""
     hash_types: HashTypes | None = None
     """What the DUT is set to. None: the file does not say."""
     repetitions: Repeats | None = None
     """Complete executions of a point. None: 10 (SEED-72); 1 of a procedure that repeats itself."""
     rounds: Repeats | None = None
-    """In how many rounds over all points of the suite the repetitions are made. None: one for each repetition; 2 where setting up the DUT
-    for a point may cost much (`points.COSTLY_ROUNDS`)."""
+    """In how many rounds over all points of the suite the repetitions are made. None: one for each
+    repetition; 2 where setting up the DUT for a point may cost much (`points.COSTLY_ROUNDS`)."""
     inner_repetitions: Repeats | None = None
     """`--repetitions` of latency, pdv, back-to-back and recovery. None: as the verb has it."""
     single_pair_first: bool = True
@@ -216,9 +254,11 @@ class CampaignFile(_Table):
     name: Annotated[str, Field(min_length=1, max_length=120)]
     preset: Text | None = None
     testbed: Text | None = None
-    """A testbed file, beside this one or by its path from here; `lab:linux`; or `reference`. None: it is named when the campaign runs."""
+    """A testbed file, beside this one or by its path from here; `lab:linux`; or `reference`. None: it is
+    named when the campaign runs."""
     on_each_testbed: Texts = ()
-    """Names of workers, on each of which every point is measured with all its repetitions. Empty: on any one."""
+    """Names of workers, on each of which every point is measured with all its repetitions. Empty: on any
+    one."""
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 1
     order: Order = "shuffled"
     hooks: Hooks = Hooks()
@@ -261,7 +301,9 @@ class CampaignFile(_Table):
         if len(set(self.on_each_testbed)) < len(self.on_each_testbed):
             raise ValueError("on-each-testbed names a testbed twice")
         if self.reference is not None and self.testbed not in (None, REFERENCE):
-            raise ValueError(f'[reference] is the DUT of testbed = "{REFERENCE}", and here it is {self.testbed!r}')
+            raise ValueError(
+                f'[reference] is the DUT of testbed = "{REFERENCE}", and here it is {self.testbed!r}'
+            )
         return self
 
 
@@ -277,7 +319,11 @@ def read_campaign(path: Path) -> CampaignFile:
     if path.name.startswith(PRESET_PREFIX):
         return make_campaign({"preset": path.name.removeprefix(PRESET_PREFIX)}, where=path.name)
     if path.name in preset_names() and not path.exists():
-        raise RequestError("there is no such file", where=str(path), next_step=f"For the preset of this name: {PRESET_PREFIX}{path.name}")
+        raise RequestError(
+            "there is no such file",
+            where=str(path),
+            next_step=f"For the preset of this name: {PRESET_PREFIX}{path.name}",
+        )
     return make_campaign(read_toml(path, kind=FileKind.CAMPAIGN), where=str(path), folder=path.parent)
 
 
@@ -292,13 +338,16 @@ def make_campaign(document: dict[str, Any], *, where: str, folder: Path = Path()
     try:
         campaign = CampaignFile.model_validate(whole)
     except ValidationError as error:
-        raise refusal(error, CampaignFile, where=where, place=partial(_place, whole=whole, document=document), advice={}) from error
+        raise refusal(
+            error, CampaignFile, where=where, place=partial(_place, whole=whole, document=document), advice={}
+        ) from error
     campaign._where, campaign._folder, campaign._document = where, folder, document
     return campaign
 
 
 def _check_top(document: Mapping[str, Any], where: str) -> None:
-    """RequestError for an unknown key at the top: a misspelt [[suite]] is not missing, and nothing else is told of such a file."""
+    """RequestError for an unknown key at the top: a misspelt [[suite]] is not missing, and nothing else is
+    told of such a file."""
     known = headings(CampaignFile) | {EVERY_SUITE: f"[{EVERY_SUITE}]"}
     for key in document:
         if key.replace("_", "-") not in known:
@@ -317,7 +366,9 @@ def _place(loc: Loc, *, whole: Mapping[str, Any], document: Mapping[str, Any]) -
         name = suite.get("name") if isinstance(suite, dict) else None
         if isinstance(name, str) and len(loc) > 2:
             return _place_in_suite(document, name, *_named(loc[2:]))
-        return ": ".join([f"suite {name!r}" if isinstance(name, str) else f"suite {loc[1] + 1}", *_dotted(_named(loc[2:]))])
+        return ": ".join(
+            [f"suite {name!r}" if isinstance(name, str) else f"suite {loc[1] + 1}", *_dotted(_named(loc[2:]))]
+        )
     return ".".join(_named(loc))
 
 
@@ -339,4 +390,6 @@ def _dotted(names: list[str]) -> list[str]:
 
 def _named(loc: Loc) -> list[str]:
     """Keys alone, without numbers of items and what pydantic adds for the alternatives of a union."""
-    return [str(part) for part in loc if isinstance(part, str) and part not in ("int", "str", "constrained-int")]
+    return [
+        str(part) for part in loc if isinstance(part, str) and part not in ("int", "str", "constrained-int")
+    ]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: whether its testbed can take part in it. What would cost points their number is refused before anything is measured."""
+"""Campaign: whether its testbed can take part in it. What would cost points their number is refused before
+anything is measured."""
 
 from __future__ import annotations
 
@@ -23,10 +24,13 @@ UNSET = 'hash-types = "not-stated"'
 """What takes a key out of a preset."""
 
 
-def check_fit(plan: CampaignPlan, testbed: str, *, engine: Path | None = None, is_dry: bool = False) -> list[str]:
+def check_fit(
+    plan: CampaignPlan, testbed: str, *, engine: Path | None = None, is_dry: bool = False
+) -> list[str]:
     """What is wrong with the testbed, or with this campaign on it, before the first point.
 
-    Where a hook comes before each suite, what only it can bring about is not looked at: a lab that is up, an interface, a DUT that answers.
+    Where a hook comes before each suite, what only it can bring about is not looked at: a lab that is up, an
+    interface, a DUT that answers.
 
     Args:
         is_dry: Nothing is going to be measured: that this user is not root is then no error but a note.
@@ -35,8 +39,10 @@ def check_fit(plan: CampaignPlan, testbed: str, *, engine: Path | None = None, i
         Notes for people.
 
     Raises:
-        RequestError: Points of the campaign and this testbed contradict each other; names the suite and what mends it.
-        HostError: A program, or a right, is missing; or the DUT that is to be set up over SSH cannot be reached.
+        RequestError: Points of the campaign and this testbed contradict each other; names the suite and what
+            mends it.
+        HostError: A program, or a right, is missing; or the DUT that is to be set up over SSH cannot be
+            reached.
     """
     find_engine(engine)
     if testbed == REFERENCE:
@@ -64,7 +70,8 @@ def check_fit(plan: CampaignPlan, testbed: str, *, engine: Path | None = None, i
 
 
 def sets_up_its_dut(testbed: str | None) -> bool:
-    """Whether a campaign sets up the DUT of this testbed by itself; False where the testbed file cannot be read."""
+    """Whether a campaign sets up the DUT of this testbed by itself; False where the testbed file cannot be
+    read."""
     if testbed is None:
         return False
     name = lab_name_of(testbed)
@@ -82,13 +89,17 @@ def check_points(setup: Setup, points: Iterable[Point], *, is_set_up: bool) -> N
     Args:
         is_set_up: The campaign sets up the DUT for each plan by itself.
     """
-    for point in {(point.plan, point.hosts, point.networks, point.frame_size): point for point in points}.values():
+    for point in {
+        (point.plan, point.hosts, point.networks, point.frame_size): point for point in points
+    }.values():
         try:
             if not is_set_up:
                 setup.check_plan(plan_of(point))
             setup.check_frame_size(largest_octets(read_size(point.frame_size)))
         except RequestError as error:
-            raise RequestError(f"{error.what} (point {point.key})", where=error.where, next_step=error.next_step) from error
+            raise RequestError(
+                f"{error.what} (point {point.key})", where=error.where, next_step=error.next_step
+            ) from error
 
 
 def check_lab_points(testbed: str, kind: str, all_points: Sequence[Point]) -> None:
@@ -98,15 +109,18 @@ def check_lab_points(testbed: str, kind: str, all_points: Sequence[Point]) -> No
         hashed = next((point for point in points if point.hash_type is not None), None)
         if is_linux and hashed is not None:
             raise RequestError(
-                f"{testbed} has no NIC whose hash could be set to {hashed.hash_type}: its links are veth pairs, which hash nothing",
+                f"{testbed} has no NIC whose hash could be set to {hashed.hash_type}: its links are veth"
+                " pairs, which hash nothing",
                 where=f"suite {suite!r}: hash-types",
-                next_step=f"Write {UNSET} in that suite, or in [every-suite] for all of them; or use --testbed lab:vm, whose NICs hash.",
+                next_step=f"Write {UNSET} in that suite, or in [every-suite] for all of them; or use"
+                " --testbed lab:vm, whose NICs hash.",
             )
         if is_linux and any(plan_of(point).other is not None for point in points):
             raise RequestError(
-                f"{testbed} forwards one IP version at a time, and {points[0].plan} sends both", where=f"suite {suite!r}: plan",
+                f"{testbed} forwards one IP version at a time, and {points[0].plan} sends both",
+                where=f"suite {suite!r}: plan",
                 next_step="Use --testbed lab:vm or reference, or a suite for each version.",
-            )  # fmt: skip
+            )
         wish_of(points).make_plan()
 
 
@@ -134,7 +148,8 @@ def _hooked(plan: CampaignPlan) -> bool:
 
 
 def check_testbed(testbed: str) -> None:
-    """What is wrong with a testbed whatever the campaign: it is so for every point, and is told before the first.
+    """What is wrong with a testbed whatever the campaign: it is so for every point, and is told before the
+    first.
 
     Raises:
         RequestError, HostError: As `check_fit`.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: the user's own commands before and after a point or a suite. Each has a time, and a group of processes that ends with it."""
+"""Campaign: the user's own commands before and after a point or a suite. Each has a time, and a group of
+processes that ends with it."""
 
 from __future__ import annotations
 
@@ -32,13 +33,18 @@ _CUT = "\n[... cut after 64 KiB]"
 def run_hook(command: str, *, when: str, timeout_s: float, environment: Mapping[str, str]) -> HookRun:
     """Run it with /bin/sh, with what `environment` adds to this process's own, and wait for its end.
 
-    A command that takes longer is ended, with all that it started; so it is by Ctrl-C or SIGTERM, which go on from here.
+    A command that takes longer is ended, with all that it started; so it is by Ctrl-C or SIGTERM, which go on
+    from here.
     """
     began = time.monotonic()
     process = subprocess.Popen(
-        ["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+        ["/bin/sh", "-c", command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
         env={**os.environ, **environment},
-    )  # fmt: skip
+    )
     assert process.stdout is not None
     output = bytearray()
     reader = threading.Thread(target=_read, args=(process.stdout, output), daemon=True)
@@ -52,8 +58,12 @@ def run_hook(command: str, *, when: str, timeout_s: float, environment: Mapping[
         _end(process)
         raise
     reader.join(DRAIN_S)
-    text = bytes(output[:MOST_OUTPUT_OCTETS]).decode(errors="replace") + (_CUT if len(output) > MOST_OUTPUT_OCTETS else "")
-    return HookRun(when=when, command=command, exit_code=exit_code, output=text, duration_s=time.monotonic() - began)
+    text = bytes(output[:MOST_OUTPUT_OCTETS]).decode(errors="replace") + (
+        _CUT if len(output) > MOST_OUTPUT_OCTETS else ""
+    )
+    return HookRun(
+        when=when, command=command, exit_code=exit_code, output=text, duration_s=time.monotonic() - began
+    )
 
 
 def why_failed(hook: HookRun, timeout_s: float) -> str | None:
@@ -63,13 +73,18 @@ def why_failed(hook: HookRun, timeout_s: float) -> str | None:
     name = hook.when.replace("_", "-")
     if hook.exit_code is None:
         return f"the hook {name} did not end within {format_duration(timeout_s)}, and was stopped"
-    ended = f"ended with exit code {hook.exit_code}" if hook.exit_code > 0 else f"was ended by {signal.Signals(-hook.exit_code).name}"
+    ended = (
+        f"ended with exit code {hook.exit_code}"
+        if hook.exit_code > 0
+        else f"was ended by {signal.Signals(-hook.exit_code).name}"
+    )
     said = _what_it_said(hook.output)
     return f"the hook {name} {ended}" + (f": {said}" if said else "")
 
 
 def _what_it_said(output: str) -> str:
-    """From the first line that begins with "Error" on, since what to do next stands behind it; without one the last line."""
+    """From the first line that begins with "Error" on, since what to do next stands behind it; without one
+    the last line."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     begin = next((number for number, line in enumerate(lines) if _ERROR.match(line)), len(lines) - 1)
     text = " ".join(lines[max(begin, 0) :])
@@ -77,8 +92,8 @@ def _what_it_said(output: str) -> str:
 
 
 def environment_of_suite(points: Sequence[Point]) -> dict[str, str]:
-    """What a hook is told of a suite: its name, its plan, and the hash type that all its points have; empty where they have several, or
-    the file does not say."""
+    """What a hook is told of a suite: its name, its plan, and the hash type that all its points have; empty
+    where they have several, or the file does not say."""
     hash_types = {point.hash_type for point in points}
     return {
         "EVENHAND_SUITE": points[0].suite,

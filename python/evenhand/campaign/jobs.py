@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: the order in which points are measured, the seed of each repetition, and what a changed file changes."""
+"""Campaign: the order in which points are measured, the seed of each repetition, and what a changed file
+changes."""
 
 from __future__ import annotations
 
@@ -52,10 +53,11 @@ class Job:
 def jobs(plan: CampaignPlan) -> tuple[Job, ...]:
     """Every repetition of every point, in the order of measuring.
 
-    Suite by suite, and in rounds: each has a share of the repetitions of all points, so that a DUT that drifts, because it warms up or
-    its tables fill, does so for all of them. Each round has an order of its own, shuffled by the plan's seed if the plan says so. In the
-    first one points with a single address pair come first (SEED-02). Points that take their load from another one have rounds of their
-    own, after those of all that give it.
+    Suite by suite, and in rounds: each has a share of the repetitions of all points, so that a DUT that
+    drifts, because it warms up or its tables fill, does so for all of them. Each round has an order of its
+    own, shuffled by the plan's seed if the plan says so. In the first one points with a single address pair
+    come first (SEED-02). Points that take their load from another one have rounds of their own, after those
+    of all that give it.
     """
     found: list[Job] = []
     for suite in dict.fromkeys(point.suite for point in plan.points):
@@ -65,7 +67,9 @@ def jobs(plan: CampaignPlan) -> tuple[Job, ...]:
             rounds = max((point.rounds for point in stage), default=0)
             for number in range(1, rounds + 1):
                 ordered = _order_of_round(plan, suite, of_suite, number)
-                points = [point for point in ordered if (AFTER in point.goal) == is_after and point.rounds >= number]
+                points = [
+                    point for point in ordered if (AFTER in point.goal) == is_after and point.rounds >= number
+                ]
                 for place, point in enumerate(points, start=1):
                     where = Place(round=number, rounds=rounds, point=place, points=len(points))
                     for repetition in plan.numbers_in_round(point, number):
@@ -83,13 +87,17 @@ def _order_of_round(plan: CampaignPlan, suite: str, points: Sequence[Point], num
 
 
 def seed_of(seed: int, key: str, repetition: int) -> int:
-    """64 bits for one repetition of one point: the same each time, and not the same for any two of a campaign."""
+    """64 bits for one repetition of one point: the same each time, and not the same for any two of a
+    campaign."""
     text = json.dumps([seed, key, repetition])
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8, person=b"evenhand-seed").digest(), "big")
+    return int.from_bytes(
+        hashlib.blake2b(text.encode(), digest_size=8, person=b"evenhand-seed").digest(), "big"
+    )
 
 
 def difference(old_spec: Mapping[str, Any], new_spec: Mapping[str, Any]) -> list[str]:
-    """What a reader must know who resumes a campaign whose file was changed: a line for each value; empty if nothing was."""
+    """What a reader must know who resumes a campaign whose file was changed: a line for each value; empty if
+    nothing was."""
     old, new = (dict(_values_in(spec)) for spec in (old_spec, new_spec))
     lines = []
     for place in dict.fromkeys([*old, *new]):
@@ -105,7 +113,15 @@ def _shown(value: Any) -> str:
 def _values_in(value: Any, place: str = "") -> list[tuple[str, Any]]:
     """Leaves with their places; a list of tables by the tables' names."""
     if isinstance(value, Mapping):
-        return [leaf for key, item in value.items() for leaf in _values_in(item, f"{place}.{key}" if place else str(key))]
-    if isinstance(value, Sequence) and not isinstance(value, str) and any(isinstance(item, Mapping) for item in value):
+        return [
+            leaf
+            for key, item in value.items()
+            for leaf in _values_in(item, f"{place}.{key}" if place else str(key))
+        ]
+    if (
+        isinstance(value, Sequence)
+        and not isinstance(value, str)
+        and any(isinstance(item, Mapping) for item in value)
+    ):
         return [leaf for item in value for leaf in _values_in(item, f"{place} {item.get('name')!r}")]
     return [(place, list(value) if isinstance(value, tuple) else value)]

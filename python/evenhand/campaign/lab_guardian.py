@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: what the guardian of a lab does when its run was killed: wait for the engine to end, and give the lab back as it was found."""
+"""Campaign: what the guardian of a lab does when its run was killed: wait for the engine to end, and give the
+lab back as it was found."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ class _Nowhere:
 
 
 def take_over(name: str, run: str) -> None:
-    """Give the lab back. What fails is tried again for a minute; then what the lab was stays on disk for whoever borrows it next."""
+    """Give the lab back. What fails is tried again for a minute; then what the lab was stays on disk for
+    whoever borrows it next."""
     # Handlers, and not SIG_IGN, which a machine that is started here would inherit.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda got, frame: None)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: a lab as its testbed: set up for each suite, brought up where it is down, and given back as it was found, whatever happens.
+"""Campaign: a lab as its testbed: set up for each suite, brought up where it is down, and given back as it
+was found, whatever happens.
 
-A guardian process waits beside the run. If the run is killed, and so cannot give its lab back, the guardian does.
+A guardian process waits beside the run. If the run is killed, and so cannot give its lab back, the guardian
+does.
 """
 
 from __future__ import annotations
@@ -72,28 +74,36 @@ def wish_of(points: Iterable[Point], of_all: Iterable[Point] = ()) -> LabWish:
     """What a lab must be set up for to measure all these points, which have one plan.
 
     Args:
-        of_all: All points of the campaign: the links take the frames of each, so that all are measured on the same links.
+        of_all: All points of the campaign: the links take the frames of each, so that all are measured on the
+            same links.
     """
     known = list(points)
     hosts, networks = (
-        (max(getattr(point, part)[0] for point in known), max(getattr(point, part)[1] for point in known)) for part in ("hosts", "networks")
+        (max(getattr(point, part)[0] for point in known), max(getattr(point, part)[1] for point in known))
+        for part in ("hosts", "networks")
     )
     first = known[0]
-    # Of a mix of both IP versions the first plan: only a machine takes part in it, and the rest is set up over SSH.
+    # Of a mix of both IP versions the first plan: only a machine takes part in it, and the rest is set up
+    # over SSH.
     name = first.plan.partition("+")[0]
-    plan = make_point_plan(name, None, None, {key: value for key, value in first.plan_options.items() if key != "mix"})
+    plan = make_point_plan(
+        name, None, None, {key: value for key, value in first.plan_options.items() if key != "mix"}
+    )
     largest = max(largest_octets(read_size(point.frame_size)) for point in (*known, *of_all))
     return LabWish(
-        plan=plan.title, hosts=hosts, networks=networks if plan.left.hosts.networks is not None else None,
+        plan=plan.title,
+        hosts=hosts,
+        networks=networks if plan.left.hosts.networks is not None else None,
         largest_frame_size=max(largest, USUAL_MAX_FRAME_SIZE),
-    )  # fmt: skip
+    )
 
 
 @contextmanager
 def lab_of_run(
     testbed: str, *, run: str, on_event: OnCampaignEvent, say: Callable[[str], None] = lambda text: None
 ) -> Iterator[LabOfRun | None]:
-    """The lab that the testbed is, to be set up at will, given back when the block ends. None for another testbed.
+    """The lab that the testbed is, to be set up at will, given back when the block ends. None for another
+    testbed.
 
     Args:
         run: Which run this is, for the set-up of a virtual machine over SSH (see `dut_setup.name_of_run`).
@@ -138,9 +148,15 @@ def _start_guardian(name: str, run: str, descriptors: tuple[int, ...]) -> subpro
     """In a session of its own: no Ctrl-C of the terminal ends it. It holds the lock as long as it lives."""
     modules = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     return subprocess.Popen(
-        [sys.executable, "-c", _GUARD, name, run], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        pass_fds=descriptors, start_new_session=True, cwd="/", env={**os.environ, **modules},
-    )  # fmt: skip
+        [sys.executable, "-c", _GUARD, name, run],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=descriptors,
+        start_new_session=True,
+        cwd="/",
+        env={**os.environ, **modules},
+    )
 
 
 def _dismiss(guardian: subprocess.Popen[bytes]) -> None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: one point measured: its hooks, its DUT, and each of its repetitions by the procedure that it names."""
+"""Campaign: one point measured: its hooks, its DUT, and each of its repetitions by the procedure that it
+names."""
 
 from __future__ import annotations
 
@@ -13,7 +14,14 @@ from typing import Any, Protocol, TypeVar, cast
 from evenhand.base.errors import EvenhandError
 from evenhand.base.locks import InUseError
 from evenhand.campaign.dut_setup import is_set_up_over_ssh, set_up_for
-from evenhand.campaign.events import HookEnded, OnCampaignEvent, PointBegan, PointEnded, RepetitionBegan, RepetitionEnded
+from evenhand.campaign.events import (
+    HookEnded,
+    OnCampaignEvent,
+    PointBegan,
+    PointEnded,
+    RepetitionBegan,
+    RepetitionEnded,
+)
 from evenhand.campaign.facts import testbed_facts
 from evenhand.campaign.file import Hooks, Reference
 from evenhand.campaign.hooks import environment_of, run_hook, why_failed
@@ -52,14 +60,16 @@ LOOK_AGAIN_S = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointOrder:
-    """What is left to be measured of one point in a round, and all that it takes. It can be pickled, and measured elsewhere."""
+    """What is left to be measured of one point in a round, and all that it takes. It can be pickled, and
+    measured elsewhere."""
 
     point: Point
     jobs: tuple[Job, ...]
     """In the order of their numbers."""
     hooks: Hooks
     testbed: str
-    """A testbed file, `lab:linux`, or `reference`. For workers elsewhere the name of one of them; empty: any of them."""
+    """A testbed file, `lab:linux`, or `reference`. For workers elsewhere the name of one of them; empty: any
+    of them."""
     reference: Reference | None
     throughput_fps: float | None = None
     """Per direction, of the point whose throughput this one takes."""
@@ -87,7 +97,8 @@ Kept = TypeVar("Kept", bound=RepetitionKeeper)
 
 
 class Keeper(Protocol[Kept]):
-    """Where a point's trials are kept as they are made: `CampaignStore` in a file, `CollectingKeeper` for somebody elsewhere."""
+    """Where a point's trials are kept as they are made: `CampaignStore` in a file, `CollectingKeeper` for
+    somebody elsewhere."""
 
     def add_testbed(self, name: str, document: Mapping[str, Any]) -> str:
         """What is known of a testbed; gives the name for `begin`."""
@@ -110,7 +121,12 @@ class _HookFailedError(Exception):
 
 
 def measure_point(
-    order: PointOrder, keeper: Keeper[Kept], *, engine: Path | None, on_event: OnCampaignEvent, lab: LabOfRun | None = None
+    order: PointOrder,
+    keeper: Keeper[Kept],
+    *,
+    engine: Path | None,
+    on_event: OnCampaignEvent,
+    lab: LabOfRun | None = None,
 ) -> None:
     """All jobs of the order. A point that cannot be measured is kept with the reason, and that is no error.
 
@@ -147,7 +163,9 @@ def measure_point(
         on_event(PointEnded(point=point, reason=reason))
 
 
-def _measure_on(setup: Setup, order: PointOrder, keeper: Keeper[Kept], engine: Path | None, on_event: OnCampaignEvent) -> str | None:
+def _measure_on(
+    setup: Setup, order: PointOrder, keeper: Keeper[Kept], engine: Path | None, on_event: OnCampaignEvent
+) -> str | None:
     """Why it could not be measured; None if it was."""
     testbed = keeper.add_testbed(setup.name, _facts_of(setup, order))
     try:
@@ -175,11 +193,18 @@ def _measure_repetition(
     while True:
         recorder = keeper.begin(job.point, job.repetition, seed=job.seed, testbed=testbed, anew=is_anew)
         on_event(RepetitionBegan(job=job, stored_trials=recorder.stored_trials))
-        bed = OpenTestbed(setup=setup, engine=engine, recorder=recorder, replay=recorder, on_event=on_event, run=order.run)
+        bed = OpenTestbed(
+            setup=setup, engine=engine, recorder=recorder, replay=recorder, on_event=on_event, run=order.run
+        )
         try:
             ended = _measure(bed, job, request, order.single_pair)
         except CannotContinueError:
-            on_event(Note(text="It cannot go on where it was cut short, since conditions have changed; this repetition begins anew."))
+            on_event(
+                Note(
+                    text="It cannot go on where it was cut short, since conditions have changed; this"
+                    " repetition begins anew."
+                )
+            )
             is_anew = True
             continue
         except InUseError:
@@ -191,7 +216,15 @@ def _measure_repetition(
             raise KeyboardInterrupt
         keeper.end(recorder, ended)
         is_at_least = is_lower_bound(ended.outcome, ended.result)
-        on_event(RepetitionEnded(job=job, outcome=ended.outcome, value=ended.value, is_at_least=is_at_least, reason=ended.reason))
+        on_event(
+            RepetitionEnded(
+                job=job,
+                outcome=ended.outcome,
+                value=ended.value,
+                is_at_least=is_at_least,
+                reason=ended.reason,
+            )
+        )
         return
 
 
@@ -219,12 +252,17 @@ def _measure(bed: OpenTestbed, job: Job, request: PointRequest, single_pair: Sin
     document = _without_trials(found.to_document())
     value = value_of(point.procedure, document)
     trials = found.search.trials if isinstance(found, Throughput) else found.trials
-    reason = None if value is not None else getattr(found, "skipped", None) or _why(str(found.outcome), list(trials))
+    reason = (
+        None
+        if value is not None
+        else getattr(found, "skipped", None) or _why(str(found.outcome), list(trials))
+    )
     return Ended(outcome=str(found.outcome), value=value, result=document, reason=reason)
 
 
 def _beside(found: Throughput, single_pair: SinglePair | None, *, is_ours: bool) -> Throughput:
-    """The result that stands beside that with one pair, if it is the same DUT's (SEED-02). A router of ours has other MACs each time."""
+    """The result that stands beside that with one pair, if it is the same DUT's (SEED-02). A router of ours
+    has other MACs each time."""
     macs = {side: of.dut for side, of in (found.profile.macs or {}).items()}
     if single_pair is None or (dict(single_pair.dut_macs) != macs and not is_ours):
         return found
@@ -268,7 +306,11 @@ def _facts_of(setup: Setup, order: PointOrder) -> dict[str, Any]:
     if setup.router is not None:
         # Each point has a router of its own: what is set for it stands with its searches.
         reference = (order.reference or Reference()).to_document()
-        facts["own_dut"] = {"kind": "reference", "version": setup.router.facts()["version"], "configured": reference}
+        facts["own_dut"] = {
+            "kind": "reference",
+            "version": setup.router.facts()["version"],
+            "configured": reference,
+        }
         testbed = {"tester": testbed["tester"]}
     return {**facts, "testbed": testbed}
 

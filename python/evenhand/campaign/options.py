@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: the options of a point are those of its procedure's verb: the same names, the same defaults, read the same way."""
+"""Campaign: the options of a point are those of its procedure's verb: the same names, the same defaults, read
+the same way."""
 
 from __future__ import annotations
 
@@ -34,7 +35,16 @@ from evenhand.plan import (
     parse_imix,
 )
 from evenhand.plan.ports import parse_ports
-from evenhand.procedure import BackToBackGoal, BurstGoal, Conditions, DelayGoal, DelayTest, LossGoal, RecoveryGoal, limits_of
+from evenhand.procedure import (
+    BackToBackGoal,
+    BurstGoal,
+    Conditions,
+    DelayGoal,
+    DelayTest,
+    LossGoal,
+    RecoveryGoal,
+    limits_of,
+)
 from evenhand.rig.testbed import TestbedLimits
 from evenhand.search import Goal
 from evenhand.series.campaign import Point, ProcedureName
@@ -68,7 +78,8 @@ AnyGoal = Goal | LossGoal | DelayGoal | BackToBackGoal | BurstGoal | RecoveryGoa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointRequest:
-    """A point as `OpenTestbed` takes it: `bed.throughput(goal=request.goal, seed=job.seed, **request.conditions)`."""
+    """A point as `OpenTestbed` takes it: `bed.throughput(goal=request.goal, seed=job.seed,
+    **request.conditions)`."""
 
     conditions: Conditions
     """All but the seed; with the frame size also for back-to-back, which takes it apart."""
@@ -76,21 +87,27 @@ class PointRequest:
 
 
 def options_of(procedure: ProcedureName) -> dict[str, Any]:
-    """The options of the procedure's verb that a point may have, by name, with their defaults: texts, numbers, booleans, lists or None.
+    """The options of the procedure's verb that a point may have, by name, with their defaults: texts,
+    numbers, booleans, lists or None.
 
     `after` is not among them: in a campaign a throughput comes from a point, not from a file.
     """
-    found = {option.name: option.default for group in (*_GROUPS[procedure], *_OF_ALL) for option in _options(group)}
+    found = {
+        option.name: option.default for group in (*_GROUPS[procedure], *_OF_ALL) for option in _options(group)
+    }
     found.pop(AFTER, None)
     return found | (_LATENCY_OPTIONS if procedure == "latency" else {})
 
 
-def read_point(point: Point, testbed: TestbedLimits | None = None, *, throughput_fps: float | None = None) -> PointRequest:
+def read_point(
+    point: Point, testbed: TestbedLimits | None = None, *, throughput_fps: float | None = None
+) -> PointRequest:
     """All that the point's procedure is called with.
 
     Args:
         testbed: Limits of the testbed file, which stand behind the point's own.
-        throughput_fps: Per direction, of the point that `goal["after"]` names; None for a point that has no such key.
+        throughput_fps: Per direction, of the point that `goal["after"]` names; None for a point that has no
+            such key.
 
     Raises:
         RequestError: It cannot be; names the option as the shell writes it.
@@ -104,23 +121,33 @@ def read_point(point: Point, testbed: TestbedLimits | None = None, *, throughput
     return PointRequest(
         goal=goal,
         conditions=Conditions(
-            plan=plan, frame_size=read_size(point.frame_size), directions=point.directions, waits=_fill(WaitOptions, options).read(),
+            plan=plan,
+            frame_size=read_size(point.frame_size),
+            directions=point.directions,
+            waits=_fill(WaitOptions, options).read(),
             limits=limits_of(limits, loss_ratio=loss_ratio, given=_fill(LimitOptions, options).read()),
-            host_macs=learning.host_macs.value, learning=learning.read(plan),
+            host_macs=learning.host_macs.value,
+            learning=learning.read(plan),
         ),
-    )  # fmt: skip
+    )
 
 
 def plan_of(point: Point, *, is_whole: bool = False) -> AddressPlan:
     """The addresses that the point sends.
 
     Args:
-        is_whole: Instead of these all that the plan has: what the DUT is set up for, once for all points of a suite.
+        is_whole: Instead of these all that the plan has: what the DUT is set up for, once for all points of a
+            suite.
 
     Raises:
         RequestError: There is no such plan.
     """
-    return make_point_plan(point.plan, None if is_whole else point.hosts, None if is_whole else point.networks, dict(point.plan_options))
+    return make_point_plan(
+        point.plan,
+        None if is_whole else point.hosts,
+        None if is_whole else point.networks,
+        dict(point.plan_options),
+    )
 
 
 def make_point_plan(name: str, hosts: Counts, networks: Counts, options: Mapping[str, Any]) -> AddressPlan:
@@ -129,7 +156,9 @@ def make_point_plan(name: str, hosts: Counts, networks: Counts, options: Mapping
 
 
 @lru_cache(maxsize=1024)
-def _make_plan(name: str, hosts: Counts, networks: Counts, options: tuple[tuple[str, Any], ...]) -> AddressPlan:
+def _make_plan(
+    name: str, hosts: Counts, networks: Counts, options: tuple[tuple[str, Any], ...]
+) -> AddressPlan:
     keywords = dict(options)
     first, other, share = read_mix(name, keywords.pop("mix", None))
     for key, default, classic in (
@@ -138,7 +167,11 @@ def _make_plan(name: str, hosts: Counts, networks: Counts, options: tuple[tuple[
     ):
         keywords[key] = parse_ports(keywords.get(key), default, classic, where=f"--{key.replace('_', '-')}")
     plan = make_plan(first, hosts, networks=networks, **keywords)
-    return plan if other is None else mix_versions(plan, make_plan(other, hosts, networks=networks, **keywords), share)
+    return (
+        plan
+        if other is None
+        else mix_versions(plan, make_plan(other, hosts, networks=networks, **keywords), share)
+    )
 
 
 def read_size(size: int | str) -> FrameSize:
@@ -160,18 +193,32 @@ def _read_goal(point: Point, limits: TestbedLimits, throughput_fps: float | None
             return _fill(BurstOptions, options).read(retries, limits)
         case "back-to-back":
             bursts = _fill(BackToBackOptions, options).read(retries, limits)
-            return bursts if known_fps is None else replace(bursts, throughput_fps=known_fps, throughput_source=after)
+            return (
+                bursts
+                if known_fps is None
+                else replace(bursts, throughput_fps=known_fps, throughput_source=after)
+            )
         case "recovery":
             if known_fps is None:
                 return _fill(OverloadOptions, options).read(retries, limits, None)
-            overload = _fill(OverloadOptions, options | {"throughput": repr(known_fps)}).read(retries, limits, None)
+            overload = _fill(OverloadOptions, options | {"throughput": repr(known_fps)}).read(
+                retries, limits, None
+            )
             return replace(overload, throughput_source=after)
         case "latency":
-            test = DelayTest.LATENCY if options["profile"] == str(LatencyProfile.RFC8219) else DelayTest.LATENCY_RFC2544
-            return _fill(LoadOptions, options).read(test, known_fps, tagged_frames=options["tagged"], **retries.read(limits))
+            test = (
+                DelayTest.LATENCY
+                if options["profile"] == str(LatencyProfile.RFC8219)
+                else DelayTest.LATENCY_RFC2544
+            )
+            return _fill(LoadOptions, options).read(
+                test, known_fps, tagged_frames=options["tagged"], **retries.read(limits)
+            )
         case _:
             has_variation = point.procedure == "ipdv"
-            return _fill(LoadOptions, options).read(DelayTest.PDV, known_fps, has_variation=has_variation, **retries.read(limits))
+            return _fill(LoadOptions, options).read(
+                DelayTest.PDV, known_fps, has_variation=has_variation, **retries.read(limits)
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,13 +241,20 @@ def _options(group: type) -> tuple[_Option, ...]:
         name = next(iter((*option.param_decls, option.default)))
         choices = kind if isinstance(kind, type) and issubclass(kind, StrEnum) else None
         default = str(field.default) if choices else field.default
-        found.append(_Option(name=name.removeprefix("--").split("/")[0], field=field.name, default=default, choices=choices))
+        found.append(
+            _Option(
+                name=name.removeprefix("--").split("/")[0], field=field.name, default=default, choices=choices
+            )
+        )
     return tuple(found)
 
 
 def _fill(group: type[T], options: Mapping[str, Any]) -> T:
     kind: type = group
-    values = {option.field: (option.choices or _as_it_is)(options.get(option.name, option.default)) for option in _options(kind)}
+    values = {
+        option.field: (option.choices or _as_it_is)(options.get(option.name, option.default))
+        for option in _options(kind)
+    }
     return group(**values)
 
 

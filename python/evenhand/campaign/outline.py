@@ -40,7 +40,9 @@ class OutlineRow:
         left, right = (format_count(count) for count in self.point.hosts)
         if self.point.networks == (1, 1):
             return f"{left} x {right}"
-        return f"{left} x {right} in {' x '.join(format_count(count) for count in self.point.networks)} networks"
+        return (
+            f"{left} x {right} in {' x '.join(format_count(count) for count in self.point.networks)} networks"
+        )
 
     def to_document(self) -> dict[str, Any]:
         """For JSON."""
@@ -103,7 +105,8 @@ class Outline:
 
 
 def describe(plan: CampaignPlan, *, is_set_up: bool = False) -> Outline:
-    """Every point with what it will send, its place in the order of measuring, and the time that it should take.
+    """Every point with what it will send, its place in the order of measuring, and the time that it should
+    take.
 
     Args:
         is_set_up: The campaign sets up its DUT by itself.
@@ -115,8 +118,21 @@ def describe(plan: CampaignPlan, *, is_set_up: bool = False) -> Outline:
     for point in plan.points:
         traffic = Traffic(plan=plan_of(point), directions=point.directions)
         place = places[point.key]
-        rows.append(OutlineRow(point=point, place=place, traffic=traffic, goal=goal_in_words(point), expected_s=time_of(point)))
-    return Outline(plan=plan, rows=tuple(rows), deviations=tuple(deviations_of(plan)), notes=tuple(_notes(plan, is_set_up=is_set_up)))
+        rows.append(
+            OutlineRow(
+                point=point,
+                place=place,
+                traffic=traffic,
+                goal=goal_in_words(point),
+                expected_s=time_of(point),
+            )
+        )
+    return Outline(
+        plan=plan,
+        rows=tuple(rows),
+        deviations=tuple(deviations_of(plan)),
+        notes=tuple(_notes(plan, is_set_up=is_set_up)),
+    )
 
 
 def deviations_of(plan: CampaignPlan) -> list[Deviation]:
@@ -124,7 +140,10 @@ def deviations_of(plan: CampaignPlan) -> list[Deviation]:
     suites = dict.fromkeys(point.suite for point in plan.points)
     with_one = {point.suite for point in plan.points if point.is_single_pair}
     return [
-        Deviation(requirement="SEED-02", text=f"suite {suite!r} has no point with a single address pair (single-pair-first = false)")
+        Deviation(
+            requirement="SEED-02",
+            text=f"suite {suite!r} has no point with a single address pair (single-pair-first = false)",
+        )
         for suite in suites
         if suite not in with_one
     ]
@@ -138,13 +157,17 @@ def goal_in_words(point: Point) -> str:
         case ThroughputGoal() as goal:
             loss = f", loss up to {format_ratio(goal.loss_ratio)}" if goal.loss_ratio else ""
             return (
-                f"{goal.search} search{_up_to(goal.max_fps)}, to {format_ratio(goal.precision)}{loss}; trials of"
+                f"{goal.search} search{_up_to(goal.max_fps)}, to {format_ratio(goal.precision)}{loss};"
+                " trials of"
                 f" {format_duration(goal.duration_s)}, confirmed by {format_duration(goal.final_duration_s)}"
             )
         case MlrGoals() as goals:
             return f"mlr search{_up_to(goals.max_fps)} for {', '.join(goal.name for goal in goals.goals)}"
         case LossGoal() as goal:
-            return f"loss{_up_to(goal.max_fps)}, steps of {format_ratio(goal.step)}; trials of {format_duration(goal.duration_s)}"
+            return (
+                f"loss{_up_to(goal.max_fps)}, steps of {format_ratio(goal.step)}; trials of"
+                f" {format_duration(goal.duration_s)}"
+            )
         case DelayGoal() as goal:
             load = "the throughput of its suite" if is_after else format_rate(goal.rate_fps)
             return f"{goal.repetitions} trials of {format_duration(goal.length_s)} at {load}"
@@ -152,30 +175,50 @@ def goal_in_words(point: Point) -> str:
             load = "the throughput of its suite" if is_after else format_rate(goal.throughput_fps)
             return f"{goal.repetitions} overloads of {format_duration(goal.duration_s)} at 110 % of {load}"
         case BurstGoal() as goal:
-            return f"intervals of bursts of {', '.join(map(str, goal.burst_frames))} frames; trials of {format_duration(goal.duration_s)}"
+            return (
+                f"intervals of bursts of {', '.join(map(str, goal.burst_frames))} frames; trials of"
+                f" {format_duration(goal.duration_s)}"
+            )
         case BackToBackGoal() as goal:
-            return f"{goal.repetitions} searches for the longest burst, up to {format_duration(goal.max_burst_s)}"
+            return (
+                f"{goal.repetitions} searches for the longest burst, up to"
+                f" {format_duration(goal.max_burst_s)}"
+            )
 
 
 def _up_to(max_fps: float) -> str:
-    return " from the line rate, or the tester's ceiling" if math.isinf(max_fps) else f" from {format_rate(max_fps)}"
+    return (
+        " from the line rate, or the tester's ceiling"
+        if math.isinf(max_fps)
+        else f" from {format_rate(max_fps)}"
+    )
 
 
 def _notes(plan: CampaignPlan, *, is_set_up: bool) -> list[str]:
     notes = list(plan.notes)
     for suite in dict.fromkeys(point.suite for point in plan.points):
         of_suite = [point for point in plan.points if point.suite == suite]
-        notes += [f"{suite}: {warning}" for warning in plan_warnings(plan_of(max(of_suite, key=lambda point: sum(point.hosts))))]
+        notes += [
+            f"{suite}: {warning}"
+            for warning in plan_warnings(plan_of(max(of_suite, key=lambda point: sum(point.hosts))))
+        ]
     if is_set_up or plan.testbed == REFERENCE:
         return notes
-    unhooked = [suite for suite, hooks in plan.suite_hooks.items() if hooks.before_suite is None and hooks.before_point is None]
+    unhooked = [
+        suite
+        for suite, hooks in plan.suite_hooks.items()
+        if hooks.before_suite is None and hooks.before_point is None
+    ]
     settings: Mapping[tuple[str, str | None], str] = {
         (point.plan, point.hash_type): point.suite for point in plan.points if point.suite in unhooked
     }
     if len({(point.plan, point.hash_type) for point in plan.points}) > 1 and settings:
-        wanted = ", ".join(f"{name}{f' with {hash_type}' if hash_type else ''}" for name, hash_type in settings)
+        wanted = ", ".join(
+            f"{name}{f' with {hash_type}' if hash_type else ''}" for name, hash_type in settings
+        )
         notes.append(
-            f"The DUT has to be set up differently in the course of this campaign ({wanted}), and no hook does it: write before-suite or"
+            f"The DUT has to be set up differently in the course of this campaign ({wanted}), and no hook"
+            " does it: write before-suite or"
             " before-point commands, or a file for each set-up."
         )
     return notes

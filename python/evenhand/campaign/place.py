@@ -17,10 +17,14 @@ _OTHER_NAMES = {"frame-size": "frame-sizes"}
 
 @contextmanager
 def placed(where: str) -> Iterator[None]:
-    """An error inside is of this place. Options have no dashes in a file: `--rate` and the argument `rate_fps` become `rate`."""
+    """An error inside is of this place. Options have no dashes in a file: `--rate` and the argument
+    `rate_fps` become `rate`."""
     try:
         yield
     except EvenhandError as error:
-        inner, next_step = _DASHES.sub("", option_places(error.where)), _DASHES.sub("", option_words(error.next_step))
+        inner, next_step = (
+            _DASHES.sub("", option_places(error.where)),
+            _DASHES.sub("", option_words(error.next_step)),
+        )
         place = ": ".join(part for part in (where, _OTHER_NAMES.get(inner, inner)) if part)
         raise RequestError(error.what, where=place, next_step=next_step or "Correct it there.") from error

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: a file becomes points in the order of the file, and jobs in the order of measuring. What cannot be is refused here."""
+"""Campaign: a file becomes points in the order of the file, and jobs in the order of measuring. What cannot
+be is refused here."""
 
 from __future__ import annotations
 
@@ -10,7 +11,16 @@ from typing import Any
 
 from evenhand.base.errors import RequestError
 from evenhand.campaign.file import DEFAULT_REPETITIONS, CampaignFile, Hooks, Reference, Suite
-from evenhand.campaign.options import AFTER, LOADED, REPEATS_ITSELF, make_point_plan, options_of, plan_of, read_point, read_size
+from evenhand.campaign.options import (
+    AFTER,
+    LOADED,
+    REPEATS_ITSELF,
+    make_point_plan,
+    options_of,
+    plan_of,
+    read_point,
+    read_size,
+)
 from evenhand.campaign.place import placed
 from evenhand.campaign.reference import reference_dut
 from evenhand.cli.common import DirectionName, parse_counts, read_directions, read_frame_sizes
@@ -22,15 +32,38 @@ from evenhand.series.folders import without_folders
 
 DOUBLING, MAXIMUM = "doubling", "max"
 COSTLY_ROUNDS = 2
-"""Where the DUT is set up for a point by hand, by a hook, or for its hash: the fewest that keep a drift apart from the addresses."""
+"""Where the DUT is set up for a point by hand, by a hook, or for its hash: the fewest that keep a drift apart
+from the addresses."""
 ONE_PAIR = ((1, 1), (1, 1))
 """Hosts and networks of both sides (SEED-02)."""
 ONE_SIZE: tuple[ProcedureName, ...] = ("back-to-back", "burst", "recovery")
 """Procedures whose frames are all of one size."""
-_PLAN_KEYWORDS = ("mix", "host_mode", "network_mode", "fixed_source", "fixed_source_network", "common_network", "source_ports",
-                  "destination_ports")  # fmt: skip
-_STRUCTURE = ("name", "procedure", "plan", "hosts", "networks", "frame-sizes", "hash-types", "repetitions", "rounds", "inner-repetitions",
-              "single-pair-first", "hooks", "direction", *(keyword.replace("_", "-") for keyword in _PLAN_KEYWORDS))  # fmt: skip
+_PLAN_KEYWORDS = (
+    "mix",
+    "host_mode",
+    "network_mode",
+    "fixed_source",
+    "fixed_source_network",
+    "common_network",
+    "source_ports",
+    "destination_ports",
+)
+_STRUCTURE = (
+    "name",
+    "procedure",
+    "plan",
+    "hosts",
+    "networks",
+    "frame-sizes",
+    "hash-types",
+    "repetitions",
+    "rounds",
+    "inner-repetitions",
+    "single-pair-first",
+    "hooks",
+    "direction",
+    *(keyword.replace("_", "-") for keyword in _PLAN_KEYWORDS),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +75,8 @@ class CampaignPlan:
     order: str
     """`in-turn` or `shuffled`."""
     spec: Mapping[str, Any]
-    """The file as it was understood, every default filled in, by the keys of the file; fit for JSON. No folders."""
+    """The file as it was understood, every default filled in, by the keys of the file; fit for JSON. No
+    folders."""
     points: tuple[Point, ...]
     """In the order of the file: suite by suite, the single address pair first in each (SEED-02)."""
     hooks: Hooks
@@ -66,7 +100,8 @@ class CampaignPlan:
         return range(place * share + 1, (place + 1) * share + 1)
 
     def numbers_in_round(self, point: Point, number: int) -> tuple[int, ...]:
-        """Of the repetitions that are made in this round, from 1: on each testbed as many as in any other round, or one more."""
+        """Of the repetitions that are made in this round, from 1: on each testbed as many as in any other
+        round, or one more."""
         found: list[int] = []
         for testbed in self.on_each_testbed or ("",):
             numbers = self.numbers_on(point, testbed)
@@ -76,7 +111,8 @@ class CampaignPlan:
 
 
 def expand(file: CampaignFile) -> CampaignPlan:
-    """All points of a campaign. Whatever can be refused without a DUT is refused here, before anything is measured.
+    """All points of a campaign. Whatever can be refused without a DUT is refused here, before anything is
+    measured.
 
     Raises:
         RequestError: Names the file, the suite and the key.
@@ -96,14 +132,28 @@ def expand(file: CampaignFile) -> CampaignPlan:
     document = file.to_document()
     if not file.on_each_testbed:
         del document["on-each-testbed"]  # so that a campaign from before this key can be gone on with
-    points = [replace(point, repetitions=point.repetitions * max(1, len(file.on_each_testbed))) for point in points]
-    spec = {**document, "testbed": without_folders(file.testbed), "hooks": _spec_of_hooks(file.hooks), "suite": suites}
+    points = [
+        replace(point, repetitions=point.repetitions * max(1, len(file.on_each_testbed))) for point in points
+    ]
+    spec = {
+        **document,
+        "testbed": without_folders(file.testbed),
+        "hooks": _spec_of_hooks(file.hooks),
+        "suite": suites,
+    }
     return CampaignPlan(
-        name=file.name, seed=file.seed, order=file.order, spec=spec, points=tuple(points), hooks=file.hooks,
-        suite_hooks={suite.name: suite.hooks.over(file.hooks) for suite in file.suite}, testbed=file.testbed_place,
-        reference=file.reference or (Reference() if file.testbed == REFERENCE else None), on_each_testbed=file.on_each_testbed,
+        name=file.name,
+        seed=file.seed,
+        order=file.order,
+        spec=spec,
+        points=tuple(points),
+        hooks=file.hooks,
+        suite_hooks={suite.name: suite.hooks.over(file.hooks) for suite in file.suite},
+        testbed=file.testbed_place,
+        reference=file.reference or (Reference() if file.testbed == REFERENCE else None),
+        on_each_testbed=file.on_each_testbed,
         notes=tuple(file.notes),
-    )  # fmt: skip
+    )
 
 
 def _points_of(suite: Suite, file: CampaignFile, where: str) -> list[Point]:
@@ -122,17 +172,35 @@ def _points_of(suite: Suite, file: CampaignFile, where: str) -> list[Point]:
     points: list[Point] = []
     for (hosts, of_networks), procedure, size, hash_type in product(counts, procedures, sizes, hash_types):
         goal = options_of(procedure) | _given(suite, procedure)
-        n = f"n={_both(hosts)}" + (f",r={_both(of_networks)}" if whole.left.hosts.networks is not None else "")
-        parts = [suite.name, procedure, _short(size), *([hash_type] if len(hash_types) > 1 and hash_type else []), n]
+        n = f"n={_both(hosts)}" + (
+            f",r={_both(of_networks)}" if whole.left.hosts.networks is not None else ""
+        )
+        parts = [
+            suite.name,
+            procedure,
+            _short(size),
+            *([hash_type] if len(hash_types) > 1 and hash_type else []),
+            n,
+        ]
         if _takes_throughput(procedure, goal, suite, where):
             goal[AFTER] = "/".join(str(part) for part in (suite.name, "throughput", *parts[2:]))
         repetitions = suite.repetitions or (1 if procedure in REPEATS_ITSELF else DEFAULT_REPETITIONS)
         point = Point(
-            key="/".join(str(part) for part in parts), suite=suite.name, number=len(points), procedure=procedure, plan=whole.title,
-            plan_options=options, hosts=hosts, networks=of_networks, frame_size=_short(size),
-            directions=read_directions(DirectionName(suite.direction)), hash_type=hash_type, goal=goal,
-            repetitions=repetitions, rounds=_rounds_of(suite, file, repetitions),
-        )  # fmt: skip
+            key="/".join(str(part) for part in parts),
+            suite=suite.name,
+            number=len(points),
+            procedure=procedure,
+            plan=whole.title,
+            plan_options=options,
+            hosts=hosts,
+            networks=of_networks,
+            frame_size=_short(size),
+            directions=read_directions(DirectionName(suite.direction)),
+            hash_type=hash_type,
+            goal=goal,
+            repetitions=repetitions,
+            rounds=_rounds_of(suite, file, repetitions),
+        )
         with placed(where):
             if procedure in ONE_SIZE:
                 check_whole_sizes([size])
@@ -142,15 +210,20 @@ def _points_of(suite: Suite, file: CampaignFile, where: str) -> list[Point]:
 
 
 def _rounds_of(suite: Suite, file: CampaignFile, repetitions: int) -> int:
-    """RequestError for one round of several repetitions: then nothing tells a drift of the DUT from an effect of its addresses."""
+    """RequestError for one round of several repetitions: then nothing tells a drift of the DUT from an effect
+    of its addresses."""
     if suite.rounds == 1 and repetitions > 1:
         raise RequestError(
-            f"1 round of {repetitions} repetitions: those of a point would be made one after the other, and a DUT that drifts meanwhile"
-            " would look like one that heeds its addresses", where=file.where_of(suite.name, "rounds"),
+            f"1 round of {repetitions} repetitions: those of a point would be made one after the other, and"
+            " a DUT that drifts meanwhile"
+            " would look like one that heeds its addresses",
+            where=file.where_of(suite.name, "rounds"),
             next_step="Write 2 or more, or repetitions = 1.",
-        )  # fmt: skip
+        )
     hooks = suite.hooks.over(file.hooks)
-    is_costly = file.order == "in-turn" or hooks.before_point or hooks.after_point or len(suite.hash_types or ()) > 1
+    is_costly = (
+        file.order == "in-turn" or hooks.before_point or hooks.after_point or len(suite.hash_types or ()) > 1
+    )
     return min(repetitions, suite.rounds or (COSTLY_ROUNDS if is_costly else repetitions))
 
 
@@ -159,7 +232,9 @@ def _check_hash_types(suite: Suite, file: CampaignFile, where: str) -> None:
     for hash_type in suite.hash_types or ():
         if file.dut is not None and hash_type not in file.dut.hash_types:
             raise RequestError(
-                f"{hash_type}: {file.dut.reason}", where=f"{where}: hash-types", next_step=f"Use {' or '.join(file.dut.hash_types)}."
+                f"{hash_type}: {file.dut.reason}",
+                where=f"{where}: hash-types",
+                next_step=f"Use {' or '.join(file.dut.hash_types)}.",
             )
 
 
@@ -174,9 +249,11 @@ def _check_reference(file: CampaignFile, points: Sequence[Point]) -> None:
             chosen, _ = choose_frames(plan_of(point), size, tag_octets=tags)
             if largest_octets(chosen) - tags > dut.largest_frame_size:
                 raise RequestError(
-                    f"{point.frame_size}: the reference router takes frames of {dut.largest_frame_size} octets at the most",
-                    where="frame-sizes", next_step=f"Write largest-frame = {largest_octets(chosen)} in [reference].",
-                )  # fmt: skip
+                    f"{point.frame_size}: the reference router takes frames of {dut.largest_frame_size}"
+                    " octets at the most",
+                    where="frame-sizes",
+                    next_step=f"Write largest-frame = {largest_octets(chosen)} in [reference].",
+                )
 
 
 def _check_options(suite: Suite, file: CampaignFile) -> None:
@@ -184,17 +261,23 @@ def _check_options(suite: Suite, file: CampaignFile) -> None:
     known = {procedure: options_of(procedure) for procedure in suite.procedure}
     for name, field in Suite.model_fields.items():
         option = field.alias or name
-        if name not in suite.model_fields_set or option in _STRUCTURE or any(option in options for options in known.values()):
+        if (
+            name not in suite.model_fields_set
+            or option in _STRUCTURE
+            or any(option in options for options in known.values())
+        ):
             continue
         raise RequestError(
-            f"{option!r} is no option of {' or '.join(suite.procedure)}", where=file.where_of(suite.name, option),
-            next_step=f"Known here: {', '.join(sorted({option for options in known.values() for option in options} - {'repetitions'}))}.",
-        )  # fmt: skip
+            f"{option!r} is no option of {' or '.join(suite.procedure)}",
+            where=file.where_of(suite.name, option),
+            next_step=f"Known here: {', '.join(sorted(set().union(*known.values()) - {'repetitions'}))}.",
+        )
     if suite.inner_repetitions is not None and not set(suite.procedure) & set(REPEATS_ITSELF):
         raise RequestError(
-            f"{' and '.join(suite.procedure)}: no procedure that repeats itself", where=file.where_of(suite.name, "inner-repetitions"),
+            f"{' and '.join(suite.procedure)}: no procedure that repeats itself",
+            where=file.where_of(suite.name, "inner-repetitions"),
             next_step=f"Write repetitions; inner-repetitions are those of {', '.join(REPEATS_ITSELF)}.",
-        )  # fmt: skip
+        )
 
 
 def _given(suite: Suite, procedure: ProcedureName) -> dict[str, Any]:
@@ -222,7 +305,9 @@ def _counts(suite: Suite, whole: AddressPlan) -> list[tuple[tuple[int, int], tup
             found = [hosts if isinstance(hosts, tuple) else (hosts or 1, hosts or 1)]
         for pair in found:
             if pair in counts:
-                raise RequestError(f"{_both(pair)} hosts are there twice", where="hosts", next_step="Write each number once.")
+                raise RequestError(
+                    f"{_both(pair)} hosts are there twice", where="hosts", next_step="Write each number once."
+                )
             counts.append(pair)
     pairs = [(hosts, networks) for hosts in counts]
     if ONE_PAIR in pairs or suite.single_pair_first:
@@ -246,9 +331,11 @@ def _takes_throughput(procedure: ProcedureName, goal: Mapping[str, Any], suite: 
         return procedure in (*LOADED, "back-to-back")
     if procedure in LOADED:
         raise RequestError(
-            f"{procedure}: at which load?", where=f"{where}: {own}",
-            next_step=f'Write procedure = ["throughput", "{procedure}"], which takes what is measured, or a rate like {own} = "500kfps".',
-        )  # fmt: skip
+            f"{procedure}: at which load?",
+            where=f"{where}: {own}",
+            next_step=f'Write procedure = ["throughput", "{procedure}"], which takes what is measured,'
+            f' or a rate like {own} = "500kfps".',
+        )
     return False
 
 
@@ -256,21 +343,29 @@ def _spec_of(suite: Suite, points: Sequence[Point]) -> dict[str, Any]:
     """The suite with every default, also those that depend on the plan and the procedures."""
     written = suite.to_document()
     return {
-        **{key: written[key] for key in _STRUCTURE if key in written and key not in ("inner-repetitions", "rounds")},
+        **{
+            key: written[key]
+            for key in _STRUCTURE
+            if key in written and key not in ("inner-repetitions", "rounds")
+        },
         # Not where it is left to the default, so that a campaign from before this key can be gone on with.
         **({} if suite.rounds is None else {"rounds": {point.procedure: point.rounds for point in points}}),
         "hooks": _spec_of_hooks(suite.hooks),
         "hosts": [_both(hosts) for hosts in dict.fromkeys(point.hosts for point in points)],
         "frame-sizes": list(dict.fromkeys(point.frame_size for point in points)),
         "repetitions": {point.procedure: point.repetitions for point in points},
-        "options": {point.procedure: {name: value for name, value in point.goal.items() if name != AFTER} for point in points},
+        "options": {
+            point.procedure: {name: value for name, value in point.goal.items() if name != AFTER}
+            for point in points
+        },
     }
 
 
 def _spec_of_hooks(hooks: Hooks) -> dict[str, Any]:
     """A command without the folders of its words: they tell more of a run's owner than of the run."""
     return {
-        key: " ".join(without_folders(value.split(" "))) if isinstance(value, str) else value for key, value in hooks.to_document().items()
+        key: " ".join(without_folders(value.split(" "))) if isinstance(value, str) else value
+        for key, value in hooks.to_document().items()
     }
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: the reference router that `[reference]` describes, as `evenhand router` reads the same options."""
+"""Campaign: the reference router that `[reference]` describes, as `evenhand router` reads the same
+options."""
 
 from __future__ import annotations
 
@@ -21,12 +22,22 @@ def reference_dut(reference: Reference, hash_type: HashType | None = None) -> Re
     # Without elements nothing is hashed, whatever the point says of the DUT.
     chosen = hash_type if hash_type is not None and reference.elements is not None else reference.hash
     device = DeviceOptions(
-        rate=reference.rate, hash_type=HashName(chosen), symmetric=reference.symmetric, key=reference.key,
-        table_size=reference.table_size, table=None if reference.table is None else ",".join(map(str, reference.table)),
-    )  # fmt: skip
+        rate=reference.rate,
+        hash_type=HashName(chosen),
+        symmetric=reference.symmetric,
+        key=reference.key,
+        table_size=reference.table_size,
+        table=None if reference.table is None else ",".join(map(str, reference.table)),
+    )
     return read_dut(
-        reference.elements, device, reference.queue_frames, delay=reference.delay, neighbor_cost=reference.neighbor_cost,
+        reference.elements,
+        device,
+        reference.queue_frames,
+        delay=reference.delay,
+        neighbor_cost=reference.neighbor_cost,
         defects=list(reference.defect),
-        largest_frame_size=read_largest_frame(None if reference.largest_frame is None else str(reference.largest_frame)),
+        largest_frame_size=read_largest_frame(
+            None if reference.largest_frame is None else str(reference.largest_frame)
+        ),
         vlans={} if reference.vlan is None else parse_vlans(reference.vlan, where="--vlan"),
-    )  # fmt: skip
+    )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: from a plan and a store to points that were measured. What is finished already is not measured again."""
+"""Campaign: from a plan and a store to points that were measured. What is finished already is not measured
+again."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ class CampaignRunner:
     """Empty if workers elsewhere have theirs."""
     on_event: OnCampaignEvent = ignore
     on_point: OnPoint = field(default=lambda point: None)
-    """Is called when a point has ended and is stored. The place for whoever rewrites a page while the campaign goes on."""
+    """Is called when a point has ended and is stored. The place for whoever rewrites a page while the
+    campaign goes on."""
 
     def run(self) -> None:
         """Until every point has ended.
@@ -59,7 +61,8 @@ class CampaignRunner:
 
     @contextmanager
     def _dut_as_before(self) -> Iterator[None]:
-        """Whatever happens inside, a DUT that this run has set up is put back. The first error is the one to be told."""
+        """Whatever happens inside, a DUT that this run has set up is put back. The first error is the one to
+        be told."""
         try:
             yield
         except BaseException as error:
@@ -67,12 +70,18 @@ class CampaignRunner:
                 self._put_dut_back()
             except EvenhandError as second:
                 error.add_note(f"The DUT is not as it was: {second}")
-                self.on_event(Note(text=f"The DUT could not be put back: {second}. Do it with: evenhand dut undo {self.testbed}"))
+                self.on_event(
+                    Note(
+                        text=f"The DUT could not be put back: {second}. Do it with: evenhand dut undo"
+                        f" {self.testbed}"
+                    )
+                )
             raise
         self._put_dut_back()
 
     def _put_dut_back(self) -> None:
-        """A testbed that is not there, as where no hook has made it, has no DUT that this run could have changed."""
+        """A testbed that is not there, as where no hook has made it, has no DUT that this run could have
+        changed."""
         dut = None
         with suppress(EvenhandError):
             dut = dut_over_ssh(self.testbed)
@@ -80,9 +89,14 @@ class CampaignRunner:
             put_dut_back(dut, self.store, self.on_event, run=name_of_run(self.store.path))
 
     def _left(self) -> Iterator[tuple[Job, ...]]:
-        """In the order of measuring: jobs without a result, those of a point together that follow each other."""
+        """In the order of measuring: jobs without a result, those of a point together that follow each
+        other."""
         finished, ended = self.store.finished_repetitions(), self.store.ended_points()
-        left = [job for job in jobs(self.plan) if (job.point.key, job.repetition) not in finished and job.point.key not in ended]
+        left = [
+            job
+            for job in jobs(self.plan)
+            if (job.point.key, job.repetition) not in finished and job.point.key not in ended
+        ]
         if not self.testbed and not self.plan.on_each_testbed:
             # Whichever worker is free measures a point, and all of it: rounds would mix what several DUTs do.
             first = {key: place for place, key in reversed(list(enumerate(job.point.key for job in left)))}
@@ -92,16 +106,22 @@ class CampaignRunner:
 
     def _run_suite(self, suite: str, left: list[tuple[Job, ...]], lab: LabOfRun | None) -> None:
         hooks = self.plan.suite_hooks[suite]
-        environment = {**self._environment(), **environment_of_suite([point for point in self.plan.points if point.suite == suite])}
+        environment = {
+            **self._environment(),
+            **environment_of_suite([point for point in self.plan.points if point.suite == suite]),
+        }
         try:
             failure = run_and_keep("before_suite", hooks, environment, self.store, self.on_event, suite=suite)
             if failure is not None:
                 for point in {first.point.key: first.point for first, *_ in left}.values():
                     self._give_up(point, failure)
                 return
-            # Points that take something from others come after them: where several are measured at once, when all of those have ended.
+            # Points that take something from others come after them: where several are measured at once, when
+            # all of those have ended.
             for _, stage in groupby(left, key=_stage_of):
-                for point in self.executor.run(self._orders(list(stage), hooks), self.store, self.on_event, lab=lab):
+                for point in self.executor.run(
+                    self._orders(list(stage), hooks), self.store, self.on_event, lab=lab
+                ):
                     self.on_point(point)
         finally:
             run_and_keep("after_suite", hooks, environment, self.store, self.on_event, suite=suite)
@@ -113,25 +133,39 @@ class CampaignRunner:
             if point.key in self.store.ended_points():  # in an earlier round
                 continue
             for testbed in self.plan.on_each_testbed or (self.testbed,):
-                on_it = tuple(job for job in of_point if job.repetition in self.plan.numbers_on(point, testbed))
+                on_it = tuple(
+                    job for job in of_point if job.repetition in self.plan.numbers_on(point, testbed)
+                )
                 throughput_fps = None
                 if on_it and AFTER in point.goal:
                     found = self.store.values_of(point.goal[AFTER], self._numbers(point.goal[AFTER], testbed))
                     if not found:
                         self.on_event(PointBegan(point=point))
-                        self._give_up(point, f"there is no throughput to take the load from: {point.goal[AFTER]} has no number")
+                        self._give_up(
+                            point,
+                            f"there is no throughput to take the load from: {point.goal[AFTER]} has no"
+                            " number",
+                        )
                         continue
                     throughput_fps = median(found)
                 if on_it:
                     yield PointOrder(
-                        point=point, jobs=on_it, hooks=hooks, testbed=testbed, reference=self.plan.reference,
-                        throughput_fps=throughput_fps, single_pair=self._single_pair_of(point, testbed), environment=self._environment(),
-                        run=name_of_run(self.store.path), lab_wish=wish_of(self._alike(point), self.plan.points),
+                        point=point,
+                        jobs=on_it,
+                        hooks=hooks,
+                        testbed=testbed,
+                        reference=self.plan.reference,
+                        throughput_fps=throughput_fps,
+                        single_pair=self._single_pair_of(point, testbed),
+                        environment=self._environment(),
+                        run=name_of_run(self.store.path),
+                        lab_wish=wish_of(self._alike(point), self.plan.points),
                         is_last=last[point.key] is of_point,
-                    )  # fmt: skip
+                    )
 
     def _numbers(self, key: str, testbed: str) -> range:
-        """Of the repetitions of another point that are this testbed's: what it takes from that one is its own."""
+        """Of the repetitions of another point that are this testbed's: what it takes from that one is its
+        own."""
         return self.plan.numbers_on(next(point for point in self.plan.points if point.key == key), testbed)
 
     def _alike(self, point: Point) -> list[Point]:
@@ -144,35 +178,49 @@ class CampaignRunner:
         self.on_point(point)
 
     def _single_pair_of(self, point: Point, testbed: str) -> SinglePair | None:
-        """The first repetition of the point with one address pair that has all else in common with this one."""
+        """The first repetition of the point with one address pair that has all else in common with this
+        one."""
         if point.is_single_pair or point.procedure != "throughput":
             return None
         for other in self.plan.points:
             if not other.is_single_pair or _compared(other) != _compared(point):
                 continue
             found = self.store.first_search_of(other.key, self.plan.numbers_on(other, testbed))
-            if found is None or not says_something(found[0].get("outcome"), found[0].get("throughput_fps_per_direction")):
+            if found is None or not says_something(
+                found[0].get("outcome"), found[0].get("throughput_fps_per_direction")
+            ):
                 return None
             result, setup, seed = found
             return SinglePair(
-                outcome=Outcome(result["outcome"]), throughput_fps=result["throughput_fps_per_direction"],
-                upper_fps=result.get("upper_fps_per_direction"), loss_ratio=result.get("goal", {}).get("loss_ratio", 0.0), seed=seed,
-                dut_macs={side: of["dut"] for side, of in ((setup.get("traffic") or {}).get("macs") or {}).items()},
+                outcome=Outcome(result["outcome"]),
+                throughput_fps=result["throughput_fps_per_direction"],
+                upper_fps=result.get("upper_fps_per_direction"),
+                loss_ratio=result.get("goal", {}).get("loss_ratio", 0.0),
+                seed=seed,
+                dut_macs={
+                    side: of["dut"] for side, of in ((setup.get("traffic") or {}).get("macs") or {}).items()
+                },
                 source="in this campaign",
-            )  # fmt: skip
+            )
         return None
 
     def _environment(self) -> Mapping[str, str]:
-        return {"EVENHAND_CAMPAIGN": self.plan.name, "EVENHAND_TESTBED": self.testbed, "EVENHAND_RUN": str(self.store.path.absolute())}
+        return {
+            "EVENHAND_CAMPAIGN": self.plan.name,
+            "EVENHAND_TESTBED": self.testbed,
+            "EVENHAND_RUN": str(self.store.path.absolute()),
+        }
 
 
 def choose_testbed(plan: CampaignPlan, given: str | None) -> str:
-    """The one that was named now, else the campaign file's. RequestError if there is none, or a table has nothing to set."""
+    """The one that was named now, else the campaign file's. RequestError if there is none, or a table has
+    nothing to set."""
     if plan.on_each_testbed:
         raise RequestError(
-            f"the campaign measures each point on {len(plan.on_each_testbed)} testbeds", where="on-each-testbed",
+            f"the campaign measures each point on {len(plan.on_each_testbed)} testbeds",
+            where="on-each-testbed",
             next_step="Give --scheduler ADDRESS, where their workers are, or take the key out of the file.",
-        )  # fmt: skip
+        )
     chosen = given or plan.testbed
     if chosen is None:
         raise RequestError(
@@ -182,14 +230,16 @@ def choose_testbed(plan: CampaignPlan, given: str | None) -> str:
         )
     if plan.reference is not None and chosen != REFERENCE:
         raise RequestError(
-            f"[reference] sets up a reference router, and the testbed is {without_folders(chosen)!r}", where="--testbed",
+            f"[reference] sets up a reference router, and the testbed is {without_folders(chosen)!r}",
+            where="--testbed",
             next_step=f"Use --testbed {REFERENCE}, or take [reference] out of the file.",
-        )  # fmt: skip
+        )
     return chosen
 
 
 def _stage_of(of_point: tuple[Job, ...]) -> tuple[bool, bool]:
-    """What is of one stage takes nothing from each other. Single address pairs come before all others in the first round only."""
+    """What is of one stage takes nothing from each other. Single address pairs come before all others in the
+    first round only."""
     first = of_point[0]
     return first.point.is_single_pair and first.place.round == 1, AFTER in first.point.goal
 

@@ -34,7 +34,11 @@ class RunningFile:
                     self._write(replace(self._now, trial=number, phase="", elapsed_s=0.0, total_s=0.0))
             case TrialPhase():
                 if self._now is not None and time.monotonic() - self._written_s >= EVERY_S:
-                    self._write(replace(self._now, phase=event.phase, elapsed_s=event.elapsed_s, total_s=event.total_s))
+                    self._write(
+                        replace(
+                            self._now, phase=event.phase, elapsed_s=event.elapsed_s, total_s=event.total_s
+                        )
+                    )
             case RepetitionEnded() | PointEnded():
                 self.end()
 

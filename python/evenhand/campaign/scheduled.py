@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: points measured by workers of dask.distributed, each with a testbed of its own. Which worker gets which is dask's business."""
+"""Campaign: points measured by workers of dask.distributed, each with a testbed of its own. Which worker gets
+which is dask's business."""
 
 from __future__ import annotations
 
@@ -28,7 +29,10 @@ from evenhand.series.remote_point import check_remote_point, store_remote_point
 from evenhand.series.resume_command import resume_command
 
 CONNECT_S = 10.0
-HOST_NOTE = "measured by workers elsewhere: the host told of the campaign is that of who started it; the testers' stand with their testbeds"
+HOST_NOTE = (
+    "measured by workers elsewhere: the host told of the campaign is that of who started it; the"
+    " testers' stand with their testbeds"
+)
 LOOK_S = 1.0
 """Between two looks at which workers there are."""
 
@@ -46,13 +50,18 @@ class ScheduledExecutor:
     _known: frozenset[str] = field(default=frozenset())
 
     def testbeds(self) -> dict[str, str]:
-        """Addresses of the workers that can measure for this version, by the names of their testbeds. HostError: the scheduler has gone."""
+        """Addresses of the workers that can measure for this version, by the names of their testbeds.
+        HostError: the scheduler has gone."""
         (resource,) = resources_for()
         try:
             workers = self.client.scheduler_info(n_workers=-1)["workers"]
         except (OSError, TimeoutError) as error:
             raise self._gone() from error
-        return {str(worker["name"]): address for address, worker in workers.items() if resource in worker["resources"]}
+        return {
+            str(worker["name"]): address
+            for address, worker in workers.items()
+            if resource in worker["resources"]
+        }
 
     def check(self, points: Sequence[Point], reference: Reference | None, on_each: Sequence[str]) -> None:
         """What can be refused before anything is measured.
@@ -64,23 +73,34 @@ class ScheduledExecutor:
         found = self.testbeds()
         if not found:
             raise HostError(
-                f"no worker of Evenhand {evenhand.__version__} is at this scheduler", where=self.address,
+                f"no worker of Evenhand {evenhand.__version__} is at this scheduler",
+                where=self.address,
                 next_step=f"On each testbed's machine: evenhand worker {self.address} TESTBED",
-            )  # fmt: skip
+            )
         missing = [name for name in on_each if name not in found]
         if missing:
             raise HostError(
-                f"the campaign measures on {missing[0]!r}, and no worker has that name; there are {', '.join(sorted(found))}",
-                where="on-each-testbed", next_step=f"On its machine: evenhand worker {self.address} TESTBED --name {missing[0]}",
-            )  # fmt: skip
-        for error in self.client.run(why_not_here, list(points), reference, workers=list(found.values())).values():
+                f"the campaign measures on {missing[0]!r}, and no worker has that name; there are"
+                f" {', '.join(sorted(found))}",
+                where="on-each-testbed",
+                next_step=f"On its machine: evenhand worker {self.address} TESTBED --name {missing[0]}",
+            )
+        for error in self.client.run(
+            why_not_here, list(points), reference, workers=list(found.values())
+        ).values():
             if error is not None:
                 raise error
 
     def run(
-        self, orders: Iterable[PointOrder], keeper: CampaignStore, on_event: OnCampaignEvent, *, lab: LabOfRun | None = None
+        self,
+        orders: Iterable[PointOrder],
+        keeper: CampaignStore,
+        on_event: OnCampaignEvent,
+        *,
+        lab: LabOfRun | None = None,
     ) -> Iterator[Point]:
-        """See `Executor`. A worker that is lost in a point has stored nothing of it: dask hands the point to another one.
+        """See `Executor`. A worker that is lost in a point has stored nothing of it: dask hands the point to
+        another one.
 
         Args:
             lab: None; each worker has its own.
@@ -116,7 +136,14 @@ class ScheduledExecutor:
     def _hand_over(self, order: PointOrder) -> Any:
         task = f"evenhand-{uuid.uuid4()}"
         return self.client.submit(
-            measure_here, order, task, self._topic, key=task, pure=False, resources=resources_for(order.testbed), retries=0
+            measure_here,
+            order,
+            task,
+            self._topic,
+            key=task,
+            pure=False,
+            resources=resources_for(order.testbed),
+            retries=0,
         )
 
     def _ended(self, waiting: dict[Any, PointOrder]) -> list[Any]:
@@ -129,7 +156,9 @@ class ScheduledExecutor:
             distributed.wait(list(waiting), timeout=LOOK_S, return_when="FIRST_COMPLETED")
         return [future for future in waiting if future.done()]
 
-    def _keep(self, future: Any, order: PointOrder, keeper: CampaignStore, on_event: OnCampaignEvent, places: int) -> EvenhandError | None:
+    def _keep(
+        self, future: Any, order: PointOrder, keeper: CampaignStore, on_event: OnCampaignEvent, places: int
+    ) -> EvenhandError | None:
         """In the file, all at once. What went wrong that concerns more than this point."""
         distributed = import_distributed()
         self._tell(on_event)
@@ -137,7 +166,13 @@ class ScheduledExecutor:
             error = future.exception()
             if not isinstance(error, distributed.KilledWorker):
                 raise error
-            _given_up(order.point, "worker after worker was lost in it, the last with no other to go on", keeper, on_event, places)
+            _given_up(
+                order.point,
+                "worker after worker was lost in it, the last with no other to go on",
+                keeper,
+                on_event,
+                places,
+            )
             return None
         if future.status != "finished":
             return self._gone()
@@ -145,21 +180,38 @@ class ScheduledExecutor:
         if isinstance(answer, Answer) and isinstance(answer.error, EvenhandError):
             return answer.error
         try:
-            arrived = check_remote_point(getattr(answer, "point", None), order.point, [job.repetition for job in order.jobs])
+            arrived = check_remote_point(
+                getattr(answer, "point", None), order.point, [job.repetition for job in order.jobs]
+            )
         except ValueError as error:
-            _given_up(order.point, f"what a worker sent is no result of it: {error}", keeper, on_event, places)
+            _given_up(
+                order.point, f"what a worker sent is no result of it: {error}", keeper, on_event, places
+            )
             return None
         store_remote_point(keeper, arrived)
         verdicts: dict[str, int] = {}
-        for trial in (trial for repetition in arrived.repetitions for search in repetition.searches for trial in search.trials):
+        for trial in (
+            trial
+            for repetition in arrived.repetitions
+            for search in repetition.searches
+            for trial in search.trials
+        ):
             verdict = str(trial.document["verdict"])
             verdicts[verdict] = verdicts.get(verdict, 0) + 1
         on_event(
             PointArrived(
-                point=order.point, testbed=arrived.testbed, reason=arrived.reason, verdicts=verdicts, places=places,
-                durations_s=tuple(repetition.measured_s for repetition in arrived.repetitions if repetition.ended is not None),
+                point=order.point,
+                testbed=arrived.testbed,
+                reason=arrived.reason,
+                verdicts=verdicts,
+                places=places,
+                durations_s=tuple(
+                    repetition.measured_s
+                    for repetition in arrived.repetitions
+                    if repetition.ended is not None
+                ),
             )
-        )  # fmt: skip
+        )
         return None
 
     def _look(self, on_event: OnCampaignEvent) -> dict[str, str]:
@@ -168,9 +220,16 @@ class ScheduledExecutor:
         for name in sorted(found.keys() - self._known):
             on_event(Note(text=f"Testbed {name!r} takes part."))
         for name in sorted(self._known - found.keys()):
-            on_event(Note(text=f"Testbed {name!r} is lost; a point that it was measuring begins anew on the next one that is free."))
+            on_event(
+                Note(
+                    text=f"Testbed {name!r} is lost; a point that it was measuring begins anew on the next"
+                    " one that is free."
+                )
+            )
         if self._known and not found:
-            on_event(Note(text=f"No testbed is left. This waits for one: evenhand worker {self.address} TESTBED"))
+            on_event(
+                Note(text=f"No testbed is left. This waits for one: evenhand worker {self.address} TESTBED")
+            )
         self._known = frozenset(found)
         return found
 
@@ -180,14 +239,19 @@ class ScheduledExecutor:
 
     def _gone(self) -> HostError:
         return HostError(
-            "the scheduler has gone; points that were under way are lost", where=self.address,
+            "the scheduler has gone; points that were under way are lost",
+            where=self.address,
             next_step=f"Start it and its workers again, and go on with: {resume_command(Path('FILE'))}",
-        )  # fmt: skip
+        )
 
 
-def _given_up(point: Point, reason: str, keeper: CampaignStore, on_event: OnCampaignEvent, places: int) -> None:
+def _given_up(
+    point: Point, reason: str, keeper: CampaignStore, on_event: OnCampaignEvent, places: int
+) -> None:
     keeper.end_point(point, reason)
-    on_event(PointArrived(point=point, testbed=None, reason=reason, durations_s=(), verdicts={}, places=places))
+    on_event(
+        PointArrived(point=point, testbed=None, reason=reason, durations_s=(), verdicts={}, places=places)
+    )
 
 
 @contextmanager

@@ -14,7 +14,8 @@ from evenhand.series.campaign_status import PointStatus
 
 @dataclass(slots=True)
 class TimeLeft:
-    """Expected times, corrected by how far they were off: of the same procedure, else of all that was measured."""
+    """Expected times, corrected by how far they were off: of the same procedure, else of all that was
+    measured."""
 
     _expected_s: dict[str, float] = field(default_factory=dict)
     _sums: dict[ProcedureName, tuple[float, float]] = field(default_factory=dict)
@@ -24,11 +25,16 @@ class TimeLeft:
         """So many repetitions of the point took so long in all."""
         if repetitions > 0:
             measured, expected = self._sums.get(point.procedure, (0.0, 0.0))
-            self._sums[point.procedure] = (measured + measured_s, expected + repetitions * self._of_one(point))
+            self._sums[point.procedure] = (
+                measured + measured_s,
+                expected + repetitions * self._of_one(point),
+            )
 
     def left_s(self, left: Iterable[tuple[Point, int]]) -> float:
         """For these points, so many repetitions of each."""
-        return sum(repetitions * self._of_one(point) * self._factor(point.procedure) for point, repetitions in left)
+        return sum(
+            repetitions * self._of_one(point) * self._factor(point.procedure) for point, repetitions in left
+        )
 
     def _of_one(self, point: Point) -> float:
         if point.key not in self._expected_s:
@@ -37,13 +43,15 @@ class TimeLeft:
 
     def _factor(self, procedure: ProcedureName) -> float:
         measured, expected = self._sums.get(procedure) or (
-            sum(measured for measured, _ in self._sums.values()), sum(expected for _, expected in self._sums.values())
-        )  # fmt: skip
+            sum(measured for measured, _ in self._sums.values()),
+            sum(expected for _, expected in self._sums.values()),
+        )
         return measured / expected if expected else 1.0
 
 
 def _expected_s(point: Point) -> float:
-    """Of one repetition; 0 for a point of a file that somebody else, or another version, has written, and that cannot be measured here."""
+    """Of one repetition; 0 for a point of a file that somebody else, or another version, has written, and
+    that cannot be measured here."""
     try:
         return time_of(point) / point.repetitions
     except (EvenhandError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError):

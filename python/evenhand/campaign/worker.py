@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: a worker of dask.distributed that holds one testbed, and measures on it the points that a scheduler hands it, one at a time."""
+"""Campaign: a worker of dask.distributed that holds one testbed, and measures on it the points that a
+scheduler hands it, one at a time."""
 
 from __future__ import annotations
 
@@ -63,7 +64,8 @@ class Answer:
 
 
 def resources_for(name: str = "") -> dict[str, float]:
-    """What a point takes of a worker, as dask counts it: the only place that a testbed has; with a name that testbed's.
+    """What a point takes of a worker, as dask counts it: the only place that a testbed has; with a name that
+    testbed's.
 
     The version is in it, since an order is understood by the same version only.
     """
@@ -72,7 +74,8 @@ def resources_for(name: str = "") -> dict[str, float]:
 
 
 class _MainThread(FutureExecutor):
-    """dask runs a worker's tasks in threads. Here it is the main one, since only there Ctrl-C ends a trial in order."""
+    """dask runs a worker's tasks in threads. Here it is the main one, since only there Ctrl-C ends a trial in
+    order."""
 
     def __init__(self) -> None:
         self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
@@ -124,10 +127,14 @@ class WorkerProcess:
         place = host or own_address(scheduler)
         loop = asyncio.new_event_loop()
         threading.Thread(target=loop.run_forever, daemon=True).start()
-        borrowed = lab_of_run(self.bed.testbed, run=f"worker {self.bed.name}", on_event=self._on_event, say=say)
+        borrowed = lab_of_run(
+            self.bed.testbed, run=f"worker {self.bed.name}", on_event=self._on_event, say=say
+        )
         with temporary_folder() as folder, borrowed as self._lab:
             say(f"Testbed {self.bed.name!r} looks for the scheduler at {address}.")
-            self._dask = _tell_while(asyncio.run_coroutine_threadsafe(self._start(address, place, folder), loop), address, say)
+            self._dask = _tell_while(
+                asyncio.run_coroutine_threadsafe(self._start(address, place, folder), loop), address, say
+            )
             _here = self
             ended = asyncio.run_coroutine_threadsafe(self._watch(), loop)
             try:
@@ -140,7 +147,9 @@ class WorkerProcess:
                     asyncio.run_coroutine_threadsafe(closing, loop).result(CLOSE_S)
                 ended.cancel()
         raise HostError(
-            "the scheduler has gone", where=address, next_step=f"Start it again, then: evenhand worker {address} {self.bed.testbed}"
+            "the scheduler has gone",
+            where=address,
+            next_step=f"Start it again, then: evenhand worker {address} {self.bed.testbed}",
         )
 
     async def _start(self, address: str, host: str, folder: Path) -> Any:
@@ -148,19 +157,31 @@ class WorkerProcess:
 
         distributed = import_distributed()
         # A worker's own looking into its threads takes CPU time from the tester, and nobody asks for it.
-        dask.config.set({"distributed.worker.profile.enabled": False, "distributed.admin.system-monitor.interval": "10s"})
+        dask.config.set(
+            {"distributed.worker.profile.enabled": False, "distributed.admin.system-monitor.interval": "10s"}
+        )
         try:
             worker = distributed.Worker(
-                address, name=self.bed.name, nthreads=1, executor=self._calls, resources=resources_for(self.bed.name), memory_limit=0,
-                host=host, local_directory=str(folder), death_timeout=CONNECT_S, dashboard=False,
-            )  # fmt: skip
+                address,
+                name=self.bed.name,
+                nthreads=1,
+                executor=self._calls,
+                resources=resources_for(self.bed.name),
+                memory_limit=0,
+                host=host,
+                local_directory=str(folder),
+                death_timeout=CONNECT_S,
+                dashboard=False,
+            )
             await worker
         except Exception as error:
             # dask wraps whatever stopped the start.
             causes = list(_causes(error))
             if any("name taken" in str(cause) for cause in causes):
                 raise RequestError(
-                    f"another worker has the name {self.bed.name!r}", where="--name", next_step="Give this one another: --name NAME."
+                    f"another worker has the name {self.bed.name!r}",
+                    where="--name",
+                    next_step="Give this one another: --name NAME.",
                 ) from error
             # MemoryError: dask takes another protocol's answer for the length of its own.
             if any(isinstance(cause, OSError | TimeoutError | MemoryError) for cause in causes):
@@ -176,7 +197,11 @@ class WorkerProcess:
     def measure(self, order: PointOrder, task: str, topic: str) -> Answer:
         """One point, on this worker's testbed, whatever the order says of one."""
         keeper = CollectingKeeper(self.bed.name)
-        mine = replace(order, testbed=self.bed.testbed, environment={**order.environment, "EVENHAND_TESTBED": self.bed.testbed})
+        mine = replace(
+            order,
+            testbed=self.bed.testbed,
+            environment={**order.environment, "EVENHAND_TESTBED": self.bed.testbed},
+        )
         error: EvenhandError | None = None
 
         def on_event(event: CampaignEvent | ProcedureEvent) -> None:
@@ -200,7 +225,8 @@ class WorkerProcess:
         return Answer(point=keeper.collected(order.point), error=error)
 
     def _put_dut_back(self, order: PointOrder, keeper: CollectingKeeper) -> EvenhandError | None:
-        """A DUT that was set up over SSH for this point: nobody knows whether another one will come. Why it could not be done."""
+        """A DUT that was set up over SSH for this point: nobody knows whether another one will come. Why it
+        could not be done."""
         try:
             dut = dut_over_ssh(order.testbed)
             if dut is not None:
@@ -211,13 +237,15 @@ class WorkerProcess:
         return None
 
     def _is_wanted(self, task: str) -> bool:
-        """False when who ordered the point has stopped, or gone, or the scheduler has: nobody will take it."""
+        """False when who ordered the point has stopped, or gone, or the scheduler has: nobody will take
+        it."""
         known = self._dask.state.tasks.get(task)
         return known is not None and known.state != "cancelled" and self._dask.status.name == "running"
 
 
 def _tell_while(starting: Future[T], address: str, say: Callable[[str], object]) -> T:
-    """Its result. HostError if there is none in the end: nobody should look at a silent terminal and wonder."""
+    """Its result. HostError if there is none in the end: nobody should look at a silent terminal and
+    wonder."""
     waited_s = 0.0
     while True:
         try:
@@ -229,7 +257,10 @@ def _tell_while(starting: Future[T], address: str, say: Callable[[str], object])
             if waited_s >= CONNECT_S + CLOSE_S:
                 starting.cancel()
                 raise no_scheduler(address) from error
-            say(f"No answer from {address} for {waited_s:.0f} s; it is tried for {CONNECT_S:.0f} s. Ctrl-C ends it.")
+            say(
+                f"No answer from {address} for {waited_s:.0f} s; it is tried for {CONNECT_S:.0f} s. Ctrl-C"
+                " ends it."
+            )
 
 
 _here: WorkerProcess | None = None
@@ -258,14 +289,16 @@ async def why_not_here(points: Iterable[Point], reference: Reference | None) -> 
 
 
 def check_fit(bed: Bed, points: Iterable[Point], reference: Reference | None) -> None:
-    """RequestError if the testbed cannot take part in this campaign: its DUT is set up for another plan, or is not the one described."""
+    """RequestError if the testbed cannot take part in this campaign: its DUT is set up for another plan, or
+    is not the one described."""
     if bed.testbed == REFERENCE:
         return
     if reference is not None:
         raise RequestError(
-            f"[reference] sets up a reference router, and the testbed is {without_folders(bed.testbed)!r}", where=f"worker {bed.name}",
+            f"[reference] sets up a reference router, and the testbed is {without_folders(bed.testbed)!r}",
+            where=f"worker {bed.name}",
             next_step=f"Start that worker with {REFERENCE}, or take [reference] out of the campaign file.",
-        )  # fmt: skip
+        )
     with _of_worker(bed):
         name = lab_name_of(bed.testbed)
         if name is not None and (kind := kind_of(name)) is not None:
@@ -281,7 +314,10 @@ def describe_repetition(event: RepetitionEnded) -> str:
     found = f"no number: {event.reason}"
     if event.value is not None:
         figure = FIGURES[point.procedure]
-        bound, per_direction = "at least " if event.is_at_least else "", " per direction" if figure.unit == "fps" else ""
+        bound, per_direction = (
+            "at least " if event.is_at_least else "",
+            " per direction" if figure.unit == "fps" else "",
+        )
         found = f"{figure.name} {bound}{show_value(event.value, figure)}{per_direction}"
     return f"{point.key}, repetition {event.job.repetition} of {point.repetitions}: {found}"
 

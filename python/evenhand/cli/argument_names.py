@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an argument of the Python API is called on the command line: errors name the argument, and get the user's name for it here."""
+"""What an argument of the Python API is called on the command line: errors name the argument, and get the
+user's name for it here."""
 
 from __future__ import annotations
 
@@ -7,16 +8,42 @@ import re
 from collections.abc import Collection
 
 OPTIONS = {
-    "rate_fps": "--rate", "max_fps": "--maximum-rate", "min_fps": "--minimum-rate", "throughput_fps": "--throughput",
-    "actual_fps": "--actual-rate", "known_fps": "--start", "duration_s": "--duration", "final_duration_s": "--final-duration",
-    "observe_s": "--observe", "from_s": "--from", "max_burst_s": "--max-burst", "step": "--step", "step_frames": "--step",
-    "tagged_frames": "--tagged", "burst_frames": "--burst", "repetitions": "--repetitions", "count": "--repetitions", "spread": "--spread",
-    "precision": "--precision", "loss_ratio": "--loss-ratio", "loss_verifications": "--loss-verification",
-    "invalid_retries": "--invalid-retries", "patience": "--patience", "goals": "--goal",
-    "plan": "--plan", "first": "--plan", "second": "--plan", "share": "--mix", "hosts": "--hosts", "networks": "--networks",
-    "frame_size": "--frame-size", "frame_sizes": "--frame-size", "single_pair": "--after", "single_pair_first": "--single-pair-first",
+    "rate_fps": "--rate",
+    "max_fps": "--maximum-rate",
+    "min_fps": "--minimum-rate",
+    "throughput_fps": "--throughput",
+    "actual_fps": "--actual-rate",
+    "known_fps": "--start",
+    "duration_s": "--duration",
+    "final_duration_s": "--final-duration",
+    "observe_s": "--observe",
+    "from_s": "--from",
+    "max_burst_s": "--max-burst",
+    "step": "--step",
+    "step_frames": "--step",
+    "tagged_frames": "--tagged",
+    "burst_frames": "--burst",
+    "repetitions": "--repetitions",
+    "count": "--repetitions",
+    "spread": "--spread",
+    "precision": "--precision",
+    "loss_ratio": "--loss-ratio",
+    "loss_verifications": "--loss-verification",
+    "invalid_retries": "--invalid-retries",
+    "patience": "--patience",
+    "goals": "--goal",
+    "plan": "--plan",
+    "first": "--plan",
+    "second": "--plan",
+    "share": "--mix",
+    "hosts": "--hosts",
+    "networks": "--networks",
+    "frame_size": "--frame-size",
+    "frame_sizes": "--frame-size",
+    "single_pair": "--after",
+    "single_pair_first": "--single-pair-first",
     "allows_unreachable": "--allow-unreachable",
-}  # fmt: skip
+}
 _ARGUMENT = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
 """In a sentence: words without an underscore are words."""
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand back-to-back`: the longest burst that the DUT forwards without loss, and the buffer time that it implies."""
+"""`evenhand back-to-back`: the longest burst that the DUT forwards without loss, and the buffer time that it
+implies."""
 
 from __future__ import annotations
 
@@ -11,11 +12,7 @@ import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import parse_count, parse_duration, parse_rate, parse_ratio
-from evenhand.cli.common import (
-    FrameSizesOption,
-    TestbedArgument,
-    read_frame_sizes,
-)
+from evenhand.cli.common import FrameSizesOption, TestbedArgument, read_frame_sizes
 from evenhand.cli.conditions import ConditionOptions
 from evenhand.cli.delay import read_throughput
 from evenhand.cli.limits import RetryOptions
@@ -37,33 +34,74 @@ class BackToBackOptions:
 
     rate: Annotated[
         str | None,
-        typer.Option("--rate", metavar="RATE", help="Within the burst, per direction; default: the line rate. Less is a deviation."),
+        typer.Option(
+            "--rate",
+            metavar="RATE",
+            help="Within the burst, per direction; default: the line rate. Less is a deviation.",
+        ),
     ] = None
-    max_burst: Annotated[str, typer.Option("--max-burst", metavar="TIME", help="Longest burst that is tried; at most 30s.")] = "2s"
-    step: Annotated[str, typer.Option("--step", metavar="FRAMES", help="The search ends when its bounds are no further apart.")] = "1"
-    repetitions: Annotated[int, typer.Option("--repetitions", metavar="N", help="Searches for each frame size.")] = REPETITIONS
+    max_burst: Annotated[
+        str, typer.Option("--max-burst", metavar="TIME", help="Longest burst that is tried; at most 30s.")
+    ] = "2s"
+    step: Annotated[
+        str,
+        typer.Option(
+            "--step", metavar="FRAMES", help="The search ends when its bounds are no further apart."
+        ),
+    ] = "1"
+    repetitions: Annotated[
+        int, typer.Option("--repetitions", metavar="N", help="Searches for each frame size.")
+    ] = REPETITIONS
     loss_verification: Annotated[
-        int, typer.Option("--loss-verification", metavar="N", min=0, help="Send a lossy burst again up to N times (ETSI TST009).")
+        int,
+        typer.Option(
+            "--loss-verification",
+            metavar="N",
+            min=0,
+            help="Send a lossy burst again up to N times (ETSI TST009).",
+        ),
     ] = 0
     actual_rate: Annotated[
-        str | None, typer.Option("--actual-rate", metavar="RATE", help="Tell the corrected buffer time for this rate as well.")
+        str | None,
+        typer.Option(
+            "--actual-rate", metavar="RATE", help="Tell the corrected buffer time for this rate as well."
+        ),
     ] = None
     throughput: Annotated[
         str | None,
-        typer.Option("--throughput", metavar="RATE", help="Do not measure it; of one frame size. A deviation.", rich_help_panel=_PANEL),
+        typer.Option(
+            "--throughput",
+            metavar="RATE",
+            help="Do not measure it; of one frame size. A deviation.",
+            rich_help_panel=_PANEL,
+        ),
     ] = None
     after: Annotated[
         Path | None,
         typer.Option(
-            "--after", metavar="RUN", help="Do not measure it: this run file has it, of the same testbed and plan.", rich_help_panel=_PANEL
+            "--after",
+            metavar="RUN",
+            help="Do not measure it: this run file has it, of the same testbed and plan.",
+            rich_help_panel=_PANEL,
         ),
     ] = None
-    duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Of the trials of its search.", rich_help_panel=_PANEL)] = "5s"
+    duration: Annotated[
+        str,
+        typer.Option(
+            "--duration", metavar="TIME", help="Of the trials of its search.", rich_help_panel=_PANEL
+        ),
+    ] = "5s"
     final_duration: Annotated[
-        str, typer.Option("--final-duration", metavar="TIME", help="Of the trial that confirms it.", rich_help_panel=_PANEL)
+        str,
+        typer.Option(
+            "--final-duration", metavar="TIME", help="Of the trial that confirms it.", rich_help_panel=_PANEL
+        ),
     ] = "60s"
     precision: Annotated[
-        str, typer.Option("--precision", metavar="RATIO", help="Width at which its search stops.", rich_help_panel=_PANEL)
+        str,
+        typer.Option(
+            "--precision", metavar="RATIO", help="Width at which its search stops.", rich_help_panel=_PANEL
+        ),
     ] = "0.5%"
 
     def read(self, retries: RetryOptions, testbed: TestbedLimits) -> BackToBackGoal:
@@ -75,7 +113,9 @@ class BackToBackOptions:
             step_frames=parse_count(self.step, where="--step"),
             repetitions=self.repetitions,
             loss_verifications=self.loss_verification,
-            throughput_fps=None if self.throughput is None else parse_rate(self.throughput, where="--throughput"),
+            throughput_fps=None
+            if self.throughput is None
+            else parse_rate(self.throughput, where="--throughput"),
             throughput_goal=ThroughputGoal(
                 max_fps=UP_TO_LINE_RATE,
                 duration_s=parse_duration(self.duration, where="--duration"),
@@ -83,7 +123,9 @@ class BackToBackOptions:
                 precision=parse_ratio(self.precision, where="--precision"),
                 **repeated,
             ),
-            actual_fps=None if self.actual_rate is None else parse_rate(self.actual_rate, where="--actual-rate"),
+            actual_fps=None
+            if self.actual_rate is None
+            else parse_rate(self.actual_rate, where="--actual-rate"),
             **repeated,
         )
 
@@ -92,7 +134,9 @@ class BackToBackOptions:
         if self.throughput is None:
             return
         if self.after is not None:
-            raise RequestError("two throughputs", where="--throughput, --after", next_step="Give one of them.")
+            raise RequestError(
+                "two throughputs", where="--throughput, --after", next_step="Give one of them."
+            )
         if sizes > 1:
             raise RequestError(
                 f"one throughput for {sizes} frame sizes",
@@ -112,7 +156,8 @@ def back_to_back(
 ) -> None:
     """Find the longest burst without loss (RFC 9004), fifty times over, and the buffer time that it implies.
 
-    Throughput is measured first, with the same flows; frame sizes that the DUT forwards at the line rate are skipped.
+    Throughput is measured first, with the same flows; frame sizes that the DUT forwards at the line rate are
+    skipped.
     """
     given = conditions.read(testbed)
     refuse_mixed_sizes(frame_size)
@@ -130,7 +175,9 @@ def back_to_back(
         throughputs = {size: (rate_fps, goal.after.name) for size, rate_fps in found.items()}
     with given.open("back-to-back", setup, notes, goal=chosen, times=len(sizes)) as (bed, store, _):
         table = bed.back_to_back(sizes, goal=chosen, throughputs=throughputs, **given.of(setup))
-    show_found("back-to-back", table, back_to_back_table, back_to_back_lines, store, is_json=conditions.json_output)
+    show_found(
+        "back-to-back", table, back_to_back_table, back_to_back_lines, store, is_json=conditions.json_output
+    )
 
 
 def refuse_mixed_sizes(texts: list[str] | None) -> None:
@@ -138,6 +185,7 @@ def refuse_mixed_sizes(texts: list[str] | None) -> None:
     for text in texts or []:
         if "imix" in text.lower():
             raise RequestError(
-                f"{text!r}: a mix of frame sizes is not used in back-to-back tests (RFC 9004, 3)", where="--frame-size",
+                f"{text!r}: a mix of frame sizes is not used in back-to-back tests (RFC 9004, 3)",
+                where="--frame-size",
                 next_step="Name sizes, such as 64,128,512: each is measured for itself.",
-            )  # fmt: skip
+            )

@@ -9,11 +9,7 @@ from typing import Annotated
 import typer
 
 from evenhand.base.units import parse_count, parse_duration, parse_rate, parse_ratio
-from evenhand.cli.common import (
-    FrameSizeOption,
-    TestbedArgument,
-    read_frame_size,
-)
+from evenhand.cli.common import FrameSizeOption, TestbedArgument, read_frame_size
 from evenhand.cli.conditions import ConditionOptions
 from evenhand.cli.limits import RetryOptions
 from evenhand.cli.options import with_options
@@ -29,16 +25,27 @@ EXAMPLE = "Example: evenhand burst lab.toml --burst 16,64 --run burst.evenhand"
 class BurstOptions:
     """Which bursts, and how their interval is searched."""
 
-    burst: Annotated[str, typer.Option("--burst", metavar="FRAMES,...", help="Frames of a burst; each is searched for itself.")] = (
-        "16,64,256,1024"
-    )
+    burst: Annotated[
+        str,
+        typer.Option("--burst", metavar="FRAMES,...", help="Frames of a burst; each is searched for itself."),
+    ] = "16,64,256,1024"
     rate: Annotated[
         str | None,
-        typer.Option("--rate", metavar="RATE", help="Within a burst, per direction; default: the line rate. Less is a deviation."),
+        typer.Option(
+            "--rate",
+            metavar="RATE",
+            help="Within a burst, per direction; default: the line rate. Less is a deviation.",
+        ),
     ] = None
-    duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Of the trials of a search.")] = "5s"
-    final_duration: Annotated[str, typer.Option("--final-duration", metavar="TIME", help="Of the trial that confirms its result.")] = "60s"
-    precision: Annotated[str, typer.Option("--precision", metavar="RATIO", help="Width at which the search stops.")] = "0.5%"
+    duration: Annotated[
+        str, typer.Option("--duration", metavar="TIME", help="Of the trials of a search.")
+    ] = "5s"
+    final_duration: Annotated[
+        str, typer.Option("--final-duration", metavar="TIME", help="Of the trial that confirms its result.")
+    ] = "60s"
+    precision: Annotated[
+        str, typer.Option("--precision", metavar="RATIO", help="Width at which the search stops.")
+    ] = "0.5%"
 
     def read(self, retries: RetryOptions, testbed: TestbedLimits) -> BurstGoal:
         """RequestError names the option."""
@@ -61,7 +68,8 @@ def burst(
     retries: RetryOptions,
     conditions: ConditionOptions,
 ) -> None:
-    """Find the smallest interval between bursts that loses nothing (RFC 2544 section 21), for bursts of 16, 64, 256 and 1024 frames."""
+    """Find the smallest interval between bursts that loses nothing (RFC 2544 section 21), for bursts of 16,
+    64, 256 and 1024 frames."""
     given = conditions.read(testbed)
     size, note = read_frame_size(given.plan, frame_size)
     goal.read(retries, TestbedLimits())  # what is wrong with it is told before the file is read

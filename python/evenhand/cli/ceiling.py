@@ -8,7 +8,9 @@ from evenhand.base.units import parse_duration, parse_rate, parse_ratio
 from evenhand.procedure import CeilingGoal
 
 
-def read_ceiling_goal(*, maximum_rate: str | None, minimum_rate: str | None, duration: str, precision: str) -> CeilingGoal:
+def read_ceiling_goal(
+    *, maximum_rate: str | None, minimum_rate: str | None, duration: str, precision: str
+) -> CeilingGoal:
     """From the options. RequestError names the option."""
     goal = CeilingGoal(
         max_fps=None if maximum_rate is None else parse_rate(maximum_rate, where="--maximum-rate"),
@@ -17,9 +19,13 @@ def read_ceiling_goal(*, maximum_rate: str | None, minimum_rate: str | None, dur
         precision=parse_ratio(precision, where="--precision"),
     )
     if goal.duration_s <= 0:
-        raise RequestError(f"{duration!r} must be above 0", where="--duration", next_step="Write a duration like 1s.")
+        raise RequestError(
+            f"{duration!r} must be above 0", where="--duration", next_step="Write a duration like 1s."
+        )
     if not 0 < goal.precision < 1:
-        raise RequestError(f"{precision!r} must be above 0 and below 1", where="--precision", next_step="Use 5%.")
+        raise RequestError(
+            f"{precision!r} must be above 0 and below 1", where="--precision", next_step="Use 5%."
+        )
     if goal.max_fps is not None and goal.min_fps is not None and goal.min_fps > goal.max_fps:
         raise RequestError(
             f"{minimum_rate!r} is above the maximum rate {maximum_rate!r}",

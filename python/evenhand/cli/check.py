@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand check`: what this host offers, what a testbed's ports are, and how much load the tester itself keeps."""
+"""`evenhand check`: what this host offers, what a testbed's ports are, and how much load the tester itself
+keeps."""
 
 from __future__ import annotations
 
@@ -92,31 +93,54 @@ class Requirement(StrEnum):
 def check(
     testbed: Annotated[
         str | None,
-        typer.Argument(metavar="TESTBED", help="A testbed file (TOML), or lab:linux: its ports and its DUT are checked as well."),
+        typer.Argument(
+            metavar="TESTBED",
+            help="A testbed file (TOML), or lab:linux: its ports and its DUT are checked as well.",
+        ),
     ] = None,
     *,
     looped: Annotated[
         bool,
-        typer.Option("--looped", help="The tester's ceiling with its two ports looped to each other inside this machine; needs no DUT."),
+        typer.Option(
+            "--looped",
+            help="The tester's ceiling with its two ports looped to each other inside this machine; needs no"
+            " DUT.",
+        ),
     ] = False,
     ports_only: Annotated[
-        bool, typer.Option("--ports-only", help="Open the ports and look for the DUT, but make no trial through it.")
+        bool,
+        typer.Option(
+            "--ports-only", help="Open the ports and look for the DUT, but make no trial through it."
+        ),
     ] = False,
     require: Annotated[
         list[Requirement] | None,
-        typer.Option("--require", metavar="PART", help=f"Exit code 3 unless this can run here: {', '.join(Requirement)}. May be repeated."),
+        typer.Option(
+            "--require",
+            metavar="PART",
+            help=f"Exit code 3 unless this can run here: {', '.join(Requirement)}. May be repeated.",
+        ),
     ] = None,
-    watch_time: Annotated[str, typer.Option("--watch", metavar="TIME", help="How long to watch CPUs and clock; 0 leaves it out.")] = "5s",
+    watch_time: Annotated[
+        str,
+        typer.Option("--watch", metavar="TIME", help="How long to watch CPUs and clock; 0 leaves it out."),
+    ] = "5s",
     plan: PlanOptions,
     frame_size: FramesOption = None,
     direction: DirectionOption = DirectionName.BOTH,
     maximum_rate: Annotated[
-        str | None, typer.Option("--maximum-rate", metavar="RATE", help="Of the ceiling's trials; default: the line rate.")
+        str | None,
+        typer.Option(
+            "--maximum-rate", metavar="RATE", help="Of the ceiling's trials; default: the line rate."
+        ),
     ] = None,
     minimum_rate: Annotated[
-        str | None, typer.Option("--minimum-rate", metavar="RATE", help="Default: a hundredth of the first load.")
+        str | None,
+        typer.Option("--minimum-rate", metavar="RATE", help="Default: a hundredth of the first load."),
     ] = None,
-    duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Of the ceiling's trials.")] = "1s",
+    duration: Annotated[
+        str, typer.Option("--duration", metavar="TIME", help="Of the ceiling's trials.")
+    ] = "1s",
     precision: Annotated[str, typer.Option("--precision", metavar="RATIO", help="Of the ceiling.")] = "5%",
     limits: LimitOptions,
     seed: SeedOption = DEFAULT_SEED,
@@ -124,11 +148,12 @@ def check(
     progress_form: ProgressOption = ProgressForm.AUTO,
     json_output: JsonOption = False,
 ) -> None:
-    """Tell what this host offers, which parts can run on it, and what to do about those that cannot. Nothing is changed.
+    """Tell what this host offers, which parts can run on it, and what to do about those that cannot. Nothing
+    is changed.
 
-    Without TESTBED and --looped nothing is sent. With a TESTBED its ports are opened, its DUT is asked for its MACs, and trials find the
-    tester's own ceiling through it: the highest load at which the tester keeps its schedule (RFC 9971). --looped needs no DUT, and no
-    frame leaves the process.
+    Without TESTBED and --looped nothing is sent. With a TESTBED its ports are opened, its DUT is asked for
+    its MACs, and trials find the tester's own ceiling through it: the highest load at which the tester keeps
+    its schedule (RFC 9971). --looped needs no DUT, and no frame leaves the process.
     """
     required = require or []
     _check_options(testbed, ports_only=ports_only, required=required)
@@ -136,8 +161,12 @@ def check(
     size, note = read_frames(address_plan, frame_size)
     watch_s = parse_duration(watch_time, where="--watch")
     if watch_s > MOST_WATCH_S:
-        raise RequestError(f"{watch_time!r} is longer than an hour", where="--watch", next_step="Write a duration like 60s.")
-    goal = read_ceiling_goal(maximum_rate=maximum_rate, minimum_rate=minimum_rate, duration=duration, precision=precision)
+        raise RequestError(
+            f"{watch_time!r} is longer than an hour", where="--watch", next_step="Write a duration like 60s."
+        )
+    goal = read_ceiling_goal(
+        maximum_rate=maximum_rate, minimum_rate=minimum_rate, duration=duration, precision=precision
+    )
     given_limits = limits.read()
     setup, absent = (None, None) if testbed is None else _setup_of(testbed, address_plan)
     if setup is not None:
@@ -148,9 +177,15 @@ def check(
             limit = setup.testbed.max_theoretical_fps(size)
             check_rate(goal.max_fps, limit, line_rate_bps=None, frame_size=size, where="--maximum-rate")
     run = _Run(
-        plan=address_plan, frame_size=size, seed=seed, directions=read_directions(direction), engine=engine, goal=goal,
-        limits=given_limits, is_json=json_output,
-    )  # fmt: skip
+        plan=address_plan,
+        frame_size=size,
+        seed=seed,
+        directions=read_directions(direction),
+        engine=engine,
+        goal=goal,
+        limits=given_limits,
+        is_json=json_output,
+    )
     with progress_display(progress_form) as progress:
         ways = (setup is not None and not ports_only) + looped
         if ways:
@@ -176,12 +211,21 @@ _UNOPENED = {"is_dut_resolved": False, "unresolved": "its ports were not opened"
 
 
 class _Run:
-    """One check: what it found so far; for people it is shown as it comes, since the next step may end in an error."""
+    """One check: what it found so far; for people it is shown as it comes, since the next step may end in an
+    error."""
 
     def __init__(
-        self, *, plan: AddressPlan, frame_size: FrameSize, seed: int, directions: tuple[Direction, ...], engine: Path | None,
-        goal: CeilingGoal, limits: dict[str, Any], is_json: bool,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        plan: AddressPlan,
+        frame_size: FrameSize,
+        seed: int,
+        directions: tuple[Direction, ...],
+        engine: Path | None,
+        goal: CeilingGoal,
+        limits: dict[str, Any],
+        is_json: bool,
+    ) -> None:
         self._plan = plan
         self._frame_size = frame_size
         self._seed = seed
@@ -202,7 +246,9 @@ class _Run:
     def survey(self, watch_s: float, progress: ProgressDisplay) -> HostSurvey:
         """The host itself; first of all, since it tells why the rest may fail."""
         if watch_s:
-            progress.on_event(Began(what=f"watching CPUs and clock for {format_duration(watch_s)}", remaining_s=watch_s))
+            progress.on_event(
+                Began(what=f"watching CPUs and clock for {format_duration(watch_s)}", remaining_s=watch_s)
+            )
         about, watched = _ask_engine(self._engine, watch_s)
         survey = survey_host(about=about, watched=watched)
         self._survey = survey
@@ -262,7 +308,8 @@ class _Run:
         self._testbed = {"name": testbed, **_UNOPENED, "ports": {"left": None, "right": None}}
 
     def check_looped(self, setup: Setup | None, progress: ProgressDisplay) -> None:
-        """The ceiling without a DUT, on the CPUs of the testbed, or on all but the first, which a DUT on this host would have."""
+        """The ceiling without a DUT, on the CPUs of the testbed, or on all but the first, which a DUT on this
+        host would have."""
         if setup is None:
             allowed = sorted(os.sched_getaffinity(0))
             tester = Tester(cpus=tuple(allowed[1:] or allowed))
@@ -271,7 +318,9 @@ class _Run:
         with ExitStack() as stack:
             folder = stack.enter_context(temporary_folder())
             limits = None if setup is None else setup.testbed.limits
-            looped = make_looped_setup(tester, folder, limits=limits, largest_octets=largest_octets(self._frame_size))
+            looped = make_looped_setup(
+                tester, folder, limits=limits, largest_octets=largest_octets(self._frame_size)
+            )
             with self._open(looped, needs_dut=True) as opened:
                 self._find_ceiling(LOOPED_WAY, looped, opened, progress)
         self._find_limits(tester, progress)
@@ -282,7 +331,10 @@ class _Run:
             found = measure_host_limits(tester, engine=self._engine, on_event=progress.on_event)
         except HostError as error:
             self._host_limits = {"unknown": error.what}
-            line = f"Limits that this host keeps: none. {error.what[0].upper()}{error.what[1:]}. {error.next_step}"
+            line = (
+                f"Limits that this host keeps: none. {error.what[0].upper()}{error.what[1:]}."
+                f" {error.next_step}"
+            )
         else:
             self._host_limits = found.to_document()
             line = f"{found.line} Take them with: --limits host"
@@ -305,13 +357,20 @@ class _Run:
 
     def _open(self, setup: Setup, *, needs_dut: bool) -> Any:
         return open_tester(
-            setup, self._plan, frame_size=self._frame_size, seed=self._seed, directions=self._directions, engine=self._engine,
+            setup,
+            self._plan,
+            frame_size=self._frame_size,
+            seed=self._seed,
+            directions=self._directions,
+            engine=self._engine,
             needs_dut=needs_dut,
-        )  # fmt: skip
+        )
 
     def _find_ceiling(self, way: str, setup: Setup, tester: OpenTester, progress: ProgressDisplay) -> None:
         limits = limits_of(setup.testbed.limits, loss_ratio=0.0, given=self._limits)
-        entry = measure_ceiling(tester, setup.testbed.tester.cpus, self._goal, way=way, on_event=progress.on_event, limits=limits)
+        entry = measure_ceiling(
+            tester, setup.testbed.tester.cpus, self._goal, way=way, on_event=progress.on_event, limits=limits
+        )
         self._ceilings.append(entry)
         if not self._is_json:
             console = out()
@@ -324,9 +383,15 @@ def _check_options(testbed: str | None, *, ports_only: bool, required: list[Requ
     if testbed is not None:
         return
     if ports_only:
-        raise RequestError("there are no ports to open", where="--ports-only", next_step="Name a testbed file, or lab:linux.")
+        raise RequestError(
+            "there are no ports to open", where="--ports-only", next_step="Name a testbed file, or lab:linux."
+        )
     if Requirement.DUT in required:
-        raise RequestError("there is no DUT to look for", where="--require dut", next_step="Name a testbed file, or lab:linux.")
+        raise RequestError(
+            "there is no DUT to look for",
+            where="--require dut",
+            next_step="Name a testbed file, or lab:linux.",
+        )
 
 
 def _unmet(survey: HostSurvey, required: list[Requirement], run: _Run) -> HostError | None:
@@ -335,9 +400,17 @@ def _unmet(survey: HostSurvey, required: list[Requirement], run: _Run) -> HostEr
     unmet = survey.unmet(parts)
     if unmet:
         names = ", ".join(finding.name for finding in unmet)
-        lacking = ", ".join(readiness.part.label for readiness in survey.parts if readiness.part in parts and not readiness.can_run)
+        lacking = ", ".join(
+            readiness.part.label
+            for readiness in survey.parts
+            if readiness.part in parts and not readiness.can_run
+        )
         steps = " ".join([unmet[0].advice, *unmet[0].commands])
-        return HostError(f"this host lacks what it takes for: {lacking} (missing: {names})", where="--require", next_step=steps)
+        return HostError(
+            f"this host lacks what it takes for: {lacking} (missing: {names})",
+            where="--require",
+            next_step=steps,
+        )
     why = run.unresolved or run.unreached
     if Requirement.DUT in required and why is not None:
         return HostError(why.what, where=f"--require dut: {why.where}", next_step=why.next_step)
@@ -345,24 +418,31 @@ def _unmet(survey: HostSurvey, required: list[Requirement], run: _Run) -> HostEr
 
 
 def _unopened_document(setup: Setup, error: EvenhandError) -> dict[str, Any]:
-    """What stands under `testbed` where a port did not open: its error; the other port was not tried, or is not known to have opened."""
+    """What stands under `testbed` where a port did not open: its error; the other port was not tried, or is
+    not known to have opened."""
     ports = {
-        side: {"device": port.device, "error": error_part(error)} if error.where.startswith(f"{side}.") else None
+        side: {"device": port.device, "error": error_part(error)}
+        if error.where.startswith(f"{side}.")
+        else None
         for side, port in setup.testbed.ports.items()
     }
     return {"name": setup.name, **_UNOPENED, "ports": ports}
 
 
 def _setup_of(testbed: str, plan: AddressPlan) -> tuple[Setup | None, HostError | None]:
-    """Or what this host lacks for it: what else the host offers is told before that. RequestError if the file itself is wrong."""
+    """Or what this host lacks for it: what else the host offers is told before that. RequestError if the file
+    itself is wrong."""
     try:
         return read_setup(testbed, plan), None
     except HostError as error:
         return None, error
 
 
-def _ask_engine(engine: Path | None, watch_s: float) -> tuple[Mapping[str, Any] | EvenhandError, Watch | EvenhandError | None]:
-    """What the engine is, and what it saw; the errors themselves where it is not there, or cannot look. Both are findings here."""
+def _ask_engine(
+    engine: Path | None, watch_s: float
+) -> tuple[Mapping[str, Any] | EvenhandError, Watch | EvenhandError | None]:
+    """What the engine is, and what it saw; the errors themselves where it is not there, or cannot look. Both
+    are findings here."""
     try:
         session = EngineSession([find_engine(engine)])
     except EvenhandError as error:
@@ -372,7 +452,10 @@ def _ask_engine(engine: Path | None, watch_s: float) -> tuple[Mapping[str, Any] 
             return session.about, None
         try:
             return session.about, watch(session, cpus=sorted(os.sched_getaffinity(0)), seconds=watch_s)
-        except (RequestError, HostError) as error:  # one that was built before there was such a request, or may not use a CPU
+        except (
+            RequestError,
+            HostError,
+        ) as error:  # one that was built before there was such a request, or may not use a CPU
             return session.about, error
 
 
@@ -389,7 +472,9 @@ def _ports(setup: Setup, tester: OpenTester) -> list[PortFacts]:
             interfaces = run_inside(setup.lab.tester_namespace, read)
     workers = lay_out_workers(testbed.tester.cpus, testbed.tester.receive_queues)
     return [
-        port_facts(side, opened=tester.opened, resolved=tester.resolved, workers=workers, interface=interfaces[side])
+        port_facts(
+            side, opened=tester.opened, resolved=tester.resolved, workers=workers, interface=interfaces[side]
+        )
         for side in testbed.ports
     ]
 

@@ -24,39 +24,61 @@ WORSE = 1
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN...", help="Run files; the others are held against the first.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN RUN...", help="Run files; the others are held against the first."),
+    ],
     against: Annotated[
         list[Path] | None,
         typer.Option(
-            "--against", metavar="RUN", help="A session of the second side, once for each; then all others are sessions of the first."
+            "--against",
+            metavar="RUN",
+            help="A session of the second side, once for each; then all others are sessions of the first.",
         ),
     ] = None,
-    anyway: Annotated[bool, typer.Option("--anyway", help="Compare runs that were not measured alike, too.")] = False,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Compare runs that were not measured alike, too.")
+    ] = False,
     fail_below: Annotated[
         str | None,
-        typer.Option("--fail-below", metavar="RATIO", help="Exit with 1 if a point is worse than this share of the first run: 0.97, 97%."),
+        typer.Option(
+            "--fail-below",
+            metavar="RATIO",
+            help="Exit with 1 if a point is worse than this share of the first run: 0.97, 97%.",
+        ),
     ] = None,
     fail_by: Annotated[
         FailBy,
         typer.Option(
             "--fail-by",
-            help="What must be below it: the whole interval of the ratio, adjusted for the number of points, or the median ratio alone.",
+            help="What must be below it: the whole interval of the ratio, adjusted for the number of points,"
+            " or the median ratio alone.",
         ),
     ] = "interval",
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write a page, too. An older page of this name is replaced.")
+        Path | None,
+        typer.Option(
+            "--html", metavar="FILE", help="Write a page, too. An older page of this name is replaced."
+        ),
     ] = None,
     json_output: JsonOption = False,
 ) -> int:
-    """Compare runs or campaigns point by point: ratios with their intervals, and what differs in the set-ups."""
+    """Compare runs or campaigns point by point: ratios with their intervals, and what differs in the
+    set-ups."""
     limit = None if fail_below is None else parse_ratio(fail_below, where="--fail-below")
     if limit == 0:
-        raise RequestError("0: nothing is worse than that", where="--fail-below", next_step="Write a ratio like 0.97 or 97%.")
+        raise RequestError(
+            "0: nothing is worse than that", where="--fail-below", next_step="Write a ratio like 0.97 or 97%."
+        )
     if html is not None:
-        from evenhand.report.comparison_page import write_comparison_page  # its libraries take longer than most verbs
+        from evenhand.report.comparison_page import (
+            write_comparison_page,
+        )  # its libraries take longer than most verbs
         from evenhand.report.page import MARK
 
-        check_replaceable(html, mark=MARK, where=f"--html {html}")  # before anything is read: runs may be long
+        check_replaceable(
+            html, mark=MARK, where=f"--html {html}"
+        )  # before anything is read: runs may be long
     records = [read_record(path) for path in runs]
     if against:
         comparison = compare_sessions([records, [read_record(path) for path in against]], anyway=anyway)
@@ -66,7 +88,9 @@ def compare(
         write_comparison_page(comparison, html, fail_below=limit, fail_by=fail_by)
         err().print(f"The page: {html}", markup=False, soft_wrap=True)
     if json_output:
-        write_json({"command": "compare", **comparison_document(comparison, fail_below=limit, fail_by=fail_by)})
+        write_json(
+            {"command": "compare", **comparison_document(comparison, fail_below=limit, fail_by=fail_by)}
+        )
     else:
         console = out()
         for table in [*comparison_tables(comparison), differences_table(comparison)]:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every verb that measures through a DUT takes: traffic, waits, limits, the run file, the engine; and how it begins with them."""
+"""What every verb that measures through a DUT takes: traffic, waits, limits, the run file, the engine; and
+how it begins with them."""
 
 from __future__ import annotations
 
@@ -52,13 +53,22 @@ class ConditionOptions:
         plan = self.plan.read(testbed)
         warn_about(plan)
         conditions = Conditions(
-            plan=plan, directions=read_directions(self.direction), seed=self.seed, waits=self.waits.read(),
-            host_macs=self.learning.host_macs.value, learning=self.learning.read(plan),
-        )  # fmt: skip
+            plan=plan,
+            directions=read_directions(self.direction),
+            seed=self.seed,
+            waits=self.waits.read(),
+            host_macs=self.learning.host_macs.value,
+            learning=self.learning.read(plan),
+        )
         return Given(
-            testbed=testbed, plan=plan, conditions=conditions, limits=self.limits.read(), run=self.run, engine=self.engine,
+            testbed=testbed,
+            plan=plan,
+            conditions=conditions,
+            limits=self.limits.read(),
+            run=self.run,
+            engine=self.engine,
             progress=self.progress,
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,13 +94,22 @@ class Given:
             frame_size: None for procedures that take several.
             limits: Of `limits_of`, such as `loss_ratio`.
         """
-        conditions = Conditions(**self.conditions, limits=limits_of(setup.testbed.limits, given=self.limits, **limits))
+        conditions = Conditions(
+            **self.conditions, limits=limits_of(setup.testbed.limits, given=self.limits, **limits)
+        )
         return conditions if frame_size is None else Conditions(**conditions, frame_size=frame_size)
 
     def check_rate(self, setup: Setup, rate_fps: float, sizes: Iterable[FrameSize], *, where: str) -> None:
-        """RequestError if the rate is above what the testbed's line rate lets through of any of these frames."""
+        """RequestError if the rate is above what the testbed's line rate lets through of any of these
+        frames."""
         for size in sizes:
-            check_rate(rate_fps, setup.testbed.max_theoretical_fps(size), line_rate_bps=None, frame_size=size, where=where)
+            check_rate(
+                rate_fps,
+                setup.testbed.max_theoretical_fps(size),
+                line_rate_bps=None,
+                frame_size=size,
+                where=where,
+            )
 
     @contextmanager
     def open(
@@ -103,7 +122,8 @@ class Given:
         times: int = 1,
         is_own_loop_first: bool = False,
     ) -> Iterator[tuple[OpenTestbed, RunStore | None, ProgressDisplay]]:
-        """The testbed, ready to measure; the run file, if there is one; and the display that shows what goes on.
+        """The testbed, ready to measure; the run file, if there is one; and the display that shows what goes
+        on.
 
         It says first how long that will take.
 
@@ -114,7 +134,11 @@ class Given:
         learning = self.conditions["learning"]
         learns_s = learning_s(self.plan) if self.plan.is_direct and not learning.is_skipped else 0.0
         expected = ExpectedTime.of(
-            goal, self.conditions["waits"].total_s, times=times, learning_s=learns_s, is_own_loop_first=is_own_loop_first
+            goal,
+            self.conditions["waits"].total_s,
+            times=times,
+            learning_s=learns_s,
+            is_own_loop_first=is_own_loop_first,
         )
         with ExitStack() as stack:
             store = stack.enter_context(self.run.open(verb))
@@ -123,4 +147,8 @@ class Given:
             for note in notes:
                 if note is not None:
                     progress.say(note)
-            yield OpenTestbed(setup=setup, engine=self.engine, recorder=store, on_event=progress.on_event), store, progress
+            yield (
+                OpenTestbed(setup=setup, engine=self.engine, recorder=store, on_event=progress.on_event),
+                store,
+                progress,
+            )

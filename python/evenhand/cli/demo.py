@@ -11,7 +11,16 @@ import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.base.new_file import check_new
-from evenhand.cli.common import DEFAULT_SEED, EngineOption, HostNameOption, JsonOption, NoRunOption, RunOption, SeedOption, run_file
+from evenhand.cli.common import (
+    DEFAULT_SEED,
+    EngineOption,
+    HostNameOption,
+    JsonOption,
+    NoRunOption,
+    RunOption,
+    SeedOption,
+    run_file,
+)
 from evenhand.cli.demo_linux import linux_demo
 from evenhand.cli.demo_reference import reference_demo
 from evenhand.procedure import DEFAULT_PLAN
@@ -38,11 +47,22 @@ def demo(
     ] = DemoDut.REFERENCE,
     plan: Annotated[
         str | None,
-        typer.Option("--plan", metavar="NAME", help="Of the reference router: gateway-v4 (default) or gateway-v6; linux does both."),
+        typer.Option(
+            "--plan",
+            metavar="NAME",
+            help="Of the reference router: gateway-v4 (default) or gateway-v6; linux does both.",
+        ),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Shorter trials, wider result: about one minute.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Shorter trials, wider result: about one minute.")
+    ] = False,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="The reference router's page. Default: beside the run, with its name.")
+        Path | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="The reference router's page. Default: beside the run, with its name.",
+        ),
     ] = None,
     seed: SeedOption = DEFAULT_SEED,
     run: RunOption = None,
@@ -51,7 +71,8 @@ def demo(
     engine: EngineOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Show what one address pair says of a router that hashes addresses only, and what many addresses say. Nothing leaves this machine."""
+    """Show what one address pair says of a router that hashes addresses only, and what many addresses say.
+    Nothing leaves this machine."""
     find_engine(engine)  # before anything is set up
     run = run_file("demo", run, no_run)
     if dut is DemoDut.LINUX:
@@ -62,16 +83,29 @@ def demo(
                 next_step="Leave it out.",
             )
         if html is not None:
-            raise RequestError("the demo on the kernel's router writes no page", where="--html", next_step="Leave it out.")
-        linux_demo(quick=quick, seed=seed, run=run, host_name=host_name, engine=engine, json_output=json_output)
+            raise RequestError(
+                "the demo on the kernel's router writes no page", where="--html", next_step="Leave it out."
+            )
+        linux_demo(
+            quick=quick, seed=seed, run=run, host_name=host_name, engine=engine, json_output=json_output
+        )
         return
     if html is not None and not html.parent.is_dir():
         raise RequestError(
-            f"{html} cannot be written: there is no folder {html.parent}", where="--html", next_step="Name a file in a folder that exists."
+            f"{html} cannot be written: there is no folder {html.parent}",
+            where="--html",
+            next_step="Name a file in a folder that exists.",
         )
     page = html or (None if run is None else run.with_suffix(".html"))
     if page is not None:
         check_new(page, where=f"--html {page}")  # now, and not after two minutes of trials
     reference_demo(
-        plan or DEFAULT_PLAN, quick=quick, seed=seed, run=run, page=page, host_name=host_name, engine=engine, json_output=json_output
+        plan or DEFAULT_PLAN,
+        quick=quick,
+        seed=seed,
+        run=run,
+        page=page,
+        host_name=host_name,
+        engine=engine,
+        json_output=json_output,
     )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand demo --dut linux`: the main job on the kernel's own router in a network namespace of this machine."""
+"""`evenhand demo --dut linux`: the main job on the kernel's own router in a network namespace of this
+machine."""
 
 from __future__ import annotations
 
@@ -18,15 +19,23 @@ from evenhand.report import SuiteEntry, suite_deviations, suite_lines, suite_tab
 from evenhand.rig.lab import LinuxLab, linux_lab
 from evenhand.search import Outcome, ThroughputGoal, ThroughputResult, find_tester_ceiling
 from evenhand.series import RunStore, read_host_facts, read_versions
-from evenhand.trial import SHORT_WAITS, USUAL_OVERDUE_AFTER_US, EngineMeasurer, Limits, TrialResult, find_engine
+from evenhand.trial import (
+    SHORT_WAITS,
+    USUAL_OVERDUE_AFTER_US,
+    EngineMeasurer,
+    Limits,
+    TrialResult,
+    find_engine,
+)
 
 LAB_NAME = "demo"
 DIRECTIONS: tuple[Direction, ...] = ("forward", "reverse")
 PLANS = ("gateway_v4", "gateway_v6")
 """Each with one address pair first, then with all addresses (SEED-02, SEED-05)."""
 LOSS_RATIO = 0.02
-"""The veth ring holds 256 frames: each stall of the hypervisor, a few milliseconds long, costs up to a thousand of them. On the
-machine this was tuned on, stalls alone cost 0.4 to 1 % at any load; a search for less would find the stalls, not the router."""
+"""The veth ring holds 256 frames: each stall of the hypervisor, a few milliseconds long, costs up to a
+thousand of them. On the machine this was tuned on, stalls alone cost 0.4 to 1 % at any load; a search for
+less would find the stalls, not the router."""
 LOSS_VERIFICATIONS = 2
 """Stalls of the hypervisor come and go; a device at its limit loses in every trial."""
 MIN_CEILING_FPS = 50_000.0
@@ -38,16 +47,21 @@ CEILING_PRECISION = 0.2
 DUT_RING_FRAMES = 256
 """Of a veth end: what a burst must fit into."""
 OVERDUE_AFTER_US = 500.0
-"""Five times the default: on a virtual machine a CPU is away for a few hundred microseconds now and then. A burst after half a millisecond
-still fits into the DUT's ring at up to 500 kfps per direction; above that, less is allowed."""
+"""Five times the default: on a virtual machine a CPU is away for a few hundred microseconds now and then. A
+burst after half a millisecond still fits into the DUT's ring at up to 500 kfps per direction; above that,
+less is allowed."""
 OVERDUE_TOLERANCE = 0.05
-"""Five times the default, for the same reason: catching up after a stall is never easier for the DUT than an even load."""
+"""Five times the default, for the same reason: catching up after a stall is never easier for the DUT than an
+even load."""
 
 
 def demo_limits(highest_fps: float) -> Limits:
-    """Limits of trials at up to this load: a frame may be late by what the DUT's ring holds, and by OVERDUE_AFTER_US."""
+    """Limits of trials at up to this load: a frame may be late by what the DUT's ring holds, and by
+    OVERDUE_AFTER_US."""
     overdue_after_us = max(USUAL_OVERDUE_AFTER_US, min(OVERDUE_AFTER_US, DUT_RING_FRAMES / highest_fps * 1e6))
-    return Limits(loss_ratio=LOSS_RATIO, overdue_after_us=round(overdue_after_us), overdue_tolerance=OVERDUE_TOLERANCE)
+    return Limits(
+        loss_ratio=LOSS_RATIO, overdue_after_us=round(overdue_after_us), overdue_tolerance=OVERDUE_TOLERANCE
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +87,33 @@ class DemoPace:
 
 FULL = DemoPace(
     goal=ThroughputGoal(
-        max_fps=1e6, precision=0.05, duration_s=1.5, final_duration_s=3.0, loss_ratio=LOSS_RATIO, loss_verifications=LOSS_VERIFICATIONS
+        max_fps=1e6,
+        precision=0.05,
+        duration_s=1.5,
+        final_duration_s=3.0,
+        loss_ratio=LOSS_RATIO,
+        loss_verifications=LOSS_VERIFICATIONS,
     ),
     ceiling_s=1.0,
     expected_search_s=30.0,
 )
 QUICK = DemoPace(
     goal=ThroughputGoal(
-        max_fps=1e6, precision=0.1, duration_s=1.0, final_duration_s=1.0, loss_ratio=LOSS_RATIO, loss_verifications=LOSS_VERIFICATIONS
+        max_fps=1e6,
+        precision=0.1,
+        duration_s=1.0,
+        final_duration_s=1.0,
+        loss_ratio=LOSS_RATIO,
+        loss_verifications=LOSS_VERIFICATIONS,
     ),
     ceiling_s=1.0,
     expected_search_s=18.0,
 )
 
 
-def linux_demo(*, quick: bool, seed: int, run: Path | None, host_name: bool, engine: Path | None, json_output: bool) -> None:
+def linux_demo(
+    *, quick: bool, seed: int, run: Path | None, host_name: bool, engine: Path | None, json_output: bool
+) -> None:
     """Throughput of the kernel's router: one address pair, then all addresses, IPv4 and IPv6."""
     pace = QUICK if quick else FULL
     # Before the lab: without an engine there is nothing to set up.
@@ -97,7 +123,10 @@ def linux_demo(*, quick: bool, seed: int, run: Path | None, host_name: bool, eng
     with ExitStack() as stack:
         store = None if run is None else stack.enter_context(open_run(run, host_name=host_name))
         progress = stack.enter_context(ProgressDisplay(err()))
-        progress.say("Demo: the Linux kernel's router in a namespace of this machine. No frame leaves it.", style="bold")
+        progress.say(
+            "Demo: the Linux kernel's router in a namespace of this machine. No frame leaves it.",
+            style="bold",
+        )
         ceilings: dict[str, float] = {}
         for index, name in enumerate(PLANS):
             everything = make_plan(name)
@@ -108,17 +137,35 @@ def linux_demo(*, quick: bool, seed: int, run: Path | None, host_name: bool, eng
                 # The ceiling of the plan before is near: one step up or down finds it.
                 start_fps = max(ceilings.values(), default=START_FPS)
                 ceilings[name] = find_ceiling(
-                    setup, everything, start_fps=start_fps, pace=pace, seed=seed, engine=engine, store=store, progress=progress
+                    setup,
+                    everything,
+                    start_fps=start_fps,
+                    pace=pace,
+                    seed=seed,
+                    engine=engine,
+                    store=store,
+                    progress=progress,
                 )
                 one_pair = None
                 for plan in (make_plan(name, 1), everything):
                     done = len(entries) + 1
                     progress.later_s = pace.expected_search_s * (2 * len(PLANS) - done)
-                    progress.say(f"{plan.title}, {_hosts(plan)}, {plan.smallest_frame_size} octet frames:", style="bold")
+                    progress.say(
+                        f"{plan.title}, {_hosts(plan)}, {plan.smallest_frame_size} octet frames:",
+                        style="bold",
+                    )
                     entry = _measure(
-                        setup, plan, lab, seed=seed, pace=pace, ceiling_fps=ceilings[name], engine=engine, store=store, progress=progress,
+                        setup,
+                        plan,
+                        lab,
+                        seed=seed,
+                        pace=pace,
+                        ceiling_fps=ceilings[name],
+                        engine=engine,
+                        store=store,
+                        progress=progress,
                         single_pair=one_pair,
-                    )  # fmt: skip
+                    )
                     one_pair = SinglePair.of(entry.result, entry.profile)
                     entries.append(entry)
     if json_output:
@@ -144,23 +191,42 @@ def find_ceiling(
     store: RunStore | None,
     progress: ProgressDisplay,
 ) -> float:
-    """The highest load per direction that the tester itself keeps here (MLR-14). HostError if it keeps none."""
+    """The highest load per direction that the tester itself keeps here (MLR-14). HostError if it keeps
+    none."""
     progress.say(f"{plan.title}: what load does the tester itself keep on this machine?", style="bold")
     size = plan.smallest_frame_size
     with ExitStack() as stack:
         tester = stack.enter_context(
-            open_tester(setup, plan, frame_size=size, seed=seed, directions=DIRECTIONS, engine=engine, waits=SHORT_WAITS)
+            open_tester(
+                setup,
+                plan,
+                frame_size=size,
+                seed=seed,
+                directions=DIRECTIONS,
+                engine=engine,
+                waits=SHORT_WAITS,
+            )
         )
         writer = None
         if store is not None:
             store.add_versions(tester.versions)
-            goal = {"start_fps": start_fps, "max_fps": MOST_FPS, "min_fps": MIN_CEILING_FPS, "duration_s": pace.ceiling_s}
+            goal = {
+                "start_fps": start_fps,
+                "max_fps": MOST_FPS,
+                "min_fps": MIN_CEILING_FPS,
+                "duration_s": pace.ceiling_s,
+            }
             writer = stack.enter_context(
                 store.search(
-                    f"{plan.name} tester ceiling", kind="ceiling", plan=plan.to_contract(), frame_size=size, seed=seed,
-                    setup=setup.to_document(), goal=goal,
+                    f"{plan.name} tester ceiling",
+                    kind="ceiling",
+                    plan=plan.to_contract(),
+                    frame_size=size,
+                    seed=seed,
+                    setup=setup.to_document(),
+                    goal=goal,
                 )
-            )  # fmt: skip
+            )
         count = 0
 
         def on_trial(result: TrialResult) -> None:
@@ -171,19 +237,32 @@ def find_ceiling(
             progress.on_event(Measured(what="tester", result=result))
 
         measurer = tester.measurer(progress.on_event)
-        progress.on_event(Began(what="the tester's own ceiling", remaining_s=5 * (pace.ceiling_s + measurer.overhead_s)))
+        progress.on_event(
+            Began(what="the tester's own ceiling", remaining_s=5 * (pace.ceiling_s + measurer.overhead_s))
+        )
         ceiling = find_tester_ceiling(
-            _CeilingMeasurer(measurer), start_fps=start_fps, max_fps=MOST_FPS, min_fps=MIN_CEILING_FPS, duration_s=pace.ceiling_s,
-            attempts=3, precision=CEILING_PRECISION, ends_at_loss=True, on_trial=on_trial,
-        )  # fmt: skip
+            _CeilingMeasurer(measurer),
+            start_fps=start_fps,
+            max_fps=MOST_FPS,
+            min_fps=MIN_CEILING_FPS,
+            duration_s=pace.ceiling_s,
+            attempts=3,
+            precision=CEILING_PRECISION,
+            ends_at_loss=True,
+            on_trial=on_trial,
+        )
         if writer is not None:
-            writer.finish_with("found" if ceiling.rate_fps else "tester_limit", {"ceiling_fps_per_direction": ceiling.rate_fps})
+            writer.finish_with(
+                "found" if ceiling.rate_fps else "tester_limit",
+                {"ceiling_fps_per_direction": ceiling.rate_fps},
+            )
     if ceiling.rate_fps is None:
         last = "; ".join(reason.text for reason in ceiling.trials[-1].reasons)
         raise HostError(
             f"the tester cannot keep any load on this machine: {last}",
             where="demo",
-            next_step="Give it idle CPUs, and try again; `evenhand check` tells which CPUs are taken away, and by whom.",
+            next_step="Give it idle CPUs, and try again; `evenhand check` tells which CPUs are taken away,"
+            " and by whom.",
         )
     return ceiling.rate_fps
 
@@ -203,12 +282,23 @@ def _measure(
 ) -> SuiteEntry:
     bed = OpenTestbed(setup=setup, engine=engine, recorder=store, on_event=progress.on_event)
     found = bed.throughput(
-        goal=replace(pace.goal, max_fps=ceiling_fps), name=f"{plan.name} {_hosts(plan)}", plan=plan, frame_size=plan.smallest_frame_size,
-        seed=seed, directions=DIRECTIONS, waits=SHORT_WAITS, limits=demo_limits(ceiling_fps), single_pair=single_pair,
-    )  # fmt: skip
+        goal=replace(pace.goal, max_fps=ceiling_fps),
+        name=f"{plan.name} {_hosts(plan)}",
+        plan=plan,
+        frame_size=plan.smallest_frame_size,
+        seed=seed,
+        directions=DIRECTIONS,
+        waits=SHORT_WAITS,
+        limits=demo_limits(ceiling_fps),
+        single_pair=single_pair,
+    )
     assert isinstance(found.search, ThroughputResult)
     # Routers keep entries that they only tried; what counts is who answered.
-    answered = [neighbor for neighbor in lab.neighbors() if neighbor.mac is not None and not neighbor.address.startswith("fe80:")]
+    answered = [
+        neighbor
+        for neighbor in lab.neighbors()
+        if neighbor.mac is not None and not neighbor.address.startswith("fe80:")
+    ]
     return SuiteEntry(profile=found.profile, result=found.search, dut_neighbors=len(answered))
 
 
@@ -224,12 +314,15 @@ def closing_lines(entries: list[SuiteEntry], ceilings: dict[str, float], facts: 
     kept = ", ".join(f"{format_count(fps)} with {plan_title(name)}" for name, fps in ceilings.items())
     return [
         *limit_lines(entries),
-        f"DUT: Linux {first['kernel']}, forwarding on CPU {first['dut_cpu']} of {host['cpu_model']}; tester on CPU {first['tester_cpus']}"
+        f"DUT: Linux {first['kernel']}, forwarding on CPU {first['dut_cpu']} of {host['cpu_model']}; tester"
+        f" on CPU {first['tester_cpus']}"
         f"{' (a virtual machine: expect noise)' if host['is_virtual_machine'] else ''}.",
-        "Protocol UDP, addresses and ports pseudorandom, both directions at once; the tester itself keeps at least"
+        "Protocol UDP, addresses and ports pseudorandom, both directions at once; the tester itself keeps at"
+        " least"
         f" {kept} fps per direction.",
         f"A frame counts as overdue from {' and '.join(f'{limit:.0f}' for limit in overdue)} us on (default"
-        f" {USUAL_OVERDUE_AFTER_US:.0f} us), and {format_ratio(OVERDUE_TOLERANCE)} of them are allowed (default"
+        f" {USUAL_OVERDUE_AFTER_US:.0f} us), and {format_ratio(OVERDUE_TOLERANCE)} of them are allowed"
+        " (default"
         f" {format_ratio(Limits().overdue_tolerance)}): a virtual machine takes its CPUs away for moments.",
         *suite_lines(entries),
     ]
@@ -240,13 +333,22 @@ def limit_lines(entries: list[SuiteEntry]) -> list[str]:
     limited = [entry for entry in entries if entry.result.outcome is Outcome.AT_OR_ABOVE_MAXIMUM]
     if not limited:
         return []
-    searches = "every search" if len(limited) == len(entries) else f"{len(limited)} of {len(entries)} searches"
+    searches = (
+        "every search" if len(limited) == len(entries) else f"{len(limited)} of {len(entries)} searches"
+    )
     kept = "the highest load that the tester itself keeps here"
-    return [f"The tester is the limit in {searches}, not the router: the router passed {kept}, and may do more."]
+    return [
+        f"The tester is the limit in {searches}, not the router: the router passed {kept}, and may do more."
+    ]
 
 
 def _document(
-    entries: list[SuiteEntry], facts: dict[str, Any], ceilings: dict[str, float], run: Path | None, *, host_name: bool
+    entries: list[SuiteEntry],
+    facts: dict[str, Any],
+    ceilings: dict[str, float],
+    run: Path | None,
+    *,
+    host_name: bool,
 ) -> dict[str, Any]:
     return {
         "command": "demo",

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of a device that shares its load by a hash: for `evenhand predict`, and for the reference router."""
+"""Options of a device that shares its load by a hash: for `evenhand predict`, and for the reference
+router."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ class HashName(StrEnum):
 def elements_option(default: str) -> typer.models.OptionInfo:
     """`--elements`; what it is if it is left out depends on the verb."""
     option: typer.models.OptionInfo = typer.Option(
-        "--elements", metavar="N", help=f"Processing elements of the device: cores, queues, pipelines. Default: {default}."
+        "--elements",
+        metavar="N",
+        help=f"Processing elements of the device: cores, queues, pipelines. Default: {default}.",
     )
     return option
 
@@ -39,28 +42,40 @@ def elements_option(default: str) -> typer.models.OptionInfo:
 class DeviceOptions:
     """How an element is chosen, and what each forwards."""
 
-    rate: Annotated[str | None, typer.Option("--rate", metavar="RATE", help="What one element forwards, such as 50kfps.")] = None
-    hash_type: Annotated[HashName, typer.Option("--hash", help="type1: addresses; type2: addresses and ports.")] = HashName.TYPE1
-    symmetric: Annotated[bool, typer.Option("--symmetric", help="Hash source XOR destination (symmetric-XOR).")] = False
+    rate: Annotated[
+        str | None, typer.Option("--rate", metavar="RATE", help="What one element forwards, such as 50kfps.")
+    ] = None
+    hash_type: Annotated[
+        HashName, typer.Option("--hash", help="type1: addresses; type2: addresses and ports.")
+    ] = HashName.TYPE1
+    symmetric: Annotated[
+        bool, typer.Option("--symmetric", help="Hash source XOR destination (symmetric-XOR).")
+    ] = False
     key: Annotated[
         str | None,
         typer.Option(
             "--key",
             metavar="HEX|common|openbsd[:HHHH]",
-            help="The hash key, with or without colons; the common one; or OpenBSD's: 16 bits, repeated (6d5a in its sources; newer kernels"
+            help="The hash key, with or without colons; the common one; or OpenBSD's: 16 bits, repeated"
+            " (6d5a in its sources; newer kernels"
             " draw them). Default: that of --table, else the common one.",
         ),
     ] = None
     table_size: Annotated[
         int | None,
-        typer.Option("--table-size", metavar="N", help="Entries of the indirection table, filled round robin. Default: 128 or more."),
+        typer.Option(
+            "--table-size",
+            metavar="N",
+            help="Entries of the indirection table, filled round robin. Default: 128 or more.",
+        ),
     ] = None
     table: Annotated[
         str | None,
         typer.Option(
             "--table",
             metavar="FILE|LIST",
-            help="The table itself: 0,1,2,3 or a file. Output of `ethtool -x` brings the key and symmetric-XOR too.",
+            help="The table itself: 0,1,2,3 or a file. Output of `ethtool -x` brings the key and"
+            " symmetric-XOR too.",
         ),
     ] = None
 
@@ -71,18 +86,24 @@ class DeviceOptions:
             default: How many elements there are, if neither `elements` nor a table tells.
         """
         if self.table is not None and self.table_size is not None:
-            raise RequestError("both a table and the size of one", where="--table, --table-size", next_step="Give one of them.")
+            raise RequestError(
+                "both a table and the size of one",
+                where="--table, --table-size",
+                next_step="Give one of them.",
+            )
         given = Table() if self.table is None else read_table(self.table)
         if given.why_no_key and self.key is None:
             raise RequestError(
-                f"this NIC's hash key is not known: {given.why_no_key}", where=f"--table {self.table}",
+                f"this NIC's hash key is not known: {given.why_no_key}",
+                where=f"--table {self.table}",
                 next_step="Give it with --key; --key common is the one that many NICs have.",
-            )  # fmt: skip
+            )
         if given.why_no_function and self.key is None:
             raise RequestError(
-                f"this NIC's hash function is not known: {given.why_no_function}", where=f"--table {self.table}",
+                f"this NIC's hash function is not known: {given.why_no_function}",
+                where=f"--table {self.table}",
                 next_step="If it is Toeplitz, say so by giving its key with --key.",
-            )  # fmt: skip
+            )
         if given.entries:
             named = max(given.entries) + 1
             if elements not in (None, named, given.rings):
@@ -94,17 +115,21 @@ class DeviceOptions:
         if self.table_size is not None:
             if self.table_size < 1 or self.table_size & (self.table_size - 1):
                 raise RequestError(
-                    f"{self.table_size} entries: the low bits of the hash choose one, so their number is a power of two",
-                    where="--table-size", next_step=f"Use {1 << max(self.table_size, 1).bit_length()}, or another power of two.",
-                )  # fmt: skip
+                    f"{self.table_size} entries: the low bits of the hash choose one, so their number is a"
+                    " power of two",
+                    where="--table-size",
+                    next_step=f"Use {1 << max(self.table_size, 1).bit_length()}, or another power of two.",
+                )
             entries = round_robin_table(max(elements, 1), self.table_size)
         try:
             return DeviceModel(
-                elements=elements, hash_type="type1" if self.hash_type is HashName.TYPE1 else "type2",
+                elements=elements,
+                hash_type="type1" if self.hash_type is HashName.TYPE1 else "type2",
                 symmetric=self.symmetric or given.is_symmetric,
-                key=read_key(self.key) if self.key is not None else given.key or VERIFICATION_KEY, table=entries,
+                key=read_key(self.key) if self.key is not None else given.key or VERIFICATION_KEY,
+                table=entries,
                 rate_fps=None if self.rate is None else parse_rate(self.rate, where="--rate"),
-            )  # fmt: skip
+            )
         except RequestError as error:
             raise self._in_words_of_options(error) from error
 
@@ -115,8 +140,9 @@ class DeviceOptions:
         return RequestError(
             f"{elements} elements, and the last that the table names is element {named - 1}{more}",
             where=f"--elements {elements}, --table {self.table}",
-            next_step=f"Leave --elements out, or give {counts}; or give the table of a device with {elements}.",
-        )  # fmt: skip
+            next_step=f"Leave --elements out, or give {counts}; or give the table of a device with"
+            f" {elements}.",
+        )
 
     def _in_words_of_options(self, error: RequestError) -> RequestError:
         """A field of the model is the option that fills it."""
@@ -124,7 +150,10 @@ class DeviceOptions:
         options = {
             "device.elements": ("--elements", "Write 1 or more, and at most 4096."),
             "device.key": ("--key" if self.key is not None else table, error.next_step),
-            "device.table": (table, error.next_step or "Give --elements as many as the table names, or leave it out."),
+            "device.table": (
+                table,
+                error.next_step or "Give --elements as many as the table names, or leave it out.",
+            ),
         }
         where, next_step = options.get(error.where, (error.where, error.next_step))
         return RequestError(error.what, where=where, next_step=next_step)
@@ -155,17 +184,24 @@ def read_key(text: str) -> bytes:
             return symmetric_key()
         if re.fullmatch(r"[0-9a-fA-F]{4}", seed):
             return symmetric_key(int(seed, 16))
-        raise RequestError(f"{seed!r} is not 16 bits", where="--key openbsd:", next_step="Write four hexadecimal digits: openbsd:6d5a.")
+        raise RequestError(
+            f"{seed!r} is not 16 bits",
+            where="--key openbsd:",
+            next_step="Write four hexadecimal digits: openbsd:6d5a.",
+        )
     try:
         return bytes.fromhex(text.replace(":", ""))
     except ValueError as error:
         raise RequestError(
-            f"{text!r} is no hexadecimal key", where="--key", next_step="Write 40 octets like 6d:5a:56:da:..., or common, or openbsd."
+            f"{text!r} is no hexadecimal key",
+            where="--key",
+            next_step="Write 40 octets like 6d:5a:56:da:..., or common, or openbsd.",
         ) from error
 
 
 def read_table(text: str) -> Table:
-    """A list with commas, a file with numbers, or what `ethtool -x` printed. RequestError for what is none of them."""
+    """A list with commas, a file with numbers, or what `ethtool -x` printed. RequestError for what is none of
+    them."""
     where, found = "--table", None
     if not re.fullmatch(r"[\d\s,]+", text):
         where = f"--table {text}"
@@ -174,20 +210,27 @@ def read_table(text: str) -> Table:
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is no text"
             raise RequestError(
-                f"neither a list nor a file that can be read: {reason}", where=where, next_step="Write 0,1,2,3, or name a file."
+                f"neither a list nor a file that can be read: {reason}",
+                where=where,
+                next_step="Write 0,1,2,3, or name a file.",
             ) from error
         found = read_ethtool(text, where=where) if is_ethtool(text) else None
     words = text.replace(",", " ").split() if found is None else found.words
     wrong = next((word for word in words if not word.isdecimal()), None)
     if wrong is not None or not words:
         raise RequestError(
-            "no numbers" if wrong is None else f"{wrong!r} is no number of an element", where=where,
+            "no numbers" if wrong is None else f"{wrong!r} is no number of an element",
+            where=where,
             next_step="Write element numbers, one for each entry: 0,1,2,3.",
-        )  # fmt: skip
+        )
     entries = tuple(int(word) for word in words)
     if found is None:
         return Table(entries=entries)
     return Table(
-        entries=entries, key=found.key, why_no_key="" if found.key is not None else found.why_no_key, why_no_function=found.why_no_function,
-        is_symmetric=found.is_symmetric, rings=found.rings,
-    )  # fmt: skip
+        entries=entries,
+        key=found.key,
+        why_no_key="" if found.key is not None else found.why_no_key,
+        why_no_function=found.why_no_function,
+        is_symmetric=found.is_symmetric,
+        rings=found.rings,
+    )

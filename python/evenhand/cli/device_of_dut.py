@@ -19,25 +19,34 @@ WHERE = "--dut"
 
 
 def device_of_dut(
-    file: Path, options: DeviceOptions, elements: int | None, plan: AddressPlan, directions: tuple[Direction, ...]
+    file: Path,
+    options: DeviceOptions,
+    elements: int | None,
+    plan: AddressPlan,
+    directions: tuple[Direction, ...],
 ) -> tuple[DeviceModel, str]:
     """The queues of the interface that each direction comes to, and whose they are, for people.
 
     Raises:
-        RequestError: An option beside it says what the DUT is asked for; its driver does not tell; or its interfaces hash differently, so
-            that both directions are not one device.
+        RequestError: An option beside it says what the DUT is asked for; its driver does not tell; or its
+            interfaces hash differently, so that both directions are not one device.
         HostError: It cannot be reached.
     """
     given = {
-        "--elements": elements is not None, "--table": options.table is not None, "--table-size": options.table_size is not None,
-        "--key": options.key is not None, "--symmetric": options.symmetric, "--hash": options.hash_type is not HashName.TYPE1,
-    }  # fmt: skip
+        "--elements": elements is not None,
+        "--table": options.table is not None,
+        "--table-size": options.table_size is not None,
+        "--key": options.key is not None,
+        "--symmetric": options.symmetric,
+        "--hash": options.hash_type is not HashName.TYPE1,
+    }
     both = [name for name, is_given in given.items() if is_given]
     if both:
         raise RequestError(
-            f"{' and '.join(both)} beside a DUT that is asked for it", where=f"{WHERE}, {', '.join(both)}",
+            f"{' and '.join(both)} beside a DUT that is asked for it",
+            where=f"{WHERE}, {', '.join(both)}",
             next_step=f"Leave out {' and '.join(both)}, or --dut.",
-        )  # fmt: skip
+        )
     dut, config = read_dut(str(file))
     if dut.os not in (None, "linux"):
         raise RequestError(
@@ -46,20 +55,33 @@ def device_of_dut(
             next_step="Give what you know of it: --table, --key, --hash.",
         )
     if len(plan.versions) > 1:
-        raise RequestError(f"{plan.title} has two IP versions", where="PLAN", next_step="Predict one of them at a time.")
+        raise RequestError(
+            f"{plan.title} has two IP versions", where="PLAN", next_step="Predict one of them at a time."
+        )
     with open_shell(dut, config=config) as shell:
-        facts = read_facts(shell, left=str(dut.left), right=str(dut.right), where=f"{file}: dut.ssh, {dut.ssh}")
+        facts = read_facts(
+            shell, left=str(dut.left), right=str(dut.right), where=f"{file}: dut.ssh, {dut.ssh}"
+        )
     (version,) = plan.versions
     rate_fps = None if options.rate is None else parse_rate(options.rate, where="--rate")
     interfaces = [facts["interfaces"][RECEIVES[direction]] for direction in directions]
-    models = [device_of(interface, version, where=f"{WHERE} {file}", rate_fps=rate_fps) for interface in interfaces]
+    models = [
+        device_of(interface, version, where=f"{WHERE} {file}", rate_fps=rate_fps) for interface in interfaces
+    ]
     names = [interface["name"] for interface in interfaces]
     if any(model != models[0] for model in models):
-        differ = ", ".join(
-            what for what in ("table", "key", "hash_type", "symmetric") if len({getattr(model, what) for model in models}) > 1
-        ) or "number of queues"  # fmt: skip
+        differ = (
+            ", ".join(
+                what
+                for what in ("table", "key", "hash_type", "symmetric")
+                if len({getattr(model, what) for model in models}) > 1
+            )
+            or "number of queues"
+        )
         raise RequestError(
-            f"{' and '.join(names)} of the DUT choose queues differently ({differ}), so each direction has a device of its own",
-            where=f"{WHERE} {file}", next_step="Predict them one by one: --direction forward, then --direction reverse.",
-        )  # fmt: skip
+            f"{' and '.join(names)} of the DUT choose queues differently ({differ}), so each direction has a"
+            " device of its own",
+            where=f"{WHERE} {file}",
+            next_step="Predict them one by one: --direction forward, then --direction reverse.",
+        )
     return models[0], f", as {' and '.join(names)} of the DUT {'has' if len(names) == 1 else 'have'} it"

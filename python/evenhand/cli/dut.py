@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand dut`: what the DUT has to be told. `setup` prints, and touches no device; the others are in dut_over_ssh.py."""
+"""`evenhand dut`: what the DUT has to be told. `setup` prints, and touches no device; the others are in
+dut_over_ssh.py."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ from evenhand.cli.options import CountOptions, with_options
 from evenhand.cli.verbs import Verbs
 from evenhand.rig.dut import OPERATING_SYSTEMS, DutScript, HashType, OperatingSystem, Part, describe_setup
 
-app = Verbs(help="Tell how a DUT is set up for a plan, or set it up over SSH and put it back.", no_args_is_help=True)
+app = Verbs(
+    help="Tell how a DUT is set up for a plan, or set it up over SSH and put it back.", no_args_is_help=True
+)
 app.command("check", epilog=dut_over_ssh.CHECK_EXAMPLE)(dut_over_ssh.check)
 app.command("apply", epilog=dut_over_ssh.APPLY_EXAMPLE)(dut_over_ssh.apply_setup)
 app.command("status", epilog=dut_over_ssh.STATUS_EXAMPLE)(dut_over_ssh.status)
@@ -57,7 +60,9 @@ class Hash(StrEnum):
 
 
 @app.command(
-    "setup", epilog="Example: evenhand dut setup gateway-v4 --os linux --left eth1 --right eth2 --hash type1 | ssh root@router sh -e"
+    "setup",
+    epilog="Example: evenhand dut setup gateway-v4 --os linux --left eth1 --right eth2 --hash type1 | ssh"
+    " root@router sh -e",
 )
 @with_options
 def setup(
@@ -65,10 +70,20 @@ def setup(
     *,
     system: Annotated[System, typer.Option("--os", metavar="|".join(System), help="Of the DUT.")],
     left: Annotated[
-        str | None, typer.Option("--left", metavar="IF", help="The DUT's interface to the tester's left port. Required for every system.")
+        str | None,
+        typer.Option(
+            "--left",
+            metavar="IF",
+            help="The DUT's interface to the tester's left port. Required for every system.",
+        ),
     ] = None,
     right: Annotated[
-        str | None, typer.Option("--right", metavar="IF", help="The DUT's interface to the tester's right port. Required for every system.")
+        str | None,
+        typer.Option(
+            "--right",
+            metavar="IF",
+            help="The DUT's interface to the tester's right port. Required for every system.",
+        ),
     ] = None,
     counts: CountOptions,
     rss: Annotated[
@@ -76,7 +91,8 @@ def setup(
         typer.Option(
             "--hash",
             metavar="type1|type2",
-            help="Hash of the DUT's NICs: addresses, or addresses and UDP ports (Linux). Default: left as it is.",
+            help="Hash of the DUT's NICs: addresses, or addresses and UDP ports (Linux). Default: left as it"
+            " is.",
         ),
     ] = None,
     static_neighbors: Annotated[
@@ -89,12 +105,19 @@ def setup(
     ] = None,
     only: Annotated[
         SetupPart | None,
-        typer.Option("--only", metavar="|".join(SetupPart), help="This part alone, for a DUT that has the others already."),
+        typer.Option(
+            "--only",
+            metavar="|".join(SetupPart),
+            help="This part alone, for a DUT that has the others already.",
+        ),
     ] = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Print what takes the set-up back, in reverse order.")] = False,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Print what takes the set-up back, in reverse order.")
+    ] = False,
     json_output: JsonOption = False,
 ) -> None:
-    """Print the commands that set up a DUT for a plan: addresses, routes, forwarding, neighbour limits, hash. Runs none of them."""
+    """Print the commands that set up a DUT for a plan: addresses, routes, forwarding, neighbour limits, hash.
+    Runs none of them."""
     plan = counts.read(name)
     chosen = OPERATING_SYSTEMS[system]
     hash_types: dict[Hash | None, HashType | None] = {None: None, Hash.TYPE1: "type1", Hash.TYPE2: "type2"}
@@ -132,7 +155,8 @@ def _check_interface(name: str | None, side: str, system: OperatingSystem) -> st
         raise RequestError(
             f"{name!r} is no name of an interface under {system.title}",
             where=option,
-            next_step=f"Up to {system.longest_interface} letters, digits and ._/:-, a letter first, such as {example}.",
+            next_step=f"Up to {system.longest_interface} letters, digits and ._/:-, a letter first, such as"
+            f" {example}.",
         )
     return name
 
@@ -145,7 +169,8 @@ def _split_macs(text: str | None) -> tuple[str, str] | None:
         raise RequestError(
             f"{text!r} is not two MACs",
             where="--static-neighbors",
-            next_step="Write those of the tester's ports, left and right: 02:00:00:00:00:01,02:00:00:00:00:02.",
+            next_step="Write those of the tester's ports, left and right:"
+            " 02:00:00:00:00:01,02:00:00:00:00:02.",
         )
     return left, right
 

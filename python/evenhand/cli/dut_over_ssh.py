@@ -24,12 +24,17 @@ from evenhand.rig.dut.setup import DutOnShell, apply, check_dut, refuse_other_sy
 from evenhand.rig.dut.ssh import open_shell
 
 CHECK_EXAMPLE = "Example: evenhand dut check lab.toml"
-APPLY_EXAMPLE = "Example: evenhand dut apply lab.toml --plan gateway-v4 --hash type1; later: evenhand dut undo lab.toml"
+APPLY_EXAMPLE = (
+    "Example: evenhand dut apply lab.toml --plan gateway-v4 --hash type1; later: evenhand dut undo lab.toml"
+)
 STATUS_EXAMPLE = "Example: evenhand dut status lab.toml"
 UNDO_EXAMPLE = "Example: evenhand dut undo lab.toml"
 
 FileArgument = Annotated[
-    Path, typer.Argument(metavar="TESTBED", help="A testbed file whose table dut has ssh, os, left and right; or lab:vm.")
+    Path,
+    typer.Argument(
+        metavar="TESTBED", help="A testbed file whose table dut has ssh, os, left and right; or lab:vm."
+    ),
 ]
 
 
@@ -38,15 +43,26 @@ def check(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
     with _on(testbed) as on:
         state, held = check_dut(on)
     document = {
-        "command": "dut check", **_dut(on), "kernel": on.shell.host.kernel, "connection_over": sorted(state.kept_from),
-        "interfaces": [_interface(state, name) for name in on.interfaces], "held": None if held is None else _held(held),
-    }  # fmt: skip
+        "command": "dut check",
+        **_dut(on),
+        "kernel": on.shell.host.kernel,
+        "connection_over": sorted(state.kept_from),
+        "interfaces": [_interface(state, name) for name in on.interfaces],
+        "held": None if held is None else _held(held),
+    }
     if json_output:
         write_json(document)
         return
-    _say(f"{on.destination}: {on.shell.host.kernel}, root, over {', '.join(sorted(state.kept_from))}, which is never changed.")
+    _say(
+        f"{on.destination}: {on.shell.host.kernel}, root, over {', '.join(sorted(state.kept_from))}, which"
+        " is never changed."
+    )
     for side, found in zip(("left", "right"), document["interfaces"], strict=True):
-        told = ", ".join(f"{flow} {fields}" for flow, fields in found["hash"].items() if fields) or found["hash_refusal"] or "unknown"
+        told = (
+            ", ".join(f"{flow} {fields}" for flow, fields in found["hash"].items() if fields)
+            or found["hash_refusal"]
+            or "unknown"
+        )
         link = "up" if found["is_up"] else "down"
         carrier = "" if found["has_carrier"] or not found["is_up"] else ", without a link"
         _say(f"  {side:<5} {found['name']}: {found['mac']}, {link}{carrier}; hash: {told}")
@@ -60,43 +76,83 @@ def apply_setup(
     plan: PlanOption = None,
     counts: CountOptions,
     rss: Annotated[
-        str | None, typer.Option("--hash", metavar="type1|type2", help="Hash of the DUT's NICs: addresses, or addresses and UDP ports.")
+        str | None,
+        typer.Option(
+            "--hash",
+            metavar="type1|type2",
+            help="Hash of the DUT's NICs: addresses, or addresses and UDP ports.",
+        ),
     ] = None,
     static_neighbors: Annotated[
         str | None,
-        typer.Option("--static-neighbors", metavar="MAC,MAC", help="MACs of the tester's ports, for a DUT that must not resolve them."),
+        typer.Option(
+            "--static-neighbors",
+            metavar="MAC,MAC",
+            help="MACs of the tester's ports, for a DUT that must not resolve them.",
+        ),
     ] = None,
     channels: Annotated[
-        int | None, typer.Option("--channels", metavar="N", min=1, max=1024, help="Queues of each of the two interfaces (ethtool -L).")
+        int | None,
+        typer.Option(
+            "--channels",
+            metavar="N",
+            min=1,
+            max=1024,
+            help="Queues of each of the two interfaces (ethtool -L).",
+        ),
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option("--key", metavar="HEX|common|openbsd[:HHHH]", help="Hash key of the two NICs, as long as their own (ethtool -X)."),
+        typer.Option(
+            "--key",
+            metavar="HEX|common|openbsd[:HHHH]",
+            help="Hash key of the two NICs, as long as their own (ethtool -X).",
+        ),
     ] = None,
     table_queues: Annotated[
         int | None,
-        typer.Option("--table-queues", metavar="N", min=1, max=1024, help="Spread the NICs' hash table evenly over their first N queues."),
+        typer.Option(
+            "--table-queues",
+            metavar="N",
+            min=1,
+            max=1024,
+            help="Spread the NICs' hash table evenly over their first N queues.",
+        ),
     ] = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Set up the DUT for a plan over SSH, read back that it took, and keep what was there before, for undo."""
+    """Set up the DUT for a plan over SSH, read back that it took, and keep what was there before, for
+    undo."""
     names = (plan or default_plan_of(str(testbed)) or DEFAULT_PLAN).split("+")
     if len(names) > 2:
-        raise RequestError(f"{plan!r} names more than two plans", where="--plan", next_step="Name one, or one of IPv4 and one of IPv6.")
+        raise RequestError(
+            f"{plan!r} names more than two plans",
+            where="--plan",
+            next_step="Name one, or one of IPv4 and one of IPv6.",
+        )
     plans = [counts.read(name, where="--plan") for name in names]
     hash_type = read_hash_type(rss)
     macs = _split_macs(static_neighbors)
-    nics = NicWishes(channels=channels, hash_key=None if key is None else read_key(key), table_queues=table_queues)
+    nics = NicWishes(
+        channels=channels, hash_key=None if key is None else read_key(key), table_queues=table_queues
+    )
     with _on(testbed) as on:
         refuse_other_systems(on.dut)
         left, right = on.interfaces
-        setups = [describe_setup(each, left=left, right=right, hash_type=hash_type, gateway_macs=macs) for each in plans]
+        setups = [
+            describe_setup(each, left=left, right=right, hash_type=hash_type, gateway_macs=macs)
+            for each in plans
+        ]
         for each in plans:
             warn_about(each)
         asked = {
-            "hosts": counts.hosts, "networks": counts.networks, "static_neighbors": static_neighbors, "channels": channels, "key": key,
+            "hosts": counts.hosts,
+            "networks": counts.networks,
+            "static_neighbors": static_neighbors,
+            "channels": channels,
+            "key": key,
             "table_queues": table_queues,
-        }  # fmt: skip
+        }
         record = apply(on, setups, holder=Holder.here("hand"), nics=nics, options=asked)
     if json_output:
         write_json({"command": "dut apply", **_dut(on), "held": _held(record)})
@@ -120,7 +176,10 @@ def status(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
     elif is_new:
         _say(f"Somebody has begun to set up {on.destination}, and changed nothing yet.")
     elif here is not None:
-        _say(f"{on.destination} knows of no set-up, but here one for {here.plan} is written down: evenhand dut undo {testbed}")
+        _say(
+            f"{on.destination} knows of no set-up, but here one for {here.plan} is written down: evenhand"
+            f" dut undo {testbed}"
+        )
     else:
         _say(f"{on.destination} is not set up.")
 
@@ -128,7 +187,10 @@ def status(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
 def undo_setup(
     testbed: FileArgument,
     *,
-    force: Annotated[bool, typer.Option("--force", help="Also what a run has set up that may still go on, perhaps elsewhere.")] = False,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Also what a run has set up that may still go on, perhaps elsewhere."),
+    ] = False,
     json_output: JsonOption = False,
 ) -> None:
     """Put the DUT back as it was, from what was written down before it was changed, whoever changed it."""
@@ -148,7 +210,9 @@ def read_hash_type(text: str | None) -> HashType | None:
         case None | "type1" | "type2":
             return text
     raise RequestError(
-        f"{text!r} is no type of hash", where="--hash", next_step="Use type1 (addresses) or type2 (addresses and UDP ports)."
+        f"{text!r} is no type of hash",
+        where="--hash",
+        next_step="Use type1 (addresses) or type2 (addresses and UDP ports).",
     )
 
 
@@ -165,9 +229,11 @@ def _split_macs(text: str | None) -> tuple[str, str] | None:
     left, comma, right = text.partition(",")
     if not comma:
         raise RequestError(
-            f"{text!r} is not two MACs", where="--static-neighbors",
-            next_step="Write those of the tester's ports, left and right: 02:00:00:00:00:01,02:00:00:00:00:02.",
-        )  # fmt: skip
+            f"{text!r} is not two MACs",
+            where="--static-neighbors",
+            next_step="Write those of the tester's ports, left and right:"
+            " 02:00:00:00:00:01,02:00:00:00:00:02.",
+        )
     return left, right
 
 
@@ -179,18 +245,30 @@ def _interface(state: LinuxState, name: str) -> dict[str, Any]:
     link = state.links[name]
     refusals = [state.hash_refusals[name, flow] for flow in FLOWS if (name, flow) in state.hash_refusals]
     return {
-        "name": name, "mac": link.mac, "is_up": link.is_up, "has_carrier": link.has_carrier,
-        "hash": {flow: state.hashes.get((name, flow)) for flow in FLOWS}, "hash_refusal": refusals[0] if refusals else None,
-        "channels": state.channels.get(name), "hash_key": state.hash_keys.get(name), "hash_table": state.hash_tables.get(name),
-    }  # fmt: skip
+        "name": name,
+        "mac": link.mac,
+        "is_up": link.is_up,
+        "has_carrier": link.has_carrier,
+        "hash": {flow: state.hashes.get((name, flow)) for flow in FLOWS},
+        "hash_refusal": refusals[0] if refusals else None,
+        "channels": state.channels.get(name),
+        "hash_key": state.hash_keys.get(name),
+        "hash_table": state.hash_tables.get(name),
+    }
 
 
 def _held(record: SetupRecord) -> dict[str, Any]:
     return {
-        "plan": record.plan, "hash": record.hash_type, "by": record.holder.name, "kind": record.holder.kind, "since": record.holder.since,
+        "plan": record.plan,
+        "hash": record.hash_type,
+        "by": record.holder.name,
+        "kind": record.holder.kind,
+        "since": record.holder.since,
         "is_alive": record.holder.lives(),
-        "changes": [{"name": item.name, "before": item.before, "value": item.wanted} for item in record.changes],
-    }  # fmt: skip
+        "changes": [
+            {"name": item.name, "before": item.before, "value": item.wanted} for item in record.changes
+        ],
+    }
 
 
 def _changes(record: SetupRecord) -> str:

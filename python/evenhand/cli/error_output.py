@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How an error is told: three lines on stderr, and with --json the one document on stdout as well (contract/error.schema.json)."""
+"""How an error is told: three lines on stderr, and with --json the one document on stdout as well
+(contract/error.schema.json)."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ def error_part(error: EvenhandError | None) -> dict[str, Any] | None:
 
 
 def told(error: E) -> E:
-    """Mark an error that a verb's own document has under `error`, beside what it found: there is one document, not two."""
+    """Mark an error that a verb's own document has under `error`, beside what it found: there is one
+    document, not two."""
     error.add_note(_TOLD)
     return error
 
@@ -39,7 +41,11 @@ def tell(error: EvenhandError, command: str | None, *, is_json: bool, is_debug: 
     if is_debug:
         traceback.print_exception(error, file=sys.stderr)
     console = err()
-    for title, text, style in (("Error", error.what, "bold red"), ("Where", error.where, "bold"), ("Next", error.next_step, "bold")):
+    for title, text, style in (
+        ("Error", error.what, "bold red"),
+        ("Where", error.where, "bold"),
+        ("Next", error.next_step, "bold"),
+    ):
         if text:
             console.print(f"[{style}]{title}:[/] ", end="")
             console.print("\n".join(map(visible, text.split("\n"))), markup=False, soft_wrap=True)

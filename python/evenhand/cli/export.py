@@ -50,7 +50,8 @@ FormatOption = Annotated[
     typer.Option(
         "--format",
         metavar="json|csv|parquet|uti|latex|markdown",
-        help="json: all of it; csv, parquet: a table; uti: FD.io CSIT's test cases, one a line; latex, markdown: the summary, for a paper.",
+        help="json: all of it; csv, parquet: a table; uti: FD.io CSIT's test cases, one a line; latex,"
+        " markdown: the summary, for a paper.",
     ),
 ]
 TableOption = Annotated[
@@ -58,29 +59,48 @@ TableOption = Annotated[
     typer.Option(
         "--table",
         metavar="points|repetitions|trials|summary",
-        help="Which table of csv and parquet; summary: the page's own, as text, in csv, latex and markdown. Default: trials, or summary.",
+        help="Which table of csv and parquet; summary: the page's own, as text, in csv, latex and markdown."
+        " Default: trials, or summary.",
     ),
 ]
 OutputOption = Annotated[
-    Path | None, typer.Option("--output", metavar="FILE", help="Write it here (must not exist). Default: stdout; parquet needs it.")
+    Path | None,
+    typer.Option(
+        "--output", metavar="FILE", help="Write it here (must not exist). Default: stdout; parquet needs it."
+    ),
 ]
-_TABLES: dict[Table, TableName] = {Table.POINTS: "points", Table.REPETITIONS: "repetitions", Table.TRIALS: "trials"}
+_TABLES: dict[Table, TableName] = {
+    Table.POINTS: "points",
+    Table.REPETITIONS: "repetitions",
+    Table.TRIALS: "trials",
+}
 _TABLES_OF = {
-    Format.CSV: tuple(Table), Format.PARQUET: tuple(_TABLES), Format.LATEX: (Table.SUMMARY,), Format.MARKDOWN: (Table.SUMMARY,),
-}  # fmt: skip
+    Format.CSV: tuple(Table),
+    Format.PARQUET: tuple(_TABLES),
+    Format.LATEX: (Table.SUMMARY,),
+    Format.MARKDOWN: (Table.SUMMARY,),
+}
 
 
-def export(file: FileArgument, format: FormatOption, table: TableOption = None, output: OutputOption = None) -> None:  # noqa: A002
-    """Write what is in a run file as JSON, CSV, Parquet, CSIT's UTI result JSON, or a summary table for a paper.
+def export(
+    file: FileArgument,
+    format: FormatOption,  # noqa: A002
+    table: TableOption = None,
+    output: OutputOption = None,
+) -> None:
+    """Write what is in a run file as JSON, CSV, Parquet, CSIT's UTI result JSON, or a summary table for a
+    paper.
 
-    docs/reference/export.md says what stands where, and in which unit. The file is only read, and as one that anybody may have sent.
+    docs/reference/export.md says what stands where, and in which unit. The file is only read, and as one that
+    anybody may have sent.
     """
     _check_table(format, table)
     if format is Format.PARQUET and output is None:
         raise RequestError(
-            "a table in Parquet is written into a file only, and not to stdout", where="--format parquet",
+            "a table in Parquet is written into a file only, and not to stdout",
+            where="--format parquet",
             next_step=f"Add --output {file.stem}.parquet",
-        )  # fmt: skip
+        )
     if output is not None:
         check_new(output, where=f"--output {output}")
     content = _content(read_record(file), format, table)
@@ -96,10 +116,16 @@ def _check_table(format: Format, table: Table | None) -> None:  # noqa: A002
     if table is None:
         return
     if format not in _TABLES_OF:
-        raise RequestError(f"{format} is no table", where="--table", next_step="Leave it out, or use --format csv or --format parquet.")
+        raise RequestError(
+            f"{format} is no table",
+            where="--table",
+            next_step="Leave it out, or use --format csv or --format parquet.",
+        )
     if table not in _TABLES_OF[format]:
         others = " or ".join(f"--format {other}" for other, tables in _TABLES_OF.items() if table in tables)
-        raise RequestError(f"{format} does not have the table {table}", where="--table", next_step=f"Use {others}.")
+        raise RequestError(
+            f"{format} does not have the table {table}", where="--table", next_step=f"Use {others}."
+        )
 
 
 def _content(record: CampaignRecord, format: Format, table: Table | None) -> bytes:  # noqa: A002
@@ -125,14 +151,22 @@ def _uti(record: CampaignRecord) -> bytes:
         documents = list(uti_documents(record))
     except (ValueError, TypeError, AttributeError) as error:
         raise RequestError(
-            f"this run cannot be told in UTI's words: {error}", where=str(record.path), next_step="Use --format json."
+            f"this run cannot be told in UTI's words: {error}",
+            where=str(record.path),
+            next_step="Use --format json.",
         ) from error
     lost = left_out(record)
     if lost:
         what = "1 point of a procedure" if len(lost) == 1 else f"{len(lost)} points of procedures"
-        err().print(f"Left out: {what} that UTI has no place for (it has throughput and loss).", markup=False, soft_wrap=True)
+        err().print(
+            f"Left out: {what} that UTI has no place for (it has throughput and loss).",
+            markup=False,
+            soft_wrap=True,
+        )
     if not documents:
         raise RequestError(
-            "this run has nothing that UTI has a place for", where=str(record.path), next_step="Use --format json, csv or parquet."
+            "this run has nothing that UTI has a place for",
+            where=str(record.path),
+            next_step="Use --format json, csv or parquet.",
         )
     return "".join(f"{json.dumps(document, allow_nan=False)}\n" for document in documents).encode()

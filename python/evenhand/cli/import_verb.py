@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand import`: another tester's file becomes a testbed file and commands, and each of its keys is accounted for."""
+"""`evenhand import`: another tester's file becomes a testbed file and commands, and each of its keys is
+accounted for."""
 
 from __future__ import annotations
 
@@ -18,7 +19,10 @@ from evenhand.cli.common import JsonOption, out, write_json
 from evenhand.exchange import Became, Given, Imported, import_otg, import_siitperf
 from evenhand.plan import SideName
 
-EXAMPLE = 'Example: evenhand import siitperf.conf --command "siitperf-tp 84 100000 60 2000 2 2" --left 0000:01:00.0 --right 0000:01:00.1'
+EXAMPLE = (
+    'Example: evenhand import siitperf.conf --command "siitperf-tp 84 100000 60 2000 2 2" --left'
+    " 0000:01:00.0 --right 0000:01:00.1"
+)
 _SHOWN_FIRST = (Became.REFUSED, Became.DIFFERS, Became.MAPPED, Became.MEANINGLESS)
 NOT_ALL = 1
 """Exit code: something of the file is refused."""
@@ -27,35 +31,59 @@ NOT_ALL = 1
 def import_file(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="A siitperf.conf, or a configuration of the Open Traffic Generator API (a name in .json)."),
+        typer.Argument(
+            metavar="FILE",
+            help="A siitperf.conf, or a configuration of the Open Traffic Generator API (a name in .json).",
+        ),
     ],
     command: Annotated[
         str | None,
         typer.Option(
-            "--command", metavar="LINE", help="A command line of siitperf-tp, -lat or -pdv, as it was typed; it is read, not run."
+            "--command",
+            metavar="LINE",
+            help="A command line of siitperf-tp, -lat or -pdv, as it was typed; it is read, not run.",
         ),
     ] = None,
     plan: Annotated[
         str | None,
-        typer.Option("--plan", metavar="NAME", help="Take this address plan. Default: the nearest, with hosts on the link first."),
+        typer.Option(
+            "--plan",
+            metavar="NAME",
+            help="Take this address plan. Default: the nearest, with hosts on the link first.",
+        ),
     ] = None,
-    left: Annotated[str | None, typer.Option("--left", metavar="DEVICE", help="The port on the left; the file cannot name it.")] = None,
-    right: Annotated[str | None, typer.Option("--right", metavar="DEVICE", help="The port on the right.")] = None,
-    cpus: Annotated[str | None, typer.Option("--cpus", metavar="N,N...", help="CPUs of the tester, instead of the file's.")] = None,
+    left: Annotated[
+        str | None,
+        typer.Option("--left", metavar="DEVICE", help="The port on the left; the file cannot name it."),
+    ] = None,
+    right: Annotated[
+        str | None, typer.Option("--right", metavar="DEVICE", help="The port on the right.")
+    ] = None,
+    cpus: Annotated[
+        str | None,
+        typer.Option("--cpus", metavar="N,N...", help="CPUs of the tester, instead of the file's."),
+    ] = None,
     isolated: Annotated[
-        bool, typer.Option("--isolated-test-environment", help="You confirm that no frame can leave your lab (RFC 6815).")
+        bool,
+        typer.Option(
+            "--isolated-test-environment", help="You confirm that no frame can leave your lab (RFC 6815)."
+        ),
     ] = False,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="The testbed file (must not exist). Default: FILE's name with .toml, in this folder."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The testbed file (must not exist). Default: FILE's name with .toml, in this folder.",
         ),
     ] = None,
     json_output: JsonOption = False,
 ) -> int:
     """Make a testbed file and commands of another tester's configuration; every key of it is accounted for.
 
-    Exits with 1 if something of it is refused, such as translation. Nothing of the file is run, and it names no device.
+    Exits with 1 if something of it is refused, such as translation. Nothing of the file is run, and it names
+    no device.
     """
     testbed = output or Path(f"{file.stem}.toml")
     where = f"--output {testbed}"
@@ -66,7 +94,9 @@ def import_file(
     given = Given(devices=devices, is_isolated=isolated, cpus=_read_cpus(cpus))
     if file.suffix.lower() == ".json":
         if command is not None:
-            raise RequestError("an OTG configuration has no command line", where="--command", next_step="Leave it out.")
+            raise RequestError(
+                "an OTG configuration has no command line", where="--command", next_step="Leave it out."
+            )
         imported = import_otg(file, given, plan=plan, testbed=testbed)
     else:
         imported = import_siitperf(file, given, command=command, plan=plan, testbed=testbed)
@@ -82,7 +112,9 @@ def _read_cpus(text: str | None) -> tuple[int, ...]:
     if text is None:
         return ()
     if not re.fullmatch(r"[0-9]{1,4}(,[0-9]{1,4})*", text):
-        raise RequestError(f"{text!r} names no CPUs", where="--cpus", next_step="Write their numbers, like 2,4,6,8.")
+        raise RequestError(
+            f"{text!r} names no CPUs", where="--cpus", next_step="Write their numbers, like 2,4,6,8."
+        )
     return tuple(int(word) for word in text.split(","))
 
 
@@ -116,7 +148,9 @@ def _show(imported: Imported, testbed: Path) -> None:
     for note in imported.notes:
         console.print(note, markup=False)
     for command in imported.commands:
-        console.print(f"Instead of {command.instead_of}: {shlex.join(command.words)}", markup=False, soft_wrap=True)
+        console.print(
+            f"Instead of {command.instead_of}: {shlex.join(command.words)}", markup=False, soft_wrap=True
+        )
     console.print(f"Written: {testbed}.", markup=False, soft_wrap=True)
     if imported.gaps:
         console.print("Before it can be used:")

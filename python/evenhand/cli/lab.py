@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand lab`: a router inside this machine as a DUT: this kernel's own in a network namespace, or a virtual machine."""
+"""`evenhand lab`: a router inside this machine as a DUT: this kernel's own in a network namespace, or a
+virtual machine."""
 
 from __future__ import annotations
 
@@ -29,9 +30,13 @@ class LabKind(StrEnum):
 
 KindArgument = Annotated[
     LabKind,
-    typer.Argument(metavar="NAME", help="The lab: linux, this machine's kernel in a namespace; or vm, a virtual machine."),
+    typer.Argument(
+        metavar="NAME", help="The lab: linux, this machine's kernel in a namespace; or vm, a virtual machine."
+    ),
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Also if a tester uses the lab that is there; that spoils its trial.")]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Also if a tester uses the lab that is there; that spoils its trial.")
+]
 
 
 @app.command("up", epilog="Example: sudo evenhand lab up linux --plan gateway-v6")
@@ -39,12 +44,21 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Also if a tester use
 def up(
     kind: KindArgument,
     *,
-    plan: Annotated[str, typer.Option("--plan", metavar="NAME", help="The address plan that the DUT is set up for.")] = "gateway-v4",
+    plan: Annotated[
+        str, typer.Option("--plan", metavar="NAME", help="The address plan that the DUT is set up for.")
+    ] = "gateway-v4",
     counts: CountOptions,
-    dut_cpu: Annotated[int | None, typer.Option("--dut-cpu", min=0, help="CPU of the DUT; default: the first.")] = None,
+    dut_cpu: Annotated[
+        int | None, typer.Option("--dut-cpu", min=0, help="CPU of the DUT; default: the first.")
+    ] = None,
     largest_frame: LargestFrameOption = None,
     debian: Annotated[
-        str, typer.Option("--debian", metavar="NAME", help="Of the virtual machine: bookworm, trixie. Default: as this host.")
+        str,
+        typer.Option(
+            "--debian",
+            metavar="NAME",
+            help="Of the virtual machine: bookworm, trixie. Default: as this host.",
+        ),
     ] = "",
     force: ForceOption = False,
     json_output: JsonOption = False,
@@ -54,13 +68,21 @@ def up(
     before = lab_status(str(kind))
     lab: Lab
     if kind is LabKind.VM:
-        lab = vm_up(address_plan, dut_cpu=dut_cpu, force=force, largest_frame_size=largest, suite=debian, tell=_tell)
+        lab = vm_up(
+            address_plan, dut_cpu=dut_cpu, force=force, largest_frame_size=largest, suite=debian, tell=_tell
+        )
     elif debian:
-        raise RequestError("the Linux lab has the kernel of this host", where="--debian", next_step="Leave it out, or: evenhand lab up vm")
+        raise RequestError(
+            "the Linux lab has the kernel of this host",
+            where="--debian",
+            next_step="Leave it out, or: evenhand lab up vm",
+        )
     else:
         lab = lab_up(address_plan, name=str(kind), dut_cpu=dut_cpu, force=force, largest_frame_size=largest)
     if before is not None:
-        err().print(f"The lab {kind} that was up for {plan_title(before.plan)} was taken down first.", markup=False)
+        err().print(
+            f"The lab {kind} that was up for {plan_title(before.plan)} was taken down first.", markup=False
+        )
     _show(lab, str(kind), json_output=json_output)
 
 
@@ -76,7 +98,8 @@ def down(kind: KindArgument, force: ForceOption = False, json_output: JsonOption
 
 @app.command("status", epilog="Example: evenhand lab status linux")
 def status(kind: KindArgument, json_output: JsonOption = False) -> None:
-    """Tell whether the lab is up, and what labs have changed outside their namespaces, with the values before and now."""
+    """Tell whether the lab is up, and what labs have changed outside their namespaces, with the values before
+    and now."""
     _show(lab_status(str(kind)), str(kind), json_output=json_output)
 
 
@@ -98,13 +121,18 @@ def _show(lab: Lab | None, name: str, *, json_output: bool) -> None:
         lab.check_running()
     addresses = "" if lab.hosts is None else f" with {' x '.join(map(format_count, lab.hosts))} hosts"
     console.print(
-        f"The lab {name} is up for {plan_title(lab.plan)}{addresses}: the DUT forwards on CPU {lab.dut_cpu}, the tester has"
+        f"The lab {name} is up for {plan_title(lab.plan)}{addresses}: the DUT forwards on CPU {lab.dut_cpu},"
+        " the tester has"
         f" {list(lab.tester_cpus)}.",
         markup=False,
     )
     console.print(f"  left   {lab.left_device}\n  right  {lab.right_device}", markup=False)
     if isinstance(lab, VmLab):
-        how = "by KVM" if lab.accelerator == "kvm" else "emulated, since there is no KVM here: its rates say nothing, its shares do"
+        how = (
+            "by KVM"
+            if lab.accelerator == "kvm"
+            else "emulated, since there is no KVM here: its rates say nothing, its shares do"
+        )
         console.print(f"  DUT    {lab.system}, Linux {lab.kernel}, {how}", markup=False, soft_wrap=True)
         console.print(f"  SSH    sudo ssh -F {lab.ssh_config} {lab.ssh_host}", markup=False, soft_wrap=True)
         rate = "5kfps"
@@ -146,6 +174,11 @@ def _describe(lab: Lab | None, name: str) -> dict[str, Any]:
     if isinstance(lab, LinuxLab):
         return {**document, "dut_namespace": lab.dut_namespace}
     return {
-        **document, "is_running": lab.is_running, "accelerator": lab.accelerator, "system": lab.system, "kernel": lab.kernel,
-        "ssh_config": str(lab.ssh_config), "ssh_host": lab.ssh_host,
-    }  # fmt: skip
+        **document,
+        "is_running": lab.is_running,
+        "accelerator": lab.accelerator,
+        "system": lab.system,
+        "kernel": lab.kernel,
+        "ssh_config": str(lab.ssh_config),
+        "ssh_host": lab.ssh_host,
+    }

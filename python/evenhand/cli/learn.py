@@ -44,11 +44,18 @@ def learn_hosts(
     plan: PlanOption = None,
     counts: CountOptions,
     host_macs: HostMacsOption = HostMacSet.PORT,
-    rate: Annotated[str, typer.Option("--rate", metavar="RATE", help="Of the learning frames, per direction.")] = "20kfps",
+    rate: Annotated[
+        str, typer.Option("--rate", metavar="RATE", help="Of the learning frames, per direction.")
+    ] = "20kfps",
     rounds: Annotated[
-        int, typer.Option("--rounds", metavar="N", min=1, max=MOST_ROUNDS, help="How often a host is tried, at most.")
+        int,
+        typer.Option(
+            "--rounds", metavar="N", min=1, max=MOST_ROUNDS, help="How often a host is tried, at most."
+        ),
     ] = DEFAULT_ROUNDS,
-    wait: Annotated[str, typer.Option("--wait", metavar="TIME", help="After the last frame of each round.")] = "1s",
+    wait: Annotated[
+        str, typer.Option("--wait", metavar="TIME", help="After the last frame of each round.")
+    ] = "1s",
     allow_unreachable: AllowUnreachableOption = False,
     direction: DirectionOption = DirectionName.BOTH,
     seed: SeedOption = DEFAULT_SEED,
@@ -58,8 +65,8 @@ def learn_hosts(
 ) -> None:
     """Send a frame to every host until each has come back, and name those that have not: exit code 3 then.
 
-    In direct plans the DUT resolves each host that way (throughput and trial do so by themselves, before the first trial). In gateway plans
-    it shows whether the DUT's routes lead to every host.
+    In direct plans the DUT resolves each host that way (throughput and trial do so by themselves, before the
+    first trial). In gateway plans it shows whether the DUT's routes lead to every host.
     """
     defaults = plan_defaults_of(testbed)
     name = plan or defaults.plan
@@ -75,25 +82,47 @@ def learn_hosts(
     with ExitStack() as stack:
         progress = stack.enter_context(progress_display(progress_form))
         progress.expect(
-            ExpectedTime(seconds=expected_s, parts=f"one round at {format_rate(rate_fps)} if every host is reached; {rounds} at most")
+            ExpectedTime(
+                seconds=expected_s,
+                parts=f"one round at {format_rate(rate_fps)} if every host is reached; {rounds} at most",
+            )
         )
         opened = open_tester(
-            setup, address_plan, frame_size=address_plan.smallest_frame_size, seed=seed, directions=directions, engine=engine,
+            setup,
+            address_plan,
+            frame_size=address_plan.smallest_frame_size,
+            seed=seed,
+            directions=directions,
+            engine=engine,
             host_macs=host_macs.value,
-        )  # fmt: skip
+        )
         tester = stack.enter_context(opened)
         result = learn(
-            tester.session, rate_fps=rate_fps, rounds=rounds, wait_s=wait_s, directions=directions, on_progress=progress.on_event
+            tester.session,
+            rate_fps=rate_fps,
+            rounds=rounds,
+            wait_s=wait_s,
+            directions=directions,
+            on_progress=progress.on_event,
         )
         dut = None if setup.lab is None else setup.lab.facts()
     unreachable = None
     if not allow_unreachable:
         try:
-            check_reachable(result, next_step="Look at the DUT's routes, at its neighbour table, and at the limits of that.")
+            check_reachable(
+                result,
+                next_step="Look at the DUT's routes, at its neighbour table, and at the limits of that.",
+            )
         except HostError as error:
             unreachable = told(error)
     if json_output:
-        document = {"command": "learn", "run": None, **tester.profile.to_document(), "deviations": [], "learning": result.to_document()}
+        document = {
+            "command": "learn",
+            "run": None,
+            **tester.profile.to_document(),
+            "deviations": [],
+            "learning": result.to_document(),
+        }
         write_json({**document, "dut": dut, "error": error_part(unreachable)})
     else:
         for line in [*learning_lines(result), f"Plan: {address_plan.label}. {tester.profile.link_line}"]:

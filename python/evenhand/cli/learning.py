@@ -27,19 +27,26 @@ HostMacsOption = Annotated[
     typer.Option(
         "--host-macs",
         metavar="|".join(HostMacSet),
-        help="All hosts have the MAC of the tester's port, or each its own, drawn from the seed (RFC 4814, 4.2).",
+        help="All hosts have the MAC of the tester's port, or each its own, drawn from the seed (RFC 4814,"
+        " 4.2).",
         rich_help_panel=_PANEL,
     ),
 ]
 NoLearningOption = Annotated[
     bool,
     typer.Option(
-        "--no-learning", help="Do not have the DUT resolve every host before the first trial; a deviation.", rich_help_panel=_PANEL
+        "--no-learning",
+        help="Do not have the DUT resolve every host before the first trial; a deviation.",
+        rich_help_panel=_PANEL,
     ),
 ]
 AllowUnreachableOption = Annotated[
     bool,
-    typer.Option("--allow-unreachable", help="Go on if learning leaves hosts that the DUT does not reach.", rich_help_panel=_PANEL),
+    typer.Option(
+        "--allow-unreachable",
+        help="Go on if learning leaves hosts that the DUT does not reach.",
+        rich_help_panel=_PANEL,
+    ),
 ]
 
 

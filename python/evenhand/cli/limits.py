@@ -31,28 +31,46 @@ LimitsOption = Annotated[
     LimitSet | None,
     typer.Option(
         "--limits",
-        help="rfc: those named below; host: the strictest that this host can keep, measured first, each a deviation. Default: rfc.",
+        help="rfc: those named below; host: the strictest that this host can keep, measured first, each a"
+        " deviation. Default: rfc.",
         rich_help_panel=_PANEL,
     ),
 ]
 OfferedToleranceOption = Annotated[
     str | None,
     typer.Option(
-        "--offered-tolerance", metavar="RATIO", help="How far the offered load may be off. Default: 0.01%.", rich_help_panel=_PANEL
+        "--offered-tolerance",
+        metavar="RATIO",
+        help="How far the offered load may be off. Default: 0.01%.",
+        rich_help_panel=_PANEL,
     ),
 ]
 OverdueAfterOption = Annotated[
     str | None,
-    typer.Option("--overdue-after", metavar="TIME", help="A frame that leaves so late is overdue. Default: 100us.", rich_help_panel=_PANEL),
+    typer.Option(
+        "--overdue-after",
+        metavar="TIME",
+        help="A frame that leaves so late is overdue. Default: 100us.",
+        rich_help_panel=_PANEL,
+    ),
 ]
 OverdueToleranceOption = Annotated[
     str | None,
     typer.Option(
-        "--overdue-tolerance", metavar="RATIO", help="Share of overdue frames in a valid trial. Default: 1%.", rich_help_panel=_PANEL
+        "--overdue-tolerance",
+        metavar="RATIO",
+        help="Share of overdue frames in a valid trial. Default: 1%.",
+        rich_help_panel=_PANEL,
     ),
 ]
 LongestOverdueOption = Annotated[
-    str | None, typer.Option("--longest-overdue", metavar="TIME", help="No frame may leave later. Default: 100ms.", rich_help_panel=_PANEL)
+    str | None,
+    typer.Option(
+        "--longest-overdue",
+        metavar="TIME",
+        help="No frame may leave later. Default: 100ms.",
+        rich_help_panel=_PANEL,
+    ),
 ]
 InvalidRetriesOption = Annotated[
     int | None,
@@ -70,7 +88,8 @@ PatienceOption = Annotated[
         "--patience",
         metavar="N",
         min=0,
-        help="Repeat a trial that only a moment of this host spoiled, and the one that confirms the result, up to N times."
+        help="Repeat a trial that only a moment of this host spoiled, and the one that confirms the result,"
+        " up to N times."
         f" Default: {DEFAULT_PATIENCE}.",
         rich_help_panel=_PANEL,
     ),
@@ -88,7 +107,8 @@ class LimitOptions:
     longest_overdue: LongestOverdueOption = None
 
     def read(self) -> dict[str, Any]:
-        """The values of `Limits` that were given, and the set of those that were not. RequestError names the option."""
+        """The values of `Limits` that were given, and the set of those that were not. RequestError names the
+        option."""
         given = {
             "offered_tolerance": (self.offered_tolerance, "--offered-tolerance", parse_ratio, 1.0),
             "overdue_after_us": (self.overdue_after, "--overdue-after", parse_duration, 1e6),
@@ -101,12 +121,15 @@ class LimitOptions:
                 continue
             values[key] = parse(text, where=option) * factor
             if values[key] <= 0:
-                raise RequestError(f"{text!r} must be above 0", where=option, next_step="Leave it out for the default.")
+                raise RequestError(
+                    f"{text!r} must be above 0", where=option, next_step="Leave it out for the default."
+                )
             if key == "offered_tolerance" and values[key] > MOST_OFFERED_TOLERANCE:
                 raise RequestError(
-                    f"{text!r} is above {format_ratio(MOST_OFFERED_TOLERANCE)}", where=option,
+                    f"{text!r} is above {format_ratio(MOST_OFFERED_TOLERANCE)}",
+                    where=option,
                     next_step="A load that is off by more says nothing of the load that was asked for.",
-                )  # fmt: skip
+                )
         return values
 
 

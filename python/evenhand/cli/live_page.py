@@ -19,7 +19,8 @@ SHARE = 0.02
 
 @dataclass(slots=True, kw_only=True)
 class LivePage:
-    """Writes the page anew after a point, unless the last time took too long for that; also at the start, and at the end."""
+    """Writes the page anew after a point, unless the last time took too long for that; also at the start, and
+    at the end."""
 
     run: Path
     target: Path | None
@@ -32,7 +33,8 @@ class LivePage:
     _has_failed: bool = field(default=False, init=False)
 
     def after_point(self, point: Point) -> None:
-        """For `CampaignRunner.on_point`. A page that cannot be written is said once, and costs no measurement."""
+        """For `CampaignRunner.on_point`. A page that cannot be written is said once, and costs no
+        measurement."""
         del point
         if self.target is None or self._has_failed or time.monotonic() < self._not_before_s:
             return
@@ -46,7 +48,8 @@ class LivePage:
         self._not_before_s = ended_s + (ended_s - began_s) / SHARE
 
     def write(self) -> None:
-        """Before the first point, and at the end. EvenhandError if it cannot be written; the campaign is stored all the same."""
+        """Before the first point, and at the end. EvenhandError if it cannot be written; the campaign is
+        stored all the same."""
         if self.target is not None:
             self._is_new = self._is_new or not self.target.exists()
             self._write(self.target)

@@ -9,11 +9,7 @@ from typing import Annotated
 import typer
 
 from evenhand.base.units import parse_duration, parse_rate, parse_ratio
-from evenhand.cli.common import (
-    FrameSizesOption,
-    TestbedArgument,
-    read_frame_sizes,
-)
+from evenhand.cli.common import FrameSizesOption, TestbedArgument, read_frame_sizes
 from evenhand.cli.conditions import ConditionOptions
 from evenhand.cli.limits import RetryOptions
 from evenhand.cli.options import RepetitionOptions, with_options
@@ -30,15 +26,25 @@ class LossOptions:
     """Which loads, and how long the trials are."""
 
     maximum_rate: Annotated[
-        str | None, typer.Option("--maximum-rate", metavar="RATE", help="The load of 100 %, per direction; default: the line rate.")
+        str | None,
+        typer.Option(
+            "--maximum-rate", metavar="RATE", help="The load of 100 %, per direction; default: the line rate."
+        ),
     ] = None
-    step: Annotated[str, typer.Option("--step", metavar="RATIO", help="Of the maximum, by which the load is lowered; at most 10%.")] = "10%"
+    step: Annotated[
+        str,
+        typer.Option(
+            "--step", metavar="RATIO", help="Of the maximum, by which the load is lowered; at most 10%."
+        ),
+    ] = "10%"
     duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Of each trial.")] = "60s"
 
     def read(self, retries: RetryOptions, testbed: TestbedLimits) -> LossGoal:
         """RequestError names the option."""
         return LossGoal(
-            max_fps=UP_TO_LINE_RATE if self.maximum_rate is None else parse_rate(self.maximum_rate, where="--maximum-rate"),
+            max_fps=UP_TO_LINE_RATE
+            if self.maximum_rate is None
+            else parse_rate(self.maximum_rate, where="--maximum-rate"),
             step=parse_ratio(self.step, where="--step"),
             duration_s=parse_duration(self.duration, where="--duration"),
             **retries.read(testbed),
@@ -55,7 +61,8 @@ def loss(
     retries: RetryOptions,
     conditions: ConditionOptions,
 ) -> None:
-    """Find the frame loss rate (RFC 2544 section 26.3) from the maximum down, until two loads in a row lose nothing.
+    """Find the frame loss rate (RFC 2544 section 26.3) from the maximum down, until two loads in a row lose
+    nothing.
 
     A load that the tester itself does not keep is named, and not charged to the DUT.
     """
@@ -68,7 +75,11 @@ def loss(
     if goal.maximum_rate is not None:
         given.check_rate(setup, chosen.max_fps, sizes, where="--maximum-rate")
     table, found = None, None
-    with given.open("loss", setup, notes, goal=chosen, times=len(sizes) * repetitions.count) as (bed, store, _):
+    with given.open("loss", setup, notes, goal=chosen, times=len(sizes) * repetitions.count) as (
+        bed,
+        store,
+        _,
+    ):
         if len(sizes) > 1 or repetitions.count > 1:
             table = bed.loss_table(sizes, repetitions=repetitions, goal=chosen, **given.of(setup))
         else:

@@ -31,7 +31,8 @@ def app_of(names: tuple[str, ...] = (*GROUPS, *VERBS)) -> Verbs:
     """The command with these verbs and groups; all of them unless told otherwise."""
     app = Verbs(
         help="Even-handed benchmarks for routers: pseudorandom addresses, and numbers you can believe.",
-        epilog="Exit codes: 0 done, 1 the answer is no, 2 bad request, 3 host not ready, 4 bug, 5 stdout full, 130 interrupted, "
+        epilog="Exit codes: 0 done, 1 the answer is no, 2 bad request, 3 host not ready, 4 bug, 5 stdout"
+        " full, 130 interrupted, "
         "141 stdout's reader gone. "
         "Try: evenhand plan show gateway-v4",
         no_args_is_help=True,
@@ -57,9 +58,13 @@ def _print_version(is_asked: bool) -> None:
 
 def _options(
     debug: Annotated[bool, typer.Option("--debug", help="Show the trace of an error.")] = False,
-    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_print_version)] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_print_version),
+    ] = False,
 ) -> None:
-    # Both are for the help text: `main` looks for --debug itself, since an error may come before options are parsed.
+    # Both are for the help text: `main` looks for --debug itself, since an error may come before options are
+    # parsed.
     del debug, version
 
 
@@ -134,7 +139,9 @@ def _of_the_host(error: OSError | MemoryError) -> HostError:
         names = [str(name) for name in (error.filename, error.filename2) if name is not None]
         is_denied = isinstance(error, PermissionError)
         steps = (
-            "Make room on its disk." if is_disk_full(error) else f"See its permissions{'' if is_denied else ', and the room on its disk'}."
+            "Make room on its disk."
+            if is_disk_full(error)
+            else f"See its permissions{'' if is_denied else ', and the room on its disk'}."
         )
         made = HostError(error.strerror or str(error), where=" and ".join(names), next_step=steps)
     made.__cause__ = error
@@ -143,7 +150,8 @@ def _of_the_host(error: OSError | MemoryError) -> HostError:
 
 def _bug(error: Exception) -> EngineError:
     made = EngineError(
-        f"a bug of Evenhand: {type(error).__name__}: {error}", next_step="Please report it, with what the same command shows with --debug."
+        f"a bug of Evenhand: {type(error).__name__}: {error}",
+        next_step="Please report it, with what the same command shows with --debug.",
     )
     made.__cause__ = error
     return made

@@ -18,11 +18,26 @@ def _exported(form: str) -> tuple[tuple[str, str], ...]:
     return ((_ANY, f"A run file is written so by: evenhand export FILE --format {form} --output FILE"),)
 
 
-_OUTPUT = (*_called("--run", "--html", "--output", "--picture"), (_ANY, "Results go to stdout: add `> FILE` at the end of the command."))
-_SIZE, _REPEATED, _DIRECTION = _called("--frame-size"), _called("--repetitions", "--count", "--rounds"), _called("--direction")
-_NO_RUN = ((_ANY, "Learning is no measurement: it is stored nowhere. With --json its document goes to stdout."),)
-_IPV6 = (("--plan", "Name a plan of IPv6: --plan gateway-v6."), ("PLAN", "Name a plan of IPv6, such as gateway-v6."))
-_IPV4 = (("--plan", "Name a plan of IPv4: --plan gateway-v4."), ("PLAN", "Name a plan of IPv4, such as gateway-v4."))
+_OUTPUT = (
+    *_called("--run", "--html", "--output", "--picture"),
+    (_ANY, "Results go to stdout: add `> FILE` at the end of the command."),
+)
+_SIZE, _REPEATED, _DIRECTION = (
+    _called("--frame-size"),
+    _called("--repetitions", "--count", "--rounds"),
+    _called("--direction"),
+)
+_NO_RUN = (
+    (_ANY, "Learning is no measurement: it is stored nowhere. With --json its document goes to stdout."),
+)
+_IPV6 = (
+    ("--plan", "Name a plan of IPv6: --plan gateway-v6."),
+    ("PLAN", "Name a plan of IPv6, such as gateway-v6."),
+)
+_IPV4 = (
+    ("--plan", "Name a plan of IPv4: --plan gateway-v4."),
+    ("PLAN", "Name a plan of IPv4, such as gateway-v4."),
+)
 OTHER_NAMES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "export --csv": _called("--format csv"),
     "export --parquet": _called("--format parquet"),
@@ -31,7 +46,9 @@ OTHER_NAMES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "plan frames --pcap": _called("--format pcap"),
     "import --testbed": _called("--output"),
     "plan prove --count": _called("--frames"),
-    "learn --waits": (("--wait", "No trial is made here, so there is one wait: --wait TIME, after each round."),),
+    "learn --waits": (
+        ("--wait", "No trial is made here, so there is one wait: --wait TIME, after each round."),
+    ),
     "learn --run": _NO_RUN,
     "learn --no-run": _NO_RUN,
     "--testbed": _called("--dut"),
@@ -72,7 +89,8 @@ OTHER_NAMES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "-4": _IPV4,
     "--version": ((_ANY, "`evenhand --version` tells it."),),
 }
-"""By the name, or by verb and name: what is said, behind an option or an argument that the verb must have. The first that fits is."""
+"""By the name, or by verb and name: what is said, behind an option or an argument that the verb must have.
+The first that fits is."""
 
 
 def called_here(verb: str, name: str, known: Collection[str], arguments: Collection[str]) -> str | None:

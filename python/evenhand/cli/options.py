@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of options, each defined once: a verb names a group as a parameter, and Typer sees the options in it."""
+"""Groups of options, each defined once: a verb names a group as a parameter, and Typer sees the options in
+it."""
 
 from __future__ import annotations
 
@@ -42,10 +43,11 @@ Verb = Callable[..., None]
 
 
 def with_options(verb: Verb) -> Verb:
-    """Spread the groups among a verb's parameters: one that is a dataclass becomes its fields, as options; the verb gets it filled in.
-    A group may hold others.
+    """Spread the groups among a verb's parameters: one that is a dataclass becomes its fields, as options;
+    the verb gets it filled in. A group may hold others.
 
-    The fields are annotated as parameters of Typer are. TypeError if two groups have a field of the same name.
+    The fields are annotated as parameters of Typer are. TypeError if two groups have a field of the same
+    name.
     """
     hints = get_type_hints(verb, include_extras=True)
     groups: dict[str, type] = {}
@@ -66,7 +68,10 @@ def with_options(verb: Verb) -> Verb:
 
     names = [parameter.name for parameter in shown]
     if len(set(names)) < len(names):
-        raise TypeError(f"{verb.__name__}: the same option in two groups: {sorted({name for name in names if names.count(name) > 1})}")
+        raise TypeError(
+            f"{verb.__name__}: the same option in two groups:"
+            f" {sorted({name for name in names if names.count(name) > 1})}"
+        )
     # What Typer reads instead of the function itself.
     call.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
@@ -82,7 +87,9 @@ def _filled_in(group: Any, values: dict[str, Any]) -> Any:
     """The group with its options, which are taken out of `values`."""
     hints = get_type_hints(group, include_extras=True)
     chosen = {
-        field.name: _filled_in(hints[field.name], values) if _is_group(hints[field.name]) else values.pop(field.name)
+        field.name: _filled_in(hints[field.name], values)
+        if _is_group(hints[field.name])
+        else values.pop(field.name)
         for field in fields(group)
     }
     return group(**chosen)
@@ -99,7 +106,9 @@ def _options_of(group: Any) -> Iterator[inspect.Parameter]:
             yield from _options_of(hints[field.name])
             continue
         default = inspect.Parameter.empty if field.default is MISSING else field.default
-        yield inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name])
+        yield inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name]
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +126,9 @@ class CountOptions:
         """What was given, and the rest from a testbed whose DUT is set up for this plan."""
         if plan_title(name) != defaults.plan:
             return self
-        return CountOptions(hosts=self.hosts or _pair(defaults.hosts), networks=self.networks or _pair(defaults.networks))
+        return CountOptions(
+            hosts=self.hosts or _pair(defaults.hosts), networks=self.networks or _pair(defaults.networks)
+        )
 
 
 def _pair(counts: tuple[int, int] | None) -> str | None:
@@ -170,13 +181,18 @@ class PlanOptions:
         """PlanError or RequestError if there is no such plan.
 
         Args:
-            testbed: As it is named on the command line: it may say which plan, and which addresses of it, are meant where none are given.
+            testbed: As it is named on the command line: it may say which plan, and which addresses of it, are
+                meant where none are given.
         """
         defaults = PlanDefaults() if testbed is None else plan_defaults_of(testbed)
         name, other, share = read_mix(self.plan or defaults.plan, self.mix)
         if other is None:
-            return replace(self.shape, counts=self.shape.counts.or_of(defaults, name)).read(name, where="--plan")
-        return mix_versions(self.shape.read(name, where="--plan"), self.shape.read(other, where="--plan"), share)
+            return replace(self.shape, counts=self.shape.counts.or_of(defaults, name)).read(
+                name, where="--plan"
+            )
+        return mix_versions(
+            self.shape.read(name, where="--plan"), self.shape.read(other, where="--plan"), share
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,16 +200,26 @@ class RepetitionOptions:
     """How often a procedure is made."""
 
     repetitions: Annotated[
-        int, typer.Option("--repetitions", metavar="N", help="Make it N times; median, percentiles and spread are shown.")
+        int,
+        typer.Option(
+            "--repetitions", metavar="N", help="Make it N times; median, percentiles and spread are shown."
+        ),
     ] = 1
     spread: Annotated[
         str | None,
-        typer.Option("--spread", metavar="RATIO", help="Fewer repetitions, from 3 on, if (maximum - minimum) / median is within this."),
+        typer.Option(
+            "--spread",
+            metavar="RATIO",
+            help="Fewer repetitions, from 3 on, if (maximum - minimum) / median is within this.",
+        ),
     ] = None
 
     def read(self) -> Repetitions:
         """RequestError names the option."""
-        return Repetitions(count=self.repetitions, spread=None if self.spread is None else parse_ratio(self.spread, where="--spread"))
+        return Repetitions(
+            count=self.repetitions,
+            spread=None if self.spread is None else parse_ratio(self.spread, where="--spread"),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

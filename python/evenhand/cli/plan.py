@@ -75,12 +75,7 @@ class OneDirection(StrEnum):
 
 @app.command("show", epilog="Example: evenhand plan show gateway-v4 --hosts 1000")
 @with_options
-def show(
-    name: OptionalNameArgument = None,
-    *,
-    shape: ShapeOptions,
-    json_output: JsonOption = False,
-) -> None:
+def show(name: OptionalNameArgument = None, *, shape: ShapeOptions, json_output: JsonOption = False) -> None:
     """Show addresses, routes and ports of a plan; without PLAN list the plans that there are."""
     if name is None:
         _list_plans(shape, json_output=json_output)
@@ -103,10 +98,13 @@ def show(
         "first host": [str(side.hosts.first_address) for side in plan.sides],
         "last host": [str(side.hosts.last_address) for side in plan.sides],
         "drawn": [_drawn(side) for side in plan.sides],
-        "tester (gateway)": ["direct: hosts on the link" if side.gateway is None else str(side.gateway) for side in plan.sides],
+        "tester (gateway)": [
+            "direct: hosts on the link" if side.gateway is None else str(side.gateway) for side in plan.sides
+        ],
         "DUT": [_span(side.dut) for side in plan.sides],
         "DUT's route" if all(len(side.routes) == 1 for side in plan.sides) else "DUT's routes": [
-            "none" if side.gateway is None else f"{_span(side.routes)} via {side.gateway.ip}" for side in plan.sides
+            "none" if side.gateway is None else f"{_span(side.routes)} via {side.gateway.ip}"
+            for side in plan.sides
         ],
         "DUT's neighbours": [format_count(side.dut_neighbors) for side in plan.sides],
     }
@@ -124,28 +122,46 @@ def show(
 
 def _list_plans(shape: ShapeOptions, *, json_output: bool) -> None:
     if shape != ShapeOptions(counts=CountOptions(), sources=SourceOptions()):
-        raise RequestError("which plan?", where="PLAN", next_step="`evenhand plan show` lists them; name one before its options.")
+        raise RequestError(
+            "which plan?",
+            where="PLAN",
+            next_step="`evenhand plan show` lists them; name one before its options.",
+        )
     plans = [make_plan(name) for name in TOPOLOGIES]
     if json_output:
         listed = [
-            {"plan": plan.title, "figure": plan.figure, "ip_version": plan.ip_version, "is_direct": plan.is_direct,
-             "hosts": plan.left.hosts.count, "networks": plan.left.hosts.network_count, "smallest_frame_size": plan.smallest_frame_size}
+            {
+                "plan": plan.title,
+                "figure": plan.figure,
+                "ip_version": plan.ip_version,
+                "is_direct": plan.is_direct,
+                "hosts": plan.left.hosts.count,
+                "networks": plan.left.hosts.network_count,
+                "smallest_frame_size": plan.smallest_frame_size,
+            }
             for plan in plans
-        ]  # fmt: skip
+        ]
         write_json({"command": "plan show", "plans": listed})
         return
     table = FittedTable("Address plans")
     for title in ("plan", "IP", "hosts", "networks", "from"):
-        table.add_column(title, justify="right" if title in ("hosts", "networks") else "left", no_wrap=title == "plan")
+        table.add_column(
+            title, justify="right" if title in ("hosts", "networks") else "left", no_wrap=title == "plan"
+        )
     for plan in plans:
         counts = (plan.left.hosts.count, plan.left.hosts.network_count)
         table.add_row(plan.title, f"IPv{plan.ip_version}", *map(format_count, counts), plan.figure)
     console = out()
     console.print(table)
-    console.print("Hosts are those of a network, a side. One of them in full: evenhand plan show PLAN", markup=False)
+    console.print(
+        "Hosts are those of a network, a side. One of them in full: evenhand plan show PLAN", markup=False
+    )
 
 
-@app.command("frames", epilog="Example: evenhand plan frames gateway-v6 --count 3 --seed 7 --format pcap --output frames.pcap")
+@app.command(
+    "frames",
+    epilog="Example: evenhand plan frames gateway-v6 --count 3 --seed 7 --format pcap --output frames.pcap",
+)
 @with_options
 def frames(
     name: NameArgument,
@@ -153,13 +169,17 @@ def frames(
     count: Annotated[int, typer.Option("--count", min=1, max=1_000_000, help="How many frames.")] = 10,
     seed: SeedOption = DEFAULT_SEED,
     first: Annotated[int, typer.Option("--first", min=0, help="Sequence number of the first one.")] = 0,
-    direction: Annotated[OneDirection, typer.Option("--direction", help="forward: left to right; reverse: back.")] = OneDirection.FORWARD,
+    direction: Annotated[
+        OneDirection, typer.Option("--direction", help="forward: left to right; reverse: back.")
+    ] = OneDirection.FORWARD,
     shape: ShapeOptions,
     host_macs: HostMacsOption = HostMacSet.PORT,
     frame_size: FramesOption = None,
     vlan: VlanOption = None,
     frame_format: Annotated[FrameFormat | None, typer.Option("--format", help="Default: table.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file instead of stdout.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write to this file instead of stdout.")
+    ] = None,
     engine: EngineOption = None,
     json_output: JsonOption = False,
 ) -> None:
@@ -168,9 +188,15 @@ def frames(
         _refuse_beside_json(frame_format, output)
     chosen_format = frame_format or FrameFormat.TABLE
     if chosen_format is FrameFormat.TABLE and output is not None:
-        raise RequestError("a table is for a terminal, and not for a file", where="--output", next_step="Add --format csv, jsonl or pcap.")
+        raise RequestError(
+            "a table is for a terminal, and not for a file",
+            where="--output",
+            next_step="Add --format csv, jsonl or pcap.",
+        )
     if chosen_format is FrameFormat.PCAP and output is None and sys.stdout.isatty():
-        raise RequestError("a pcap file is no text for a terminal", where="--format pcap", next_step="Add --output FILE.")
+        raise RequestError(
+            "a pcap file is no text for a terminal", where="--format pcap", next_step="Add --output FILE."
+        )
     plan = shape.read(name)
     check_host_macs(host_macs, plan)
     vlans = parse_vlans(vlan or "none", where="--vlan")
@@ -214,9 +240,10 @@ def _refuse_beside_json(frame_format: FrameFormat | None, output: Path | None) -
     for option, given in (("--format", frame_format), ("--output", output)):
         if given is not None:
             raise RequestError(
-                f"--json writes its document to stdout, and {option} would do nothing", where=f"--json, {option}",
+                f"--json writes its document to stdout, and {option} would do nothing",
+                where=f"--json, {option}",
                 next_step="Give one of them; `--json > FILE` writes a file.",
-            )  # fmt: skip
+            )
 
 
 def ask_for_frames(
@@ -231,7 +258,8 @@ def ask_for_frames(
     host_macs: HostMacSet = HostMacSet.PORT,
     vlans: Vlans = (),
 ) -> list[dict[str, Any]]:
-    """The engine's preview: the draw exists once, in the engine, so what is shown is what will be sent. MACs of ports are unknown: 0."""
+    """The engine's preview: the draw exists once, in the engine, so what is shown is what will be sent. MACs
+    of ports are unknown: 0."""
     tags: dict[str, Any] = {"vlan": list(vlans)} if vlans else {}
     with EngineSession([engine]) as session:
         reply = session.request(
@@ -269,9 +297,13 @@ def _frames_table(drawn: list[dict[str, Any]]) -> Table:
     table.add_column("octets without FCS", overflow="fold")  # addresses and ports are never cut
     for frame in drawn:
         table.add_row(
-            str(frame["sequence"]), frame["source"], str(frame["source_port"]), frame["destination"], str(frame["destination_port"]),
+            str(frame["sequence"]),
+            frame["source"],
+            str(frame["source_port"]),
+            frame["destination"],
+            str(frame["destination_port"]),
             frame["octets"],
-        )  # fmt: skip
+        )
     return table
 
 

@@ -52,21 +52,35 @@ def export_plan(
     shape: ShapeOptions,
     seed: SeedOption = DEFAULT_SEED,
     testbed: Annotated[
-        Path | None, typer.Option("--testbed", metavar="FILE", help="Take the MACs from this testbed file: mac and dut_mac of its ports.")
+        Path | None,
+        typer.Option(
+            "--testbed",
+            metavar="FILE",
+            help="Take the MACs from this testbed file: mac and dut_mac of its ports.",
+        ),
     ] = None,
     export_format: Annotated[
-        ExportFormat, typer.Option("--format", metavar="otg", help="otg: a configuration of the Open Traffic Generator API (JSON).")
+        ExportFormat,
+        typer.Option(
+            "--format", metavar="otg", help="otg: a configuration of the Open Traffic Generator API (JSON)."
+        ),
     ] = ExportFormat.OTG,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write it here (must not exist). Default: stdout.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write it here (must not exist). Default: stdout."
+        ),
     ] = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Write a plan's flows as an Open Traffic Generator configuration; sends nothing. What it cannot say of them is told on stderr."""
+    """Write a plan's flows as an Open Traffic Generator configuration; sends nothing. What it cannot say of
+    them is told on stderr."""
     del export_format  # there is one
     if json_output and output is not None:
         raise RequestError(
-            "--json writes its document to stdout, and --output would do nothing", where="--json, --output", next_step="Give one of them."
+            "--json writes its document to stdout, and --output would do nothing",
+            where="--json, --output",
+            next_step="Give one of them.",
         )
     if output is not None:
         check_new(output, where=f"--output {output}")
@@ -76,11 +90,18 @@ def export_plan(
         err().print(note)
     duration_s = parse_duration(duration, where="--duration")
     if duration_s <= 0:
-        raise RequestError(f"{duration!r} must be above 0", where="--duration", next_step="Write a duration like 60s.")
+        raise RequestError(
+            f"{duration!r} must be above 0", where="--duration", next_step="Write a duration like 60s."
+        )
     made = otg_of(
-        plan, directions=read_directions(direction), frame_size=size, rate_fps=parse_rate(rate, where="--rate"), duration_s=duration_s,
-        seed=seed, macs=None if testbed is None else _macs(testbed),
-    )  # fmt: skip
+        plan,
+        directions=read_directions(direction),
+        frame_size=size,
+        rate_fps=parse_rate(rate, where="--rate"),
+        duration_s=duration_s,
+        seed=seed,
+        macs=None if testbed is None else _macs(testbed),
+    )
     if json_output:
         write_json(
             {
@@ -106,4 +127,8 @@ def export_plan(
 def _macs(path: Path) -> dict[SideName, PortMacs]:
     """Of the ports whose own MAC is in the file."""
     ports = read_testbed(path).ports
-    return {side: PortMacs(tester=port.mac, dut=port.dut_mac) for side, port in ports.items() if port.mac is not None}
+    return {
+        side: PortMacs(tester=port.mac, dut=port.dut_mac)
+        for side, port in ports.items()
+        if port.mac is not None
+    }

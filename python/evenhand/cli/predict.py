@@ -24,22 +24,9 @@ from evenhand.cli.device import DeviceOptions, elements_option
 from evenhand.cli.device_of_dut import device_of_dut
 from evenhand.cli.options import CountOptions, SourceOptions, vars_of, with_options
 from evenhand.plan import Traffic
-from evenhand.predict import (
-    Prediction,
-    doubling_series,
-    even_limit,
-    smallest_even_hosts,
-)
-from evenhand.predict import (
-    predict as predict_loads,
-)
-from evenhand.predict.text import (
-    closing_sentence,
-    describe_model,
-    even_sentence,
-    series_table,
-    summary_table,
-)
+from evenhand.predict import Prediction, doubling_series, even_limit, smallest_even_hosts
+from evenhand.predict import predict as predict_loads
+from evenhand.predict.text import closing_sentence, describe_model, even_sentence, series_table, summary_table
 from evenhand.report.figures_predict import check_picture_name, draw_series
 
 EXAMPLE = "Example: evenhand predict gateway-v4 --hosts 16 --elements 16 --hash type1"
@@ -59,15 +46,21 @@ def predict(
         typer.Option(
             "--dut",
             metavar="TESTBED",
-            help="Ask the DUT of this testbed file, or of lab:vm, over SSH for its table, key and hash; it does not know --rate.",
+            help="Ask the DUT of this testbed file, or of lab:vm, over SSH for its table, key and hash; it"
+            " does not know --rate.",
         ),
     ] = None,
     direction: DirectionOption = DirectionName.BOTH,
-    series: Annotated[bool, typer.Option("--series", help="Also 1, 2, 4, ... hosts per side, up to all.")] = False,
-    picture: Annotated[Path | None, typer.Option("--picture", metavar="FILE", help="Draw the series: .svg, .png or .pdf.")] = None,
+    series: Annotated[
+        bool, typer.Option("--series", help="Also 1, 2, 4, ... hosts per side, up to all.")
+    ] = False,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", metavar="FILE", help="Draw the series: .svg, .png or .pdf.")
+    ] = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Predict how evenly a device that hashes will share the load of a plan. Exact, sends no frames, needs no engine."""
+    """Predict how evenly a device that hashes will share the load of a plan. Exact, sends no frames, needs no
+    engine."""
     read = partial(read_plan, name, networks=counts.networks, **vars_of(sources))
     address_plan, whole_plan = read(hosts=counts.hosts), read(hosts=None)
     if picture is not None:
@@ -87,7 +80,10 @@ def predict(
         return
     console = out()
     traffic = Traffic(plan=address_plan, directions=chosen)
-    console.print(f"{address_plan.title} ({address_plan.figure}), {traffic.addresses}; UDP ports: {traffic.udp_ports}", markup=False)
+    console.print(
+        f"{address_plan.title} ({address_plan.figure}), {traffic.addresses}; UDP ports: {traffic.udp_ports}",
+        markup=False,
+    )
     console.print(f"Device: {describe_model(model)}{asked}", markup=False)
     console.print()
     console.print(summary_table(prediction))
@@ -101,7 +97,9 @@ def predict(
         err().print(f"Drawn into {picture}.", markup=False)
 
 
-def _document(prediction: Prediction, smallest: int | None, points: list[Prediction], picture: Path | None) -> dict[str, Any]:
+def _document(
+    prediction: Prediction, smallest: int | None, points: list[Prediction], picture: Path | None
+) -> dict[str, Any]:
     return {
         "command": "predict",
         "plan": prediction.plan.title,
@@ -109,7 +107,9 @@ def _document(prediction: Prediction, smallest: int | None, points: list[Predict
         "traffic": Traffic(plan=prediction.plan, directions=prediction.directions).to_document(),
         "device": prediction.model.to_document(),
         **prediction.to_document(),
-        "by_direction": {direction: prediction.only(direction).to_document() for direction in prediction.directions},
+        "by_direction": {
+            direction: prediction.only(direction).to_document() for direction in prediction.directions
+        },
         "even": {"busiest_to_mean_limit": float(even_limit(prediction.model)), "smallest_hosts": smallest},
         "series": [point.to_document() for point in points],
         "picture": None if picture is None else str(picture),

@@ -23,7 +23,9 @@ class ProgressForm(StrEnum):
 ProgressOption = Annotated[
     ProgressForm,
     typer.Option(
-        "--progress", help="On stderr. auto: a live line on a terminal, a line for each trial elsewhere; json: a JSON line each second."
+        "--progress",
+        help="On stderr. auto: a live line on a terminal, a line for each trial elsewhere; json: a JSON line"
+        " each second.",
     ),
 ]
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -54,36 +53,64 @@ Contrast = tuple[Generator, ...]
 def prove(
     name: NameArgument,
     *,
-    frames: Annotated[str, typer.Option("--frames", metavar="COUNT", help="How many to draw of each stream: 1e8, 100M, 1G.")] = "1e8",
+    frames: Annotated[
+        str, typer.Option("--frames", metavar="COUNT", help="How many to draw of each stream: 1e8, 100M, 1G.")
+    ] = "1e8",
     seed: SeedOption = DEFAULT_SEED,
     counts: CountOptions,
     direction: DirectionOption = DirectionName.BOTH,
-    streams: Annotated[int, typer.Option("--streams", min=1, max=128, help="Streams of a direction; each is proven on its own.")] = 1,
-    first: Annotated[int, typer.Option("--first", min=0, max=_LARGEST_FIRST, help="Sequence number of the first frame.")] = 0,
+    streams: Annotated[
+        int,
+        typer.Option("--streams", min=1, max=128, help="Streams of a direction; each is proven on its own."),
+    ] = 1,
+    first: Annotated[
+        int, typer.Option("--first", min=0, max=_LARGEST_FIRST, help="Sequence number of the first frame.")
+    ] = 0,
     contrast: Annotated[
-        bool, typer.Option("--contrast/--no-contrast", help="Also what a 15-bit generator and a biased modulo would score.")
+        bool,
+        typer.Option(
+            "--contrast/--no-contrast", help="Also what a 15-bit generator and a biased modulo would score."
+        ),
     ] = True,
     engine: EngineOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Draw the frames of a plan, send none, and judge whether the draws are uniform and independent. Exit code 1 if suspicious."""
+    """Draw the frames of a plan, send none, and judge whether the draws are uniform and independent. Exit
+    code 1 if suspicious."""
     directions = read_directions(direction)
     count = parse_count(frames, where="--frames")
     if count > MAX_PROOF_FRAMES:
         raise RequestError(
-            f"{format_count(count)} frames: one stream is proven by at most {format_count(MAX_PROOF_FRAMES)} at once",
+            f"{format_count(count)} frames: one stream is proven by at most {format_count(MAX_PROOF_FRAMES)}"
+            " at once",
             where="--frames",
             next_step="Go on with --first, or with another --seed.",
         )
     plan = counts.read(name)
-    faulty: Contrast = tuple(generator for generator in GENERATOR_NAMES if generator != "philox") if contrast else ()
-    runs: list[dict[str, Any]] = [{"direction": d, "stream": s, "generator": "philox"} for d in directions for s in range(streams)]
+    faulty: Contrast = (
+        tuple(generator for generator in GENERATOR_NAMES if generator != "philox") if contrast else ()
+    )
+    runs: list[dict[str, Any]] = [
+        {"direction": d, "stream": s, "generator": "philox"} for d in directions for s in range(streams)
+    ]
     runs += [{"direction": directions[0], "stream": 0, "generator": generator} for generator in faulty]
-    expected = ExpectedTime(seconds=len(runs) * count / DRAWS_PER_S, parts=f"{len(runs)} streams of {format_count(count)} frames")
+    expected = ExpectedTime(
+        seconds=len(runs) * count / DRAWS_PER_S, parts=f"{len(runs)} streams of {format_count(count)} frames"
+    )
     err().print(expected.line, markup=False, soft_wrap=True)
     with EngineSession([find_engine(engine)]) as session, _progress() as progress:
         proofs = [
-            _prove(session, plan, progress, f"{n} of {len(runs)}", seed=seed, frames=count, first=first, streams=streams, **run)
+            _prove(
+                session,
+                plan,
+                progress,
+                f"{n} of {len(runs)}",
+                seed=seed,
+                frames=count,
+                first=first,
+                streams=streams,
+                **run,
+            )
             for n, run in enumerate(runs, start=1)
         ]
     own, others = proofs[: len(proofs) - len(faulty)], proofs[len(proofs) - len(faulty) :]
@@ -96,11 +123,19 @@ def prove(
         raise typer.Exit(SUSPICIOUS)
 
 
-def _prove(session: EngineSession, plan: AddressPlan, progress: Progress, place: str, *, frames: int, **request: Any) -> StreamProof:
+def _prove(
+    session: EngineSession, plan: AddressPlan, progress: Progress, place: str, *, frames: int, **request: Any
+) -> StreamProof:
     """One stream: a bar while it is drawn, on a terminal, and everywhere a line when it has been."""
-    what = f"{place}: {GENERATOR_NAMES[request['generator']]}, {request['direction']}, stream {request['stream']}"
+    what = (
+        f"{place}: {GENERATOR_NAMES[request['generator']]}, {request['direction']}, stream"
+        f" {request['stream']}"
+    )
     task = progress.add_task(what, total=frames)
-    on_event: Callable[[dict[str, Any]], None] = lambda event: progress.update(task, completed=event["drawn_frames"])  # noqa: E731
+
+    def on_event(event: dict[str, Any]) -> None:
+        progress.update(task, completed=event["drawn_frames"])
+
     reply = session.request("prove", on_event=on_event, plan=plan.to_contract(), frames=frames, **request)
     progress.remove_task(task)
     progress.console.print(f"{what}: {format_count(frames)} frames drawn", markup=False)
@@ -113,9 +148,14 @@ def _progress() -> Progress:
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
-def _show(plan: AddressPlan, seed: int, judgement: ProofJudgement, own: list[StreamProof], others: list[StreamProof]) -> None:
+def _show(
+    plan: AddressPlan, seed: int, judgement: ProofJudgement, own: list[StreamProof], others: list[StreamProof]
+) -> None:
     console = out()
-    console.print(f"Plan {plan.title} ({plan.figure}), seed {seed}: {format_count(plan.pairs)} address pairs per direction.")
+    console.print(
+        f"Plan {plan.title} ({plan.figure}), seed {seed}: {format_count(plan.pairs)} address pairs per"
+        " direction."
+    )
     for stream in own:
         console.print()
         console.print(fields_table(stream))
@@ -132,7 +172,12 @@ def _show(plan: AddressPlan, seed: int, judgement: ProofJudgement, own: list[Str
 
 
 def _document(
-    plan: AddressPlan, seed: int, frames: int, judgement: ProofJudgement, own: list[StreamProof], others: list[StreamProof]
+    plan: AddressPlan,
+    seed: int,
+    frames: int,
+    judgement: ProofJudgement,
+    own: list[StreamProof],
+    others: list[StreamProof],
 ) -> dict[str, Any]:
     return {
         "command": "plan prove",

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where each verb is. A command line loads the one that it names: to load all of them takes a third longer."""
+"""Where each verb is. A command line loads the one that it names: to load all of them takes a third
+longer."""
 
 from __future__ import annotations
 

@@ -16,22 +16,41 @@ EXAMPLE = "Example: evenhand report appendix-a.evenhand --pictures pictures"
 
 
 def report(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help=f"A campaign's file, or the run of any verb (*{SUFFIX}).")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help=f"A campaign's file, or the run of any verb (*{SUFFIX}).")
+    ],
     html: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="The page. Default: beside the file, with its name. An older page is replaced."),
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="The page. Default: beside the file, with its name. An older page is replaced.",
+        ),
     ] = None,
     pictures: Annotated[
-        Path | None, typer.Option("--pictures", metavar="FOLDER", help="Write each picture as an SVG and a PNG file as well.")
+        Path | None,
+        typer.Option(
+            "--pictures", metavar="FOLDER", help="Write each picture as an SVG and a PNG file as well."
+        ),
     ] = None,
     pdf: Annotated[
         Path | None,
-        typer.Option("--pdf", metavar="FILE", help="The page on sheets of A4 as well (must not exist). Needs chromium or weasyprint."),
+        typer.Option(
+            "--pdf",
+            metavar="FILE",
+            help="The page on sheets of A4 as well (must not exist). Needs chromium or weasyprint.",
+        ),
     ] = None,
 ) -> None:
-    """Write one HTML page of what a campaign or a run measured: curve, verdict, every trial, and what it takes to repeat it."""
+    """Write one HTML page of what a campaign or a run measured: curve, verdict, every trial, and what it
+    takes to repeat it."""
     from evenhand.analysis import analyse
-    from evenhand.report.page import MARK, render_page, write_pictures, write_rendered  # its libraries take longer than most verbs
+    from evenhand.report.page import (
+        MARK,
+        render_page,
+        write_pictures,
+        write_rendered,
+    )  # its libraries take longer than most verbs
     from evenhand.report.pdf import check_printer, print_pdf
 
     record = read_record(file)
@@ -40,7 +59,8 @@ def report(
     if pdf is not None:
         check_new(pdf, where=f"--pdf {pdf}")
         check_printer(f"--pdf {pdf}")
-    # Whoever asks for a page of a campaign that goes on has it as it is now; the campaign's own page is the one that goes along.
+    # Whoever asks for a page of a campaign that goes on has it as it is now; the campaign's own page is the
+    # one that goes along.
     page = render_page(record, analyse(record), refresh_s=None)
     write_rendered(page, target)
     console = out()
@@ -51,5 +71,7 @@ def report(
     if pictures is not None:
         written = write_pictures(record, pictures)
         console.print(
-            f"{len(written)} pictures in {pictures}" if written else "There is nothing to draw yet.", markup=False, soft_wrap=True
+            f"{len(written)} pictures in {pictures}" if written else "There is nothing to draw yet.",
+            markup=False,
+            soft_wrap=True,
         )

@@ -55,7 +55,12 @@ EXAMPLE = "Example: evenhand router gateway-v4 --elements 16 --rate 50kfps --has
 
 @with_options
 def router(
-    plan: Annotated[str, typer.Argument(metavar="PLAN", help="The plan that the router is configured for; see: evenhand plan show.")],
+    plan: Annotated[
+        str,
+        typer.Argument(
+            metavar="PLAN", help="The plan that the router is configured for; see: evenhand plan show."
+        ),
+    ],
     *,
     counts: CountOptions,
     elements: Annotated[int | None, elements_option("none, as fast as it can")] = None,
@@ -63,43 +68,72 @@ def router(
     queue_frames: Annotated[
         int, typer.Option("--queue-frames", metavar="N", min=1, help="Frames that wait before an element.")
     ] = DEFAULT_QUEUE_FRAMES,
-    delay: Annotated[str, typer.Option("--delay", metavar="TIME", help="Added to each forwarded frame.")] = "0s",
+    delay: Annotated[
+        str, typer.Option("--delay", metavar="TIME", help="Added to each forwarded frame.")
+    ] = "0s",
     neighbor_cost: Annotated[
         str | None,
         typer.Option(
-            "--neighbor-cost", metavar="N,RATIO", help="From N neighbours on a frame costs RATIO more for each doubling: 4096,10%."
+            "--neighbor-cost",
+            metavar="N,RATIO",
+            help="From N neighbours on a frame costs RATIO more for each doubling: 4096,10%.",
         ),
     ] = None,
     defect: Annotated[
         list[str] | None,
-        typer.Option("--defect", metavar="KIND=RATIO", help=f"Done wrong on purpose: {', '.join(DEFECT_KINDS)}. May be repeated."),
+        typer.Option(
+            "--defect",
+            metavar="KIND=RATIO",
+            help=f"Done wrong on purpose: {', '.join(DEFECT_KINDS)}. May be repeated.",
+        ),
     ] = None,
     largest_frame: LargestFrameOption = None,
     vlan: VlanOption = None,
-    print_config: Annotated[bool, typer.Option("--print-config", help="Print the router's configuration, start nothing.")] = False,
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Print the router's configuration, start nothing.")
+    ] = False,
     testbed: Annotated[
         Path | None,
         typer.Option(
             "--testbed",
             metavar="FILE",
-            help=f"The testbed file that is written for the tester (must not exist). Default: {DEFAULT_NAME}, or the next free name.",
+            help="The testbed file that is written for the tester (must not exist). Default:"
+            f" {DEFAULT_NAME}, or the next free name.",
         ),
     ] = None,
     json_output: Annotated[
-        bool, typer.Option("--json", help="Write JSON documents to stdout, a line each: one when it is ready, its counters at the end.")
+        bool,
+        typer.Option(
+            "--json",
+            help="Write JSON documents to stdout, a line each: one when it is ready, its counters at the"
+            " end.",
+        ),
     ] = False,
 ) -> None:
-    """Run the reference router until Ctrl-C, joined by memif, and write the testbed file with which a tester finds it."""
+    """Run the reference router until Ctrl-C, joined by memif, and write the testbed file with which a tester
+    finds it."""
     address_plan = counts.read(plan, where="PLAN")
     dut = read_dut(
-        elements, device, queue_frames, delay=delay, neighbor_cost=neighbor_cost, defects=defect or [],
-        largest_frame_size=read_largest_frame(largest_frame), vlans={} if vlan is None else parse_vlans(vlan, where="--vlan"),
-    )  # fmt: skip
+        elements,
+        device,
+        queue_frames,
+        delay=delay,
+        neighbor_cost=neighbor_cost,
+        defects=defect or [],
+        largest_frame_size=read_largest_frame(largest_frame),
+        vlans={} if vlan is None else parse_vlans(vlan, where="--vlan"),
+    )
     if print_config:
         devices = {
-            side: f"net_memif{i},role=server,id={i},socket={side}.sock,socket-abstract=no" for i, side in enumerate(("left", "right"))
+            side: f"net_memif{i},role=server,id={i},socket={side}.sock,socket-abstract=no"
+            for i, side in enumerate(("left", "right"))
         }
-        print(json.dumps(dut.router_config(address_plan, {"left": devices["left"], "right": devices["right"]}, cpu=0), indent=1))
+        print(
+            json.dumps(
+                dut.router_config(address_plan, {"left": devices["left"], "right": devices["right"]}, cpu=0),
+                indent=1,
+            )
+        )
         return
     check_place(testbed)
     counters: dict[str, Any] | None = None
@@ -108,7 +142,10 @@ def router(
     def say(line: str) -> None:
         console.print(line, markup=False, soft_wrap=True)
 
-    with reference_router(address_plan, dut) as running, written_testbed(testbed, testbed_text(running, counts), say=say) as file:
+    with (
+        reference_router(address_plan, dut) as running,
+        written_testbed(testbed, testbed_text(running, counts), say=say) as file,
+    ):
         fps = 0.0 if dut.model is None else predict(address_plan, dut.model).throughput_fps or 0
         maximum = "500kfps" if not fps else f"{math.ceil(fps * A_QUARTER_ABOVE / 1000)}kfps"
         words = ["evenhand", "throughput", str(file), "--maximum-rate", maximum, "--waits", "short"]
@@ -116,11 +153,16 @@ def router(
             say(line)
         say(f"The router forwards on CPU {running.cpu}; Ctrl-C ends it. In another terminal:")
         say(f"  {shlex.join(words)}")
-        say(f"{quoted(file)} names plan and addresses, so no verb needs them: {address_plan.title}, {describe_hosts(address_plan)}.")
+        say(
+            f"{quoted(file)} names plan and addresses, so no verb needs them: {address_plan.title},"
+            f" {describe_hosts(address_plan)}."
+        )
         if dut.model is not None:
             say(f"Predicted for these: {format_count(round(fps))} fps per direction, both directions.")
         if json_output:
-            write_json_line(ready_document(running, address_plan, file, fps if dut.model is not None else None, words))
+            write_json_line(
+                ready_document(running, address_plan, file, fps if dut.model is not None else None, words)
+            )
         with suppress(KeyboardInterrupt):
             while not running.has_ended:
                 time.sleep(LOOK_EVERY_S)
@@ -180,8 +222,14 @@ def others_lines(cpus: RouterCpus) -> list[str]:
     own = "Measure with one at a time, or give each CPUs of its own: taskset -c 2,3 evenhand router ..."
     shared = "Measure with one at a time, or allow both more CPUs."
     if cpus.is_shared:
-        return [f"Warning: another reference router, of {cpus.other}, forwards on CPU {cpus.router} as well: no CPU is left. {shared}"]
-    return [f"Another reference router, of {cpus.other}, runs on this host; the testers of both may use the same CPUs. {own}"]
+        return [
+            f"Warning: another reference router, of {cpus.other}, forwards on CPU {cpus.router} as well: no"
+            f" CPU is left. {shared}"
+        ]
+    return [
+        f"Another reference router, of {cpus.other}, runs on this host; the testers of both may use the same"
+        f" CPUs. {own}"
+    ]
 
 
 def read_dut(
@@ -198,14 +246,18 @@ def read_dut(
     """The DUT from its options. RequestError names the option."""
     if (elements is None) != (device.rate is None):
         raise RequestError(
-            "elements need a rate, and a rate needs elements", where="--elements, --rate", next_step="Give both, or neither."
+            "elements need a rate, and a rate needs elements",
+            where="--elements, --rate",
+            next_step="Give both, or neither.",
         )
     model = None
     if elements is None:
         refuse_idle(device)
     else:
         if not 1 <= elements <= MAX_ROUTER_ELEMENTS:
-            raise RequestError(f"{elements} elements", where="--elements", next_step=f"Write 1 to {MAX_ROUTER_ELEMENTS}.")
+            raise RequestError(
+                f"{elements} elements", where="--elements", next_step=f"Write 1 to {MAX_ROUTER_ELEMENTS}."
+            )
         model = replace(device.read(elements, default=elements), queue_frames=queue_frames)
     return ReferenceDut(
         model=model,
@@ -220,18 +272,27 @@ def read_dut(
 def refuse_idle(device: DeviceOptions) -> None:
     """RequestError for options that say how an element is chosen, where there are none."""
     for option, is_given in (
-        ("--hash", device.hash_type is not HashName.TYPE1), ("--symmetric", device.symmetric), ("--key", device.key is not None),
-        ("--table-size", device.table_size is not None), ("--table", device.table is not None),
-    ):  # fmt: skip
+        ("--hash", device.hash_type is not HashName.TYPE1),
+        ("--symmetric", device.symmetric),
+        ("--key", device.key is not None),
+        ("--table-size", device.table_size is not None),
+        ("--table", device.table is not None),
+    ):
         if is_given:
-            raise RequestError("without elements nothing is hashed", where=option, next_step="Add --elements and --rate, or leave it out.")
+            raise RequestError(
+                "without elements nothing is hashed",
+                where=option,
+                next_step="Add --elements and --rate, or leave it out.",
+            )
 
 
 def read_neighbor_cost(text: str) -> NeighborCost:
     """`4096,10%`."""
     entries, comma, growth = text.partition(",")
     if not comma or not entries.strip().isdecimal() or int(entries) < 1:
-        raise RequestError(f"{text!r} is no cost of neighbours", where="--neighbor-cost", next_step="Write 4096,10%.")
+        raise RequestError(
+            f"{text!r} is no cost of neighbours", where="--neighbor-cost", next_step="Write 4096,10%."
+        )
     return NeighborCost(free_entries=int(entries), growth=parse_ratio(growth, where="--neighbor-cost"))
 
 
@@ -239,14 +300,26 @@ def read_defect(text: str) -> tuple[str, float]:
     """`loss=0.1%`."""
     kind, equals, ratio = text.partition("=")
     if not equals or kind not in DEFECT_KINDS:
-        raise RequestError(f"{text!r} is no defect", where="--defect", next_step=f"Write KIND=RATIO; kinds: {', '.join(DEFECT_KINDS)}.")
+        raise RequestError(
+            f"{text!r} is no defect",
+            where="--defect",
+            next_step=f"Write KIND=RATIO; kinds: {', '.join(DEFECT_KINDS)}.",
+        )
     return kind, parse_ratio(ratio, where="--defect")
 
 
 def testbed_text(router: ReferenceRouter, counts: CountOptions | None) -> str:
-    """The testbed file of a tester on the other CPUs. With the addresses that were given: what verbs then send is what was predicted."""
-    given = {name: parse_counts(text, where=f"--{name}") for name, text in ({} if counts is None else vars_of(counts)).items()}
-    addresses = "".join(f"{name} = {list(pair) if isinstance(pair, tuple) else pair}\n" for name, pair in given.items() if pair is not None)
+    """The testbed file of a tester on the other CPUs. With the addresses that were given: what verbs then
+    send is what was predicted."""
+    given = {
+        name: parse_counts(text, where=f"--{name}")
+        for name, text in ({} if counts is None else vars_of(counts)).items()
+    }
+    addresses = "".join(
+        f"{name} = {list(pair) if isinstance(pair, tuple) else pair}\n"
+        for name, pair in given.items()
+        if pair is not None
+    )
     return (
         "# Written by `evenhand router`, and gone when it ends.\n"
         "isolated_test_environment = true # both ends of the cables are in this machine\n"
@@ -281,4 +354,7 @@ def limits_text(router: ReferenceRouter) -> str:
     if not limits:
         return ""
     keys = "".join(f'{key} = "{value}"\n' for key, value in limits.items())
-    return f"\n# What the router's queues justify; each departure from the defaults is named with the result.\n[limits]\n{keys}"
+    return (
+        "\n# What the router's queues justify; each departure from the defaults is named with the"
+        f" result.\n[limits]\n{keys}"
+    )

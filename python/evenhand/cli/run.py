@@ -22,7 +22,17 @@ from evenhand.campaign.fit import check_fit, sets_up_its_dut
 from evenhand.campaign.runner import CampaignRunner, choose_testbed
 from evenhand.campaign.running import RunningFile
 from evenhand.campaign.time_left import time_left_s
-from evenhand.cli.common import EngineOption, HostNameOption, JsonOption, command_line, err, out, quoted, run_file, write_json
+from evenhand.cli.common import (
+    EngineOption,
+    HostNameOption,
+    JsonOption,
+    command_line,
+    err,
+    out,
+    quoted,
+    run_file,
+    write_json,
+)
 from evenhand.cli.live_page import LivePage
 from evenhand.cli.progress.campaign import CampaignDisplay
 from evenhand.cli.progress.campaign_json import JsonCampaignProgress
@@ -40,44 +50,71 @@ from evenhand.series.resume_command import PRESET_PREFIX, find_source, remember_
 
 WITHOUT_NUMBER = 1
 """Exit code: all points have ended, and at least one has no number."""
-EXAMPLE = "Example: evenhand run series.toml --testbed lab.toml --run series.evenhand; later: evenhand run --resume series.evenhand"
+EXAMPLE = (
+    "Example: evenhand run series.toml --testbed lab.toml --run series.evenhand; later: evenhand run"
+    " --resume series.evenhand"
+)
 
 
 def run(
     file: Annotated[
         Path,
-        typer.Argument(metavar="CAMPAIGN", help="A campaign file (TOML), or preset:NAME. With --resume, what it is stored in is enough."),
+        typer.Argument(
+            metavar="CAMPAIGN",
+            help="A campaign file (TOML), or preset:NAME. With --resume, what it is stored in is enough.",
+        ),
     ],
     *,
     testbed: Annotated[
         str | None,
         typer.Option(
-            "--testbed", metavar="TESTBED", help="A testbed file, lab:linux, or reference. Default: what the campaign file names."
+            "--testbed",
+            metavar="TESTBED",
+            help="A testbed file, lab:linux, or reference. Default: what the campaign file names.",
         ),
     ] = None,
     scheduler: Annotated[
         str | None,
         typer.Option(
-            "--scheduler", metavar="ADDRESS", help="Of dask: measure on the testbeds of its workers (evenhand worker), one point each."
+            "--scheduler",
+            metavar="ADDRESS",
+            help="Of dask: measure on the testbeds of its workers (evenhand worker), one point each.",
         ),
     ] = None,
     run: Annotated[
         Path | None,
-        typer.Option("--run", metavar="FILE", help="Store the campaign here. Default: CAMPAIGN-DATE-TIME.evenhand in this folder."),
+        typer.Option(
+            "--run",
+            metavar="FILE",
+            help="Store the campaign here. Default: CAMPAIGN-DATE-TIME.evenhand in this folder.",
+        ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a campaign that was cut short: what it has stands.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a campaign that was cut short: what it has stands.")
+    ] = False,
     again: Annotated[
         bool,
         typer.Option(
-            "--again", help="With --resume: measure again what ended early, as by a hook that failed, or at the tester's own limit."
+            "--again",
+            help="With --resume: measure again what ended early, as by a hook that failed, or at the"
+            " tester's own limit.",
         ),
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show every point, what it sends, and the time; measure nothing.")] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show every point, what it sends, and the time; measure nothing."),
+    ] = False,
     html: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="The page, written anew after points. Default: as the campaign's file, but .html."),
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="The page, written anew after points. Default: as the campaign's file, but .html.",
+        ),
     ] = None,
-    no_html: Annotated[bool, typer.Option("--no-html", help="Write no page; evenhand report writes it at any time.")] = False,
+    no_html: Annotated[
+        bool, typer.Option("--no-html", help="Write no page; evenhand report writes it at any time.")
+    ] = False,
     host_name: HostNameOption = False,
     engine: EngineOption = None,
     progress: ProgressOption = ProgressForm.AUTO,
@@ -85,23 +122,38 @@ def run(
 ) -> None:
     """Measure a campaign, point by point; every trial is on disk before the next begins.
 
-    Ctrl-C ends it in order; after that, or after a power cut, --resume goes on where it was. Exit code 1: a point has no number.
+    Ctrl-C ends it in order; after that, or after a power cut, --resume goes on where it was. Exit code 1: a
+    point has no number.
     """
     if again and not resume:
-        raise RequestError("there is nothing to be measured again", where="--again", next_step="Give it with --resume.")
+        raise RequestError(
+            "there is nothing to be measured again", where="--again", next_step="Give it with --resume."
+        )
     if no_html and html is not None:
         raise RequestError("a page, and none", where="--html, --no-html", next_step="Give one of them.")
     stored, source = _files(file, run, is_resumed=resume)
     plan = expand(read_campaign(source))
     if dry_run:
-        _show_outline(plan, testbed=testbed, engine=engine, is_scheduled=scheduler is not None, json_output=json_output)
+        _show_outline(
+            plan, testbed=testbed, engine=engine, is_scheduled=scheduler is not None, json_output=json_output
+        )
         return
     with ExitStack() as stack:
         executor, chosen = _executor(stack, plan, testbed=testbed, scheduler=scheduler, engine=engine)
         path, page = _measure(
-            plan, executor, chosen, source=source, stored=stored, run=run, again=again, html=html, no_html=no_html, host_name=host_name,
-            is_found=stored not in (None, run, file), progress=progress,
-        )  # fmt: skip
+            plan,
+            executor,
+            chosen,
+            source=source,
+            stored=stored,
+            run=run,
+            again=again,
+            html=html,
+            no_html=no_html,
+            host_name=host_name,
+            is_found=stored not in (None, run, file),
+            progress=progress,
+        )
     status = read_status(path)
     show_status("run", status, is_json=json_output)
     if not json_output:
@@ -113,8 +165,11 @@ def run(
         raise typer.Exit(WITHOUT_NUMBER)
 
 
-def _show_outline(plan: CampaignPlan, *, testbed: str | None, engine: Path | None, is_scheduled: bool, json_output: bool) -> None:
-    """What will be measured; then why it cannot be, if that is known already: RequestError or HostError as `check_fit`."""
+def _show_outline(
+    plan: CampaignPlan, *, testbed: str | None, engine: Path | None, is_scheduled: bool, json_output: bool
+) -> None:
+    """What will be measured; then why it cannot be, if that is known already: RequestError or HostError as
+    `check_fit`."""
     is_here = not is_scheduled and not plan.on_each_testbed and (testbed or plan.testbed) is not None
     refusal: EvenhandError | None = None
     outline = describe(plan, is_set_up=is_here and sets_up_its_dut(testbed or plan.testbed))
@@ -126,7 +181,11 @@ def _show_outline(plan: CampaignPlan, *, testbed: str | None, engine: Path | Non
             refusal = error
     if json_output:
         # One document, which has the refusal in it.
-        refused = None if refusal is None else {"what": refusal.what, "where": refusal.where, "next": refusal.next_step}
+        refused = (
+            None
+            if refusal is None
+            else {"what": refusal.what, "where": refusal.where, "next": refusal.next_step}
+        )
         write_json({"command": "run", "run": None, **outline.to_document(), "refused": refused})
         if refusal is not None:
             raise typer.Exit(refusal.exit_code)
@@ -148,9 +207,10 @@ def _executor(
     for option, given in (("--testbed", testbed), ("--engine", engine)):
         if given is not None:
             raise RequestError(
-                f"each worker of the scheduler has its own {option.removeprefix('--')}", where=f"{option}, --scheduler",
+                f"each worker of the scheduler has its own {option.removeprefix('--')}",
+                where=f"{option}, --scheduler",
                 next_step=f"Leave {option} out here: evenhand worker names it.",
-            )  # fmt: skip
+            )
     from evenhand.campaign.scheduled import connected
 
     executor = stack.enter_context(connected(scheduler))
@@ -159,9 +219,20 @@ def _executor(
 
 
 def _measure(
-    plan: CampaignPlan, executor: Executor, testbed: str, *, source: Path, stored: Path | None, run: Path | None, again: bool,
-    html: Path | None, no_html: bool, host_name: bool, is_found: bool, progress: ProgressForm,
-) -> tuple[Path, LivePage]:  # fmt: skip
+    plan: CampaignPlan,
+    executor: Executor,
+    testbed: str,
+    *,
+    source: Path,
+    stored: Path | None,
+    run: Path | None,
+    again: bool,
+    html: Path | None,
+    no_html: bool,
+    host_name: bool,
+    is_found: bool,
+    progress: ProgressForm,
+) -> tuple[Path, LivePage]:
     """All that is left of it; the file that it is stored in, and its page.
 
     Args:
@@ -184,11 +255,22 @@ def _measure(
     page = LivePage(run=path, target=None if no_html else html or path.with_suffix(".html"))
     with _ending(store, source, page):
         if again and not store.reopen_points():
-            err().print("No point ended early, and no repetition at the tester's limit: there is nothing to measure again.")
+            err().print(
+                "No point ended early, and no repetition at the tester's limit: there is nothing to measure"
+                " again."
+            )
         status = read_status(path)
-        with JsonCampaignProgress(err()) if progress is ProgressForm.JSON else CampaignDisplay(err(), status) as display:
+        with (
+            JsonCampaignProgress(err())
+            if progress is ProgressForm.JSON
+            else CampaignDisplay(err(), status) as display
+        ):
             left = sum(point.left for point in status.points)
-            display.expect(ExpectedTime(seconds=time_left_s(status.points), parts=f"{format_count(left)} repetitions are left"))
+            display.expect(
+                ExpectedTime(
+                    seconds=time_left_s(status.points), parts=f"{format_count(left)} repetitions are left"
+                )
+            )
             page.say = display.say
             for note in plan.notes:
                 display.say(f"Note: {note}")
@@ -201,7 +283,12 @@ def _measure(
 
             try:
                 CampaignRunner(
-                    plan=plan, store=store, executor=executor, testbed=testbed, on_event=on_event, on_point=page.after_point
+                    plan=plan,
+                    store=store,
+                    executor=executor,
+                    testbed=testbed,
+                    on_event=on_event,
+                    on_point=page.after_point,
                 ).run()
             finally:
                 running.end()
@@ -212,14 +299,20 @@ def _files(file: Path, run: Path | None, *, is_resumed: bool) -> tuple[Path | No
     """The campaign's file that is to be gone on with, if one is, and the file that it was written from."""
     if file.suffix == SUFFIX:
         if not is_resumed:
-            raise RequestError("this is what a campaign is stored in", where=str(file), next_step=f"Go on with it: {resume_command(file)}")
+            raise RequestError(
+                "this is what a campaign is stored in",
+                where=str(file),
+                next_step=f"Go on with it: {resume_command(file)}",
+            )
         source = read_status(file).source
         found = find_source(file, source)
         if found is None:
             raise RequestError(
-                f"it was written from {source}, which is neither beside it, nor in this folder, nor where it was then", where=str(file),
+                f"it was written from {source}, which is neither beside it, nor in this folder, nor where it"
+                " was then",
+                where=str(file),
                 next_step=f"Say where it is: {resume_command(file, Path(source))}",
-            )  # fmt: skip
+            )
         return file, found
     if not is_resumed:
         return None, file
@@ -227,8 +320,9 @@ def _files(file: Path, run: Path | None, *, is_resumed: bool) -> tuple[Path | No
 
 
 def _newest_of(source: Path) -> Path:
-    """The file of that campaign, in this folder, that was begun last: one that is not finished, else a finished one, which is told later,
-    since the campaign file may have been changed after it. RequestError if there is none.
+    """The file of that campaign, in this folder, that was begun last: one that is not finished, else a
+    finished one, which is told later, since the campaign file may have been changed after it. RequestError if
+    there is none.
     """
     found: list[tuple[bool, str, Path]] = []
     for path in Path().glob(f"*{SUFFIX}"):
@@ -239,17 +333,21 @@ def _newest_of(source: Path) -> Path:
     if found:
         return max(found)[-1]
     raise RequestError(
-        f"no campaign of {source.name} is in this folder", where="--resume",
-        next_step=f"Name its file: evenhand run --resume FILE{SUFFIX}; or begin it: evenhand run {quoted(source)}",
-    )  # fmt: skip
+        f"no campaign of {source.name} is in this folder",
+        where="--resume",
+        next_step=f"Name its file: evenhand run --resume FILE{SUFFIX}; or begin it: evenhand run"
+        f" {quoted(source)}",
+    )
 
 
 def _check_unfinished(path: Path, source: Path) -> None:
     if read_status(path).finished_at is not None:
         raise RequestError(
-            f"no unfinished campaign of {source.name} is in this folder: {path} is finished", where="--resume",
-            next_step=f"See what it found: evenhand report {quoted(path)}; or begin it anew: evenhand run {quoted(source)}",
-        )  # fmt: skip
+            f"no unfinished campaign of {source.name} is in this folder: {path} is finished",
+            where="--resume",
+            next_step=f"See what it found: evenhand report {quoted(path)}; or begin it anew: evenhand run"
+            f" {quoted(source)}",
+        )
 
 
 def _check_unchanged(path: Path, source: Path, spec: dict[str, object]) -> None:
@@ -258,14 +356,16 @@ def _check_unchanged(path: Path, source: Path, spec: dict[str, object]) -> None:
     if changes:
         shown = "; ".join(changes[:8]) + (f"; and {len(changes) - 8} more" if len(changes) > 8 else "")
         raise RequestError(
-            f"the campaign file was changed since the campaign in {path} began: {shown}", where=str(source),
+            f"the campaign file was changed since the campaign in {path} began: {shown}",
+            where=str(source),
             next_step=f"Change it back, or begin another campaign: evenhand run {quoted(source)}",
-        )  # fmt: skip
+        )
 
 
 @contextmanager
 def _ending(store: CampaignStore, source: Path, page: LivePage) -> Iterator[None]:
-    """However it ends, somebody is told where the trials are and how to go on. What a full disk did not take is shown."""
+    """However it ends, somebody is told where the trials are and how to go on. What a full disk did not take
+    is shown."""
     try:
         with store:
             yield
@@ -277,7 +377,10 @@ def _ending(store: CampaignStore, source: Path, page: LivePage) -> Iterator[None
         if store.path.exists():
             trials = sum(read_status(store.path).verdicts.values())
             stored = "1 trial is" if trials == 1 else f"{format_count(trials)} trials are"
-            console.print(f"{stored} stored in {store.path}. Go on with: {resume_command(store.path, source)}", markup=False)
+            console.print(
+                f"{stored} stored in {store.path}. Go on with: {resume_command(store.path, source)}",
+                markup=False,
+            )
         else:
             page.take_back()
             console.print("No trial is stored.", markup=False)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that choose a search and its goals, and the goal that they make (RFC 2544, ETSI TST009, RFC 9971)."""
+"""Options that choose a search and its goals, and the goal that they make (RFC 2544, ETSI TST009, RFC
+9971)."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ SearchOption = Annotated[
     SearchKind,
     typer.Option(
         "--search",
-        help="binary: RFC 2544. tst009: the same, a lossy trial is verified by a second one. mlr: RFC 9971, several goals at once.",
+        help="binary: RFC 2544. tst009: the same, a lossy trial is verified by a second one. mlr: RFC 9971,"
+        " several goals at once.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -41,7 +43,8 @@ GoalOption = Annotated[
     typer.Option(
         "--goal",
         metavar="NAME[=LOSS][,KEY=VALUE...]",
-        help="Of --search mlr, once for each goal: NDR, PDR=0.5%, RFC2544, TST009. Keys: exceed, final, initial, sum, width. "
+        help="Of --search mlr, once for each goal: NDR, PDR=0.5%, RFC2544, TST009. Keys: exceed, final,"
+        " initial, sum, width. "
         "Default: NDR and PDR.",
         rich_help_panel=_PANEL,
     ),
@@ -51,7 +54,8 @@ StartOption = Annotated[
     typer.Option(
         "--start",
         metavar="auto|RATE",
-        help="Where binary and tst009 look first: at a rate known from before, or (auto) where the loss at the maximum points at. "
+        help="Where binary and tst009 look first: at a rate known from before, or (auto) where the loss at"
+        " the maximum points at. "
         "Both bounds are proven all the same.",
         rich_help_panel=_PANEL,
     ),
@@ -60,7 +64,8 @@ NoEarlyStopOption = Annotated[
     bool,
     typer.Option(
         "--no-early-stop",
-        help="Make every trial to its end. Otherwise binary and tst009 end a trial when more was lost than the whole trial may lose.",
+        help="Make every trial to its end. Otherwise binary and tst009 end a trial when more was lost than"
+        " the whole trial may lose.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -77,16 +82,24 @@ class SearchOptions:
 
     def choose(self, goal: ThroughputGoal) -> Goal:
         """See `choose_search`."""
-        return choose_search(replace(goal, stops_early=not self.no_early_stop), self.search_kind, self.goals, self.start)
+        return choose_search(
+            replace(goal, stops_early=not self.no_early_stop), self.search_kind, self.goals, self.start
+        )
 
 
-def choose_search(goal: ThroughputGoal, search: SearchKind, goals: Sequence[str] | None, start: str | None) -> Goal:
+def choose_search(
+    goal: ThroughputGoal, search: SearchKind, goals: Sequence[str] | None, start: str | None
+) -> Goal:
     """The goal for `--search`, from that of the binary search with all other options in it.
 
     RequestError names the option; also where options do not go together.
     """
     if search is not SearchKind.MLR and goals:
-        raise RequestError(f"{search} has a single goal", where="--goal", next_step="Use --search mlr, or --loss-ratio instead of --goal.")
+        raise RequestError(
+            f"{search} has a single goal",
+            where="--goal",
+            next_step="Use --search mlr, or --loss-ratio instead of --goal.",
+        )
     if search is SearchKind.MLR:
         return _mlr_goals(goal, goals or DEFAULT_GOALS, start)
     attributes: dict[str, Any] = {field.name: getattr(goal, field.name) for field in fields(goal)}
@@ -94,13 +107,18 @@ def choose_search(goal: ThroughputGoal, search: SearchKind, goals: Sequence[str]
         attributes |= {"is_guided": True, "known_fps": None if start == AUTO else _known_rate(start, goal)}
     if search is SearchKind.BINARY:
         return ThroughputGoal(**attributes)
-    return Tst009Goal(**attributes | {"loss_verifications": goal.loss_verifications or Tst009Goal(max_fps=1).loss_verifications})
+    return Tst009Goal(
+        **attributes
+        | {"loss_verifications": goal.loss_verifications or Tst009Goal(max_fps=1).loss_verifications}
+    )
 
 
 def _known_rate(text: str, goal: ThroughputGoal) -> float:
     known_fps = parse_rate(text, where="--start")
     if known_fps > goal.max_fps:
-        raise RequestError(f"{text!r} is above the maximum rate", where="--start", next_step="Use a rate below it, or auto.")
+        raise RequestError(
+            f"{text!r} is above the maximum rate", where="--start", next_step="Use a rate below it, or auto."
+        )
     return known_fps
 
 
@@ -108,21 +126,29 @@ def _mlr_goals(goal: ThroughputGoal, texts: Sequence[str], start: str | None) ->
     for is_given, option, instead in (
         (goal.loss_ratio > 0, "--loss-ratio", "--goal PDR=0.5%"),
         (goal.loss_verifications > 0, "--loss-verification", "exceed in --goal, such as NDR,exceed=0.5"),
-        (start is not None, "--start", "no --start: mlr begins where the forwarding rate points at by itself"),
+        (
+            start is not None,
+            "--start",
+            "no --start: mlr begins where the forwarding rate points at by itself",
+        ),
     ):
         if is_given:
             raise RequestError("mlr does not have this option", where=option, next_step=f"Use {instead}.")
     return MlrGoals(
-        goals=tuple(parse_goal(text, goal) for text in texts), max_fps=goal.max_fps, min_fps=goal.min_fps,
-        invalid_retries=goal.invalid_retries, patience=goal.patience,
-    )  # fmt: skip
+        goals=tuple(parse_goal(text, goal) for text in texts),
+        max_fps=goal.max_fps,
+        min_fps=goal.min_fps,
+        invalid_retries=goal.invalid_retries,
+        patience=goal.patience,
+    )
 
 
 def parse_goal(text: str, defaults: ThroughputGoal) -> MlrGoal:
     """`NDR`, `PDR=0.5%`, `PDR=1%,exceed=0.2,final=30s,sum=60s,width=1%,initial=1s`.
 
-    What is not named comes from the other options: final and initial durations, and the precision as width. The sum is twice the final
-    duration, so that with an exceed ratio of a half one full-length trial of two may lose too much, as in TST009; RFC2544 allows none.
+    What is not named comes from the other options: final and initial durations, and the precision as width.
+    The sum is twice the final duration, so that with an exceed ratio of a half one full-length trial of two
+    may lose too much, as in TST009; RFC2544 allows none.
     """
     head, *parts = [part.strip() for part in text.split(",")]
     name, _, loss = (part.strip() for part in head.partition("="))
@@ -131,22 +157,40 @@ def parse_goal(text: str, defaults: ThroughputGoal) -> MlrGoal:
     if upper not in known:
         near = get_close_matches(upper, known, n=1)
         raise RequestError(
-            f"{name!r} is no goal", where="--goal", next_step=f"Did you mean {near[0]}?" if near else f"Use one of: {', '.join(known)}."
+            f"{name!r} is no goal",
+            where="--goal",
+            next_step=f"Did you mean {near[0]}?" if near else f"Use one of: {', '.join(known)}.",
         )
     if loss and upper not in ("NDR", "PDR"):
-        raise RequestError(f"{upper} allows no loss, so it takes no ratio", where="--goal", next_step=f"Use {upper}, or PDR={loss}.")
+        raise RequestError(
+            f"{upper} allows no loss, so it takes no ratio",
+            where="--goal",
+            next_step=f"Use {upper}, or PDR={loss}.",
+        )
     loss_ratio = parse_ratio(loss, where="--goal") if loss else known[upper]
     if (upper == "NDR") != (loss_ratio == 0) and upper in ("NDR", "PDR"):
-        what = "no drop rate: its loss ratio is 0" if upper == "NDR" else "partial drop rate: its loss ratio is above 0"
-        raise RequestError(f"{head!r}: {upper} is the {what}", where="--goal", next_step="Use NDR, or PDR=0.5%.")
+        what = (
+            "no drop rate: its loss ratio is 0"
+            if upper == "NDR"
+            else "partial drop rate: its loss ratio is above 0"
+        )
+        raise RequestError(
+            f"{head!r}: {upper} is the {what}", where="--goal", next_step="Use NDR, or PDR=0.5%."
+        )
     values = _values_of(parts, text)
-    final_s = parse_duration(values["final"], where="--goal") if "final" in values else defaults.final_duration_s
+    final_s = (
+        parse_duration(values["final"], where="--goal") if "final" in values else defaults.final_duration_s
+    )
     strict = upper == "RFC2544"
     goal = MlrGoal(
-        name=head if loss and upper == "PDR" else upper, loss_ratio=loss_ratio, final_duration_s=final_s,
-        exceed_ratio=0.0 if strict else 0.5, duration_sum_s=final_s if strict else 2 * final_s,
-        initial_duration_s=min(final_s, defaults.duration_s) if "final" in values else defaults.duration_s, width=defaults.precision,
-    )  # fmt: skip
+        name=head if loss and upper == "PDR" else upper,
+        loss_ratio=loss_ratio,
+        final_duration_s=final_s,
+        exceed_ratio=0.0 if strict else 0.5,
+        duration_sum_s=final_s if strict else 2 * final_s,
+        initial_duration_s=min(final_s, defaults.duration_s) if "final" in values else defaults.duration_s,
+        width=defaults.precision,
+    )
     given: dict[str, float] = {}
     if "exceed" in values:
         given["exceed_ratio"] = _exceed_ratio(values["exceed"])
@@ -164,7 +208,13 @@ def _values_of(parts: Sequence[str], text: str) -> Mapping[str, str]:
         key, _, value = (piece.strip() for piece in part.partition("="))
         if key not in _KEYS or not value or key in values:
             near = get_close_matches(key, _KEYS, n=1)
-            problem = "is given twice" if key in values else "has no value" if key in _KEYS else "is no key of a goal"
+            problem = (
+                "is given twice"
+                if key in values
+                else "has no value"
+                if key in _KEYS
+                else "is no key of a goal"
+            )
             hint = (
                 f"Did you mean {near[0]}?"
                 if near and key not in _KEYS

@@ -17,10 +17,16 @@ from evenhand.series import CampaignRecord, PointRecord, read_record
 
 EXAMPLE = "Example: evenhand show first.evenhand --point 2"
 FileArgument = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A run file (*.evenhand), of one verb or a campaign; also while it is measured.")
+    Path,
+    typer.Argument(
+        metavar="FILE", help="A run file (*.evenhand), of one verb or a campaign; also while it is measured."
+    ),
 ]
 PointOption = Annotated[
-    str | None, typer.Option("--point", metavar="N|KEY", help="One point, down to its trials: by its number, or by its key.")
+    str | None,
+    typer.Option(
+        "--point", metavar="N|KEY", help="One point, down to its trials: by its number, or by its key."
+    ),
 ]
 
 
@@ -32,7 +38,9 @@ def show(file: FileArgument, point: PointOption = None, json_output: JsonOption 
     record = read_record(file)
     chosen = None if point is None else find_point(record, point)
     if json_output:
-        write_json({"command": "show", **summary_document(record, points=None if chosen is None else [chosen])})
+        write_json(
+            {"command": "show", **summary_document(record, points=None if chosen is None else [chosen])}
+        )
         return
     console = out()
     for part in campaign_report(record) if chosen is None else point_report(record, chosen):
@@ -42,10 +50,24 @@ def show(file: FileArgument, point: PointOption = None, json_output: JsonOption 
 def find_point(record: CampaignRecord, name: str) -> PointRecord:
     """By its number from 1, or by its key. RequestError if there is none."""
     found = next((point for point in record.points if point.point.key == name), None)
-    if found is None and name.isascii() and name.isdecimal() and len(name) < 10 and 1 <= int(name) <= len(record.points):
+    if (
+        found is None
+        and name.isascii()
+        and name.isdecimal()
+        and len(name) < 10
+        and 1 <= int(name) <= len(record.points)
+    ):
         found = record.points[int(name) - 1]
     if found is None:
         near = get_close_matches(name, [point.point.key for point in record.points], n=1)
-        known = f"Write a number from 1 to {len(record.points)}." if record.points else "Leave it out: this file has no points."
-        raise RequestError(f"there is no point {name!r}", where="--point", next_step=f"Did you mean {near[0]!r}?" if near else known)
+        known = (
+            f"Write a number from 1 to {len(record.points)}."
+            if record.points
+            else "Leave it out: this file has no points."
+        )
+        raise RequestError(
+            f"there is no point {name!r}",
+            where="--point",
+            next_step=f"Did you mean {near[0]!r}?" if near else known,
+        )
     return found

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""First a single address pair, then many (SEED-02): the options of `evenhand throughput` for it, and an earlier run that has it."""
+"""First a single address pair, then many (SEED-02): the options of `evenhand throughput` for it, and an
+earlier run that has it."""
 
 from __future__ import annotations
 
@@ -11,7 +12,15 @@ import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.cli.throughput_source import throughput_searches
-from evenhand.plan import AddressPlan, Direction, FrameSize, describe_mix, plan_title, whole_octets, with_titles
+from evenhand.plan import (
+    AddressPlan,
+    Direction,
+    FrameSize,
+    describe_mix,
+    plan_title,
+    whole_octets,
+    with_titles,
+)
 from evenhand.procedure import Setup, SinglePair, says_something
 from evenhand.search import Outcome
 from evenhand.series import StoredSearch, without_folders
@@ -21,14 +30,18 @@ SinglePairFirstOption = Annotated[
     bool,
     typer.Option(
         "--single-pair-first",
-        help="Search with one address pair first, with the same goal, and store both; the result tells the ratio.",
+        help="Search with one address pair first, with the same goal, and store both; the result tells the"
+        " ratio.",
         rich_help_panel=_PANEL,
     ),
 ]
 AfterOption = Annotated[
     Path | None,
     typer.Option(
-        "--after", metavar="RUN", help="A run file that has such a search already, of the same testbed and DUT.", rich_help_panel=_PANEL
+        "--after",
+        metavar="RUN",
+        help="A run file that has such a search already, of the same testbed and DUT.",
+        rich_help_panel=_PANEL,
     ),
 ]
 
@@ -48,28 +61,44 @@ class SinglePairOptions:
 def check_options(plan: AddressPlan, *, first: bool, after: Path | None) -> None:
     """RequestError for both at once, and for a plan that is a single pair itself."""
     if first and after is not None:
-        raise RequestError("both a search to make and one that was made", where="--single-pair-first, --after", next_step="Give one.")
-    if (first or after is not None) and all(plan.pairs_of(direction) == 1 for direction in ("forward", "reverse")):
         raise RequestError(
-            "this search has a single address pair itself", where="--single-pair-first" if first else "--after", next_step="Leave it out."
+            "both a search to make and one that was made",
+            where="--single-pair-first, --after",
+            next_step="Give one.",
+        )
+    if (first or after is not None) and all(
+        plan.pairs_of(direction) == 1 for direction in ("forward", "reverse")
+    ):
+        raise RequestError(
+            "this search has a single address pair itself",
+            where="--single-pair-first" if first else "--after",
+            next_step="Leave it out.",
         )
 
 
 def read_single_pair(
-    path: Path, setup: Setup, plan: AddressPlan, *, frame_size: FrameSize, directions: tuple[Direction, ...], loss_ratio: float
+    path: Path,
+    setup: Setup,
+    plan: AddressPlan,
+    *,
+    frame_size: FrameSize,
+    directions: tuple[Direction, ...],
+    loss_ratio: float,
 ) -> SinglePair:
-    """The last search with a single pair in that run which fits this one. The DUT is compared later, when it has answered.
+    """The last search with a single pair in that run which fits this one. The DUT is compared later, when it
+    has answered.
 
     Raises:
-        RequestError, HostError: It cannot be read; it has no such search; or what is compared differs: ports, plan, frame size, directions,
-            loss ratio.
+        RequestError, HostError: It cannot be read; it has no such search; or what is compared differs: ports,
+            plan, frame size, directions, loss ratio.
     """
     searches = [search for search in throughput_searches(path) if _is_result_with_one_pair(search)]
     if not searches:
         raise RequestError(
             "this run has no finished search with a single address pair",
             where=f"--after {path}",
-            next_step="Use --single-pair-first, or make one with --hosts 1 (and --networks 1 where the plan has networks).",
+            next_step="Use --single-pair-first, or make one with --hosts 1 (and --networks 1 where the plan"
+            " has networks).",
         )
     wanted = {
         "ports": devices_of(without_folders(setup.to_document())),
@@ -84,12 +113,20 @@ def read_single_pair(
         if not differing:
             assert search.result is not None
             return SinglePair(
-                outcome=Outcome(search.result["outcome"]), throughput_fps=search.result["throughput_fps_per_direction"],
-                upper_fps=search.result["upper_fps_per_direction"], loss_ratio=search.goal["loss_ratio"], seed=search.seed,
-                dut_macs={side: of["dut"] for side, of in search.setup["traffic"]["macs"].items()}, source=f"in {path.name}",
-            )  # fmt: skip
+                outcome=Outcome(search.result["outcome"]),
+                throughput_fps=search.result["throughput_fps_per_direction"],
+                upper_fps=search.result["upper_fps_per_direction"],
+                loss_ratio=search.goal["loss_ratio"],
+                seed=search.seed,
+                dut_macs={side: of["dut"] for side, of in search.setup["traffic"]["macs"].items()},
+                source=f"in {path.name}",
+            )
     found = _compared(searches[-1])
-    shown = "; ".join(f"{key} {_show(found[key])} there, {_show(wanted[key])} here" for key in wanted if found[key] != wanted[key])
+    shown = "; ".join(
+        f"{key} {_show(found[key])} there, {_show(wanted[key])} here"
+        for key in wanted
+        if found[key] != wanted[key]
+    )
     raise RequestError(
         f"the search with a single address pair was made under other conditions: {shown}",
         where=f"--after {path}",
@@ -126,8 +163,14 @@ def devices_of(setup: dict[str, Any]) -> list[str]:
 def _show(value: Any) -> str:
     if isinstance(value, dict):  # a mix
         return " of ".join(text for text in (_share(value["versions"]), value["imix"]) if text)
-    return " and ".join(map(str, value)) if isinstance(value, list) else str("none" if value is None else value)
+    return (
+        " and ".join(map(str, value)) if isinstance(value, list) else str("none" if value is None else value)
+    )
 
 
 def _share(versions: dict[str, Any] | None) -> str:
-    return "" if versions is None else f"{' + '.join(map(plan_title, versions['plans']))} {'/'.join(map(str, versions['share']))}"
+    return (
+        ""
+        if versions is None
+        else f"{' + '.join(map(plan_title, versions['plans']))} {'/'.join(map(str, versions['share']))}"
+    )

@@ -17,11 +17,14 @@ EXAMPLE = "Example: evenhand status appendix-a.evenhand"
 
 
 def status(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The campaign's file (*.evenhand), finished or not.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The campaign's file (*.evenhand), finished or not.")
+    ],
     *,
     json_output: JsonOption = False,
 ) -> None:
-    """Show how far a campaign is: points, trials, verdicts, time left. Whoever measures it is not disturbed."""
+    """Show how far a campaign is: points, trials, verdicts, time left. Whoever measures it is not
+    disturbed."""
     show_status("status", read_status(file), is_json=json_output)
 
 

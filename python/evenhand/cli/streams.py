@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""stdout and stderr that tell when they cannot be written: a pipe whose reader has gone, a full disk, a closed descriptor.
+"""stdout and stderr that tell when they cannot be written: a pipe whose reader has gone, a full disk, a
+closed descriptor.
 
-Python, Rich and Typer each have an answer of their own to such an error, and all of them end with 1, which is an answer of `plan prove`.
+Python, Rich and Typer each have an answer of their own to such an error, and all of them end with 1, which is
+an answer of `plan prove`.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ class _Out(io.FileIO):
             raise OutputError(
                 f"what is to be shown cannot be written: {error.strerror}",
                 where="stdout",
-                next_step="Make room there, or send it elsewhere. What --run and other options store is stored.",
+                next_step="Make room there, or send it elsewhere. What --run and other options store is"
+                " stored.",
                 is_closed_pipe=error.errno == errno.EPIPE,
             ) from error
 
@@ -53,14 +56,16 @@ def guard() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            # Closed by whoever called: without this the next file that is opened, a run say, would have the number, and be written into.
+            # Closed by whoever called: without this the next file that is opened, a run say, would have the
+            # number, and be written into.
             os.open(os.devnull, os.O_RDONLY)
     sys.stdout = _text(_Out(1, "wb", closefd=False))
     sys.stderr = _text(_Notes(2, "wb", closefd=False))
 
 
 def drop() -> None:
-    """What stdout still holds has no place to go: at its end Python would try it once more, and from 3.13 on show a trace."""
+    """What stdout still holds has no place to go: at its end Python would try it once more, and from 3.13 on
+    show a trace."""
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     if isinstance(raw, _Out):
         raw.is_dropped = True

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a procedure found, on stdout: as the one document, or as a table with what a reader must know of it."""
+"""What a procedure found, on stdout: as the one document, or as a table with what a reader must know of
+it."""
 
 from __future__ import annotations
 
@@ -20,7 +21,13 @@ F = TypeVar("F", bound=_Found)
 
 
 def show_found(
-    verb: str, found: F, table_of: Callable[[F], Table], lines_of: Callable[[F], Sequence[str]], store: RunStore | None, *, is_json: bool
+    verb: str,
+    found: F,
+    table_of: Callable[[F], Table],
+    lines_of: Callable[[F], Sequence[str]],
+    store: RunStore | None,
+    *,
+    is_json: bool,
 ) -> None:
     """
     Args:
@@ -28,7 +35,9 @@ def show_found(
         store: Where it is kept, if it is.
     """
     if is_json:
-        write_json({"command": verb, "run": None if store is None else str(store.path), **found.to_document()})
+        write_json(
+            {"command": verb, "run": None if store is None else str(store.path), **found.to_document()}
+        )
         return
     console = out()
     console.print(table_of(found))

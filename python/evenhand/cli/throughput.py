@@ -31,7 +31,10 @@ from evenhand.report import search_lines, search_tables, table_lines, throughput
 from evenhand.rig.testbed import TestbedLimits
 from evenhand.search import ThroughputGoal
 
-EXAMPLE = "Example: evenhand throughput lab.toml --plan gateway-v6 --maximum-rate 2Mfps --loss-ratio 0.1% --run first.evenhand"
+EXAMPLE = (
+    "Example: evenhand throughput lab.toml --plan gateway-v6 --maximum-rate 2Mfps --loss-ratio 0.1%"
+    " --run first.evenhand"
+)
 
 ONE_PAIR = "throughput, one address pair"
 
@@ -43,24 +46,44 @@ class GoalOptions:
     maximum_rate: Annotated[
         str | None,
         typer.Option(
-            "--maximum-rate", metavar="RATE", help="Per direction. It is tried first. Default: the line rate, or the tester's own ceiling."
+            "--maximum-rate",
+            metavar="RATE",
+            help="Per direction. It is tried first. Default: the line rate, or the tester's own ceiling.",
         ),
     ] = None
-    minimum_rate: Annotated[str | None, typer.Option("--minimum-rate", metavar="RATE", help="Default: a thousandth of the maximum.")] = None
-    duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Of the trials of the search.")] = "5s"
-    final_duration: Annotated[str, typer.Option("--final-duration", metavar="TIME", help="Of the trial that confirms the result.")] = "60s"
-    precision: Annotated[str, typer.Option("--precision", metavar="RATIO", help="Width at which the search stops.")] = "0.5%"
+    minimum_rate: Annotated[
+        str | None,
+        typer.Option("--minimum-rate", metavar="RATE", help="Default: a thousandth of the maximum."),
+    ] = None
+    duration: Annotated[
+        str, typer.Option("--duration", metavar="TIME", help="Of the trials of the search.")
+    ] = "5s"
+    final_duration: Annotated[
+        str, typer.Option("--final-duration", metavar="TIME", help="Of the trial that confirms the result.")
+    ] = "60s"
+    precision: Annotated[
+        str, typer.Option("--precision", metavar="RATIO", help="Width at which the search stops.")
+    ] = "0.5%"
     loss_verification: Annotated[
         int,
-        typer.Option("--loss-verification", metavar="N", min=0, help="Repeat a lossy trial up to N times before it counts (ETSI TST009)."),
+        typer.Option(
+            "--loss-verification",
+            metavar="N",
+            min=0,
+            help="Repeat a lossy trial up to N times before it counts (ETSI TST009).",
+        ),
     ] = 0
     loss_ratio: LossRatioOption = "0"
 
     def read(self, retries: RetryOptions, testbed: TestbedLimits) -> ThroughputGoal:
         """RequestError names the option."""
         return ThroughputGoal(
-            max_fps=UP_TO_LINE_RATE if self.maximum_rate is None else parse_rate(self.maximum_rate, where="--maximum-rate"),
-            min_fps=None if self.minimum_rate is None else parse_rate(self.minimum_rate, where="--minimum-rate"),
+            max_fps=UP_TO_LINE_RATE
+            if self.maximum_rate is None
+            else parse_rate(self.maximum_rate, where="--maximum-rate"),
+            min_fps=None
+            if self.minimum_rate is None
+            else parse_rate(self.minimum_rate, where="--minimum-rate"),
             duration_s=parse_duration(self.duration, where="--duration"),
             final_duration_s=parse_duration(self.final_duration, where="--final-duration"),
             precision=parse_ratio(self.precision, where="--precision"),
@@ -89,10 +112,13 @@ def throughput(
     repetitions = repetition.read()
     if single_pair.after is not None and len(sizes) > 1:
         raise RequestError(
-            f"a run to compare with has one frame size, and here are {len(sizes)}", where="--after, --frame-size",
+            f"a run to compare with has one frame size, and here are {len(sizes)}",
+            where="--after, --frame-size",
             next_step="Use --single-pair-first, or one size.",
-        )  # fmt: skip
-    search.choose(goal.read(retries, TestbedLimits()))  # what is wrong with it is told before the file is read
+        )
+    search.choose(
+        goal.read(retries, TestbedLimits())
+    )  # what is wrong with it is told before the file is read
     setup = given.read_setup()
     chosen = search.choose(goal.read(retries, setup.testbed.limits))
     if goal.maximum_rate is not None:
@@ -100,16 +126,29 @@ def throughput(
     before = None
     if single_pair.after is not None:
         before = read_single_pair(
-            single_pair.after, setup, given.plan, frame_size=sizes[0], directions=given.conditions["directions"],
+            single_pair.after,
+            setup,
+            given.plan,
+            frame_size=sizes[0],
+            directions=given.conditions["directions"],
             loss_ratio=chosen.loss_ratio,
-        )  # fmt: skip
+        )
     times = len(sizes) * (repetitions.count + single_pair.single_pair_first)
     with given.open("throughput", setup, notes, goal=chosen, times=times) as (bed, store, progress):
         if len(sizes) > 1 or repetitions.count > 1:
             same = Conditions(**given.of(setup, loss_ratio=chosen.loss_ratio), single_pair=before)
             first_too = single_pair.single_pair_first
-            table = bed.throughput_table(sizes, repetitions=repetitions, goal=chosen, single_pair_first=first_too, **same)
-            show_found("throughput", table, throughput_sizes_table, table_lines, store, is_json=conditions.json_output)
+            table = bed.throughput_table(
+                sizes, repetitions=repetitions, goal=chosen, single_pair_first=first_too, **same
+            )
+            show_found(
+                "throughput",
+                table,
+                throughput_sizes_table,
+                table_lines,
+                store,
+                is_json=conditions.json_output,
+            )
             return
         same = given.of(setup, frame_size=sizes[0], loss_ratio=chosen.loss_ratio)
         first = None
@@ -118,10 +157,16 @@ def throughput(
             one_pair: Conditions = {**same, "plan": given.plan.single_pair()}
             first = bed.throughput(goal=chosen, name=ONE_PAIR, **one_pair)
             before = SinglePair.of(first.search, first.profile)
-            progress.say(f"2 of 2: {Traffic(plan=given.plan, directions=same['directions']).addresses}.", style="bold")
+            progress.say(
+                f"2 of 2: {Traffic(plan=given.plan, directions=same['directions']).addresses}.", style="bold"
+            )
         found = bed.throughput(goal=chosen, **Conditions(**same, single_pair=before))
     if conditions.json_output:
-        document = {"command": "throughput", "run": None if store is None else str(store.path), **found.to_document()}
+        document = {
+            "command": "throughput",
+            "run": None if store is None else str(store.path),
+            **found.to_document(),
+        }
         if first is not None:
             document["first_search"] = first.to_document()
         write_json(document)

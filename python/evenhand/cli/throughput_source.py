@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`--after RUN`: the throughput searches of a run file, which anybody may have sent, with what its readers look at."""
+"""`--after RUN`: the throughput searches of a run file, which anybody may have sent, with what its readers
+look at."""
 
 from __future__ import annotations
 
@@ -12,8 +13,13 @@ from evenhand.series.snapshot import not_a_run
 
 
 def throughput_searches(path: Path) -> list[StoredSearch]:
-    """Those that have ended. RequestError, HostError as `read_run`; RequestError if one lacks what every search has."""
-    searches = [search for search in read_run(path).searches if search.kind == "throughput" and search.result is not None]
+    """Those that have ended. RequestError, HostError as `read_run`; RequestError if one lacks what every
+    search has."""
+    searches = [
+        search
+        for search in read_run(path).searches
+        if search.kind == "throughput" and search.result is not None
+    ]
     for search in searches:
         try:
             _check(search)
@@ -24,7 +30,12 @@ def throughput_searches(path: Path) -> list[StoredSearch]:
 
 def _check(search: StoredSearch) -> None:
     setup, result = search.setup, search.result or {}
-    _of_type(str, search.plan["name"], *(setup["testbed"][side]["device"] for side in ("left", "right")), *setup["directions"])
+    _of_type(
+        str,
+        search.plan["name"],
+        *(setup["testbed"][side]["device"] for side in ("left", "right")),
+        *setup["directions"],
+    )
     _of_type(float, search.goal["loss_ratio"])
     _of_type(float | None, result["throughput_fps_per_direction"], result["upper_fps_per_direction"])
     if search.outcome is not None and search.outcome != "stopped":
@@ -43,5 +54,7 @@ def _check(search: StoredSearch) -> None:
 def _of_type(kind: Any, *values: object) -> None:
     """Whole numbers are numbers too."""
     for value in values:
-        if not isinstance(float(value) if isinstance(value, int) and not isinstance(value, bool) else value, kind):
+        if not isinstance(
+            float(value) if isinstance(value, int) and not isinstance(value, bool) else value, kind
+        ):
             raise ValueError(f"a value that is used: {value!r} is none")

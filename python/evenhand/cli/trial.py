@@ -9,14 +9,7 @@ import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import parse_duration, parse_rate, parse_ratio
-from evenhand.cli.common import (
-    FramesOption,
-    LossRatioOption,
-    TestbedArgument,
-    out,
-    read_frames,
-    write_json,
-)
+from evenhand.cli.common import FramesOption, LossRatioOption, TestbedArgument, out, read_frames, write_json
 from evenhand.cli.conditions import ConditionOptions
 from evenhand.cli.options import with_options
 from evenhand.report import trial_report
@@ -29,26 +22,41 @@ EXAMPLE = "Example: evenhand trial lab.toml --rate 500kfps --duration 10s"
 def trial(
     testbed: TestbedArgument,
     rate: Annotated[str, typer.Option("--rate", metavar="RATE", help="Intended load per direction.")],
-    duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Of the sending phase.")] = "60s",
+    duration: Annotated[
+        str, typer.Option("--duration", metavar="TIME", help="Of the sending phase.")
+    ] = "60s",
     *,
     frame_size: FramesOption = None,
     loss_ratio: LossRatioOption = "0",
     conditions: ConditionOptions,
 ) -> None:
-    """Make one trial and show all that it counted. Loss is a result: FAIL and INVALID end with exit code 0."""
+    """Make one trial and show all that it counted. Loss is a result: FAIL and INVALID end with exit code
+    0."""
     given = conditions.read(testbed)
     size, note = read_frames(given.plan, frame_size)
     rate_fps = parse_rate(rate, where="--rate")
     duration_s = parse_duration(duration, where="--duration")
     if duration_s <= 0:
-        raise RequestError(f"{duration!r} must be above 0", where="--duration", next_step="Write a duration like 60s.")
+        raise RequestError(
+            f"{duration!r} must be above 0", where="--duration", next_step="Write a duration like 60s."
+        )
     largest_loss_ratio = parse_ratio(loss_ratio, where="--loss-ratio")
     setup = given.read_setup()
     given.check_rate(setup, rate_fps, [size], where="--rate")
-    with given.open("trial", setup, [note], goal=Load(rate_fps=rate_fps, duration_s=duration_s)) as (bed, store, _):
-        measured = bed.trial(rate_fps=rate_fps, duration_s=duration_s, **given.of(setup, frame_size=size, loss_ratio=largest_loss_ratio))
+    with given.open("trial", setup, [note], goal=Load(rate_fps=rate_fps, duration_s=duration_s)) as (
+        bed,
+        store,
+        _,
+    ):
+        measured = bed.trial(
+            rate_fps=rate_fps,
+            duration_s=duration_s,
+            **given.of(setup, frame_size=size, loss_ratio=largest_loss_ratio),
+        )
     if conditions.json_output:
-        write_json({"command": "trial", "run": None if store is None else str(store.path), **measured.to_document()})
+        write_json(
+            {"command": "trial", "run": None if store is None else str(store.path), **measured.to_document()}
+        )
         return
     out().print(trial_report(measured.trial, measured.profile))
     if store is not None:

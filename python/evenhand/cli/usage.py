@@ -18,12 +18,14 @@ _CHOICES = re.compile(r"is not one of (.+?)\.?$")
 
 
 def is_plain_help(error: Any) -> bool:
-    """Whether only a group such as `evenhand plan` was named: its help has been shown, and there is nothing to add."""
+    """Whether only a group such as `evenhand plan` was named: its help has been shown, and there is nothing
+    to add."""
     return type(error).__name__ == "NoArgsIsHelpError"
 
 
 def usage_error(error: Any) -> RequestError:
-    """The same error in our own words. Typer's exceptions are told apart by what they carry: their classes are not public."""
+    """The same error in our own words. Typer's exceptions are told apart by what they carry: their classes
+    are not public."""
     context, parameter = getattr(error, "ctx", None), getattr(error, "param", None)
     place = "evenhand" if context is None else str(context.command_path)
     help_line = f"`{place} --help` shows what there is."
@@ -35,7 +37,11 @@ def usage_error(error: Any) -> RequestError:
         return _wrong_value(name, causes[0]) if causes else _missing(name, parameter, context)
     option, verb = getattr(error, "option_name", None), re.search(r"o such command '(.*?)'", message)
     if option is not None and "o such option" in message:
-        return RequestError(f"there is no option {option}", where=place, next_step=_option_instead(option, context) or help_line)
+        return RequestError(
+            f"there is no option {option}",
+            where=place,
+            next_step=_option_instead(option, context) or help_line,
+        )
     if option is not None:
         what = "takes no value" if "does not take" in message else "needs a value"
         return RequestError(f"{option} {what}", where=option, next_step="`--help` shows how it is written.")
@@ -43,11 +49,16 @@ def usage_error(error: Any) -> RequestError:
         near = _nearest(verb[1], [] if context is None else getattr(context.command, "commands", {}))
         return RequestError(f"there is no command {verb[1]!r}", where=place, next_step=near or help_line)
     extra = re.search(r"extra argument[^(]*(?:\(s\) )?\((.*)\)$", message)
-    return RequestError(message if extra is None else f"{extra[1]!r} is one argument too many", where=place, next_step=_example_of(context))
+    return RequestError(
+        message if extra is None else f"{extra[1]!r} is one argument too many",
+        where=place,
+        next_step=_example_of(context),
+    )
 
 
 def as_typed(error: EvenhandError, arguments: Sequence[str], options: Collection[str] = ()) -> EvenhandError:
-    """The same error where the user can find it: `rate_fps` is an option of the verb, and `limits.overdue_after_us` was typed as one.
+    """The same error where the user can find it: `rate_fps` is an option of the verb, and
+    `limits.overdue_after_us` was typed as one.
 
     Args:
         options: Of the verb.
@@ -74,7 +85,13 @@ def _missing(name: str, parameter: Any, context: Any) -> RequestError:
     kind = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
     choices = [str(choice) for choice in kind] if isinstance(kind, type) and issubclass(kind, Enum) else []
     help_text = str(parameter.help or "")
-    listed = f"Use {' or '.join(choices)}. " if choices else f"{help_text} " if help_text.startswith("One of: ") else ""
+    listed = (
+        f"Use {' or '.join(choices)}. "
+        if choices
+        else f"{help_text} "
+        if help_text.startswith("One of: ")
+        else ""
+    )
     where = "evenhand" if context is None else str(context.command_path)
     return RequestError(f"{name} is missing", where=where, next_step=listed + _example_of(context))
 
@@ -83,12 +100,16 @@ def _option_instead(option: str, context: Any) -> str:
     """By another tester's name for it, else by its letters."""
     parameters = [] if context is None else context.command.params
     known = [name for each in parameters for name in each.opts if name.startswith("-")]
-    arguments = [str(each.metavar or each.name.upper()) for each in parameters if not each.opts[0].startswith("-")]
+    arguments = [
+        str(each.metavar or each.name.upper()) for each in parameters if not each.opts[0].startswith("-")
+    ]
     # Without their dashes, which would make all options alike.
     bare = {name.lstrip("-"): name for name in known}
     near = suggestion(option.lstrip("-"), bare)
     verb = "" if context is None else str(context.command_path).partition(" ")[2]
-    return called_here(verb, option, known, arguments) or ("" if near is None else f"Did you mean {bare[near]}?")
+    return called_here(verb, option, known, arguments) or (
+        "" if near is None else f"Did you mean {bare[near]}?"
+    )
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:

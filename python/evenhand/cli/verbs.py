@@ -13,19 +13,23 @@ from rich.text import Text
 from typer.core import TyperCommand
 
 _MOST_TYPE_COLUMNS = 20
-"""Of an option's values, such as `OCTETS|imix:LETTERS`; longer ones are folded, so that the text beside them has room."""
+"""Of an option's values, such as `OCTETS|imix:LETTERS`; longer ones are folded, so that the text beside them
+has room."""
 _TYPES, _HELP = -2, -1
 
 
 class Verbs(typer.Typer):
     """A `typer.Typer` whose verbs are `Verb`s."""
 
-    def command(self, name: str | None = None, *, cls: type[TyperCommand] | None = None, **others: Any) -> Callable[[Any], Any]:
+    def command(
+        self, name: str | None = None, *, cls: type[TyperCommand] | None = None, **others: Any
+    ) -> Callable[[Any], Any]:
         return super().command(name, cls=cls or Verb, **others)
 
 
 class Verb(TyperCommand):
-    """Rich makes the columns of a help equally narrow, and cuts what does not fit then: names of options among it."""
+    """Rich makes the columns of a help equally narrow, and cuts what does not fit then: names of options
+    among it."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         with _whole_options():

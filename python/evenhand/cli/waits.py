@@ -21,20 +21,41 @@ class WaitSet(StrEnum):
 
 
 WaitsOption = Annotated[
-    WaitSet, typer.Option("--waits", help="rfc: 2, 2, 2 and 5 s (RFC 2544 section 23); short: for software ports, a deviation.")
+    WaitSet,
+    typer.Option(
+        "--waits", help="rfc: 2, 2, 2 and 5 s (RFC 2544 section 23); short: for software ports, a deviation."
+    ),
 ]
 _PANEL = "Single waits"
 RoutingWait = Annotated[
-    str | None, typer.Option("--wait-after-routing", metavar="TIME", help="After the routing update.", rich_help_panel=_PANEL)
+    str | None,
+    typer.Option(
+        "--wait-after-routing", metavar="TIME", help="After the routing update.", rich_help_panel=_PANEL
+    ),
 ]
 LearningWait = Annotated[
-    str | None, typer.Option("--wait-after-learning", metavar="TIME", help="After the learning frames.", rich_help_panel=_PANEL)
+    str | None,
+    typer.Option(
+        "--wait-after-learning", metavar="TIME", help="After the learning frames.", rich_help_panel=_PANEL
+    ),
 ]
 ResidualWait = Annotated[
-    str | None, typer.Option("--wait-residual", metavar="TIME", help="For residual frames; later ones are lost.", rich_help_panel=_PANEL)
+    str | None,
+    typer.Option(
+        "--wait-residual",
+        metavar="TIME",
+        help="For residual frames; later ones are lost.",
+        rich_help_panel=_PANEL,
+    ),
 ]
 RestabilizeWait = Annotated[
-    str | None, typer.Option("--wait-restabilize", metavar="TIME", help="For the DUT, before the next trial.", rich_help_panel=_PANEL)
+    str | None,
+    typer.Option(
+        "--wait-restabilize",
+        metavar="TIME",
+        help="For the DUT, before the next trial.",
+        rich_help_panel=_PANEL,
+    ),
 ]
 
 
@@ -57,4 +78,11 @@ class WaitOptions:
             "residual_s": (self.wait_residual, "--wait-residual"),
             "restabilize_s": (self.wait_restabilize, "--wait-restabilize"),
         }
-        return replace(waits, **{key: parse_duration(text, where=option) for key, (text, option) in given.items() if text is not None})
+        return replace(
+            waits,
+            **{
+                key: parse_duration(text, where=option)
+                for key, (text, option) in given.items()
+                if text is not None
+            },
+        )

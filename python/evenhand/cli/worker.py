@@ -18,19 +18,33 @@ EXAMPLE = "Example: evenhand worker tcp://192.0.2.1:8786 lab.toml --name munich"
 
 
 def worker(
-    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="Of dask's scheduler, such as tcp://192.0.2.1:8786.")],
-    testbed: Annotated[str, typer.Argument(metavar="TESTBED", help="A testbed file, lab:linux, or reference.")],
+    address: Annotated[
+        str, typer.Argument(metavar="ADDRESS", help="Of dask's scheduler, such as tcp://192.0.2.1:8786.")
+    ],
+    testbed: Annotated[
+        str, typer.Argument(metavar="TESTBED", help="A testbed file, lab:linux, or reference.")
+    ],
     *,
     name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="By which results know this testbed. Default: the name of its file.")
+        str | None,
+        typer.Option(
+            "--name",
+            metavar="NAME",
+            help="By which results know this testbed. Default: the name of its file.",
+        ),
     ] = None,
     host: Annotated[
         str | None,
-        typer.Option("--host", metavar="ADDRESS", help="Of this machine, to listen on. Default: that from which the scheduler is reached."),
+        typer.Option(
+            "--host",
+            metavar="ADDRESS",
+            help="Of this machine, to listen on. Default: that from which the scheduler is reached.",
+        ),
     ] = None,
     engine: EngineOption = None,
 ) -> None:
-    """Measure points of campaigns on this testbed, one at a time, as a worker of dask.distributed; until Ctrl-C.
+    """Measure points of campaigns on this testbed, one at a time, as a worker of dask.distributed; until
+    Ctrl-C.
 
     A scheduler may have its workers run anything. Use one that is yours, in your lab's network.
     """

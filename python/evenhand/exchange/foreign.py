@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exchange: a text file of another tester's, which anybody may have sent: read within bounds, and never more than read."""
+"""Exchange: a text file of another tester's, which anybody may have sent: read within bounds, and never more
+than read."""
 
 from __future__ import annotations
 
@@ -34,19 +35,27 @@ def read_foreign(path: Path, *, most_octets: int, what: str) -> str:
             content = file.read(most_octets + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise RequestError(f"this file cannot be read: {reason}", where=shown(str(path)), next_step=f"Name a {what}.") from error
+        raise RequestError(
+            f"this file cannot be read: {reason}", where=shown(str(path)), next_step=f"Name a {what}."
+        ) from error
     if len(content) > most_octets:
         raise RequestError(
-            f"this file has more than {most_octets:,} octets", where=str(path), next_step=f"Name a {what}, which is smaller."
+            f"this file has more than {most_octets:,} octets",
+            where=str(path),
+            next_step=f"Name a {what}, which is smaller.",
         )
     try:
         text = content.decode().removeprefix("\ufeff").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
-        raise RequestError("this file is no UTF-8 text", where=str(path), next_step=f"Name a {what}.") from error
+        raise RequestError(
+            "this file is no UTF-8 text", where=str(path), next_step=f"Name a {what}."
+        ) from error
     for number, line in enumerate(text.split("\n"), 1):
         if any(unicodedata.category(character) in _NO_TEXT for character in line if character != "\t"):
             raise RequestError(
-                "there are characters here that no text has", where=f"{path}, line {number}", next_step="Remove them, or name another file."
+                "there are characters here that no text has",
+                where=f"{path}, line {number}",
+                next_step="Remove them, or name another file.",
             )
     return text
 

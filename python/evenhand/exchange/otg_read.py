@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exchange: a configuration of the Open Traffic Generator API becomes a testbed file, a command, and a row for each part of it."""
+"""Exchange: a configuration of the Open Traffic Generator API becomes a testbed file, a command, and a row
+for each part of it."""
 
 from __future__ import annotations
 
@@ -21,13 +22,22 @@ from evenhand.series.hostile_json import read_json
 
 MOST_OCTETS = 4 * 1024 * 1024
 MOST_FLOWS = 2
-_ORDER: Mapping[str, Mode] = {"value": "fixed", "increment": "increment", "decrement": "decrement", "random": "pseudorandom"}
-_PORT_FIELDS = (("src_port", "--source-ports", RFC4814_SOURCE_PORTS), ("dst_port", "--destination-ports", RFC4814_DESTINATION_PORTS))
+_ORDER: Mapping[str, Mode] = {
+    "value": "fixed",
+    "increment": "increment",
+    "decrement": "decrement",
+    "random": "pseudorandom",
+}
+_PORT_FIELDS = (
+    ("src_port", "--source-ports", RFC4814_SOURCE_PORTS),
+    ("dst_port", "--destination-ports", RFC4814_DESTINATION_PORTS),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pattern:
-    """Of one field: `count` numbers from `first` on, a step apart; `first` is the lowest whatever the order."""
+    """Of one field: `count` numbers from `first` on, a step apart; `first` is the lowest whatever the
+    order."""
 
     mode: Mode
     first: int
@@ -61,7 +71,9 @@ class _Reader:
 
     def wrong(self, key: str, value: object, wanted: str) -> RequestError:
         return RequestError(
-            f"{shown(str(value))} is no {wanted}", where=f"{self.path}: {key}", next_step="Correct it there; OTG's models say how."
+            f"{shown(str(value))} is no {wanted}",
+            where=f"{self.path}: {key}",
+            next_step="Correct it there; OTG's models say how.",
         )
 
 
@@ -72,44 +84,75 @@ def import_otg(path: Path, given: Given, *, plan: str | None, testbed: Path) -> 
         RequestError: It is no such configuration, or a plan, device or CPU of the user's is wrong.
     """
     try:
-        document = read_json(read_foreign(path, most_octets=MOST_OCTETS, what="configuration of the Open Traffic Generator API"))
+        document = read_json(
+            read_foreign(
+                path, most_octets=MOST_OCTETS, what="configuration of the Open Traffic Generator API"
+            )
+        )
     except ValueError as error:
-        raise RequestError(f"this file is not JSON: {error}", where=str(path), next_step="Correct it there.") from error
+        raise RequestError(
+            f"this file is not JSON: {error}", where=str(path), next_step="Correct it there."
+        ) from error
     flows = document.get("flows") if isinstance(document, dict) else None
     if not isinstance(flows, list) or not flows or not all(isinstance(flow, dict) for flow in flows):
-        raise RequestError("this configuration has no flows", where=str(path), next_step="Name a file with `ports` and `flows`.")
+        raise RequestError(
+            "this configuration has no flows",
+            where=str(path),
+            next_step="Name a file with `ports` and `flows`.",
+        )
     reader = _Reader(path, document)
     left = _read_ports(reader)
     others = [key for key in document if key not in ("ports", "flows")]
     if others:
-        reader.row(", ".join(others), "...", Became.REFUSED, "no place for it here: flows are all that is taken")
+        reader.row(
+            ", ".join(others), "...", Became.REFUSED, "no place for it here: flows are all that is taken"
+        )
     if len(flows) > MOST_FLOWS:
-        reader.refuse(f"flows[{MOST_FLOWS}] ...", f"{len(flows) - MOST_FLOWS}", "one flow a direction is all that is sent here")
+        reader.refuse(
+            f"flows[{MOST_FLOWS}] ...",
+            f"{len(flows) - MOST_FLOWS}",
+            "one flow a direction is all that is sent here",
+        )
     read = [_Flow(reader, f"flows[{number}]", flow, left) for number, flow in enumerate(flows[:MOST_FLOWS])]
     if len(read) == MOST_FLOWS:
         _check_alike(reader, *read)
     found = _find(reader, read, plan) if reader.is_sendable else None
     facts: dict[SideName, PortFacts] = {each.sender: each.macs for each in reversed(read)}
     written = write_testbed(
-        "a configuration of the Open Traffic Generator API", given, ports=facts, cpus=(), cpus_from="it names none",
+        "a configuration of the Open Traffic Generator API",
+        given,
+        ports=facts,
+        cpus=(),
+        cpus_from="it names none",
         plan=None if found is None else found.name,
-    )  # fmt: skip
+    )
     commands = () if found is None else (_command(read, found, testbed),)
-    return Imported(kind="otg", rows=tuple(reader.rows), testbed=written.text, commands=commands, gaps=written.gaps)
+    return Imported(
+        kind="otg", rows=tuple(reader.rows), testbed=written.text, commands=commands, gaps=written.gaps
+    )
 
 
 def _read_ports(reader: _Reader) -> str | None:
     """The name of the first port, which is the left one."""
     ports = reader.document.get("ports", [])
-    if not isinstance(ports, list) or not all(isinstance(port, dict) and isinstance(port.get("name"), str) for port in ports):
+    if not isinstance(ports, list) or not all(
+        isinstance(port, dict) and isinstance(port.get("name"), str) for port in ports
+    ):
         raise reader.wrong("ports", ports, "list of ports with names")
     for number, (side, port) in enumerate(zip(SIDES, ports, strict=False)):
         reader.row(f"ports[{number}].name", port["name"], Became.MAPPED, side)
         others = sorted(port.keys() - {"name"})
         if others:
-            reader.row(f"ports[{number}].{', '.join(others)}", "...", Became.MEANINGLESS, "only --left and --right name a port")
+            reader.row(
+                f"ports[{number}].{', '.join(others)}",
+                "...",
+                Became.MEANINGLESS,
+                "only --left and --right name a port",
+            )
     if len(ports) > len(SIDES):
-        reader.row(f"ports[{len(SIDES)}] ...", f"{len(ports) - len(SIDES)}", Became.REFUSED, "a tester has two ports")
+        reader.row(
+            f"ports[{len(SIDES)}] ...", f"{len(ports) - len(SIDES)}", Became.REFUSED, "a tester has two ports"
+        )
     return ports[0]["name"] if ports else None
 
 
@@ -141,7 +184,9 @@ class _Flow:
         ends = flow.get("tx_rx", {})
         port = ends.get("port") if isinstance(ends, dict) else None
         if not isinstance(port, dict) or not isinstance(port.get("tx_name"), str):
-            self._reader.refuse(f"{self._at}.tx_rx", "...", "frames go from port to port here, and not between devices")
+            self._reader.refuse(
+                f"{self._at}.tx_rx", "...", "frames go from port to port here, and not between devices"
+            )
             return "forward"
         direction: Direction = "forward" if left is None or port["tx_name"] == left else "reverse"
         self._reader.row(f"{self._at}.tx_rx", port["tx_name"], Became.MAPPED, f"--direction {direction}")
@@ -151,7 +196,11 @@ class _Flow:
         headers = packet if isinstance(packet, list) else []
         kinds = [header.get("choice") if isinstance(header, dict) else None for header in headers]
         if kinds not in (["ethernet", "ipv4", "udp"], ["ethernet", "ipv6", "udp"]):
-            self._reader.refuse(f"{self._at}.packet", "...", "test frames are UDP over IPv4 or IPv6, and tags are vlan of the testbed file")
+            self._reader.refuse(
+                f"{self._at}.packet",
+                "...",
+                "test frames are UDP over IPv4 or IPv6, and tags are vlan of the testbed file",
+            )
             return
         self.version = 4 if kinds[1] == "ipv4" else 6
         for header, kind in zip(headers, kinds, strict=True):
@@ -183,13 +232,17 @@ class _Flow:
     def _read_mac(self, at: str, name: str, field: object) -> None:
         value = field.get("value") if isinstance(field, dict) else None
         octets = str(value).lower().split(":")
-        is_mac = len(octets) == 6 and all(len(octet) == 2 and set(octet) <= set("0123456789abcdef") for octet in octets)
+        is_mac = len(octets) == 6 and all(
+            len(octet) == 2 and set(octet) <= set("0123456789abcdef") for octet in octets
+        )
         if not is_mac or int(octets[0], 16) & 1 or not int("".join(octets), 16):
             self._reader.row(at, "...", Became.DIFFERS, "not one MAC that a port can have: left out")
             return
         mac, key = ":".join(octets), "mac" if name == "src" else "dut_mac"
         self.macs = (
-            PortFacts(mac=(mac, name), dut_mac=self.macs.dut_mac) if name == "src" else PortFacts(mac=self.macs.mac, dut_mac=(mac, name))
+            PortFacts(mac=(mac, name), dut_mac=self.macs.dut_mac)
+            if name == "src"
+            else PortFacts(mac=self.macs.mac, dut_mac=(mac, name))
         )
         self._reader.row(at, mac, Became.MAPPED, f"{self.sender}.{key}")
 
@@ -244,7 +297,9 @@ class _Flow:
         field = flow.get(key)
         value = field.get(choice) if isinstance(field, dict) and field.get("choice") == choice else None
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 2**32:
-            self._reader.refuse(f"{self._at}.{key}", "...", f"{choice}, a whole number, is what can be said here")
+            self._reader.refuse(
+                f"{self._at}.{key}", "...", f"{choice}, a whole number, is what can be said here"
+            )
             return
         self.options[option] = str(value)
         self._reader.row(f"{self._at}.{key}", value, Became.MAPPED, f"{option} {value}")
@@ -253,13 +308,22 @@ class _Flow:
         choice = field.get("choice") if isinstance(field, dict) else None
         inner = field.get(choice) if isinstance(field, dict) and isinstance(choice, str) else None
         value = inner.get("seconds") if isinstance(inner, dict) and choice == "fixed_seconds" else None
-        if choice == "fixed_packets" and isinstance(inner, dict) and type(inner.get("packets")) is int and "--rate" in self.options:
+        if (
+            choice == "fixed_packets"
+            and isinstance(inner, dict)
+            and type(inner.get("packets")) is int
+            and "--rate" in self.options
+        ):
             value = inner["packets"] / int(self.options["--rate"])
         if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < 10**6:
-            self._reader.refuse(f"{self._at}.duration", "...", "fixed_seconds or fixed_packets are what can be said here")
+            self._reader.refuse(
+                f"{self._at}.duration", "...", "fixed_seconds or fixed_packets are what can be said here"
+            )
             return
         self.options["--duration"] = f"{value:.9f}".rstrip("0").rstrip(".") + "s"
-        self._reader.row(f"{self._at}.duration", value, Became.MAPPED, f"--duration {self.options['--duration']}")
+        self._reader.row(
+            f"{self._at}.duration", value, Became.MAPPED, f"--duration {self.options['--duration']}"
+        )
 
 
 def _check_alike(reader: _Reader, first: _Flow, second: _Flow) -> None:
@@ -270,18 +334,30 @@ def _check_alike(reader: _Reader, first: _Flow, second: _Flow) -> None:
     if reader.is_sendable:
         is_same = first.addresses == {"src": second.addresses["dst"], "dst": second.addresses["src"]}
         turned = "the addresses of flows[0], turned round"
-        reader.row(f"flows[1].ipv{second.version}.src, dst", "...", Became.MAPPED if is_same else Became.DIFFERS, turned)
+        reader.row(
+            f"flows[1].ipv{second.version}.src, dst",
+            "...",
+            Became.MAPPED if is_same else Became.DIFFERS,
+            turned,
+        )
     if first.options != second.options:
         reader.row("flows[1]", "...", Became.DIFFERS, "size, rate, duration and ports are those of flows[0]")
     if first.version != second.version:
-        reader.refuse("flows[1].packet", "...", "both directions have one IP version: translation comes in a later version")
+        reader.refuse(
+            "flows[1].packet",
+            "...",
+            "both directions have one IP version: translation comes in a later version",
+        )
 
 
 def _find(reader: _Reader, flows: list[_Flow], plan: str | None) -> FoundPlan | None:
     flow = flows[0]
     assert flow.version is not None
     left, right = ("src", "dst") if flow.direction == "forward" else ("dst", "src")
-    name: dict[Part, str] = {"L": f"flows[0].ipv{flow.version}.{left}", "R": f"flows[0].ipv{flow.version}.{right}"}
+    name: dict[Part, str] = {
+        "L": f"flows[0].ipv{flow.version}.{left}",
+        "R": f"flows[0].ipv{flow.version}.{right}",
+    }
     sides = [
         _wanted(reader, "L", name["L"], flow.addresses[left], flow.version),
         _wanted(reader, "R", name["R"], flow.addresses[right], flow.version),
@@ -293,7 +369,12 @@ def _find(reader: _Reader, flows: list[_Flow], plan: str | None) -> FoundPlan | 
         hosts = made.hosts
         different = [text for key, text in found.differences.items() if key.split("-")[1] == part]
         text = "; ".join(different) or f"hosts of {found.name}: {hosts.first_address} .. {hosts.last_address}"
-        reader.row(name[part], flow.addresses[left if part == "L" else right].mode, Became.DIFFERS if different else Became.MAPPED, text)
+        reader.row(
+            name[part],
+            flow.addresses[left if part == "L" else right].mode,
+            Became.DIFFERS if different else Became.MAPPED,
+            text,
+        )
     return found
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exchange: the flows of a plan as a configuration of the Open Traffic Generator API, and what it cannot say of them.
+"""Exchange: the flows of a plan as a configuration of the Open Traffic Generator API, and what it cannot say
+of them.
 
-A flow there is a list of headers whose fields have a pattern each: a value, values in a row, steps, or for IPv4 and UDP a finite random
-sequence. Nothing ties two fields together.
+A flow there is a list of headers whose fields have a pattern each: a value, values in a row, steps, or for
+IPv4 and UDP a finite random sequence. Nothing ties two fields together.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ HOP_LIMIT = 10
 """Of every test frame (R2544-30)."""
 _NETWORK_STEP = {4: 1 << 8, 6: 1 << 64}
 """From an address of a network to the same one of the next: bits 16-23 of IPv4, 56-63 of IPv6."""
-_END: Mapping[Direction, tuple[SideName, SideName]] = {"forward": ("left", "right"), "reverse": ("right", "left")}
+_END: Mapping[Direction, tuple[SideName, SideName]] = {
+    "forward": ("left", "right"),
+    "reverse": ("right", "left"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,15 +53,21 @@ def otg_of(
         macs: Of the ports and the DUT; what is unknown is left out.
 
     Raises:
-        RequestError: A pattern of the plan that OTG has no words for, or a rate that is no whole number of frames a second.
+        RequestError: A pattern of the plan that OTG has no words for, or a rate that is no whole number of
+            frames a second.
     """
     if rate_fps != int(rate_fps):
         raise RequestError(
-            f"{rate_fps:g} fps: OTG has whole numbers only", where="--rate", next_step="Write a whole number of frames a second."
+            f"{rate_fps:g} fps: OTG has whole numbers only",
+            where="--rate",
+            next_step="Write a whole number of frames a second.",
         )
     unsaid: list[str] = []
     count = max(1, min(int(rate_fps * duration_s), MOST_COUNT))
-    flows = [_flow(plan, direction, frame_size, int(rate_fps), duration_s, _Draw(seed, count, unsaid), macs) for direction in directions]
+    flows = [
+        _flow(plan, direction, frame_size, int(rate_fps), duration_s, _Draw(seed, count, unsaid), macs)
+        for direction in directions
+    ]
     document = {"ports": [{"name": "left"}, {"name": "right"}], "flows": flows}
     return OtgExport(document=document, unsaid=(*dict.fromkeys(unsaid), *_always(plan, macs)))
 
@@ -75,15 +85,21 @@ class _Draw:
 
 
 def _flow(
-    plan: AddressPlan, direction: Direction, frame_size: int, rate_fps: int, duration_s: float, draw: _Draw,
+    plan: AddressPlan,
+    direction: Direction,
+    frame_size: int,
+    rate_fps: int,
+    duration_s: float,
+    draw: _Draw,
     macs: Mapping[SideName, PortMacs] | None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     sender, receiver = _END[direction]
     source, destination = (hosts.occurring for hosts in plan.hosts_of(direction))
     if plan.ip_version == 6 and source.drawn > 1 and destination.drawn > 1:
         draw.unsaid.append(
             f"Pairs: IPv6 addresses have no random pattern, so both step together: about"
-            f" {max(source.addresses, destination.addresses):,} pairs instead of {plan.pairs_of(direction):,}."
+            f" {max(source.addresses, destination.addresses):,} pairs instead of"
+            f" {plan.pairs_of(direction):,}."
         )
     hops = "time_to_live" if plan.ip_version == 4 else "hop_limit"
     return {
@@ -94,16 +110,24 @@ def _flow(
             {
                 "choice": f"ipv{plan.ip_version}",
                 f"ipv{plan.ip_version}": {
-                    "src": _addresses(source, draw), "dst": _addresses(destination, draw), hops: {"choice": "value", "value": HOP_LIMIT}
+                    "src": _addresses(source, draw),
+                    "dst": _addresses(destination, draw),
+                    hops: {"choice": "value", "value": HOP_LIMIT},
                 },
             },
-            {"choice": "udp", "udp": {"src_port": _ports(plan.source_ports, draw), "dst_port": _ports(plan.destination_ports, draw)}},
+            {
+                "choice": "udp",
+                "udp": {
+                    "src_port": _ports(plan.source_ports, draw),
+                    "dst_port": _ports(plan.destination_ports, draw),
+                },
+            },
         ],
         "size": {"choice": "fixed", "fixed": frame_size},
         "rate": {"choice": "pps", "pps": rate_fps},
         "duration": {"choice": "fixed_seconds", "fixed_seconds": {"seconds": duration_s}},
         "metrics": {"enable": True, "loss": True},
-    }  # fmt: skip
+    }
 
 
 def _ethernet(macs: PortMacs | None) -> dict[str, Any]:
@@ -120,16 +144,21 @@ def _addresses(hosts: HostRange, draw: _Draw) -> dict[str, Any]:
     version = hosts.base.version
     if hosts.count > 1 and hosts.network_count > 1:
         raise RequestError(
-            f"{hosts.count:,} hosts in each of {hosts.network_count} networks: OTG has one number for a field", where="NAME",
+            f"{hosts.count:,} hosts in each of {hosts.network_count} networks: OTG has one number for a"
+            " field",
+            where="NAME",
             next_step="Export one network (--networks 1), or one host of each (--hosts 1).",
-        )  # fmt: skip
+        )
     is_host = hosts.count > 1
     octets_behind = len(hosts.base.packed) - hosts.offset - 2
     step = 1 << (8 * octets_behind) if is_host else _NETWORK_STEP[version]
     networks = hosts.networks
     mode = hosts.mode if is_host or networks is None else networks.mode
     if mode == "pseudorandom" and version == 4 and step == 1:
-        draw.unsaid.append("Randomness: OTG repeats a finite sequence of `count` values for each field, and does not say how it is drawn.")
+        draw.unsaid.append(
+            "Randomness: OTG repeats a finite sequence of `count` values for each field, and does not say"
+            " how it is drawn."
+        )
         ends = {"min": str(hosts.first_address), "max": str(hosts.last_address)}
         return {"choice": "random", "random": {**ends, "seed": draw.next_seed(), "count": draw.count}}
     if mode == "pseudorandom":
@@ -145,7 +174,10 @@ def _ports(ports: UdpRange, draw: _Draw) -> dict[str, Any]:
     if ports.occurring.values == 1:
         return {"choice": "value", "value": ports.first}
     if ports.mode == "pseudorandom":
-        return {"choice": "random", "random": {"min": ports.first, "max": ports.last, "seed": draw.next_seed(), "count": draw.count}}
+        return {
+            "choice": "random",
+            "random": {"min": ports.first, "max": ports.last, "seed": draw.next_seed(), "count": draw.count},
+        }
     start = ports.last if ports.mode == "decrement" else ports.first
     return {"choice": ports.mode, ports.mode: {"start": start, "step": 1, "count": ports.values}}
 
@@ -153,9 +185,11 @@ def _ports(ports: UdpRange, draw: _Draw) -> dict[str, Any]:
 def _always(plan: AddressPlan, macs: Mapping[SideName, PortMacs] | None) -> list[str]:
     """What no configuration of OTG says of a plan."""
     said = [
-        "Frames: no tag and no sequence number, so duplicates, reordering and late frames cannot be told apart.",
+        "Frames: no tag and no sequence number, so duplicates, reordering and late frames cannot be told"
+        " apart.",
         f"Neighbours: who answers the DUT's {'ARP' if plan.ip_version == 4 else 'Neighbour Discovery'} for"
-        f" {'each host' if plan.is_direct else 'the gateways'}; write devices for it, or static entries on the DUT.",
+        f" {'each host' if plan.is_direct else 'the gateways'}; write devices for it, or static entries on"
+        " the DUT.",
         "Trials: waits, learning frames, validity, verdicts and searches.",
         "Size: it is written with the FCS; OTG does not say whether an engine counts it.",
     ]

@@ -34,7 +34,13 @@ class Row:
     text: str
 
     def to_document(self) -> dict[str, Any]:
-        return {"key": self.key, "value": self.value, "line": self.line, "became": str(self.became), "text": self.text}
+        return {
+            "key": self.key,
+            "value": self.value,
+            "line": self.line,
+            "became": str(self.became),
+            "text": self.text,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

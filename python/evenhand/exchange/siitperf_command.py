@@ -21,12 +21,20 @@ _U32 = 2**32 - 1
 _MOST_RATE = 14_880_952
 
 FIRST: Mapping[str, tuple[int, int]] = {
-    "IPv6 frame size": (84, 1538), "rate": (1, _MOST_RATE), "duration": (1, 3600), "global timeout": (0, 60000),
-    "n": (2, _U32), "m": (0, _U32),
-}  # fmt: skip
+    "IPv6 frame size": (84, 1538),
+    "rate": (1, _MOST_RATE),
+    "duration": (1, 3600),
+    "global timeout": (0, 60000),
+    "n": (2, _U32),
+    "m": (0, _U32),
+}
 STATEFUL: Mapping[str, tuple[int, int]] = {
-    "N": (1, _U32), "M": (1, _U32), "R": (1, _MOST_RATE), "T": (1, 2000), "D": (1, 100_000_000),
-}  # fmt: skip
+    "N": (1, _U32),
+    "M": (1, _U32),
+    "R": (1, _MOST_RATE),
+    "T": (1, 2000),
+    "D": (1, 100_000_000),
+}
 LAST: Mapping[str, Mapping[str, tuple[int, int]]] = {
     "siitperf-tp": {},
     "siitperf-lat": {"delay": (0, 3600), "timestamps": (1, 50000)},
@@ -63,14 +71,21 @@ def read_command(text: str, *, is_stateful: bool) -> SiitperfCommand:
             where=WHERE,
             next_step='Write it as it was typed: "siitperf-tp 84 100000 60 2000 2 2".',
         )
-    name: Program = "siitperf-tp" if program[1] == "siitperf-tp" else "siitperf-lat" if program[1] == "siitperf-lat" else "siitperf-pdv"
+    name: Program = (
+        "siitperf-tp"
+        if program[1] == "siitperf-tp"
+        else "siitperf-lat"
+        if program[1] == "siitperf-lat"
+        else "siitperf-pdv"
+    )
     limits = {**FIRST, **(STATEFUL if is_stateful else {}), **LAST[name]}
     if len(words) - 1 != len(limits):
         kind = "with Stateful in the file" if is_stateful else "without Stateful in the file"
         raise RequestError(
-            f"{len(words) - 1} arguments; {name} has {len(limits)} {kind}", where=WHERE,
+            f"{len(words) - 1} arguments; {name} has {len(limits)} {kind}",
+            where=WHERE,
             next_step=f"They are: {', '.join(limits)}.",
-        )  # fmt: skip
+        )
     arguments = {key: _read(key, word, *limits[key]) for key, word in zip(limits, words[1:], strict=True)}
     _check_together(name, arguments)
     return SiitperfCommand(name, arguments)
@@ -79,7 +94,9 @@ def read_command(text: str, *, is_stateful: bool) -> SiitperfCommand:
 def _read(key: str, word: str, least: int, most: int) -> int:
     if not _NUMBER.fullmatch(word) or not least <= int(word) <= most:
         raise RequestError(
-            f"{shown(word)} is no {key}", where=WHERE, next_step=f"Write a whole number from {least} to {most}, as siitperf wants it."
+            f"{shown(word)} is no {key}",
+            where=WHERE,
+            next_step=f"Write a whole number from {least} to {most}, as siitperf wants it.",
         )
     return int(word)
 
@@ -89,7 +106,9 @@ def _check_together(name: str, arguments: Mapping[str, int]) -> None:
     if name == "siitperf-lat":
         if duration_s <= arguments["delay"]:
             raise RequestError(
-                f"a delay of {arguments['delay']} s in {duration_s} s", where=WHERE, next_step="Make the duration longer than the delay."
+                f"a delay of {arguments['delay']} s in {duration_s} s",
+                where=WHERE,
+                next_step="Make the duration longer than the delay.",
             )
         if (duration_s - arguments["delay"]) * arguments["rate"] < arguments["timestamps"]:
             raise RequestError(
@@ -97,7 +116,12 @@ def _check_together(name: str, arguments: Mapping[str, int]) -> None:
                 where=WHERE,
                 next_step="Ask for fewer timestamps.",
             )
-    if name == "siitperf-pdv" and arguments["frame timeout"] >= 1000 * duration_s + arguments["global timeout"]:
+    if (
+        name == "siitperf-pdv"
+        and arguments["frame timeout"] >= 1000 * duration_s + arguments["global timeout"]
+    ):
         raise RequestError(
-            f"a frame timeout of {arguments['frame timeout']} ms is longer than the trial", where=WHERE, next_step="Write 0 to measure PDV."
+            f"a frame timeout of {arguments['frame timeout']} ms is longer than the trial",
+            where=WHERE,
+            next_step="Write 0 to measure PDV.",
         )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exchange: siitperf.conf, read key by key as siitperf's own reader does, and checked more strictly. Knows no plans."""
+"""Exchange: siitperf.conf, read key by key as siitperf's own reader does, and checked more strictly. Knows no
+plans."""
 
 from __future__ import annotations
 
@@ -48,7 +49,9 @@ class Kind:
 
 
 def _whole(least: int, most: int, *, or_hexadecimal: bool = False) -> Kind:
-    says = f"a whole number from {least} to {most}" + (", or hexadecimal from 0x on" if or_hexadecimal else "")
+    says = f"a whole number from {least} to {most}" + (
+        ", or hexadecimal from 0x on" if or_hexadecimal else ""
+    )
 
     def read(text: str) -> int:
         if not _NUMBER.fullmatch(text) and not (or_hexadecimal and _HEXADECIMAL.fullmatch(text)):
@@ -88,28 +91,57 @@ KEYS: Mapping[str, Kind] = {
     **{f"IPv6-{part}-{what}": _V6 for part in PARTS for what in ("Real", "Virt")},
     **{f"IPv4-{part}-{what}": _V4 for part in PARTS for what in ("Real", "Virt")},
     **{f"MAC-{part}-{who}": _MAC_KIND for who in ("Tester", "DUT") for part in PARTS},
-    "Forward": _SWITCH, "Reverse": _SWITCH, "Promisc": _SWITCH,
+    "Forward": _SWITCH,
+    "Reverse": _SWITCH,
+    "Promisc": _SWITCH,
     **{f"Num-{part}-Nets": _whole(1, 256) for part in PARTS},
     **{f"CPU-{part}-{what}": _whole(0, MOST_CPU) for part in PARTS for what in ("Send", "Recv")},
     "MEM-Channels": _whole(1, 255),
     **{f"{way}-var-{port}": _MODE for way in ("Fwd", "Rev") for port in ("sport", "dport")},
-    **{f"{way}-{port}-{end}": _PORT for way in ("Fwd", "Rev") for port in ("sport", "dport") for end in ("min", "max")},
+    **{
+        f"{way}-{port}-{end}": _PORT
+        for way in ("Fwd", "Rev")
+        for port in ("sport", "dport")
+        for end in ("min", "max")
+    },
     **{f"IP-{part}-var": _MODE for part in PARTS},
     **{f"IP-{part}-{end}": _NUMBER_16 for part in PARTS for end in ("min", "max")},
     **{f"IPv4-{part}-offset": _whole(1, 2) for part in PARTS},
     **{f"IPv6-{part}-offset": _whole(6, 14) for part in PARTS},
     # Older versions had more values for these, and Responder-ports for Responder-tuples.
-    "Stateful": _MODE, "Enumerate-ports": _whole(0, 4), "Enumerate-ips": _MODE, "Responder-tuples": _MODE, "Responder-ports": _MODE,
-}  # fmt: skip
+    "Stateful": _MODE,
+    "Enumerate-ports": _whole(0, 4),
+    "Enumerate-ips": _MODE,
+    "Responder-tuples": _MODE,
+    "Responder-ports": _MODE,
+}
 """Every key that a version of siitperf reads, and its values."""
 
 _DEFAULTS: Mapping[str, int] = {
-    "IP-L-Vers": 6, "IP-R-Vers": 4, "Forward": 1, "Reverse": 1, "Num-L-Nets": 1, "Num-R-Nets": 1,
-    "Fwd-var-sport": 0, "Fwd-var-dport": 0, "Rev-var-sport": 0, "Rev-var-dport": 0, "IP-L-var": 0, "IP-R-var": 0,
-    "Fwd-sport-min": 1024, "Fwd-sport-max": 65535, "Fwd-dport-min": 1, "Fwd-dport-max": 49151,
-    "Rev-sport-min": 1024, "Rev-sport-max": 65535, "Rev-dport-min": 1, "Rev-dport-max": 49151,
-    "Stateful": 0, "Enumerate-ports": 0, "Enumerate-ips": 0,
-}  # fmt: skip
+    "IP-L-Vers": 6,
+    "IP-R-Vers": 4,
+    "Forward": 1,
+    "Reverse": 1,
+    "Num-L-Nets": 1,
+    "Num-R-Nets": 1,
+    "Fwd-var-sport": 0,
+    "Fwd-var-dport": 0,
+    "Rev-var-sport": 0,
+    "Rev-var-dport": 0,
+    "IP-L-var": 0,
+    "IP-R-var": 0,
+    "Fwd-sport-min": 1024,
+    "Fwd-sport-max": 65535,
+    "Fwd-dport-min": 1,
+    "Fwd-dport-max": 49151,
+    "Rev-sport-min": 1024,
+    "Rev-sport-max": 65535,
+    "Rev-dport-min": 1,
+    "Rev-dport-max": 49151,
+    "Stateful": 0,
+    "Enumerate-ports": 0,
+    "Enumerate-ips": 0,
+}
 """What siitperf takes where a key is missing."""
 
 
@@ -122,12 +154,17 @@ class SiitperfFile:
     """In the order of the file."""
 
     def value(self, key: str) -> Any:
-        """Of the file, else siitperf's default. RequestError if there is neither: siitperf then takes what its memory holds."""
+        """Of the file, else siitperf's default. RequestError if there is neither: siitperf then takes what
+        its memory holds."""
         if key in self.settings:
             return self.settings[key].value
         if key in _DEFAULTS:
             return _DEFAULTS[key]
-        raise RequestError(f"{key} is missing, and has no default", where=str(self.path), next_step=f"Add it: {key} is {KEYS[key].says}.")
+        raise RequestError(
+            f"{key} is missing, and has no default",
+            where=str(self.path),
+            next_step=f"Add it: {key} is {KEYS[key].says}.",
+        )
 
     def has(self, key: str) -> bool:
         return key in self.settings
@@ -148,12 +185,15 @@ def read_siitperf(path: Path) -> SiitperfFile:
         setting = _read_setting(words, f"{path}, line {number}", number)
         if setting.key in settings:
             raise RequestError(
-                f"{setting.key} stands in line {settings[setting.key].line} already", where=f"{path}, line {number}",
+                f"{setting.key} stands in line {settings[setting.key].line} already",
+                where=f"{path}, line {number}",
                 next_step="Remove one of them; siitperf takes the last.",
-            )  # fmt: skip
+            )
         settings[setting.key] = setting
     if not settings:
-        raise RequestError("this file has no key of siitperf", where=str(path), next_step="Name a siitperf.conf.")
+        raise RequestError(
+            "this file has no key of siitperf", where=str(path), next_step="Name a siitperf.conf."
+        )
     found = SiitperfFile(path, settings)
     _check_together(found)
     return found
@@ -164,7 +204,11 @@ def _read_setting(words: list[str], where: str, number: int) -> Setting:
     kind = KEYS.get(key)
     if kind is None:
         near = difflib.get_close_matches(key[:40], KEYS, n=1)
-        hint = f"Did you mean {near[0]}?" if near else "A line is a key of siitperf.conf and its value; # begins a comment."
+        hint = (
+            f"Did you mean {near[0]}?"
+            if near
+            else "A line is a key of siitperf.conf and its value; # begins a comment."
+        )
         raise RequestError(f"unknown key {shown(key)}", where=where, next_step=hint)
     if not values:
         raise RequestError(f"{key} has no value", where=where, next_step=f"Write {kind.says}.")
@@ -177,23 +221,35 @@ def _read_setting(words: list[str], where: str, number: int) -> Setting:
     try:
         return Setting(key, kind.read(values[0]), number)
     except (ValueError, KeyError):
-        raise RequestError(f"{shown(values[0])} is no value of {key}", where=where, next_step=f"Write {kind.says}.") from None
+        raise RequestError(
+            f"{shown(values[0])} is no value of {key}", where=where, next_step=f"Write {kind.says}."
+        ) from None
 
 
 def _check_together(file: SiitperfFile) -> None:
     """What siitperf itself refuses, and a range that ends before it begins."""
     where = str(file.path)
     if not (file.value("Forward") or file.value("Reverse") or file.value("Stateful")):
-        raise RequestError("Forward and Reverse are both 0: nothing is sent", where=where, next_step="Set one of them to 1.")
+        raise RequestError(
+            "Forward and Reverse are both 0: nothing is sent", where=where, next_step="Set one of them to 1."
+        )
     varies = [part for part in PARTS if file.value(f"IP-{part}-var")]
     if varies and max(file.value(f"Num-{part}-Nets") for part in PARTS) > 1:
         raise RequestError(
-            f"IP-{varies[0]}-var and several networks together, which siitperf does not take", where=where,
+            f"IP-{varies[0]}-var and several networks together, which siitperf does not take",
+            where=where,
             next_step="Set Num-L-Nets and Num-R-Nets to 1, or IP-L-var and IP-R-var to 0.",
-        )  # fmt: skip
+        )
     ranges = [f"IP-{part}" for part in varies]
-    ranges += [f"{way}-{port}" for way in ("Fwd", "Rev") for port in ("sport", "dport") if file.value(f"{way}-var-{port}")]
+    ranges += [
+        f"{way}-{port}"
+        for way in ("Fwd", "Rev")
+        for port in ("sport", "dport")
+        if file.value(f"{way}-var-{port}")
+    ]
     for name in ranges:
         first, last = file.value(f"{name}-min"), file.value(f"{name}-max")
         if first > last:
-            raise RequestError(f"{name}-min {first} is above {name}-max {last}", where=where, next_step="Exchange them.")
+            raise RequestError(
+                f"{name}-min {first} is above {name}-max {last}", where=where, next_step="Exchange them."
+            )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exchange: a siitperf.conf, and a command line of siitperf, become a testbed file, commands, and a row for each key."""
+"""Exchange: a siitperf.conf, and a command line of siitperf, become a testbed file, commands, and a row for
+each key."""
 
 from __future__ import annotations
 
@@ -20,7 +21,14 @@ from evenhand.plan import SideName
 
 ROAD = "translation and stateful NAT come in a later version"
 _MOST_SHARE = 999
-_SHOWN_DEFAULTS = ("IP-L-Vers", "IP-R-Vers", "Fwd-var-sport", "Fwd-var-dport", "Rev-var-sport", "Rev-var-dport")
+_SHOWN_DEFAULTS = (
+    "IP-L-Vers",
+    "IP-R-Vers",
+    "Fwd-var-sport",
+    "Fwd-var-dport",
+    "Rev-var-sport",
+    "Rev-var-dport",
+)
 """Keys whose default decides what is sent, so that it has a row where the file is silent."""
 
 
@@ -47,11 +55,15 @@ class _Traffic:
         return {key: text for plan in self.plans for key, text in plan.differences.items()}
 
 
-def import_siitperf(path: Path, given: Given, *, command: str | None, plan: str | None, testbed: Path) -> Imported:
-    """Read the file, and write down what it is here. Nothing of it names a device, is run, or reaches DPDK as an option.
+def import_siitperf(
+    path: Path, given: Given, *, command: str | None, plan: str | None, testbed: Path
+) -> Imported:
+    """Read the file, and write down what it is here. Nothing of it names a device, is run, or reaches DPDK as
+    an option.
 
     Args:
-        command: A command line of siitperf; None: that of its search script is taken, with all frames in the foreground.
+        command: A command line of siitperf; None: that of its search script is taken, with all frames in the
+            foreground.
         plan: The user's choice of an address plan; None: the nearest.
         testbed: Where the testbed file will be, for the commands.
 
@@ -64,15 +76,24 @@ def import_siitperf(path: Path, given: Given, *, command: str | None, plan: str 
     ports = find_ports(file)
     names = tuple(found.name for found in traffic.plans)
     written = write_testbed(
-        "a siitperf.conf", given, ports={SIDE[part]: _port_facts(file, part) for part in PARTS}, cpus=_cpus(file),
-        cpus_from=", ".join(_cpu_keys(file)), plan=names[0] if len(names) == 1 else None,
-    )  # fmt: skip
+        "a siitperf.conf",
+        given,
+        ports={SIDE[part]: _port_facts(file, part) for part in PARTS},
+        cpus=_cpus(file),
+        cpus_from=", ".join(_cpu_keys(file)),
+        plan=names[0] if len(names) == 1 else None,
+    )
     rows = _KeyRows(file, given, traffic, ports).all()
     if typed is not None:
         rows += _command_rows(typed, traffic)
     commands = () if not traffic.plans else tuple(_commands(file, typed, traffic, ports, testbed))
     return Imported(
-        kind="siitperf", rows=tuple(rows), testbed=written.text, commands=commands, gaps=written.gaps, notes=tuple(_notes(traffic, typed))
+        kind="siitperf",
+        rows=tuple(rows),
+        testbed=written.text,
+        commands=commands,
+        gaps=written.gaps,
+        notes=tuple(_notes(traffic, typed)),
     )
 
 
@@ -92,9 +113,13 @@ def _traffic_of(file: SiitperfFile, typed: SiitperfCommand | None, plan: str | N
     # The user's choice is of the first: that of the background follows from the file.
     plans = [find_plan(file, version, name=plan if n == 0 else None) for n, version in enumerate(versions)]
     return _Traffic(
-        plans=tuple(plans), versions=tuple(versions), is_translated=is_translated, is_stateful=bool(file.value("Stateful")),
-        is_background_only=is_background_only, share=share,
-    )  # fmt: skip
+        plans=tuple(plans),
+        versions=tuple(versions),
+        is_translated=is_translated,
+        is_stateful=bool(file.value("Stateful")),
+        is_background_only=is_background_only,
+        share=share,
+    )
 
 
 def _share(m: int, n: int) -> tuple[int, int]:
@@ -141,8 +166,14 @@ class _KeyRows:
         self._file, self._given, self._traffic, self._ports = file, given, traffic, ports
 
     def all(self) -> list[Row]:
-        rows = [self._row(setting.key, setting.text, setting.line) for setting in self._file.settings.values()]
-        rows += [self._row(key, str(self._file.value(key)), None) for key in _SHOWN_DEFAULTS if not self._file.has(key)]
+        rows = [
+            self._row(setting.key, setting.text, setting.line) for setting in self._file.settings.values()
+        ]
+        rows += [
+            self._row(key, str(self._file.value(key)), None)
+            for key in _SHOWN_DEFAULTS
+            if not self._file.has(key)
+        ]
         return rows
 
     def _row(self, key: str, value: str, line: int | None) -> Row:
@@ -150,18 +181,35 @@ class _KeyRows:
         different = self._traffic.differences.get(key) or self._ports.differences.get(key)
         if became is not Became.REFUSED and different is not None:
             became, text = Became.DIFFERS, different
-        return Row(key=key, value=value, line=line, became=became, text=text if line is not None else f"{text} (siitperf's default)")
+        return Row(
+            key=key,
+            value=value,
+            line=line,
+            became=became,
+            text=text if line is not None else f"{text} (siitperf's default)",
+        )
 
     def _became(self, key: str) -> tuple[Became, str]:
         group = key.split("-")[0]
         handlers: dict[str, Callable[[str], tuple[Became, str]]] = {
-            "IP": self._ip, "IPv4": self._address, "IPv6": self._address, "MAC": self._mac, "Num": self._networks, "CPU": self._cpu,
-            "Fwd": self._udp, "Rev": self._udp, "Forward": self._direction, "Reverse": self._direction,
-        }  # fmt: skip
+            "IP": self._ip,
+            "IPv4": self._address,
+            "IPv6": self._address,
+            "MAC": self._mac,
+            "Num": self._networks,
+            "CPU": self._cpu,
+            "Fwd": self._udp,
+            "Rev": self._udp,
+            "Forward": self._direction,
+            "Reverse": self._direction,
+        }
         if group in handlers:
             return handlers[group](key)
         if key == "Promisc":
-            return Became.MEANINGLESS, "the ports are promiscuous always, and a test frame is known by its tag"
+            return (
+                Became.MEANINGLESS,
+                "the ports are promiscuous always, and a test frame is known by its tag",
+            )
         if key == "MEM-Channels":
             return Became.MEANINGLESS, "DPDK finds the memory channels out"
         if not self._traffic.is_stateful:
@@ -209,7 +257,11 @@ class _KeyRows:
             return Became.MAPPED, "where the number of a host stands"
         found = next(plan for plan in self._traffic.plans if plan.plan.ip_version == version)
         hosts = (found.plan.left if side == "L" else found.plan.right).hosts
-        span = str(hosts.first_address) if hosts.addresses == 1 else f"{hosts.first_address} .. {hosts.last_address}"
+        span = (
+            str(hosts.first_address)
+            if hosts.addresses == 1
+            else f"{hosts.first_address} .. {hosts.last_address}"
+        )
         return Became.MAPPED, f"hosts of {found.name}: {span}"
 
     def _mac(self, key: str) -> tuple[Became, str]:
@@ -272,7 +324,10 @@ def _command_rows(typed: SiitperfCommand, traffic: _Traffic) -> list[Row]:
         elif key == "IPv6 frame size":
             text = f"--frame-size {_frame_size(typed, traffic)}"
             if traffic.share is not None:
-                became, text = Became.DIFFERS, f"{text} for both IP versions; siitperf's IPv4 frames are 20 octets shorter"
+                became, text = (
+                    Became.DIFFERS,
+                    f"{text} for both IP versions; siitperf's IPv4 frames are 20 octets shorter",
+                )
         elif key == "rate":
             text = f"--rate {value}, per direction"
         elif key == "duration":
@@ -286,7 +341,10 @@ def _command_rows(typed: SiitperfCommand, traffic: _Traffic) -> list[Row]:
         elif key == "timestamps":
             text = f"--tagged {value}"
         elif value:
-            became, text = Became.REFUSED, "no verdict by the delay of each frame; what --wait-residual does not wait for is lost"
+            became, text = (
+                Became.REFUSED,
+                "no verdict by the delay of each frame; what --wait-residual does not wait for is lost",
+            )
         else:
             text = "0: packet delay variation, evenhand pdv"
         rows.append(Row(key=f"<{key}>", value=str(value), became=became, text=text))
@@ -295,7 +353,10 @@ def _command_rows(typed: SiitperfCommand, traffic: _Traffic) -> list[Row]:
 
 def _share_row(n: int, m: int, traffic: _Traffic) -> tuple[Became, str]:
     if traffic.share is None:
-        return Became.MAPPED, "all background: IPv6" if m == 0 else "one IP version: every frame is of the same plan"
+        return (
+            Became.MAPPED,
+            "all background: IPv6" if m == 0 else "one IP version: every frame is of the same plan",
+        )
     foreground, background = traffic.share
     is_exact = Fraction(foreground, foreground + background) == Fraction(m, n)
     text = f"--mix {foreground}/{background}"
@@ -309,12 +370,16 @@ def _frame_size(typed: SiitperfCommand, traffic: _Traffic) -> int:
         return size - 20
     if size > 1518:
         raise RequestError(
-            f"{size} octets: siitperf takes more than 1518 of pure IPv4 traffic alone", where="--command", next_step="Write 84 to 1518."
+            f"{size} octets: siitperf takes more than 1518 of pure IPv4 traffic alone",
+            where="--command",
+            next_step="Write 84 to 1518.",
         )
     return size
 
 
-def _commands(file: SiitperfFile, typed: SiitperfCommand | None, traffic: _Traffic, ports: FoundPorts, testbed: Path) -> list[Command]:
+def _commands(
+    file: SiitperfFile, typed: SiitperfCommand | None, traffic: _Traffic, ports: FoundPorts, testbed: Path
+) -> list[Command]:
     options: list[str] = ["--plan", "+".join(found.name for found in traffic.plans)]
     if traffic.share is not None:
         options += ["--mix", f"{traffic.share[0]}/{traffic.share[1]}"]
@@ -324,14 +389,30 @@ def _commands(file: SiitperfFile, typed: SiitperfCommand | None, traffic: _Traff
         return [Command(instead_of="binary-rate-alg.sh", words=("evenhand", "throughput", name, *options))]
     arguments = typed.arguments
     size = ["--frame-size", str(_frame_size(typed, traffic))]
-    wait = [] if arguments["global timeout"] == 2000 else ["--wait-residual", f"{arguments['global timeout']}ms"]
+    wait = (
+        [] if arguments["global timeout"] == 2000 else ["--wait-residual", f"{arguments['global timeout']}ms"]
+    )
     load = ["--rate", str(arguments["rate"]), "--duration", f"{arguments['duration']}s"]
     common = [*options, *size, *wait]
     if typed.program == "siitperf-lat":
-        more = ["--from", f"{arguments['delay']}s", "--tagged", str(arguments["timestamps"]), "--repetitions", "1"]
-        return [Command(instead_of="siitperf-lat", words=("evenhand", "latency", name, *load, *more, *common))]
+        more = [
+            "--from",
+            f"{arguments['delay']}s",
+            "--tagged",
+            str(arguments["timestamps"]),
+            "--repetitions",
+            "1",
+        ]
+        return [
+            Command(instead_of="siitperf-lat", words=("evenhand", "latency", name, *load, *more, *common))
+        ]
     if typed.program == "siitperf-pdv" and not arguments["frame timeout"]:
-        return [Command(instead_of="siitperf-pdv", words=("evenhand", "pdv", name, *load, "--repetitions", "1", *common))]
+        return [
+            Command(
+                instead_of="siitperf-pdv",
+                words=("evenhand", "pdv", name, *load, "--repetitions", "1", *common),
+            )
+        ]
     search = ("--final-duration", f"{arguments['duration']}s")
     return [
         Command(instead_of=typed.program, words=("evenhand", "trial", name, *load, *common)),
@@ -343,12 +424,24 @@ def _notes(traffic: _Traffic, typed: SiitperfCommand | None) -> list[str]:
     notes = []
     if traffic.is_rest and traffic.plans:
         missing = "translation" if traffic.is_translated else "NAT and its connections"
-        left = "the IPv6 background traffic" if traffic.is_translated else "plain forwarding between the same hosts"
-        notes.append(f"Without {missing} what is left is {left}: no result of it is one of siitperf's with this file.")
+        left = (
+            "the IPv6 background traffic"
+            if traffic.is_translated
+            else "plain forwarding between the same hosts"
+        )
+        notes.append(
+            f"Without {missing} what is left is {left}: no result of it is one of siitperf's with this file."
+        )
     elif not traffic.plans:
         notes.append(f"Nothing of this traffic can be sent: {ROAD}.")
-    if typed is not None and typed.program != "siitperf-tp" and any(found.plan.pairs > 1 for found in traffic.plans):
-        notes.append(f"{typed.program} sends one address pair, whatever IP-L-var and IP-R-var say; here all are sent.")
+    if (
+        typed is not None
+        and typed.program != "siitperf-tp"
+        and any(found.plan.pairs > 1 for found in traffic.plans)
+    ):
+        notes.append(
+            f"{typed.program} sends one address pair, whatever IP-L-var and IP-R-var say; here all are sent."
+        )
     for found in traffic.plans:
         dut = " and ".join(str(side.dut[0]) for side in found.plan.sides)
         notes.append(f"{found.name} has the DUT at {dut}; `evenhand plan show {found.name}` shows all of it.")

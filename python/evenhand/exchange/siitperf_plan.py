@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exchange: the address plan that sends what a siitperf.conf has sent, or the one that is nearest to it, with the differences."""
+"""Exchange: the address plan that sends what a siitperf.conf has sent, or the one that is nearest to it, with
+the differences."""
 
 from __future__ import annotations
 
@@ -10,7 +11,17 @@ from typing import Literal
 
 from evenhand.base.errors import PlanError
 from evenhand.exchange.siitperf_file import PARTS, Part, SiitperfFile
-from evenhand.plan import BENCHMARKING_BLOCK, TOPOLOGIES, Address, AddressPlan, Mode, PlanSide, SideName, make_plan, plan_title
+from evenhand.plan import (
+    BENCHMARKING_BLOCK,
+    TOPOLOGIES,
+    Address,
+    AddressPlan,
+    Mode,
+    PlanSide,
+    SideName,
+    make_plan,
+    plan_title,
+)
 
 Version = Literal[4, 6]
 SIDE: Mapping[Part, SideName] = {"L": "left", "R": "right"}
@@ -78,19 +89,30 @@ def find_plan(file: SiitperfFile, version: Version, *, name: str | None = None) 
     Raises:
         RequestError: A key is missing, or there is no such plan.
     """
-    return nearest_plan((wanted_side(file, "L", version), wanted_side(file, "R", version)), version, name=name)
+    return nearest_plan(
+        (wanted_side(file, "L", version), wanted_side(file, "R", version)), version, name=name
+    )
 
 
-def nearest_plan(sides: tuple[WantedSide, WantedSide], version: Version, *, name: str | None = None) -> FoundPlan:
-    """The same of sides that were read elsewhere; differences have siitperf's names. RequestError if there is no such plan."""
+def nearest_plan(
+    sides: tuple[WantedSide, WantedSide], version: Version, *, name: str | None = None
+) -> FoundPlan:
+    """The same of sides that were read elsewhere; differences have siitperf's names. RequestError if there is
+    no such plan."""
     if name is not None:
         chosen = make_plan(name)
         if chosen.ip_version != version:
-            raise PlanError(f"{chosen.title} is a plan of IPv{chosen.ip_version}, and this traffic is IPv{version}", where="--plan")
+            raise PlanError(
+                f"{chosen.title} is a plan of IPv{chosen.ip_version}, and this traffic is IPv{version}",
+                where="--plan",
+            )
         return _try(version, chosen.name, sides)
     if max(side.networks for side in sides) > 1:
         return _try(version, _WITH_NETWORKS[version], sides)
-    return min((_try(version, candidate, sides) for candidate in _CANDIDATES[version]), key=lambda found: len(found.differences))
+    return min(
+        (_try(version, candidate, sides) for candidate in _CANDIDATES[version]),
+        key=lambda found: len(found.differences),
+    )
 
 
 def _try(version: Version, name: str, sides: tuple[WantedSide, WantedSide]) -> FoundPlan:
@@ -103,7 +125,10 @@ def _try(version: Version, name: str, sides: tuple[WantedSide, WantedSide]) -> F
     if topology.networks is not None:
         networks = (sides[0].networks, sides[1].networks)
         if networks != (topology.networks, topology.networks):
-            options += ["--networks", str(networks[0]) if networks[0] == networks[1] else f"{networks[0]},{networks[1]}"]
+            options += [
+                "--networks",
+                str(networks[0]) if networks[0] == networks[1] else f"{networks[0]},{networks[1]}",
+            ]
         # siitperf varies destination networks alone (RFC 2544, section 12).
         options.append("--fixed-source")
     varying = [side for side in sides if side.mode != "fixed"]
@@ -111,7 +136,9 @@ def _try(version: Version, name: str, sides: tuple[WantedSide, WantedSide]) -> F
     mode: Mode = modes[0] if modes and len(set(modes)) == 1 else "pseudorandom"
     if mode != "pseudorandom":
         options += ["--host-mode", mode]
-    plan = make_plan(name, (left, right), networks=networks, host_mode=mode, fixed_source=topology.networks is not None)
+    plan = make_plan(
+        name, (left, right), networks=networks, host_mode=mode, fixed_source=topology.networks is not None
+    )
     differences: dict[str, str] = {}
     for side in varying:
         if side.mode != mode:
@@ -134,18 +161,24 @@ def _differences(version: Version, wanted: WantedSide, made: PlanSide) -> dict[s
     if wanted.offset != hosts.offset:
         found[f"IPv{version}-{wanted.part}-offset"] = f"the number stands at octet {hosts.offset}"
     elif _with_number(wanted.real, wanted.offset, 0) != _with_number(hosts.base, hosts.offset, 0):
-        found[key] = f"{hosts.first_address} .. {hosts.last_address}{_why(wanted.first_address, version, made)}"
+        found[key] = (
+            f"{hosts.first_address} .. {hosts.last_address}{_why(wanted.first_address, version, made)}"
+        )
     last = hosts.first + hosts.count - 1
     for end, want, have in (("min", wanted.first, hosts.first), ("max", wanted.last, last)):
         if want != have:
-            found[f"IP-{wanted.part}-{end}"] = f"{have}: the hosts are {hosts.first_address} .. {hosts.last_address}"
+            found[f"IP-{wanted.part}-{end}"] = (
+                f"{have}: the hosts are {hosts.first_address} .. {hosts.last_address}"
+            )
     return found
 
 
 def _why(address: Address, version: Version, made: PlanSide) -> str:
     block = BENCHMARKING_BLOCK[version, made.name]
     if address not in block:
-        return f" instead: plans take addresses of {block} alone, the benchmarking block of the {made.name} side"
+        return (
+            f" instead: plans take addresses of {block} alone, the benchmarking block of the {made.name} side"
+        )
     return " instead: the nearest that a plan has"
 
 

@@ -12,7 +12,10 @@ from evenhand.exchange.siitperf_plan import MODES
 from evenhand.plan import RFC4814_DESTINATION_PORTS, RFC4814_SOURCE_PORTS, Mode
 
 Way = Literal["Fwd", "Rev"]
-_OPTIONS = (("sport", "--source-ports", RFC4814_SOURCE_PORTS), ("dport", "--destination-ports", RFC4814_DESTINATION_PORTS))
+_OPTIONS = (
+    ("sport", "--source-ports", RFC4814_SOURCE_PORTS),
+    ("dport", "--destination-ports", RFC4814_DESTINATION_PORTS),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,13 @@ class TestbedText:
 
 
 def write_testbed(
-    origin: str, given: Given, *, ports: Mapping[SideName, PortFacts], cpus: Sequence[int], cpus_from: str, plan: str | None
+    origin: str,
+    given: Given,
+    *,
+    ports: Mapping[SideName, PortFacts],
+    cpus: Sequence[int],
+    cpus_from: str,
+    plan: str | None,
 ) -> TestbedText:
     """The TOML text; checked as every testbed file is, as far as it has no gaps.
 
@@ -54,7 +60,9 @@ def write_testbed(
         RequestError: A device that is not allowed, or CPUs that cannot be shared out.
     """
     gaps: list[str] = []
-    lines = [f"# Made by `evenhand import` of {origin}. All keys of this file: docs/reference/testbed-file.md"]
+    lines = [
+        f"# Made by `evenhand import` of {origin}. All keys of this file: docs/reference/testbed-file.md"
+    ]
     if given.is_isolated:
         lines.append("isolated_test_environment = true # --isolated-test-environment")
     else:
@@ -66,7 +74,10 @@ def write_testbed(
     lines += ["", "[tester]", f"cpus = {chosen} # {'--cpus' if given.cpus else cpus_from}"]
     if not chosen:
         gaps.append("tester.cpus: write the CPUs that the tester may use, such as [2, 4, 6, 8].")
-    if all(side not in given.devices or read_device(given.devices[side], where=f"--{side}").driver == PCI for side in SIDES):
+    if all(
+        side not in given.devices or read_device(given.devices[side], where=f"--{side}").driver == PCI
+        for side in SIDES
+    ):
         lines.append("hugepages = true # NICs need them")
     if plan is not None:
         lines += ["", "[dut]", f"plan = {json.dumps(plan)} # so that it need not be named again"]

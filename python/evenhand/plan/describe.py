@@ -10,7 +10,8 @@ from evenhand.plan.traffic import Traffic
 
 
 def describe_plan(plan: AddressPlan) -> dict[str, Any]:
-    """The contract's document, and what only people and DUTs need (SEED-49); the plan's name as people type it."""
+    """The contract's document, and what only people and DUTs need (SEED-49); the plan's name as people type
+    it."""
     return {
         **plan.to_contract(),
         "name": plan_title(plan.name),

@@ -10,7 +10,18 @@ from fractions import Fraction
 
 from evenhand.base.errors import RequestError
 
-LETTERS = {"a": 64, "b": 128, "c": 256, "d": 512, "e": 1024, "f": 1280, "g": 1518, "h": 2112, "i": 9000, "j": 16000}
+LETTERS = {
+    "a": 64,
+    "b": 128,
+    "c": 256,
+    "d": 512,
+    "e": 1024,
+    "f": 1280,
+    "g": 1518,
+    "h": 2112,
+    "i": 9000,
+    "j": 16000,
+}
 """Sizes of RFC 6985, section 4, in octets with the FCS."""
 MTU_LETTER = "z"
 """Has no size of its own: each result states it (RFC 6985, section 4)."""
@@ -20,7 +31,9 @@ FORMS = "IMIX - aaafg, imix:aaafg, imix:aaz:z=1400, imix:AAAG:A=84:G=1518, imix:
 ALGORITHM = "SplitMix64 and Fisher-Yates"
 """Of an order that is drawn; each result states it with the seed (RFC 6985, section 5)."""
 
-_LONG = re.compile(r"(?P<custom>CUSTOM\s+)?IMIX\s*-\s*(?P<sequence>[a-zA-Z]+)\s*(?:\((?P<sizes>[^)]*)\))?", re.IGNORECASE)
+_LONG = re.compile(
+    r"(?P<custom>CUSTOM\s+)?IMIX\s*-\s*(?P<sequence>[a-zA-Z]+)\s*(?:\((?P<sizes>[^)]*)\))?", re.IGNORECASE
+)
 _SHORT = re.compile(r"imix:(?P<sequence>[a-zA-Z]+)(?P<sizes>(?::[^:]*)*)", re.IGNORECASE)
 _SIZE = re.compile(r"\s*([a-zA-Z])\s*=\s*(\d{1,5})\s*")
 _DRAW = re.compile(r"\s*(frames|seed)\s*=\s*(\d{1,20})\s*", re.IGNORECASE)
@@ -28,7 +41,8 @@ _DRAW = re.compile(r"\s*(frames|seed)\s*=\s*(\d{1,20})\s*", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnOrder:
-    """The letters again and again up to a number of frames, in a pseudorandom order: their shares stay exact, and a seed has one order."""
+    """The letters again and again up to a number of frames, in a pseudorandom order: their shares stay exact,
+    and a seed has one order."""
 
     frames: int
     """Of the order, a multiple of the letters; then it repeats."""
@@ -38,8 +52,9 @@ class DrawnOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imix:
-    """A sequence of frame sizes that repeats: frame k of a direction has that of letter k modulo its length, or of place k of an order that
-    is drawn. Printed as RFC 6985 writes it, an order with what it is drawn by."""
+    """A sequence of frame sizes that repeats: frame k of a direction has that of letter k modulo its length,
+    or of place k of an order that is drawn. Printed as RFC 6985 writes it, an order with what it is drawn
+    by."""
 
     sequence: str
     """A letter for each frame: small ones as the RFC has them, capital ones with sizes of one's own."""
@@ -56,7 +71,9 @@ class Imix:
         """Of each frame, in the order in which they are sent."""
         if self.drawn is None:
             return self.sequence
-        return "".join(_in_drawn_order(self.sequence * (self.drawn.frames // len(self.sequence)), self.drawn.seed))
+        return "".join(
+            _in_drawn_order(self.sequence * (self.drawn.frames // len(self.sequence)), self.drawn.seed)
+        )
 
     @property
     def octets(self) -> tuple[int, ...]:
@@ -77,7 +94,9 @@ class Imix:
 
     def __str__(self) -> str:
         stated = ", ".join(self._stated)
-        return f"{'CUSTOM ' if self.is_custom else ''}IMIX - {self.sequence}{f' ({stated})' if stated else ''}"
+        return (
+            f"{'CUSTOM ' if self.is_custom else ''}IMIX - {self.sequence}{f' ({stated})' if stated else ''}"
+        )
 
     @property
     def short(self) -> str:
@@ -99,7 +118,10 @@ class Imix:
     @property
     def counted(self) -> str:
         """`3 x 64, 1280 and 1518 octets`: how often each size is among the frames that repeat."""
-        parts = [f"{count} x {size}" if count > 1 else str(size) for size, count in sorted(Counter(self.octets).items())]
+        parts = [
+            f"{count} x {size}" if count > 1 else str(size)
+            for size, count in sorted(Counter(self.octets).items())
+        ]
         return (f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]) + " octets"
 
 
@@ -113,30 +135,42 @@ def is_imix(text: str) -> bool:
 
 
 def parse_imix(text: str, *, where: str = "") -> Imix:
-    """`IMIX - aaafg` or `imix:aaafg`; sizes of z and of capital letters stand behind it. RequestError shows the text and the forms."""
+    """`IMIX - aaafg` or `imix:aaafg`; sizes of z and of capital letters stand behind it. RequestError shows
+    the text and the forms."""
     long, short = _LONG.fullmatch(text.strip()), _SHORT.fullmatch(text.strip())
     found = long or short
     if found is None:
-        raise RequestError(f"{text!r} is no sequence of frame sizes", where=where, next_step=f"Write it like {FORMS}.")
+        raise RequestError(
+            f"{text!r} is no sequence of frame sizes", where=where, next_step=f"Write it like {FORMS}."
+        )
     stated = (found["sizes"] or "").split("," if long else ":")
     sizes, order = [], {}
     for part in stated if long and found["sizes"] else stated[1:]:
         if draw := _DRAW.fullmatch(part):
             if draw[1].lower() in order:
-                raise RequestError(f"{text!r} has {draw[1].lower()} twice", where=where, next_step="Write it once.")
+                raise RequestError(
+                    f"{text!r} has {draw[1].lower()} twice", where=where, next_step="Write it once."
+                )
             order[draw[1].lower()] = int(draw[2])
             continue
         size = _SIZE.fullmatch(part)
         if size is None:
             raise RequestError(
                 f"{part.strip()!r} in {text!r} is no size of a letter, nor frames= or seed= of a drawn order",
-                where=where, next_step="Write it like A=84, or frames=200.",
-            )  # fmt: skip
+                where=where,
+                next_step="Write it like A=84, or frames=200.",
+            )
         sizes.append((size[1], int(size[2])))
     if "seed" in order and "frames" not in order:
-        raise RequestError(f"{text!r} has a seed, but its order is not drawn", where=where, next_step="Add of how many frames: frames=200.")
+        raise RequestError(
+            f"{text!r} has a seed, but its order is not drawn",
+            where=where,
+            next_step="Add of how many frames: frames=200.",
+        )
     try:
-        return Imix(sequence=found["sequence"], sizes=tuple(sizes), drawn=DrawnOrder(**order) if order else None)
+        return Imix(
+            sequence=found["sequence"], sizes=tuple(sizes), drawn=DrawnOrder(**order) if order else None
+        )
     except RequestError as error:
         raise RequestError(error.what, where=where, next_step=error.next_step) from error
 
@@ -160,7 +194,10 @@ def describe_size(size: FrameSize) -> str:
     """`64 octets`, `IMIX - aaafg (mean 598 octets)`."""
     if not isinstance(size, Imix):
         return f"{size} octets"
-    return f"{size} (mean {float(size.mean):.6g} octets{'' if size.drawn is None else f', order by {ALGORITHM}'})"
+    return (
+        f"{size} (mean {float(size.mean):.6g}"
+        f" octets{'' if size.drawn is None else f', order by {ALGORITHM}'})"
+    )
 
 
 def describe_frames(size: FrameSize) -> str:
@@ -171,7 +208,9 @@ def describe_frames(size: FrameSize) -> str:
 def _check(imix: Imix) -> None:
     name = f"IMIX - {imix.sequence}"
     if not 1 <= len(imix.sequence) <= MOST_FRAMES:
-        raise RequestError(f"an IMIX of {len(imix.sequence)} frames", next_step=f"Write 1 to {MOST_FRAMES} letters.")
+        raise RequestError(
+            f"an IMIX of {len(imix.sequence)} frames", next_step=f"Write 1 to {MOST_FRAMES} letters."
+        )
     if not imix.sequence.islower() and not imix.sequence.isupper():
         raise RequestError(
             f"{name}: letters of RFC 6985 are small, those of a custom sequence capital, and here are both",
@@ -184,17 +223,24 @@ def _check(imix: Imix) -> None:
         if letter in stated or letter in LETTERS:
             continue
         if letter.isupper() or letter == MTU_LETTER:
-            raise RequestError(f"{name}: the size of {letter} is not stated", next_step=f"Add it: imix:{imix.sequence}:{letter}=1400.")
+            raise RequestError(
+                f"{name}: the size of {letter} is not stated",
+                next_step=f"Add it: imix:{imix.sequence}:{letter}=1400.",
+            )
         raise RequestError(
-            f"{name}: there is no letter {letter!r}", next_step=f"Use {', '.join(LETTERS)} or {MTU_LETTER} (RFC 6985), or capital letters."
+            f"{name}: there is no letter {letter!r}",
+            next_step=f"Use {', '.join(LETTERS)} or {MTU_LETTER} (RFC 6985), or capital letters.",
         )
     for letter in stated:
         if letter in LETTERS:
             raise RequestError(
-                f"{name}: {letter} is {LETTERS[letter]} octets by RFC 6985", next_step="Use capital letters for other sizes."
+                f"{name}: {letter} is {LETTERS[letter]} octets by RFC 6985",
+                next_step="Use capital letters for other sizes.",
             )
         if letter not in imix.sequence:
-            raise RequestError(f"{name}: {letter} has a size, but no frame is {letter}", next_step="Leave it out.")
+            raise RequestError(
+                f"{name}: {letter} has a size, but no frame is {letter}", next_step="Leave it out."
+            )
     if imix.drawn is not None:
         _check_order(name, len(imix.sequence), imix.drawn)
 
@@ -203,17 +249,21 @@ def _check_order(name: str, letters: int, order: DrawnOrder) -> None:
     most = MOST_FRAMES // letters * letters
     multiple = f"Write a multiple of {letters} up to {most}: frames={most}."
     if not letters <= order.frames <= MOST_FRAMES:
-        raise RequestError(f"{name}: an order has {letters} to {MOST_FRAMES} frames, not {order.frames}", next_step=multiple)
+        raise RequestError(
+            f"{name}: an order has {letters} to {MOST_FRAMES} frames, not {order.frames}", next_step=multiple
+        )
     if order.frames % letters:
         raise RequestError(
-            f"{name}: an order of {order.frames} frames cannot have each of {letters} letters equally often", next_step=multiple
+            f"{name}: an order of {order.frames} frames cannot have each of {letters} letters equally often",
+            next_step=multiple,
         )
     if not 0 <= order.seed < 2**64:
         raise RequestError(f"{name}: {order.seed} is no seed", next_step="Write 0 to 2^64 - 1.")
 
 
 def _in_drawn_order(letters: str, seed: int) -> list[str]:
-    """From the last place down, each place changes with one that is drawn of those up to itself: number r * count / 2^64, rounded down."""
+    """From the last place down, each place changes with one that is drawn of those up to itself: number r *
+    count / 2^64, rounded down."""
     places, state, mask = list(letters), seed, 2**64 - 1
     for last in range(len(places) - 1, 0, -1):
         state = (state + 0x9E3779B97F4A7C15) & mask

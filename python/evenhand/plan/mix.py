@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 1: which frame of a direction is of which size and IP version. A sequence that repeats, so that all shares are exact."""
+"""Station 1: which frame of a direction is of which size and IP version. A sequence that repeats, so that all
+shares are exact."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ MOST_OF_A_SHARE = 100
 
 
 def mix_versions(first: AddressPlan, second: AddressPlan, share: tuple[int, int]) -> AddressPlan:
-    """Both plans on one testbed: of every n + m frames of a direction n are of the first and m of the second, evenly spread (R5180-14).
+    """Both plans on one testbed: of every n + m frames of a direction n are of the first and m of the second,
+    evenly spread (R5180-14).
 
     Args:
         share: n and m, such as (90, 10), which is the same as (9, 1).
@@ -27,9 +29,11 @@ def mix_versions(first: AddressPlan, second: AddressPlan, share: tuple[int, int]
     n, m = (number // (math.gcd(*share) or 1) for number in share)
     if min(n, m) < 1 or n + m > MOST_OF_A_SHARE:
         raise PlanError(
-            f"a share of {share[0]}/{share[1]}", where="share",
-            next_step="Write 90/10, 50/50 or 10/90, or others of at most 100 together; for one IP version give its plan alone.",
-        )  # fmt: skip
+            f"a share of {share[0]}/{share[1]}",
+            where="share",
+            next_step="Write 90/10, 50/50 or 10/90, or others of at most 100 together; for one IP version"
+            " give its plan alone.",
+        )
     if first.ip_version == second.ip_version:
         raise PlanError(
             f"{first.title} and {second.title} are both IPv{first.ip_version}",
@@ -38,9 +42,10 @@ def mix_versions(first: AddressPlan, second: AddressPlan, share: tuple[int, int]
         )
     if first.is_direct != second.is_direct:
         raise PlanError(
-            f"{first.title} and {second.title}: one has its hosts behind gateways, the other on the link", where="first, second",
+            f"{first.title} and {second.title}: one has its hosts behind gateways, the other on the link",
+            where="first, second",
             next_step="Name two plans of one form, such as gateway-v4+gateway-v6.",
-        )  # fmt: skip
+        )
     return replace(first, other=OtherVersion(plan=second, share=(n, m)))
 
 
@@ -53,15 +58,18 @@ def version_pattern(share: tuple[int, int]) -> tuple[int, ...]:
 def mix_request(plan: AddressPlan, size: FrameSize) -> dict[str, Any]:
     """The engine's `mix`; empty if all frames are alike.
 
-    Where sizes and IP versions both change, each version has each place of the sequence of sizes equally often: whenever both sequences
-    come to an end together, that of the versions moves on by one frame.
+    Where sizes and IP versions both change, each version has each place of the sequence of sizes equally
+    often: whenever both sequences come to an end together, that of the versions moves on by one frame.
     """
     if plan.other is None and not isinstance(size, Imix):
         return {}
     octets = size.octets if isinstance(size, Imix) else (size,)
     versions = (0,) if plan.other is None else version_pattern(plan.other.share)
     together = math.lcm(len(octets), len(versions))
-    frames = [(octets[k % len(octets)], versions[(k + k // together) % len(versions)]) for k in range(len(octets) * len(versions))]
+    frames = [
+        (octets[k % len(octets)], versions[(k + k // together) % len(versions)])
+        for k in range(len(octets) * len(versions))
+    ]
     classes = sorted(set(frames), key=lambda frame: (frame[1], frame[0]))
     numbers = {frame: number for number, frame in enumerate(classes)}
     mix: dict[str, Any] = {
@@ -74,7 +82,8 @@ def mix_request(plan: AddressPlan, size: FrameSize) -> dict[str, Any]:
 
 
 def describe_mix(plan: AddressPlan, size: FrameSize) -> dict[str, Any] | None:
-    """For documents and run files; None if all frames are alike. Plans have the names that people type; older files have the contract's."""
+    """For documents and run files; None if all frames are alike. Plans have the names that people type; older
+    files have the contract's."""
     if plan.other is None and not isinstance(size, Imix):
         return None
     other = plan.other
@@ -96,7 +105,8 @@ def describe_mix(plan: AddressPlan, size: FrameSize) -> dict[str, Any] | None:
 
 
 def with_titles(mix: Any) -> Any:
-    """A stored `describe_mix` as it is made today, so that files of all ages compare alike. What is none stays what it is."""
+    """A stored `describe_mix` as it is made today, so that files of all ages compare alike. What is none
+    stays what it is."""
     if isinstance(mix, dict) and "imix" in mix:
         mix = {"drawn": None, **mix}
     versions = mix.get("versions") if isinstance(mix, dict) else None
@@ -104,7 +114,10 @@ def with_titles(mix: Any) -> Any:
         return mix
     plans, other = versions.get("plans"), versions.get("other_plan")
     if isinstance(plans, list):
-        versions = {**versions, "plans": [plan_title(name) if isinstance(name, str) else name for name in plans]}
+        versions = {
+            **versions,
+            "plans": [plan_title(name) if isinstance(name, str) else name for name in plans],
+        }
     if isinstance(other, dict) and isinstance(other.get("name"), str):
         versions = {**versions, "other_plan": {**other, "name": plan_title(other["name"])}}
     return {**mix, "versions": versions}
@@ -115,13 +128,16 @@ def mix_lines(plan: AddressPlan, size: FrameSize) -> list[str]:
     lines = []
     if isinstance(size, Imix):
         lines.append(
-            f"Frame sizes ({size}, RFC 6985): {size.counted}, {size.order}, again and again in each direction;"
-            f" mean {float(size.mean):.6g} octets. Rates are of frames; the theoretical limit is that of the mean."
+            f"Frame sizes ({size}, RFC 6985): {size.counted}, {size.order}, again and again in each"
+            " direction;"
+            f" mean {float(size.mean):.6g} octets. Rates are of frames; the theoretical limit is that of the"
+            " mean."
         )
     if plan.other is not None:
         n, m = plan.other.share
         lines.append(
-            f"IP versions: of every {n + m} frames of a direction {n} are IPv{plan.ip_version} and {m} are IPv{plan.other.plan.ip_version},"
+            f"IP versions: of every {n + m} frames of a direction {n} are IPv{plan.ip_version} and {m} are"
+            f" IPv{plan.other.plan.ip_version},"
             " evenly spread."
         )
     return lines

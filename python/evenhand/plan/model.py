@@ -15,7 +15,8 @@ Direction = Literal["forward", "reverse"]
 SIDES: tuple[SideName, SideName] = ("left", "right")
 BOTH_DIRECTIONS: tuple[Direction, ...] = ("forward", "reverse")
 HostMacs = Literal["port", "pseudorandom"]
-"""MACs of hosts on the link: all that of the tester's port, or one of each host's own, drawn from the seed (R4814-05)."""
+"""MACs of hosts on the link: all that of the tester's port, or one of each host's own, drawn from the seed
+(R4814-05)."""
 
 BENCHMARKING_BLOCK: dict[tuple[int, SideName], Network] = {
     (4, "left"): ipaddress.ip_network("198.18.0.0/16"),
@@ -32,10 +33,11 @@ class PlanSide:
 
     name: SideName
     dut: tuple[Interface, ...]
-    """Addresses and prefix lengths of the DUT's interface: one, or one for each network if the hosts are on the link. The tester
-    resolves the first."""
+    """Addresses and prefix lengths of the DUT's interface: one, or one for each network if the hosts are on
+    the link. The tester resolves the first."""
     gateway: Interface | None
-    """The tester's own interface, next hop of the DUT's routes to the hosts; None if the hosts are on the link (direct forms)."""
+    """The tester's own interface, next hop of the DUT's routes to the hosts; None if the hosts are on the
+    link (direct forms)."""
     hosts: HostRange
     routes: tuple[Network, ...]
     """Networks that the DUT routes to `gateway`; none in direct forms."""
@@ -57,14 +59,15 @@ class PlanSide:
 
 
 def plan_title(name: str) -> str:
-    """A plan's name as people type it: `gateway-v4`, in all that a user sees. The engine's contract, and what runs keep of it, have
-    `gateway_v4`; both are read everywhere."""
+    """A plan's name as people type it: `gateway-v4`, in all that a user sees. The engine's contract, and what
+    runs keep of it, have `gateway_v4`; both are read everywhere."""
     return name.replace("_", "-")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherVersion:
-    """The plan of the other IP version that a direction's frames are of as well; `mix.mix_versions` makes it (R5180-14)."""
+    """The plan of the other IP version that a direction's frames are of as well; `mix.mix_versions` makes it
+    (R5180-14)."""
 
     plan: AddressPlan
     share: tuple[int, int]
@@ -84,11 +87,13 @@ class AddressPlan:
     source_ports: UdpRange
     destination_ports: UdpRange
     fixed_source: bool = False
-    """Every frame comes from the first host of its side, as in RFC 2544 section 12; for comparison runs (SEED-35)."""
+    """Every frame comes from the first host of its side, as in RFC 2544 section 12; for comparison runs
+    (SEED-35)."""
     fixed_source_network: bool = False
     """Every frame comes from the first network of its side, and from any host of it (SEED-83)."""
     common_network: bool = False
-    """One R for both addresses of a frame: the destination is in the network of the source's number (SEED-82). Else two are drawn."""
+    """One R for both addresses of a frame: the destination is in the network of the source's number
+    (SEED-82). Else two are drawn."""
     other: OtherVersion | None = None
     """Of a mix of both IP versions; else None. All else here is of this plan alone."""
 
@@ -122,7 +127,8 @@ class AddressPlan:
 
     @property
     def smallest_frame_size(self) -> int:
-        """Octets with FCS that hold the headers and the 18 octets of the tag (R2544-33, R5180-10), in each of its IP versions."""
+        """Octets with FCS that hold the headers and the 18 octets of the tag (R2544-33, R5180-10), in each of
+        its IP versions."""
         return 84 if 6 in self.versions else 64
 
     def hosts_of(self, direction: Direction) -> tuple[HostRange, HostRange]:
@@ -136,7 +142,8 @@ class AddressPlan:
         return hosts, destination.hosts
 
     def pairs_of(self, direction: Direction) -> int:
-        """Address pairs that occur: source x destination, unless both go step by step (SEED-41) or have one network (SEED-82)."""
+        """Address pairs that occur: source x destination, unless both go step by step (SEED-41) or have one
+        network (SEED-82)."""
         source, destination = self.hosts_of(direction)
         if self.common_network:
             destination = destination.fixed_network()
@@ -144,15 +151,19 @@ class AddressPlan:
 
     @property
     def pairs(self) -> int:
-        """Address pairs of the forward direction; of the other as well, unless the source is fixed and the sides differ."""
+        """Address pairs of the forward direction; of the other as well, unless the source is fixed and the
+        sides differ."""
         return self.pairs_of("forward")
 
     def single_pair(self) -> AddressPlan:
-        """The same set-up of the DUT, of which one address pair is used: the first host of each side (SEED-02)."""
+        """The same set-up of the DUT, of which one address pair is used: the first host of each side
+        (SEED-02)."""
 
         def one(side: PlanSide) -> PlanSide:
             networks = side.hosts.networks
-            hosts = replace(side.hosts, count=1, networks=None if networks is None else replace(networks, count=1))
+            hosts = replace(
+                side.hosts, count=1, networks=None if networks is None else replace(networks, count=1)
+            )
             return replace(side, hosts=hosts)
 
         other = None if self.other is None else replace(self.other, plan=self.other.plan.single_pair())
@@ -168,7 +179,11 @@ class AddressPlan:
                 "host": {"offset": h.offset, "first": h.first, "count": h.count, "mode": h.mode},
             }
             if h.networks is not None:
-                hosts["network"] = {"offset": h.networks.offset, "count": h.networks.count, "mode": h.networks.mode}
+                hosts["network"] = {
+                    "offset": h.networks.offset,
+                    "count": h.networks.count,
+                    "mode": h.networks.mode,
+                }
             gateway = {} if s.gateway is None else {"gateway": str(s.gateway.ip)}
             return {**gateway, "dut_address": str(s.dut[0].ip), "hosts": hosts}
 
@@ -181,5 +196,9 @@ class AddressPlan:
             "left": side(self.left),
             "right": side(self.right),
             "udp_ports": {"source": udp(self.source_ports), "destination": udp(self.destination_ports)},
-            **{name: True for name in ("fixed_source", "fixed_source_network", "common_network") if getattr(self, name)},
+            **{
+                name: True
+                for name in ("fixed_source", "fixed_source_network", "common_network")
+                if getattr(self, name)
+            },
         }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 1: UDP port ranges as people write them: the one reader of command lines, campaign files, and what runs have stored of them."""
+"""Station 1: UDP port ranges as people write them: the one reader of command lines, campaign files, and what
+runs have stored of them."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ _RANGE = re.compile(r"(0x[0-9a-fA-F]+|\d+)(?:-(0x[0-9a-fA-F]+|\d+)(?::(increment
 
 
 def parse_ports(text: str | None, default: UdpRange, classic: UdpRange, *, where: str) -> UdpRange:
-    """`1024-65535`, `1024-65535:increment`, `7`, or `fixed` for the port of RFC 2544; numbers may be hexadecimal (0xC020).
+    """`1024-65535`, `1024-65535:increment`, `7`, or `fixed` for the port of RFC 2544; numbers may be
+    hexadecimal (0xC020).
 
     Args:
         default: What None stands for.
@@ -30,9 +32,11 @@ def parse_ports(text: str | None, default: UdpRange, classic: UdpRange, *, where
     first, last = (0, 0) if found is None else (_number(found[1]), _number(found[2] or found[1]))
     if found is None or not 1 <= first <= last <= MAX_PORT:
         raise RequestError(
-            f"{text!r} is no range of UDP ports", where=where,
-            next_step=f"Write a range like {default.first}-{default.last}, one port of 1 to {MAX_PORT}, or fixed.",
-        )  # fmt: skip
+            f"{text!r} is no range of UDP ports",
+            where=where,
+            next_step=f"Write a range like {default.first}-{default.last}, one port of 1 to {MAX_PORT}, or"
+            " fixed.",
+        )
     return UdpRange(first=first, last=last, mode="fixed" if first == last else _mode(found[3]))
 
 

@@ -22,19 +22,22 @@ class NetworkRange:
     """Networks 0 .. `count` - 1 of one side: their number is added to the base address (SEED-30)."""
 
     offset: int
-    """Octet of the address. Where it is the octet of the host number too (IPv4), that number has two halves, the network above the
-    host; elsewhere (IPv6) the network is added to the 16-bit number at this octet."""
+    """Octet of the address. Where it is the octet of the host number too (IPv4), that number has two halves,
+    the network above the host; elsewhere (IPv6) the network is added to the 16-bit number at this octet."""
     count: int
     mode: Mode = "pseudorandom"
 
     def __post_init__(self) -> None:
         if not 1 <= self.count <= MOST_NETWORKS:
-            raise PlanError(f"{self.count} networks: a side has 1 to {MOST_NETWORKS} networks (SEED-30)", where="networks")
+            raise PlanError(
+                f"{self.count} networks: a side has 1 to {MOST_NETWORKS} networks (SEED-30)", where="networks"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostRange:
-    """Addresses of one side: a 16-bit number in the address takes `count` values from `first` on, in each of the networks."""
+    """Addresses of one side: a 16-bit number in the address takes `count` values from `first` on, in each of
+    the networks."""
 
     base: Address
     offset: int
@@ -52,24 +55,33 @@ class HostRange:
         last = self.first + self.count - 1
         if self.shares_octets and last > 0xFF:
             raise PlanError(
-                f"hosts {self.first}..{last} of {self.network_count} networks: the networks need the octet that hosts above 255 need",
+                f"hosts {self.first}..{last} of {self.network_count} networks: the networks need the octet"
+                " that hosts above 255 need",
                 where="hosts",
-                next_step="Use up to 254 hosts in each network, or one network with up to 65,534 hosts (SEED-34).",
+                next_step="Use up to 254 hosts in each network, or one network with up to 65,534 hosts"
+                " (SEED-34).",
             )
         if self.networks is not None and self.shares_octets != (self.base.version == 4):
             raise PlanError(
-                f"IPv{self.base.version} networks are numbered at octet {self.networks.offset}, their hosts at {self.offset}",
+                f"IPv{self.base.version} networks are numbered at octet {self.networks.offset}, their hosts"
+                f" at {self.offset}",
                 where="networks",
                 next_step="Use octet 2 for both in IPv4, 6 and 12 in IPv6.",
             )
         if not 0 <= self.first <= last <= 0xFFFF:
             raise PlanError(f"hosts {self.first}..{last} do not fit into 16 bits", where="hosts")
-        if self.networks is not None and self._base_network + self.network_count - 1 > (0xFF if self.shares_octets else 0xFFFF):
-            raise PlanError(f"{self.network_count} networks from that of {self.base} on leave their octets", where="networks")
+        if self.networks is not None and self._base_network + self.network_count - 1 > (
+            0xFF if self.shares_octets else 0xFFFF
+        ):
+            raise PlanError(
+                f"{self.network_count} networks from that of {self.base} on leave their octets",
+                where="networks",
+            )
 
     @property
     def shares_octets(self) -> bool:
-        """Whether network and host number are the two octets of one 16-bit number, as in every IPv4 plan with networks (SEED-34)."""
+        """Whether network and host number are the two octets of one 16-bit number, as in every IPv4 plan with
+        networks (SEED-34)."""
         return self.networks is not None and self.networks.offset == self.offset
 
     @property
@@ -93,7 +105,9 @@ class HostRange:
 
     def _count_of(self, *modes: Mode) -> int:
         hosts = self.count if self.mode in modes else 1
-        return hosts * (self.networks.count if self.networks is not None and self.networks.mode in modes else 1)
+        return hosts * (
+            self.networks.count if self.networks is not None and self.networks.mode in modes else 1
+        )
 
     @property
     def occurring(self) -> HostRange:
@@ -139,8 +153,15 @@ class HostRange:
         if self.shares_octets:
             host, network = octets[self.offset + 1] - self.first, octets[self.offset] - self._base_network
         elif self.networks is not None:
-            network = int.from_bytes(octets[self.networks.offset : self.networks.offset + 2], "big") - self._base_network
-        if not (0 <= host < self.count and 0 <= network < self.network_count and self.address(host, network) == address):
+            network = (
+                int.from_bytes(octets[self.networks.offset : self.networks.offset + 2], "big")
+                - self._base_network
+            )
+        if not (
+            0 <= host < self.count
+            and 0 <= network < self.network_count
+            and self.address(host, network) == address
+        ):
             return None
         return host, network
 
@@ -161,7 +182,11 @@ class HostRange:
         if self.networks is None:
             return 0
         at = self.networks.offset
-        return self.base.packed[at] if self.shares_octets else int.from_bytes(self.base.packed[at : at + 2], "big")
+        return (
+            self.base.packed[at]
+            if self.shares_octets
+            else int.from_bytes(self.base.packed[at : at + 2], "big")
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

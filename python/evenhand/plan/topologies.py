@@ -8,7 +8,13 @@ from difflib import get_close_matches
 from evenhand.base.errors import PlanError
 from evenhand.plan.model import AddressPlan, plan_title
 from evenhand.plan.ranges import Mode, UdpRange
-from evenhand.plan.topology import RFC4814_DESTINATION_PORTS, RFC4814_SOURCE_PORTS, Counts, SideAddresses, Topology
+from evenhand.plan.topology import (
+    RFC4814_DESTINATION_PORTS,
+    RFC4814_SOURCE_PORTS,
+    Counts,
+    SideAddresses,
+    Topology,
+)
 
 _DERIVED = "derived from Figures 3 and 5"
 _V6_HOST = 2
@@ -137,10 +143,19 @@ classic_v4 = Topology(
 TOPOLOGIES: dict[str, Topology] = {
     topology.name: topology
     for topology in (
-        gateway_v4, gateway_v6, direct_v4_net24, direct_v4_net16, direct_v6,
-        nets_v4_single_host, nets_v4_multi_host, nets_v4_gateway, nets_v6_direct, nets_v6_gateway, classic_v4,
+        gateway_v4,
+        gateway_v6,
+        direct_v4_net24,
+        direct_v4_net16,
+        direct_v6,
+        nets_v4_single_host,
+        nets_v4_multi_host,
+        nets_v4_gateway,
+        nets_v6_direct,
+        nets_v6_gateway,
+        classic_v4,
     )
-}  # fmt: skip
+}
 """Every plan that can be named; the recommended form comes first (SEED-05)."""
 
 
@@ -157,20 +172,31 @@ def make_plan(
     source_ports: UdpRange = RFC4814_SOURCE_PORTS,
     destination_ports: UdpRange = RFC4814_DESTINATION_PORTS,
 ) -> AddressPlan:
-    """The plan of this name; `-` and `_` are the same. PlanError names the plans there are; a mix of two plans is none of them."""
+    """The plan of this name; `-` and `_` are the same. PlanError names the plans there are; a mix of two
+    plans is none of them."""
     topology = TOPOLOGIES.get(name.replace("-", "_"))
     if topology is None:
         titles = [plan_title(known) for known in TOPOLOGIES]
         parts = [plan_title(part) for part in name.split("+")]
         if len(parts) > 1 and all(part in titles for part in parts):
             raise PlanError(
-                f"{name!r} is a mix of plans, and one plan is needed here", next_step=f"Name one at a time: {' or '.join(parts)}."
+                f"{name!r} is a mix of plans, and one plan is needed here",
+                next_step=f"Name one at a time: {' or '.join(parts)}.",
             )
         name = next((part for part in parts if part not in titles), name)
         near = get_close_matches(plan_title(name.lower()), titles, n=1)
-        raise PlanError(f"there is no plan {name!r}", next_step=f"Did you mean {near[0]}?" if near else f"Use one of: {', '.join(titles)}.")
+        raise PlanError(
+            f"there is no plan {name!r}",
+            next_step=f"Did you mean {near[0]}?" if near else f"Use one of: {', '.join(titles)}.",
+        )
     return topology(
-        hosts, networks=networks, host_mode=host_mode, network_mode=network_mode, fixed_source=fixed_source,
-        fixed_source_network=fixed_source_network, common_network=common_network,
-        source_ports=source_ports, destination_ports=destination_ports,
-    )  # fmt: skip
+        hosts,
+        networks=networks,
+        host_mode=host_mode,
+        network_mode=network_mode,
+        fixed_source=fixed_source,
+        fixed_source_network=fixed_source_network,
+        common_network=common_network,
+        source_ports=source_ports,
+        destination_ports=destination_ports,
+    )

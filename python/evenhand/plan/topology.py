@@ -73,12 +73,13 @@ class Topology:
         """The checked plan.
 
         Args:
-            hosts: Hosts of each network, for both sides or for (left, right); 1 to the maximum, which is the default (SEED-42).
-                One host in one network is a single address pair.
+            hosts: Hosts of each network, for both sides or for (left, right); 1 to the maximum, which is the
+                default (SEED-42). One host in one network is a single address pair.
             networks: Networks of each side; likewise. Topologies without networks take 1 only.
             fixed_source: Every frame comes from the first host of its side (SEED-35).
             fixed_source_network: From the first network of its side, and any host of it (SEED-83).
-            common_network: One number for the networks of source and destination, instead of one each (SEED-82).
+            common_network: One number for the networks of source and destination, instead of one each
+                (SEED-82).
             source_ports: Of both directions; `destination_ports` likewise.
 
         Raises:
@@ -87,8 +88,9 @@ class Topology:
         if self.networks is None and network_mode != "pseudorandom":
             raise PlanError(
                 f"{network_mode} networks: {plan_title(self.name)} has one network, which has no number",
-                where="network mode", next_step="Leave it out, or use a plan with networks, such as nets-v4-gateway.",
-            )  # fmt: skip
+                where="network mode",
+                next_step="Leave it out, or use a plan with networks, such as nets-v4-gateway.",
+            )
         left_hosts, right_hosts = self._hosts_of_sides(hosts)
         left_networks, right_networks = self._networks_of_sides(networks)
 
@@ -97,7 +99,9 @@ class Topology:
             dut = ipaddress.ip_interface(addresses.dut)
             return PlanSide(
                 name=name,
-                dut=(dut,) if addresses.gateway else tuple(_interface_of(dut, n) for n in range(network_count)),
+                dut=(dut,)
+                if addresses.gateway
+                else tuple(_interface_of(dut, n) for n in range(network_count)),
                 gateway=ipaddress.ip_interface(addresses.gateway) if addresses.gateway else None,
                 hosts=HostRange(
                     base=network_0.network_address + self.interface_id,
@@ -107,17 +111,27 @@ class Topology:
                     mode=host_mode,
                     networks=None
                     if self.networks is None
-                    else NetworkRange(offset=2 if self.ip_version == 4 else 6, count=network_count, mode=network_mode),
+                    else NetworkRange(
+                        offset=2 if self.ip_version == 4 else 6, count=network_count, mode=network_mode
+                    ),
                 ),
-                routes=tuple(_network_of(network_0, n) for n in range(network_count)) if addresses.gateway else (),
+                routes=tuple(_network_of(network_0, n) for n in range(network_count))
+                if addresses.gateway
+                else (),
             )
 
         plan = AddressPlan(
-            name=self.name, figure=self.figure, ip_version=self.ip_version,
-            left=side("left", self.left, left_hosts, left_networks), right=side("right", self.right, right_hosts, right_networks),
-            source_ports=source_ports, destination_ports=destination_ports, fixed_source=fixed_source,
-            fixed_source_network=fixed_source_network, common_network=common_network,
-        )  # fmt: skip
+            name=self.name,
+            figure=self.figure,
+            ip_version=self.ip_version,
+            left=side("left", self.left, left_hosts, left_networks),
+            right=side("right", self.right, right_hosts, right_networks),
+            source_ports=source_ports,
+            destination_ports=destination_ports,
+            fixed_source=fixed_source,
+            fixed_source_network=fixed_source_network,
+            common_network=common_network,
+        )
         check_plan(plan)
         return plan
 
@@ -125,9 +139,11 @@ class Topology:
         most = max(_both(hosts, 0))
         if self.networks is not None and self.ip_version == 4 and most > 0xFF:
             raise PlanError(
-                f"{most} hosts in each network: {plan_title(self.name)} has the number of the network where hosts above 255 need an octet",
+                f"{most} hosts in each network: {plan_title(self.name)} has the number of the network where"
+                " hosts above 255 need an octet",
                 where="hosts",
-                next_step="Use gateway-v4 or direct-v4-net16: one network with more than 65,000 hosts (SEED-34).",
+                next_step="Use gateway-v4 or direct-v4-net16: one network with more than 65,000 hosts"
+                " (SEED-34).",
             )
         return self._limited(hosts, self.hosts, "hosts", "in each network")
 
@@ -137,13 +153,17 @@ class Topology:
         most = max(_both(networks, 1))
         if most > 1 and self.ip_version == 4:
             raise PlanError(
-                f"{most} networks: {plan_title(self.name)} has one, because in IPv4 either networks or hosts take the third octet",
+                f"{most} networks: {plan_title(self.name)} has one, because in IPv4 either networks or hosts"
+                " take the third octet",
                 where="networks",
-                next_step="Use nets-v4-gateway or nets-v4-multi-host: up to 256 networks with up to 254 hosts each (SEED-34).",
+                next_step="Use nets-v4-gateway or nets-v4-multi-host: up to 256 networks with up to 254"
+                " hosts each (SEED-34).",
             )
         if most > 1:
             raise PlanError(
-                f"{most} networks: {plan_title(self.name)} has one", where="networks", next_step="Use nets-v6-gateway or nets-v6-direct."
+                f"{most} networks: {plan_title(self.name)} has one",
+                where="networks",
+                next_step="Use nets-v6-gateway or nets-v6-direct.",
             )
         return self._limited(networks, 1, "networks", "on each side")
 
@@ -151,7 +171,11 @@ class Topology:
         for n in _both(counts, maximum):
             if not 1 <= n <= maximum:
                 limits = "1" if maximum == 1 else f"1 to {maximum}"
-                raise PlanError(f"{n} {what}: {plan_title(self.name)} has {limits} {where}", where=what, next_step=f"Use {limits}.")
+                raise PlanError(
+                    f"{n} {what}: {plan_title(self.name)} has {limits} {where}",
+                    where=what,
+                    next_step=f"Use {limits}.",
+                )
         return _both(counts, maximum)
 
 
@@ -162,9 +186,14 @@ def _both(counts: Counts, default: int) -> tuple[int, int]:
 
 
 def _network_of(network_0: Network, number: int) -> Network:
-    """Network `number` of those that follow one another from `network_0` on: bits 16-23 of IPv4 /24, 56-63 of IPv6 /64."""
-    return ipaddress.ip_network((network_0.network_address + number * network_0.num_addresses, network_0.prefixlen))
+    """Network `number` of those that follow one another from `network_0` on: bits 16-23 of IPv4 /24, 56-63 of
+    IPv6 /64."""
+    return ipaddress.ip_network(
+        (network_0.network_address + number * network_0.num_addresses, network_0.prefixlen)
+    )
 
 
 def _interface_of(interface_0: Interface, number: int) -> Interface:
-    return ipaddress.ip_interface((interface_0.ip + number * interface_0.network.num_addresses, interface_0.network.prefixlen))
+    return ipaddress.ip_interface(
+        (interface_0.ip + number * interface_0.network.num_addresses, interface_0.network.prefixlen)
+    )

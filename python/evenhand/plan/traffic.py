@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 1, address plan: what the frames of a plan really carry, which is less than the plan has where a mode is not pseudorandom.
+"""Station 1, address plan: what the frames of a plan really carry, which is less than the plan has where a
+mode is not pseudorandom.
 
-The one place that says how many addresses a result was made with (SEED-49): 65,534 hosts of which the first alone is used are one pair.
+The one place that says how many addresses a result was made with (SEED-49): 65,534 hosts of which the first
+alone is used are one pair.
 """
 
 from __future__ import annotations
@@ -21,14 +23,16 @@ class PortMacs:
     """MACs on the link of one side."""
 
     tester: str
-    """Of the tester's port, which is the gateway's, or that of the hosts on the link unless each has its own."""
+    """Of the tester's port, which is the gateway's, or that of the hosts on the link unless each has its
+    own."""
     dut: str | None
     """Of the DUT's interface; None if it was not resolved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
-    """Addresses and UDP ports that occur when these directions of a plan are sent, and how they are chosen."""
+    """Addresses and UDP ports that occur when these directions of a plan are sent, and how they are
+    chosen."""
 
     plan: AddressPlan
     directions: tuple[Direction, ...] = BOTH_DIRECTIONS
@@ -49,7 +53,8 @@ class Traffic:
 
     @property
     def modes(self) -> dict[str, Mode]:
-        """How that is chosen of which there are several: hosts, networks, source ports, destination ports; what is single is left out."""
+        """How that is chosen of which there are several: hosts, networks, source ports, destination ports;
+        what is single is left out."""
         found: dict[str, Mode] = {}
         for direction in self.directions:
             for hosts in self.ends(direction):
@@ -62,46 +67,70 @@ class Traffic:
 
     @property
     def counts(self) -> str:
-        """`65,534 x 65,534`, for a table: left and right, or source and destination of the first direction if these are unlike."""
+        """`65,534 x 65,534`, for a table: left and right, or source and destination of the first direction if
+        these are unlike."""
         source, destination = self._shown_ends(self.directions[0])
         return f"{source.addresses:,} x {destination.addresses:,}"
 
     @property
     def addresses(self) -> str:
-        """`1 address pair`, `65,534 x 65,534 addresses`, `1 source x 256 destination addresses in 1 x 256 networks`."""
+        """`1 address pair`, `65,534 x 65,534 addresses`, `1 source x 256 destination addresses in 1 x 256
+        networks`."""
         if self.is_single_pair:
             return "1 address pair"
         each = [self._addresses_of(direction) for direction in self.directions]
         if len(set(each)) > 1:
-            return ", ".join(f"{direction} {text}" for direction, text in zip(self.directions, each, strict=True))
+            return ", ".join(
+                f"{direction} {text}" for direction, text in zip(self.directions, each, strict=True)
+            )
         return each[0]
 
     @property
     def order(self) -> str:
-        """`hosts increment, networks pseudorandom`, if any of the addresses that vary is not pseudorandom; else empty."""
+        """`hosts increment, networks pseudorandom`, if any of the addresses that vary is not pseudorandom;
+        else empty."""
         modes = {name: mode for name, mode in self.modes.items() if name in ("hosts", "networks")}
-        return "" if set(modes.values()) <= {"pseudorandom"} else ", ".join(f"{name} {mode}" for name, mode in modes.items())
+        return (
+            ""
+            if set(modes.values()) <= {"pseudorandom"}
+            else ", ".join(f"{name} {mode}" for name, mode in modes.items())
+        )
 
     @property
     def udp_ports(self) -> str:
         """`source ports 1024-65535, destination ports 1-49151, pseudorandom`."""
-        ports = [(role, udp) for role, udp in zip(_ROLES, (self.plan.source_ports, self.plan.destination_ports), strict=True)]
+        ports = [
+            (role, udp)
+            for role, udp in zip(_ROLES, (self.plan.source_ports, self.plan.destination_ports), strict=True)
+        ]
         modes = [udp.mode for _, udp in ports if udp.occurring.values > 1]
         if len(modes) == len(ports) and len(set(modes)) == 1:
             return ", ".join(f"{role} {show_ports(udp)}" for role, udp in ports) + f", {modes[0]}"
         return ", ".join(
-            f"{role} {show_ports(udp)}" + (f" ({udp.mode})" if udp.occurring.values > 1 else " (fixed)") for role, udp in ports
+            f"{role} {show_ports(udp)}" + (f" ({udp.mode})" if udp.occurring.values > 1 else " (fixed)")
+            for role, udp in ports
         )
 
-    def lines(self, *, seed: int | None = None, macs: Mapping[SideName, PortMacs] | None = None, host_macs: HostMacs = "port") -> list[str]:
-        """Sentences for below a result (SEED-49, R4814-01): addresses and how they are chosen, UDP ports, seed; gateways, routes, MACs."""
+    def lines(
+        self,
+        *,
+        seed: int | None = None,
+        macs: Mapping[SideName, PortMacs] | None = None,
+        host_macs: HostMacs = "port",
+    ) -> list[str]:
+        """Sentences for below a result (SEED-49, R4814-01): addresses and how they are chosen, UDP ports,
+        seed; gateways, routes, MACs."""
         how = "" if self.is_single_pair or self.order else ", pseudorandom"
         spans = ", ".join(self._span_of(side.name) for side in self.plan.sides)
         drawn = "" if seed is None else f"; seed {seed}"
-        sent = f"Sent ({self.plan.label}): {self.addresses}{how}: {spans}; UDP ports: {self.udp_ports}{drawn}."
+        sent = (
+            f"Sent ({self.plan.label}): {self.addresses}{how}: {spans}; UDP ports: {self.udp_ports}{drawn}."
+        )
         return [sent, self.link_line(macs=macs, host_macs=host_macs)]
 
-    def to_document(self, *, macs: Mapping[SideName, PortMacs] | None = None, host_macs: HostMacs = "port") -> dict[str, Any]:
+    def to_document(
+        self, *, macs: Mapping[SideName, PortMacs] | None = None, host_macs: HostMacs = "port"
+    ) -> dict[str, Any]:
         """For programs; `addresses` is what people are shown."""
         plan = self.plan
         return {
@@ -110,7 +139,10 @@ class Traffic:
             "is_pseudorandom": all(mode == "pseudorandom" for mode in self.modes.values()),
             "directions": {
                 direction: {
-                    **{role: _describe_hosts(hosts) for role, hosts in zip(_ROLES, self.ends(direction), strict=True)},
+                    **{
+                        role: _describe_hosts(hosts)
+                        for role, hosts in zip(_ROLES, self.ends(direction), strict=True)
+                    },
                     "pairs": self.pairs(direction),
                 }
                 for direction in self.directions
@@ -118,11 +150,18 @@ class Traffic:
             "fixed_source": plan.fixed_source,
             "fixed_source_network": plan.fixed_source_network,
             "common_network": plan.common_network,
-            "udp_ports": {"source": _describe_ports(plan.source_ports), "destination": _describe_ports(plan.destination_ports)},
-            "gateways": {side.name: None if side.gateway is None else str(side.gateway.ip) for side in plan.sides},
+            "udp_ports": {
+                "source": _describe_ports(plan.source_ports),
+                "destination": _describe_ports(plan.destination_ports),
+            },
+            "gateways": {
+                side.name: None if side.gateway is None else str(side.gateway.ip) for side in plan.sides
+            },
             "dut_routes": {side.name: _first_and_last(side.routes) for side in plan.sides},
             "host_macs": None if not plan.is_direct else host_macs,
-            "macs": None if macs is None else {name: {"tester": of.tester, "dut": of.dut} for name, of in macs.items()},
+            "macs": None
+            if macs is None
+            else {name: {"tester": of.tester, "dut": of.dut} for name, of in macs.items()},
         }
 
     def hosts(self, side: SideName) -> HostRange:
@@ -134,9 +173,14 @@ class Traffic:
         return self.plan.fixed_source or self.plan.fixed_source_network
 
     def _shown_ends(self, direction: Direction) -> tuple[HostRange, HostRange]:
-        """As frames have them where sources are fixed; else left and right, which are the same in both directions."""
+        """As frames have them where sources are fixed; else left and right, which are the same in both
+        directions."""
         source, destination = self.ends(direction)
-        return (source, destination) if self._has_fixed_source or direction == "forward" else (destination, source)
+        return (
+            (source, destination)
+            if self._has_fixed_source or direction == "forward"
+            else (destination, source)
+        )
 
     def _addresses_of(self, direction: Direction) -> str:
         source, destination = self._shown_ends(direction)
@@ -167,20 +211,35 @@ class Traffic:
             return f"{side} {next(iter(spans.values()))}"
         return f"{side} " + " and ".join(f"{spans[role]} as {role}" for role in _ROLES)
 
-    def link_line(self, *, macs: Mapping[SideName, PortMacs] | None = None, host_macs: HostMacs = "port") -> str:
+    def link_line(
+        self, *, macs: Mapping[SideName, PortMacs] | None = None, host_macs: HostMacs = "port"
+    ) -> str:
         """Gateways, the DUT's routes to them, and MACs."""
         sides = self.plan.sides
         if self.plan.is_direct:
             where = "Hosts on the links: no gateways, and no routes of the DUT"
-            whose = "of each host's own, drawn from the seed" if host_macs == "pseudorandom" else "of the tester's ports"
+            whose = (
+                "of each host's own, drawn from the seed"
+                if host_macs == "pseudorandom"
+                else "of the tester's ports"
+            )
         else:
             routes = " and ".join(_span_text(side.routes) for side in sides)
-            where = f"Gateways {' and '.join(str(side.gateway.ip) for side in sides if side.gateway)}, to which the DUT routes {routes}"
+            where = (
+                f"Gateways {' and '.join(str(side.gateway.ip) for side in sides if side.gateway)}, to"
+                f" which the DUT routes {routes}"
+            )
             whose = "of the tester's ports"
         known = ""
         if macs is not None:
-            shown = (f"{name} {of.tester} to {of.dut or 'a DUT that is not resolved'}" for name, of in macs.items())
-            known = f": {', '.join(shown)}" if host_macs == "port" else f"; to {', '.join(str(of.dut) for of in macs.values())}"
+            shown = (
+                f"{name} {of.tester} to {of.dut or 'a DUT that is not resolved'}" for name, of in macs.items()
+            )
+            known = (
+                f": {', '.join(shown)}"
+                if host_macs == "port"
+                else f"; to {', '.join(str(of.dut) for of in macs.values())}"
+            )
         return f"{where}. Source MACs {whose}{known}."
 
 
@@ -196,7 +255,9 @@ def _span(hosts: HostRange) -> str:
 
 
 def _span_text(several: Sequence[object]) -> str:
-    return str(several[0]) if len(several) == 1 else f"{several[0]} .. {several[-1]} ({len(several)} networks)"
+    return (
+        str(several[0]) if len(several) == 1 else f"{several[0]} .. {several[-1]} ({len(several)} networks)"
+    )
 
 
 def _describe_hosts(hosts: HostRange) -> dict[str, Any]:

@@ -26,13 +26,21 @@ def check_plan(plan: AddressPlan) -> None:
         _check_interfaces(side)
         _check_host_networks(side)
     if (plan.left.hosts.networks is None) != (plan.right.hosts.networks is None):
-        raise PlanError("one side has networks and the other has not", where="plan", next_step="Give both sides networks, 1 if need be.")
+        raise PlanError(
+            "one side has networks and the other has not",
+            where="plan",
+            next_step="Give both sides networks, 1 if need be.",
+        )
     _check_network_choices(plan)
     for side in plan.sides:
         _check_owners(plan, side)
     _check_disjoint(plan)
     if plan.destination_ports.first == 0 or plan.source_ports.first == 0:
-        raise PlanError("UDP port 0 is reserved", where="plan.udp_ports", next_step="Start the range at 1 or above (R4814-03).")
+        raise PlanError(
+            "UDP port 0 is reserved",
+            where="plan.udp_ports",
+            next_step="Start the range at 1 or above (R4814-03).",
+        )
 
 
 def _check_network_choices(plan: AddressPlan) -> None:
@@ -48,28 +56,38 @@ def _check_network_choices(plan: AddressPlan) -> None:
     counts = [side.hosts.network_count for side in plan.sides]
     if counts[0] != counts[1]:
         raise PlanError(
-            f"{counts[0]} networks on the left and {counts[1]} on the right cannot have one number for both", where="common network",
+            f"{counts[0]} networks on the left and {counts[1]} on the right cannot have one number for both",
+            where="common network",
             next_step="Give both sides the same --networks.",
-        )  # fmt: skip
+        )
     if plan.fixed_source or plan.fixed_source_network:
         raise PlanError(
-            "a fixed source network and one number for both sides: the destination would be fixed as well", where="common network",
+            "a fixed source network and one number for both sides: the destination would be fixed as well",
+            where="common network",
             next_step="Leave one of them out.",
-        )  # fmt: skip
+        )
 
 
 def _check_versions(plan: AddressPlan, side: PlanSide) -> None:
     gateways = () if side.gateway is None else (side.gateway,)
     for thing in (*side.dut, *gateways, side.hosts.base, *side.routes):
         if thing.version != plan.ip_version:
-            raise PlanError(f"{thing} is an IPv{thing.version} address in an IPv{plan.ip_version} plan", where=_where(side))
+            raise PlanError(
+                f"{thing} is an IPv{thing.version} address in an IPv{plan.ip_version} plan",
+                where=_where(side),
+            )
 
 
 def _check_block(plan: AddressPlan, side: PlanSide) -> None:
     block = BENCHMARKING_BLOCK[plan.ip_version, side.name]
     hosts = side.hosts
     # The block is a prefix and both numbers run upwards, so the outermost addresses stand for all.
-    for address in (hosts.first_address, hosts.address(hosts.count - 1), hosts.address(0, hosts.network_count - 1), hosts.last_address):
+    for address in (
+        hosts.first_address,
+        hosts.address(hosts.count - 1),
+        hosts.address(0, hosts.network_count - 1),
+        hosts.last_address,
+    ):
         if address not in block:
             misprint = next((f": {text}" for network, text in _MISPRINTS if address in network), "")
             raise PlanError(
@@ -95,30 +113,47 @@ def _check_interfaces(side: PlanSide) -> None:
             raise PlanError(f"a route to {side.routes[0]}, and no gateway to route to", where=_where(side))
         return
     if len(side.dut) != 1:
-        raise PlanError(f"{len(side.dut)} DUT interfaces on the link to one gateway", where=_where(side), next_step="Give one.")
+        raise PlanError(
+            f"{len(side.dut)} DUT interfaces on the link to one gateway",
+            where=_where(side),
+            next_step="Give one.",
+        )
     if side.dut[0].network != side.gateway.network:
-        raise PlanError(f"DUT {side.dut[0]} and gateway {side.gateway} are not on one link", where=_where(side))
+        raise PlanError(
+            f"DUT {side.dut[0]} and gateway {side.gateway} are not on one link", where=_where(side)
+        )
     if side.dut[0].ip == side.gateway.ip:
         raise PlanError(f"DUT and gateway have the same address {side.gateway.ip}", where=_where(side))
 
 
 def _check_host_networks(side: PlanSide) -> None:
-    """The hosts of every network lie in a network of the DUT's interface or routes and are not its reserved addresses."""
+    """The hosts of every network lie in a network of the DUT's interface or routes and are not its reserved
+    addresses."""
     networks = side.host_networks
     if not networks:
         raise PlanError(f"{_hosts(side)} are neither on the link nor behind a route", where=_where(side))
     for number in range(side.hosts.network_count):
         first, last = side.hosts.address(0, number), side.hosts.address(side.hosts.count - 1, number)
         # Usually network n is the n-th; the rest is looked at only if it is not.
-        inside = next((n for n in (networks[number % len(networks)], *networks) if first in n and last in n), None)
+        inside = next(
+            (n for n in (networks[number % len(networks)], *networks) if first in n and last in n), None
+        )
         if inside is None:
             what = "link" if side.is_direct else "route"
-            shown = f"the DUT's {what} {networks[0]}" if len(networks) == 1 else f"each of the DUT's {len(networks)} {what}s"
+            shown = (
+                f"the DUT's {what} {networks[0]}"
+                if len(networks) == 1
+                else f"each of the DUT's {len(networks)} {what}s"
+            )
             raise PlanError(f"hosts {first} .. {last} lie outside {shown}", where=_where(side))
         if inside.network_address in side.hosts:
-            raise PlanError(f"host {inside.network_address} is the network address of {inside}", where=_where(side))
+            raise PlanError(
+                f"host {inside.network_address} is the network address of {inside}", where=_where(side)
+            )
         if inside.version == 4 and inside.broadcast_address in side.hosts:
-            raise PlanError(f"host {inside.broadcast_address} is the broadcast address of {inside}", where=_where(side))
+            raise PlanError(
+                f"host {inside.broadcast_address} is the broadcast address of {inside}", where=_where(side)
+            )
 
 
 def _check_owners(plan: AddressPlan, side: PlanSide) -> None:
@@ -141,12 +176,17 @@ def _check_disjoint(plan: AddressPlan) -> None:
     named: list[tuple[Network, str]] = []
     for side in plan.sides:
         link = "the hosts' link" if side.is_direct else "the link"
-        named += [(interface.network, f"{link} {interface.network} of the {side.name} side") for interface in side.dut]
+        named += [
+            (interface.network, f"{link} {interface.network} of the {side.name} side")
+            for interface in side.dut
+        ]
         named += [(route, f"the host network {route} of the {side.name} side") for route in side.routes]
     named.sort(key=lambda entry: (int(entry[0].network_address), entry[0].prefixlen))
     for (network, name), (following, other) in pairwise(named):
         if int(network.broadcast_address) >= int(following.network_address):
-            raise PlanError(f"{name} overlaps {other}", where="plan", next_step="Give each its own addresses.")
+            raise PlanError(
+                f"{name} overlaps {other}", where="plan", next_step="Give each its own addresses."
+            )
 
 
 def _hosts(side: PlanSide) -> str:

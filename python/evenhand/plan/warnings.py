@@ -15,13 +15,17 @@ def plan_warnings(plan: AddressPlan) -> list[str]:
 
 
 def _warnings(plan: AddressPlan) -> list[str]:
-    crowded = [side for side in plan.sides if side.is_direct and side.dut_neighbors > MOST_UNSUSPICIOUS_DIRECT_HOSTS]
+    crowded = [
+        side for side in plan.sides if side.is_direct and side.dut_neighbors > MOST_UNSUSPICIOUS_DIRECT_HOSTS
+    ]
     if not crowded:
         return []
     counts = " and ".join(f"{side.dut_neighbors:,} on the {side.name} side" for side in crowded)
     protocol = "ARP" if plan.ip_version == 4 else "Neighbour Discovery"
     return [
-        f"The DUT has to resolve every host by {protocol}: {counts}. Above {MOST_UNSUSPICIOUS_DIRECT_HOSTS:,} a side its neighbour table "
-        "may distort or end the test, and to other devices it looks like a denial of service: isolated test environments only (RFC 6815). "
+        f"The DUT has to resolve every host by {protocol}: {counts}. Above"
+        f" {MOST_UNSUSPICIOUS_DIRECT_HOSTS:,} a side its neighbour table "
+        "may distort or end the test, and to other devices it looks like a denial of service: isolated test"
+        " environments only (RFC 6815). "
         "Gateway plans need two entries, whatever the hosts."
     ]

@@ -1,9 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Before any station: what a device that shares its load by a hash will make of a plan. Sends nothing, needs no engine (D13)."""
+"""Before any station: what a device that shares its load by a hash will make of a plan. Sends nothing, needs
+no engine (D13)."""
 
-from evenhand.predict.hosts_needed import doubling_series, even_limit, maximum_hosts, smallest_even_hosts, with_hosts
+from evenhand.predict.hosts_needed import (
+    doubling_series,
+    even_limit,
+    maximum_hosts,
+    smallest_even_hosts,
+    with_hosts,
+)
 from evenhand.predict.loads import Prediction, predict
-from evenhand.predict.model import OPENBSD_SEED, VERIFICATION_KEY, DeviceModel, HashType, round_robin_table, symmetric_key
+from evenhand.predict.model import (
+    OPENBSD_SEED,
+    VERIFICATION_KEY,
+    DeviceModel,
+    HashType,
+    round_robin_table,
+    symmetric_key,
+)
 from evenhand.predict.neighbors import NeighborCost, neighbor_entries
 from evenhand.predict.toeplitz import element_of, hash_input, hash_octets
 

@@ -22,9 +22,13 @@ from evenhand.base.errors import RequestError
 
 _RINGS = re.compile(r"with (\d{1,4}) RX ring")
 _ROW = re.compile(r"^\s*\d+:\s+(.*)$", re.MULTILINE)
-_KEY = re.compile(r"^\s*RSS hash key:\s*\n\s*((?:[0-9a-f]{2}:)+[0-9a-f]{2})\s*$", re.MULTILINE | re.IGNORECASE)
+_KEY = re.compile(
+    r"^\s*RSS hash key:\s*\n\s*((?:[0-9a-f]{2}:)+[0-9a-f]{2})\s*$", re.MULTILINE | re.IGNORECASE
+)
 _SWITCH = re.compile(r"^\s*([a-z][a-z0-9-]*):\s+(on|off)\s*$", re.MULTILINE)
-_NO_FUNCTION = re.compile(r"^\s*RSS hash function:\s*\n(?!\s*[a-z][a-z0-9-]*:\s+(?:on|off)\s*$)\s*(\S.*)$", re.MULTILINE)
+_NO_FUNCTION = re.compile(
+    r"^\s*RSS hash function:\s*\n(?!\s*[a-z][a-z0-9-]*:\s+(?:on|off)\s*$)\s*(\S.*)$", re.MULTILINE
+)
 _NO_KEY = re.compile(r"^\s*RSS hash key:\s*\n\s*(\S.*)$", re.MULTILINE)
 TOEPLITZ = "toeplitz"
 SYMMETRIC_XOR = "symmetric-xor"
@@ -71,21 +75,24 @@ def read_table(text: str) -> IndirectionTable:
 
 
 def read_ethtool(text: str, *, where: str) -> IndirectionTable:
-    """RequestError if the NIC chooses queues by a hash that is not predicted: another function, or another transformation."""
+    """RequestError if the NIC chooses queues by a hash that is not predicted: another function, or another
+    transformation."""
     table = read_table(text)
     on = [name for name, state in table.switches.items() if state == "on"]
     if table.switches.get(TOEPLITZ) == "off":
         # A transformation is no function: those that are on then are told.
         functions = [name for name in on if not name.startswith("symmetric-")]
         raise RequestError(
-            f"this NIC hashes with {' and '.join(functions) or 'a function of its own'}, and what is predicted is Toeplitz",
+            f"this NIC hashes with {' and '.join(functions) or 'a function of its own'}, and what is"
+            " predicted is Toeplitz",
             where=where,
             next_step="Switch the NIC over (ethtool -X INTERFACE hfunc toeplitz), and write its output anew.",
         )
     unknown = [name for name in on if name.startswith("symmetric-") and name != SYMMETRIC_XOR]
     if unknown:
         raise RequestError(
-            f"this NIC transforms what it hashes by {unknown[0]}, which is not predicted", where=where,
+            f"this NIC transforms what it hashes by {unknown[0]}, which is not predicted",
+            where=where,
             next_step="Switch it off (ethtool -X INTERFACE xfrm none), and write its output anew.",
-        )  # fmt: skip
+        )
     return table

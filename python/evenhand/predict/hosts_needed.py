@@ -30,10 +30,11 @@ def maximum_hosts(plan: AddressPlan) -> int:
 
 
 def even_limit(model: DeviceModel, tolerance: Fraction | float = EVEN_TOLERANCE) -> Fraction:
-    """Busiest to mean up to which a load counts as even: within the tolerance of the best that the table allows.
+    """Busiest to mean up to which a load counts as even: within the tolerance of the best that the table
+    allows.
 
-    36 elements cannot share 128 entries evenly: 1.125 is all that any traffic can reach, and what the plateau of a measured series then is.
-    Where the elements share the table evenly, this is 1 + tolerance.
+    36 elements cannot share 128 entries evenly: 1.125 is all that any traffic can reach, and what the plateau
+    of a measured series then is. Where the elements share the table evenly, this is 1 + tolerance.
     """
     return model.table_unevenness * (1 + Fraction(tolerance).limit_denominator(10**6))
 
@@ -44,9 +45,11 @@ def smallest_even_hosts(
     tolerance: Fraction | float = EVEN_TOLERANCE,
     directions: Sequence[Direction] = BOTH_DIRECTIONS,
 ) -> int | None:
-    """The smallest N such that the load is even with N hosts per side (or network), and with every greater number up to all of the plan.
+    """The smallest N such that the load is even with N hosts per side (or network), and with every greater
+    number up to all of the plan.
 
-    "And every greater number", because single lucky numbers (powers of two, mostly) can be even before the load is.
+    "And every greater number", because single lucky numbers (powers of two, mostly) can be even before the
+    load is.
 
     Returns:
         None if the load is not even with all hosts of the plan.
@@ -58,14 +61,17 @@ def smallest_even_hosts(
         unevenness = prediction.busiest_to_mean
         if unevenness > limit:
             return hosts + 1 if hosts < maximum_hosts(plan) else None
-        # With fewer hosts no element gets more combinations than now, so the busiest has at most what it has now, while the mean falls with
-        # the number of combinations, which is N x N at least where both sides vary. All numbers down to the one where even that bound holds
-        # are even: the next to look at is the one below.
+        # With fewer hosts no element gets more combinations than now, so the busiest has at most what it has
+        # now, while the mean falls with the number of combinations, which is N x N at least where both sides
+        # vary. All numbers down to the one where even that bound holds are even: the next to look at is the
+        # one below.
         hosts = min(hosts, _least_with(hosts, limit / unevenness)) - 1
     return 1
 
 
-def doubling_series(plan: AddressPlan, model: DeviceModel, directions: Sequence[Direction] = BOTH_DIRECTIONS) -> list[Prediction]:
+def doubling_series(
+    plan: AddressPlan, model: DeviceModel, directions: Sequence[Direction] = BOTH_DIRECTIONS
+) -> list[Prediction]:
     """1, 2, 4, ... hosts per side, and all that the plan has (SEED-65)."""
     maximum = maximum_hosts(plan)
     points = [2**exponent for exponent in range(maximum.bit_length()) if 2**exponent < maximum]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exact load of each element, over all source x destination x port combinations of a plan.
 
-The hash is an XOR of what each independent field contributes. So the number of combinations that end at each value of the hash's low bits
-is the XOR convolution of one small histogram per field, and the Walsh-Hadamard transform turns that convolution into a product. The work
-grows with the number of values of the fields, not with the number of their combinations.
+The hash is an XOR of what each independent field contributes. So the number of combinations that end at each
+value of the hash's low bits is the XOR convolution of one small histogram per field, and the Walsh-Hadamard
+transform turns that convolution into a product. The work grows with the number of values of the fields, not
+with the number of their combinations.
 """
 
 from __future__ import annotations
@@ -47,13 +48,15 @@ class TupleField(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """What a device makes of a plan, in the long run: every combination of field values equally often (SEED-40)."""
+    """What a device makes of a plan, in the long run: every combination of field values equally often
+    (SEED-40)."""
 
     plan: AddressPlan
     model: DeviceModel
     combinations: int
-    """Of the field values that the device hashes, in each direction. Where the directions have unlike numbers (a fixed source and unlike
-    sides), their least common multiple: each combination of a direction then counts several times, and the directions weigh the same."""
+    """Of the field values that the device hashes, in each direction. Where the directions have unlike numbers
+    (a fixed source and unlike sides), their least common multiple: each combination of a direction then
+    counts several times, and the directions weigh the same."""
     counts: dict[Direction, tuple[int, ...]]
     """How many of the combinations each element gets, per direction; exact."""
 
@@ -115,21 +118,28 @@ class Prediction:
         }
 
 
-def predict(plan: AddressPlan, model: DeviceModel, directions: Sequence[Direction] = BOTH_DIRECTIONS) -> Prediction:
+def predict(
+    plan: AddressPlan, model: DeviceModel, directions: Sequence[Direction] = BOTH_DIRECTIONS
+) -> Prediction:
     """Exact loads of all elements.
 
     Raises:
         PlanError: Two fields count up or down together, so that their combinations are not independent.
     """
     fields = {direction: tuple_fields(plan, model, direction) for direction in directions}
-    combinations = {direction: prod(len(field.values) for field in of_direction) for direction, of_direction in fields.items()}
+    combinations = {
+        direction: prod(len(field.values) for field in of_direction)
+        for direction, of_direction in fields.items()
+    }
     common = lcm(*combinations.values())
     return Prediction(
         plan=plan,
         model=model,
         combinations=common,
         counts={
-            direction: tuple(count * (common // combinations[direction]) for count in _element_counts(model, of_direction))
+            direction: tuple(
+                count * (common // combinations[direction]) for count in _element_counts(model, of_direction)
+            )
             for direction, of_direction in fields.items()
         },
     )
@@ -138,7 +148,13 @@ def predict(plan: AddressPlan, model: DeviceModel, directions: Sequence[Directio
 def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) -> list[TupleField]:
     """Every field that the device hashes."""
     source, destination = plan.hosts_of(direction)
-    ends = dict(zip(("left", "right") if direction == "forward" else ("right", "left"), (source, destination), strict=True))
+    ends = dict(
+        zip(
+            ("left", "right") if direction == "forward" else ("right", "left"),
+            (source, destination),
+            strict=True,
+        )
+    )
     modes = {f"{name} hosts": hosts.mode for name, hosts in ends.items() if hosts.count > 1}
     networks = {name: hosts.networks for name, hosts in ends.items()}
     if plan.common_network:
@@ -149,7 +165,9 @@ def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) ->
     if model.hash_type == "type2":
         ports = {"source ports": plan.source_ports, "destination ports": plan.destination_ports}
         modes |= {name: udp.mode for name, udp in ports.items() if udp.first != udp.last}
-        source_word, destination_word = ([(0, _drawn(range(udp.first, udp.last + 1), udp.mode))] for udp in ports.values())
+        source_word, destination_word = (
+            [(0, _drawn(range(udp.first, udp.last + 1), udp.mode))] for udp in ports.values()
+        )
         pairs.append((2 * address_bits, FIELD_BITS, source_word, destination_word))
     _check_independence(modes)
     fields = []
@@ -163,8 +181,11 @@ def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) ->
     return fields
 
 
-def _tie_networks(source: list[tuple[int, range]], destination: list[tuple[int, range]], width: int, model: DeviceModel) -> TupleField:
-    """Take the network's words out of both addresses and make one field of them that stands in both (SEED-82)."""
+def _tie_networks(
+    source: list[tuple[int, range]], destination: list[tuple[int, range]], width: int, model: DeviceModel
+) -> TupleField:
+    """Take the network's words out of both addresses and make one field of them that stands in both
+    (SEED-82)."""
     octet, numbers = source.pop(_NETWORK_WORD)
     _, others = destination.pop(_NETWORK_WORD)
     # The sides' networks differ in bits that their numbers do not reach: what stands there is constant.
@@ -181,18 +202,22 @@ def _check_independence(modes: dict[str, Mode]) -> None:
         raise PlanError(
             f"{', '.join(counting)} move together from frame to frame, so not every combination occurs",
             where="plan",
-            next_step="Predict a plan in which at most one field that the device hashes counts; the others are pseudorandom or fixed.",
+            next_step="Predict a plan in which at most one field that the device hashes counts; the others"
+            " are pseudorandom or fixed.",
         )
 
 
 def _address_words(hosts: HostRange) -> list[tuple[int, range]]:
-    """The address as words of 16 bits: octet of each, and its values. A word of network and host number comes twice: it is their XOR."""
+    """The address as words of 16 bits: octet of each, and its values. A word of network and host number comes
+    twice: it is their XOR."""
     packed, networks = hosts.base.packed, hosts.networks
     varying = [(hosts.offset, _drawn(range(hosts.first, hosts.first + hosts.count), hosts.mode))]
     if networks is not None:
         step = 256 if hosts.shares_octets else 1
         first = int.from_bytes(packed[networks.offset : networks.offset + 2], "big") // step * step
-        varying.append((networks.offset, _drawn(range(first, first + networks.count * step, step), networks.mode)))
+        varying.append(
+            (networks.offset, _drawn(range(first, first + networks.count * step, step), networks.mode))
+        )
     constant = set(range(0, len(packed), 2)) - {octet for octet, _ in varying}
     words = ((octet, int.from_bytes(packed[octet : octet + 2], "big")) for octet in sorted(constant))
     return varying + [(octet, range(word, word + 1)) for octet, word in words]
@@ -207,8 +232,9 @@ def _element_counts(model: DeviceModel, fields: Sequence[TupleField]) -> tuple[i
     size = len(model.table)
     spectra = [_spectrum(model.key, field, size) for field in fields]
     combinations = prod(len(field.values) for field in fields)
-    # The transform back sums `size` products of at most `combinations`. With two address fields and two port fields of full length that
-    # passes 2^63; Python's integers then take over, for the few operations that are left.
+    # The transform back sums `size` products of at most `combinations`. With two address fields and two port
+    # fields of full length that passes 2^63; Python's integers then take over, for the few operations that
+    # are left.
     if combinations * size >= 2**63:
         spectra = [spectrum.astype(object) for spectrum in spectra]
     by_hash = walsh_hadamard(reduce(np.multiply, spectra)) // size
@@ -224,14 +250,17 @@ def _spectrum(key: bytes, field: TupleField, size: int) -> Counts:
     """Transform of the histogram of what the field contributes to the low bits of the hash; int64."""
     values = np.arange(field.values.start, field.values.stop, field.values.step, dtype=np.uint32)
     contributed = reduce(np.bitwise_xor, (contributions(key, offset, values) for offset in field.bit_offsets))
-    histogram = np.bincount((contributed & np.uint32(size - 1)).astype(np.int64), minlength=size).astype(np.int64)
+    histogram = np.bincount((contributed & np.uint32(size - 1)).astype(np.int64), minlength=size).astype(
+        np.int64
+    )
     spectrum = walsh_hadamard(histogram)
     spectrum.flags.writeable = False
     return spectrum
 
 
 def walsh_hadamard(counts: Counts) -> Counts:
-    """The transform of an array whose length is a power of two, in its dtype. Twice gives the array times its length."""
+    """The transform of an array whose length is a power of two, in its dtype. Twice gives the array times its
+    length."""
     size = len(counts)
     width = 1
     while width < size:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A device that shares its load by a hash: what a prediction is made for, and what a router can be configured as."""
+"""A device that shares its load by a hash: what a prediction is made for, and what a router can be configured
+as."""
 
 from __future__ import annotations
 
@@ -13,11 +14,14 @@ from evenhand.base.errors import RequestError
 
 HashType = Literal["type1", "type2"]
 
-VERIFICATION_KEY = bytes.fromhex("6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c6a42b73bbeac01fa")
+VERIFICATION_KEY = bytes.fromhex(
+    "6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c6a42b73bbeac01fa"
+)
 """The key of the public verification suite, which many NICs have as default (RSS-03)."""
 
 OPENBSD_SEED = 0x6D5A
-"""The 16 bits that OpenBSD's key repeats, as they stand in its sources; newer kernels draw 16 bits of odd parity when they start."""
+"""The 16 bits that OpenBSD's key repeats, as they stand in its sources; newer kernels draw 16 bits of odd
+parity when they start."""
 
 MAX_ELEMENTS = 4096
 COMMON_TABLE_SIZE = 128
@@ -40,11 +44,13 @@ class DeviceModel:
     hash_type: HashType = "type1"
     """type1: source and destination address; type2: also the UDP ports (RSS-01)."""
     symmetric: bool = False
-    """Both addresses are replaced by source XOR destination before hashing, and so are both ports (symmetric-XOR, RSS-05)."""
+    """Both addresses are replaced by source XOR destination before hashing, and so are both ports
+    (symmetric-XOR, RSS-05)."""
     key: bytes = VERIFICATION_KEY
     """At least 4 octets longer than the longest hash input: 36 octets for type1, 40 for type2."""
     table: tuple[int, ...] = ()
-    """Indirection table: an element for each value of the low bits of the hash (RSS-04); as long as a power of two. Empty: round robin."""
+    """Indirection table: an element for each value of the low bits of the hash (RSS-04); as long as a power
+    of two. Empty: round robin."""
     rate_fps: float | None = None
     """What one element forwards. Needed for absolute predictions only."""
     queue_frames: int | None = None
@@ -52,29 +58,39 @@ class DeviceModel:
 
     def __post_init__(self) -> None:
         if not 1 <= self.elements <= MAX_ELEMENTS:
-            raise RequestError(f"{self.elements} elements: a device has 1 to {MAX_ELEMENTS}", where="device.elements")
+            raise RequestError(
+                f"{self.elements} elements: a device has 1 to {MAX_ELEMENTS}", where="device.elements"
+            )
         if self.hash_type not in _INPUT_OCTETS:
             raise RequestError(
-                f"{self.hash_type!r} is no hash type", where="device.hash_type",
+                f"{self.hash_type!r} is no hash type",
+                where="device.hash_type",
                 next_step="Use type1 (addresses) or type2 (addresses and ports).",
-            )  # fmt: skip
+            )
         least = _INPUT_OCTETS[self.hash_type] + 4
         if len(self.key) < least:
             raise RequestError(
-                f"{len(self.key)} octets ({self.key.hex()}): a {self.hash_type} hash of IPv6 needs {least} or more", where="device.key",
+                f"{len(self.key)} octets ({self.key.hex()}): a {self.hash_type} hash of IPv6 needs {least}"
+                " or more",
+                where="device.key",
                 next_step="Give the whole key; NICs have 40 or 52 octets.",
-            )  # fmt: skip
+            )
         if not self.table:
             object.__setattr__(self, "table", round_robin_table(self.elements))
         _check_table(self.table, self.elements)
         if self.rate_fps is not None and not (math.isfinite(self.rate_fps) and self.rate_fps > 0):
-            raise RequestError(f"{self.rate_fps} frames per second and element: must be above 0", where="device.rate_fps")
+            raise RequestError(
+                f"{self.rate_fps} frames per second and element: must be above 0", where="device.rate_fps"
+            )
         if self.queue_frames is not None and self.queue_frames < 1:
-            raise RequestError(f"{self.queue_frames} frames: a queue holds 1 or more", where="device.queue_frames")
+            raise RequestError(
+                f"{self.queue_frames} frames: a queue holds 1 or more", where="device.queue_frames"
+            )
 
     @property
     def table_unevenness(self) -> Fraction:
-        """Busiest element to mean when every entry of the table gets the same load: 1 only if the elements share the entries evenly."""
+        """Busiest element to mean when every entry of the table gets the same load: 1 only if the elements
+        share the entries evenly."""
         return Fraction(max(Counter(self.table).values()) * self.elements, len(self.table))
 
     def to_document(self) -> dict[str, Any]:
@@ -90,13 +106,18 @@ class DeviceModel:
 
 
 def symmetric_key(seed: int = OPENBSD_SEED, octets: int = 40) -> bytes:
-    """OpenBSD's key: 16 bits, repeated, so that a frame and its answer have the same hash; 40 octets, as NICs take it.
+    """OpenBSD's key: 16 bits, repeated, so that a frame and its answer have the same hash; 40 octets, as NICs
+    take it.
 
     Raises:
         RequestError: Not 16 bits.
     """
     if not 0 <= seed <= 0xFFFF:
-        raise RequestError(f"{seed:#x} has more than 16 bits", where="--key openbsd:", next_step="Write four digits, like openbsd:6d5a.")
+        raise RequestError(
+            f"{seed:#x} has more than 16 bits",
+            where="--key openbsd:",
+            next_step="Write four digits, like openbsd:6d5a.",
+        )
     return seed.to_bytes(2, "big") * (octets // 2)
 
 
@@ -120,12 +141,14 @@ def _check_table(table: tuple[int, ...], elements: int) -> None:
     size = len(table)
     if size > MAX_TABLE_SIZE or size & (size - 1):
         raise RequestError(
-            f"{size} entries: the low bits of the hash choose one, so their number is a power of two, at most {MAX_TABLE_SIZE}",
+            f"{size} entries: the low bits of the hash choose one, so their number is a power of two, at"
+            f" most {MAX_TABLE_SIZE}",
             where="device.table",
             next_step="Give the whole table, such as `ethtool -x INTERFACE` shows it.",
         )
     for index, element in enumerate(table):
         if not 0 <= element < elements:
             raise RequestError(
-                f"entry {index} is element {element}: {elements} elements are numbered 0 to {elements - 1}", where="device.table"
+                f"entry {index} is element {element}: {elements} elements are numbered 0 to {elements - 1}",
+                where="device.table",
             )

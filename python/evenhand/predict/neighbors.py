@@ -27,6 +27,7 @@ class NeighborCost:
 
 
 def neighbor_entries(plan: AddressPlan, directions: Sequence[Direction] = BOTH_DIRECTIONS) -> int:
-    """How many neighbours a device has once it has forwarded to every destination: hosts on the link, or the gateways before them."""
+    """How many neighbours a device has once it has forwarded to every destination: hosts on the link, or the
+    gateways before them."""
     sides = [plan.right if direction == "forward" else plan.left for direction in dict.fromkeys(directions)]
     return sum(side.hosts.addresses if side.gateway is None else 1 for side in sides)

@@ -34,7 +34,8 @@ def describe_model(model: DeviceModel) -> str:
     if model.key == symmetric_key(int.from_bytes(model.key[:2], "big"), len(model.key)):
         key = f", key {model.key[:2].hex()} repeated"
     return (
-        f"{_elements(model.elements)}{rate}, type {model.hash_type[-1]} hash ({_HASHED[model.hash_type]}{symmetric}){key}, "
+        f"{_elements(model.elements)}{rate}, type {model.hash_type[-1]} hash"
+        f" ({_HASHED[model.hash_type]}{symmetric}){key}, "
         f"{format_count(len(model.table))} table entries"
     )
 
@@ -57,7 +58,9 @@ def series_table(series: Sequence[Prediction]) -> Table:
     bars = table.columns[-1]
     bars.justify, bars.no_wrap, bars.min_width = "left", False, LEAST_BAR_CELLS
     for point in series:
-        table.add_row(format_count(point.plan.left.hosts.count), *_cells(point), _Bar(float(point.share_of_plateau)))
+        table.add_row(
+            format_count(point.plan.left.hosts.count), *_cells(point), _Bar(float(point.share_of_plateau))
+        )
     return table
 
 
@@ -91,7 +94,10 @@ def even_sentence(plan: AddressPlan, model: DeviceModel, smallest: int | None) -
             best = f"the best that {format_count(len(model.table))} entries allow {_elements(model.elements)}"
         bound = f"at most {percent} above {float(model.table_unevenness):.4g} times the mean, {best}"
     if smallest is None:
-        return f"Not even with any number of hosts up to {maximum} {_where(plan)}. Even is: busiest element {bound}."
+        return (
+            f"Not even with any number of hosts up to {maximum} {_where(plan)}. Even is: busiest element"
+            f" {bound}."
+        )
     reach = (
         f"with {_hosts(smallest)} {_where(plan)}"
         if smallest == maximum_hosts(plan)
@@ -108,13 +114,19 @@ def closing_sentence(prediction: Prediction) -> str:
         return f"{with_these} the one element does all the work, as with any other addresses."
     if prediction.busiest_to_mean <= even_limit(model):
         rest = "" if model.table_unevenness == 1 else "; its table allows no more"
-        return f"{with_these} the load is even, and what is measured is the device: {format_ratio(share)} of its plateau{rest}."
+        return (
+            f"{with_these} the load is even, and what is measured is the device: {format_ratio(share)} of"
+            f" its plateau{rest}."
+        )
     busy = f"{format_count(prediction.busy_elements)} of {_elements(model.elements)} work"
     if prediction.busy_elements == 1:
         busy = f"1 of {_elements(model.elements)} works"
     elif prediction.busy_elements == model.elements:
         busy = f"all {_elements(model.elements)} work, but not alike"
-    return f"{with_these} {busy}: {format_ratio(share)} of the plateau would be measured, because of the addresses and not of the device."
+    return (
+        f"{with_these} {busy}: {format_ratio(share)} of the plateau would be measured, because of the"
+        " addresses and not of the device."
+    )
 
 
 def _columns(prediction: Prediction) -> list[str]:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Toeplitz hash. It is linear over GF(2): the hash of a tuple is the XOR of what each of its fields contributes.
+"""The Toeplitz hash. It is linear over GF(2): the hash of a tuple is the XOR of what each of its fields
+contributes.
 
-The input is source address, destination address, and for type 2 source port, destination port, in network order (RSS-03). Bit 0 is the most
-significant bit of the first octet.
+The input is source address, destination address, and for type 2 source port, destination port, in network
+order (RSS-03). Bit 0 is the most significant bit of the first octet.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def key_window(key: bytes, bit_offset: int) -> int:
 
 
 def contributions(key: bytes, bit_offset: int, values: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """What a 16-bit field with its first bit at `bit_offset` contributes to the hash, for each of these values below 65536.
+    """What a 16-bit field with its first bit at `bit_offset` contributes to the hash, for each of these
+    values below 65536.
 
     The key must reach 48 bits beyond `bit_offset`; `DeviceModel` sees to that.
     """
@@ -52,7 +54,8 @@ def hash_octets(key: bytes, octets: bytes) -> int:
 
 
 def hash_input(model: DeviceModel, source: Address, destination: Address, ports: Sequence[int] = ()) -> bytes:
-    """What the device hashes of one frame. `ports` are source and destination port; type 1 does not read them (RSS-01)."""
+    """What the device hashes of one frame. `ports` are source and destination port; type 1 does not read them
+    (RSS-01)."""
     parts = [(source.packed, destination.packed)]
     if model.hash_type == "type2":
         source_port, destination_port = ports
@@ -62,7 +65,9 @@ def hash_input(model: DeviceModel, source: Address, destination: Address, ports:
     return b"".join(a + b for a, b in parts)
 
 
-def element_of(model: DeviceModel, source: Address | str, destination: Address | str, ports: Sequence[int] = ()) -> int:
+def element_of(
+    model: DeviceModel, source: Address | str, destination: Address | str, ports: Sequence[int] = ()
+) -> int:
     """The element that gets this frame: its hash, the low bits of that, and the table (RSS-04)."""
     octets = hash_input(model, ipaddress.ip_address(source), ipaddress.ip_address(destination), ports)
     return model.table[hash_octets(model.key, octets) & (len(model.table) - 1)]

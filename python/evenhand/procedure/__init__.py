@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure, between search and series: what a test is: its trials, its repetitions, its figures. Knows a tester; shows nothing."""
+"""Procedure, between search and series: what a test is: its trials, its repetitions, its figures. Knows a
+tester; shows nothing."""
 
 from evenhand.procedure.back_to_back import measure_back_to_back
 from evenhand.procedure.back_to_back_model import BackToBack, BackToBackGoal, BackToBackTable, BurstSearch
@@ -7,7 +8,16 @@ from evenhand.procedure.burst import BurstGoal, BurstInterval, BurstIntervals, m
 from evenhand.procedure.ceiling import DUT_WAY, LOOPED_WAY, CeilingEntry, CeilingGoal, measure_ceiling
 from evenhand.procedure.conditions import Conditions
 from evenhand.procedure.delay import DelayGoal, DelayResult, DelayTest, measure_delay
-from evenhand.procedure.events import Began, Learned, Measured, Note, OnEvent, ProcedureEvent, TrialPhase, ignore
+from evenhand.procedure.events import (
+    Began,
+    Learned,
+    Measured,
+    Note,
+    OnEvent,
+    ProcedureEvent,
+    TrialPhase,
+    ignore,
+)
 from evenhand.procedure.frame_size import (
     DEFAULT_FRAME_SIZE,
     FRAME_SIZE_SETS,
@@ -27,7 +37,15 @@ from evenhand.procedure.own_loop import OwnLoop, measure_own_loop
 from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
 from evenhand.procedure.record import Recorder, SearchRecord
 from evenhand.procedure.recovery import Recovery, RecoveryGoal, measure_recovery
-from evenhand.procedure.repetition import LossTable, Repetitions, Row, ThroughputTable, check_frame_sizes, check_whole_sizes, repeat
+from evenhand.procedure.repetition import (
+    LossTable,
+    Repetitions,
+    Row,
+    ThroughputTable,
+    check_frame_sizes,
+    check_whole_sizes,
+    repeat,
+)
 from evenhand.procedure.setup import (
     DEFAULT_PLAN,
     LAB_PREFIX,
@@ -47,7 +65,13 @@ from evenhand.procedure.single_trial import SingleTrial, measure_trial
 from evenhand.procedure.statistics import Interval, Statistics
 from evenhand.procedure.testbed import OpenTestbed
 from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
-from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, measure_throughput, search_deviations, throughput_document
+from evenhand.procedure.throughput import (
+    UP_TO_LINE_RATE,
+    Throughput,
+    measure_throughput,
+    search_deviations,
+    throughput_document,
+)
 
 __all__ = [
     "ALL_HOSTS_FIRST",

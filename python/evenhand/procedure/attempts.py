@@ -16,7 +16,9 @@ from evenhand.trial import Load, LoadMeasurer, TrialResult
 def check_attempts(invalid_retries: int, patience: int) -> None:
     """RequestError for fewer repetitions of INVALID trials than none."""
     if min(invalid_retries, patience) < 0:
-        raise RequestError("repetitions of INVALID trials: must be 0 or more", where="invalid_retries, patience")
+        raise RequestError(
+            "repetitions of INVALID trials: must be 0 or more", where="invalid_retries, patience"
+        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -35,7 +37,8 @@ class Attempts:
     """Of the last trial."""
 
     def measure(self, *, what: str, load: Load, left: int, is_full_length: bool) -> Iterator[TrialResult]:
-        """Trials at one load: the last one is valid, or was stopped, or there may be no more of them (R2544-39).
+        """Trials at one load: the last one is valid, or was stopped, or there may be no more of them
+        (R2544-39).
 
         Args:
             what: Is measured, for people.
@@ -46,10 +49,20 @@ class Attempts:
             self.number += 1
             again = f", attempt {invalid.count + 1}" if invalid.count else ""
             remaining_s = left * (load.sending_s + self.overhead_s)
-            self.on_event(Began(what=f"trial {self.number}: {what}, {load}{again}", remaining_s=remaining_s, number=self.number))
+            self.on_event(
+                Began(
+                    what=f"trial {self.number}: {what}, {load}{again}",
+                    remaining_s=remaining_s,
+                    number=self.number,
+                )
+            )
             result = self.measurer.offer(load)
             self.record.add_result(
-                result, number=self.number, purpose=self.purpose, attempt=invalid.count + 1, is_full_length=is_full_length
+                result,
+                number=self.number,
+                purpose=self.purpose,
+                attempt=invalid.count + 1,
+                is_full_length=is_full_length,
             )
             self.on_event(Measured(what=what, result=result, load=load))
             yield result

@@ -24,7 +24,8 @@ REPETITIONS = 50
 LONGEST_BURST_S = 30.0
 """R9004-04."""
 NEAR_MAXIMUM = 0.95
-"""A result at or above this share of the longest burst that is tried may be the search's limit, not the DUT's (R9004-04)."""
+"""A result at or above this share of the longest burst that is tried may be the search's limit, not the DUT's
+(R9004-04)."""
 RAISE = 4.0
 """By this the longest burst is raised after such a result, up to LONGEST_BURST_S."""
 RESIDUAL_S = 2.0
@@ -41,9 +42,11 @@ class BackToBackGoal:
     """How long bursts may be, how exact the search is, how often it is made."""
 
     rate_fps: float = math.inf
-    """Within the burst, per direction; UP_TO_LINE_RATE: the maximum theoretical frame rate. Less is a deviation."""
+    """Within the burst, per direction; UP_TO_LINE_RATE: the maximum theoretical frame rate. Less is a
+    deviation."""
     max_burst_s: float = 2.0
-    """Longest burst that is tried at first; 30 s at most. After a result near it longer ones are tried, up to 30 s."""
+    """Longest burst that is tried at first; 30 s at most. After a result near it longer ones are tried, up to
+    30 s."""
     step_frames: int = 1
     """The search ends when its bounds are no further apart."""
     repetitions: int = REPETITIONS
@@ -65,25 +68,39 @@ class BackToBackGoal:
     def __post_init__(self) -> None:
         check_types(self)
         if not self.rate_fps > 0:
-            raise RequestError(f"rate {self.rate_fps} fps: must be above 0", where="rate_fps", next_step="Write 1Mfps.")
+            raise RequestError(
+                f"rate {self.rate_fps} fps: must be above 0", where="rate_fps", next_step="Write 1Mfps."
+            )
         if not 0 < self.max_burst_s <= LONGEST_BURST_S:
             raise RequestError(
-                f"bursts of up to {self.max_burst_s:g} s: must be above 0 s and at most {LONGEST_BURST_S:g} s", where="max_burst_s",
+                f"bursts of up to {self.max_burst_s:g} s: must be above 0 s and at most {LONGEST_BURST_S:g}"
+                " s",
+                where="max_burst_s",
                 next_step=f"Write 2s, or up to {LONGEST_BURST_S:g}s.",
-            )  # fmt: skip
+            )
         if math.isfinite(self.rate_fps) and self.max_frames < 1:
             raise RequestError(
-                f"no frame fits into a burst of {format_duration(self.max_burst_s)} at {format_rate(self.rate_fps)}", where="max_burst_s",
+                f"no frame fits into a burst of {format_duration(self.max_burst_s)} at"
+                f" {format_rate(self.rate_fps)}",
+                where="max_burst_s",
                 next_step="Allow longer bursts.",
-            )  # fmt: skip
+            )
         if self.step_frames < 1:
-            raise RequestError(f"a step of {self.step_frames} frames: must be 1 or more", where="step_frames", next_step="Write 1.")
+            raise RequestError(
+                f"a step of {self.step_frames} frames: must be 1 or more",
+                where="step_frames",
+                next_step="Write 1.",
+            )
         if self.repetitions < 1:
             raise RequestError(
-                f"{self.repetitions} repetitions: must be 1 or more", where="repetitions", next_step=f"The default is {REPETITIONS}."
+                f"{self.repetitions} repetitions: must be 1 or more",
+                where="repetitions",
+                next_step=f"The default is {REPETITIONS}.",
             )
         if self.loss_verifications < 0:
-            raise RequestError(f"{self.loss_verifications} loss verifications: must be 0 or more", where="loss_verifications")
+            raise RequestError(
+                f"{self.loss_verifications} loss verifications: must be 0 or more", where="loss_verifications"
+            )
         for rate_fps, where in ((self.throughput_fps, "throughput_fps"), (self.actual_fps, "actual_fps")):
             if rate_fps is not None and not 0 < rate_fps < math.inf:
                 raise RequestError(f"{rate_fps} fps: must be above 0", where=where, next_step="Write 1Mfps.")
@@ -214,22 +231,33 @@ class BackToBack:
     @property
     def is_near_maximum(self) -> bool:
         """A burst was so long that the limit may be the search's own (R9004-04)."""
-        return any(search.frames is not None and is_near(search.frames, search.max_frames) for search in self.repetitions)
+        return any(
+            search.frames is not None and is_near(search.frames, search.max_frames)
+            for search in self.repetitions
+        )
 
     @property
     def is_at_least(self) -> bool:
-        """Whether average, minimum and maximum, and the buffer times, are lower bounds: the longest burst that was tried passed."""
+        """Whether average, minimum and maximum, and the buffer times, are lower bounds: the longest burst
+        that was tried passed."""
         return any(search.is_at_least for search in self.repetitions)
 
     @property
     def longest_s(self) -> float:
-        """Up to which bursts were tried: the goal's, or what that was raised to after a result near it (R9004-04)."""
+        """Up to which bursts were tried: the goal's, or what that was raised to after a result near it
+        (R9004-04)."""
         return max((search.longest_s for search in self.repetitions), default=self.goal.max_burst_s)
 
     @property
     def late_frames(self) -> int:
-        """Came after the residual wait, in all valid trials: with a longer wait they would not be lost (R9004-03)."""
-        return sum(direction.late_frames for trial in self.trials if trial.is_valid for direction in trial.directions.values())
+        """Came after the residual wait, in all valid trials: with a longer wait they would not be lost
+        (R9004-03)."""
+        return sum(
+            direction.late_frames
+            for trial in self.trials
+            if trial.is_valid
+            for direction in trial.directions.values()
+        )
 
     @property
     def trials(self) -> tuple[TrialResult, ...]:
@@ -271,23 +299,47 @@ class BackToBack:
         goal, profile = self.goal, self.profile
         found = []
         if self.throughput is None and goal.throughput_source is None:
-            text = f"the throughput of {format_count(goal.throughput_fps or 0)} fps per direction is the user's and was not measured first"
+            text = (
+                f"the throughput of {format_count(goal.throughput_fps or 0)} fps per direction is the"
+                " user's and was not measured first"
+            )
             found.append(("R9004-01", text))
         if profile.theoretical_fps is None:
             found.append(("R9004-01", "the ports know no line rate; the rate of the bursts is the user's"))
         elif goal.rate_fps < profile.theoretical_fps:
-            found.append(("R9004-03", f"frames of a burst follow at {format_count(goal.rate_fps)} fps, not at minimum gap"))
+            found.append(
+                (
+                    "R9004-03",
+                    f"frames of a burst follow at {format_count(goal.rate_fps)} fps, not at minimum gap",
+                )
+            )
         if self.residual_s < RESIDUAL_S:
-            found.append(("R9004-03", f"waited {format_duration(self.residual_s)} after a burst instead of {format_duration(RESIDUAL_S)}"))
+            found.append(
+                (
+                    "R9004-03",
+                    f"waited {format_duration(self.residual_s)} after a burst instead of"
+                    f" {format_duration(RESIDUAL_S)}",
+                )
+            )
         if self.is_near_maximum:
             why = f"longer ones than {format_duration(LONGEST_BURST_S)} are not tried"
             if any(search.is_held_back for search in self.repetitions):
                 why = "the tester could not offer longer ones"
-            found.append(("R9004-04", f"a result came near the longest burst of {format_duration(self.longest_s)}, and {why}"))
+            found.append(
+                (
+                    "R9004-04",
+                    f"a result came near the longest burst of {format_duration(self.longest_s)}, and {why}",
+                )
+            )
         if goal.repetitions < REPETITIONS:
             found.append(("R9004-06", f"{goal.repetitions} repetitions instead of {REPETITIONS}"))
         if profile.plan.ip_version == 6:
-            found.append(("R5180-17", "RFC 5180 leaves back-to-back out for IPv6; RFC 8219 keeps it, and RFC 9004 tells how"))
+            found.append(
+                (
+                    "R5180-17",
+                    "RFC 5180 leaves back-to-back out for IPv6; RFC 8219 keeps it, and RFC 9004 tells how",
+                )
+            )
         return [Deviation(requirement=requirement, text=text) for requirement, text in found]
 
     def to_document(self) -> dict[str, Any]:
@@ -309,8 +361,16 @@ class BackToBack:
                     "longest_burst_tried_s": search.longest_s,
                     "is_at_least": search.is_at_least,
                     "trials": [
-                        {"number": number, "purpose": "burst", "attempt": attempt, "is_full_length": False, "result": trial.raw}
-                        for number, (trial, attempt) in enumerate(zip(search.trials, search.attempts, strict=True), start=1)
+                        {
+                            "number": number,
+                            "purpose": "burst",
+                            "attempt": attempt,
+                            "is_full_length": False,
+                            "result": trial.raw,
+                        }
+                        for number, (trial, attempt) in enumerate(
+                            zip(search.trials, search.attempts, strict=True), start=1
+                        )
                     ],
                 }
                 for search in self.repetitions
@@ -338,7 +398,9 @@ class BackToBack:
             "longest_burst_tried_s": self.longest_s,
             "longest_burst_tried_frames": self.goal.frames_in(self.longest_s),
             "late_frames": self.late_frames,
-            "verdicts": {str(verdict): sum(trial.verdict is verdict for trial in self.trials) for verdict in Verdict},
+            "verdicts": {
+                str(verdict): sum(trial.verdict is verdict for trial in self.trials) for verdict in Verdict
+            },
         }
 
 

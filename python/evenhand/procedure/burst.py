@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: bursty traffic (RFC 2544, 21): the smallest interval between bursts without loss, by the size of the bursts."""
+"""Procedure: bursty traffic (RFC 2544, 21): the smallest interval between bursts without loss, by the size of
+the bursts."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ class BurstGoal:
 
     burst_frames: tuple[int, ...] = RFC_BURSTS
     rate_fps: float = math.inf
-    """Within a burst, per direction; UP_TO_LINE_RATE: the maximum theoretical frame rate. Less is a deviation."""
+    """Within a burst, per direction; UP_TO_LINE_RATE: the maximum theoretical frame rate. Less is a
+    deviation."""
     precision: float = 0.005
     """The search ends when the bounds of the interval are no further apart than this share."""
     duration_s: float = 5.0
@@ -56,15 +58,21 @@ class BurstGoal:
     def __post_init__(self) -> None:
         check_types(self)
         if not self.rate_fps > 0:
-            raise RequestError(f"rate {self.rate_fps} fps: must be above 0", where="rate_fps", next_step="Write 1Mfps.")
+            raise RequestError(
+                f"rate {self.rate_fps} fps: must be above 0", where="rate_fps", next_step="Write 1Mfps."
+            )
         if not self.burst_frames or len(set(self.burst_frames)) < len(self.burst_frames):
-            raise RequestError("no burst, or one twice", where="burst_frames", next_step="Write 16,64,256,1024.")
+            raise RequestError(
+                "no burst, or one twice", where="burst_frames", next_step="Write 16,64,256,1024."
+            )
         for frames in self.burst_frames:
             if not 1 <= frames <= MOST_BURST_FRAMES:
                 raise RequestError(
-                    f"bursts of {format_count(frames)} frames: must be 1 to {format_count(MOST_BURST_FRAMES)}", where="burst_frames",
+                    f"bursts of {format_count(frames)} frames: must be 1 to"
+                    f" {format_count(MOST_BURST_FRAMES)}",
+                    where="burst_frames",
                     next_step="Write 16,64,256,1024.",
-                )  # fmt: skip
+                )
             self.search_goal(frames)
 
     def search_goal(self, frames: int) -> ThroughputGoal:
@@ -75,14 +83,19 @@ class BurstGoal:
         least_fps = LEAST_BURSTS * frames / self.duration_s if self.duration_s > 0 else math.inf
         if self.duration_s > 0 and least_fps > self.rate_fps:
             raise RequestError(
-                f"{LEAST_BURSTS} bursts of {format_count(frames)} frames do not fit into a trial", where="burst_frames, duration_s",
+                f"{LEAST_BURSTS} bursts of {format_count(frames)} frames do not fit into a trial",
+                where="burst_frames, duration_s",
                 next_step="Make the trials longer, or the bursts shorter.",
-            )  # fmt: skip
+            )
         return ThroughputGoal(
-            max_fps=self.rate_fps, min_fps=min(self.rate_fps, max(self.rate_fps / 1000, least_fps)), precision=self.precision,
-            duration_s=self.duration_s, final_duration_s=self.final_duration_s, invalid_retries=self.invalid_retries,
+            max_fps=self.rate_fps,
+            min_fps=min(self.rate_fps, max(self.rate_fps / 1000, least_fps)),
+            precision=self.precision,
+            duration_s=self.duration_s,
+            final_duration_s=self.final_duration_s,
+            invalid_retries=self.invalid_retries,
             patience=self.patience,
-        )  # fmt: skip
+        )
 
     def to_document(self) -> dict[str, Any]:
         return {
@@ -109,12 +122,14 @@ class BurstInterval:
 
     @property
     def outcome(self) -> Outcome:
-        """Of the search. At the maximum the bursts followed each other without a gap; below the minimum no interval was without loss."""
+        """Of the search. At the maximum the bursts followed each other without a gap; below the minimum no
+        interval was without loss."""
         return self.search.outcome
 
     @property
     def mean_fps(self) -> float | None:
-        """Over bursts and silence, per direction, at the smallest interval; None if there is none, as at the tester's limit."""
+        """Over bursts and silence, per direction, at the smallest interval; None if there is none, as at the
+        tester's limit."""
         return None if self.outcome is Outcome.TESTER_LIMIT else self.search.throughput_fps
 
     @property
@@ -161,7 +176,10 @@ class BurstIntervals:
     def outcome(self) -> str:
         """`measured`, `tester_limit` if one could not be decided, or `stopped`."""
         outcomes = {interval.outcome for interval in self.intervals}
-        return next((str(outcome) for outcome in (Outcome.STOPPED, Outcome.TESTER_LIMIT) if outcome in outcomes), "measured")
+        return next(
+            (str(outcome) for outcome in (Outcome.STOPPED, Outcome.TESTER_LIMIT) if outcome in outcomes),
+            "measured",
+        )
 
     @property
     def deviations(self) -> list[Deviation]:
@@ -169,7 +187,12 @@ class BurstIntervals:
         found = collect_deviations(self.trials, self.profile)
         theoretical_fps, goal = self.profile.theoretical_fps, self.goal
         if theoretical_fps is None:
-            found.append(Deviation(requirement="R2544-17", text="the ports know no line rate; the rate of the bursts is the user's"))
+            found.append(
+                Deviation(
+                    requirement="R2544-17",
+                    text="the ports know no line rate; the rate of the bursts is the user's",
+                )
+            )
         elif goal.rate_fps < theoretical_fps:
             text = f"frames of a burst follow at {format_count(goal.rate_fps)} fps, not at minimum gap"
             found.append(Deviation(requirement="R2544-17", text=text))
@@ -203,7 +226,8 @@ class BurstIntervals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BurstMeasurer:
-    """A `Measurer` whose load comes in bursts: what a search takes for a rate is the mean over bursts and silence."""
+    """A `Measurer` whose load comes in bursts: what a search takes for a rate is the mean over bursts and
+    silence."""
 
     measurer: LoadMeasurer
     frames: int
@@ -217,7 +241,12 @@ class BurstMeasurer:
 
 
 def measure_burst(
-    tester: OpenTester, goal: BurstGoal, *, name: str = "burst", on_event: OnEvent = ignore, recorder: Recorder | None = None
+    tester: OpenTester,
+    goal: BurstGoal,
+    *,
+    name: str = "burst",
+    on_event: OnEvent = ignore,
+    recorder: Recorder | None = None,
 ) -> BurstIntervals:
     """A search for each size of bursts.
 
@@ -225,7 +254,8 @@ def measure_burst(
         name: Of the searches in the run file, before the size.
 
     Raises:
-        RequestError: The ports do not know their line rate and the goal has no rate, or one above the line rate.
+        RequestError: The ports do not know their line rate and the goal has no rate, or one above the line
+            rate.
         EvenhandError: The engine could not make a trial at all.
     """
     goal = with_rate(goal, tester.profile)
@@ -237,7 +267,14 @@ def measure_burst(
         on_event(Note(text=f"bursts of {format_count(frames)} frames:", is_heading=True))
         document = {**goal.to_document(), "burst_frames": frames}
         with recording(recorder, tester, f"{name}, {frames} frames", kind="burst", goal=document) as record:
-            found = search_interval(measurer, goal, frames, keep=record.add_trial, on_event=on_event, overhead_s=measurer.overhead_s)
+            found = search_interval(
+                measurer,
+                goal,
+                frames,
+                keep=record.add_trial,
+                on_event=on_event,
+                overhead_s=measurer.overhead_s,
+            )
             record.finish_with(str(found.outcome), found.to_document())
         intervals.append(found)
         if found.outcome is Outcome.STOPPED:

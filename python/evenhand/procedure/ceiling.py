@@ -68,9 +68,14 @@ class CeilingEntry:
             for trial in self.ceiling.trials
         ]
         return {
-            "way": self.way, **self.profile.to_document(), "cpus": list(self.cpus), "duration_s": self.duration_s,
-            "limits": self.limits.to_contract(), **self.ceiling.to_document(), "trials": trials,
-        }  # fmt: skip
+            "way": self.way,
+            **self.profile.to_document(),
+            "cpus": list(self.cpus),
+            "duration_s": self.duration_s,
+            "limits": self.limits.to_contract(),
+            **self.ceiling.to_document(),
+            "trials": trials,
+        }
 
 
 def measure_ceiling(
@@ -107,8 +112,17 @@ def measure_ceiling(
         on_event(Measured(what="tester, looped" if way == LOOPED_WAY else "tester", result=result))
 
     ceiling = find_tester_ceiling(
-        measurer, start_fps=start_fps, max_fps=maximum_fps or HIGHEST_FPS, min_fps=goal.min_fps or start_fps * LEAST_SHARE,
-        duration_s=goal.duration_s, precision=goal.precision, attempts=ATTEMPTS, is_loss_ours=way == LOOPED_WAY, ends_at_loss=ends_at_loss,
+        measurer,
+        start_fps=start_fps,
+        max_fps=maximum_fps or HIGHEST_FPS,
+        min_fps=goal.min_fps or start_fps * LEAST_SHARE,
+        duration_s=goal.duration_s,
+        precision=goal.precision,
+        attempts=ATTEMPTS,
+        is_loss_ours=way == LOOPED_WAY,
+        ends_at_loss=ends_at_loss,
         on_trial=on_trial,
-    )  # fmt: skip
-    return CeilingEntry(way=way, profile=profile, ceiling=ceiling, duration_s=goal.duration_s, cpus=tuple(cpus), limits=limits)
+    )
+    return CeilingEntry(
+        way=way, profile=profile, ceiling=ceiling, duration_s=goal.duration_s, cpus=tuple(cpus), limits=limits
+    )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: what stays the same in all trials of a procedure, and whether what it is called with is of the right types."""
+"""Procedure: what stays the same in all trials of a procedure, and whether what it is called with is of the
+right types."""
 
 from __future__ import annotations
 
@@ -17,15 +18,18 @@ class Conditions(TypedDict, total=False):
     """What stays the same in all trials of a procedure; all of it may be left out."""
 
     plan: str | AddressPlan
-    """The address plan, or its name; `mix_versions` makes one of two. Default: gateway-v4 with all its addresses (SEED-05)."""
+    """The address plan, or its name; `mix_versions` makes one of two. Default: gateway-v4 with all its
+    addresses (SEED-05)."""
     frame_size: FrameSize
-    """Octets with the FCS, or an `Imix` (RFC 6985). Default: 64, or the smallest that the plan's frames can have."""
+    """Octets with the FCS, or an `Imix` (RFC 6985). Default: 64, or the smallest that the plan's frames can
+    have."""
     directions: tuple[Direction, ...]
     """Default: both at once (R2544-15)."""
     seed: int
     """Same seed, same frames. Default: 1."""
     waits: Waits
-    """Default: those of RFC 2544, section 23 (`RFC_WAITS`); `SHORT_WAITS` is for software ports, and a deviation."""
+    """Default: those of RFC 2544, section 23 (`RFC_WAITS`); `SHORT_WAITS` is for software ports, and a
+    deviation."""
     limits: Limits
     """When a trial is valid. Default: the testbed's."""
     host_macs: HostMacs
@@ -37,9 +41,16 @@ class Conditions(TypedDict, total=False):
 
 
 _KINDS: Mapping[str, Any] = {
-    "plan": str | AddressPlan, "frame_size": int | Imix, "directions": tuple[str, ...], "seed": int, "waits": Waits,
-    "limits": Limits | None, "host_macs": Literal["port", "pseudorandom"], "learning": LearningChoice, "single_pair": SinglePair | None,
-}  # fmt: skip
+    "plan": str | AddressPlan,
+    "frame_size": int | Imix,
+    "directions": tuple[str, ...],
+    "seed": int,
+    "waits": Waits,
+    "limits": Limits | None,
+    "host_macs": Literal["port", "pseudorandom"],
+    "learning": LearningChoice,
+    "single_pair": SinglePair | None,
+}
 """Of `Conditions`, for those who run no type checker."""
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: latency (RFC 8219, 7.2; RFC 2544, 26.2) and packet delay variation (RFC 8219, 7.3): one trial at one load, many times over."""
+"""Procedure: latency (RFC 8219, 7.2; RFC 2544, 26.2) and packet delay variation (RFC 8219, 7.3): one trial at
+one load, many times over."""
 
 from __future__ import annotations
 
@@ -21,10 +22,20 @@ from evenhand.procedure.record import Recorder, SearchRecord, recording
 from evenhand.procedure.statistics import Statistics, finite, percentile
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
-from evenhand.trial import Delays, DelayWish, Deviation, DirectionResult, Load, LoadMeasurer, TrialResult, Verdict
+from evenhand.trial import (
+    Delays,
+    DelayWish,
+    Deviation,
+    DirectionResult,
+    Load,
+    LoadMeasurer,
+    TrialResult,
+    Verdict,
+)
 
 COUNTED_S = 60.0
-"""Of a trial whose delays count, at least (RFC 8219, 7.2 and 7.3.1; RFC 2544, 26.2: the tag is sent after 60 of 120 seconds)."""
+"""Of a trial whose delays count, at least (RFC 8219, 7.2 and 7.3.1; RFC 2544, 26.2: the tag is sent after 60
+of 120 seconds)."""
 REPETITIONS = 20
 """R8219-10, R8219-12, R2544-24."""
 MOST_TAGGED = 1_000_000
@@ -50,12 +61,17 @@ class DelayTest(StrEnum):
 _DURATION_S = {DelayTest.LATENCY: 120.0, DelayTest.LATENCY_RFC2544: 120.0, DelayTest.PDV: 60.0}
 _FROM_S = {DelayTest.LATENCY: 60.0, DelayTest.LATENCY_RFC2544: 60.0, DelayTest.PDV: 0.0}
 _TAGGED = {DelayTest.LATENCY: 500, DelayTest.LATENCY_RFC2544: 1, DelayTest.PDV: 0}
-_REQUIREMENT = {DelayTest.LATENCY: "R8219-07", DelayTest.LATENCY_RFC2544: "R2544-24", DelayTest.PDV: "R8219-12"}
+_REQUIREMENT = {
+    DelayTest.LATENCY: "R8219-07",
+    DelayTest.LATENCY_RFC2544: "R2544-24",
+    DelayTest.PDV: "R8219-12",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayGoal:
-    """At which load, for how long, how often. What is None is as the test's RFC has it; less is told as a deviation."""
+    """At which load, for how long, how often. What is None is as the test's RFC has it; less is told as a
+    deviation."""
 
     test: DelayTest
     rate_fps: float
@@ -77,24 +93,34 @@ class DelayGoal:
     def __post_init__(self) -> None:
         check_types(self)
         if not 0 < self.rate_fps < math.inf:
-            raise RequestError(f"rate {self.rate_fps} fps: must be above 0", where="rate_fps", next_step="Write 1Mfps.")
+            raise RequestError(
+                f"rate {self.rate_fps} fps: must be above 0", where="rate_fps", next_step="Write 1Mfps."
+            )
         if self.repetitions < 1:
             raise RequestError(
-                f"{self.repetitions} repetitions: must be 1 or more", where="repetitions", next_step=f"The default is {REPETITIONS}."
+                f"{self.repetitions} repetitions: must be 1 or more",
+                where="repetitions",
+                next_step=f"The default is {REPETITIONS}.",
             )
         if not 0 < self.length_s < math.inf:
-            raise RequestError(f"duration {self.length_s} s: must be above 0", where="duration_s", next_step="Write 120s.")
+            raise RequestError(
+                f"duration {self.length_s} s: must be above 0", where="duration_s", next_step="Write 120s."
+            )
         if not 0 <= self.start_s < self.length_s:
             raise RequestError(
-                f"delays count from {format_duration(self.start_s)} on, but frames are sent for {format_duration(self.length_s)}",
-                where="from_s", next_step="Count from an earlier time, or send for longer with duration_s.",
-            )  # fmt: skip
+                f"delays count from {format_duration(self.start_s)} on, but frames are sent for"
+                f" {format_duration(self.length_s)}",
+                where="from_s",
+                next_step="Count from an earlier time, or send for longer with duration_s.",
+            )
         frames = math.floor(self.rate_fps * (self.length_s - self.start_s))
         if not int(self.test is not DelayTest.PDV) <= self.tags <= min(MOST_TAGGED, frames):
             raise RequestError(
-                f"{format_count(self.tags)} tagged frames: {format_count(frames)} are sent from {format_duration(self.start_s)} on",
-                where="tagged_frames", next_step=f"Tag 1 to {format_count(min(MOST_TAGGED, frames))} of them.",
-            )  # fmt: skip
+                f"{format_count(self.tags)} tagged frames: {format_count(frames)} are sent from"
+                f" {format_duration(self.start_s)} on",
+                where="tagged_frames",
+                next_step=f"Tag 1 to {format_count(min(MOST_TAGGED, frames))} of them.",
+            )
         check_attempts(self.invalid_retries, self.patience)
 
     @property
@@ -104,7 +130,8 @@ class DelayGoal:
 
     @property
     def start_s(self) -> float:
-        """From when on delays count. A shorter trial begins to count sooner, in proportion: of 3 s instead of 120 s after 1.5 s."""
+        """From when on delays count. A shorter trial begins to count sooner, in proportion: of 3 s instead of
+        120 s after 1.5 s."""
         if self.from_s is not None:
             return self.from_s
         return _FROM_S[self.test] * min(1.0, self.length_s / _DURATION_S[self.test])
@@ -115,8 +142,8 @@ class DelayGoal:
 
     @property
     def is_worst_case_maximum(self) -> bool | None:
-        """Whether the 99.9th percentile is the highest of the tagged frames' delays, as of fewer than a thousand (RFC 2330, 11.3). None:
-        this test has no worst-case latency."""
+        """Whether the 99.9th percentile is the highest of the tagged frames' delays, as of fewer than a
+        thousand (RFC 2330, 11.3). None: this test has no worst-case latency."""
         return self.tags < LEAST_FOR_WORST if self.test is DelayTest.LATENCY else None
 
     @property
@@ -133,14 +160,23 @@ class DelayGoal:
             found.append("the throughput for this frame size was not measured before; the rate is the user's")
         elif self.rate_fps != self.throughput_fps:
             side = "above" if self.rate_fps > self.throughput_fps else "below"
-            found.append(f"the rate is {side} the throughput of {format_count(self.throughput_fps)} fps per direction")
+            found.append(
+                f"the rate is {side} the throughput of {format_count(self.throughput_fps)} fps per direction"
+            )
         if self.length_s < _DURATION_S[self.test]:
-            found.append(f"sent for {format_duration(self.length_s)} instead of {format_duration(_DURATION_S[self.test])}")
+            found.append(
+                f"sent for {format_duration(self.length_s)} instead of"
+                f" {format_duration(_DURATION_S[self.test])}"
+            )
         if self.start_s < _FROM_S[self.test]:
-            found.append(f"tagged frames from {format_duration(self.start_s)} on instead of {format_duration(_FROM_S[self.test])}")
+            found.append(
+                f"tagged frames from {format_duration(self.start_s)} on instead of"
+                f" {format_duration(_FROM_S[self.test])}"
+            )
         if (counted_s := self.length_s - self.start_s) < COUNTED_S:
             found.append(
-                f"frames of {format_duration(round(counted_s, 9))} count instead of those of at least {format_duration(COUNTED_S)}"
+                f"frames of {format_duration(round(counted_s, 9))} count instead of those of at least"
+                f" {format_duration(COUNTED_S)}"
             )
         if self.tags < _TAGGED[self.test]:
             found.append(f"{self.tags} tagged frames instead of {_TAGGED[self.test]}")
@@ -245,7 +281,8 @@ class DelayResult:
         return tuple(self.figures[figure](_delays_of(trial.directions[direction])) for trial in self.valid)
 
     def statistics(self, direction: Direction, figure: str) -> Statistics | None:
-        """Over the repetitions; None without a valid one, or where no pair of frames came for a difference."""
+        """Over the repetitions; None without a valid one, or where no pair of frames came for a
+        difference."""
         values = self.values(direction, figure)
         return None if any(map(math.isnan, values)) else Statistics.of(values)
 
@@ -254,10 +291,12 @@ class DelayResult:
         return sum(_delays_of(trial.directions[direction]).lost_frames for trial in self.valid)
 
     def left_out(self, direction: Direction) -> tuple[int, int]:
-        """How many frames of a repetition have no part in its delays, since the tester was late, and of how many: of the repetition with
-        the most of them. Of the tagged frames where these count, else of all."""
+        """How many frames of a repetition have no part in its delays, since the tester was late, and of how
+        many: of the repetition with the most of them. Of the tagged frames where these count, else of all."""
         tags, found = self.goal.tags, [_delays_of(trial.directions[direction]) for trial in self.valid]
-        counts = [(one.left_out_tags, tags) if tags else (one.left_out_frames, one.offered_frames) for one in found]
+        counts = [
+            (one.left_out_tags, tags) if tags else (one.left_out_frames, one.offered_frames) for one in found
+        ]
         return max(counts, default=(0, 0))
 
     def pdv_resolution_ns(self, direction: Direction) -> float | None:
@@ -280,7 +319,10 @@ class DelayResult:
         for direction in self.profile.directions:
             left_out, count = self.left_out(direction)
             if left_out:
-                text = f"{direction}: up to {left_out} of {count} frames of a repetition have no part in the delays: the tester was late"
+                text = (
+                    f"{direction}: up to {left_out} of {count} frames of a repetition have no part in the"
+                    " delays: the tester was late"
+                )
                 found.append(Deviation(requirement=_REQUIREMENT[self.goal.test], text=text))
         if not self.is_complete:
             text = f"{len(self.valid)} of {self.goal.repetitions} repetitions had a valid trial"
@@ -305,7 +347,12 @@ class DelayResult:
                     "result": trial.raw,
                 }
                 for number, (attempt, trial) in enumerate(
-                    ((attempt, trial) for repetition in self.repetitions for attempt, trial in enumerate(repetition, start=1)), start=1
+                    (
+                        (attempt, trial)
+                        for repetition in self.repetitions
+                        for attempt, trial in enumerate(repetition, start=1)
+                    ),
+                    start=1,
                 )
             ],
         }
@@ -318,7 +365,11 @@ class DelayResult:
                 direction: {
                     "lost_frames": self.lost_frames(direction),
                     "left_out_frames": self.left_out(direction)[0],
-                    **({"pdv_resolution_ns": self.pdv_resolution_ns(direction)} if "pdv" in self.figures else {}),
+                    **(
+                        {"pdv_resolution_ns": self.pdv_resolution_ns(direction)}
+                        if "pdv" in self.figures
+                        else {}
+                    ),
                     **{name: self._figure_document(direction, name) for name in self.figures},
                 }
                 for direction in self.profile.directions
@@ -357,7 +408,11 @@ class DelayResult:
         return {
             "count": statistics.count,
             **{key: finite(value) for key, value in figures.items()},
-            "median_interval": {"low_ns": finite(interval.low), "high_ns": finite(interval.high), "level": interval.level},
+            "median_interval": {
+                "low_ns": finite(interval.low),
+                "high_ns": finite(interval.high),
+                "level": interval.level,
+            },
             "values": [finite(value) for value in self.values(direction, name)],
         }
 
@@ -375,7 +430,8 @@ def measure_delay(
     on_event: OnEvent = ignore,
     recorder: Recorder | None = None,
 ) -> DelayResult:
-    """All repetitions. A trial with loss counts; an INVALID one is repeated as in searches, and is never charged to the DUT.
+    """All repetitions. A trial with loss counts; an INVALID one is repeated as in searches, and is never
+    charged to the DUT.
 
     Args:
         own_loop: What `measure_own_loop` found at this load before the tester was opened.
@@ -385,13 +441,22 @@ def measure_delay(
         EvenhandError: The engine could not make a trial at all.
     """
     choose_maximum(goal.rate_fps, tester.profile, where="rate_fps")
-    with recording(recorder, tester, name or str(goal.test), kind=str(goal.test), goal=goal.to_document()) as record:
+    with recording(
+        recorder, tester, name or str(goal.test), kind=str(goal.test), goal=goal.to_document()
+    ) as record:
         measurer = tester.measurer(on_event, delays=goal.wish)
-        repeat = _Repeat(measurer=measurer, goal=goal, on_event=on_event, record=record, overhead_s=measurer.overhead_s)
+        repeat = _Repeat(
+            measurer=measurer, goal=goal, on_event=on_event, record=record, overhead_s=measurer.overhead_s
+        )
         result = DelayResult(
-            profile=tester.profile, goal=goal, repetitions=repeat.run(), own_loop=own_loop or OwnLoop(),
-            hardware_stamps={side: str(tester.opened[side]["hardware_stamps"]) for side in tester.setup.testbed.ports},
-        )  # fmt: skip
+            profile=tester.profile,
+            goal=goal,
+            repetitions=repeat.run(),
+            own_loop=own_loop or OwnLoop(),
+            hardware_stamps={
+                side: str(tester.opened[side]["hardware_stamps"]) for side in tester.setup.testbed.ports
+            },
+        )
         record.finish_with(result.outcome, result.summary())
     return result
 
@@ -413,9 +478,14 @@ class _Repeat:
 
     def __post_init__(self) -> None:
         self.attempts = Attempts(
-            measurer=self.measurer, on_event=self.on_event, record=self.record, purpose=str(self.goal.test), overhead_s=self.overhead_s,
-            invalid_retries=self.goal.invalid_retries, patience=self.goal.patience,
-        )  # fmt: skip
+            measurer=self.measurer,
+            on_event=self.on_event,
+            record=self.record,
+            purpose=str(self.goal.test),
+            overhead_s=self.overhead_s,
+            invalid_retries=self.goal.invalid_retries,
+            patience=self.goal.patience,
+        )
 
     def run(self) -> tuple[tuple[TrialResult, ...], ...]:
         for repetition in range(1, self.goal.repetitions + 1):
@@ -430,6 +500,8 @@ class _Repeat:
         """Trials of one repetition: the last one is valid, or the goal allows no more of them."""
         goal = self.goal
         return self.attempts.measure(
-            what=f"repetition {repetition} of {goal.repetitions}", load=Load(rate_fps=goal.rate_fps, duration_s=goal.length_s),
-            left=goal.repetitions - repetition + 1, is_full_length=goal.length_s >= _DURATION_S[goal.test],
-        )  # fmt: skip
+            what=f"repetition {repetition} of {goal.repetitions}",
+            load=Load(rate_fps=goal.rate_fps, duration_s=goal.length_s),
+            left=goal.repetitions - repetition + 1,
+            is_full_length=goal.length_s >= _DURATION_S[goal.test],
+        )

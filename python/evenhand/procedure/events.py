@@ -14,7 +14,8 @@ from evenhand.trial import LearningProgress, LearningResult, Load, TrialResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """Something that whoever reads the result should know, such as another frame size than the one that was asked for."""
+    """Something that whoever reads the result should know, such as another frame size than the one that was
+    asked for."""
 
     text: str
     is_heading: bool = False
@@ -64,18 +65,25 @@ class TrialPhase:
     total_s: float
     """Of the whole trial."""
     rate_fps: float | None = None
-    """The present load, per direction; None unless the trial has two loads (`recovery`), and frames are sent."""
+    """The present load, per direction; None unless the trial has two loads (`recovery`), and frames are
+    sent."""
     directions: Mapping[Direction, SoFar] = field(default_factory=dict)
     """From the sending phase on."""
 
     @classmethod
     def from_contract(cls, document: Mapping[str, Any]) -> Self:
-        """Of a progress document of the engine (contract/reply.schema.json), with the load that `EngineMeasurer` may have added."""
+        """Of a progress document of the engine (contract/reply.schema.json), with the load that
+        `EngineMeasurer` may have added."""
         return cls(
-            phase=document.get("phase", ""), elapsed_s=document.get("elapsed_s", 0.0), total_s=document.get("total_s", 0.0),
+            phase=document.get("phase", ""),
+            elapsed_s=document.get("elapsed_s", 0.0),
+            total_s=document.get("total_s", 0.0),
             rate_fps=document.get("rate_fps"),
-            directions={direction: SoFar.from_contract(counts) for direction, counts in document.get("directions", {}).items()},
-        )  # fmt: skip
+            directions={
+                direction: SoFar.from_contract(counts)
+                for direction, counts in document.get("directions", {}).items()
+            },
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +107,9 @@ class Measured:
     """Where it is more than a rate and a time: of two loads the result has only the mean."""
 
 
-ProcedureEvent = Note | LearningProgress | Learned | TrialPhase | Began | Measured | TrialStarted | TrialFinished
+ProcedureEvent = (
+    Note | LearningProgress | Learned | TrialPhase | Began | Measured | TrialStarted | TrialFinished
+)
 OnEvent = Callable[[ProcedureEvent], None]
 
 

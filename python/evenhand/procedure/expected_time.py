@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: how long one should take, from what its goal says. Verbs say it before they begin, and a campaign plans with it."""
+"""Procedure: how long one should take, from what its goal says. Verbs say it before they begin, and a
+campaign plans with it."""
 
 from __future__ import annotations
 
@@ -41,7 +42,15 @@ class ExpectedTime:
     """What takes most of it, for people."""
 
     @classmethod
-    def of(cls, goal: AnyGoal, waits_s: float, *, times: int = 1, learning_s: float = 0.0, is_own_loop_first: bool = False) -> ExpectedTime:
+    def of(
+        cls,
+        goal: AnyGoal,
+        waits_s: float,
+        *,
+        times: int = 1,
+        learning_s: float = 0.0,
+        is_own_loop_first: bool = False,
+    ) -> ExpectedTime:
         """Of a verb with this goal.
 
         Args:
@@ -53,8 +62,13 @@ class ExpectedTime:
         loop_s = 0.0
         if is_own_loop_first and isinstance(goal, DelayGoal):
             loop_s = goal.length_s + waits_s + OPENING_S
-        seconds = ceiling_s(goal, waits_s) + loop_s + OPENING_S + learning_s + times * measuring_s(goal, waits_s)
-        parts = [*_parts(goal), *(["the tester's own ceiling, unless it is known"] if ceiling_s(goal, waits_s) else [])]
+        seconds = (
+            ceiling_s(goal, waits_s) + loop_s + OPENING_S + learning_s + times * measuring_s(goal, waits_s)
+        )
+        parts = [
+            *_parts(goal),
+            *(["the tester's own ceiling, unless it is known"] if ceiling_s(goal, waits_s) else []),
+        ]
         if times > 1:
             parts.insert(0, f"{times} times")
         if loop_s:
@@ -66,16 +80,29 @@ class ExpectedTime:
     @property
     def line(self) -> str:
         """`Expected time: about 20 min (10 overloads of 1 min ...).`"""
-        step_s = next(step_s for least_s, step_s in ((7200, 300), (600, 60), (60, 10), (0, 1)) if self.seconds >= least_s)
-        return f"Expected time: about {format_duration(max(1, step_s * round(self.seconds / step_s)))} ({self.parts})."
+        step_s = next(
+            step_s
+            for least_s, step_s in ((7200, 300), (600, 60), (60, 10), (0, 1))
+            if self.seconds >= least_s
+        )
+        return (
+            f"Expected time: about {format_duration(max(1, step_s * round(self.seconds / step_s)))}"
+            f" ({self.parts})."
+        )
 
 
-def learning_s(plan: AddressPlan, *, rate_fps: float = DEFAULT_RATE_FPS, wait_s: float = DEFAULT_WAIT_S) -> float:
+def learning_s(
+    plan: AddressPlan, *, rate_fps: float = DEFAULT_RATE_FPS, wait_s: float = DEFAULT_WAIT_S
+) -> float:
     """To have every host of the plan learnt, if all are reached in the first round."""
-    return hosts_learning_s((side.hosts.addresses for side in (plan.left, plan.right)), rate_fps=rate_fps, wait_s=wait_s)
+    return hosts_learning_s(
+        (side.hosts.addresses for side in (plan.left, plan.right)), rate_fps=rate_fps, wait_s=wait_s
+    )
 
 
-def hosts_learning_s(hosts: Iterable[int], *, rate_fps: float = DEFAULT_RATE_FPS, wait_s: float = DEFAULT_WAIT_S) -> float:
+def hosts_learning_s(
+    hosts: Iterable[int], *, rate_fps: float = DEFAULT_RATE_FPS, wait_s: float = DEFAULT_WAIT_S
+) -> float:
     """The same for so many hosts of each side."""
     return max(hosts) / rate_fps + wait_s
 
@@ -83,9 +110,10 @@ def hosts_learning_s(hosts: Iterable[int], *, rate_fps: float = DEFAULT_RATE_FPS
 def measuring_s(goal: AnyGoal, waits_s: float) -> float:
     """All trials of the goal.
 
-    A binary search is its first trial at the maximum, a trial for each halving (log2 of the maximum to the precision), and the trial that
-    confirms; half of its trials are taken to lose frames, and to be repeated where losses are verified. A trial lasts as long as it sends
-    and waits. A loss series is taken to end half-way down.
+    A binary search is its first trial at the maximum, a trial for each halving (log2 of the maximum to the
+    precision), and the trial that confirms; half of its trials are taken to lose frames, and to be repeated
+    where losses are verified. A trial lasts as long as it sends and waits. A loss series is taken to end
+    half-way down.
     """
     match goal:
         case LossGoal():
@@ -121,13 +149,18 @@ def halvings(max_fps: float, precision: float) -> int:
 
 def _search_s(goal: Goal, waits_s: float) -> float:
     if isinstance(goal, MlrGoals):
-        # To both bounds of each goal: short trials on the way, and all of the duration sum at each of the two.
+        # To both bounds of each goal: short trials on the way, and all of the duration sum at each of the
+        # two.
         return sum(
             halvings(goal.max_fps, each.width) * (each.initial_duration_s + waits_s)
             + 2 * each.duration_sum_s / each.final_duration_s * (each.final_duration_s + waits_s)
             for each in goal.goals
         )
-    return _trials(goal) * (1 + goal.loss_verifications / 2) * (goal.duration_s + waits_s) + goal.final_duration_s + waits_s
+    return (
+        _trials(goal) * (1 + goal.loss_verifications / 2) * (goal.duration_s + waits_s)
+        + goal.final_duration_s
+        + waits_s
+    )
 
 
 def _trials(goal: ThroughputGoal) -> int:
@@ -155,12 +188,16 @@ def _bursts(goal: BackToBackGoal) -> int:
 def _parts(goal: AnyGoal) -> Iterator[str]:
     match goal:
         case LossGoal():
-            yield f"up to {len(goal.shares)} loads of {format_duration(goal.duration_s)}, half of which are usually enough"
+            yield (
+                f"up to {len(goal.shares)} loads of {format_duration(goal.duration_s)}, half of which are"
+                " usually enough"
+            )
         case DelayGoal():
             yield f"{_count(goal.repetitions, 'trial')} of {format_duration(goal.length_s)}"
         case RecoveryGoal():
             yield (
-                f"{_count(goal.repetitions, 'overload')} of {format_duration(goal.duration_s)}, each followed by half the load for "
+                f"{_count(goal.repetitions, 'overload')} of {format_duration(goal.duration_s)}, each"
+                " followed by half the load for "
                 f"{format_duration(goal.observe_s)}"
             )
         case BurstGoal():
@@ -176,7 +213,10 @@ def _parts(goal: AnyGoal) -> Iterator[str]:
         case MlrGoals():
             yield f"a search for {_count(len(goal.goals), 'goal')} of RFC 9971"
         case _:
-            yield f"about {_trials(goal)} trials of {format_duration(goal.duration_s)}, one of {format_duration(goal.final_duration_s)}"
+            yield (
+                f"about {_trials(goal)} trials of {format_duration(goal.duration_s)}, one of"
+                f" {format_duration(goal.final_duration_s)}"
+            )
 
 
 def _count(count: int, one: str, more: str = "") -> str:

@@ -9,7 +9,8 @@ from evenhand.plan import AddressPlan, FrameSize, Imix
 
 MAX_FRAME_SIZE = 9216
 USUAL_MAX_FRAME_SIZE = 1518
-"""What every port takes; larger frames need an MTU of more than 1500 octets on all interfaces of the way (R8219-20)."""
+"""What every port takes; larger frames need an MTU of more than 1500 octets on all interfaces of the way
+(R8219-20)."""
 DEFAULT_FRAME_SIZE = 64
 RFC_FRAME_SIZES = (64, 128, 256, 512, 1024, 1280, 1518)
 """R2544-04 and R5180-09; with IPv6 84 takes the place of 64 (R5180-10)."""
@@ -21,7 +22,9 @@ FRAME_SIZE_SETS = {"all": RFC_FRAME_SIZES, "jumbo": JUMBO_FRAME_SIZES, "rfc8219"
 """What `--frame-size` knows by name."""
 
 
-def choose_frame_size(plan: AddressPlan, size: int | None, *, tag_octets: int = 0, where: str = "frame_size") -> tuple[int, str | None]:
+def choose_frame_size(
+    plan: AddressPlan, size: int | None, *, tag_octets: int = 0, where: str = "frame_size"
+) -> tuple[int, str | None]:
     """The frame size in octets with the FCS, and a note if another one was put in its place (R5180-10).
 
     Args:
@@ -34,12 +37,14 @@ def choose_frame_size(plan: AddressPlan, size: int | None, *, tag_octets: int = 
     smallest, version = plan.smallest_frame_size + tag_octets, max(plan.versions)
     if size is None:
         return smallest, None
-    # RFC 2544's first size becomes IPv6's (R5180-10), also in lists; any other that is too small is a mistake.
+    # RFC 2544's first size becomes IPv6's (R5180-10), also in lists; any other that is too small is a
+    # mistake.
     if size in (DEFAULT_FRAME_SIZE, plan.smallest_frame_size) and size < smallest:
         vlan = " and VLAN tags" if tag_octets else ""
         return (
             smallest,
-            f"Frame size {size} cannot hold an IPv{version} test frame with its tag{vlan}: {smallest} is used instead (R5180-10).",
+            f"Frame size {size} cannot hold an IPv{version} test frame with its tag{vlan}: {smallest} is"
+            " used instead (R5180-10).",
         )
     if not smallest <= size <= MAX_FRAME_SIZE:
         raise RequestError(
@@ -53,7 +58,8 @@ def choose_frame_size(plan: AddressPlan, size: int | None, *, tag_octets: int = 
 def choose_frames(
     plan: AddressPlan, size: FrameSize | None, *, tag_octets: int = 0, where: str = "frame_size"
 ) -> tuple[FrameSize, str | None]:
-    """The same where a sequence of sizes may stand instead of one (R6985-01). No size of a sequence is put in another's place.
+    """The same where a sequence of sizes may stand instead of one (R6985-01). No size of a sequence is put in
+    another's place.
 
     Raises:
         RequestError: The plan's frames cannot have one of the sizes.
@@ -65,9 +71,10 @@ def choose_frames(
     for letter, octets in dict(zip(size.letters, size.octets, strict=True)).items():
         if not smallest <= octets <= MAX_FRAME_SIZE:
             raise RequestError(
-                f"{letter} of {size} is {octets} octets: an IPv{version} test frame has {smallest} to {MAX_FRAME_SIZE} octets with FCS"
-                + vlan,
+                f"{letter} of {size} is {octets} octets: an IPv{version} test frame has {smallest} to"
+                f" {MAX_FRAME_SIZE} octets with FCS" + vlan,
                 where=where,
-                next_step=f"Use letters of other sizes, or sizes of your own: imix:AAAFG:A={smallest}:F=1280:G={MAX_FRAME_SIZE}.",
+                next_step="Use letters of other sizes, or sizes of your own:"
+                f" imix:AAAFG:A={smallest}:F=1280:G={MAX_FRAME_SIZE}.",
             )
     return size, None

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: the strictest limits that this host can keep (`--limits host`), found by trials with the tester's own loop, without a DUT.
+"""Procedure: the strictest limits that this host can keep (`--limits host`), found by trials with the
+tester's own loop, without a DUT.
 
-Only limits that cannot turn a fault of the tester into one of the DUT are taken from the host. A frame that leaves late reaches the DUT in
-a burst, which is harder for it than even frames: so a PASS stays true however many are late, and a loss that a burst might explain is
-INVALID as ever. How late a frame must be to be overdue (`overdue_after`) decides what a burst may explain, and stays what it is.
+Only limits that cannot turn a fault of the tester into one of the DUT are taken from the host. A frame that
+leaves late reaches the DUT in a burst, which is harder for it than even frames: so a PASS stays true however
+many are late, and a loss that a burst might explain is INVALID as ever. How late a frame must be to be
+overdue (`overdue_after`) decides what a burst may explain, and stays what it is.
 """
 
 from __future__ import annotations
@@ -80,20 +82,26 @@ class HostLimits:
     def line(self) -> str:
         """For people."""
         values = ", ".join(f"{name} {value}" for name, value in self._shown())
-        return f"Limits that this host keeps, by {len(self.probes)} trials of {format_duration(PROBE_S)} without a DUT: {values}."
+        return (
+            f"Limits that this host keeps, by {len(self.probes)} trials of {format_duration(PROBE_S)}"
+            f" without a DUT: {values}."
+        )
 
     def to_document(self) -> dict[str, Any]:
         """For `--json` and the run file."""
         return {
-            "limits": dict(self.limits), "cpus": list(self.cpus), "found_at": self.found_at,
+            "limits": dict(self.limits),
+            "cpus": list(self.cpus),
+            "found_at": self.found_at,
             "probes": [
                 {
-                    "overdue_share": probe.overdue_share, "longest_overdue_us": probe.longest_overdue_us,
+                    "overdue_share": probe.overdue_share,
+                    "longest_overdue_us": probe.longest_overdue_us,
                     "offered_error": probe.offered_error,
                 }
                 for probe in self.probes
             ],
-        }  # fmt: skip
+        }
 
     def _shown(self) -> list[tuple[str, str]]:
         return [
@@ -104,7 +112,8 @@ class HostLimits:
 
 
 def strictest(probes: Sequence[Probe], *, where: str) -> dict[str, float]:
-    """The strictest limits that three of four of these trials keep with room to spare, never stricter than the defaults.
+    """The strictest limits that three of four of these trials keep with room to spare, never stricter than
+    the defaults.
 
     Raises:
         HostError: No limits would make a trial on this host worth anything.
@@ -113,20 +122,25 @@ def strictest(probes: Sequence[Probe], *, where: str) -> dict[str, float]:
     longest_us = HEADROOM * max(probe.longest_overdue_us for probe in probes)
     offered = _quantile([probe.offered_error for probe in probes])
     found = {
-        "overdue_tolerance": _first_from(TOLERANCES, overdue), "longest_overdue_us": _first_from(LONGEST_US, longest_us),
+        "overdue_tolerance": _first_from(TOLERANCES, overdue),
+        "longest_overdue_us": _first_from(LONGEST_US, longest_us),
         "offered_tolerance": _first_from(OFFERED, offered),
-    }  # fmt: skip
+    }
     if None not in found.values():
         return {name: value for name, value in found.items() if value is not None}
     seen = max(probes, key=lambda probe: probe.overdue_share)
     raise HostError(
-        f"this host does not let the tester keep any load: of the frames of a second up to {format_ratio(seen.overdue_share)} left late,"
+        "this host does not let the tester keep any load: of the frames of a second up to"
+        f" {format_ratio(seen.overdue_share)} left late,"
         f" by up to {format_duration(max(probe.longest_overdue_us for probe in probes) / 1e6)}",
-        where=where, next_step="Give the tester idle CPUs; `evenhand check` tells which CPUs are taken away, and by whom.",
-    )  # fmt: skip
+        where=where,
+        next_step="Give the tester idle CPUs; `evenhand check` tells which CPUs are taken away, and by whom.",
+    )
 
 
-def settle_limits(limits: Limits, setup: Setup, *, engine: Path | None, on_event: OnEvent = ignore, run: str = "") -> Limits:
+def settle_limits(
+    limits: Limits, setup: Setup, *, engine: Path | None, on_event: OnEvent = ignore, run: str = ""
+) -> Limits:
     """The limits, and those of them that the host is to choose as it can keep them.
 
     Args:
@@ -137,7 +151,9 @@ def settle_limits(limits: Limits, setup: Setup, *, engine: Path | None, on_event
     """
     if not isinstance(limits, WishedLimits):
         return limits
-    found = limits_of_host(setup.testbed.tester, engine=engine, on_event=on_event, run=run, is_urgent=setup.lab is not None)
+    found = limits_of_host(
+        setup.testbed.tester, engine=engine, on_event=on_event, run=run, is_urgent=setup.lab is not None
+    )
     named = {of.name: getattr(limits, of.name) for of in fields(Limits)}
     return Limits(**{**named, **{name: found[name] for name in limits.host_keeps}})
 
@@ -148,7 +164,8 @@ _FOUND: dict[tuple[tuple[int, ...], str], Mapping[str, float]] = {}
 def limits_of_host(
     tester: Tester, *, engine: Path | None, on_event: OnEvent = ignore, run: str = "", is_urgent: bool = False
 ) -> Mapping[str, float]:
-    """Measured on the tester's CPUs once in the life of this process, or of the run. Errors as `settle_limits`.
+    """Measured on the tester's CPUs once in the life of this process, or of the run. Errors as
+    `settle_limits`.
 
     Args:
         is_urgent: See `Setup.is_urgent`.
@@ -167,27 +184,43 @@ def limits_of_host(
     return measured.limits
 
 
-def measure_host_limits(tester: Tester, *, engine: Path | None, on_event: OnEvent = ignore, is_urgent: bool = False) -> HostLimits:
-    """Make the trials now, with the tester's two ports joined by a cable inside the process. Errors as `settle_limits`."""
-    on_event(Began(what="limits that this host keeps", remaining_s=PROBES * (PROBE_S + CEILING_WAITS.total_s)))
+def measure_host_limits(
+    tester: Tester, *, engine: Path | None, on_event: OnEvent = ignore, is_urgent: bool = False
+) -> HostLimits:
+    """Make the trials now, with the tester's two ports joined by a cable inside the process. Errors as
+    `settle_limits`."""
+    on_event(
+        Began(what="limits that this host keeps", remaining_s=PROBES * (PROBE_S + CEILING_WAITS.total_s))
+    )
     probes = []
     with temporary_folder() as folder:
         looped = replace(make_looped_setup(tester, folder), is_urgent=is_urgent)
         opened = open_tester(
-            looped, make_plan("gateway-v4"), frame_size=64, seed=1, directions=BOTH_DIRECTIONS, engine=engine, waits=CEILING_WAITS,
+            looped,
+            make_plan("gateway-v4"),
+            frame_size=64,
+            seed=1,
+            directions=BOTH_DIRECTIONS,
+            engine=engine,
+            waits=CEILING_WAITS,
             limits=_WIDEST,
-        )  # fmt: skip
+        )
         with opened as ready:
             measurer = ready.measurer(on_event)
             for _ in range(PROBES):
                 trial = measurer.measure(PROBE_S, PROBE_FPS)
                 if trial.was_stopped:
-                    raise HostError("stopped while the host's limits were measured; there is no result", where="--limits host")
+                    raise HostError(
+                        "stopped while the host's limits were measured; there is no result",
+                        where="--limits host",
+                    )
                 probes.append(Probe.of(trial))
     return HostLimits(
-        limits=strictest(probes, where="--limits host"), probes=tuple(probes), cpus=tuple(tester.cpus),
+        limits=strictest(probes, where="--limits host"),
+        probes=tuple(probes),
+        cpus=tuple(tester.cpus),
         found_at=datetime.now(UTC).isoformat(timespec="seconds"),
-    )  # fmt: skip
+    )
 
 
 def _kept(key: tuple[tuple[int, ...], str]) -> dict[str, float] | None:
@@ -195,10 +228,17 @@ def _kept(key: tuple[tuple[int, ...], str]) -> dict[str, float] | None:
     entries = read_state(state_file(STATE), version=VERSION, key="runs")
     wanted = [list(key[0]), key[1]]
     for entry in entries if isinstance(entries, list) else []:
-        if not isinstance(entry, dict) or [entry.get("cpus"), entry.get("run")] != wanted or not isinstance(entry.get("limits"), dict):
+        if (
+            not isinstance(entry, dict)
+            or [entry.get("cpus"), entry.get("run")] != wanted
+            or not isinstance(entry.get("limits"), dict)
+        ):
             continue
         values = {name: entry["limits"].get(name) for name in HOST_CHOOSES}
-        if all(value in ladder for value, ladder in zip(values.values(), (TOLERANCES, LONGEST_US, OFFERED), strict=True)):
+        if all(
+            value in ladder
+            for value, ladder in zip(values.values(), (TOLERANCES, LONGEST_US, OFFERED), strict=True)
+        ):
             return {name: float(value) for name, value in values.items()}
     return None
 
@@ -206,7 +246,9 @@ def _kept(key: tuple[tuple[int, ...], str]) -> dict[str, float] | None:
 def forget_limits(run: str) -> None:
     """A run of this name begins anew: the host is looked at again."""
     entries = read_state(state_file(STATE), version=VERSION, key="runs")
-    if isinstance(entries, list) and any(isinstance(entry, dict) and entry.get("run") == run for entry in entries):
+    if isinstance(entries, list) and any(
+        isinstance(entry, dict) and entry.get("run") == run for entry in entries
+    ):
         with suppress(OSError):
             others = [entry for entry in entries if isinstance(entry, dict) and entry.get("run") != run]
             replace_state(state_file(STATE), {"version": VERSION, "runs": others})
@@ -215,7 +257,11 @@ def forget_limits(run: str) -> None:
 def _keep(key: tuple[tuple[int, ...], str], found: Mapping[str, float]) -> None:
     """Where nothing can be written, a run that goes on measures again."""
     entries = read_state(state_file(STATE), version=VERSION, key="runs")
-    others = [entry for entry in entries if isinstance(entry, dict) and entry.get("run") != key[1]] if isinstance(entries, list) else []
+    others = (
+        [entry for entry in entries if isinstance(entry, dict) and entry.get("run") != key[1]]
+        if isinstance(entries, list)
+        else []
+    )
     entry = {"cpus": list(key[0]), "run": key[1], "limits": dict(found)}
     with suppress(OSError):
         replace_state(state_file(STATE), {"version": VERSION, "runs": [entry, *others][:MOST_KEPT]})

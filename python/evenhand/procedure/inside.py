@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: the look into a DUT that is reached over SSH: its facts before the first trial, its counters around each.
+"""Procedure: the look into a DUT that is reached over SSH: its facts before the first trial, its counters
+around each.
 
-Without `[dut] ssh` in the testbed file nothing of it happens. Recorded only: no verdict knows of it (SEED-07).
+Without `[dut] ssh` in the testbed file nothing of it happens. Recorded only: no verdict knows of it
+(SEED-07).
 """
 
 from __future__ import annotations
@@ -37,11 +39,13 @@ class Inside:
     """Of the DUT's two interfaces, as it tells them itself."""
 
     def check_sides(self, resolved: Mapping[str, Any], dut: TestbedDut, *, where: str) -> None:
-        """Refuse a DUT whose MAC on one side is that of its other one. Over IPv4 a router under Linux answers for all its addresses on any
-        of its interfaces, and frames that come in on the wrong side would be measured all the same.
+        """Refuse a DUT whose MAC on one side is that of its other one. Over IPv4 a router under Linux answers
+        for all its addresses on any of its interfaces, and frames that come in on the wrong side would be
+        measured all the same.
 
         Args:
-            resolved: The engine's answer to `resolve`: of each side the MAC, and whether it is the testbed file's.
+            resolved: The engine's answer to `resolve`: of each side the MAC, and whether it is the testbed
+                file's.
 
         Raises:
             HostError: The sides are swapped, or are one wire, or the MACs in the file are.
@@ -56,13 +60,19 @@ class Inside:
                 continue
             if found.get("static"):
                 raise HostError(
-                    f"{side}.dut_mac is the MAC of the DUT's {names[other]}, which is its {other} interface ({mac})", where=where,
-                    next_step=f"Write {self.macs[side]} there, the MAC of {names[side]}; or leave dut_mac out, and the DUT is asked.",
-                )  # fmt: skip
+                    f"{side}.dut_mac is the MAC of the DUT's {names[other]}, which is its {other} interface"
+                    f" ({mac})",
+                    where=where,
+                    next_step=f"Write {self.macs[side]} there, the MAC of {names[side]}; or leave dut_mac"
+                    " out, and the DUT is asked.",
+                )
             raise HostError(
-                f"the tester's {side} port reaches the DUT's {names[other]}, which is to be its {other} interface ({mac})", where=where,
-                next_step="Swap left and right in [dut] or the two cables, and see that no switch joins both sides.",
-            )  # fmt: skip
+                f"the tester's {side} port reaches the DUT's {names[other]}, which is to be its {other}"
+                f" interface ({mac})",
+                where=where,
+                next_step="Swap left and right in [dut] or the two cables, and see that no switch joins both"
+                " sides.",
+            )
 
 
 def can_look_inside(setup: Setup) -> bool:
@@ -72,7 +82,8 @@ def can_look_inside(setup: Setup) -> bool:
 
 @contextmanager
 def look_inside(setup: Setup, *, on_event: OnEvent = ignore) -> Iterator[Inside | None]:
-    """One connection until the block ends; what changed since the last run on this DUT is told. None if `can_look_inside` is not.
+    """One connection until the block ends; what changed since the last run on this DUT is told. None if
+    `can_look_inside` is not.
 
     Raises:
         RequestError, HostError: The DUT cannot be reached, or does not tell of itself.
@@ -93,8 +104,12 @@ def look_inside(setup: Setup, *, on_event: OnEvent = ignore) -> Iterator[Inside 
         if changes is not None:
             on_event(Note(text=changes))
         witness = open_witness(
-            shell, left=dut.left, right=dut.right, where=where, on_trouble=lambda text: on_event(Note(text=text))
-        )  # fmt: skip
+            shell,
+            left=dut.left,
+            right=dut.right,
+            where=where,
+            on_trouble=lambda text: on_event(Note(text=text)),
+        )
         yield Inside(witness=witness, facts=facts, macs=macs)
 
 
@@ -104,16 +119,19 @@ def _refuse_carriers(shell: SshShell, dut: TestbedDut, *, where: str) -> None:
     for side, name in (("left", dut.left), ("right", dut.right)):
         if name in carriers:
             raise RequestError(
-                f"{name}, the DUT's {side} interface, carries the SSH connection", where=where,
-                next_step="Reach the DUT by an interface that is not measured, or name the one that the tester is at.",
-            )  # fmt: skip
+                f"{name}, the DUT's {side} interface, carries the SSH connection",
+                where=where,
+                next_step="Reach the DUT by an interface that is not measured, or name the one that the"
+                " tester is at.",
+            )
 
 
 _ONCE: dict[tuple[str | None, str | None, str | None], dict[str, Any]] = {}
 
 
 def lasting_facts(setup: Setup) -> dict[str, Any] | None:
-    """The facts that no point of a campaign sets for itself, read once in the life of this process; None if `can_look_inside` is not.
+    """The facts that no point of a campaign sets for itself, read once in the life of this process; None if
+    `can_look_inside` is not.
 
     Raises:
         RequestError, HostError: As `look_inside`.
@@ -132,4 +150,7 @@ def lasting_facts(setup: Setup) -> dict[str, Any] | None:
 def with_facts(written: Mapping[str, str | None], facts: Mapping[str, Any]) -> dict[str, str | None]:
     """What the testbed file tells, and where it tells nothing what was read, with its source."""
     read = told_facts(facts)
-    return {name: value if value is not None or name not in read else read[name] + READ_THERE for name, value in written.items()}
+    return {
+        name: value if value is not None or name not in read else read[name] + READ_THERE
+        for name, value in written.items()
+    }

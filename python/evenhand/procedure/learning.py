@@ -27,8 +27,11 @@ class LearningChoice:
 ALL_HOSTS_FIRST = LearningChoice()
 
 
-def learn_first(tester: OpenTester, choice: LearningChoice = ALL_HOSTS_FIRST, *, on_event: OnEvent = ignore) -> OpenTester:
-    """Have the DUT of a direct plan resolve every host, once, before the first trial; gateway plans need none of it (R2544-35).
+def learn_first(
+    tester: OpenTester, choice: LearningChoice = ALL_HOSTS_FIRST, *, on_event: OnEvent = ignore
+) -> OpenTester:
+    """Have the DUT of a direct plan resolve every host, once, before the first trial; gateway plans need none
+    of it (R2544-35).
 
     Returns:
         The tester with what was learnt in its profile.
@@ -42,7 +45,10 @@ def learn_first(tester: OpenTester, choice: LearningChoice = ALL_HOSTS_FIRST, *,
     result = learn(tester.session, directions=profile.directions, on_progress=on_event)
     on_event(Learned(result=result))
     if not choice.allows_unreachable:
-        check_reachable(result, next_step="Is the DUT's neighbour table large enough? allows_unreachable measures all the same.")
+        check_reachable(
+            result,
+            next_step="Is the DUT's neighbour table large enough? allows_unreachable measures all the same.",
+        )
     return replace(tester, profile=replace(profile, learning=result))
 
 
@@ -54,7 +60,8 @@ def check_reachable(result: LearningResult, *, next_step: str) -> None:
     named = name_first(unreachable, result.unreachable_hosts)
     hosts = sum(side.hosts for side in result.sides.values())
     raise HostError(
-        f"the DUT does not reach {format_count(result.unreachable_hosts)} of {format_count(hosts)} hosts: {named}",
+        f"the DUT does not reach {format_count(result.unreachable_hosts)} of {format_count(hosts)} hosts:"
+        f" {named}",
         where="learning",
         next_step=next_step,
     )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: when a trial is valid, and how often an INVALID one is repeated: given, the testbed's, or the defaults."""
+"""Procedure: when a trial is valid, and how often an INVALID one is repeated: given, the testbed's, or the
+defaults."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ HOST_CHOOSES = ("overdue_tolerance", "longest_overdue_us", "offered_tolerance")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WishedLimits(Limits):
-    """Limits of which some are to be as strict as this host can keep them; measured before the first trial (`host_limits.py`)."""
+    """Limits of which some are to be as strict as this host can keep them; measured before the first trial
+    (`host_limits.py`)."""
 
     host_keeps: tuple[str, ...]
     """Their names, of HOST_CHOOSES."""
@@ -32,11 +34,14 @@ class Retries(TypedDict):
     patience: int
 
 
-def limits_of(testbed: TestbedLimits, *, loss_ratio: float = 0.0, given: Mapping[str, Any] | None = None) -> Limits:
+def limits_of(
+    testbed: TestbedLimits, *, loss_ratio: float = 0.0, given: Mapping[str, Any] | None = None
+) -> Limits:
     """The defaults, with the testbed's in their place, and with those that were given in theirs.
 
     Args:
-        given: By the names of `Limits`; LIMIT_SET is `rfc` or `host`: what is not named otherwise the host is to choose (`host_limits.py`).
+        given: By the names of `Limits`; LIMIT_SET is `rfc` or `host`: what is not named otherwise the host is
+            to choose (`host_limits.py`).
     """
     of_testbed = {
         "offered_tolerance": testbed.offered_tolerance,

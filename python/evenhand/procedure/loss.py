@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: frame loss rate over the load (RFC 2544, 26.3): from the maximum down, until two loads in a row lose nothing."""
+"""Procedure: frame loss rate over the load (RFC 2544, 26.3): from the maximum down, until two loads in a row
+lose nothing."""
 
 from __future__ import annotations
 
@@ -54,15 +55,21 @@ class LossGoal:
     def __post_init__(self) -> None:
         check_types(self)
         if not self.max_fps > 0:
-            raise RequestError(f"maximum rate {self.max_fps} fps: must be above 0", where="max_fps", next_step="Write 1Mfps.")
+            raise RequestError(
+                f"maximum rate {self.max_fps} fps: must be above 0", where="max_fps", next_step="Write 1Mfps."
+            )
         if not SMALLEST_STEP <= self.step <= LARGEST_STEP:
             raise RequestError(
-                f"a step of {format_ratio(self.step)}: loss is measured in steps of at most {format_ratio(LARGEST_STEP)} of the maximum"
+                f"a step of {format_ratio(self.step)}: loss is measured in steps of at most"
+                f" {format_ratio(LARGEST_STEP)} of the maximum"
                 f" (RFC 2544, 26.3), and of at least {format_ratio(SMALLEST_STEP)}",
-                where="step", next_step="Use 10% or less.",
-            )  # fmt: skip
+                where="step",
+                next_step="Use 10% or less.",
+            )
         if not 0 < self.duration_s < math.inf:
-            raise RequestError(f"duration {self.duration_s} s: must be above 0", where="duration_s", next_step="Write 60s.")
+            raise RequestError(
+                f"duration {self.duration_s} s: must be above 0", where="duration_s", next_step="Write 60s."
+            )
         check_attempts(self.invalid_retries, self.patience)
 
     @property
@@ -111,11 +118,15 @@ class LossPoint:
             "share_of_maximum": self.share,
             "share_of_theoretical": None if theoretical_fps is None else self.rate_fps / theoretical_fps,
             "intended_fps_per_direction": self.rate_fps,
-            "offered_fps_per_direction": max(t.offered_fps for t in self.trials) if trial is None else trial.offered_fps,
+            "offered_fps_per_direction": max(t.offered_fps for t in self.trials)
+            if trial is None
+            else trial.offered_fps,
             "loss_ratio": self.loss_ratio,
             "lost_frames": None if trial is None else trial.lost_frames,
             "attempts": len(self.trials),
-            "reasons": [] if trial is not None else [{"code": r.code, "text": r.text} for r in self.trials[-1].reasons],
+            "reasons": []
+            if trial is not None
+            else [{"code": r.code, "text": r.text} for r in self.trials[-1].reasons],
         }
 
 
@@ -153,9 +164,20 @@ class FrameLoss:
             "tester": WorstTesterFigures.of(self.trials).to_document(),
             "deviations": [deviation.to_document() for deviation in self.deviations],
             "trials": [
-                {"number": number, "purpose": "loss", "attempt": attempt, "is_full_length": _is_full_length(trial), "result": trial.raw}
+                {
+                    "number": number,
+                    "purpose": "loss",
+                    "attempt": attempt,
+                    "is_full_length": _is_full_length(trial),
+                    "result": trial.raw,
+                }
                 for number, (attempt, trial) in enumerate(
-                    ((attempt, trial) for point in self.points for attempt, trial in enumerate(point.trials, start=1)), start=1
+                    (
+                        (attempt, trial)
+                        for point in self.points
+                        for attempt, trial in enumerate(point.trials, start=1)
+                    ),
+                    start=1,
                 )
             ],
         }
@@ -171,19 +193,28 @@ class FrameLoss:
 
 
 def measure_loss(
-    tester: OpenTester, goal: LossGoal, *, name: str = "loss", on_event: OnEvent = ignore, recorder: Recorder | None = None
+    tester: OpenTester,
+    goal: LossGoal,
+    *,
+    name: str = "loss",
+    on_event: OnEvent = ignore,
+    recorder: Recorder | None = None,
 ) -> FrameLoss:
-    """One series (R2544-27). INVALID trials are repeated as in searches; a load that stays INVALID is kept without a loss ratio.
+    """One series (R2544-27). INVALID trials are repeated as in searches; a load that stays INVALID is kept
+    without a loss ratio.
 
     Raises:
-        RequestError: The ports do not know their line rate and the goal has no maximum, or one above the line rate.
+        RequestError: The ports do not know their line rate and the goal has no maximum, or one above the line
+            rate.
         EvenhandError: The engine could not make a trial at all.
     """
     goal = with_maximum(goal, tester.profile)
     tester = replace(tester, limits=replace(tester.limits, loss_ratio=0.0))  # PASS is a trial without loss
     with recording(recorder, tester, name, kind="loss", goal=goal.to_document()) as record:
         measurer = tester.measurer(on_event)
-        series = _Series(measurer=measurer, goal=goal, on_event=on_event, record=record, overhead_s=measurer.overhead_s)
+        series = _Series(
+            measurer=measurer, goal=goal, on_event=on_event, record=record, overhead_s=measurer.overhead_s
+        )
         points, outcome = series.run()
         result = FrameLoss(profile=tester.profile, goal=goal, outcome=outcome, points=points)
         record.finish_with(str(outcome), result.summary())
@@ -207,18 +238,26 @@ class _Series:
 
     def __post_init__(self) -> None:
         self.attempts = Attempts(
-            measurer=self.measurer, on_event=self.on_event, record=self.record, purpose="loss", overhead_s=self.overhead_s,
-            invalid_retries=self.goal.invalid_retries, patience=self.goal.patience,
-        )  # fmt: skip
+            measurer=self.measurer,
+            on_event=self.on_event,
+            record=self.record,
+            purpose="loss",
+            overhead_s=self.overhead_s,
+            invalid_retries=self.goal.invalid_retries,
+            patience=self.goal.patience,
+        )
 
     def run(self) -> tuple[tuple[LossPoint, ...], LossOutcome]:
         lossless = 0
         for share in self.goal.shares:
-            point = LossPoint(share=share, rate_fps=self.goal.max_fps * share, trials=tuple(self._measure(share)))
+            point = LossPoint(
+                share=share, rate_fps=self.goal.max_fps * share, trials=tuple(self._measure(share))
+            )
             self.points.append(point)
             if point.trials[-1].was_stopped:
                 return tuple(self.points), LossOutcome.STOPPED
-            # A load that stayed INVALID may have lost frames: what is on both sides of it does not count as in a row.
+            # A load that stayed INVALID may have lost frames: what is on both sides of it does not count as
+            # in a row.
             lossless = lossless + 1 if point.trial is not None and point.trial.lost_frames == 0 else 0
             if lossless == LOSSLESS_IN_A_ROW:
                 return tuple(self.points), LossOutcome.LOSSLESS
@@ -227,9 +266,11 @@ class _Series:
     def _measure(self, share: float) -> Iterator[TrialResult]:
         """Trials at one load: the last one is valid, or the goal allows no more of them."""
         return self.attempts.measure(
-            what=f"{format_ratio(share)} of the maximum", load=Load(rate_fps=self.goal.max_fps * share, duration_s=self.goal.duration_s),
-            left=len(self.goal.shares) - len(self.points), is_full_length=self.goal.duration_s >= FULL_LENGTH_S,
-        )  # fmt: skip
+            what=f"{format_ratio(share)} of the maximum",
+            load=Load(rate_fps=self.goal.max_fps * share, duration_s=self.goal.duration_s),
+            left=len(self.goal.shares) - len(self.points),
+            is_full_length=self.goal.duration_s >= FULL_LENGTH_S,
+        )
 
 
 def _is_full_length(trial: TrialResult) -> bool:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: what the tester itself adds to each delay: its own loop at the same load, with its two ports joined to each other."""
+"""Procedure: what the tester itself adds to each delay: its own loop at the same load, with its two ports
+joined to each other."""
 
 from __future__ import annotations
 
@@ -31,10 +32,12 @@ LOOPED_DRIVER = "net_memif"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnLoop:
-    """The tester's own share of a delay at one load, never subtracted from any; or why it is not known here."""
+    """The tester's own share of a delay at one load, never subtracted from any; or why it is not known
+    here."""
 
     trial: TrialResult | None = None
-    """With the tester's ports joined to each other: same CPUs, plan, frames, directions and load as through the DUT."""
+    """With the tester's ports joined to each other: same CPUs, plan, frames, directions and load as through
+    the DUT."""
     unknown: str | None = "it was not measured"
     """Why there is no `trial`."""
 
@@ -45,7 +48,11 @@ class OwnLoop:
     def to_document(self) -> dict[str, Any]:
         """For `--json` and the run file; `directions` is empty if the loop is not known."""
         trial = self.trial
-        directions = {} if trial is None else {name: _figures(found) for name in trial.directions if (found := self.delays(name))}
+        directions = (
+            {}
+            if trial is None
+            else {name: _figures(found) for name in trial.directions if (found := self.delays(name))}
+        )
         return {
             "unknown": self.unknown,
             "duration_s": None if trial is None else trial.intended_duration_s,
@@ -62,7 +69,8 @@ def why_unknown(setup: Setup) -> str | None:
         return None
     names = sorted("a PCI device" if driver == PCI else driver for driver in drivers)
     return (
-        f"ports of {' and '.join(names)} cannot be joined to each other inside this machine; with a cable between them, and without the"
+        f"ports of {' and '.join(names)} cannot be joined to each other inside this machine; with a cable"
+        " between them, and without the"
         " DUT, the same command measures it"
     )
 
@@ -85,7 +93,8 @@ def measure_own_loop(
     recorder: Recorder | None = None,
     replay: Replay | None = None,
 ) -> OwnLoop:
-    """One trial with the tester's two ports joined by a cable inside this machine, by an engine that is gone afterwards.
+    """One trial with the tester's two ports joined by a cable inside this machine, by an engine that is gone
+    afterwards.
 
     Nothing else may use the tester's CPUs meanwhile, so the DUT's ports must not be open yet.
 
@@ -104,23 +113,45 @@ def measure_own_loop(
     goal: Mapping[str, Any] = {"rate_fps_per_direction": rate_fps, "duration_s": length_s}
     with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
         testbed = setup.testbed
-        looped = make_looped_setup(testbed.tester, Path(folder), limits=testbed.limits, largest_octets=largest_octets(frame_size))
+        looped = make_looped_setup(
+            testbed.tester, Path(folder), limits=testbed.limits, largest_octets=largest_octets(frame_size)
+        )
         opened = open_tester(
-            looped, plan, frame_size=frame_size, seed=seed, directions=directions, engine=engine, waits=CEILING_WAITS,
+            looped,
+            plan,
+            frame_size=frame_size,
+            seed=seed,
+            directions=directions,
+            engine=engine,
+            waits=CEILING_WAITS,
             limits=limits or limits_of(testbed.limits),
-        )  # fmt: skip
-        with opened as tester, recording(recorder, tester, "the tester's own loop", kind="own-loop", goal=goal) as record:
-            measurer = replace(tester, replay=replay).measurer(on_event, delays=DelayWish(has_variation=has_variation))
+        )
+        with (
+            opened as tester,
+            recording(recorder, tester, "the tester's own loop", kind="own-loop", goal=goal) as record,
+        ):
+            measurer = replace(tester, replay=replay).measurer(
+                on_event, delays=DelayWish(has_variation=has_variation)
+            )
             attempts = Attempts(
-                measurer=measurer, on_event=on_event, record=record, purpose="own-loop", overhead_s=measurer.overhead_s,
-                invalid_retries=invalid_retries, patience=patience,
-            )  # fmt: skip
+                measurer=measurer,
+                on_event=on_event,
+                record=record,
+                purpose="own-loop",
+                overhead_s=measurer.overhead_s,
+                invalid_retries=invalid_retries,
+                patience=patience,
+            )
             load = Load(rate_fps=rate_fps, duration_s=length_s)
-            *_, trial = attempts.measure(what="the tester's own loop, without the DUT", load=load, left=1, is_full_length=True)
+            *_, trial = attempts.measure(
+                what="the tester's own loop, without the DUT", load=load, left=1, is_full_length=True
+            )
             found = _judge(trial)
             record.finish_with("measured" if found.unknown is None else "tester_limit", found.to_document())
     if trial.was_stopped:
-        raise HostError("stopped while the tester's own loop was measured; there is no result", where=setup.name)
+        raise HostError(
+            "stopped while the tester's own loop was measured; there is no result", where=setup.name
+        )
     return found
 
 
@@ -128,7 +159,9 @@ def _judge(trial: TrialResult) -> OwnLoop:
     if trial.is_valid:
         return OwnLoop(trial=trial, unknown=None)
     reasons = "; ".join(reason.text for reason in trial.reasons)
-    return OwnLoop(unknown=f"the tester did not keep this load with its ports joined to each other: {reasons}")
+    return OwnLoop(
+        unknown=f"the tester did not keep this load with its ports joined to each other: {reasons}"
+    )
 
 
 def _figures(delays: Delays) -> dict[str, float | None]:

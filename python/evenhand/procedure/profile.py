@@ -48,13 +48,15 @@ class Profile:
     single_pair: SinglePair | None = None
     """The search with one address pair that was made before this one (SEED-02); None if there is none."""
     dut: Mapping[str, str | None] | None = None
-    """Facts of the DUT as the testbed file has them, None for those that it does not tell (SEED-84); None for a DUT of our own."""
+    """Facts of the DUT as the testbed file has them, None for those that it does not tell (SEED-84); None for
+    a DUT of our own."""
     vlans: Mapping[SideName, Vlans] = field(default_factory=dict)
     """Tags of all frames on each link, outermost first; a frame size counts those of the side that sends."""
     learning: LearningResult | None = None
     """What the DUT learnt before the first trial; None if it was not made to."""
     ceiling: KnownCeiling | None = None
-    """The tester's own, by which a search chose its maximum, or that a maximum is above of (MLR-14); None if none is known."""
+    """The tester's own, by which a search chose its maximum, or that a maximum is above of (MLR-14); None if
+    none is known."""
 
     @property
     def protocol(self) -> str:
@@ -83,19 +85,31 @@ class Profile:
     @property
     def traffics(self) -> tuple[Traffic, ...]:
         """The same of both IP versions, if there are two."""
-        other = () if self.plan.other is None else (Traffic(plan=self.plan.other.plan, directions=self.directions),)
+        other = (
+            ()
+            if self.plan.other is None
+            else (Traffic(plan=self.plan.other.plan, directions=self.directions),)
+        )
         return (self.traffic, *other)
 
     @property
     def hosts(self) -> str:
         """`1 address pair`, `65,534 x 65,534 addresses`: as they occur, not as the plan has them."""
         each = [traffic.addresses for traffic in self.traffics]
-        return each[0] if len(each) == 1 else " and ".join(f"IPv{t.plan.ip_version} {t.addresses}" for t in self.traffics)
+        return (
+            each[0]
+            if len(each) == 1
+            else " and ".join(f"IPv{t.plan.ip_version} {t.addresses}" for t in self.traffics)
+        )
 
     @property
     def sent_lines(self) -> list[str]:
         """What a reader must know of the frames: addresses, ports, seed, gateways, routes, MACs (SEED-49)."""
-        lines = [line for t in self.traffics for line in t.lines(seed=self.seed, macs=self.macs, host_macs=self.host_macs)]
+        lines = [
+            line
+            for t in self.traffics
+            for line in t.lines(seed=self.seed, macs=self.macs, host_macs=self.host_macs)
+        ]
         return [*lines, *mix_lines(self.plan, self.frame_size), *self.vlan_lines]
 
     @property
@@ -115,8 +129,16 @@ class Profile:
     def deviations(self) -> list[Deviation]:
         """Of the whole, beside those of single trials."""
         plans = [traffic.plan for traffic in self.traffics]
-        sides = [plan.right if direction == "forward" else plan.left for plan in plans for direction in self.directions]
-        return learning_deviations(self.learning, sum(side.hosts.addresses for side in sides)) if self.plan.is_direct else []
+        sides = [
+            plan.right if direction == "forward" else plan.left
+            for plan in plans
+            for direction in self.directions
+        ]
+        return (
+            learning_deviations(self.learning, sum(side.hosts.addresses for side in sides))
+            if self.plan.is_direct
+            else []
+        )
 
     def to_document(self) -> dict[str, Any]:
         return {
@@ -142,9 +164,11 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorstTesterFigures:
-    """The worst that the tester showed of itself in the valid trials: what a reader may hold against the result.
+    """The worst that the tester showed of itself in the valid trials: what a reader may hold against the
+    result.
 
-    Where no trial was valid these are the figures of the INVALID ones, so that a reader sees by how much the tester failed.
+    Where no trial was valid these are the figures of the INVALID ones, so that a reader sees by how much the
+    tester failed.
     """
 
     is_of_invalid_trials: bool
@@ -174,23 +198,40 @@ class WorstTesterFigures:
             missed_frames=sum(trial.missed_frames for trial in counted) if counted else None,
             max_clock_error_ppm=max((abs(trial.clock_error_ppm) for trial in counted), default=None),
             max_offered_error=max(
-                (abs(d.offered_fps / trial.intended_fps - 1) for trial in counted for d in trial.directions.values()), default=None
+                (
+                    abs(d.offered_fps / trial.intended_fps - 1)
+                    for trial in counted
+                    for d in trial.directions.values()
+                ),
+                default=None,
             ),
-            longest_absence_us=max((cpu.longest_us for trial in counted for cpu in trial.watched_cpus or ()), default=None),
+            longest_absence_us=max(
+                (cpu.longest_us for trial in counted for cpu in trial.watched_cpus or ()), default=None
+            ),
             invalid_reasons=causes_of_invalid(made),
         )
 
     def __str__(self) -> str:
-        known = (self.max_overdue_us, self.max_poll_gap_us, self.missed_frames, self.max_offered_error, self.max_clock_error_ppm)
+        known = (
+            self.max_overdue_us,
+            self.max_poll_gap_us,
+            self.missed_frames,
+            self.max_offered_error,
+            self.max_clock_error_ppm,
+        )
         if None in known:
             return "no trial, so no figures"
         overdue_us, gap_us, missed_frames, offered_error, clock_ppm = (value or 0 for value in known)
         away = ""
         if self.longest_absence_us is not None:
-            away = f"; this host took the DUT's CPU away for {format_duration(self.longest_absence_us / 1e6)} at most"
+            away = (
+                "; this host took the DUT's CPU away for"
+                f" {format_duration(self.longest_absence_us / 1e6)} at most"
+            )
         told = (
             f"latest frame {format_duration(overdue_us / 1e6)} after its time, longest poll gap "
-            f"{format_duration(gap_us / 1e6)}, {format_count(missed_frames)} frames missed by the tester's ports, "
+            f"{format_duration(gap_us / 1e6)}, {format_count(missed_frames)} frames missed by the tester's"
+            " ports, "
             f"offered load off by at most {format_ratio(offered_error)}, clock by {clock_ppm:.1f} ppm{away}"
         )
         if not self.is_of_invalid_trials:
@@ -211,7 +252,8 @@ class WorstTesterFigures:
 
 
 def collect_deviations(trials: Sequence[SearchTrial], profile: Profile) -> list[Deviation]:
-    """Each deviation once. Short trials within a search are allowed (R2544-20): their duration does not count as one."""
+    """Each deviation once. Short trials within a search are allowed (R2544-20): their duration does not count
+    as one."""
     has_full_length = any(trial.is_full_length for trial in trials)
     found = {(deviation.requirement, deviation.text): deviation for deviation in profile.deviations}
     if profile.single_pair is None and not profile.traffic.is_single_pair:
@@ -223,7 +265,9 @@ def collect_deviations(trials: Sequence[SearchTrial], profile: Profile) -> list[
             found.setdefault((deviation.requirement, deviation.text), deviation)
     final_s = max((t.result.intended_duration_s for t in trials if t.is_full_length), default=None)
     if final_s is not None and final_s < FULL_LENGTH_S and not any(key[0] == "R2544-20" for key in found):
-        text = f"the final trial lasted {format_duration(final_s)} instead of {format_duration(FULL_LENGTH_S)}"
+        text = (
+            f"the final trial lasted {format_duration(final_s)} instead of {format_duration(FULL_LENGTH_S)}"
+        )
         found["R2544-20", text] = Deviation(requirement="R2544-20", text=text)
     return sorted(found.values(), key=lambda deviation: deviation.requirement)
 
@@ -233,7 +277,10 @@ def plain_deviations(trials: Iterable[TrialResult], profile: Profile) -> list[De
     found = {(deviation.requirement, deviation.text): deviation for deviation in profile.deviations}
     if not profile.traffic.is_single_pair:
         # With one pair first, a reader would see what the choice of addresses does to the result (SEED-85).
-        deviation = Deviation(requirement="SEED-02", text="no result with a single address pair of this testbed comes before this one")
+        deviation = Deviation(
+            requirement="SEED-02",
+            text="no result with a single address pair of this testbed comes before this one",
+        )
         found[deviation.requirement, deviation.text] = deviation
     for trial in trials:
         for deviation in trial.deviations:
@@ -249,9 +296,15 @@ def learning_deviations(result: LearningResult | None, hosts: int) -> list[Devia
         hosts: How many there were to learn.
     """
     if result is None:
-        text = f"the DUT was not made to resolve the {format_count(hosts)} hosts on its links before the first trial"
+        text = (
+            f"the DUT was not made to resolve the {format_count(hosts)} hosts on its links before the"
+            " first trial"
+        )
     elif not result.is_complete:
-        text = f"{format_count(result.unreachable_hosts)} of {format_count(hosts)} hosts stayed unreachable in learning"
+        text = (
+            f"{format_count(result.unreachable_hosts)} of {format_count(hosts)} hosts stayed unreachable"
+            " in learning"
+        )
     else:
         return []
     return [Deviation(requirement="R2544-35", text=text)]

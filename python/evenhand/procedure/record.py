@@ -19,7 +19,15 @@ class SearchRecord(Protocol):
     def add_trial(self, trial: SearchTrial) -> None:
         """Keep a trial of a search, before the next one begins (D11)."""
 
-    def add_result(self, result: TrialResult, *, number: int, purpose: str, attempt: int = 1, is_full_length: bool = False) -> None:
+    def add_result(
+        self,
+        result: TrialResult,
+        *,
+        number: int,
+        purpose: str,
+        attempt: int = 1,
+        is_full_length: bool = False,
+    ) -> None:
         """Keep any other trial."""
 
     def finish(self, result: SearchResult) -> None:
@@ -55,7 +63,15 @@ class _Nowhere:
     def add_trial(self, trial: SearchTrial) -> None:
         pass
 
-    def add_result(self, result: TrialResult, *, number: int, purpose: str, attempt: int = 1, is_full_length: bool = False) -> None:
+    def add_result(
+        self,
+        result: TrialResult,
+        *,
+        number: int,
+        purpose: str,
+        attempt: int = 1,
+        is_full_length: bool = False,
+    ) -> None:
         pass
 
     def finish(self, result: SearchResult) -> None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: system recovery (RFC 2544, 26.5): for how long the DUT goes on losing frames after an overload."""
+"""Procedure: system recovery (RFC 2544, 26.5): for how long the DUT goes on losing frames after an
+overload."""
 
 from __future__ import annotations
 
@@ -52,19 +53,27 @@ class RecoveryGoal:
     def __post_init__(self) -> None:
         check_types(self)
         if not 0 < self.throughput_fps < math.inf:
-            raise RequestError(f"throughput {self.throughput_fps} fps: must be above 0", where="throughput_fps", next_step="Write 1Mfps.")
+            raise RequestError(
+                f"throughput {self.throughput_fps} fps: must be above 0",
+                where="throughput_fps",
+                next_step="Write 1Mfps.",
+            )
         for value_s, where in ((self.duration_s, "duration_s"), (self.observe_s, "observe_s")):
             if not 0 < value_s < math.inf:
                 raise RequestError(f"{value_s} s: must be above 0", where=where, next_step="Write 60s.")
         if self.repetitions < 1:
             raise RequestError(
-                f"{self.repetitions} repetitions: must be 1 or more", where="repetitions", next_step=f"The default is {REPETITIONS}."
+                f"{self.repetitions} repetitions: must be 1 or more",
+                where="repetitions",
+                next_step=f"The default is {REPETITIONS}.",
             )
         check_attempts(self.invalid_retries, self.patience)
 
     def load(self, theoretical_fps: float | None) -> Load:
         """110 % of the throughput, or the line rate if that is less; then half of that."""
-        overload_fps = min(OVERLOAD * self.throughput_fps, math.inf if theoretical_fps is None else theoretical_fps)
+        overload_fps = min(
+            OVERLOAD * self.throughput_fps, math.inf if theoretical_fps is None else theoretical_fps
+        )
         then = LoadChange(rate_fps=LOWERED * overload_fps, duration_s=self.observe_s)
         return Load(rate_fps=overload_fps, duration_s=self.duration_s, then=then)
 
@@ -101,7 +110,8 @@ class Recovery:
         return tuple(repetition[-1] for repetition in self.repetitions if repetition[-1].is_valid)
 
     def values(self, direction: Direction) -> tuple[float, ...]:
-        """Recovery times in s, of each valid repetition: from the fall of the load (A) to when the last lost frame was due (B).
+        """Recovery times in s, of each valid repetition: from the fall of the load (A) to when the last lost
+        frame was due (B).
 
         0 if nothing was lost after the fall.
         """
@@ -140,7 +150,12 @@ class Recovery:
         if self._recovery_s(result) == 0:
             return False
         lost_after = max(1, sum(result.lost_by_tenth[math.ceil(10 * self.load.duration_s) :]))
-        own = result.sender.overdue_frames + result.receiver.gap_frames + result.away_frames + trial.missed_frames
+        own = (
+            result.sender.overdue_frames
+            + result.receiver.gap_frames
+            + result.away_frames
+            + trial.missed_frames
+        )
         return own >= lost_after
 
     @property
@@ -156,21 +171,38 @@ class Recovery:
         goal, theoretical_fps = self.goal, self.profile.theoretical_fps
         found: list[str] = []
         if goal.throughput_source is None:
-            found.append(f"the throughput of {format_count(goal.throughput_fps)} fps per direction is the user's and was not measured")
+            found.append(
+                f"the throughput of {format_count(goal.throughput_fps)} fps per direction is the user's and"
+                " was not measured"
+            )
         if theoretical_fps is None:
-            found.append("the ports know no line rate, so the overload is 110 % of the throughput whatever the line takes")
+            found.append(
+                "the ports know no line rate, so the overload is 110 % of the throughput whatever the line"
+                " takes"
+            )
         if goal.duration_s < OVERLOAD_S:
-            found.append(f"the overload lasted {format_duration(goal.duration_s)} instead of {format_duration(OVERLOAD_S)}")
+            found.append(
+                f"the overload lasted {format_duration(goal.duration_s)} instead of"
+                f" {format_duration(OVERLOAD_S)}"
+            )
         if len(self.valid) < goal.repetitions:
             found.append(f"{len(self.valid)} of {goal.repetitions} repetitions had a valid trial")
         # Its length is that of R2544-29, told above.
-        of_trials = [deviation for deviation in plain_deviations(self.trials, self.profile) if deviation.requirement != "R2544-20"]
+        of_trials = [
+            deviation
+            for deviation in plain_deviations(self.trials, self.profile)
+            if deviation.requirement != "R2544-20"
+        ]
         own = [Deviation(requirement="R2544-29", text=text) for text in found]
         return sorted([*own, *of_trials], key=lambda deviation: deviation.requirement)
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand recovery --json` writes it."""
-        numbered = ((attempt, trial) for repetition in self.repetitions for attempt, trial in enumerate(repetition, start=1))
+        numbered = (
+            (attempt, trial)
+            for repetition in self.repetitions
+            for attempt, trial in enumerate(repetition, start=1)
+        )
         return {
             **self.profile.to_document(),
             **self.summary(),
@@ -178,7 +210,13 @@ class Recovery:
             "tester": WorstTesterFigures.of(self.trials).to_document(),
             "deviations": [deviation.to_document() for deviation in self.deviations],
             "trials": [
-                {"number": number, "purpose": "recovery", "attempt": attempt, "is_full_length": self._is_full_length, "result": trial.raw}
+                {
+                    "number": number,
+                    "purpose": "recovery",
+                    "attempt": attempt,
+                    "is_full_length": self._is_full_length,
+                    "result": trial.raw,
+                }
                 for number, (attempt, trial) in enumerate(numbered, start=1)
             ],
         }
@@ -215,9 +253,15 @@ class Recovery:
 
 
 def measure_recovery(
-    tester: OpenTester, goal: RecoveryGoal, *, name: str = "recovery", on_event: OnEvent = ignore, recorder: Recorder | None = None
+    tester: OpenTester,
+    goal: RecoveryGoal,
+    *,
+    name: str = "recovery",
+    on_event: OnEvent = ignore,
+    recorder: Recorder | None = None,
 ) -> Recovery:
-    """All repetitions. A trial with loss is the rule here; an INVALID one is repeated as in searches, and is never charged to the DUT.
+    """All repetitions. A trial with loss is the rule here; an INVALID one is repeated as in searches, and is
+    never charged to the DUT.
 
     Raises:
         RequestError: The throughput is above the line rate.
@@ -228,10 +272,17 @@ def measure_recovery(
     with recording(recorder, tester, name, kind="recovery", goal=goal.to_document()) as record:
         measurer = tester.measurer(on_event)
         attempts = Attempts(
-            measurer=measurer, on_event=on_event, record=record, purpose="recovery", overhead_s=measurer.overhead_s,
-            invalid_retries=goal.invalid_retries, patience=goal.patience,
-        )  # fmt: skip
-        result = Recovery(profile=tester.profile, goal=goal, load=load, repetitions=repeat_overload(attempts, goal, load))
+            measurer=measurer,
+            on_event=on_event,
+            record=record,
+            purpose="recovery",
+            overhead_s=measurer.overhead_s,
+            invalid_retries=goal.invalid_retries,
+            patience=goal.patience,
+        )
+        result = Recovery(
+            profile=tester.profile, goal=goal, load=load, repetitions=repeat_overload(attempts, goal, load)
+        )
         record.finish_with(result.outcome, result.summary())
     return result
 
@@ -242,13 +293,18 @@ def check_throughput(goal: RecoveryGoal, profile: Profile) -> Load:
     return goal.load(profile.theoretical_fps)
 
 
-def repeat_overload(attempts: Attempts, goal: RecoveryGoal, load: Load) -> tuple[tuple[TrialResult, ...], ...]:
-    """Trials by repetition. One that was stopped or stayed INVALID is the last: the tester will not keep that load the next time either."""
+def repeat_overload(
+    attempts: Attempts, goal: RecoveryGoal, load: Load
+) -> tuple[tuple[TrialResult, ...], ...]:
+    """Trials by repetition. One that was stopped or stayed INVALID is the last: the tester will not keep that
+    load the next time either."""
     repetitions: list[tuple[TrialResult, ...]] = []
     for number in range(1, goal.repetitions + 1):
         left, is_full_length = goal.repetitions - number + 1, goal.duration_s >= OVERLOAD_S
         what = f"repetition {number} of {goal.repetitions}"
-        repetitions.append(tuple(attempts.measure(what=what, load=load, left=left, is_full_length=is_full_length)))
+        repetitions.append(
+            tuple(attempts.measure(what=what, load=load, left=left, is_full_length=is_full_length))
+        )
         if not repetitions[-1][-1].is_valid:
             break
     return tuple(repetitions)

@@ -20,7 +20,9 @@ from evenhand.search import Outcome
 from evenhand.trial import Deviation
 
 MOST_REPETITIONS = 1000
-DEPENDED_ON_DATA = "stopping depended on the values, so their spread and intervals are narrower than those of a fixed number"
+DEPENDED_ON_DATA = (
+    "stopping depended on the values, so their spread and intervals are narrower than those of a fixed number"
+)
 """What a reader must know of repetitions that ended when a sample looked tight."""
 LEAST_FOR_SPREAD = 3
 """Two values that agree may do so by chance."""
@@ -41,14 +43,22 @@ class Repetitions:
     def __post_init__(self) -> None:
         check_types(self)
         if not 1 <= self.count <= MOST_REPETITIONS:
-            raise RequestError(f"{self.count} repetitions", where="count", next_step=f"Write 1 to {MOST_REPETITIONS}.")
+            raise RequestError(
+                f"{self.count} repetitions", where="count", next_step=f"Write 1 to {MOST_REPETITIONS}."
+            )
         if self.spread is not None and not 0 < self.spread < 1:
-            raise RequestError(f"a spread of {self.spread}: must be above 0 and below 1", where="spread", next_step="Write 1%.")
+            raise RequestError(
+                f"a spread of {self.spread}: must be above 0 and below 1",
+                where="spread",
+                next_step="Write 1%.",
+            )
         if self.spread is not None and self.count <= LEAST_FOR_SPREAD:
             raise RequestError(
-                f"a spread takes {LEAST_FOR_SPREAD} repetitions to be seen, so {self.count} cannot be cut short by it",
-                where="spread", next_step="Ask for 10 repetitions, or leave it out.",
-            )  # fmt: skip
+                f"a spread takes {LEAST_FOR_SPREAD} repetitions to be seen, so {self.count} cannot be cut"
+                " short by it",
+                where="spread",
+                next_step="Ask for 10 repetitions, or leave it out.",
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,14 +88,19 @@ class ThroughputTable:
     def deviations(self) -> list[Deviation]:
         """Of all searches, each once."""
         found = [d for row in self.rows for t in row.repetitions for d in t.deviations]
-        counts = [(sum(t.throughput_fps is not None for t in row.repetitions), len(row.repetitions)) for row in self.rows]
+        counts = [
+            (sum(t.throughput_fps is not None for t in row.repetitions), len(row.repetitions))
+            for row in self.rows
+        ]
         values, searches = min(counts, default=(0, 0))
         return each_once([*found, *too_few(searches, values)] if searches else found, len(self.rows))
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand throughput --json` writes it for several sizes or repetitions."""
         return {
-            "rows": [_row_document(row, {"statistics": _document_of(self.statistics(row))}) for row in self.rows],
+            "rows": [
+                _row_document(row, {"statistics": _document_of(self.statistics(row))}) for row in self.rows
+            ],
             "deviations": [deviation.to_document() for deviation in self.deviations],
         }
 
@@ -105,7 +120,9 @@ class LossTable:
     @property
     def deviations(self) -> list[Deviation]:
         """Of all series, each once."""
-        return each_once([d for row in self.rows for loss in row.repetitions for d in loss.deviations], len(self.rows))
+        return each_once(
+            [d for row in self.rows for loss in row.repetitions for d in loss.deviations], len(self.rows)
+        )
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand loss --json` writes it for several sizes or repetitions."""
@@ -127,13 +144,18 @@ class LossTable:
 def check_frame_sizes(
     plan: AddressPlan, sizes: Sequence[FrameSize | None], *, tag_octets: int = 0
 ) -> tuple[tuple[FrameSize, ...], list[str]]:
-    """What is used for these sizes, and notes where it is another one (R5180-10). RequestError if one is impossible, or twice there."""
+    """What is used for these sizes, and notes where it is another one (R5180-10). RequestError if one is
+    impossible, or twice there."""
     chosen: list[FrameSize] = []
     notes = []
     for wanted in sizes:
         size, note = choose_frames(plan, wanted, tag_octets=tag_octets)
         if size in chosen:
-            raise RequestError(f"{describe_size(size)} is in the list twice", where="frame_sizes", next_step="Name each size once.")
+            raise RequestError(
+                f"{describe_size(size)} is in the list twice",
+                where="frame_sizes",
+                next_step="Name each size once.",
+            )
         chosen.append(size)
         notes += [] if note is None else [note]
     if not chosen:
@@ -153,7 +175,9 @@ def check_whole_sizes(sizes: Sequence[FrameSize]) -> tuple[int, ...]:
     return tuple(size for size in sizes if not isinstance(size, Imix))
 
 
-def repeat(measure: Callable[[int], T], repetitions: Repetitions, *, frame_size: FrameSize, on_event: OnEvent) -> Row[T]:
+def repeat(
+    measure: Callable[[int], T], repetitions: Repetitions, *, frame_size: FrameSize, on_event: OnEvent
+) -> Row[T]:
     """Measure until there are as many as asked for, or they agree, or one was stopped.
 
     Args:
@@ -163,31 +187,44 @@ def repeat(measure: Callable[[int], T], repetitions: Repetitions, *, frame_size:
     stopped_early = None
     while len(done) < repetitions.count and stopped_early is None:
         if repetitions.count > 1:
-            on_event(Note(text=f"{describe_size(frame_size)}, repetition {len(done) + 1} of {repetitions.count}:", is_heading=True))
+            on_event(
+                Note(
+                    text=f"{describe_size(frame_size)}, repetition {len(done) + 1} of {repetitions.count}:",
+                    is_heading=True,
+                )
+            )
         done.append(measure(len(done) + 1))
         if len(done) < repetitions.count:
             stopped_early = _why_enough(done, repetitions)
     if stopped_early is not None:
         stopped_early = f"stopped after {len(done)} of {repetitions.count} repetitions: {stopped_early}"
         on_event(Note(text=f"{describe_size(frame_size)}: {stopped_early}."))
-    return Row(frame_size=frame_size, asked=repetitions.count, repetitions=tuple(done), stopped_early=stopped_early)
+    return Row(
+        frame_size=frame_size, asked=repetitions.count, repetitions=tuple(done), stopped_early=stopped_early
+    )
 
 
 def _why_enough(done: Sequence[Throughput | FrameLoss], repetitions: Repetitions) -> str | None:
     last = done[-1]
-    if (last.search.outcome if isinstance(last, Throughput) else last.outcome) in (Outcome.STOPPED, LossOutcome.STOPPED):
+    if (last.search.outcome if isinstance(last, Throughput) else last.outcome) in (
+        Outcome.STOPPED,
+        LossOutcome.STOPPED,
+    ):
         return "the last one was stopped"
     if repetitions.spread is None or len(done) < LEAST_FOR_SPREAD:
         return None
     spread = _spread(done)
     if spread is None or spread > repetitions.spread:
         return None
-    return f"the spread of {format_ratio(spread)} is within {format_ratio(repetitions.spread)}; {DEPENDED_ON_DATA}"
+    return (
+        f"the spread of {format_ratio(spread)} is within {format_ratio(repetitions.spread)};"
+        f" {DEPENDED_ON_DATA}"
+    )
 
 
 def _spread(done: Sequence[Throughput | FrameLoss]) -> float | None:
-    """Of throughputs relative to the median; of loss ratios the largest difference at any load, in percent of what was offered. None while
-    any of them has no value, since it may differ by anything."""
+    """Of throughputs relative to the median; of loss ratios the largest difference at any load, in percent of
+    what was offered. None while any of them has no value, since it may differ by anything."""
     throughputs = [result for result in done if isinstance(result, Throughput)]
     if throughputs:
         statistics = _throughput_statistics(throughputs)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: the result with a single address pair that stands before one with many (SEED-02), and what is said where there is none."""
+"""Procedure: the result with a single address pair that stands before one with many (SEED-02), and what is
+said where there is none."""
 
 from __future__ import annotations
 
@@ -17,17 +18,20 @@ if TYPE_CHECKING:
     from evenhand.procedure.profile import Profile
 
 RESULTS_OF_THE_DUT = (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.BELOW_MINIMUM)
-"""Outcomes that say something of the DUT; the others are the tester's, or nobody's, unless a load passed before the tester's limit."""
+"""Outcomes that say something of the DUT; the others are the tester's, or nobody's, unless a load passed
+before the tester's limit."""
 THIS_RUN = "in this run"
 OMISSION = Deviation(
     requirement="SEED-02",
-    text="no result with a single address pair of this testbed comes before this one (--single-pair-first makes it, --after names it)",
+    text="no result with a single address pair of this testbed comes before this one (--single-pair-first"
+    " makes it, --after names it)",
 )
 """SEED-85."""
 
 
 def says_something(outcome: str | None, throughput_fps: float | None) -> bool:
-    """Whether a search that ended so is a result of the DUT: a number, a lower bound, or that no load passed."""
+    """Whether a search that ended so is a result of the DUT: a number, a lower bound, or that no load
+    passed."""
     return outcome in RESULTS_OF_THE_DUT or (outcome == Outcome.TESTER_LIMIT and throughput_fps is not None)
 
 
@@ -53,9 +57,13 @@ class SinglePair:
         if not says_something(result.outcome, result.throughput_fps):
             return None
         return cls(
-            outcome=result.outcome, throughput_fps=result.throughput_fps, upper_fps=result.upper_fps, loss_ratio=result.goal.loss_ratio,
-            seed=profile.seed, dut_macs={side: macs.dut for side, macs in (profile.macs or {}).items()},
-        )  # fmt: skip
+            outcome=result.outcome,
+            throughput_fps=result.throughput_fps,
+            upper_fps=result.upper_fps,
+            loss_ratio=result.goal.loss_ratio,
+            seed=profile.seed,
+            dut_macs={side: macs.dut for side, macs in (profile.macs or {}).items()},
+        )
 
     @property
     def is_at_least(self) -> bool:
@@ -64,13 +72,21 @@ class SinglePair:
 
     def ratio(self, result: SearchResult) -> float | None:
         """Many addresses to one pair; None unless both were found."""
-        if self.outcome is not Outcome.FOUND or result.outcome is not Outcome.FOUND or not self.throughput_fps:
+        if (
+            self.outcome is not Outcome.FOUND
+            or result.outcome is not Outcome.FOUND
+            or not self.throughput_fps
+        ):
             return None
         return None if result.throughput_fps is None else result.throughput_fps / self.throughput_fps
 
     def line(self, result: SearchResult) -> str:
         """The sentence beside a result with many addresses."""
-        value = "no throughput" if self.throughput_fps is None else f"{format_count(self.throughput_fps)} fps per direction"
+        value = (
+            "no throughput"
+            if self.throughput_fps is None
+            else f"{format_count(self.throughput_fps)} fps per direction"
+        )
         bound = "at least " if self.is_at_least else ""
         loss = f" with a loss ratio of at most {format_ratio(self.loss_ratio)}" if self.loss_ratio else ""
         ratio = self.ratio(result)

@@ -24,7 +24,8 @@ class SingleTrial:
 
     @property
     def deviations(self) -> list[Deviation]:
-        """Each once: those of the conditions and those of the trial, so that an empty list means full conformance (R2544-23)."""
+        """Each once: those of the conditions and those of the trial, so that an empty list means full
+        conformance (R2544-23)."""
         both = [*self.profile.deviations, *self.trial.deviations]
         return list({(deviation.requirement, deviation.text): deviation for deviation in both}.values())
 
@@ -39,7 +40,12 @@ class SingleTrial:
 
 
 def measure_trial(
-    tester: OpenTester, *, rate_fps: float, duration_s: float, on_event: OnEvent = ignore, recorder: Recorder | None = None
+    tester: OpenTester,
+    *,
+    rate_fps: float,
+    duration_s: float,
+    on_event: OnEvent = ignore,
+    recorder: Recorder | None = None,
 ) -> SingleTrial:
     """One trial at `rate_fps` per direction. Its verdict may be INVALID: nothing is repeated.
 

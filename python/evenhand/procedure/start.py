@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: where a search begins: at the line rate, or at the tester's own ceiling, which is found first if it is not known (MLR-14)."""
+"""Procedure: where a search begins: at the line rate, or at the tester's own ceiling, which is found first if
+it is not known (MLR-14)."""
 
 from __future__ import annotations
 
@@ -22,12 +23,15 @@ SEARCH = CeilingGoal(max_fps=None, min_fps=None, duration_s=1.0, precision=0.05)
 G = TypeVar("G", bound=Goal)
 
 
-def choose_start(tester: OpenTester, goal: G, *, on_event: OnEvent = ignore, recorder: Recorder | None = None) -> tuple[OpenTester, G]:
+def choose_start(
+    tester: OpenTester, goal: G, *, on_event: OnEvent = ignore, recorder: Recorder | None = None
+) -> tuple[OpenTester, G]:
     """The goal with its maximum, and the tester that knows its ceiling.
 
-    A goal with UP_TO_LINE_RATE gets the line rate, or the tester's ceiling if that is lower or no line rate is known. A ceiling that is not
-    known is found first, by trials of a second; nothing above a load at which the DUT loses frames is tried then, since a search needs
-    nothing above. A maximum of the user's own stays; if a known ceiling is below it, that is told.
+    A goal with UP_TO_LINE_RATE gets the line rate, or the tester's ceiling if that is lower or no line rate
+    is known. A ceiling that is not known is found first, by trials of a second; nothing above a load at which
+    the DUT loses frames is tried then, since a search needs nothing above. A maximum of the user's own stays;
+    if a known ceiling is below it, that is told.
 
     Raises:
         HostError: The tester keeps no load at all, or was stopped meanwhile.
@@ -48,7 +52,12 @@ def choose_start(tester: OpenTester, goal: G, *, on_event: OnEvent = ignore, rec
     if not known.is_limit:
         return tester, replace(goal, max_fps=float(theoretical_fps or known.rate_fps))
     when = "found just now" if known.is_new else f"found on {known.found_at[:10]}"
-    on_event(Note(text=f"The search begins at the tester's own ceiling of {format_rate(known.rate_fps)} per direction, {when}."))
+    on_event(
+        Note(
+            text=f"The search begins at the tester's own ceiling of {format_rate(known.rate_fps)} per"
+            f" direction, {when}."
+        )
+    )
     return _knowing(tester, known), replace(goal, max_fps=known.rate_fps)
 
 
@@ -84,21 +93,40 @@ def _find(tester: OpenTester, goal: Goal, on_event: OnEvent, recorder: Recorder 
 
         limits = replace(tester.limits, loss_ratio=goal.loss_ratio)
         cpus = tester.setup.testbed.tester.cpus
-        entry = measure_ceiling(tester, cpus, SEARCH, way=DUT_WAY, on_event=on_event, limits=limits, ends_at_loss=True, on_result=keep)
+        entry = measure_ceiling(
+            tester,
+            cpus,
+            SEARCH,
+            way=DUT_WAY,
+            on_event=on_event,
+            limits=limits,
+            ends_at_loss=True,
+            on_result=keep,
+        )
         ceiling = entry.ceiling
-        record.finish_with("found" if ceiling.rate_fps else "tester_limit", {"ceiling_fps_per_direction": ceiling.rate_fps})
+        record.finish_with(
+            "found" if ceiling.rate_fps else "tester_limit", {"ceiling_fps_per_direction": ceiling.rate_fps}
+        )
     if ceiling.was_stopped:
-        raise HostError("stopped while the tester's ceiling was looked for; there is no result", where=tester.setup.name)
+        raise HostError(
+            "stopped while the tester's ceiling was looked for; there is no result", where=tester.setup.name
+        )
     if ceiling.rate_fps is None:
         last = "; ".join(reason.text for reason in ceiling.trials[-1].reasons)
         raise HostError(
             f"the tester keeps no load down to {format_count(ceiling.min_fps)} fps per direction: {last}",
             where=tester.setup.name,
-            next_step="Give it idle CPUs; `evenhand check` tells which CPUs are taken away, and by whom. Or give max_fps.",
+            next_step="Give it idle CPUs; `evenhand check` tells which CPUs are taken away, and by whom. Or"
+            " give max_fps.",
         )
     return ceiling
 
 
 def _known(ceiling: TesterCeiling) -> KnownCeiling:
     assert ceiling.rate_fps is not None
-    return KnownCeiling(rate_fps=ceiling.rate_fps, above_fps=ceiling.above_fps, found_at=ceiling.trials[-1].started_at, is_new=True)
+    return KnownCeiling(
+        rate_fps=ceiling.rate_fps,
+        above_fps=ceiling.above_fps,
+        found_at=ceiling.trials[-1].started_at,
+        is_new=True,
+    )

@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 WANTED_LEVEL = 0.95
-"""Of the median's interval; with fewer than six values even the whole range covers less, and `Interval.level` says how much."""
+"""Of the median's interval; with fewer than six values even the whole range covers less, and `Interval.level`
+says how much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """Where the median of all possible repetitions lies, by order statistics: it holds for any distribution of independent values."""
+    """Where the median of all possible repetitions lies, by order statistics: it holds for any distribution
+    of independent values."""
 
     low: float
     high: float
@@ -24,7 +26,8 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """Of the values that were measured. Nothing is interpolated but the median of an even number (RFC 2330, 11.3)."""
+    """Of the values that were measured. Nothing is interpolated but the median of an even number (RFC 2330,
+    11.3)."""
 
     count: int
     median: float
@@ -39,9 +42,9 @@ class Statistics:
         """None if there are none.
 
         Args:
-            uppers: Of each value how high it may really be, as the lowest load that failed: the upper end of the interval of the median
-                is taken of these, and infinite where lower bounds leave it open. All other figures are of the values. Empty: the values
-                are exact.
+            uppers: Of each value how high it may really be, as the lowest load that failed: the upper end of
+                the interval of the median is taken of these, and infinite where lower bounds leave it open.
+                All other figures are of the values. Empty: the values are exact.
         """
         ordered = sorted(values)
         if not ordered:
@@ -51,9 +54,14 @@ class Statistics:
         if highest:
             interval = replace(interval, high=median_interval(highest).high)
         return cls(
-            count=len(ordered), median=_median(ordered), minimum=ordered[0], maximum=ordered[-1],
-            percentile_1=percentile(ordered, 0.01), percentile_99=percentile(ordered, 0.99), median_interval=interval,
-        )  # fmt: skip
+            count=len(ordered),
+            median=_median(ordered),
+            minimum=ordered[0],
+            maximum=ordered[-1],
+            percentile_1=percentile(ordered, 0.01),
+            percentile_99=percentile(ordered, 0.99),
+            median_interval=interval,
+        )
 
     @property
     def spread(self) -> float:
@@ -77,14 +85,18 @@ class Statistics:
 
 
 def percentile(ordered: list[float], share: float) -> float:
-    """The smallest value x with F(x) >= share, of values in ascending order (RFC 2330, 11.3); 0 < share <= 1."""
+    """The smallest value x with F(x) >= share, of values in ascending order (RFC 2330, 11.3); 0 < share <=
+    1."""
     return ordered[max(math.ceil(share * len(ordered) - 1e-9), 1) - 1]
 
 
 def median_interval(ordered: list[float]) -> Interval:
-    """From the k-th value to the k-th from the end, with the largest k that covers WANTED_LEVEL; else from the first to the last."""
+    """From the k-th value to the k-th from the end, with the largest k that covers WANTED_LEVEL; else from
+    the first to the last."""
     count = len(ordered)
-    below = 1  # subsets in which fewer than k of the values lie below the median: a sum that grows with k, and is not begun anew for each
+    # Subsets in which fewer than k of the values lie below the median: a sum that grows with k, and is not
+    # begun anew for each.
+    below = 1
     k = 1
     while 2 * (k + 1) <= count and _coverage(count, more := below + math.comb(count, k)) >= WANTED_LEVEL:
         k, below = k + 1, more
@@ -92,7 +104,8 @@ def median_interval(ordered: list[float]) -> Interval:
 
 
 def _coverage(count: int, below: int) -> float:
-    """That the median lies between two values: neither below the lower nor, by symmetry, above the upper one."""
+    """That the median lies between two values: neither below the lower nor, by symmetry, above the upper
+    one."""
     return max(0.0, float(1 - below / 2 ** (count - 1)))
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: every procedure on one testbed, by a method each. What `evenhand.open_testbed` gives, and what the verbs use."""
+"""Procedure: every procedure on one testbed, by a method each. What `evenhand.open_testbed` gives, and what
+the verbs use."""
 
 from __future__ import annotations
 
@@ -12,7 +13,16 @@ from typing import Any, Literal, Unpack
 
 from evenhand.base.errors import RequestError
 from evenhand.base.validation.typed_fields import check_type
-from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, FrameSize, HostMacs, describe_size, largest_octets, make_plan
+from evenhand.plan import (
+    BOTH_DIRECTIONS,
+    AddressPlan,
+    Direction,
+    FrameSize,
+    HostMacs,
+    describe_size,
+    largest_octets,
+    make_plan,
+)
 from evenhand.procedure import back_to_back, burst, loss
 from evenhand.procedure.back_to_back import measure_back_to_back
 from evenhand.procedure.back_to_back_model import BackToBackGoal, BackToBackTable
@@ -29,7 +39,14 @@ from evenhand.procedure.own_loop import OwnLoop, measure_own_loop
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.record import Recorder
 from evenhand.procedure.recovery import Recovery, RecoveryGoal, check_throughput, measure_recovery
-from evenhand.procedure.repetition import LossTable, Repetitions, ThroughputTable, check_frame_sizes, check_whole_sizes, repeat
+from evenhand.procedure.repetition import (
+    LossTable,
+    Repetitions,
+    ThroughputTable,
+    check_frame_sizes,
+    check_whole_sizes,
+    repeat,
+)
 from evenhand.procedure.setup import Setup
 from evenhand.procedure.single_pair import SinglePair
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
@@ -44,10 +61,12 @@ ONCE = Repetitions()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTestbed:
-    """A testbed whose file has been checked. Each method measures with an engine of its own, which is ended when the method is.
+    """A testbed whose file has been checked. Each method measures with an engine of its own, which is ended
+    when the method is.
 
-    All methods take the keywords of `Conditions`. They raise RequestError for what cannot be, before anything is sent; HostError if the
-    host or the DUT is not ready; EngineError for a bug. Loss and INVALID trials are results.
+    All methods take the keywords of `Conditions`. They raise RequestError for what cannot be, before anything
+    is sent; HostError if the host or the DUT is not ready; EngineError for a bug. Loss and INVALID trials are
+    results.
     """
 
     setup: Setup
@@ -62,47 +81,69 @@ class OpenTestbed:
     run: str = ""
     """Which campaign this is: what it measured of the host it has again when it goes on. Empty: none."""
 
-    def throughput(self, *, goal: Goal | None = None, name: str = "throughput", **conditions: Unpack[Conditions]) -> Throughput:
+    def throughput(
+        self, *, goal: Goal | None = None, name: str = "throughput", **conditions: Unpack[Conditions]
+    ) -> Throughput:
         """The highest load that the DUT forwards without loss, by the search of the goal (RFC 2544, 26.1).
 
         Args:
-            goal: Where to search, how long the trials are, when to stop: a `ThroughputGoal` (binary), a `Tst009Goal`, or `MlrGoals`.
-                Default: binary from the line rate down, or from the tester's own ceiling if that is lower (MLR-14), with trials of 5 s,
-                confirmed by one of 60 s, to 0.5 %.
+            goal: Where to search, how long the trials are, when to stop: a `ThroughputGoal` (binary), a
+                `Tst009Goal`, or `MlrGoals`. Default: binary from the line rate down, or from the tester's own
+                ceiling if that is lower (MLR-14), with trials of 5 s, confirmed by one of 60 s, to 0.5 %.
             name: Of the search in the run file.
         """
         check_request(goal, Goal | None, conditions)
-        chosen: Goal = goal or ThroughputGoal(max_fps=UP_TO_LINE_RATE, **retries_of(self.setup.testbed.limits))
+        chosen: Goal = goal or ThroughputGoal(
+            max_fps=UP_TO_LINE_RATE, **retries_of(self.setup.testbed.limits)
+        )
         with self.tester(check=lambda profile: check_maximum(chosen, profile), **conditions) as tester:
             started, bounded = choose_start(tester, chosen, on_event=self.on_event, recorder=self.recorder)
-            return measure_throughput(started, bounded, name=name, on_event=self.on_event, recorder=self.recorder)
+            return measure_throughput(
+                started, bounded, name=name, on_event=self.on_event, recorder=self.recorder
+            )
 
-    def loss(self, *, goal: LossGoal | None = None, name: str = "loss", **conditions: Unpack[Conditions]) -> FrameLoss:
-        """Frame loss rate over the load, from the maximum down until two loads in a row lose nothing (RFC 2544, 26.3).
+    def loss(
+        self, *, goal: LossGoal | None = None, name: str = "loss", **conditions: Unpack[Conditions]
+    ) -> FrameLoss:
+        """Frame loss rate over the load, from the maximum down until two loads in a row lose nothing (RFC
+        2544, 26.3).
 
         Args:
-            goal: Which loads, and how long the trials are. Default: from the line rate down in steps of 10 %, trials of 60 s.
+            goal: Which loads, and how long the trials are. Default: from the line rate down in steps of 10 %,
+                trials of 60 s.
             name: Of the series in the run file.
         """
         check_request(goal, LossGoal | None, conditions)
         chosen = goal or LossGoal(**retries_of(self.setup.testbed.limits))
         with self.tester(check=lambda profile: loss.with_maximum(chosen, profile), **conditions) as tester:
-            return loss.measure_loss(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
+            return loss.measure_loss(
+                tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder
+            )
 
     def delay(
-        self, *, goal: DelayGoal, has_own_loop: bool = True, name: str | None = None, **conditions: Unpack[Conditions]
+        self,
+        *,
+        goal: DelayGoal,
+        has_own_loop: bool = True,
+        name: str | None = None,
+        **conditions: Unpack[Conditions],
     ) -> DelayResult:
         """Latency, or delay variation, at one load, many times over (RFC 8219, 7.2 and 7.3; RFC 2544, 26.2).
 
         Args:
             goal: Which test, at which load. The RFCs want the throughput: `throughput(...).throughput_fps`.
-            has_own_loop: Measure first what the tester itself adds at this load, where its ports can be joined to each other here.
+            has_own_loop: Measure first what the tester itself adds at this load, where its ports can be
+                joined to each other here.
             name: Of the test in the run file. Default: that of the test.
         """
         check_request(goal, DelayGoal, conditions)
         own_loop = self._own_loop(goal, conditions) if has_own_loop else None
-        with self.tester(check=lambda profile: choose_maximum(goal.rate_fps, profile, where="rate_fps"), **conditions) as tester:
-            return measure_delay(tester, goal, own_loop=own_loop, name=name, on_event=self.on_event, recorder=self.recorder)
+        with self.tester(
+            check=lambda profile: choose_maximum(goal.rate_fps, profile, where="rate_fps"), **conditions
+        ) as tester:
+            return measure_delay(
+                tester, goal, own_loop=own_loop, name=name, on_event=self.on_event, recorder=self.recorder
+            )
 
     def latency(
         self,
@@ -130,7 +171,13 @@ class OpenTestbed:
         test = DelayTest.LATENCY if profile == "rfc8219" else DelayTest.LATENCY_RFC2544
         check_type(profile, Literal["rfc8219", "rfc2544"], where="profile")
         goal = self._delay_goal(
-            test, rate_fps, after, duration_s=duration_s, from_s=from_s, tagged_frames=tagged_frames, repetitions=repetitions
+            test,
+            rate_fps,
+            after,
+            duration_s=duration_s,
+            from_s=from_s,
+            tagged_frames=tagged_frames,
+            repetitions=repetitions,
         )
         return self.delay(goal=goal, has_own_loop=has_own_loop, name=name, **conditions)
 
@@ -147,46 +194,77 @@ class OpenTestbed:
         name: str | None = None,
         **conditions: Unpack[Conditions],
     ) -> DelayResult:
-        """Packet delay variation of every frame at one load (RFC 8219, 7.3.1), as the verb of this name. See `latency`.
+        """Packet delay variation of every frame at one load (RFC 8219, 7.3.1), as the verb of this name. See
+        `latency`.
 
         Args:
             has_variation: The differences of consecutive frames as well (RFC 8219, 7.3.2).
         """
         goal = self._delay_goal(
-            DelayTest.PDV, rate_fps, after, duration_s=duration_s, from_s=from_s, repetitions=repetitions, has_variation=has_variation
+            DelayTest.PDV,
+            rate_fps,
+            after,
+            duration_s=duration_s,
+            from_s=from_s,
+            repetitions=repetitions,
+            has_variation=has_variation,
         )
         return self.delay(goal=goal, has_own_loop=has_own_loop, name=name, **conditions)
 
-    def ipdv(self, rate_fps: float | None = None, *, after: Throughput | None = None, **options: Any) -> DelayResult:
+    def ipdv(
+        self, rate_fps: float | None = None, *, after: Throughput | None = None, **options: Any
+    ) -> DelayResult:
         """Delay variation between consecutive frames (RFC 8219, 7.3.2): `pdv` with `has_variation`."""
         return self.pdv(rate_fps, after=after, has_variation=True, **options)
 
-    def _delay_goal(self, test: DelayTest, rate_fps: float | None, after: Throughput | None, **others: Any) -> DelayGoal:
+    def _delay_goal(
+        self, test: DelayTest, rate_fps: float | None, after: Throughput | None, **others: Any
+    ) -> DelayGoal:
         check_type(after, Throughput | None, where="after")
         known_fps = None if after is None else after.throughput_fps
         if after is not None and known_fps is None:
-            raise RequestError("this search has found no throughput", where="after", next_step="Look at its outcome, or give rate_fps.")
+            raise RequestError(
+                "this search has found no throughput",
+                where="after",
+                next_step="Look at its outcome, or give rate_fps.",
+            )
         load_fps = known_fps if rate_fps is None else rate_fps
         if load_fps is None:
-            raise RequestError("no load is given", where="rate_fps, after", next_step="Give rate_fps, or after=throughput(...).")
-        return DelayGoal(test=test, rate_fps=load_fps, throughput_fps=known_fps, **others, **retries_of(self.setup.testbed.limits))
+            raise RequestError(
+                "no load is given",
+                where="rate_fps, after",
+                next_step="Give rate_fps, or after=throughput(...).",
+            )
+        return DelayGoal(
+            test=test,
+            rate_fps=load_fps,
+            throughput_fps=known_fps,
+            **others,
+            **retries_of(self.setup.testbed.limits),
+        )
 
-    def recovery(self, *, goal: RecoveryGoal, name: str = "recovery", **conditions: Unpack[Conditions]) -> Recovery:
+    def recovery(
+        self, *, goal: RecoveryGoal, name: str = "recovery", **conditions: Unpack[Conditions]
+    ) -> Recovery:
         """For how long frames are lost after an overload, many times over (RFC 2544, 26.5).
 
         Args:
-            goal: The throughput, of which 110 % are the overload: `throughput(...).throughput_fps`; how long, how often.
+            goal: The throughput, of which 110 % are the overload: `throughput(...).throughput_fps`; how long,
+                how often.
             name: Of the test in the run file.
         """
         check_request(goal, RecoveryGoal, conditions)
         with self.tester(check=partial(check_throughput, goal), **conditions) as tester:
             return measure_recovery(tester, goal, name=name, on_event=self.on_event, recorder=self.recorder)
 
-    def burst(self, *, goal: BurstGoal | None = None, name: str = "burst", **conditions: Unpack[Conditions]) -> BurstIntervals:
+    def burst(
+        self, *, goal: BurstGoal | None = None, name: str = "burst", **conditions: Unpack[Conditions]
+    ) -> BurstIntervals:
         """The smallest interval between bursts without loss, by the size of the bursts (RFC 2544, 21).
 
         Args:
-            goal: Which bursts, how long the trials are, when to stop. Default: 16, 64, 256 and 1024 frames at the line rate, to 0.5 %.
+            goal: Which bursts, how long the trials are, when to stop. Default: 16, 64, 256 and 1024 frames at
+                the line rate, to 0.5 %.
             name: Of the searches in the run file, before the size.
         """
         check_request(goal, BurstGoal | None, conditions)
@@ -203,7 +281,8 @@ class OpenTestbed:
         single_pair_first: bool = False,
         **conditions: Unpack[Conditions],
     ) -> ThroughputTable:
-        """Throughput by frame size, each search repeated (R2544-04, R2544-22, SEED-72). Every search is stored by its own name.
+        """Throughput by frame size, each search repeated (R2544-04, R2544-22, SEED-72). Every search is
+        stored by its own name.
 
         Args:
             frame_sizes: In this order; `frame_size` of the conditions has no say here.
@@ -212,21 +291,31 @@ class OpenTestbed:
         """
         check_request(goal, Goal | None, conditions)
         plan, sizes = self._sizes(frame_sizes, conditions)
-        chosen: Goal = goal or ThroughputGoal(max_fps=UP_TO_LINE_RATE, **retries_of(self.setup.testbed.limits))
+        chosen: Goal = goal or ThroughputGoal(
+            max_fps=UP_TO_LINE_RATE, **retries_of(self.setup.testbed.limits)
+        )
         rows = []
         for size in sizes:
             of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}
             self.on_event(Note(text=f"{describe_size(size)}:", is_heading=True))
             if single_pair_first:
                 one_pair: Conditions = {**of_size, "plan": plan.single_pair(), "single_pair": None}
-                first = self.throughput(goal=chosen, name=f"throughput, {describe_size(size)}, one address pair", **one_pair)
+                first = self.throughput(
+                    goal=chosen, name=f"throughput, {describe_size(size)}, one address pair", **one_pair
+                )
                 of_size["single_pair"] = SinglePair.of(first.search, first.profile)
             with self.tester(check=lambda profile: check_maximum(chosen, profile), **of_size) as opened:
-                started, bounded = choose_start(opened, chosen, on_event=self.on_event, recorder=self.recorder)
+                started, bounded = choose_start(
+                    opened, chosen, on_event=self.on_event, recorder=self.recorder
+                )
 
-                def search(number: int, tester: OpenTester = started, goal: Goal = bounded, size: FrameSize = size) -> Throughput:
+                def search(
+                    number: int, tester: OpenTester = started, goal: Goal = bounded, size: FrameSize = size
+                ) -> Throughput:
                     name = f"throughput, {describe_size(size)}, repetition {number}"
-                    found = measure_throughput(tester, goal, name=name, on_event=self.on_event, recorder=self.recorder)
+                    found = measure_throughput(
+                        tester, goal, name=name, on_event=self.on_event, recorder=self.recorder
+                    )
                     return replace(found, is_repetition=True)
 
                 rows.append(repeat(search, repetitions, frame_size=size, on_event=self.on_event))
@@ -254,7 +343,9 @@ class OpenTestbed:
 
                 def series(number: int, tester: OpenTester = tester, size: FrameSize = size) -> FrameLoss:
                     name = f"loss, {describe_size(size)}, repetition {number}"
-                    return loss.measure_loss(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
+                    return loss.measure_loss(
+                        tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder
+                    )
 
                 rows.append(repeat(series, repetitions, frame_size=size, on_event=self.on_event))
             if rows[-1].repetitions[-1].outcome is LossOutcome.STOPPED:
@@ -269,13 +360,15 @@ class OpenTestbed:
         throughputs: Mapping[int, tuple[float, str]] | None = None,
         **conditions: Unpack[Conditions],
     ) -> BackToBackTable:
-        """The longest burst after idle without loss, by frame size, many times over, and the buffer time that it implies (RFC 9004).
+        """The longest burst after idle without loss, by frame size, many times over, and the buffer time that
+        it implies (RFC 9004).
 
         Args:
             frame_sizes: In this order; `frame_size` of the conditions has no say here.
-            goal: How long bursts may be, how exact and how often. Default: up to 2 s at the line rate, to one frame, 50 times.
-            throughputs: By frame size, fps per direction that were measured before under the same conditions, and where. The others are
-                measured first (R9004-01).
+            goal: How long bursts may be, how exact and how often. Default: up to 2 s at the line rate, to one
+                frame, 50 times.
+            throughputs: By frame size, fps per direction that were measured before under the same conditions,
+                and where. The others are measured first (R9004-01).
         """
         check_request(goal, BackToBackGoal | None, conditions)
         plan, any_sizes = self._sizes(frame_sizes, conditions)
@@ -290,7 +383,9 @@ class OpenTestbed:
                 wish = replace(chosen, throughput_fps=throughput_fps, throughput_source=source)
             self.on_event(Note(text=f"{size} octets:", is_heading=True))
             with self.tester(check=partial(back_to_back.with_rate, wish), **of_size) as tester:
-                rows.append(measure_back_to_back(tester, wish, on_event=self.on_event, recorder=self.recorder))
+                rows.append(
+                    measure_back_to_back(tester, wish, on_event=self.on_event, recorder=self.recorder)
+                )
             if rows[-1].outcome == "stopped":
                 break
         return BackToBackTable(rows=tuple(rows))
@@ -301,7 +396,8 @@ class OpenTestbed:
         return make_plan(given) if isinstance(given, str) else given
 
     def _limits(self, given: Limits | None) -> Limits:
-        """Those of the host measured, where it is to choose; before the tester is open, which has the same CPUs."""
+        """Those of the host measured, where it is to choose; before the tester is open, which has the same
+        CPUs."""
         wanted = given or limits_of(self.setup.testbed.limits)
         return settle_limits(wanted, self.setup, engine=self.engine, on_event=self.on_event, run=self.run)
 
@@ -312,14 +408,26 @@ class OpenTestbed:
         size, _ = choose_frames(plan, conditions.get("frame_size"), tag_octets=self.setup.testbed.tag_octets)
         self.setup.check_frame_size(largest_octets(size))
         return measure_own_loop(
-            self.setup, plan, rate_fps=goal.rate_fps, duration_s=goal.length_s, frame_size=size,
-            directions=conditions.get("directions", BOTH_DIRECTIONS), seed=conditions.get("seed", 1), has_variation=goal.has_variation,
-            invalid_retries=goal.invalid_retries, patience=goal.patience, engine=self.engine,
+            self.setup,
+            plan,
+            rate_fps=goal.rate_fps,
+            duration_s=goal.length_s,
+            frame_size=size,
+            directions=conditions.get("directions", BOTH_DIRECTIONS),
+            seed=conditions.get("seed", 1),
+            has_variation=goal.has_variation,
+            invalid_retries=goal.invalid_retries,
+            patience=goal.patience,
+            engine=self.engine,
             limits=self._limits(conditions.get("limits")),
-            on_event=self.on_event, recorder=self.recorder, replay=self.replay,
-        )  # fmt: skip
+            on_event=self.on_event,
+            recorder=self.recorder,
+            replay=self.replay,
+        )
 
-    def _sizes(self, frame_sizes: Sequence[FrameSize], conditions: Conditions) -> tuple[AddressPlan, tuple[FrameSize, ...]]:
+    def _sizes(
+        self, frame_sizes: Sequence[FrameSize], conditions: Conditions
+    ) -> tuple[AddressPlan, tuple[FrameSize, ...]]:
         """All of them are checked before the first is measured."""
         plan = self._plan(conditions.get("plan"))
         sizes, notes = check_frame_sizes(plan, frame_sizes, tag_octets=self.setup.testbed.tag_octets)
@@ -327,10 +435,20 @@ class OpenTestbed:
             self.on_event(Note(text=note))
         return plan, sizes
 
-    def trial(self, *, rate_fps: float, duration_s: float = 60.0, **conditions: Unpack[Conditions]) -> SingleTrial:
+    def trial(
+        self, *, rate_fps: float, duration_s: float = 60.0, **conditions: Unpack[Conditions]
+    ) -> SingleTrial:
         """One trial at `rate_fps` per direction; its verdict may be INVALID."""
-        with self.tester(check=lambda profile: choose_maximum(rate_fps, profile, where="rate_fps"), **conditions) as tester:
-            return measure_trial(tester, rate_fps=rate_fps, duration_s=duration_s, on_event=self.on_event, recorder=self.recorder)
+        with self.tester(
+            check=lambda profile: choose_maximum(rate_fps, profile, where="rate_fps"), **conditions
+        ) as tester:
+            return measure_trial(
+                tester,
+                rate_fps=rate_fps,
+                duration_s=duration_s,
+                on_event=self.on_event,
+                recorder=self.recorder,
+            )
 
     @contextmanager
     def tester(
@@ -347,10 +465,12 @@ class OpenTestbed:
         learning: LearningChoice = ALL_HOSTS_FIRST,
         single_pair: SinglePair | None = None,
     ) -> Iterator[OpenTester]:
-        """For a procedure of your own: an engine with open ports, whose DUT has answered and learnt its hosts.
+        """For a procedure of your own: an engine with open ports, whose DUT has answered and learnt its
+        hosts.
 
         Args:
-            check: Called with what is known before the DUT learns its hosts, which may take a minute; raises if there is no use in it.
+            check: Called with what is known before the DUT learns its hosts, which may take a minute; raises
+                if there is no use in it.
         """
         address_plan = self._plan(plan)
         self.setup.check_plan(address_plan)
@@ -358,9 +478,17 @@ class OpenTestbed:
         if note is not None:
             self.on_event(Note(text=note))
         opened = open_tester(
-            self.setup, address_plan, frame_size=size, seed=seed, directions=directions, engine=self.engine, host_macs=host_macs,
-            waits=waits, limits=self._limits(limits), on_event=self.on_event,
-        )  # fmt: skip
+            self.setup,
+            address_plan,
+            frame_size=size,
+            seed=seed,
+            directions=directions,
+            engine=self.engine,
+            host_macs=host_macs,
+            waits=waits,
+            limits=self._limits(limits),
+            on_event=self.on_event,
+        )
         with opened as tester:
             ready = replace(tester.after(single_pair), replay=self.replay)
             check(ready.profile)

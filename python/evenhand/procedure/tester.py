@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: the tester that every procedure measures with: an engine whose ports are open and whose DUT has answered."""
+"""Procedure: the tester that every procedure measures with: an engine whose ports are open and whose DUT has
+answered."""
 
 from __future__ import annotations
 
@@ -15,7 +16,17 @@ from evenhand.base.errors import HostError, RequestError
 from evenhand.base.locks import holding
 from evenhand.base.units import max_theoretical_fps
 from evenhand.base.validation.typed_fields import check_type
-from evenhand.plan import SIDES, AddressPlan, Direction, FrameSize, HostMacs, PortMacs, SideName, largest_octets, mean_octets
+from evenhand.plan import (
+    SIDES,
+    AddressPlan,
+    Direction,
+    FrameSize,
+    HostMacs,
+    PortMacs,
+    SideName,
+    largest_octets,
+    mean_octets,
+)
 from evenhand.procedure.events import OnEvent, TrialPhase, ignore
 from evenhand.procedure.inside import Inside, look_inside, with_facts
 from evenhand.procedure.limits import limits_of
@@ -34,7 +45,8 @@ RESOLVE_TIMEOUT_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTester:
-    """An engine with open ports and a resolved DUT: what a procedure measures with. It is good for as many trials as one likes."""
+    """An engine with open ports and a resolved DUT: what a procedure measures with. It is good for as many
+    trials as one likes."""
 
     setup: Setup
     session: EngineSession
@@ -45,47 +57,62 @@ class OpenTester:
     """What the engine told of the ports."""
     resolved: dict[str, Any]
     unresolved: HostError | None = None
-    """Why there is no `resolved`, or why it will not do: its MACs are those of the other side. Only where `open_tester` was told to go on
-    without."""
+    """Why there is no `resolved`, or why it will not do: its MACs are those of the other side. Only where
+    `open_tester` was told to go on without."""
     replay: Replay | None = None
     """Trials that need not be made again."""
     inside: Inside | None = None
     """The look into the DUT; None if its testbed does not tell how."""
     unreached: HostError | None = None
-    """Why there is no `inside` although the testbed tells how; only where `open_tester` was told to go on without."""
+    """Why there is no `inside` although the testbed tells how; only where `open_tester` was told to go on
+    without."""
 
     @property
     def versions(self) -> dict[str, str]:
         """Of the engine, for the run file."""
         about = self.session.about
-        return {"engine": str(about["version"]), **{key: str(about[key]) for key in ("dpdk", "compiler", "build_type", "contract")}}
+        return {
+            "engine": str(about["version"]),
+            **{key: str(about[key]) for key in ("dpdk", "compiler", "build_type", "contract")},
+        }
 
-    def measurer(self, on_event: OnEvent, *, delays: DelayWish | None = None, stops_when_failed: bool = False) -> EngineMeasurer:
+    def measurer(
+        self, on_event: OnEvent, *, delays: DelayWish | None = None, stops_when_failed: bool = False
+    ) -> EngineMeasurer:
         """Makes trials with this tester, and tells their phases.
 
         Args:
-            stops_when_failed: A trial ends as soon as it can no longer pass: for searches that ask for nothing but the verdict.
+            stops_when_failed: A trial ends as soon as it can no longer pass: for searches that ask for
+                nothing but the verdict.
         """
 
         def tell(document: dict[str, Any]) -> None:
             on_event(TrialPhase.from_contract(document))
 
         return EngineMeasurer(
-            session=self.session, directions=self.profile.directions, waits=self.waits, limits=self.limits, delays=delays,
-            stops_when_failed=stops_when_failed, replay=self.replay, on_event=tell,
+            session=self.session,
+            directions=self.profile.directions,
+            waits=self.waits,
+            limits=self.limits,
+            delays=delays,
+            stops_when_failed=stops_when_failed,
+            replay=self.replay,
+            on_event=tell,
             check_dut=None if self.setup.lab is None else self.setup.lab.check_running,
             witness=None if self.inside is None else self.inside.witness,
-        )  # fmt: skip
+        )
 
     def after(self, single_pair: SinglePair | None) -> OpenTester:
-        """The tester that knows what was found before with one address pair. RequestError if another DUT answered then."""
+        """The tester that knows what was found before with one address pair. RequestError if another DUT
+        answered then."""
         if single_pair is None:
             return self
         check_same_dut(single_pair, self.profile)
         return replace(self, profile=replace(self.profile, single_pair=single_pair))
 
     def details(self) -> dict[str, Any]:
-        """The set-up of a search, for the run file. Of a lab it has the DUT's neighbour table after learning (recorded only, SEED-07)."""
+        """The set-up of a search, for the run file. Of a lab it has the DUT's neighbour table after learning
+        (recorded only, SEED-07)."""
         profile = self.profile
         return {
             **self.setup.to_document(),
@@ -118,13 +145,15 @@ def open_tester(
     limits: Limits | None = None,
     on_event: OnEvent = ignore,
 ) -> Iterator[OpenTester]:
-    """Start the engine, open its ports, find the DUT. Everything is closed when the block ends, however it ends.
+    """Start the engine, open its ports, find the DUT. Everything is closed when the block ends, however it
+    ends.
 
-    The one place where testers begin: the lab and each port are locked here, before anything of them is touched.
+    The one place where testers begin: the lab and each port are locked here, before anything of them is
+    touched.
 
     Args:
-        needs_dut: Whether a DUT that answers neither ARP nor ND, answers on the wrong side, or is not reached over SSH, is an error; if
-            not, `OpenTester.unresolved` and `unreached` tell.
+        needs_dut: Whether a DUT that answers neither ARP nor ND, answers on the wrong side, or is not reached
+            over SSH, is an error; if not, `OpenTester.unresolved` and `unreached` tell.
         waits: Of every trial that is made with this tester.
         limits: By which its trials are judged; default: the testbed's.
         on_event: Is told what changed in the DUT since the last run on it, if it can be looked into.
@@ -148,15 +177,29 @@ def open_tester(
         line_rate_bps = min(known) if known else None
         largest = setup.testbed.largest_on_a_link(mean_octets(frame_size))
         profile = Profile(
-            plan=plan, frame_size=frame_size, seed=seed, directions=directions, line_rate_bps=line_rate_bps,
-            theoretical_fps=None if line_rate_bps is None else max_theoretical_fps(line_rate_bps, largest), host_macs=host_macs,
-            macs=_macs_of(opened, resolved), dut=_dut_facts(setup, inside),
+            plan=plan,
+            frame_size=frame_size,
+            seed=seed,
+            directions=directions,
+            line_rate_bps=line_rate_bps,
+            theoretical_fps=None if line_rate_bps is None else max_theoretical_fps(line_rate_bps, largest),
+            host_macs=host_macs,
+            macs=_macs_of(opened, resolved),
+            dut=_dut_facts(setup, inside),
             vlans={side: port.vlan for side, port in setup.testbed.ports.items()},
-        )  # fmt: skip
+        )
         yield OpenTester(
-            setup=setup, session=session, profile=profile, waits=waits, limits=limits or limits_of(setup.testbed.limits),
-            opened=opened, resolved=resolved, unresolved=unresolved, inside=inside, unreached=unreached,
-        )  # fmt: skip
+            setup=setup,
+            session=session,
+            profile=profile,
+            waits=waits,
+            limits=limits or limits_of(setup.testbed.limits),
+            opened=opened,
+            resolved=resolved,
+            unresolved=unresolved,
+            inside=inside,
+            unreached=unreached,
+        )
 
 
 def _dut_facts(setup: Setup, inside: Inside | None) -> dict[str, str | None] | None:
@@ -175,17 +218,28 @@ def _locked(setup: Setup) -> Iterator[tuple[int, ...]]:
         locked = stack.enter_context(holding(resources, where=setup.name, next_step=next_step))
         if lab is not None and lab_status(lab.name) != lab:
             raise HostError(
-                f"the lab {lab.name!r} was taken down or set up anew just now", where=setup.name, next_step="Give the command again."
+                f"the lab {lab.name!r} was taken down or set up anew just now",
+                where=setup.name,
+                next_step="Give the command again.",
             )
-        ports = [resource for port in setup.testbed.ports.values() for resource in resources_of(port.device, namespace=namespace)]
+        ports = [
+            resource
+            for port in setup.testbed.ports.values()
+            for resource in resources_of(port.device, namespace=namespace)
+        ]
         yield (*locked, *stack.enter_context(holding(ports, where=setup.name, next_step=next_step)))
 
 
 def _macs_of(opened: dict[str, Any], resolved: dict[str, Any]) -> dict[SideName, PortMacs]:
-    return {side: PortMacs(tester=opened[side]["mac"], dut=resolved.get(side, {}).get("dut_mac")) for side in SIDES}
+    return {
+        side: PortMacs(tester=opened[side]["mac"], dut=resolved.get(side, {}).get("dut_mac"))
+        for side in SIDES
+    }
 
 
-def _look_inside(stack: ExitStack, setup: Setup, on_event: OnEvent, *, needs_dut: bool) -> tuple[Inside | None, HostError | None]:
+def _look_inside(
+    stack: ExitStack, setup: Setup, on_event: OnEvent, *, needs_dut: bool
+) -> tuple[Inside | None, HostError | None]:
     """The look into the DUT, or why there is none."""
     try:
         return stack.enter_context(look_inside(setup, on_event=on_event)), None
@@ -195,7 +249,9 @@ def _look_inside(stack: ExitStack, setup: Setup, on_event: OnEvent, *, needs_dut
         return None, error
 
 
-def _resolve(session: EngineSession, setup: Setup, inside: Inside | None, *, needs_dut: bool) -> tuple[dict[str, Any], HostError | None]:
+def _resolve(
+    session: EngineSession, setup: Setup, inside: Inside | None, *, needs_dut: bool
+) -> tuple[dict[str, Any], HostError | None]:
     """The DUT's MACs, or why there are none, or are not those of these sides."""
     resolved: dict[str, Any] = {}
     try:
@@ -211,7 +267,8 @@ def _resolve(session: EngineSession, setup: Setup, inside: Inside | None, *, nee
 
 @contextmanager
 def _kept_off(cpus: Iterable[int]) -> Iterator[None]:
-    """Keep this process (progress, storage) off the tester's CPUs, as long as that leaves it any. The engine has started by then."""
+    """Keep this process (progress, storage) off the tester's CPUs, as long as that leaves it any. The engine
+    has started by then."""
     before = os.sched_getaffinity(0)
     elsewhere = before - set(cpus)
     if elsewhere:
@@ -223,7 +280,8 @@ def _kept_off(cpus: Iterable[int]) -> Iterator[None]:
 
 
 def choose_maximum(rate_fps: float | None, profile: Profile, *, where: str) -> float:
-    """The user's maximum; for None or infinity the theoretical one. RequestError if there is none, or it is above the line rate."""
+    """The user's maximum; for None or infinity the theoretical one. RequestError if there is none, or it is
+    above the line rate."""
     check_type(rate_fps, float | None, where=where)
     if rate_fps is None or math.isinf(rate_fps):
         if profile.theoretical_fps is None:
@@ -233,5 +291,11 @@ def choose_maximum(rate_fps: float | None, profile: Profile, *, where: str) -> f
                 next_step=f"Give {where}, such as 1Mfps, or line_rate in the testbed file.",
             )
         return float(profile.theoretical_fps)
-    check_rate(rate_fps, profile.theoretical_fps, line_rate_bps=profile.line_rate_bps, frame_size=profile.frame_size, where=where)
+    check_rate(
+        rate_fps,
+        profile.theoretical_fps,
+        line_rate_bps=profile.line_rate_bps,
+        frame_size=profile.frame_size,
+        where=where,
+    )
     return rate_fps

@@ -47,20 +47,25 @@ class Throughput:
 
     @property
     def throughput_fps(self) -> float | None:
-        """Per direction, confirmed by a full-length trial; a lower bound if `is_at_least`, else None unless it was found. Of several goals
-        the strictest one's."""
+        """Per direction, confirmed by a full-length trial; a lower bound if `is_at_least`, else None unless
+        it was found. Of several goals the strictest one's."""
         return self.search.throughput_fps
 
     @property
     def is_at_least(self) -> bool:
-        """Whether the throughput is a lower bound: the maximum passed, or the tester could not keep a higher load."""
+        """Whether the throughput is a lower bound: the maximum passed, or the tester could not keep a higher
+        load."""
         return self.search.is_at_least
 
     @property
     def deviations(self) -> list[Deviation]:
         """From the RFCs, each once."""
         found = search_deviations(self.search, self.profile)
-        return found if self.is_repetition else sorted([*found, *too_few(1)], key=lambda deviation: deviation.requirement)
+        return (
+            found
+            if self.is_repetition
+            else sorted([*found, *too_few(1)], key=lambda deviation: deviation.requirement)
+        )
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand throughput --json` writes it."""
@@ -69,16 +74,23 @@ class Throughput:
 
 
 def measure_throughput(
-    tester: OpenTester, goal: Goal, *, name: str = "throughput", on_event: OnEvent = ignore, recorder: Recorder | None = None
+    tester: OpenTester,
+    goal: Goal,
+    *,
+    name: str = "throughput",
+    on_event: OnEvent = ignore,
+    recorder: Recorder | None = None,
 ) -> Throughput:
-    """One search by the goal's own way (R2544-21, or RFC 9971); each trial is kept before the next begins (D11).
+    """One search by the goal's own way (R2544-21, or RFC 9971); each trial is kept before the next begins
+    (D11).
 
     Args:
         goal: With `max_fps` UP_TO_LINE_RATE it begins at the maximum theoretical frame rate (MLR-13).
         name: Of the search in the run file.
 
     Raises:
-        RequestError: The ports do not know their line rate and the goal has no maximum, or one above the line rate.
+        RequestError: The ports do not know their line rate and the goal has no maximum, or one above the line
+            rate.
         EvenhandError: The engine could not make a trial at all.
     """
     goal = with_maximum(goal, tester.profile)
@@ -91,25 +103,30 @@ def measure_throughput(
             on_event(event)
 
         # MLRsearch weighs trials by their durations and losses; the others take the verdict only.
-        measurer = tester.measurer(on_event, stops_when_failed=not isinstance(goal, MlrGoals) and goal.stops_early)
+        measurer = tester.measurer(
+            on_event, stops_when_failed=not isinstance(goal, MlrGoals) and goal.stops_early
+        )
         result = run_search(measurer, goal, on_progress=on_progress, overhead_s=measurer.overhead_s)
         record.finish(result)
     return Throughput(profile=tester.profile, search=result)
 
 
 def with_maximum(goal: Goal, profile: Profile) -> Goal:
-    """The goal with a finite maximum. RequestError if there is none, or it is above the line rate, or below the goal's minimum."""
+    """The goal with a finite maximum. RequestError if there is none, or it is above the line rate, or below
+    the goal's minimum."""
     return replace(goal, max_fps=choose_maximum(goal.max_fps, profile, where="max_fps"))
 
 
 def check_maximum(goal: Goal, profile: Profile) -> None:
-    """RequestError if the goal's own maximum is above the line rate. One without is chosen when the search begins."""
+    """RequestError if the goal's own maximum is above the line rate. One without is chosen when the search
+    begins."""
     if not math.isinf(goal.max_fps):
         with_maximum(goal, profile)
 
 
 def too_few(repetitions: int, values: int | None = None) -> list[Deviation]:
-    """Where the whole search was made less often than the draft wants. A quick command searches once, and says so.
+    """Where the whole search was made less often than the draft wants. A quick command searches once, and
+    says so.
 
     Args:
         values: How many of the searches found one; None: all.
@@ -121,24 +138,39 @@ def too_few(repetitions: int, values: int | None = None) -> list[Deviation]:
         text = f"{found} of {repetitions} searches found a value, instead of {REPETITIONS}"
     else:
         text = f"{repetitions} search{'es' if repetitions > 1 else ''} instead of {REPETITIONS}"
-    return [Deviation(requirement="SEED-72", text=text + ("" if found > 1 else ": how much the result varies is not known"))]
+    return [
+        Deviation(
+            requirement="SEED-72",
+            text=text + ("" if found > 1 else ": how much the result varies is not known"),
+        )
+    ]
 
 
 def search_deviations(result: SearchResult, profile: Profile) -> list[Deviation]:
     """Of the trials and conditions, of the goals (RFC 9971), and what was tried again until it passed."""
     own = result.goal.deviations if isinstance(result, MlrResult) else _unconfirmed(result)
     uncharged = result.uncharged if isinstance(result, MlrResult) else (result.uncharged,)
-    tried_again = [Deviation(requirement="R2544-21", text=each.text) for each in uncharged if each is not None]
-    return sorted([*collect_deviations(result.trials, profile), *own, *tried_again], key=lambda deviation: deviation.requirement)
+    tried_again = [
+        Deviation(requirement="R2544-21", text=each.text) for each in uncharged if each is not None
+    ]
+    return sorted(
+        [*collect_deviations(result.trials, profile), *own, *tried_again],
+        key=lambda deviation: deviation.requirement,
+    )
 
 
 def _unconfirmed(result: ThroughputResult) -> list[Deviation]:
     """Where a lower bound passed shorter trials alone, since the tester spoiled the full-length ones."""
     if result.throughput_fps is None or result.final_trial is not None:
         return []
-    passed = (t.result for t in result.trials if t.result.is_pass and t.result.intended_fps == result.throughput_fps)
+    passed = (
+        t.result for t in result.trials if t.result.is_pass and t.result.intended_fps == result.throughput_fps
+    )
     longest_s, wanted_s = max(trial.intended_duration_s for trial in passed), result.goal.final_duration_s
-    text = f"the lower bound passed a trial of {format_duration(longest_s)}; none of {format_duration(wanted_s)} was valid at that load"
+    text = (
+        f"the lower bound passed a trial of {format_duration(longest_s)}; none of"
+        f" {format_duration(wanted_s)} was valid at that load"
+    )
     return [Deviation(requirement="R2544-20", text=text)]
 
 

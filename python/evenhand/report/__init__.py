@@ -3,7 +3,12 @@
 
 from evenhand.report.back_to_back import back_to_back_lines, back_to_back_table
 from evenhand.report.burst import burst_lines, burst_table
-from evenhand.report.comparison import comparison_document, comparison_lines, comparison_tables, differences_table
+from evenhand.report.comparison import (
+    comparison_document,
+    comparison_lines,
+    comparison_tables,
+    differences_table,
+)
 from evenhand.report.delay import delay_lines, delay_table
 from evenhand.report.learning import learning_lines, learning_status
 from evenhand.report.loss import loss_lines, loss_table

@@ -12,7 +12,16 @@ from evenhand.report.throughput import describe_limit, dut_lines, trials_lines
 from evenhand.series.campaign import AT_LEAST
 from evenhand.trial import join_directions
 
-COLUMNS = ("octets", "average", "minimum", "maximum", "std. dev.", "corrected buffer time", "throughput", "repetitions")
+COLUMNS = (
+    "octets",
+    "average",
+    "minimum",
+    "maximum",
+    "std. dev.",
+    "corrected buffer time",
+    "throughput",
+    "repetitions",
+)
 
 
 def back_to_back_table(table: BackToBackTable) -> Table:
@@ -27,38 +36,53 @@ def back_to_back_table(table: BackToBackTable) -> Table:
         least, most = (None, None) if statistics is None else (statistics.minimum, statistics.maximum)
         figures = (row.average_frames, least, most, row.standard_deviation_frames)
         shown.add_row(
-            str(row.profile.frame_size), *(("" if i == 3 else bound) + _frames(figure) for i, figure in enumerate(figures)),
+            str(row.profile.frame_size),
+            *(("" if i == 3 else bound) + _frames(figure) for i, figure in enumerate(figures)),
             "-" if row.corrected_buffer_s is None else bound + format_duration(row.corrected_buffer_s),
-            "-" if row.throughput_fps is None else f"{throughput_bound}{format_count(round(row.throughput_fps))} fps",
+            "-"
+            if row.throughput_fps is None
+            else f"{throughput_bound}{format_count(round(row.throughput_fps))} fps",
             "skipped" if row.skipped is not None else f"{len(row.values)} of {row.goal.repetitions}",
-        )  # fmt: skip
+        )
     return shown
 
 
 def back_to_back_lines(table: BackToBackTable) -> list[str]:
-    """What a reader must know of the table: conditions, the search, what each size showed, deviations, each once."""
+    """What a reader must know of the table: conditions, the search, what each size showed, deviations, each
+    once."""
     profile, goal = table.rows[0].profile, table.rows[0].goal
-    verified = f", a burst with loss sent again up to {goal.loss_verifications} times (ETSI TST009 12.3)" if goal.loss_verifications else ""
+    verified = (
+        f", a burst with loss sent again up to {goal.loss_verifications} times (ETSI TST009 12.3)"
+        if goal.loss_verifications
+        else ""
+    )
     lines = [
         f"{profile.protocol}, {profile.hosts} ({profile.plan.label}), {' and '.join(profile.directions)}.",
-        f"Binary search over the burst to {_counted(goal.step_frames, 'frame')}, bursts of up to {format_duration(goal.max_burst_s)};"
+        f"Binary search over the burst to {_counted(goal.step_frames, 'frame')}, bursts of up to"
+        f" {format_duration(goal.max_burst_s)};"
         f" {goal.repetitions} repetitions{verified}. The benchmark is the average.",
     ]
     for row in table.rows:
         lines += _row_lines(row)
     if any(row.corrected_buffer_s is not None for row in table.rows):
-        lines.append("Implied buffer time: how long the average burst lasts. Corrected: the same less what was forwarded meanwhile.")
+        lines.append(
+            "Implied buffer time: how long the average burst lasts. Corrected: the same less what was"
+            " forwarded meanwhile."
+        )
     lines += [*profile.sent_lines, *dut_lines(profile)]
     trials = [trial for row in table.rows for trial in row.trials]
     if trials:
         lines += trials_lines(trials, what="Bursts")
-    return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in table.deviations]
+    return lines + [
+        f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in table.deviations
+    ]
 
 
 def _row_lines(row: BackToBack) -> list[str]:
     head, goal = f"{row.profile.octets}:", row.goal
     lines = [
-        f"{head} bursts at {format_count(goal.rate_fps)} fps per direction, {format_count(goal.max_frames)} frames at most;"
+        f"{head} bursts at {format_count(goal.rate_fps)} fps per direction, {format_count(goal.max_frames)}"
+        " frames at most;"
         f" theoretical limit {describe_limit(row.profile)}."
     ]
     if goal.throughput_source is not None:
@@ -70,15 +94,21 @@ def _row_lines(row: BackToBack) -> list[str]:
         if row.actual_buffer_s is not None and goal.actual_fps is not None:
             at_rate = bound + format_duration(row.actual_buffer_s)
             actual = f"; at {format_count(goal.actual_fps)} fps, the rate of interest, {at_rate}"
-        implied, corrected = (bound + format_duration(time_s) for time_s in (row.implied_buffer_s, row.corrected_buffer_s))
+        implied, corrected = (
+            bound + format_duration(time_s) for time_s in (row.implied_buffer_s, row.corrected_buffer_s)
+        )
         lines.append(f"{head} buffer time implied {implied}, corrected {corrected}{actual}.")
     if row.longest_s > goal.max_burst_s:
         lines.append(
-            f"{head} a result came near the longest burst of {format_duration(goal.max_burst_s)}, so bursts of up to"
+            f"{head} a result came near the longest burst of {format_duration(goal.max_burst_s)}, so bursts"
+            " of up to"
             f" {format_duration(row.longest_s)} were tried (RFC 9004, 6.2)."
         )
     if row.is_near_maximum:
-        lines.append(f"{head} a burst came near the longest that was tried, so this may be the search's limit, and not the DUT's.")
+        lines.append(
+            f"{head} a burst came near the longest that was tried, so this may be the search's limit, and"
+            " not the DUT's."
+        )
     if row.late_frames:
         late = f"{_counted(row.late_frames, 'frame')} came after the residual wait and counted as lost"
         lines.append(f"{head} {late}: repeat with a longer --wait-residual.")

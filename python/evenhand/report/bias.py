@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: what the choice of test addresses did to a result. One pair, many addresses, and a router that hashes ports, side by side."""
+"""Station 10: what the choice of test addresses did to a result. One pair, many addresses, and a router that
+hashes ports, side by side."""
 
 from __future__ import annotations
 
@@ -42,7 +43,11 @@ class BiasCase:
     @property
     def addresses(self) -> str:
         traffic = self.profile.traffic
-        return "one address pair" if traffic.is_single_pair else f"{format_count(traffic.hosts('left').addresses)} addresses a side"
+        return (
+            "one address pair"
+            if traffic.is_single_pair
+            else f"{format_count(traffic.hosts('left').addresses)} addresses a side"
+        )
 
     @property
     def hash_fields(self) -> str:
@@ -80,7 +85,8 @@ class BiasCase:
 
     @property
     def share(self) -> float | None:
-        """Found against the plateau. The one share that is shown, in the table, the picture and the sentences."""
+        """Found against the plateau. The one share that is shown, in the table, the picture and the
+        sentences."""
         return None if self.found_fps is None else self.found_fps / self.plateau_fps
 
     @property
@@ -112,14 +118,17 @@ def bias_picture(cases: Sequence[BiasCase]) -> Table:
             style = "green" if share >= 1 - SAME_WITHIN else "red"
             bar = Text.assemble((_bar(share), style), f" {show_percent(share)}")
         table.add_row(
-            f"{case.hash_fields}\n  {case.addresses}", bar,
-            case.shown_found(format_rate), format_rate(case.predicted_fps),
-        )  # fmt: skip
+            f"{case.hash_fields}\n  {case.addresses}",
+            bar,
+            case.shown_found(format_rate),
+            format_rate(case.predicted_fps),
+        )
     return table
 
 
 def bias_verdict(cases: Sequence[BiasCase]) -> list[str]:
-    """Sentences: what one pair shows, whether many addresses cure it, and how that compares with a hash of ports.
+    """Sentences: what one pair shows, whether many addresses cure it, and how that compares with a hash of
+    ports.
 
     What was found decides, never the model (SEED-07); the percentage is that of the table.
     """
@@ -127,23 +136,30 @@ def bias_verdict(cases: Sequence[BiasCase]) -> list[str]:
     if one.share is None or one.found_fps is None or many.found_fps is None or ports.found_fps is None:
         without = sum(case.found_fps is None for case in cases)
         return [
-            f"No verdict: {without} of {len(cases)} searches ended without a number of the router. See which trials were INVALID, and why;"
+            f"No verdict: {without} of {len(cases)} searches ended without a number of the router. See which"
+            " trials were INVALID, and why;"
             " `evenhand check` shows what this host does to the tester's CPUs."
         ]
     elements = many.prediction.model.elements
     lines = []
     if one.found_fps < (1 - SAME_WITHIN) * many.found_fps:
         lines.append(
-            f"Biased: one address pair shows {show_percent(one.share)} of what this router does. Its hash sees addresses only, so all"
-            f" frames of a direction meet one element, {one.elements_at_work} of {elements} in both directions; pseudorandom ports do not"
+            f"Biased: one address pair shows {show_percent(one.share)} of what this router does. Its hash"
+            " sees addresses only, so all"
+            f" frames of a direction meet one element, {one.elements_at_work} of {elements} in both"
+            " directions; pseudorandom ports do not"
             " help."
         )
     else:
-        lines.append(f"Not biased: one address pair shows {show_percent(one.share)} of what this router does, about as many addresses do.")
+        lines.append(
+            f"Not biased: one address pair shows {show_percent(one.share)} of what this router does, about"
+            " as many addresses do."
+        )
     ratio = many.found_fps / ports.found_fps
     how = "about equal to" if abs(ratio - 1) <= SAME_WITHIN else "not equal to"
     lines.append(
-        f"Even-handed: {many.addresses} behind gateways put {many.elements_at_work} of {elements} elements to work. The result is {how}"
+        f"Even-handed: {many.addresses} behind gateways put {many.elements_at_work} of {elements} elements"
+        f" to work. The result is {how}"
         f" that of the same router when it hashes ports as well (ratio {ratio:.3f})."
     )
     return lines
@@ -156,29 +172,39 @@ def bias_lines(cases: Sequence[BiasCase]) -> list[str]:
     lines = ["", *bias_verdict(cases), ""]
     errors = [abs(case.error) for case in cases if case.error is not None]
     if errors:
-        which = "Each search" if len(errors) == len(cases) else f"What was found, in {len(errors)} of {len(cases)} searches,"
+        which = (
+            "Each search"
+            if len(errors) == len(cases)
+            else f"What was found, in {len(errors)} of {len(cases)} searches,"
+        )
         lines.append(
             f"{which} is within {show_percent(max(errors))} of its prediction (the searches stop at"
             f" {format_ratio(max(case.result.goal.precision for case in cases))})."
         )
     assert model.rate_fps is not None
     lines.append(
-        f"The router: {model.elements} elements of {format_rate(model.rate_fps)} with queues of {model.queue_frames} frames, Toeplitz"
-        f" hash, {len(model.table)} entries in the table. {first.profile.protocol}, {first.profile.frame_size} octets,"
+        f"The router: {model.elements} elements of {format_rate(model.rate_fps)} with queues of"
+        f" {model.queue_frames} frames, Toeplitz"
+        f" hash, {len(model.table)} entries in the table. {first.profile.protocol},"
+        f" {first.profile.frame_size} octets,"
         " both directions, zero loss."
     )
     counts = ", ".join("/".join(str(case.result.count(verdict)) for verdict in Verdict) for case in cases)
-    lines.append(f"Trials PASS/FAIL/INVALID: {counts}. INVALID trials were repeated; they say nothing of the router.")
+    lines.append(
+        f"Trials PASS/FAIL/INVALID: {counts}. INVALID trials were repeated; they say nothing of the router."
+    )
     for given_up in (case.given_up for case in cases if case.given_up is not None):
         lines.append(
-            f"Before them, a search with trials of {format_duration(given_up.goal.duration_s)} was given up after"
+            f"Before them, a search with trials of {format_duration(given_up.goal.duration_s)} was given up"
+            " after"
             f" {format_count(len(given_up.trials))} trials: too many of them came out INVALID on this host."
         )
     figures = WorstTesterFigures.of(trial.result for case in cases for trial in case.result.trials)
     away_us = max(case.counters["model"]["longest_gap_us"] for case in cases)
     late_us = figures.max_overdue_us or 0.0
     lines.append(
-        f"The tester's latest frame was {format_duration(late_us / 1e6)} late; the router was away from its ports for at"
+        f"The tester's latest frame was {format_duration(late_us / 1e6)} late; the router was away from its"
+        " ports for at"
         f" most {format_duration(away_us / 1e6)}."
     )
     lines += verification_lines(first.result.goal)

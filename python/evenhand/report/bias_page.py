@@ -24,7 +24,13 @@ TEMPLATE = "demo.html.j2"
 
 
 def write_bias_page(
-    cases: Sequence[BiasCase], path: Path, *, host: Mapping[str, Any], versions: Mapping[str, str], command: Sequence[str], run: Path | None
+    cases: Sequence[BiasCase],
+    path: Path,
+    *,
+    host: Mapping[str, Any],
+    versions: Mapping[str, str],
+    command: Sequence[str],
+    run: Path | None,
 ) -> None:
     """Write the page.
 
@@ -38,13 +44,23 @@ def write_bias_page(
     """
     text = render(
         TEMPLATE,
-        verdict=[(line, "bad" if line.startswith("Biased") or "not equal" in line else "good") for line in bias_verdict(cases)],
+        verdict=[
+            (line, "bad" if line.startswith("Biased") or "not equal" in line else "good")
+            for line in bias_verdict(cases)
+        ],
         picture=show_picture(bias_bars(cases)),
         table=_table(cases),
         model=cases[0].prediction.model.to_document(),
         element_rate=format_rate(cases[0].prediction.model.rate_fps or 0),
-        notes=[line for line in bias_lines(cases)[len(bias_verdict(cases)) + 2 :] if not line.startswith("Deviation")],
-        found_deviations=[{"requirement": d.requirement, "text": d.text, "where": ""} for d in suite_deviations(bias_entries(cases))],
+        notes=[
+            line
+            for line in bias_lines(cases)[len(bias_verdict(cases)) + 2 :]
+            if not line.startswith("Deviation")
+        ],
+        found_deviations=[
+            {"requirement": d.requirement, "text": d.text, "where": ""}
+            for d in suite_deviations(bias_entries(cases))
+        ],
         trace=_trace(cases, command, run, versions),
         host=host,
         versions=versions,
@@ -58,17 +74,23 @@ def bias_bars(cases: Sequence[BiasCase]) -> Picture:
     return bars_picture(
         [
             Bar(
-                hashes=case.hash_fields, addresses=case.addresses, found_fps=case.found_fps, passed_fps=case.passed_fps, share=case.share,
+                hashes=case.hash_fields,
+                addresses=case.addresses,
+                found_fps=case.found_fps,
+                passed_fps=case.passed_fps,
+                share=case.share,
                 predicted_fps=case.predicted_fps,
                 is_even=(case.share or 0) >= 1 - SAME_WITHIN,
             )
             for case in cases
         ],
         plateau_fps,
-    )  # fmt: skip
+    )
 
 
-def _trace(cases: Sequence[BiasCase], command: Sequence[str], run: Path | None, versions: Mapping[str, str]) -> list[tuple[str, str]]:
+def _trace(
+    cases: Sequence[BiasCase], command: Sequence[str], run: Path | None, versions: Mapping[str, str]
+) -> list[tuple[str, str]]:
     """What leads from the page to its run, and to another like it."""
     trials = [trial.result for case in cases for trial in case.result.trials]
     begun, last = (show_time(trials[end].started_at) for end in (0, -1)) if trials else ("-", "-")
@@ -86,17 +108,26 @@ def _trace(cases: Sequence[BiasCase], command: Sequence[str], run: Path | None, 
 
 def _table(cases: Sequence[BiasCase]) -> Table:
     titles = [
-        "the router hashes", "the tester sends", "#found, fps", "#predicted, fps", "#difference", "#of the plateau", "#elements at work",
+        "the router hashes",
+        "the tester sends",
+        "#found, fps",
+        "#predicted, fps",
+        "#difference",
+        "#of the plateau",
+        "#elements at work",
         "#trials P / F / I",
-    ]  # fmt: skip
+    ]
     rows = [
         [
-            case.hash_fields, case.addresses, case.shown_found(format_count),
-            format_count(round(case.predicted_fps)), "-" if case.error is None else f"{100 * case.error:+.2f} %",
+            case.hash_fields,
+            case.addresses,
+            case.shown_found(format_count),
+            format_count(round(case.predicted_fps)),
+            "-" if case.error is None else f"{100 * case.error:+.2f} %",
             "-" if case.share is None else show_percent(case.share),
             f"{case.elements_at_work} of {case.prediction.model.elements}",
             " / ".join(str(case.result.count(verdict)) for verdict in Verdict),
         ]
         for case in cases
-    ]  # fmt: skip
+    ]
     return make_table(titles, rows, caption="Rates are per direction.")

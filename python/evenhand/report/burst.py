@@ -14,7 +14,7 @@ from evenhand.search import Outcome
 
 def burst_table(result: BurstIntervals) -> Table:
     """A row for each size of bursts."""
-    table = FittedTable("Smallest interval between bursts without loss")  # fmt: skip
+    table = FittedTable("Smallest interval between bursts without loss")
     for name in ("frames", "interval", "gap", "with loss", "mean load per direction"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("search", overflow="fold")
@@ -29,16 +29,23 @@ def burst_lines(result: BurstIntervals) -> list[str]:
     """What a reader must know of the table: conditions, what the columns are, deviations."""
     profile, goal = result.profile, result.goal
     lines = [
-        f"Bursts at {format_count(goal.rate_fps)} fps per direction; {profile.frames}, {profile.protocol}, {profile.hosts}"
+        f"Bursts at {format_count(goal.rate_fps)} fps per direction; {profile.frames}, {profile.protocol},"
+        f" {profile.hosts}"
         f" ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
-        "Interval: from the begin of a burst to that of the next; gap: from the end of one to the begin of the next. Binary search to"
-        f" {format_ratio(goal.precision)} of the interval, trials of {format_duration(goal.duration_s)}, the result confirmed by one of"
+        "Interval: from the begin of a burst to that of the next; gap: from the end of one to the begin of"
+        " the next. Binary search to"
+        f" {format_ratio(goal.precision)} of the interval, trials of {format_duration(goal.duration_s)}, the"
+        " result confirmed by one of"
         f" {format_duration(goal.final_duration_s)}.",
         *profile.sent_lines,
         *dut_lines(profile),
     ]
-    lines += trials_lines([trial.result for trial in result.trials], is_decided=result.outcome != "tester_limit")
-    return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations]
+    lines += trials_lines(
+        [trial.result for trial in result.trials], is_decided=result.outcome != "tester_limit"
+    )
+    return lines + [
+        f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations
+    ]
 
 
 def _story(interval: BurstInterval) -> str:

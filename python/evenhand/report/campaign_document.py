@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: a campaign as one JSON document, in short (`evenhand show --json`) and whole (contract/export.schema.json)."""
+"""Station 10: a campaign as one JSON document, in short (`evenhand show --json`) and whole
+(contract/export.schema.json)."""
 
 from __future__ import annotations
 
@@ -8,14 +9,25 @@ from typing import Any
 
 from evenhand.procedure import Statistics
 from evenhand.report.campaign_rows import trials_of, verdicts_of
-from evenhand.series import FIGURES, CampaignRecord, HookRun, PointRecord, PointState, Repetition, StoredSearch, StoredTrial
+from evenhand.series import (
+    FIGURES,
+    CampaignRecord,
+    HookRun,
+    PointRecord,
+    PointState,
+    Repetition,
+    StoredSearch,
+    StoredTrial,
+)
 from evenhand.trial import Verdict
 
 SCHEMA = 1
 """Version of contract/export.schema.json."""
 
 
-def summary_document(record: CampaignRecord, *, points: Iterable[PointRecord] | None = None) -> dict[str, Any]:
+def summary_document(
+    record: CampaignRecord, *, points: Iterable[PointRecord] | None = None
+) -> dict[str, Any]:
     """What was asked, when, where, and each point in a few figures.
 
     Args:
@@ -26,7 +38,13 @@ def summary_document(record: CampaignRecord, *, points: Iterable[PointRecord] | 
         "points_without_number": sum(point.state is PointState.NO_NUMBER for point in record.points),
         "points": [_point(record, point) for point in record.points]
         if points is None
-        else [{**_point(record, point), "repetitions": [_repetition(r, is_whole=False) for r in point.repetitions]} for point in points],
+        else [
+            {
+                **_point(record, point),
+                "repetitions": [_repetition(r, is_whole=False) for r in point.repetitions],
+            }
+            for point in points
+        ],
     }
 
 
@@ -88,7 +106,9 @@ def _point(record: CampaignRecord, measured: PointRecord) -> dict[str, Any]:
         "stopped_early": measured.stopped_early,
         "testbeds": list(dict.fromkeys(repetition.testbed for repetition in measured.repetitions)),
         "asked_repetitions": point.repetitions,
-        "finished_repetitions": sum(repetition.finished_at is not None for repetition in measured.repetitions),
+        "finished_repetitions": sum(
+            repetition.finished_at is not None for repetition in measured.repetitions
+        ),
         "figure": {"name": figure.name, "unit": figure.unit, "is_higher_better": figure.is_higher_better},
         "values": list(measured.values),
         "at_maximum": measured.at_maximum,
@@ -120,9 +140,13 @@ def _repetition(repetition: Repetition, *, is_whole: bool) -> dict[str, Any]:
 
 def _search(search: StoredSearch, *, is_whole: bool) -> dict[str, Any]:
     rest = {
-        "plan": search.plan, "frame_size": search.frame_size, "seed": str(search.seed), "setup": search.setup, "goal": search.goal,
+        "plan": search.plan,
+        "frame_size": search.frame_size,
+        "seed": str(search.seed),
+        "setup": search.setup,
+        "goal": search.goal,
         "result": search.result,
-    }  # fmt: skip
+    }
     return {
         "name": search.name,
         "kind": search.kind,
@@ -151,7 +175,13 @@ def _trial(trial: StoredTrial, *, is_whole: bool) -> dict[str, Any]:
 
 
 def _hook(hook: HookRun) -> dict[str, Any]:
-    return {"when": hook.when, "command": hook.command, "exit_code": hook.exit_code, "output": hook.output, "duration_s": hook.duration_s}
+    return {
+        "when": hook.when,
+        "command": hook.command,
+        "exit_code": hook.exit_code,
+        "output": hook.output,
+        "duration_s": hook.duration_s,
+    }
 
 
 def _verdicts(trials: Iterable[StoredTrial]) -> dict[str, int]:

@@ -19,7 +19,8 @@ A_LONG_TIME_S = 600.0
 
 
 def campaign_plan_report(outline: Outline) -> list[RenderableType]:
-    """A table for each suite, in the order of measuring, with what its points have in common above it; then total, deviations, notes."""
+    """A table for each suite, in the order of measuring, with what its points have in common above it; then
+    total, deviations, notes."""
     parts: list[RenderableType] = []
     in_order = sorted(outline.rows, key=lambda row: row.place)
     for suite in dict.fromkeys(row.point.suite for row in in_order):
@@ -31,7 +32,9 @@ def campaign_plan_report(outline: Outline) -> list[RenderableType]:
 def campaign_plan_lines(outline: Outline) -> list[str]:
     """What stands below the tables."""
     points, repetitions = len(outline.rows), outline.repetitions
-    order = "in turn" if outline.plan.order == "in-turn" else "shuffled by the seed, single address pairs first"
+    order = (
+        "in turn" if outline.plan.order == "in-turn" else "shuffled by the seed, single address pairs first"
+    )
     return [
         f"{format_count(points)} {'point' if points == 1 else 'points'}, {format_count(repetitions)}"
         f" {'repetition' if repetitions == 1 else 'repetitions'}, seed {outline.plan.seed}, {order}.",
@@ -45,7 +48,11 @@ def _suite_lines(suite: str, rows: list[OutlineRow]) -> list[str]:
     largest = max(rows, key=lambda row: sum(row.point.hosts))
     goals = dict.fromkeys((row.point.procedure, row.goal) for row in rows)
     rounds = max(row.point.rounds for row in rows)
-    in_rounds = [f"  In {rounds} rounds over all points; the order below is that of the first."] if rounds > 1 and len(rows) > 1 else []
+    in_rounds = (
+        [f"  In {rounds} rounds over all points; the order below is that of the first."]
+        if rounds > 1 and len(rows) > 1
+        else []
+    )
     return [
         f"{suite}: {' and '.join(largest.point.directions)}",
         f"  {largest.traffic.lines()[0]}",
@@ -62,7 +69,15 @@ def _table(rows: list[OutlineRow]) -> FittedTable:
     """Columns in which all rows are alike but for what tells them apart: place, point, repetitions, time."""
     table = FittedTable()
     has_hash = any(row.point.hash_type for row in rows)
-    for name in ("order", "procedure", "octets", "hosts", *(["hash"] if has_hash else []), "times", "expected"):
+    for name in (
+        "order",
+        "procedure",
+        "octets",
+        "hosts",
+        *(["hash"] if has_hash else []),
+        "times",
+        "expected",
+    ):
         is_text = name in ("procedure", "hash")
         table.add_column(name, justify="left" if is_text else "right", no_wrap=name != "octets")
     for row in rows:

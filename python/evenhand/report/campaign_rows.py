@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: a campaign as three tables of plain values, for programs: its points, their repetitions, their trials.
+"""Station 10: a campaign as three tables of plain values, for programs: its points, their repetitions, their
+trials.
 
 docs/reference/export.md lists the columns; a test holds it against these.
 """
@@ -26,7 +27,8 @@ _DIRECTIONS = ("forward", "reverse")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """What a row is about; None where there is nothing of that kind, as with a single trial, which belongs to no point."""
+    """What a row is about; None where there is nothing of that kind, as with a single trial, which belongs to
+    no point."""
 
     record: PointRecord | None = None
     repetition: Repetition | None = None
@@ -57,7 +59,12 @@ def verdicts_of(trials: Iterable[StoredTrial]) -> Counter[Verdict]:
 
 def trials_of(record: PointRecord) -> list[StoredTrial]:
     """All that were made for it, those of repetitions that were cut short too."""
-    return [trial for repetition in record.repetitions for search in repetition.searches for trial in search.trials]
+    return [
+        trial
+        for repetition in record.repetitions
+        for search in repetition.searches
+        for trial in search.trials
+    ]
 
 
 def _places(record: CampaignRecord, table: TableName) -> Iterator[Place]:
@@ -70,7 +77,10 @@ def _places(record: CampaignRecord, table: TableName) -> Iterator[Place]:
                 yield Place(record=point, repetition=repetition)
                 continue
             for search in repetition.searches:
-                yield from (Place(record=point, repetition=repetition, search=search, trial=trial) for trial in search.trials)
+                yield from (
+                    Place(record=point, repetition=repetition, search=search, trial=trial)
+                    for trial in search.trials
+                )
     if table == "trials":
         for search in record.other_searches:
             yield from (Place(search=search, trial=trial) for trial in search.trials)
@@ -103,7 +113,9 @@ def _statistic(get: Callable[[Statistics], float]) -> Callable[[Place], Value]:
 def _count(verdict: Verdict) -> Callable[[Place], Value]:
     def of(place: Place) -> Value:
         if place.repetition is not None:
-            return verdicts_of(trial for search in place.repetition.searches for trial in search.trials)[verdict]
+            return verdicts_of(trial for search in place.repetition.searches for trial in search.trials)[
+                verdict
+            ]
         return None if place.record is None else verdicts_of(trials_of(place.record))[verdict]
 
     return of
@@ -129,7 +141,8 @@ def _loss_ratio(direction: str) -> Callable[[Place], Value]:
 
 
 def _under(get: Callable[[Point | SearchConditions], Value]) -> Callable[[Place], Value]:
-    """Of the point, or, where there is none, of the search. A file whose search does not tell has no value."""
+    """Of the point, or, where there is none, of the search. A file whose search does not tell has no
+    value."""
 
     def of(place: Place) -> Value:
         if place.record is not None:
@@ -180,14 +193,19 @@ def _testbed(place: Place) -> Value:
 
 
 def _uncharged(repetition: Repetition) -> int | None:
-    """Attempts with loss that were not charged at the throughput. None where the result, which may hold anything, does not have them."""
+    """Attempts with loss that were not charged at the throughput. None where the result, which may hold
+    anything, does not have them."""
     told = None if repetition.result is None else repetition.result.get("uncharged", False)
     if told is None and repetition.result is not None:
         return 0
     if not isinstance(told, dict):
         return None
     counts = [told.get(key) for key in ("uncharged_at_load", "uncharged_near")]
-    whole = [count for count in counts if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**31]
+    whole = [
+        count
+        for count in counts
+        if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**31
+    ]
     return sum(whole) if len(whole) == len(counts) else None
 
 
@@ -243,7 +261,11 @@ COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
         Column("state", "text", _point(lambda p: str(p.state))),
         Column("reason", "text", _point(lambda p: p.reason or p.stopped_early)),
         Column("repetitions_asked", "integer", _point(lambda p: p.point.repetitions)),
-        Column("repetitions_finished", "integer", _point(lambda p: sum(r.finished_at is not None for r in p.repetitions))),
+        Column(
+            "repetitions_finished",
+            "integer",
+            _point(lambda p: sum(r.finished_at is not None for r in p.repetitions)),
+        ),
         *_FIGURE,
         Column("values", "integer", _point(lambda p: len(p.values))),
         Column("at_maximum", "integer", _point(lambda p: p.at_maximum)),
@@ -280,7 +302,11 @@ COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
         Column("attempt", "integer", _trial(lambda t: t.attempt)),
         Column("is_full_length", "flag", _trial(lambda t: t.is_full_length)),
         Column("verdict", "text", _trial(lambda t: str(t.result.verdict))),
-        Column("reasons", "text", _trial(lambda t: " ".join(dict.fromkeys(reason.code for reason in t.result.reasons)))),
+        Column(
+            "reasons",
+            "text",
+            _trial(lambda t: " ".join(dict.fromkeys(reason.code for reason in t.result.reasons))),
+        ),
         Column("sustainable_fps", "real", _trial(lambda t: t.result.sustainable_fps)),
         Column("started_at", "text", _trial(lambda t: t.result.started_at)),
         Column("intended_fps", "real", _trial(lambda t: t.result.intended_fps)),

@@ -37,16 +37,24 @@ def format_figure(procedure: ProcedureName, value: float) -> str:
 
 
 def campaign_table(status: CampaignStatus) -> FittedTable:
-    """A row for each point: how many of its repetitions have a value, as in `evenhand show`, and its number."""
+    """A row for each point: how many of its repetitions have a value, as in `evenhand show`, and its
+    number."""
     table = FittedTable(visible(f"{status.name}: rates are per direction"))
     for name in ("point", "repetitions", "median", "minimum", "maximum", "trials"):
         # Keys are copied into --point of `evenhand show`, so that neither is broken.
         table.add_column(name, justify="left" if name == "point" else "right", no_wrap=True)
     for point in status.points:
         figures = zip(bounds_of(point.values, point.lower_bounds), (median, min, max), strict=True)
-        cells = [f"{bound}{_shown(point, figure)}" for bound, figure in figures] if point.values else ["-", "-", "-"]
+        cells = (
+            [f"{bound}{_shown(point, figure)}" for bound, figure in figures]
+            if point.values
+            else ["-", "-", "-"]
+        )
         table.add_row(
-            Text(visible(point.point.key)), f"{len(point.values)} of {point.point.repetitions}", *cells, format_count(point.trials)
+            Text(visible(point.point.key)),
+            f"{len(point.values)} of {point.point.repetitions}",
+            *cells,
+            format_count(point.trials),
         )
     return table
 
@@ -55,10 +63,18 @@ def campaign_lines(status: CampaignStatus, left_s: float) -> list[str]:
     """Points, trials, time left; and why points have no number."""
     done = status.count(PointState.MEASURED, PointState.NO_NUMBER)
     trials = sum(status.verdicts.values())
-    counts = ", ".join(f"{format_count(status.verdicts.get(verdict, 0))} {verdict}" for verdict in ("PASS", "FAIL", "INVALID"))
-    lines = [f"Points: {done} of {len(status.points)} have ended, {status.count(PointState.NO_NUMBER)} of them without a number."]
+    counts = ", ".join(
+        f"{format_count(status.verdicts.get(verdict, 0))} {verdict}"
+        for verdict in ("PASS", "FAIL", "INVALID")
+    )
+    lines = [
+        f"Points: {done} of {len(status.points)} have ended, {status.count(PointState.NO_NUMBER)} of them"
+        " without a number."
+    ]
     if (now := status.round) is not None:
-        lines.append(f"Round {now.round} of {now.rounds} ({now.suite}): {now.points_done} of {now.points} points.")
+        lines.append(
+            f"Round {now.round} of {now.rounds} ({now.suite}): {now.points_done} of {now.points} points."
+        )
     lines.append(f"Trials: {format_count(trials)} ({counts}).")
     lines.append(_going_on(status, left_s))
     if status.running is not None:
@@ -106,11 +122,16 @@ def campaign_document(status: CampaignStatus, left_s: float) -> dict[str, Any]:
 def _running(running: RunningTrial) -> str:
     trial = "" if running.trial is None else f", trial {running.trial}"
     where = f"Now: {running.point}, repetition {running.repetition}{trial}"
-    silence = f" Nothing was heard of it for {format_duration(round(running.age_s))}." if running.age_s > SILENT_S else ""
+    silence = (
+        f" Nothing was heard of it for {format_duration(round(running.age_s))}."
+        if running.age_s > SILENT_S
+        else ""
+    )
     if running.total_s <= 0:
         return f"{where}.{silence}"
     return (
-        f"{where}: {running.phase}, {running.share:.0%} of the trial, {format_duration(round(running.elapsed_s))} elapsed, "
+        f"{where}: {running.phase}, {running.share:.0%} of the trial,"
+        f" {format_duration(round(running.elapsed_s))} elapsed, "
         f"{format_duration(round(running.left_s))} left.{silence}"
     )
 
@@ -130,17 +151,25 @@ def _running_document(running: RunningTrial) -> dict[str, Any]:
 
 
 def _why(point: PointStatus) -> list[str]:
-    """Why it has no number, or fewer values than repetitions that have ended: a column of values alone tells neither."""
+    """Why it has no number, or fewer values than repetitions that have ended: a column of values alone tells
+    neither."""
     reasons = [] if point.reason is None else [point.reason]
     without = point.finished - len(point.values)
     # A point without a number has said already that none has a value, and why.
     if without and (point.values or not reasons):
         why = f": {'; '.join(point.valueless_reasons)}" if point.valueless_reasons else ""
-        reasons.insert(0, f"{without} of its {point.finished} finished repetitions {'has' if without == 1 else 'have'} no value{why}")
+        reasons.insert(
+            0,
+            f"{without} of its {point.finished} finished repetitions {'has' if without == 1 else 'have'} no"
+            f" value{why}",
+        )
     if point.at_tester_limit:
         are = "is a lower bound" if point.at_tester_limit == 1 else "are lower bounds"
         of = f"{point.at_tester_limit} of its {len(point.values)} numbers {are}"
-        reasons.append(f"{of}, since the tester could not keep a higher load (once more: evenhand run --resume FILE --again)")
+        reasons.append(
+            f"{of}, since the tester could not keep a higher load (once more: evenhand run --resume FILE"
+            " --again)"
+        )
     return reasons
 
 

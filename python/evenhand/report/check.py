@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: what a host offers, what a testbed's ports are, and what the tester keeps there; 80 columns hold it."""
+"""Station 10: what a host offers, what a testbed's ports are, and what the tester keeps there; 80 columns
+hold it."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ def host_table(survey: HostSurvey) -> Table:
     table.add_column("state", no_wrap=True)
     table.add_column("found", overflow="fold")
     for finding in survey.findings:
-        table.add_row(finding.name, Text(str(finding.state), style=STATE_STYLES[finding.state]), finding.found)
+        table.add_row(
+            finding.name, Text(str(finding.state), style=STATE_STYLES[finding.state]), finding.found
+        )
     return table
 
 
@@ -50,15 +53,22 @@ def parts_table(survey: HostSurvey) -> Table:
     for readiness in survey.parts:
         word = Text("yes", style="green") if readiness.can_run else Text("no", style="red")
         table.add_row(
-            readiness.part.label, word, PART_COMMANDS[readiness.part] if readiness.can_run else f"missing: {', '.join(readiness.missing)}"
+            readiness.part.label,
+            word,
+            PART_COMMANDS[readiness.part]
+            if readiness.can_run
+            else f"missing: {', '.join(readiness.missing)}",
         )
     return table
 
 
 def advice_lines(survey: HostSurvey) -> Iterator[str]:
-    """What to do about each finding that is weak or missing; commands stand alone on their lines, to be copied."""
+    """What to do about each finding that is weak or missing; commands stand alone on their lines, to be
+    copied."""
     for finding in survey.with_advice:
-        needed = f" (for {', '.join(part.label for part in finding.missing_for)})" if finding.missing_for else ""
+        needed = (
+            f" (for {', '.join(part.label for part in finding.missing_for)})" if finding.missing_for else ""
+        )
         if set(finding.missing_for) == set(Part):
             needed = " (for all)"
         yield f"{finding.name}{needed}: {finding.advice}"
@@ -80,18 +90,37 @@ def nics_table(survey: HostSurvey) -> Table | None:
         library = "none known" if nic["dpdk_driver"] is None else f"net_{nic['dpdk_driver']}"
         if nic["missing_package"] is not None:
             library += " (missing)"
-        use = "ready" if nic["is_ready"] else "do not bind it" if nic["warning"] else "to be bound" if nic["bind_command"] else "not ready"
-        table.add_row(nic["address"], nic["driver"] or "nothing", ", ".join(nic["interfaces"]) or "none", library, use)
+        use = (
+            "ready"
+            if nic["is_ready"]
+            else "do not bind it"
+            if nic["warning"]
+            else "to be bound"
+            if nic["bind_command"]
+            else "not ready"
+        )
+        table.add_row(
+            nic["address"], nic["driver"] or "nothing", ", ".join(nic["interfaces"]) or "none", library, use
+        )
     return table
 
 
 def nic_lines(survey: HostSurvey) -> Iterator[str]:
-    """The commands that give each NIC to DPDK and take it back, and which must stay; commands stand alone on their lines, to be copied."""
+    """The commands that give each NIC to DPDK and take it back, and which must stay; commands stand alone on
+    their lines, to be copied."""
     nics = _nics(survey)
-    packages = sorted({nic["missing_package"] for nic in nics if nic["missing_package"] is not None and not nic["warning"]})
+    packages = sorted(
+        {nic["missing_package"] for nic in nics if nic["missing_package"] is not None and not nic["warning"]}
+    )
     groups = (
-        ("To install drivers of DPDK that are missing:", [f"sudo apt-get install {package}" for package in packages]),
-        ("To give a NIC to DPDK, if no cable of it leads to a network that people use:", [nic["bind_command"] for nic in nics]),
+        (
+            "To install drivers of DPDK that are missing:",
+            [f"sudo apt-get install {package}" for package in packages],
+        ),
+        (
+            "To give a NIC to DPDK, if no cable of it leads to a network that people use:",
+            [nic["bind_command"] for nic in nics],
+        ),
         ("To give a NIC back to the kernel:", [nic["give_back_command"] for nic in nics]),
     )
     for title, commands in groups:
@@ -131,7 +160,13 @@ def ports_table(ports: Sequence[PortFacts]) -> Table:
         ("device", [port.device for port in ports]),
         ("driver", [port.driver for port in ports]),
         ("link", ["up" if port.link_up else "down" for port in ports]),
-        ("line rate", ["not known" if port.line_rate_bps is None else format_line_rate(port.line_rate_bps) for port in ports]),
+        (
+            "line rate",
+            [
+                "not known" if port.line_rate_bps is None else format_line_rate(port.line_rate_bps)
+                for port in ports
+            ],
+        ),
         ("MAC", [port.mac for port in ports]),
         ("MTU", ["not known" if port.mtu is None else format_count(port.mtu) for port in ports]),
         ("receive", [_queues(port.receive_queues, port.receive_ring_frames) for port in ports]),
@@ -159,7 +194,8 @@ def dut_line(unresolved: HostError | None, ports: Sequence[PortFacts]) -> str:
 
 
 def unreached_line(unreached: HostError) -> str:
-    """Why the DUT is not looked into, though the testbed file tells how: every verb that measures ends with this error."""
+    """Why the DUT is not looked into, though the testbed file tells how: every verb that measures ends with
+    this error."""
     return f"The DUT's command line is not reached: {unreached}. {unreached.next_step}"
 
 
@@ -171,7 +207,11 @@ def ceiling_lines(entry: CeilingEntry) -> Iterator[Text]:
     both = "each of both directions" if len(profile.directions) == 2 else "one direction"
     cpus = f"CPU{'s' if len(entry.cpus) > 1 else ''} {', '.join(map(str, entry.cpus))}"
     yield Text(f"{profile.plan.label}, {profile.hosts}, {profile.protocol}, {profile.octets}, {both}, {cpus}")
-    changed = [f"{key} {value:g}" for key, value in entry.limits.to_contract().items() if value != Limits().to_contract().get(key)]
+    changed = [
+        f"{key} {value:g}"
+        for key, value in entry.limits.to_contract().items()
+        if value != Limits().to_contract().get(key)
+    ]
     if changed:
         yield Text(f"Judged by other limits than the defaults: {', '.join(changed)}.")
     if ceiling.rate_fps is None:
@@ -185,17 +225,24 @@ def ceiling_lines(entry: CeilingEntry) -> Iterator[Text]:
         yield Text("The search was stopped before its end.")
     if ceiling.above_fps is not None:
         yield Text(
-            f"It does not keep {format_count(ceiling.above_fps)} fps; offered: {format_count(round(ceiling.offered_above_fps or 0))} fps:"
+            f"It does not keep {format_count(ceiling.above_fps)} fps; offered:"
+            f" {format_count(round(ceiling.offered_above_fps or 0))} fps:"
         )
         for reason in ceiling.reasons_above:
             yield Text(f"{_INDENT}{reason.code}: {reason.text}")
         if ceiling.is_disturbed:
             yield Text(
-                "It offered twice that elsewhere: not the load, but what took the tester's CPU away ended it here. See stalls above."
+                "It offered twice that elsewhere: not the load, but what took the tester's CPU away ended it"
+                " here. See stalls above."
             )
     if ceiling.maximum_offered_load_fps is not None:
-        yield Text(f"The most that it offered, on schedule or not: {format_count(round(ceiling.maximum_offered_load_fps))} fps.")
-    counts = ", ".join(f"{sum(trial.verdict is verdict for trial in ceiling.trials)} {verdict}" for verdict in VERDICT_STYLES)
+        yield Text(
+            "The most that it offered, on schedule or not:"
+            f" {format_count(round(ceiling.maximum_offered_load_fps))} fps."
+        )
+    counts = ", ".join(
+        f"{sum(trial.verdict is verdict for trial in ceiling.trials)} {verdict}" for verdict in VERDICT_STYLES
+    )
     if ceiling.is_loss_ours:
         judged = "a lost frame was lost by the tester, so only PASS counts"
     else:

@@ -9,7 +9,15 @@ from typing import Any
 from rich.text import Text
 
 from evenhand.analysis import ComparedRun, ComparedValue, Comparison, PointComparison
-from evenhand.analysis.comparison import GATE_ERROR, METHOD, OF_SESSIONS, ONE_SESSION, TOO_FEW, TOO_FEW_SESSIONS, FailBy
+from evenhand.analysis.comparison import (
+    GATE_ERROR,
+    METHOD,
+    OF_SESSIONS,
+    ONE_SESSION,
+    TOO_FEW,
+    TOO_FEW_SESSIONS,
+    FailBy,
+)
 from evenhand.analysis.words import show_number, show_percent
 from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count
@@ -18,18 +26,23 @@ from evenhand.series.campaign import AT_LEAST, Figure
 BOUNDS = {"none": "", "at_least": AT_LEAST, "at_most": "<= ", "unknown": "? "}
 """What stands before a ratio. `?`: both medians are lower bounds, and nothing is known of what lies above."""
 BRACKETS = (
-    "`a .. b`: the searches ended with these medians of the highest load that passed and the lowest that failed. The limit lies between"
+    "`a .. b`: the searches ended with these medians of the highest load that passed and the lowest that"
+    " failed. The limit lies between"
     " them, so the intervals are as wide as that allows."
 )
 CAPPED = (
-    "`>=` and `<=`: a median is a lower bound, since the highest load that was tried passed, or the tester could not keep a higher"
+    "`>=` and `<=`: a median is a lower bound, since the highest load that was tried passed, or the tester"
+    " could not keep a higher"
     " one. `?`: both are, so the runs may differ above it. Give a higher maximum-rate."
 )
 TITLE_OF_DIFFERENCES = "What differs in the set-ups"
 
 
-def comparison_document(comparison: Comparison, *, fail_below: float | None = None, fail_by: FailBy = "interval") -> dict[str, Any]:
-    """For programs, and for a page: `runs`, `points`, `unlike`, `differences`, `method`, and what is below the limit.
+def comparison_document(
+    comparison: Comparison, *, fail_below: float | None = None, fail_by: FailBy = "interval"
+) -> dict[str, Any]:
+    """For programs, and for a page: `runs`, `points`, `unlike`, `differences`, `method`, and what is below
+    the limit.
 
     Args:
         fail_below: The lowest ratio that is good enough; None: nothing is judged.
@@ -37,9 +50,12 @@ def comparison_document(comparison: Comparison, *, fail_below: float | None = No
     """
     below = () if fail_below is None else comparison.below(fail_below, fail_by)
     return {
-        **comparison.to_document(), "fail_below": fail_below, "fail_by": fail_by, "without_gate_interval": comparison.without_gate,
+        **comparison.to_document(),
+        "fail_below": fail_below,
+        "fail_by": fail_by,
+        "without_gate_interval": comparison.without_gate,
         "below": [point.to_document() for point in below],
-    }  # fmt: skip
+    }
 
 
 def comparison_tables(comparison: Comparison) -> list[FittedTable]:
@@ -56,20 +72,33 @@ def differences_table(comparison: Comparison) -> FittedTable | None:
         table.add_column(name)
     for difference in comparison.differences:
         # What a run file says is shown as it stands, also if it looks like a colour to Rich.
-        table.add_row(Text(difference.what), *(Text("-" if value is None else value) for value in difference.values))
+        table.add_row(
+            Text(difference.what), *(Text("-" if value is None else value) for value in difference.values)
+        )
     return table
 
 
-def comparison_lines(comparison: Comparison, *, fail_below: float | None = None, fail_by: FailBy = "interval") -> list[str]:
+def comparison_lines(
+    comparison: Comparison, *, fail_below: float | None = None, fail_by: FailBy = "interval"
+) -> list[str]:
     """What a reader must know of the tables, and the verdict if a limit was set."""
     lines = [f"{letter_of(i)}: {describe_run(run)}" for i, run in enumerate(comparison.runs)]
     lines += [summary(comparison, other) for other in range(len(comparison.runs) - 1)]
     if any(not point.figure.is_higher_better for point in comparison.points):
-        lines.append("Of a latency, PDV, loss, interval or recovery less is better: there a ratio above 1 is worse.")
+        lines.append(
+            "Of a latency, PDV, loss, interval or recovery less is better: there a ratio above 1 is worse."
+        )
     lines += method_lines(comparison)
-    if any(point.upper is not None or any(value.upper is not None for value in point.others) for point in comparison.points):
+    if any(
+        point.upper is not None or any(value.upper is not None for value in point.others)
+        for point in comparison.points
+    ):
         lines.append(BRACKETS)
-    if any(value.ratio is not None and value.ratio.bound != "none" for point in comparison.points for value in point.others):
+    if any(
+        value.ratio is not None and value.ratio.bound != "none"
+        for point in comparison.points
+        for value in point.others
+    ):
         lines.append(CAPPED)
     lines += [f"Not measured alike: {line}." for line in comparison.unlike]
     lines += [f"Note: {note}." for note in comparison.notes]
@@ -88,13 +117,16 @@ def gate_lines(comparison: Comparison, fail_by: FailBy) -> list[str]:
     if fail_by == "median":
         return ["Judged by the point estimates alone: noise may put one of them below the limit."]
     lines = [
-        f"Judged by whole intervals, adjusted for the number of points: noise alone fails such a comparison in at most"
+        "Judged by whole intervals, adjusted for the number of points: noise alone fails such a comparison"
+        " in at most"
         f" {show_percent(GATE_ERROR)} of cases, at a limit of 1 or below."
     ]
     if without := comparison.without_gate:
         lines.append(
-            f"{format_count(without)} {'value has' if without == 1 else 'values have'} no such interval (too few repetitions for so many"
-            " points, a 0, or a lower bound): judged by the point estimate, which noise may put below the limit. Ten repetitions are enough"
+            f"{format_count(without)} {'value has' if without == 1 else 'values have'} no such interval (too"
+            " few repetitions for so many"
+            " points, a 0, or a lower bound): judged by the point estimate, which noise may put below the"
+            " limit. Ten repetitions are enough"
             " for most comparisons."
         )
     return lines
@@ -119,9 +151,14 @@ def summary(comparison: Comparison, other: int) -> str:
     if not found:
         return f"{name}: {points}, none with a number in both."
     changed = sum(point.others[other].is_different is True for point in comparison.points)
-    beyond = "" if changed == 0 else f"; of {format_count(changed)} the interval leaves out 1: more than the noise of the repetitions"
+    beyond = (
+        ""
+        if changed == 0
+        else f"; of {format_count(changed)} the interval leaves out 1: more than the noise of the repetitions"
+    )
     return (
-        f"{name}: {format_count(len(found))} of {points} {have} a number in both; performance from {min(found):.3f} to {max(found):.3f},"
+        f"{name}: {format_count(len(found))} of {points} {have} a number in both; performance from"
+        f" {min(found):.3f} to {max(found):.3f},"
         f" median {median(found):.3f} (below 1 is worse){beyond}."
     )
 
@@ -170,9 +207,13 @@ def _table(comparison: Comparison, other: int) -> FittedTable:
     for point in comparison.points:
         value = point.others[other]
         table.add_row(
-            Text(point.key), point.figure.unit, Text(show_median(point, point.figure)),
-            Text(show_median(value, point.figure)), show_ratio_of(value), show_interval(value),
-        )  # fmt: skip
+            Text(point.key),
+            point.figure.unit,
+            Text(show_median(point, point.figure)),
+            Text(show_median(value, point.figure)),
+            show_ratio_of(value),
+            show_interval(value),
+        )
     return table
 
 
@@ -183,7 +224,9 @@ def _empty_table(title: str) -> FittedTable:
 def _judgement(comparison: Comparison, limit: float, below: int) -> str:
     if below == 0:
         return f"Passed: no point is below {limit:g}."
-    return f"Failed: {format_count(below)} {'is' if below == 1 else 'are'} below {limit:g}, or without a number:"
+    return (
+        f"Failed: {format_count(below)} {'is' if below == 1 else 'are'} below {limit:g}, or without a number:"
+    )
 
 
 def _performance(performance: float | None) -> str:

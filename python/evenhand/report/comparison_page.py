@@ -32,17 +32,26 @@ POINTS_A_ROW = 2.2
 LONGEST_LABEL = 30
 
 
-def write_comparison_page(comparison: Comparison, path: Path, *, fail_below: float | None = None, fail_by: FailBy = "interval") -> None:
+def write_comparison_page(
+    comparison: Comparison, path: Path, *, fail_below: float | None = None, fail_by: FailBy = "interval"
+) -> None:
     """Write the page, or replace the one that is there.
 
     Raises:
         RequestError: There is a file of this name, and it is no page of Evenhand.
         HostError: The file cannot be written.
     """
-    replace_own(path, render_comparison(comparison, fail_below=fail_below, fail_by=fail_by).encode(), mark=MARK, where=str(path))
+    replace_own(
+        path,
+        render_comparison(comparison, fail_below=fail_below, fail_by=fail_by).encode(),
+        mark=MARK,
+        where=str(path),
+    )
 
 
-def render_comparison(comparison: Comparison, *, fail_below: float | None = None, fail_by: FailBy = "interval") -> str:
+def render_comparison(
+    comparison: Comparison, *, fail_below: float | None = None, fail_by: FailBy = "interval"
+) -> str:
     """The whole page as text; everything that comes from the files is escaped."""
     others = range(len(comparison.runs) - 1)
     below = () if fail_below is None else comparison.below(fail_below, fail_by)
@@ -53,7 +62,9 @@ def render_comparison(comparison: Comparison, *, fail_below: float | None = None
         verdict=_verdict(comparison, fail_below, len(below)),
         summaries=[summary(comparison, other) for other in others if fail_below is not None or other > 0],
         runs=[f"{letter_of(i)}: {describe_run(run)}" for i, run in enumerate(comparison.runs)],
-        picture=show_picture(ratios_picture(comparison, fail_below)) if any(comparison.performances(i) for i in others) else None,
+        picture=show_picture(ratios_picture(comparison, fail_below))
+        if any(comparison.performances(i) for i in others)
+        else None,
         tables=[_points_table(comparison, other) for other in others],
         differences=_differences_table(comparison),
         differences_title=TITLE_OF_DIFFERENCES,
@@ -70,40 +81,76 @@ def ratios_picture(comparison: Comparison, fail_below: float | None = None) -> P
         places = range(len(comparison.points))
         axes.axvline(1, color=LIGHT["ink"], linewidth=1, zorder=1)
         if fail_below is not None:
-            axes.axvline(fail_below, color=LIGHT["bad"], linewidth=1.2, linestyle=(0, (4, 3)), label=f"limit {fail_below:g}", zorder=1)
+            axes.axvline(
+                fail_below,
+                color=LIGHT["bad"],
+                linewidth=1.2,
+                linestyle=(0, (4, 3)),
+                label=f"limit {fail_below:g}",
+                zorder=1,
+            )
         runs = len(comparison.runs) - 1
         for other in range(runs):
             look = style(other)
-            rows = [(i, point.others[other]) for i, point in enumerate(comparison.points) if point.others[other].performance is not None]
+            rows = [
+                (i, point.others[other])
+                for i, point in enumerate(comparison.points)
+                if point.others[other].performance is not None
+            ]
             shift = (other - (runs - 1) / 2) * 0.6 / runs
             axes.plot(
-                [value.performance or 0 for _, value in rows], [i + shift for i, _ in rows], color=look["color"], marker=look["marker"],
-                linestyle="none", markersize=6, label=f"{letter_of(other + 1)}, {comparison.runs[other + 1].name}", zorder=3,
-            )  # fmt: skip
+                [value.performance or 0 for _, value in rows],
+                [i + shift for i, _ in rows],
+                color=look["color"],
+                marker=look["marker"],
+                linestyle="none",
+                markersize=6,
+                label=f"{letter_of(other + 1)}, {comparison.runs[other + 1].name}",
+                zorder=3,
+            )
             for i, value in rows:
                 bounds = _bounds(comparison.points[i], value)
                 if bounds is not None:
                     axes.plot(bounds, [i + shift] * 2, color=look["color"], linewidth=2, zorder=2)
-        axes.set_yticks(list(places), [_short(point.key, LONGEST_LABEL if shape.is_narrow else 60) for point in comparison.points])
+        axes.set_yticks(
+            list(places),
+            [_short(point.key, LONGEST_LABEL if shape.is_narrow else 60) for point in comparison.points],
+        )
         axes.set_ylim(len(comparison.points) - 0.5, -0.5)
-        axes.set_xlabel("left of 1 is worse" if shape.is_narrow else f"performance against {letter_of(0)}; left of 1 is worse")
+        axes.set_xlabel(
+            "left of 1 is worse"
+            if shape.is_narrow
+            else f"performance against {letter_of(0)}; left of 1 is worse"
+        )
         put_legend(axes, shape)
 
     alt = "Performance of each point against the first run. " + " ".join(
         summary(comparison, other) for other in range(len(comparison.runs) - 1)
     )
     return Picture(
-        name="ratios", title=f"Performance against {letter_of(0)}, {comparison.runs[0].name}", alt=alt,
-        caption="Mark: ratio of the medians (its reciprocal where less is better). Bar: its interval, of four repetitions or more.",
-        draw=draw, rows=max(2, round(len(comparison.points) / POINTS_A_ROW) + 1),
-    )  # fmt: skip
+        name="ratios",
+        title=f"Performance against {letter_of(0)}, {comparison.runs[0].name}",
+        alt=alt,
+        caption="Mark: ratio of the medians (its reciprocal where less is better). Bar: its interval, of"
+        " four repetitions or more.",
+        draw=draw,
+        rows=max(2, round(len(comparison.points) / POINTS_A_ROW) + 1),
+    )
 
 
 def _bounds(point: PointComparison, value: ComparedValue) -> tuple[float, float] | None:
     interval = None if value.ratio is None else value.ratio.interval
-    if interval is None or value.is_interval_too_weak or (not point.figure.is_higher_better and interval.low <= 0):
+    if (
+        interval is None
+        or value.is_interval_too_weak
+        or (not point.figure.is_higher_better and interval.low <= 0)
+    ):
         return None
-    return (interval.low, interval.high) if point.figure.is_higher_better else (1 / interval.high, 1 / interval.low)
+    return (
+        (interval.low, interval.high)
+        if point.figure.is_higher_better
+        else (1 / interval.high, 1 / interval.low)
+    )
 
 
 def _verdict(comparison: Comparison, fail_below: float | None, below: int) -> dict[str, str]:
@@ -111,7 +158,11 @@ def _verdict(comparison: Comparison, fail_below: float | None, below: int) -> di
         return {"text": summary(comparison, 0), "style": "open"}
     if below == 0:
         return {"text": f"Passed: no point is below {fail_below:g}.", "style": "good"}
-    return {"text": f"Failed: {'1 point' if below == 1 else f'{below} points'} below {fail_below:g}, or without a number.", "style": "bad"}
+    return {
+        "text": f"Failed: {'1 point' if below == 1 else f'{below} points'} below {fail_below:g}, or without"
+        " a number.",
+        "style": "bad",
+    }
 
 
 def _points_table(comparison: Comparison, other: int) -> Table:
@@ -120,18 +171,34 @@ def _points_table(comparison: Comparison, other: int) -> Table:
     for point in comparison.points:
         value = point.others[other]
         style_of = "flag" if value.is_different else ""
-        rows.append([
-            point.key, point.figure.unit, show_median(point, point.figure),
-            show_median(value, point.figure), Cell(show_ratio_of(value), style_of), show_interval(value),
-        ])  # fmt: skip
-    titles = ("point", "unit", f"#median {a} (repetitions)", f"#median {b}", f"#{b} over {a}", "#its interval")
+        rows.append(
+            [
+                point.key,
+                point.figure.unit,
+                show_median(point, point.figure),
+                show_median(value, point.figure),
+                Cell(show_ratio_of(value), style_of),
+                show_interval(value),
+            ]
+        )
+    titles = (
+        "point",
+        "unit",
+        f"#median {a} (repetitions)",
+        f"#median {b}",
+        f"#{b} over {a}",
+        "#its interval",
+    )
     return make_table(titles, rows, caption="Marked: the interval leaves out 1.", fold=("unit",))
 
 
 def _differences_table(comparison: Comparison) -> Table | None:
     if not comparison.differences:
         return None
-    rows = [[found.what, *("-" if value is None else value for value in found.values)] for found in comparison.differences]
+    rows = [
+        [found.what, *("-" if value is None else value for value in found.values)]
+        for found in comparison.differences
+    ]
     return make_table(["what", *(letter_of(i) for i in range(len(comparison.runs)))], rows)
 
 

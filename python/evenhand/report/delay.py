@@ -17,11 +17,13 @@ from evenhand.report.throughput import describe_limit, dut_lines, trials_lines
 from evenhand.trial import join_directions
 
 DEFINITION = (
-    "A delay is from building a frame to having received it whole. It contains what the tester itself adds, and the frame's time on both"
+    "A delay is from building a frame to having received it whole. It contains what the tester itself adds,"
+    " and the frame's time on both"
     " links, which RFC 1242 leaves out."
 )
 WHAT_COUNTS = (
-    "A frame's delay counts from its own stamp, so a late departure spoils no trial: only frames that left overdue, or right behind frames"
+    "A frame's delay counts from its own stamp, so a late departure spoils no trial: only frames that left"
+    " overdue, or right behind frames"
     " that did, are left out. With more than a tenth of them left out a trial is INVALID."
 )
 NAMES = {
@@ -36,12 +38,21 @@ NAMES = {
 
 
 def delay_table(result: DelayResult) -> Table:
-    """A row for each direction and figure: over the repetitions the median (of RFC 2544's latency the average), and the spread."""
+    """A row for each direction and figure: over the repetitions the median (of RFC 2544's latency the
+    average), and the spread."""
     is_average = result.goal.test is DelayTest.LATENCY_RFC2544
     table = FittedTable(result.goal.test.headline)
     for name in ("direction", "figure"):
         table.add_column(name, no_wrap=name == "direction")
-    for name in ("average" if is_average else "median", "own loop", "minimum", "maximum", "1st percentile", "99th percentile", "lost"):
+    for name in (
+        "average" if is_average else "median",
+        "own loop",
+        "minimum",
+        "maximum",
+        "1st percentile",
+        "99th percentile",
+        "lost",
+    ):
         table.add_column(name, justify="right", no_wrap=True)
     for direction in result.profile.directions:
         for figure in result.figures:
@@ -54,9 +65,11 @@ def delay_lines(result: DelayResult) -> list[str]:
     profile, goal = result.profile, result.goal
     counted = f"{format_count(goal.tags)} tagged" if goal.tags else "all"
     lines = [
-        f"{goal.test.headline} at {format_count(goal.rate_fps)} fps per direction; {profile.frames}, {profile.protocol},"
+        f"{goal.test.headline} at {format_count(goal.rate_fps)} fps per direction; {profile.frames},"
+        f" {profile.protocol},"
         f" {profile.hosts} ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
-        f"{len(result.valid)} of {goal.repetitions} repetitions, each of {format_duration(goal.length_s)}, with {counted} frames that are"
+        f"{len(result.valid)} of {goal.repetitions} repetitions, each of {format_duration(goal.length_s)},"
+        f" with {counted} frames that are"
         f" due from {format_duration(goal.start_s)} on. A lost frame is infinitely late.",
         DEFINITION,
         WHAT_COUNTS,
@@ -68,9 +81,14 @@ def delay_lines(result: DelayResult) -> list[str]:
     ]
     if result.outcome == "tester_limit":
         reasons = "; ".join(reason.text for reason in join_directions(result.trials[-1].reasons))
-        lines.append(f"The last trial was INVALID: {reasons}. This load is beyond this tester, which says nothing of the DUT.")
+        lines.append(
+            f"The last trial was INVALID: {reasons}. This load is beyond this tester, which says nothing of"
+            " the DUT."
+        )
     lines += trials_lines(result.trials)
-    return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations]
+    return lines + [
+        f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations
+    ]
 
 
 def _percentile_lines(result: DelayResult) -> list[str]:
@@ -78,15 +96,26 @@ def _percentile_lines(result: DelayResult) -> list[str]:
     tags = result.goal.tags
     if not result.goal.is_worst_case_maximum:
         return []
-    return [f"With {format_count(tags)} tagged frames in a repetition the 99.9th percentile is their maximum; from 1,000 on it is not."]
+    return [
+        f"With {format_count(tags)} tagged frames in a repetition the 99.9th percentile is their maximum;"
+        " from 1,000 on it is not."
+    ]
 
 
 def _resolution_lines(result: DelayResult) -> list[str]:
     if "pdv" not in result.figures:
         return []
     found = [(direction, result.pdv_resolution_ns(direction)) for direction in result.profile.directions]
-    ends = ", ".join(f"{direction} {format_duration(width_ns / 1e9)}" for direction, width_ns in found if width_ns is not None)
-    return [f"PDV may be too high by no more than the width of its class of the histogram: {ends}."] if ends else []
+    ends = ", ".join(
+        f"{direction} {format_duration(width_ns / 1e9)}"
+        for direction, width_ns in found
+        if width_ns is not None
+    )
+    return (
+        [f"PDV may be too high by no more than the width of its class of the histogram: {ends}."]
+        if ends
+        else []
+    )
 
 
 def _own_loop_lines(result: DelayResult) -> list[str]:
@@ -96,13 +125,15 @@ def _own_loop_lines(result: DelayResult) -> list[str]:
         lines = [f"What the tester's own loop adds at this load is not known here: {own.unknown}."]
     else:
         shares = "; ".join(
-            f"{direction}: median {_milliseconds(delays.p50_ns)}, 99.9th percentile {_milliseconds(delays.p999_ns)}"
+            f"{direction}: median {_milliseconds(delays.p50_ns)}, 99.9th percentile"
+            f" {_milliseconds(delays.p999_ns)}"
             for direction in result.profile.directions
             if (delays := own.delays(direction)) is not None
         )
         lasted = format_duration(own.trial.intended_duration_s)
         lines = [
-            f"Of which the tester's own loop at this load, {shares}: its two ports joined to each other inside this machine for {lasted},"
+            f"Of which the tester's own loop at this load, {shares}: its two ports joined to each other"
+            f" inside this machine for {lasted},"
             " over all frames. It is part of the delays; nothing is subtracted."
         ]
     stamps = ", ".join(f"{side}: {STAMPS[found]}" for side, found in result.hardware_stamps.items())

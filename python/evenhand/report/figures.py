@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: one look for all pictures. A picture is drawn by matplotlib and comes out as SVG for a page, or as an SVG or PNG file.
+"""Station 10: one look for all pictures. A picture is drawn by matplotlib and comes out as SVG for a page, or
+as an SVG or PNG file.
 
-Colours have names. In a page they are CSS variables, so that a picture follows the page into dark mode; in a file they are plain colours.
-Lines differ in colour, lightness, dash and marker: none of them is told apart by its hue alone.
+Colours have names. In a page they are CSS variables, so that a picture follows the page into dark mode; in a
+file they are plain colours. Lines differ in colour, lightness, dash and marker: none of them is told apart by
+its hue alone.
 """
 
 from __future__ import annotations
@@ -20,14 +22,31 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LIGHT = {
-    "ink": "#1b2330", "soft": "#596474", "grid": "#d8dde4", "paper": "#fefefe",
-    "c1": "#0a5ca8", "c2": "#b8470c", "c3": "#0b7a5f", "c4": "#7d3c9b", "good": "#237a4e", "bad": "#b9402b",
-}  # fmt: skip
-"""By name; the contrast of each against paper is above 4.5. No two are equal, since each stands for its name in an SVG."""
+    "ink": "#1b2330",
+    "soft": "#596474",
+    "grid": "#d8dde4",
+    "paper": "#fefefe",
+    "c1": "#0a5ca8",
+    "c2": "#b8470c",
+    "c3": "#0b7a5f",
+    "c4": "#7d3c9b",
+    "good": "#237a4e",
+    "bad": "#b9402b",
+}
+"""By name; the contrast of each against paper is above 4.5. No two are equal, since each stands for its name
+in an SVG."""
 DARK = {
-    "ink": "#e7ebf1", "soft": "#a3aebd", "grid": "#384252", "paper": "#171c24",
-    "c1": "#6db3f8", "c2": "#ff9a5a", "c3": "#45d3ab", "c4": "#d49bf0", "good": "#57c98c", "bad": "#ff8a73",
-}  # fmt: skip
+    "ink": "#e7ebf1",
+    "soft": "#a3aebd",
+    "grid": "#384252",
+    "paper": "#171c24",
+    "c1": "#6db3f8",
+    "c2": "#ff9a5a",
+    "c3": "#45d3ab",
+    "c4": "#d49bf0",
+    "good": "#57c98c",
+    "bad": "#ff8a73",
+}
 MARKERS = "osD^"
 DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (6, 2, 1.5, 2)), (0, (2, 1.5)))
 
@@ -68,7 +87,10 @@ class Picture:
     def size(self, shape: Shape) -> tuple[float, float]:
         if self.inches is not None:
             return (shape.width, self.inches + (0.3 if shape.is_narrow else 0.0))
-        return (shape.width, shape.height if self.rows is None else 0.65 + (0.95 if shape.is_narrow else 0.72) * self.rows)
+        return (
+            shape.width,
+            shape.height if self.rows is None else 0.65 + (0.95 if shape.is_narrow else 0.72) * self.rows,
+        )
 
 
 def style(number: int) -> dict[str, Any]:
@@ -80,7 +102,8 @@ def style(number: int) -> dict[str, Any]:
 def draw_inline(picture: Picture) -> str:
     """SVG elements for a page, one for wide and one for narrow screens; the page's CSS shows one of them."""
     return "".join(
-        f'<div class="shape-{shape.name}">{_svg(picture, shape, in_page=True, prefix=f"{picture.name}-{shape.name}")}</div>'
+        f'<div class="shape-{shape.name}">'
+        f"{_svg(picture, shape, in_page=True, prefix=f'{picture.name}-{shape.name}')}</div>"
         for shape in (WIDE, NARROW)
     )
 
@@ -89,13 +112,17 @@ def draw_svg_file(picture: Picture, *, follows_theme: bool = False) -> bytes:
     """A file of its own, with white paper.
 
     Args:
-        follows_theme: In a reader's dark mode it is dark. Browsers only: other programs know no CSS variables.
+        follows_theme: In a reader's dark mode it is dark. Browsers only: other programs know no CSS
+            variables.
     """
     text = _svg(picture, WIDE, in_page=follows_theme, prefix=picture.name)
     inserted = f"<!-- Evenhand: {picture.name} -->"
     if follows_theme:
-        light, dark = ("".join(f"--{name}:{colour};" for name, colour in colours.items()) for colours in (LIGHT, DARK))
-        inserted += f"<style>svg{{{light}background:var(--paper)}}@media(prefers-color-scheme:dark){{svg{{{dark}}}}}</style>"
+        light, dark = (
+            "".join(f"--{name}:{colour};" for name, colour in colours.items()) for colours in (LIGHT, DARK)
+        )
+        inserted += f"<style>svg{{{light}background:var(--paper)}}"
+        inserted += f"@media(prefers-color-scheme:dark){{svg{{{dark}}}}}</style>"
     else:
         inserted += f'<rect width="100%" height="100%" fill="{LIGHT["paper"]}"/>'
     head, end, rest = text.partition(">")
@@ -106,7 +133,9 @@ def draw_png_file(picture: Picture) -> bytes:
     """A file of 1,720 pixels in width, with white paper."""
     figure = _draw(picture, WIDE)
     content = BytesIO()
-    figure.savefig(content, format="png", dpi=200, facecolor=LIGHT["paper"], metadata={"Software": "Evenhand"})
+    figure.savefig(
+        content, format="png", dpi=200, facecolor=LIGHT["paper"], metadata={"Software": "Evenhand"}
+    )
     return content.getvalue()
 
 
@@ -122,7 +151,8 @@ def bare_axes(axes: Axes) -> None:
 
 
 def put_title(axes: Axes, text: str) -> None:
-    """What the y axis shows, above it and level: easier to read than a label on its side, and takes no width."""
+    """What the y axis shows, above it and level: easier to read than a label on its side, and takes no
+    width."""
     axes.set_title(text, loc="left", fontsize=9, color=LIGHT["ink"], pad=8)
 
 
@@ -132,13 +162,19 @@ def put_legend(axes: Axes, shape: Shape) -> None:
     if len(handles) < 2:
         return
     axes.figure.legend(
-        loc="outside lower left", ncols=1 if shape.is_narrow else 2, frameon=False, fontsize=9, labelcolor=LIGHT["ink"],
-        handlelength=2.6, borderaxespad=0.2,
-    )  # fmt: skip
+        loc="outside lower left",
+        ncols=1 if shape.is_narrow else 2,
+        frameon=False,
+        fontsize=9,
+        labelcolor=LIGHT["ink"],
+        handlelength=2.6,
+        borderaxespad=0.2,
+    )
 
 
 def put_ticks_of_counts(axes: Axes, shape: Shape, counts: Sequence[float]) -> None:
-    """Powers of two, far enough from each other for the labels; the largest IPv4 plans end just below 64k, which stands for them."""
+    """Powers of two, far enough from each other for the labels; the largest IPv4 plans end just below 64k,
+    which stands for them."""
     from matplotlib.ticker import FuncFormatter, NullLocator
 
     last = max(counts, default=1)
@@ -167,7 +203,8 @@ def save_picture(picture: Picture, path: Path) -> None:
 
 
 def _draw(picture: Picture, shape: Shape) -> Figure:
-    # matplotlib takes most of a second to import: only who wants a picture waits for it. Without pyplot nothing looks for a display.
+    # matplotlib takes most of a second to import: only who wants a picture waits for it. Without pyplot
+    # nothing looks for a display.
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -194,12 +231,19 @@ def _svg(picture: Picture, shape: Shape, *, in_page: bool, prefix: str) -> str:
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "evenhand", "text.parse_math": False}):
         figure = _draw(picture, shape)
         content = StringIO()
-        figure.savefig(content, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+        figure.savefig(
+            content,
+            format="svg",
+            transparent=True,
+            metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
+        )
     text = content.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text[text.index("<svg") :], flags=re.DOTALL)
     text = _with_ids(text, prefix)
     text = re.sub(
-        r"font: ([^;\"]*?)(\d+(?:\.\d+)?px) [^;\"]*", r"font: \1\2 system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif", text
+        r"font: ([^;\"]*?)(\d+(?:\.\d+)?px) [^;\"]*",
+        r"font: \1\2 system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif",
+        text,
     )
     if in_page:
         for name, colour in LIGHT.items():
@@ -211,7 +255,10 @@ def _svg(picture: Picture, shape: Shape, *, in_page: bool, prefix: str) -> str:
     label = f' aria-label="{_escape(picture.alt)}"' if in_page else ""
     title = "" if in_page else f"<title>{_escape(picture.alt)}</title>"
     size = "" if in_page else " ".join(re.findall(r'(?:width|height)="[^"]*"', head)) + " "
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}{box.group()} role="img"{label}>{title}{_shorter(rest)}'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size}{box.group()}'
+        f' role="img"{label}>{title}{_shorter(rest)}'
+    )
 
 
 def _with_ids(text: str, prefix: str) -> str:
@@ -222,7 +269,9 @@ def _with_ids(text: str, prefix: str) -> str:
     for name in re.findall(r'\bid="([^"]+)"', text):
         if name in used:
             names.setdefault(name, f"{prefix}-{next(numbers)}")
-    text = re.sub(r'\s*\bid="([^"]+)"', lambda found: f' id="{names[found[1]]}"' if found[1] in names else "", text)
+    text = re.sub(
+        r'\s*\bid="([^"]+)"', lambda found: f' id="{names[found[1]]}"' if found[1] in names else "", text
+    )
     text = re.sub(r'xlink:href="#([^"]+)"', lambda found: f'href="#{names[found[1]]}"', text)
     return re.sub(r"url\(#([^)]+)\)", lambda found: f"url(#{names[found[1]]})", text)
 

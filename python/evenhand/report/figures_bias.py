@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: the demo's picture: what was found with one address pair and with many, beside what was predicted."""
+"""Station 10: the demo's picture: what was found with one address pair and with many, beside what was
+predicted."""
 
 from __future__ import annotations
 
@@ -48,27 +49,57 @@ def bars_picture(bars: Sequence[Bar], plateau_fps: float) -> Picture:
             found = (bar.found_fps or 0) / 1e3
             # Not by the hue alone: a biased result is hatched too.
             axes.barh(
-                row, found, height=0.5, color=LIGHT["good" if bar.is_even else "bad"], hatch=None if bar.is_even else "////",
-                edgecolor=LIGHT["paper"], linewidth=0, zorder=2,
-            )  # fmt: skip
+                row,
+                found,
+                height=0.5,
+                color=LIGHT["good" if bar.is_even else "bad"],
+                hatch=None if bar.is_even else "////",
+                edgecolor=LIGHT["paper"],
+                linewidth=0,
+                zorder=2,
+            )
             axes.plot(
-                [bar.predicted_fps / 1e3] * 2, [row - 0.33, row + 0.33], color=LIGHT["ink"], linewidth=2.2, zorder=4,
+                [bar.predicted_fps / 1e3] * 2,
+                [row - 0.33, row + 0.33],
+                color=LIGHT["ink"],
+                linewidth=2.2,
+                zorder=4,
                 label="predicted before anything was sent" if row == 0 else None,
-            )  # fmt: skip
+            )
             said = bar.shown_found
             if bar.found_fps is not None and bar.share is not None:
                 said = f"{format_rate(bar.found_fps)}, {show_percent(bar.share)}"
             inside = found > plateau_fps / 2e3
             axes.annotate(
-                said, (found, row), xytext=(-9 if inside else 9, 0), textcoords="offset points", va="center",
-                ha="right" if inside else "left", color=LIGHT["paper"] if inside else LIGHT["ink"], fontweight="bold", zorder=5,
-            )  # fmt: skip
+                said,
+                (found, row),
+                xytext=(-9 if inside else 9, 0),
+                textcoords="offset points",
+                va="center",
+                ha="right" if inside else "left",
+                color=LIGHT["paper"] if inside else LIGHT["ink"],
+                fontweight="bold",
+                zorder=5,
+            )
             if shape.is_narrow:
                 axes.annotate(
-                    f"hashes {bar.hashes}; {bar.addresses}", (0, row - 0.36), xytext=(0, 1), textcoords="offset points", va="bottom",
-                    color=LIGHT["ink"], fontsize=8.5, zorder=5,
-                )  # fmt: skip
-        axes.axvline(plateau_fps / 1e3, color=LIGHT["ink"], linestyle=(0, (4, 3)), linewidth=1, zorder=1, label="all elements at work")
+                    f"hashes {bar.hashes}; {bar.addresses}",
+                    (0, row - 0.36),
+                    xytext=(0, 1),
+                    textcoords="offset points",
+                    va="bottom",
+                    color=LIGHT["ink"],
+                    fontsize=8.5,
+                    zorder=5,
+                )
+        axes.axvline(
+            plateau_fps / 1e3,
+            color=LIGHT["ink"],
+            linestyle=(0, (4, 3)),
+            linewidth=1,
+            zorder=1,
+            label="all elements at work",
+        )
         labels = [f"router hashes {bar.hashes},\n{bar.addresses}" for bar in bars]
         axes.set_yticks(range(len(bars)), [] if shape.is_narrow else labels)
         axes.tick_params(axis="y", labelcolor=LIGHT["ink"])
@@ -78,6 +109,11 @@ def bars_picture(bars: Sequence[Bar], plateau_fps: float) -> Picture:
         put_title(axes, "throughput per direction, kfps")
         put_legend(axes, shape)
 
-    said = "; ".join(f"hashes {bar.hashes}, {bar.addresses}: {bar.shown_found}, predicted {format_rate(bar.predicted_fps)}" for bar in bars)
+    said = "; ".join(
+        f"hashes {bar.hashes}, {bar.addresses}: {bar.shown_found}, predicted {format_rate(bar.predicted_fps)}"
+        for bar in bars
+    )
     caption = "Bars: what the search found, in percent of what all elements of the router do together."
-    return Picture(name="demo", title=title, alt=f"{title}. Router {said}.", caption=caption, draw=draw, rows=len(bars))
+    return Picture(
+        name="demo", title=title, alt=f"{title}. Router {said}.", caption=caption, draw=draw, rows=len(bars)
+    )

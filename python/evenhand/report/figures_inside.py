@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: pictures of what a witness saw inside the DUT: its CPUs over a series, and its queues beside what was predicted of them."""
+"""Station 10: pictures of what a witness saw inside the DUT: its CPUs over a series, and its queues beside
+what was predicted of them."""
 
 from __future__ import annotations
 
@@ -64,16 +65,50 @@ def heat_picture(name: str, title: str, columns: Sequence[HeatColumn], *, over: 
                 if cpu is None:
                     continue
                 solid = FULL * max(cpu.busy, PALEST)
-                axes.add_patch(Rectangle((x - 0.47, y - 0.46), 0.94, 0.92, facecolor=LIGHT["c1"], alpha=solid, linewidth=0, zorder=2))
+                axes.add_patch(
+                    Rectangle(
+                        (x - 0.47, y - 0.46),
+                        0.94,
+                        0.92,
+                        facecolor=LIGHT["c1"],
+                        alpha=solid,
+                        linewidth=0,
+                        zorder=2,
+                    )
+                )
                 ink = LIGHT["paper"] if cpu.busy >= DARK_FROM else LIGHT["ink"]
                 if has_numbers:
-                    axes.text(x, y, f"{100 * cpu.busy:.0f}", ha="center", va="center", fontsize=9, color=ink, zorder=4)
+                    axes.text(
+                        x,
+                        y,
+                        f"{100 * cpu.busy:.0f}",
+                        ha="center",
+                        va="center",
+                        fontsize=9,
+                        color=ink,
+                        zorder=4,
+                    )
                 if cpu.softirq >= IDLE:
                     axes.plot(
-                        [x - 0.4, x - 0.4 + 0.8 * cpu.softirq], [y + 0.36] * 2, color=ink, linewidth=1.6, solid_capstyle="butt", zorder=4
+                        [x - 0.4, x - 0.4 + 0.8 * cpu.softirq],
+                        [y + 0.36] * 2,
+                        color=ink,
+                        linewidth=1.6,
+                        solid_capstyle="butt",
+                        zorder=4,
                     )
                 if number == busiest.cpu and is_uneven:
-                    axes.add_patch(Rectangle((x - 0.47, y - 0.46), 0.94, 0.92, fill=False, edgecolor=LIGHT["c2"], linewidth=1.8, zorder=5))
+                    axes.add_patch(
+                        Rectangle(
+                            (x - 0.47, y - 0.46),
+                            0.94,
+                            0.92,
+                            fill=False,
+                            edgecolor=LIGHT["c2"],
+                            linewidth=1.8,
+                            zorder=5,
+                        )
+                    )
         axes.set_xlim(-0.55, max(len(columns), FEWEST_COLUMNS) - 0.45)
         axes.set_ylim(len(rows) - 0.45, -0.55)
         axes.set_yticks(range(len(rows)), [f"CPU {number}" for number in rows])
@@ -82,21 +117,37 @@ def heat_picture(name: str, title: str, columns: Sequence[HeatColumn], *, over: 
         axes.set_xticks(list(shown), [columns[x].label for x in shown])
         axes.set_xlabel(over, loc="left")
         put_title(axes, "busy, % of the time of sending")
-        scale = [Patch(facecolor=LIGHT["c1"], alpha=FULL * share, label=f"{100 * share:.0f} %") for share in (0.25, 0.5, 0.75, 1.0)]
-        scale.append(Patch(fill=False, edgecolor=LIGHT["c2"], linewidth=1.8, label="the busiest, where they differ"))
+        scale = [
+            Patch(facecolor=LIGHT["c1"], alpha=FULL * share, label=f"{100 * share:.0f} %")
+            for share in (0.25, 0.5, 0.75, 1.0)
+        ]
+        scale.append(
+            Patch(fill=False, edgecolor=LIGHT["c2"], linewidth=1.8, label="the busiest, where they differ")
+        )
         axes.figure.legend(
-            handles=scale, loc="outside lower left", ncols=2 if shape.is_narrow else 5, frameon=False, fontsize=9,
-            labelcolor=LIGHT["ink"], handlelength=1.4, borderaxespad=0.2,
-        )  # fmt: skip
+            handles=scale,
+            loc="outside lower left",
+            ncols=2 if shape.is_narrow else 5,
+            frameon=False,
+            fontsize=9,
+            labelcolor=LIGHT["ink"],
+            handlelength=1.4,
+            borderaxespad=0.2,
+        )
 
     said = " ".join(_describe(column) for column in columns)
     left_out = len({cpu.cpu for column in columns for cpu in column.cpus}) - len(rows)
     more = f" {left_out} CPUs that did less have no row." if left_out else ""
     return Picture(
-        name=name, title=title, alt=f"{title}. {said}", draw=draw, inches=1.35 + 0.29 * len(rows),
-        caption="What the DUT itself counted in the trial at each point's result, mean over the repetitions. The line in a cell: how much"
+        name=name,
+        title=title,
+        alt=f"{title}. {said}",
+        draw=draw,
+        inches=1.35 + 0.29 * len(rows),
+        caption="What the DUT itself counted in the trial at each point's result, mean over the repetitions."
+        " The line in a cell: how much"
         f" of the time went into softirqs, where a kernel forwards.{more}",
-    )  # fmt: skip
+    )
 
 
 def queues_picture(name: str, title: str, queues: Sequence[SeenQueues]) -> Picture:
@@ -107,21 +158,38 @@ def queues_picture(name: str, title: str, queues: Sequence[SeenQueues]) -> Pictu
         for number, seen in enumerate(queues):
             places = [start + queue for queue in range(len(seen.counted))]
             axes.bar(
-                places, [100 * share for share in seen.shares], width=0.78, color=LIGHT["c1"], alpha=0.75, linewidth=0,
-                label="counted by the DUT" if number == 0 else None, zorder=3,
-            )  # fmt: skip
+                places,
+                [100 * share for share in seen.shares],
+                width=0.78,
+                color=LIGHT["c1"],
+                alpha=0.75,
+                linewidth=0,
+                label="counted by the DUT" if number == 0 else None,
+                zorder=3,
+            )
             if seen.predicted is not None:
                 axes.hlines(
-                    [100 * share for share in seen.predicted], [x - 0.46 for x in places], [x + 0.46 for x in places], color=LIGHT["c2"],
-                    linewidth=2.4, label="predicted" if number == 0 else "", zorder=4,
-                )  # fmt: skip
+                    [100 * share for share in seen.predicted],
+                    [x - 0.46 for x in places],
+                    [x + 0.46 for x in places],
+                    color=LIGHT["c2"],
+                    linewidth=2.4,
+                    label="predicted" if number == 0 else "",
+                    zorder=4,
+                )
             step = max(1, -(-len(places) * len(queues) // (8 if shape.is_narrow else 32)))
             ticks += places[::step]
             labels += [str(queue) for queue in range(0, len(places), step)]
             axes.text(
-                (places[0] + places[-1]) / 2, 1.0, f"{seen.interface}, {seen.direction}", transform=axes.get_xaxis_transform(), ha="center",
-                va="bottom", fontsize=9, color=LIGHT["soft"],
-            )  # fmt: skip
+                (places[0] + places[-1]) / 2,
+                1.0,
+                f"{seen.interface}, {seen.direction}",
+                transform=axes.get_xaxis_transform(),
+                ha="center",
+                va="bottom",
+                fontsize=9,
+                color=LIGHT["soft"],
+            )
             start = places[-1] + 2
         axes.set_xticks(ticks, labels)
         axes.grid(visible=False, axis="x")
@@ -133,19 +201,29 @@ def queues_picture(name: str, title: str, queues: Sequence[SeenQueues]) -> Pictu
         handles, _ = axes.get_legend_handles_labels()
         if handles:
             axes.figure.legend(
-                loc="outside lower left", ncols=2, frameon=False, fontsize=9, labelcolor=LIGHT["ink"], handlelength=1.4, borderaxespad=0.2
+                loc="outside lower left",
+                ncols=2,
+                frameon=False,
+                fontsize=9,
+                labelcolor=LIGHT["ink"],
+                handlelength=1.4,
+                borderaxespad=0.2,
             )
 
     said = " ".join(
         f"{seen.interface}, {seen.direction}: the busiest queue got {100 * max(seen.shares):.1f} %"
         + ("." if seen.predicted is None else f", and {100 * max(seen.predicted):.1f} % was predicted.")
         for seen in queues
-    )  # fmt: skip
+    )
     return Picture(
-        name=name, title=title, alt=f"{title}. {said}", draw=draw,
-        caption="Counted: all packets that a queue received in the trials at the point's result. Predicted: by the DUT's own key, table and"
+        name=name,
+        title=title,
+        alt=f"{title}. {said}",
+        draw=draw,
+        caption="Counted: all packets that a queue received in the trials at the point's result. Predicted:"
+        " by the DUT's own key, table and"
         " hash fields as they were read before, for every combination of addresses and ports equally often.",
-    )  # fmt: skip
+    )
 
 
 def _rows(columns: Sequence[HeatColumn]) -> list[int]:
@@ -162,4 +240,7 @@ def _rows(columns: Sequence[HeatColumn]) -> list[int]:
 def _describe(column: HeatColumn) -> str:
     busiest = max(column.cpus, key=lambda cpu: cpu.busy)
     working = sum(cpu.busy >= busiest.busy / 2 for cpu in column.cpus) if busiest.busy > 0 else 0
-    return f"{column.label}: CPU {busiest.cpu} was busiest with {100 * busiest.busy:.0f} %, and {working} worked at least half as much."
+    return (
+        f"{column.label}: CPU {busiest.cpu} was busiest with {100 * busiest.busy:.0f} %, and {working}"
+        " worked at least half as much."
+    )

@@ -25,7 +25,9 @@ def check_picture_name(path: Path) -> None:
     """Before anything is computed. RequestError if the ending is none of `FORMATS`."""
     if path.suffix.lower() not in FORMATS:
         raise RequestError(
-            f"{str(path)!r} does not end in {', '.join(FORMATS)}", where="--picture", next_step="Name a file such as series.svg."
+            f"{str(path)!r} does not end in {', '.join(FORMATS)}",
+            where="--picture",
+            next_step="Name a file such as series.svg.",
         )
 
 
@@ -47,32 +49,62 @@ def draw_series(series: Sequence[Prediction], smallest_even: int | None, path: P
 def series_picture(series: Sequence[Prediction], smallest_even: int | None) -> Picture:
     """In the style of all pictures."""
     plan, model = series[-1].plan, series[-1].model
-    directions = "both directions" if len(series[-1].directions) == 2 else f"{series[-1].directions[0]} direction"
+    directions = (
+        "both directions" if len(series[-1].directions) == 2 else f"{series[-1].directions[0]} direction"
+    )
 
     def draw(axes: Axes, shape: Shape) -> None:
         hosts = [point.plan.left.hosts.count for point in series]
         axes.set_xscale("log", base=2)
-        axes.plot(hosts, [100 * float(point.share_of_plateau) for point in series], **style(0), linewidth=1.8, markersize=5, zorder=3)
+        axes.plot(
+            hosts,
+            [100 * float(point.share_of_plateau) for point in series],
+            **style(0),
+            linewidth=1.8,
+            markersize=5,
+            zorder=3,
+        )
         axes.axhline(100, color=LIGHT["soft"], linestyle=(0, (6, 2)), linewidth=1, zorder=1)
-        axes.annotate("plateau: all elements alike", (1, 100), xytext=(0, 4), textcoords="offset points", color=LIGHT["soft"])
+        axes.annotate(
+            "plateau: all elements alike",
+            (1, 100),
+            xytext=(0, 4),
+            textcoords="offset points",
+            color=LIGHT["soft"],
+        )
         if model.table_unevenness > 1:
             best = 100 / float(model.table_unevenness)
             axes.axhline(best, color=LIGHT["c2"], linestyle=(0, (2, 1.5)), linewidth=1, zorder=1)
             axes.annotate(
-                f"best that the table allows: {best:.1f} %", (hosts[-1], best), xytext=(0, -14), textcoords="offset points",
-                color=LIGHT["c2"], horizontalalignment="right",
-            )  # fmt: skip
+                f"best that the table allows: {best:.1f} %",
+                (hosts[-1], best),
+                xytext=(0, -14),
+                textcoords="offset points",
+                color=LIGHT["c2"],
+                horizontalalignment="right",
+            )
         if smallest_even is not None and smallest_even > 1:
             axes.axvline(smallest_even, color=LIGHT["good"], linestyle=":", linewidth=1.4, zorder=1)
             axes.annotate(
-                f"even from {format_count(smallest_even)} on", (smallest_even, 4), xytext=(5, 0), textcoords="offset points",
+                f"even from {format_count(smallest_even)} on",
+                (smallest_even, 4),
+                xytext=(5, 0),
+                textcoords="offset points",
                 color=LIGHT["good"],
-            )  # fmt: skip
+            )
         put_ticks_of_counts(axes, shape, hosts)
         axes.set_ylim(0, 112)
         axes.set_yticks(range(0, 101, 20))
         axes.set_xlabel(hosts_title(plan))
         put_title(axes, f"share of the plateau, %: {plan.title}, {directions}\n{describe_model(model)}")
 
-    ends = f"{100 * float(series[0].share_of_plateau):.1f} % to {100 * float(series[-1].share_of_plateau):.1f} %"
-    return Picture(name="series", title=plan.title, alt=f"Share of the plateau over the number of hosts: {ends}.", caption="", draw=draw)
+    ends = (
+        f"{100 * float(series[0].share_of_plateau):.1f} % to {100 * float(series[-1].share_of_plateau):.1f} %"
+    )
+    return Picture(
+        name="series",
+        title=plan.title,
+        alt=f"Share of the plateau over the number of hosts: {ends}.",
+        caption="",
+        draw=draw,
+    )

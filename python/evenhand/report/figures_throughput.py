@@ -56,26 +56,34 @@ class DrawnCurve:
         return tuple(point for point in self.points if point.values)
 
 
-def addresses_picture(name: str, title: str, curves: Sequence[DrawnCurve], *, theoretical_fps: float | None = None) -> Picture:
-    """Throughput over the number of addresses on a side (SEED-72): medians, range, each repetition, plateau, prediction."""
+def addresses_picture(
+    name: str, title: str, curves: Sequence[DrawnCurve], *, theoretical_fps: float | None = None
+) -> Picture:
+    """Throughput over the number of addresses on a side (SEED-72): medians, range, each repetition, plateau,
+    prediction."""
 
     def draw(axes: Axes, shape: Shape) -> None:
         unit, factor = _unit(curves)
         axes.set_xscale("log", base=2)
         for number, curve in enumerate(curves):
-            _draw_curve(axes, _moved(curve, _aside(curves, number, shape)), number, factor, labelled=len(curves) > 1)
+            _draw_curve(
+                axes, _moved(curve, _aside(curves, number, shape)), number, factor, labelled=len(curves) > 1
+            )
         _finish_rates(axes, curves, unit, factor)
         put_ticks_of_counts(axes, shape, [point.x for curve in curves for point in curve.points])
         axes.set_xlabel("addresses on each side")
         put_legend(axes, shape)
 
-    alt = f"{title}: throughput per direction over the number of addresses on each side. " + " ".join(map(_describe, curves))
+    alt = f"{title}: throughput per direction over the number of addresses on each side. " + " ".join(
+        map(_describe, curves)
+    )
     caption = "Line: median of the repetitions; bar: minimum to maximum; faint dots: each repetition."
     if _share_places(curves):
         caption += " Curves stand a little beside each other, so that equal results are seen."
     if any(point.is_at_least for curve in curves for point in curve.measured):
         caption += (
-            " Arrow: at least so much, since the highest load that was tried passed, or the tester could not keep a higher one; no line"
+            " Arrow: at least so much, since the highest load that was tried passed, or the tester could not"
+            " keep a higher one; no line"
             " joins it."
         )
     if any(curve.plateau for curve in curves):
@@ -87,7 +95,9 @@ def addresses_picture(name: str, title: str, curves: Sequence[DrawnCurve], *, th
     return Picture(name=name, title=title, alt=alt, caption=caption, draw=draw)
 
 
-def sizes_picture(name: str, title: str, curves: Sequence[DrawnCurve], theoretical: Sequence[tuple[float, float]]) -> Picture:
+def sizes_picture(
+    name: str, title: str, curves: Sequence[DrawnCurve], theoretical: Sequence[tuple[float, float]]
+) -> Picture:
     """Throughput over the frame size, with the theoretical rate (R2544-22).
 
     Args:
@@ -98,9 +108,14 @@ def sizes_picture(name: str, title: str, curves: Sequence[DrawnCurve], theoretic
         unit, factor = _unit(curves, extra=[rate for _, rate in theoretical])
         if theoretical:
             axes.plot(
-                [size for size, _ in theoretical], [rate / factor for _, rate in theoretical], color=LIGHT["ink"], linewidth=1.2,
-                linestyle=(0, (1.5, 1.5)), label="theoretical limit", zorder=2,
-            )  # fmt: skip
+                [size for size, _ in theoretical],
+                [rate / factor for _, rate in theoretical],
+                color=LIGHT["ink"],
+                linewidth=1.2,
+                linestyle=(0, (1.5, 1.5)),
+                label="theoretical limit",
+                zorder=2,
+            )
         for number, curve in enumerate(curves):
             _draw_curve(axes, curve, number, factor, labelled=True)
         _finish_rates(axes, curves, unit, factor)
@@ -111,8 +126,14 @@ def sizes_picture(name: str, title: str, curves: Sequence[DrawnCurve], theoretic
         axes.set_xlabel("frame size with FCS, octets")
         put_legend(axes, shape)
 
-    known = "with the theoretical limit" if theoretical else "the ports know no line rate, so there is no theoretical limit"
-    alt = f"{title}: frame rate per direction over the frame size, {known}. " + " ".join(map(_describe, curves))
+    known = (
+        "with the theoretical limit"
+        if theoretical
+        else "the ports know no line rate, so there is no theoretical limit"
+    )
+    alt = f"{title}: frame rate per direction over the frame size, {known}. " + " ".join(
+        map(_describe, curves)
+    )
     caption = "Line: median of the repetitions; bar: minimum to maximum; faint dots: each repetition."
     if not theoretical:
         caption += " The ports know no line rate: there is no theoretical limit to draw."
@@ -147,8 +168,21 @@ def loss_picture(name: str, title: str, curves: Sequence[LossCurve], *, of: str)
         for number, curve in enumerate(curves):
             look = style(number)
             for repetition in curve.repetitions:
-                axes.plot(*zip(*sorted(repetition), strict=True), color=look["color"], linewidth=0.8, alpha=0.3, zorder=2)
-            axes.plot(*zip(*curve.medians(), strict=True), **look, linewidth=1.8, markersize=4.5, label=curve.label, zorder=3)
+                axes.plot(
+                    *zip(*sorted(repetition), strict=True),
+                    color=look["color"],
+                    linewidth=0.8,
+                    alpha=0.3,
+                    zorder=2,
+                )
+            axes.plot(
+                *zip(*curve.medians(), strict=True),
+                **look,
+                linewidth=1.8,
+                markersize=4.5,
+                label=curve.label,
+                zorder=3,
+            )
         axes.set_xlim(0, 100)
         axes.set_ylim(0, 100)
         ticks = range(0, 101, 20)
@@ -159,9 +193,14 @@ def loss_picture(name: str, title: str, curves: Sequence[LossCurve], *, of: str)
         put_legend(axes, shape)
 
     highest = [max(curve.medians()) for curve in curves]
-    said = " ".join(f"{curve.label}: {loss:.3g} % lost at {load:.3g} % load." for curve, (load, loss) in zip(curves, highest, strict=True))
+    said = " ".join(
+        f"{curve.label}: {loss:.3g} % lost at {load:.3g} % load."
+        for curve, (load, loss) in zip(curves, highest, strict=True)
+    )
     caption = f"Line: median of the repetitions; faint lines: each of them. 100 % of the load is the {of}."
-    return Picture(name=name, title=title, alt=f"{title}: loss over the load. {said}", caption=caption, draw=draw)
+    return Picture(
+        name=name, title=title, alt=f"{title}: loss over the load. {said}", caption=caption, draw=draw
+    )
 
 
 def _draw_curve(axes: Axes, curve: DrawnCurve, number: int, factor: float, *, labelled: bool) -> None:
@@ -172,29 +211,57 @@ def _draw_curve(axes: Axes, curve: DrawnCurve, number: int, factor: float, *, la
     if curve.plateau is not None:
         flat = curve.plateau
         axes.fill_between(
-            [flat.first_x, flat.last_x], flat.low / factor, flat.high / factor, color=look["color"], alpha=0.16, linewidth=0, zorder=1,
+            [flat.first_x, flat.last_x],
+            flat.low / factor,
+            flat.high / factor,
+            color=look["color"],
+            alpha=0.16,
+            linewidth=0,
+            zorder=1,
             label=None if labelled else "plateau",
-        )  # fmt: skip
+        )
     predicted = [point for point in curve.points if point.predicted is not None]
     if predicted:
         axes.plot(
-            [point.x for point in predicted], [(point.predicted or 0) / factor for point in predicted], color=LIGHT["soft"],
-            linestyle=(0, (1, 2)), linewidth=1.6, zorder=4, label="predicted" if is_first_predicted else None,
-            marker="_" if len(predicted) == 1 else None, markersize=14,
-        )  # fmt: skip
+            [point.x for point in predicted],
+            [(point.predicted or 0) / factor for point in predicted],
+            color=LIGHT["soft"],
+            linestyle=(0, (1, 2)),
+            linewidth=1.6,
+            zorder=4,
+            label="predicted" if is_first_predicted else None,
+            marker="_" if len(predicted) == 1 else None,
+            markersize=14,
+        )
     if points:
         statistics = [found for point in points if (found := Statistics.of(point.values)) is not None]
         medians = [found.median / factor for found in statistics]
         below = [(found.median - found.minimum) / factor for found in statistics]
         above = [(found.maximum - found.median) / factor for found in statistics]
         places = [point.x for point in points]
-        axes.errorbar(places, medians, yerr=[below, above], fmt="none", ecolor=look["color"], elinewidth=1.1, capsize=0, zorder=3)
+        axes.errorbar(
+            places,
+            medians,
+            yerr=[below, above],
+            fmt="none",
+            ecolor=look["color"],
+            elinewidth=1.1,
+            capsize=0,
+            zorder=3,
+        )
         # Hollow in every second curve: a full marker under it is seen.
-        hollow: dict[str, Any] = {"markerfacecolor": LIGHT["paper"], "markeredgewidth": 1.3} if number % 2 else {}
+        hollow: dict[str, Any] = (
+            {"markerfacecolor": LIGHT["paper"], "markeredgewidth": 1.3} if number % 2 else {}
+        )
         axes.plot(
-            *_with_gaps(curve, factor), **look, **hollow, linewidth=1.6, markersize=5, zorder=4,
+            *_with_gaps(curve, factor),
+            **look,
+            **hollow,
+            linewidth=1.6,
+            markersize=5,
+            zorder=4,
             label=curve.label if labelled else "median",
-        )  # fmt: skip
+        )
         # Beside the bar, or it would hide them; the same places each time, so that a page does not change.
         dots = [
             (_beside(axes, point.x, index, len(point.values)), value / factor)
@@ -203,29 +270,71 @@ def _draw_curve(axes: Axes, curve: DrawnCurve, number: int, factor: float, *, la
             if len(point.values) > 1
         ]
         if dots:
-            axes.scatter([x for x, _ in dots], [y for _, y in dots], s=7, color=look["color"], alpha=0.42, linewidths=0, zorder=2)
-    capped = [(point.x, found.median / factor) for point in points if point.is_at_least and (found := Statistics.of(point.values))]
+            axes.scatter(
+                [x for x, _ in dots],
+                [y for _, y in dots],
+                s=7,
+                color=look["color"],
+                alpha=0.42,
+                linewidths=0,
+                zorder=2,
+            )
+    capped = [
+        (point.x, found.median / factor)
+        for point in points
+        if point.is_at_least and (found := Statistics.of(point.values))
+    ]
     if capped:
         # One entry explains the arrows of all curves, in a size that fits there.
         is_explained = AT_LEAST in axes.get_legend_handles_labels()[1]
         axes.plot(
-            [x for x, _ in capped], [y for _, y in capped], linestyle="none", marker=_arrow(), color=look["color"], markersize=26,
-            markerfacecolor="none", markeredgewidth=1.6, zorder=5, clip_on=False,
-        )  # fmt: skip
+            [x for x, _ in capped],
+            [y for _, y in capped],
+            linestyle="none",
+            marker=_arrow(),
+            color=look["color"],
+            markersize=26,
+            markerfacecolor="none",
+            markeredgewidth=1.6,
+            zorder=5,
+            clip_on=False,
+        )
         if not is_explained:
-            axes.plot([], [], linestyle="none", marker=_arrow(), color=LIGHT["ink"], markersize=13, markerfacecolor="none", label=AT_LEAST)
+            axes.plot(
+                [],
+                [],
+                linestyle="none",
+                marker=_arrow(),
+                color=LIGHT["ink"],
+                markersize=13,
+                markerfacecolor="none",
+                label=AT_LEAST,
+            )
     missing = [point.x for point in curve.points if not point.values]
     if missing:
         axes.plot(
-            missing, [0.02] * len(missing), linestyle="none", marker="x", color=look["color"], markersize=6, markeredgewidth=1.8,
-            transform=axes.get_xaxis_transform(), zorder=5, clip_on=False, label=f"{curve.label}: no number" if labelled else "no number",
-        )  # fmt: skip
+            missing,
+            [0.02] * len(missing),
+            linestyle="none",
+            marker="x",
+            color=look["color"],
+            markersize=6,
+            markeredgewidth=1.8,
+            transform=axes.get_xaxis_transform(),
+            zorder=5,
+            clip_on=False,
+            label=f"{curve.label}: no number" if labelled else "no number",
+        )
 
 
 def _with_gaps(curve: DrawnCurve, factor: float) -> tuple[list[float], list[float]]:
-    """Medians; a point without a number breaks the line, and so does a lower bound, which is drawn as an arrow."""
+    """Medians; a point without a number breaks the line, and so does a lower bound, which is drawn as an
+    arrow."""
     medians = [
-        math.nan if point.is_at_least or (found := Statistics.of(point.values)) is None else found.median / factor for point in curve.points
+        math.nan
+        if point.is_at_least or (found := Statistics.of(point.values)) is None
+        else found.median / factor
+        for point in curve.points
     ]
     return [point.x for point in curve.points], medians
 
@@ -246,7 +355,8 @@ def _share_places(curves: Sequence[DrawnCurve]) -> bool:
 
 
 def _aside(curves: Sequence[DrawnCurve], number: int, shape: Shape) -> float:
-    """By what this curve's places are multiplied: some four points of paper from one curve to the next, the middle at 1."""
+    """By what this curve's places are multiplied: some four points of paper from one curve to the next, the
+    middle at 1."""
     if not _share_places(curves):
         return 1.0
     octaves = math.log2(max(2.0, *(point.x for curve in curves for point in curve.points))) + 0.85
@@ -268,12 +378,16 @@ def _finish_rates(axes: Axes, curves: Sequence[DrawnCurve], unit: str, factor: f
 
 
 def _unit(curves: Sequence[DrawnCurve], extra: Sequence[float] = ()) -> tuple[str, float]:
-    highest = max([*(value for curve in curves for point in curve.points for value in point.values), *extra], default=0.0)
+    highest = max(
+        [*(value for curve in curves for point in curve.points for value in point.values), *extra],
+        default=0.0,
+    )
     return next(((unit, factor) for unit, factor in UNITS if highest >= factor), UNITS[-1])
 
 
 def _spaced(values: Sequence[float], least: float) -> list[float]:
-    """Those that are at least so far from each other, from the largest down: small sizes stand close together."""
+    """Those that are at least so far from each other, from the largest down: small sizes stand close
+    together."""
     kept: list[float] = []
     for value in reversed(values):
         if not kept or kept[-1] - value >= least:

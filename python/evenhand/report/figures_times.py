@@ -28,7 +28,8 @@ class DelayCurve:
     """In ascending order."""
 
     def percentiles(self) -> list[tuple[float, float]]:
-        """Share of the frames that were faster or as fast, from 0 to below 1, and the delay in ns; a pair for each bucket."""
+        """Share of the frames that were faster or as fast, from 0 to below 1, and the delay in ns; a pair for
+        each bucket."""
         total = sum(frames for _, frames in self.buckets)
         below, pairs = 0, []
         for delay, frames in self.buckets:
@@ -49,9 +50,14 @@ def delays_picture(name: str, title: str, curves: Sequence[DelayCurve]) -> Pictu
             pairs = [(1 / (1 - share), delay / factor) for share, delay in curve.percentiles()]
             end = max(end, pairs[-1][0])
             axes.plot(
-                *zip(*pairs, strict=True), color=look["color"], linestyle=look["linestyle"], linewidth=1.8, drawstyle="steps-post",
-                label=curve.label, zorder=3,
-            )  # fmt: skip
+                *zip(*pairs, strict=True),
+                color=look["color"],
+                linestyle=look["linestyle"],
+                linewidth=1.8,
+                drawstyle="steps-post",
+                label=curve.label,
+                zorder=3,
+            )
         ticks = [1 / (1 - share) for share in NINES if 1 / (1 - share) <= end * 3] or [1.0]
         axes.set_xticks(ticks, [f"{100 * (1 - 1 / tick):.6g} %" for tick in ticks], minor=False)
         axes.minorticks_off()
@@ -64,7 +70,8 @@ def delays_picture(name: str, title: str, curves: Sequence[DelayCurve]) -> Pictu
 
     alt = f"{title}: delay over the percentile of the frames. " + " ".join(map(_describe, curves))
     caption = (
-        "All frames received in time, of all valid trials. Each line to the right leaves a tenth of the frames. Lost frames are not in it."
+        "All frames received in time, of all valid trials. Each line to the right leaves a tenth of"
+        " the frames. Lost frames are not in it."
     )
     return Picture(name=name, title=title, alt=alt, caption=caption, draw=draw)
 
@@ -86,22 +93,38 @@ def samples_picture(name: str, title: str, samples: Sequence[Samples], *, what: 
             statistics = Statistics.of(sample.values)
             assert statistics is not None
             look = style(row)
-            # Dots that would cover each other stand beside each other: the same order each time, so that a page does not change.
+            # Dots that would cover each other stand beside each other: the same order each time, so that a
+            # page does not change.
             jitter = [((7 * index) % 11 - 5) / 22 for index in range(len(sample.values))]
             axes.scatter(
-                [value / factor for value in sample.values], [row + offset for offset in jitter], s=16, color=look["color"], alpha=0.5,
-                linewidths=0, marker=look["marker"], zorder=2,
-            )  # fmt: skip
-            axes.plot([statistics.median / factor] * 2, [row - 0.33, row + 0.33], color=LIGHT["ink"], linewidth=2, zorder=3)
+                [value / factor for value in sample.values],
+                [row + offset for offset in jitter],
+                s=16,
+                color=look["color"],
+                alpha=0.5,
+                linewidths=0,
+                marker=look["marker"],
+                zorder=2,
+            )
+            axes.plot(
+                [statistics.median / factor] * 2,
+                [row - 0.33, row + 0.33],
+                color=LIGHT["ink"],
+                linewidth=2,
+                zorder=3,
+            )
         axes.set_yticks(
-            range(len(samples)), [sample.label.replace(", ", ",\n", 1) if shape.is_narrow else sample.label for sample in samples]
+            range(len(samples)),
+            [sample.label.replace(", ", ",\n", 1) if shape.is_narrow else sample.label for sample in samples],
         )
         axes.set_ylim(len(samples) - 0.45, -0.55)
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(f"{what}, {unit}")
 
     said = " ".join(
-        f"{sample.label}: median {format_duration(found.median / 1e9)}." for sample in samples if (found := Statistics.of(sample.values))
+        f"{sample.label}: median {format_duration(found.median / 1e9)}."
+        for sample in samples
+        if (found := Statistics.of(sample.values))
     )
     return Picture(
         name=name,
@@ -129,7 +152,9 @@ class LossHistory:
         return [*(begin / 10 for begin in begins), len(self.lost_by_tenth) / 10], [*rates, rates[-1]]
 
 
-def history_picture(name: str, title: str, histories: Sequence[LossHistory], *, falls_at_s: float | None = None) -> Picture:
+def history_picture(
+    name: str, title: str, histories: Sequence[LossHistory], *, falls_at_s: float | None = None
+) -> Picture:
     """Loss over the time of a trial.
 
     Args:
@@ -141,11 +166,24 @@ def history_picture(name: str, title: str, histories: Sequence[LossHistory], *, 
             look = style(number)
             times, rates = history.steps()
             axes.plot(
-                times, rates, drawstyle="steps-post", color=look["color"], linestyle=look["linestyle"], linewidth=1.5, label=history.label,
+                times,
+                rates,
+                drawstyle="steps-post",
+                color=look["color"],
+                linestyle=look["linestyle"],
+                linewidth=1.5,
+                label=history.label,
                 zorder=3,
-            )  # fmt: skip
+            )
         if falls_at_s is not None:
-            axes.axvline(falls_at_s, color=LIGHT["ink"], linestyle=(0, (4, 3)), linewidth=1, label="the load falls", zorder=2)
+            axes.axvline(
+                falls_at_s,
+                color=LIGHT["ink"],
+                linestyle=(0, (4, 3)),
+                linewidth=1,
+                label="the load falls",
+                zorder=2,
+            )
         axes.set_xlim(left=0)
         axes.set_ylim(bottom=0)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
@@ -154,7 +192,13 @@ def history_picture(name: str, title: str, histories: Sequence[LossHistory], *, 
         put_legend(axes, shape)
 
     said = " ".join(f"{history.label}: {sum(history.lost_by_tenth):,} frames." for history in histories)
-    return Picture(name=name, title=title, alt=f"{title}. {said}", caption="By the time at which a lost frame was sent.", draw=draw)
+    return Picture(
+        name=name,
+        title=title,
+        alt=f"{title}. {said}",
+        caption="By the time at which a lost frame was sent.",
+        draw=draw,
+    )
 
 
 def _unit(highest_ns: float) -> tuple[str, float]:

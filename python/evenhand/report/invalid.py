@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: what to do after INVALID trials: they are not the DUT's loss, so the next step is at the tester, or at what joins both."""
+"""Station 10: what to do after INVALID trials: they are not the DUT's loss, so the next step is at the
+tester, or at what joins both."""
 
 from __future__ import annotations
 
@@ -7,29 +8,50 @@ from collections.abc import Iterable
 
 from evenhand.trial import TrialResult, causes_of_invalid, describe_taken
 
-OF_THE_HOST = frozenset({
-    "offered_load", "sender_overdue", "overdue_may_explain_loss", "port_refused", "transmit_not_drained", "receiver_gap", "record_overrun",
-    "receive_missed", "receive_unseen", "clock", "host_took_cpu",
-})  # fmt: skip
+OF_THE_HOST = frozenset(
+    {
+        "offered_load",
+        "sender_overdue",
+        "overdue_may_explain_loss",
+        "port_refused",
+        "transmit_not_drained",
+        "receiver_gap",
+        "record_overrun",
+        "receive_missed",
+        "receive_unseen",
+        "clock",
+        "host_took_cpu",
+    }
+)
 """Codes that a host with too little CPU, or one that takes it away, can bring about."""
 _CODES = "docs/how-to/read-an-invalid-trial.md has the codes"
 
 
 def next_lines(trials: Iterable[TrialResult]) -> list[str]:
-    """A line, if a load has INVALID trials alone and the user did not stop them; none where a repetition was valid."""
+    """A line, if a load has INVALID trials alone and the user did not stop them; none where a repetition was
+    valid."""
     by_load: dict[tuple[float, float], list[TrialResult]] = {}
     for trial in trials:
         by_load.setdefault((trial.intended_fps, trial.intended_duration_s), []).append(trial)
-    undecided = [trial for same in by_load.values() if not any(t.is_valid or t.was_stopped for t in same) for trial in same]
+    undecided = [
+        trial
+        for same in by_load.values()
+        if not any(t.is_valid or t.was_stopped for t in same)
+        for trial in same
+    ]
     if not undecided:
         return []
     if all("link" in {reason.code for reason in trial.reasons} for trial in undecided):
-        return [f"Next: a link was down, or went down: see whether the DUT still runs, and its cables; {_CODES}."]
+        return [
+            f"Next: a link was down, or went down: see whether the DUT still runs, and its cables; {_CODES}."
+        ]
     if not OF_THE_HOST & set(causes_of_invalid(undecided)):
         return [f"Next: look at the tester, not at the DUT; {_CODES}, and what to do."]
     taken = describe_taken(undecided)
     return [
-        f"Next: look at the tester, not at the DUT. {f'{taken}. ' if taken else ''}The latest frame and the longest poll gap, above,"
-        " say for how long its CPUs were away or too slow; `evenhand check` shows what this host does to them (stalls), and what helps."
+        f"Next: look at the tester, not at the DUT. {f'{taken}. ' if taken else ''}The latest frame and the"
+        " longest poll gap, above,"
+        " say for how long its CPUs were away or too slow; `evenhand check` shows what this host does to"
+        " them (stalls), and what helps."
         f" {_CODES}."
     ]

@@ -10,13 +10,18 @@ from evenhand.plan import SideName
 from evenhand.trial import LearningResult, name_first
 
 
-def learning_status(reachable: Mapping[SideName, int], hosts: Mapping[SideName, int], attempt: int = 1) -> str:
+def learning_status(
+    reachable: Mapping[SideName, int], hosts: Mapping[SideName, int], attempt: int = 1
+) -> str:
     """One line: `learning: 1,200 of 65,533 reachable on the left, 0 of 65,533 on the right`."""
     sides = [f"{format_count(reachable[name])} of {format_count(hosts[name])}" for name in hosts]
     if len(set(sides)) == 1:
         shown = f"{sides[0]} reachable" + (" on each side" if len(sides) > 1 else "")
     else:
-        parts = [f"{text}{' reachable' if n == 0 else ''} on the {name}" for n, (name, text) in enumerate(zip(hosts, sides, strict=True))]
+        parts = [
+            f"{text}{' reachable' if n == 0 else ''} on the {name}"
+            for n, (name, text) in enumerate(zip(hosts, sides, strict=True))
+        ]
         shown = ", ".join(parts)
     return f"learning: {shown}" + (f", round {attempt}" if attempt > 1 else "")
 
@@ -24,10 +29,15 @@ def learning_status(reachable: Mapping[SideName, int], hosts: Mapping[SideName, 
 def learning_lines(result: LearningResult) -> list[str]:
     """What came out, and who stayed unreachable: the first few of each side."""
     sides = result.sides
-    lines = [learning_status({name: s.reachable for name, s in sides.items()}, {name: s.hosts for name, s in sides.items()})]
+    lines = [
+        learning_status(
+            {name: s.reachable for name, s in sides.items()}, {name: s.hosts for name, s in sides.items()}
+        )
+    ]
     if result.rate_share < 1:
         lines.append(
-            "answers were lost, perhaps because the DUT was asked too fast: after each such round the rate was halved, to"
+            "answers were lost, perhaps because the DUT was asked too fast: after each such round the rate"
+            " was halved, to"
             f" {format_ratio(result.rate_share)} of the first"
         )
     for name, side in sides.items():

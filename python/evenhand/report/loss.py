@@ -16,7 +16,8 @@ BAR_CELLS = 20
 
 
 def loss_table(result: FrameLoss) -> Table:
-    """A row for each load, as RFC 2544, 26.3 asks for: input rate in percent of the theoretical one, and loss in percent."""
+    """A row for each load, as RFC 2544, 26.3 asks for: input rate in percent of the theoretical one, and loss
+    in percent."""
     table = FittedTable("Frame loss rate")
     theoretical = result.profile.theoretical_fps
     of = "of the theoretical maximum" if theoretical else "of the maximum"
@@ -26,32 +27,49 @@ def loss_table(result: FrameLoss) -> Table:
     table.add_column("trials", overflow="fold")
     for point in result.points:
         share = point.rate_fps / theoretical if theoretical else point.share
-        offered = max(trial.offered_fps for trial in point.trials) if point.trial is None else point.trial.offered_fps
+        offered = (
+            max(trial.offered_fps for trial in point.trials)
+            if point.trial is None
+            else point.trial.offered_fps
+        )
         table.add_row(
-            f"{format_count(point.rate_fps)} fps", format_ratio(share), f"{format_count(offered)} fps",
+            f"{format_count(point.rate_fps)} fps",
+            format_ratio(share),
+            f"{format_count(offered)} fps",
             "-" if point.loss_ratio is None else format_ratio(point.loss_ratio),
-            "-" if point.trial is None else " + ".join(format_count(d.lost_frames) for d in point.trial.directions.values()),
-            "" if point.loss_ratio is None else "█" * max(round(point.loss_ratio * BAR_CELLS), int(point.loss_ratio > 0)),
+            "-"
+            if point.trial is None
+            else " + ".join(format_count(d.lost_frames) for d in point.trial.directions.values()),
+            ""
+            if point.loss_ratio is None
+            else "█" * max(round(point.loss_ratio * BAR_CELLS), int(point.loss_ratio > 0)),
             Text(_story(point)),
-        )  # fmt: skip
+        )
     return table
 
 
 def loss_lines(result: FrameLoss) -> list[str]:
-    """What a reader must know of the table: conditions, how it ended, loads that the tester did not keep, deviations."""
+    """What a reader must know of the table: conditions, how it ended, loads that the tester did not keep,
+    deviations."""
     profile, goal = result.profile, result.goal
     lines = [
-        f"Frame loss rate from {format_count(goal.max_fps)} fps per direction down in steps of {format_ratio(goal.step)}, trials of"
+        f"Frame loss rate from {format_count(goal.max_fps)} fps per direction down in steps of"
+        f" {format_ratio(goal.step)}, trials of"
         f" {format_duration(goal.duration_s)}; {profile.frames}, {profile.protocol}, {profile.hosts}"
         f" ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
         f"Outcome: {_describe(result)}.",
     ]
     if result.unmeasured:
         named = ", ".join(format_ratio(point.share) for point in result.unmeasured)
-        lines.append(f"No valid trial at {named} of the maximum: the tester itself did not keep the load, which says nothing of the DUT.")
+        lines.append(
+            f"No valid trial at {named} of the maximum: the tester itself did not keep the load, which says"
+            " nothing of the DUT."
+        )
     lines += [*profile.sent_lines, *dut_lines(profile)]
     lines += trials_lines(result.trials)
-    return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations]
+    return lines + [
+        f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations
+    ]
 
 
 def _describe(result: FrameLoss) -> str:
@@ -59,7 +77,10 @@ def _describe(result: FrameLoss) -> str:
         case LossOutcome.LOSSLESS:
             return "two loads in a row lost nothing"
         case LossOutcome.LOWEST_LOAD:
-            return "the lowest load was reached before two in a row lost nothing; a smaller --step or a lower --maximum-rate goes further"
+            return (
+                "the lowest load was reached before two in a row lost nothing; a smaller --step or a"
+                " lower --maximum-rate goes further"
+            )
         case LossOutcome.STOPPED:
             return "stopped before the end"
 
@@ -67,5 +88,9 @@ def _describe(result: FrameLoss) -> str:
 def _story(point: LossPoint) -> str:
     invalid = sum(not trial.is_valid for trial in point.trials)
     repeated = f"{len(point.trials)}, {invalid} of them INVALID" if invalid else str(len(point.trials))
-    reasons = "" if point.trial is not None else "; ".join(reason.text for reason in join_directions(point.trials[-1].reasons))
+    reasons = (
+        ""
+        if point.trial is not None
+        else "; ".join(reason.text for reason in join_directions(point.trials[-1].reasons))
+    )
     return repeated + (f": {reasons}" if reasons else "")

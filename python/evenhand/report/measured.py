@@ -18,29 +18,45 @@ from evenhand.trial import Verdict
 
 
 def measured_report(searches: Sequence[MeasuredSearch]) -> list[RenderableType]:
-    """Every trial of each search, and for a throughput search how far it came; searches without a trial are left out."""
+    """Every trial of each search, and for a throughput search how far it came; searches without a trial are
+    left out."""
     parts: list[RenderableType] = []
     for search in searches:
         if search.kind == "trial":
             parts += [trial_report(result) for result in search.results]
         else:
-            parts += [Text(f"{search.name}: {format_count(r.intended_fps)} fps per direction {r.verdict}") for r in search.results]
+            parts += [
+                Text(f"{search.name}: {format_count(r.intended_fps)} fps per direction {r.verdict}")
+                for r in search.results
+            ]
         if search.goal is None or not search.trials:
             continue
         if isinstance(search.goal, MlrGoals):
-            counts = ", ".join(f"{sum(t.result.verdict is verdict for t in search.trials)} {verdict}" for verdict in Verdict)
+            counts = ", ".join(
+                f"{sum(t.result.verdict is verdict for t in search.trials)} {verdict}" for verdict in Verdict
+            )
             tables = [trials_table(search.trials)] if search.end is None else search_tables(search.end)
             parts += [*tables, Text(f"Trials: {len(search.trials)} ({counts}).")]
             continue
         assert not isinstance(search.end, MlrResult)
         result = search.end or ThroughputResult(
-            goal=search.goal, outcome=Outcome.STOPPED, throughput_fps=None, upper_fps=None, trials=tuple(search.trials)
+            goal=search.goal,
+            outcome=Outcome.STOPPED,
+            throughput_fps=None,
+            upper_fps=None,
+            trials=tuple(search.trials),
         )
         counts = ", ".join(f"{result.count(verdict)} {verdict}" for verdict in Verdict)
         least = "at least " if result.is_at_least else ""
-        value = "" if result.throughput_fps is None else f"Throughput: {least}{format_count(result.throughput_fps)} fps per direction. "
+        value = (
+            ""
+            if result.throughput_fps is None
+            else f"Throughput: {least}{format_count(result.throughput_fps)} fps per direction. "
+        )
         parts += [
-            trials_table(search.trials, title=f"Trials of {search.name}" if search.name != "throughput" else "Trials"),
+            trials_table(
+                search.trials, title=f"Trials of {search.name}" if search.name != "throughput" else "Trials"
+            ),
             Text(f"{value}Outcome: {describe_outcome(result)}. Trials: {len(result.trials)} ({counts})."),
         ]
     return parts

@@ -34,54 +34,84 @@ def search_lines(result: SearchResult, profile: Profile) -> list[str]:
 
 
 def goals_table(result: MlrResult) -> Table:
-    """A line for each goal: both bounds, how far they are apart, and the conditional throughput (MLR-10, MLR-11)."""
+    """A line for each goal: both bounds, how far they are apart, and the conditional throughput (MLR-10,
+    MLR-11)."""
     table = FittedTable("Goals, loads per direction")
-    for name in ("goal", "loss ratio", "lower bound", "upper bound", "width", "conditional throughput", "result"):
-        table.add_column(name, justify="left" if name in ("goal", "result") else "right", no_wrap=name != "result")
+    for name in (
+        "goal",
+        "loss ratio",
+        "lower bound",
+        "upper bound",
+        "width",
+        "conditional throughput",
+        "result",
+    ):
+        table.add_column(
+            name, justify="left" if name in ("goal", "result") else "right", no_wrap=name != "result"
+        )
     for found in result.goals:
         width = "-"
         if found.lower_fps is not None and found.upper_fps is not None:
             width = format_ratio((found.upper_fps - found.lower_fps) / found.upper_fps)
         table.add_row(
-            found.goal.name, format_ratio(found.goal.loss_ratio), _load(found.lower_fps), _load(found.upper_fps), width,
+            found.goal.name,
+            format_ratio(found.goal.loss_ratio),
+            _load(found.lower_fps),
+            _load(found.upper_fps),
+            width,
             _load(found.conditional_throughput_fps),
             Text(describe_goal_outcome(found, result.goal), style="green" if found.is_regular else "yellow"),
-        )  # fmt: skip
+        )
     return table
 
 
 def mlr_lines(result: MlrResult, profile: Profile) -> list[str]:
-    """A line for each goal with the items of R2544-23, then all its attributes, what was sent, what deviates (MLR-11)."""
+    """A line for each goal with the items of R2544-23, then all its attributes, what was sent, what deviates
+    (MLR-11)."""
     lines = [_goal_line(found, profile) for found in result.goals]
     lines.append(
-        f"{profile.frames}, {profile.protocol}, {profile.hosts} ({profile.plan.label}); theoretical limit {describe_limit(profile)}."
+        f"{profile.frames}, {profile.protocol}, {profile.hosts} ({profile.plan.label}); theoretical limit"
+        f" {describe_limit(profile)}."
     )
     for found in result.goals:
         goal = found.goal
         lines.append(
-            f"Goal {goal.name} (RFC 9971): loss ratio {format_ratio(goal.loss_ratio)}, exceed ratio {format_ratio(goal.exceed_ratio)}, "
-            f"final trial duration {format_duration(goal.final_duration_s)}, duration sum {format_duration(goal.duration_sum_s)}, "
-            f"initial trial duration {format_duration(goal.initial_duration_s)}, width {format_ratio(goal.width)} of the upper bound."
+            f"Goal {goal.name} (RFC 9971): loss ratio {format_ratio(goal.loss_ratio)}, exceed ratio"
+            f" {format_ratio(goal.exceed_ratio)}, "
+            f"final trial duration {format_duration(goal.final_duration_s)}, duration sum"
+            f" {format_duration(goal.duration_sum_s)}, "
+            f"initial trial duration {format_duration(goal.initial_duration_s)}, width"
+            f" {format_ratio(goal.width)} of the upper bound."
         )
     for found in result.goals:
         lost = loss_by_direction(result.losses_of(found)) if found.goal.loss_ratio else None
         lines += [] if lost is None else [f"Lost at the lower bound of {found.goal.name}: {lost}."]
         lines += _filling_lines(found, result.sustainable_fps_of(found))
     lines.append(
-        f"Loads from {format_count(result.goal.lowest_fps)} to {format_count(result.goal.max_fps)} fps per direction; loss is counted "
-        f"over all directions together, and a trial is FAIL above a loss of {format_ratio(result.goal.loss_ratio)}, the strictest goal's."
+        f"Loads from {format_count(result.goal.lowest_fps)} to {format_count(result.goal.max_fps)} fps per"
+        " direction; loss is counted "
+        "over all directions together, and a trial is FAIL above a loss of"
+        f" {format_ratio(result.goal.loss_ratio)}, the strictest goal's."
     )
     if result.tester_limit_fps is not None:
         load = f"{format_count(result.tester_limit_fps)} fps per direction"
-        lines.append(f"Every trial at {load} was INVALID: that load is beyond this tester, which says nothing of the DUT.")
+        lines.append(
+            f"Every trial at {load} was INVALID: that load is beyond this tester, which says nothing of the"
+            " DUT."
+        )
     lines += profile.sent_lines
     if profile.single_pair is not None:
         lines.append(profile.single_pair.line(result))
     lines += dut_lines(profile)
     lines += ceiling_lines(result.goal, profile)
     lines += patience_lines(result.goal)
-    lines += trials_lines([trial.result for trial in result.trials], is_decided=result.outcome is not Outcome.TESTER_LIMIT)
-    return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in search_deviations(result, profile)]
+    lines += trials_lines(
+        [trial.result for trial in result.trials], is_decided=result.outcome is not Outcome.TESTER_LIMIT
+    )
+    return lines + [
+        f"Deviation from {deviation.requirement}: {deviation.text}"
+        for deviation in search_deviations(result, profile)
+    ]
 
 
 def _goal_line(found: GoalResult, profile: Profile) -> str:
@@ -92,19 +122,26 @@ def _goal_line(found: GoalResult, profile: Profile) -> str:
     if len(profile.directions) == 2:
         both = f" ({format_count(2 * found.lower_fps)} fps in both directions together)"
     conditional = (
-        "" if found.conditional_throughput_fps is None else f"; conditional throughput {_load(found.conditional_throughput_fps)} fps"
+        ""
+        if found.conditional_throughput_fps is None
+        else f"; conditional throughput {_load(found.conditional_throughput_fps)} fps"
     )
     upper = "" if found.upper_fps is None else f"; upper bound {_load(found.upper_fps)} fps"
     bound = "" if found.is_regular else "at least "
-    return f"{described}: {bound}{_load(found.lower_fps)} fps per direction{both}{upper}{conditional}; {_outcome(found)}."
+    return (
+        f"{described}: {bound}{_load(found.lower_fps)} fps per direction{both}{upper}{conditional};"
+        f" {_outcome(found)}."
+    )
 
 
 def _filling_lines(found: GoalResult, sustainable_fps: float | None) -> list[str]:
     if sustainable_fps is None:
         return []
     return [
-        f"Longer trials would refute the lower bound of {found.goal.name}: delays grew steadily there in most trials of"
-        f" {format_duration(found.goal.final_duration_s)}, so a queue of the DUT was filling. It sustains about"
+        f"Longer trials would refute the lower bound of {found.goal.name}: delays grew steadily there in"
+        " most trials of"
+        f" {format_duration(found.goal.final_duration_s)}, so a queue of the DUT was filling. It sustains"
+        " about"
         f" {format_count(sustainable_fps)} fps per direction."
     ]
 

@@ -47,7 +47,8 @@ REFRESH_S = 10
 MOST_SENTENCES = 6
 """Of a group of findings that is not folded."""
 MARK = b"Evenhand"
-"""In the first octets of every file that this module writes: such a file may be replaced, any other may not."""
+"""In the first octets of every file that this module writes: such a file may be replaced, any other may
+not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,10 +71,12 @@ class Section:
 
 
 def write_page(record: CampaignRecord, path: Path, *, refresh_s: int | None = REFRESH_S) -> None:
-    """Write the page, or replace the one that is there; whoever reads it meanwhile has the old one or the new one, whole.
+    """Write the page, or replace the one that is there; whoever reads it meanwhile has the old one or the new
+    one, whole.
 
     Args:
-        refresh_s: Of a campaign that has not finished: after so long a browser asks for the page again; None: it does not.
+        refresh_s: Of a campaign that has not finished: after so long a browser asks for the page again; None:
+            it does not.
 
     Raises:
         RequestError: There is a file of this name, and it is no page of Evenhand.
@@ -88,7 +91,8 @@ def write_rendered(page: str, path: Path) -> None:
 
 
 def write_pictures(record: CampaignRecord, folder: Path) -> list[Path]:
-    """Each picture of the page as an SVG and a PNG file; the folder is made if need be. Errors as in `write_page`."""
+    """Each picture of the page as an SVG and a PNG file; the folder is made if need be. Errors as in
+    `write_page`."""
     make_folder(folder)
     written = []
     for picture in (*pictures_of(record, analyse(record)).all, *inside_of(record).pictures):
@@ -106,7 +110,11 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise HostError(f"this folder cannot be made: {error.strerror}", where=str(folder), next_step="Name another folder.") from error
+        raise HostError(
+            f"this folder cannot be made: {error.strerror}",
+            where=str(folder),
+            next_step="Name another folder.",
+        ) from error
 
 
 def render_page(record: CampaignRecord, analysis: Analysis, *, refresh_s: int | None = REFRESH_S) -> str:
@@ -123,7 +131,10 @@ def render_page(record: CampaignRecord, analysis: Analysis, *, refresh_s: int | 
         summary_table=summary_table(record),
         summary=_summary(record),
         progress=_progress(record, refresh_s),
-        first=[show_picture(picture) for picture in pictures.throughput[:1] or pictures.sizes[:1] or pictures.loss[:1]],
+        first=[
+            show_picture(picture)
+            for picture in pictures.throughput[:1] or pictures.sizes[:1] or pictures.loss[:1]
+        ],
         findings=_findings(record, analysis),
         finding_tables=[] if published is None else [published],
         methods=_methods(analysis),
@@ -145,14 +156,20 @@ def render_page(record: CampaignRecord, analysis: Analysis, *, refresh_s: int | 
 
 def render(template: str, **content: Any) -> str:
     """One of the templates, with the style that all pages share."""
-    return _environment().get_template(template).render(light=LIGHT, dark=DARK, generator=f"Evenhand {evenhand.__version__}", **content)
+    return (
+        _environment()
+        .get_template(template)
+        .render(light=LIGHT, dark=DARK, generator=f"Evenhand {evenhand.__version__}", **content)
+    )
 
 
 def show_picture(picture: Picture) -> ShownFigure:
     from markupsafe import Markup
 
     # matplotlib escapes the labels.
-    return ShownFigure(name=picture.name, title=picture.title, svg=Markup(draw_inline(picture)), caption=picture.caption)
+    return ShownFigure(
+        name=picture.name, title=picture.title, svg=Markup(draw_inline(picture)), caption=picture.caption
+    )
 
 
 @cache
@@ -160,9 +177,12 @@ def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(
-        loader=PackageLoader("evenhand.report", "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        loader=PackageLoader("evenhand.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
         lstrip_blocks=True,
-    )  # fmt: skip
+    )
 
 
 def _summary(record: CampaignRecord) -> str:
@@ -189,14 +209,17 @@ def _progress(record: CampaignRecord, refresh_s: int | None) -> Mapping[str, Any
 
 
 def _findings(record: CampaignRecord, analysis: Analysis) -> list[Mapping[str, Any]]:
-    """Sentences under the names of what they are about; those that begin a page's list of notes are flagged."""
+    """Sentences under the names of what they are about; those that begin a page's list of notes are
+    flagged."""
     groups: dict[str, list[tuple[str, bool]]] = {}
     shown_first = first_verdicts(analysis)
     for verdict in analysis.bias:
         if verdict not in shown_first:
             hashes = "" if verdict.hash_type is None else f", {verdict.hash_type}"
             setting = f"{version_of_plan(verdict.plan)}, {verdict.frame_size} octets{hashes}:"
-            text = " ".join(part for part in (setting, verdict.sentence, verdict.certainty, verdict.predicted) if part)
+            text = " ".join(
+                part for part in (setting, verdict.sentence, verdict.certainty, verdict.predicted) if part
+            )
             groups.setdefault("Bias, other settings", []).append((text, False))
     for ratio in analysis.ratios:
         groups.setdefault("What should be about equal", []).append((ratio.sentence, ratio.is_flagged))
@@ -209,11 +232,17 @@ def _findings(record: CampaignRecord, analysis: Analysis) -> list[Mapping[str, A
         groups.setdefault("Beside the draft's Figure 7", []).extend(said)
     if analysis.testbeds is not None:
         disagree = bool(analysis.testbeds.different)
-        groups.setdefault("Testbeds", []).extend((sentence, disagree) for sentence in analysis.testbeds.sentences)
+        groups.setdefault("Testbeds", []).extend(
+            (sentence, disagree) for sentence in analysis.testbeds.sentences
+        )
     for warning in (*analysis.warnings, *record.notes):
         groups.setdefault("Notes", []).append((warning, True))
     return [
-        {"title": title, "said": [{"text": text, "is_flagged": flag} for text, flag in said], "is_folded": len(said) > MOST_SENTENCES}
+        {
+            "title": title,
+            "said": [{"text": text, "is_flagged": flag} for text, flag in said],
+            "is_folded": len(said) > MOST_SENTENCES,
+        }
         for title, said in groups.items()
     ]
 
@@ -229,25 +258,39 @@ def _sections(record: CampaignRecord, pictures: Pictures) -> list[Section]:
     shown_first = (pictures.throughput[:1] or pictures.sizes[:1] or pictures.loss[:1])[:1]
     inside = inside_of(record)
     sections = [
-        _section("throughput", "Throughput", [*pictures.throughput, *pictures.sizes], [throughput_table(record)], shown_first),
+        _section(
+            "throughput",
+            "Throughput",
+            [*pictures.throughput, *pictures.sizes],
+            [throughput_table(record)],
+            shown_first,
+        ),
         _section("inside", "Inside the DUT", inside.pictures, inside.tables),
         _section("loss", "Frame loss", pictures.loss, [], shown_first),
         _section(
-            "latency", "Latency and delay variation", [*pictures.delays, *pictures.variation],
+            "latency",
+            "Latency and delay variation",
+            [*pictures.delays, *pictures.variation],
             [latency_table(record), variation_table(record)],
         ),
         _section("bursts", "Bursts", [], [burst_table(record), figures_table(record, ("burst",))]),
         _section("recovery", "Recovery", [], [figures_table(record, ("recovery",))]),
         _section("over-time", "Loss over time", pictures.histories, []),
-    ]  # fmt: skip
+    ]
     return [section for section in sections if section.figures or section.tables]
 
 
 def _section(
-    name: str, title: str, pictures: Sequence[Picture], tables: Sequence[Table | None], already: Sequence[Picture] = ()
+    name: str,
+    title: str,
+    pictures: Sequence[Picture],
+    tables: Sequence[Table | None],
+    already: Sequence[Picture] = (),
 ) -> Section:
     left = [show_picture(picture) for picture in pictures if picture not in already]
-    return Section(id=name, title=title, figures=left, tables=[table for table in tables if table is not None])
+    return Section(
+        id=name, title=title, figures=left, tables=[table for table in tables if table is not None]
+    )
 
 
 def _number(count: int, what: str) -> str:

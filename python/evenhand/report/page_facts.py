@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: what another lab needs to repeat a campaign: what was sent, DUT, tester, host, seeds, command, deviations."""
+"""Station 10: what another lab needs to repeat a campaign: what was sent, DUT, tester, host, seeds, command,
+deviations."""
 
 from __future__ import annotations
 
@@ -12,22 +13,49 @@ from typing import Any
 
 from evenhand.base.units import format_count
 from evenhand.report.page_points import trials_of
-from evenhand.report.page_words import DASH, NONE, Table, addresses_of, flatten, make_table, show_fact, show_time
+from evenhand.report.page_words import (
+    DASH,
+    NONE,
+    Table,
+    addresses_of,
+    flatten,
+    make_table,
+    show_fact,
+    show_time,
+)
 from evenhand.series import StoredSearch
 from evenhand.series.campaign import CampaignRecord, PointRecord, Repetition
 
 DUT_FACTS = {
-    "system": "operating system", "kernel": "kernel", "cpu_model": "CPU", "sockets": "sockets", "cores": "cores in use", "clock": "clock",
-    "turbo": "turbo", "hyper_threading": "hyper-threading", "memory_size": "memory", "nic": "NIC", "driver": "driver",
-    "kernel_parameters": "kernel parameters that limit it", "flow_hash": "RSS: fields that are hashed",
+    "system": "operating system",
+    "kernel": "kernel",
+    "cpu_model": "CPU",
+    "sockets": "sockets",
+    "cores": "cores in use",
+    "clock": "clock",
+    "turbo": "turbo",
+    "hyper_threading": "hyper-threading",
+    "memory_size": "memory",
+    "nic": "NIC",
+    "driver": "driver",
+    "kernel_parameters": "kernel parameters that limit it",
+    "flow_hash": "RSS: fields that are hashed",
     "policing": "what of it may police the traffic",
-}  # fmt: skip
-"""What the draft's Figure 6 and its text say of a DUT (SEED-84), with its firewall and limits (SEED-81) and its hash (SEED-49)."""
-KINDS = {"reference": "the reference router, on this host", "linux": "the kernel's router in a namespace, on this host"}
+}
+"""What the draft's Figure 6 and its text say of a DUT (SEED-84), with its firewall and limits (SEED-81) and
+its hash (SEED-49)."""
+KINDS = {
+    "reference": "the reference router, on this host",
+    "linux": "the kernel's router in a namespace, on this host",
+}
 HOST_FACTS = {
-    "cpu model": "CPU", "cpus": "CPUs", "is virtual machine": "virtual machine", "smt": "hyper-threading", "memory mb": "memory, MB",
+    "cpu model": "CPU",
+    "cpus": "CPUs",
+    "is virtual machine": "virtual machine",
+    "smt": "hyper-threading",
+    "memory mb": "memory, MB",
     "hugepages": "huge pages",
-}  # fmt: skip
+}
 FULL_LENGTH_FINDING = "R2544-20"
 
 
@@ -69,17 +97,28 @@ def _shown_bed(name: str, bed: Mapping[str, Any], *, has_own_host: bool) -> Show
     else:
         known = {**dict.fromkeys(DUT_FACTS), **dut}
         facts = [
-            (DUT_FACTS.get(key, key.replace("_", " ")), show_fact(value)) for key, value in known.items() if not isinstance(value, Mapping)
+            (DUT_FACTS.get(key, key.replace("_", " ")), show_fact(value))
+            for key, value in known.items()
+            if not isinstance(value, Mapping)
         ]
         missing = [name for name, value in facts if value is None]
-        facts += [fact for key, value in known.items() if isinstance(value, Mapping) for fact in flatten({key: value})]
+        facts += [
+            fact
+            for key, value in known.items()
+            if isinstance(value, Mapping)
+            for fact in flatten({key: value})
+        ]
     testbed = bed.get("testbed") or {}
     tester: list[tuple[str, str | None]] = [
-        (name, value) for name, value in flatten({key: v for key, v in testbed.items() if key != "dut"}) if value is not None
+        (name, value)
+        for name, value in flatten({key: v for key, v in testbed.items() if key != "dut"})
+        if value is not None
     ]
     of_host = bed.get("tester")
     if has_own_host and isinstance(of_host, Mapping):
-        tester = [(f"tester: {fact}", value) for fact, value in flatten(of_host) if value is not None] + tester
+        tester = [
+            (f"tester: {fact}", value) for fact, value in flatten(of_host) if value is not None
+        ] + tester
     return ShownBed(name=name, dut=facts, missing=missing, tester=tester)
 
 
@@ -89,7 +128,9 @@ def _without_tables(document: Mapping[str, Any]) -> list[tuple[str, str | None]]
     for name, value in flatten(document):
         if value is None:
             continue
-        facts.append((name, value if len(value) <= 120 else f"{value[:110]} ... ({len(value.split(', '))} in all)"))
+        facts.append(
+            (name, value if len(value) <= 120 else f"{value[:110]} ... ({len(value.split(', '))} in all)")
+        )
     return facts
 
 
@@ -104,7 +145,8 @@ def host_facts(record: CampaignRecord) -> tuple[list[tuple[str, str | None]], li
 
 
 def traffic_table(record: CampaignRecord) -> Table:
-    """SEED-49: plan, numbers, ranges, modes, ports, gateways, routes; a row for each suite, or more if they differ."""
+    """SEED-49: plan, numbers, ranges, modes, ports, gateways, routes; a row for each suite, or more if they
+    differ."""
     rows: dict[tuple[str, ...], list[tuple[int, str, str]]] = {}
     for found in record.points:
         for search in _first_search(found):
@@ -118,7 +160,16 @@ def traffic_table(record: CampaignRecord) -> Table:
         fewest, most = min(numbers)[1], max(numbers)
         addresses = fewest if len(numbers) == 1 else f"{fewest} to {most[1]}, {len(numbers)} numbers"
         shown.append([suite, plan, addresses, most[2], *same])
-    titles = ["suite", "plan", "addresses", "first and last (of the most)", "drawn", "UDP ports", "gateways", "routes of the DUT"]
+    titles = [
+        "suite",
+        "plan",
+        "addresses",
+        "first and last (of the most)",
+        "drawn",
+        "UDP ports",
+        "gateways",
+        "routes of the DUT",
+    ]
     return make_table(titles, shown, caption="What a frame carries follows from the seed and its number.")
 
 
@@ -143,17 +194,29 @@ def _ranges(traffic: Mapping[str, Any]) -> str:
 
 def _same(traffic: Mapping[str, Any]) -> tuple[str, ...]:
     """What all points of a suite share, as a rule."""
-    modes = {str(end.get(mode)) for end in _ends(traffic) for mode in ("host_mode", "network_mode") if end.get(mode)}
+    modes = {
+        str(end.get(mode))
+        for end in _ends(traffic)
+        for mode in ("host_mode", "network_mode")
+        if end.get(mode)
+    }
     ports = "; ".join(
-        f"{role} {_span(of.get('first'), of.get('last'))} ({of.get('mode')})" for role, of in (traffic.get("udp_ports") or {}).items()
+        f"{role} {_span(of.get('first'), of.get('last'))} ({of.get('mode')})"
+        for role, of in (traffic.get("udp_ports") or {}).items()
     )
     gateways = traffic.get("gateways") or {}
     routes = traffic.get("dut_routes") or {}
-    via = "; ".join(f"{_span(of.get('first'), of.get('last'))} via {gateways.get(side)}" for side, of in routes.items() if of)
+    via = "; ".join(
+        f"{_span(of.get('first'), of.get('last'))} via {gateways.get(side)}"
+        for side, of in routes.items()
+        if of
+    )
     return (
-        ", ".join(sorted(modes)) or NONE, ports or NONE,
-        ", ".join(str(address) for address in gateways.values() if address) or "none, hosts on the links", via or "none needed",
-    )  # fmt: skip
+        ", ".join(sorted(modes)) or NONE,
+        ports or NONE,
+        ", ".join(str(address) for address in gateways.values() if address) or "none, hosts on the links",
+        via or "none needed",
+    )
 
 
 def _span(first: Any, last: Any) -> str:
@@ -163,11 +226,16 @@ def _span(first: Any, last: Any) -> str:
 def shown_deviations(record: CampaignRecord) -> list[ShownDeviation]:
     """Of all results, each once, with the suites that have it."""
     found: dict[tuple[str, str], dict[str, None]] = {}
-    pairs = {(one.point.suite, one.point.frame_size) for one in record.points if one.point.is_single_pair and one.values}
+    pairs = {
+        (one.point.suite, one.point.frame_size)
+        for one in record.points
+        if one.point.is_single_pair and one.values
+    }
     for one in record.points:
         for repetition in one.repetitions:
             for requirement, text in _deviations(repetition):
-                # A procedure sees no further than itself; the campaign knows the single pair that its suite began with.
+                # A procedure sees no further than itself; the campaign knows the single pair that its suite
+                # began with.
                 if requirement == "SEED-02" and (one.point.suite, one.point.frame_size) in pairs:
                     continue
                 found.setdefault((requirement, text), {})[one.point.suite] = None
@@ -181,7 +249,9 @@ def shown_deviations(record: CampaignRecord) -> list[ShownDeviation]:
         suites = list(dict.fromkeys(suite for text in texts for suite in found[requirement, text]))
         more = f" ({len(texts)} such, with other numbers)" if len(texts) > 1 else ""
         where = "" if len(suites) == everywhere else ", ".join(suites)
-        shown.append(ShownDeviation(requirement=requirement, text=f"{max(texts, key=len)}{more}", where=where))
+        shown.append(
+            ShownDeviation(requirement=requirement, text=f"{max(texts, key=len)}{more}", where=where)
+        )
     return shown
 
 
@@ -210,11 +280,17 @@ def repeat_facts(record: CampaignRecord) -> list[tuple[str, str | None]]:
         if len(seeds) > 3
         else ", ".join(map(str, seeds))
     )
-    facts: list[tuple[str, str | None]] = [("file", record.path.name), ("begun", show_time(record.created_at))]
+    facts: list[tuple[str, str | None]] = [
+        ("file", record.path.name),
+        ("begun", show_time(record.created_at)),
+    ]
     facts += [("finished", show_time(record.finished_at) if record.finished_at else "not finished")]
     facts += [] if own is None else [("seed of the campaign", str(own))]
     facts += [("seeds", shown or "none yet")]
-    return [*facts, *((f"version of {name.replace('_', ' ')}", str(value)) for name, value in record.versions.items())]
+    return [
+        *facts,
+        *((f"version of {name.replace('_', ' ')}", str(value)) for name, value in record.versions.items()),
+    ]
 
 
 def commands_of(record: CampaignRecord) -> list[str]:

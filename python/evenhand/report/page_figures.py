@@ -12,7 +12,15 @@ from typing import Any, TypeVar
 from evenhand.analysis import Analysis, Curve
 from evenhand.base.units import format_rate
 from evenhand.report.figures import Picture
-from evenhand.report.figures_throughput import DrawnCurve, DrawnPoint, LossCurve, Plateau, addresses_picture, loss_picture, sizes_picture
+from evenhand.report.figures_throughput import (
+    DrawnCurve,
+    DrawnPoint,
+    LossCurve,
+    Plateau,
+    addresses_picture,
+    loss_picture,
+    sizes_picture,
+)
 from evenhand.report.figures_times import (
     DelayCurve,
     LossHistory,
@@ -28,10 +36,15 @@ from evenhand.trial import Verdict
 
 T = TypeVar("T")
 MOST_CURVES = 4
-"""In one picture: as many as there are colours, markers and dashes. What is more goes into the next picture."""
+"""In one picture: as many as there are colours, markers and dashes. What is more goes into the next
+picture."""
 DELAY_FIGURES = {
-    "typical": "typical latency", "worst_case": "worst-case latency", "latency": "latency", "pdv": "PDV", "ipdv_median": "median IPDV",
-}  # fmt: skip
+    "typical": "typical latency",
+    "worst_case": "worst-case latency",
+    "latency": "latency",
+    "pdv": "PDV",
+    "ipdv_median": "median IPDV",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +77,8 @@ def pictures_of(record: CampaignRecord, analysis: Analysis) -> Pictures:
 
 
 def _named_apart(pictures: Iterable[Picture], taken: set[str]) -> Iterator[Picture]:
-    """Suites may have names that differ in other signs than letters and digits only; files and ids of theirs must differ too."""
+    """Suites may have names that differ in other signs than letters and digits only; files and ids of theirs
+    must differ too."""
     titles: set[str] = set()
     for picture in pictures:
         names = (picture.name if number == 1 else f"{picture.name}-{number}" for number in count(1))
@@ -78,7 +92,9 @@ def _named_apart(pictures: Iterable[Picture], taken: set[str]) -> Iterator[Pictu
 def _throughput_pictures(record: CampaignRecord, analysis: Analysis) -> Iterator[Picture]:
     """One for each frame size, with IPv4 and IPv6 in it, so that they can be compared."""
     points = {found.point.key: found for found in record.points}
-    over_sizes = {found.point.key for found in record.points if found.point.suite in _suites_over_sizes(record)}
+    over_sizes = {
+        found.point.key for found in record.points if found.point.suite in _suites_over_sizes(record)
+    }
     kept = [
         curve
         for curve in analysis.curves
@@ -90,17 +106,26 @@ def _throughput_pictures(record: CampaignRecord, analysis: Analysis) -> Iterator
     for curves in _by_sizes(kept):
         for number, some in enumerate(_parts(_versions_in_turn(curves)), start=1):
             versions = _joined({version_of_plan(curve.key.plan) for curve in some})
-            ordered = sorted({curve.key.frame_size for curve in some}, key=lambda size: (isinstance(size, str), size))
-            by_size = {size: show_size(points[c.points[0].key].point) for size in ordered for c in some if c.key.frame_size == size}
+            ordered = sorted(
+                {curve.key.frame_size for curve in some}, key=lambda size: (isinstance(size, str), size)
+            )
+            by_size = {
+                size: show_size(points[c.points[0].key].point)
+                for size in ordered
+                for c in some
+                if c.key.frame_size == size
+            }
             sizes = " and ".join(by_size.values())
             title = f"Throughput over the number of addresses: UDP over {versions}, {sizes}"
             drawn = [
                 _drawn(
-                    curve, with_setting=len({c.key.suite for c in some}) < len(some), with_version=" and " in versions,
+                    curve,
+                    with_setting=len({c.key.suite for c in some}) < len(some),
+                    with_version=" and " in versions,
                     size=by_size[curve.key.frame_size] if len(by_size) > 1 else "",
                 )
                 for curve in some
-            ]  # fmt: skip
+            ]
             limit = _theoretical_fps(points[some[0].points[0].key]) if len(by_size) == 1 else None
             name = _name("throughput-over-addresses", f"UDP over {versions}", sizes, number)
             yield addresses_picture(name, title, drawn, theoretical_fps=limit)
@@ -111,21 +136,28 @@ def _joined(versions: Iterable[str]) -> str:
 
 
 def _by_sizes(curves: Sequence[Curve]) -> Iterator[list[Curve]]:
-    """Curves of one frame size; where IPv4 and IPv6 share none of theirs, the smallest of each: a plain test has 64 and 84 octets."""
+    """Curves of one frame size; where IPv4 and IPv6 share none of theirs, the smallest of each: a plain test
+    has 64 and 84 octets."""
     sizes: dict[str, set[int | str]] = {}
     for curve in curves:
         sizes.setdefault(version_of_plan(curve.key.plan), set()).add(curve.key.frame_size)
     share_none = len(sizes) > 1 and not set.intersection(*sizes.values())
-    smallest = {version: min((size for size in of if isinstance(size, int)), default=None) for version, of in sizes.items()}
+    smallest = {
+        version: min((size for size in of if isinstance(size, int)), default=None)
+        for version, of in sizes.items()
+    }
     groups: dict[int | str, list[Curve]] = {}
     for curve in curves:
         is_smallest = curve.key.frame_size == smallest[version_of_plan(curve.key.plan)]
-        groups.setdefault("smallest" if share_none and is_smallest else curve.key.frame_size, []).append(curve)
+        groups.setdefault("smallest" if share_none and is_smallest else curve.key.frame_size, []).append(
+            curve
+        )
     yield from groups.values()
 
 
 def _versions_in_turn(curves: Sequence[Curve]) -> list[Curve]:
-    """The first of each IP version, then the second of each: what is compared is in one picture, also where there are several."""
+    """The first of each IP version, then the second of each: what is compared is in one picture, also where
+    there are several."""
     by_version: dict[str, list[Curve]] = {}
     for curve in curves:
         by_version.setdefault(version_of_plan(curve.key.plan), []).append(curve)
@@ -134,7 +166,9 @@ def _versions_in_turn(curves: Sequence[Curve]) -> list[Curve]:
 
 def _drawn(curve: Curve, *, with_setting: bool, with_version: bool, size: str) -> DrawnCurve:
     points = tuple(
-        DrawnPoint(x=point.addresses, values=point.values, predicted=point.predicted, is_at_least=point.is_at_least)
+        DrawnPoint(
+            x=point.addresses, values=point.values, predicted=point.predicted, is_at_least=point.is_at_least
+        )
         for point in curve.points
         if point.state != "pending"
     )
@@ -142,9 +176,12 @@ def _drawn(curve: Curve, *, with_setting: bool, with_version: bool, size: str) -
     if curve.shape is not None and curve.shape.is_plateau_seen and not curve.shape.is_capped:
         flat = curve.shape
         plateau = Plateau(
-            first_x=min(flat.plateau), last_x=max(flat.plateau), low=flat.statistics.minimum, level=flat.plateau_level,
+            first_x=min(flat.plateau),
+            last_x=max(flat.plateau),
+            low=flat.statistics.minimum,
+            level=flat.plateau_level,
             high=flat.statistics.maximum,
-        )  # fmt: skip
+        )
     label, version = curve.title if with_setting else curve.key.suite, version_of_plan(curve.key.plan)
     label += f", {version}" if with_version and version not in label else ""
     label += f", {size}" if size and size not in label else ""
@@ -165,15 +202,30 @@ def _size_pictures(record: CampaignRecord) -> Iterator[Picture]:
     for suite in record.suites:
         if suite not in _suites_over_sizes(record):
             continue
-        of_suite = [found for found in record.points if found.point.suite == suite and found.point.procedure == "throughput"]
+        of_suite = [
+            found
+            for found in record.points
+            if found.point.suite == suite and found.point.procedure == "throughput"
+        ]
         lines: dict[str, list[PointRecord]] = {}
         for found in of_suite:
             if isinstance(found.point.frame_size, int) and found.state != "pending":
-                lines.setdefault(f"{show_addresses(found.point)}, {show_protocol(found.point)}", []).append(found)
-        limits = {int(found.point.frame_size): limit for found in of_suite if (limit := _theoretical_fps(found)) is not None}
+                lines.setdefault(f"{show_addresses(found.point)}, {show_protocol(found.point)}", []).append(
+                    found
+                )
+        limits = {
+            int(found.point.frame_size): limit
+            for found in of_suite
+            if (limit := _theoretical_fps(found)) is not None
+        }
         for number, some in enumerate(_parts(list(lines.items())), start=1):
             drawn = [
-                DrawnCurve(label=label, points=tuple(DrawnPoint(x=int(f.point.frame_size), values=f.values) for f in _by_size(found)))
+                DrawnCurve(
+                    label=label,
+                    points=tuple(
+                        DrawnPoint(x=int(f.point.frame_size), values=f.values) for f in _by_size(found)
+                    ),
+                )
                 for label, found in some
             ]
             yield sizes_picture(
@@ -191,8 +243,14 @@ def _by_size(found: Iterable[PointRecord]) -> list[PointRecord]:
 def _loss_pictures(record: CampaignRecord) -> Iterator[Picture]:
     """R2544-28."""
     for suite, found in _of(record, ("loss",)):
-        shares = {"share_of_theoretical": "theoretical maximum", "share_of_maximum": "highest load that was tried"}
-        drawn = {share: [curve for one in found if (curve := _loss_curve(one, share, found)) is not None] for share in shares}
+        shares = {
+            "share_of_theoretical": "theoretical maximum",
+            "share_of_maximum": "highest load that was tried",
+        }
+        drawn = {
+            share: [curve for one in found if (curve := _loss_curve(one, share, found)) is not None]
+            for share in shares
+        }
         known = next((share for share in shares if drawn[share]), None)
         if known is None:
             continue
@@ -205,7 +263,9 @@ def _loss_curve(found: PointRecord, share: str, among: Sequence[PointRecord]) ->
     repetitions = []
     for result in _results(found):
         shares = [(point.get(share), point.get("loss_ratio")) for point in result.get("points") or []]
-        line = tuple((100 * load, 100 * loss) for load, loss in shares if load is not None and loss is not None)
+        line = tuple(
+            (100 * load, 100 * loss) for load, loss in shares if load is not None and loss is not None
+        )
         repetitions += [line] if line else []
     return LossCurve(label=_label(found, among), repetitions=tuple(repetitions)) if repetitions else None
 
@@ -242,7 +302,8 @@ def _samples(found: PointRecord, name: str, among: Sequence[PointRecord]) -> Ite
         values = [
             value
             for result in _results(found)
-            for value in (((result.get("figures") or {}).get(direction) or {}).get(name) or {}).get("values") or []
+            for value in (((result.get("figures") or {}).get(direction) or {}).get(name) or {}).get("values")
+            or []
             if value is not None
         ]
         if values:
@@ -250,9 +311,15 @@ def _samples(found: PointRecord, name: str, among: Sequence[PointRecord]) -> Ite
 
 
 def _history_pictures(record: CampaignRecord) -> Iterator[Picture]:
-    """Loss over time: of recovery tests, whose load falls, and of the lossy trial of each suite that is nearest to its result."""
+    """Loss over time: of recovery tests, whose load falls, and of the lossy trial of each suite that is
+    nearest to its result."""
     for suite, found in _of(record, ("recovery",)):
-        trials = [trial for one in found for trial in _trials(one) if trial.result.is_valid and trial.result.lost_frames]
+        trials = [
+            trial
+            for one in found
+            for trial in _trials(one)
+            if trial.result.is_valid and trial.result.lost_frames
+        ]
         histories = [
             history
             for one in found
@@ -263,9 +330,11 @@ def _history_pictures(record: CampaignRecord) -> Iterator[Picture]:
             falls = [after["duration_s"] for trial in trials[:1] if (after := trial.result.raw.get("then"))]
             lasts = trials[0].result.raw["intended_duration_s"]
             yield history_picture(
-                _name("loss-over-time", suite), f"Loss over time: {suite}", histories[:MOST_CURVES],
+                _name("loss-over-time", suite),
+                f"Loss over time: {suite}",
+                histories[:MOST_CURVES],
                 falls_at_s=lasts - falls[0] if falls and lasts > falls[0] else None,
-            )  # fmt: skip
+            )
     nearest = [
         history
         for suite, found in _of(record, ("throughput",))
@@ -280,17 +349,28 @@ def _history_pictures(record: CampaignRecord) -> Iterator[Picture]:
 def _place(found: PointRecord) -> str:
     """Which point it is: `IPv6, 16 x 16 addresses, 64 octets, type1`."""
     point = found.point
-    return ", ".join([show_version(point), show_addresses(point), show_size(point), *([point.hash_type] if point.hash_type else [])])
+    return ", ".join(
+        [
+            show_version(point),
+            show_addresses(point),
+            show_size(point),
+            *([point.hash_type] if point.hash_type else []),
+        ]
+    )
 
 
 def _nearest_loss(found: Sequence[PointRecord]) -> tuple[PointRecord, StoredTrial] | None:
     """Of the last point with such a trial: the series' end is where a DUT has most to do."""
     for one in reversed(found):
         failed = [
-            t for t in _trials(one) if t.result.verdict is Verdict.FAIL and any(d.lost_by_tenth for d in t.result.directions.values())
+            t
+            for t in _trials(one)
+            if t.result.verdict is Verdict.FAIL and any(d.lost_by_tenth for d in t.result.directions.values())
         ]
         if failed:
-            return one, min(failed, key=lambda trial: (trial.result.intended_fps, -trial.result.intended_duration_s))
+            return one, min(
+                failed, key=lambda trial: (trial.result.intended_fps, -trial.result.intended_duration_s)
+            )
     return None
 
 
@@ -304,7 +384,11 @@ def _histories(trial: StoredTrial, label: str) -> Iterator[LossHistory]:
 def _of(record: CampaignRecord, procedures: tuple[str, ...]) -> Iterator[tuple[str, list[PointRecord]]]:
     """Suites with points of these procedures that have begun."""
     for suite in record.suites:
-        found = [one for one in record.points if one.point.suite == suite and one.point.procedure in procedures and one.state != "pending"]
+        found = [
+            one
+            for one in record.points
+            if one.point.suite == suite and one.point.procedure in procedures and one.state != "pending"
+        ]
         if found:
             yield suite, found
 
@@ -338,7 +422,14 @@ def _trials(found: PointRecord) -> Iterator[StoredTrial]:
 
 def _theoretical_fps(found: PointRecord) -> float | None:
     """Per direction, as the results of the point tell it."""
-    return next((fps for result in _results(found) if (fps := result.get("theoretical_fps_per_direction")) is not None), None)
+    return next(
+        (
+            fps
+            for result in _results(found)
+            if (fps := result.get("theoretical_fps_per_direction")) is not None
+        ),
+        None,
+    )
 
 
 def _parts(items: Sequence[T], most: int = MOST_CURVES) -> Iterator[Sequence[T]]:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: what stands first on a page: the DUT in one line, the results in a few, and the summary table."""
+"""Station 10: what stands first on a page: the DUT in one line, the results in a few, and the summary
+table."""
 
 from __future__ import annotations
 
@@ -31,10 +32,19 @@ MOST_BEDS = 3
 
 
 def dut_line(record: CampaignRecord) -> str:
-    """`DUT: the reference router, on this host; AMD EPYC; kernel 6.1.0; hashes addresses only (type 1).` What is unknown is left out."""
+    """`DUT: the reference router, on this host; AMD EPYC; kernel 6.1.0; hashes addresses only (type 1).` What
+    is unknown is left out."""
     beds = list(record.testbeds.values())
-    parts = [part for bed in beds[:1] for part in _of_bed(bed, record.host, record.points)] if len(beds) == 1 else _of_several(record)
-    hashes = [HASHES.get(str(one), str(one)) for one in dict.fromkeys(found.point.hash_type for found in record.points) if one]
+    parts = (
+        [part for bed in beds[:1] for part in _of_bed(bed, record.host, record.points)]
+        if len(beds) == 1
+        else _of_several(record)
+    )
+    hashes = [
+        HASHES.get(str(one), str(one))
+        for one in dict.fromkeys(found.point.hash_type for found in record.points)
+        if one
+    ]
     parts += [f"hashes {', or '.join(hashes)}"] if hashes else []
     return f"DUT: {'; '.join(parts) or 'nothing is known of it'}."
 
@@ -47,7 +57,12 @@ def _of_bed(bed: Mapping[str, Any], host: Mapping[str, Any], points: Sequence[Po
     if kind is not None:
         yield _short(KINDS.get(str(kind), str(kind)))
     on_host = str(kind) in KINDS
-    for name, of_host in (("machine", "machine"), ("cpu_model", "cpu_model"), ("nic", None), ("system", "distribution")):
+    for name, of_host in (
+        ("machine", "machine"),
+        ("cpu_model", "cpu_model"),
+        ("nic", None),
+        ("system", "distribution"),
+    ):
         fact = facts.get(name) or (host.get(of_host) if on_host and of_host else None)
         if fact is not None and not str(fact).startswith("none:"):  # a program has no NIC
             yield _short(show_fact(fact) or "")
@@ -61,7 +76,11 @@ def _of_bed(bed: Mapping[str, Any], host: Mapping[str, Any], points: Sequence[Po
 def _of_several(record: CampaignRecord) -> list[str]:
     names = list(record.testbeds)
     more = f" and {len(names) - MOST_BEDS} more" if len(names) > MOST_BEDS else ""
-    return [f"{len(names)} testbeds ({', '.join(map(_short, names[:MOST_BEDS]))}{more}), described below"] if names else []
+    return (
+        [f"{len(names)} testbeds ({', '.join(map(_short, names[:MOST_BEDS]))}{more}), described below"]
+        if names
+        else []
+    )
 
 
 def _short(text: str) -> str:
@@ -80,7 +99,8 @@ def first_verdicts(analysis: Analysis) -> list[BiasVerdict]:
 
 
 def head_verdicts(analysis: Analysis) -> list[Mapping[str, str]]:
-    """Sentence, how sure it is, and colour: bad where one pair hides what the DUT does. One that says that there is none yet, if so."""
+    """Sentence, how sure it is, and colour: bad where one pair hides what the DUT does. One that says that
+    there is none yet, if so."""
     found: list[Mapping[str, str]] = [
         {
             "version": version_of_plan(verdict.plan),
@@ -94,7 +114,8 @@ def head_verdicts(analysis: Analysis) -> list[Mapping[str, str]]:
 
 
 def headline_figures(record: CampaignRecord) -> list[str]:
-    """`IPv6: throughput 80 kfps per direction, with 64 x 64 addresses, 64 octets.`: of the first procedure, with the most addresses."""
+    """`IPv6: throughput 80 kfps per direction, with 64 x 64 addresses, 64 octets.`: of the first procedure,
+    with the most addresses."""
     measured = [found for found in record.points if found.values]
     if not measured:
         return []
@@ -102,7 +123,9 @@ def headline_figures(record: CampaignRecord) -> list[str]:
     best: dict[str, PointRecord] = {}
     for found in measured:
         version = show_version(found.point)
-        if found.point.procedure == procedure and (version not in best or addresses_of(found.point) > addresses_of(best[version].point)):
+        if found.point.procedure == procedure and (
+            version not in best or addresses_of(found.point) > addresses_of(best[version].point)
+        ):
             best[version] = found
     return [_headline(version, found) for version, found in sorted(best.items())]
 
@@ -111,15 +134,28 @@ def _headline(version: str, found: PointRecord) -> str:
     point = found.point
     per_direction = " per direction" if FIGURES[point.procedure].unit == "fps" else ""
     median = show_median(found).replace(">= ", "at least ")
-    conditions = [show_addresses(point), show_size(point), *([f"hash {point.hash_type}"] if point.hash_type else [])]
+    conditions = [
+        show_addresses(point),
+        show_size(point),
+        *([f"hash {point.hash_type}"] if point.hash_type else []),
+    ]
     return f"{version}: {FIGURES[point.procedure].name} {median}{per_direction} ({', '.join(conditions)})"
 
 
 def summary_table(record: CampaignRecord) -> Table | None:
     """As `export --table summary` writes it. None without points."""
-    rows: list[list[str | Cell]] = [[Cell(text, "flag" if text == "no number" else "") for text in row] for row in summary_rows(record)]
+    rows: list[list[str | Cell]] = [
+        [Cell(text, "flag" if text == "no number" else "") for text in row] for row in summary_rows(record)
+    ]
     titles = [f"#{column.title}" if column.is_number else column.title for column in COLUMNS]
-    filling = sum(any(sustainable_of(each.result) is not None for each in found.repetitions) for found in record.points)
+    filling = sum(
+        any(sustainable_of(each.result) is not None for each in found.repetitions) for found in record.points
+    )
     which = "1 point rests" if filling == 1 else f"{filling} points rest"
-    told = f" {which} on trials in which a queue of the DUT was filling: longer ones would refute it (see its facts)." if filling else ""
+    told = (
+        f" {which} on trials in which a queue of the DUT was filling: longer ones would refute it (see its"
+        " facts)."
+        if filling
+        else ""
+    )
     return make_table(titles, rows, caption=NOTE + told) if rows else None

@@ -11,16 +11,35 @@ from evenhand.analysis.inside import SeenPoint, seen_at
 from evenhand.base.units import format_count
 from evenhand.report.figures import Picture, short_count
 from evenhand.report.figures_inside import UNEVEN, HeatColumn, heat_picture, queues_picture
-from evenhand.report.page_words import NONE, Table, addresses_of, make_table, show_addresses, show_fact, show_size
+from evenhand.report.page_words import (
+    NONE,
+    Table,
+    addresses_of,
+    make_table,
+    show_addresses,
+    show_fact,
+    show_size,
+)
 from evenhand.series.campaign import CampaignRecord, PointRecord
 
 FEWEST_POINTS = 3
-"""Of a suite that has pictures of its own; with fewer the table tells all, unless there is no larger suite."""
+"""Of a suite that has pictures of its own; with fewer the table tells all, unless there is no larger
+suite."""
 FACTS_OF_INTERFACES = {
-    "driver": "driver", "driver_version": "version", "firmware": "firmware", "pci": "PCI id", "numa_node": "NUMA node", "mtu": "MTU",
-    "speed_mbps": "speed, Mbps", "threaded_napi": "threaded NAPI", "rings": "rings", "channels": "channels", "coalescing": "coalescing",
-    "rps": "RPS", "qdisc": "queueing discipline",
-}  # fmt: skip
+    "driver": "driver",
+    "driver_version": "version",
+    "firmware": "firmware",
+    "pci": "PCI id",
+    "numa_node": "NUMA node",
+    "mtu": "MTU",
+    "speed_mbps": "speed, Mbps",
+    "threaded_napi": "threaded NAPI",
+    "rings": "rings",
+    "channels": "channels",
+    "coalescing": "coalescing",
+    "rps": "RPS",
+    "qdisc": "queueing discipline",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +65,33 @@ def inside_of(record: CampaignRecord) -> InsidePictures:
         return InsidePictures(pictures=(), tables=())
     most = max(len(seen) for _, seen in suites)
     drawn = [(suite, seen) for suite, seen in suites if len(seen) >= min(most, FEWEST_POINTS)]
-    pictures = [picture for number, (suite, seen) in enumerate(drawn, start=1) for picture in _pictures(suite, seen, number)]
+    pictures = [
+        picture
+        for number, (suite, seen) in enumerate(drawn, start=1)
+        for picture in _pictures(suite, seen, number)
+    ]
     rows = [_row(suite, one) for suite, seen in suites for one in seen]
     titles = [
-        "suite", "addresses", "frames", "#busiest CPU", "#busy", "#in softirqs", "#dropped by the DUT", "#lost", "#unexplained",
-        "#busiest queue to mean", "#predicted",
-    ]  # fmt: skip
+        "suite",
+        "addresses",
+        "frames",
+        "#busiest CPU",
+        "#busy",
+        "#in softirqs",
+        "#dropped by the DUT",
+        "#lost",
+        "#unexplained",
+        "#busiest queue to mean",
+        "#predicted",
+    ]
     table = make_table(
-        titles, rows, fold=("suite", "frames"),
-        caption="In the trials at each point's result; no verdict depends on it. Dropped: packets, as the DUT counted them; lost: frames,"
+        titles,
+        rows,
+        fold=("suite", "frames"),
+        caption="In the trials at each point's result; no verdict depends on it. Dropped: packets, as the"
+        " DUT counted them; lost: frames,"
         " as the tester did; unexplained: the difference.",
-    )  # fmt: skip
+    )
     return InsidePictures(pictures=tuple(pictures), tables=(table, *_interface_tables(record)))
 
 
@@ -71,7 +106,9 @@ def _pictures(suite: str, seen: Sequence[Seen], number: int) -> Iterator[Picture
     columns = [HeatColumn(label=label, cpus=one.seen.cpus) for label, one in zip(labels, seen, strict=True)]
     yield heat_picture(f"dut-cpus-{number}", f"CPUs of the DUT: {suite}", columns, over=over)
     one = _least_even(seen)
-    if one is not None and (number == 1 or max(queues.busiest_to_mean for queues in one.seen.queues) > UNEVEN):
+    if one is not None and (
+        number == 1 or max(queues.busiest_to_mean for queues in one.seen.queues) > UNEVEN
+    ):
         title = f"Queues of the DUT: {suite}, {show_addresses(one.found.point)}"
         yield queues_picture(f"dut-queues-{number}", title, one.seen.queues)
 
@@ -80,7 +117,9 @@ def _least_even(seen: Sequence[Seen]) -> Seen | None:
     """Of the points with several pairs, if there are such: one pair is in one queue, and needs no picture."""
     known = [one for one in seen if one.seen.queues]
     several = [one for one in known if not one.found.point.is_single_pair] or known
-    return max(several, key=lambda one: max(queues.busiest_to_mean for queues in one.seen.queues), default=None)
+    return max(
+        several, key=lambda one: max(queues.busiest_to_mean for queues in one.seen.queues), default=None
+    )
 
 
 def queue_facts(found: PointRecord) -> list[tuple[str, str | None]]:
@@ -117,11 +156,18 @@ def _row(suite: str, one: Seen) -> list[str]:
     uneven = max(seen.queues, key=lambda queues: queues.busiest_to_mean, default=None)
     predicted = None if uneven is None else uneven.predicted_to_mean
     return [
-        suite, show_addresses(point).removesuffix(" addresses"), show_size(point), str(busiest.cpu), f"{100 * busiest.busy:.0f} %",
-        f"{100 * busiest.softirq:.0f} %", format_count(seen.dropped_packets), format_count(seen.lost_frames),
-        format_count(seen.lost_frames - seen.dropped_packets), NONE if uneven is None else f"{uneven.busiest_to_mean:.3f}",
+        suite,
+        show_addresses(point).removesuffix(" addresses"),
+        show_size(point),
+        str(busiest.cpu),
+        f"{100 * busiest.busy:.0f} %",
+        f"{100 * busiest.softirq:.0f} %",
+        format_count(seen.dropped_packets),
+        format_count(seen.lost_frames),
+        format_count(seen.lost_frames - seen.dropped_packets),
+        NONE if uneven is None else f"{uneven.busiest_to_mean:.3f}",
         NONE if predicted is None else f"{predicted:.3f}",
-    ]  # fmt: skip
+    ]
 
 
 def _interface_tables(record: CampaignRecord) -> Iterator[Table]:
@@ -132,7 +178,9 @@ def _interface_tables(record: CampaignRecord) -> Iterator[Table]:
         sides = [_mapping(interfaces.get(side)) for side in ("left", "right")]
         if not any(sides):
             continue
-        rows = [[title, *(_shown(side.get(key)) for side in sides)] for key, title in FACTS_OF_INTERFACES.items()]
+        rows = [
+            [title, *(_shown(side.get(key)) for side in sides)] for key, title in FACTS_OF_INTERFACES.items()
+        ]
         rows.append(["offloads that are on", *(_on(side.get("offloads")) for side in sides)])
         rows.append(["interrupts and their CPUs", *(_interrupts(side.get("interrupts")) for side in sides)])
         shown = [row for row in rows if any(cell != NONE for cell in row[1:])]
@@ -147,7 +195,10 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 def _shown(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{str(key).replace('_', ' ')} {show_fact(item)}" for key, item in value.items()) or NONE
+        return (
+            ", ".join(f"{str(key).replace('_', ' ')} {show_fact(item)}" for key, item in value.items())
+            or NONE
+        )
     return show_fact(value) or NONE
 
 
@@ -157,4 +208,7 @@ def _on(value: Any) -> str:
 
 def _interrupts(value: Any) -> str:
     entries = [_mapping(entry) for entry in value] if isinstance(value, list) else []
-    return "; ".join(f"{entry.get('name') or entry.get('irq')}: {entry.get('cpus')}" for entry in entries) or NONE
+    return (
+        "; ".join(f"{entry.get('name') or entry.get('irq')}: {entry.get('cpus')}" for entry in entries)
+        or NONE
+    )

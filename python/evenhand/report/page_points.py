@@ -29,7 +29,15 @@ from evenhand.report.page_words import (
     unit_of,
 )
 from evenhand.series import StoredTrial
-from evenhand.series.campaign import AT_LEAST, CampaignRecord, HookRun, Point, PointRecord, PointState, Repetition
+from evenhand.series.campaign import (
+    AT_LEAST,
+    CampaignRecord,
+    HookRun,
+    Point,
+    PointRecord,
+    PointState,
+    Repetition,
+)
 from evenhand.series.figures import losses_of, sustainable_of
 from evenhand.trial import Verdict, join_directions
 
@@ -92,15 +100,21 @@ def shown_suites(record: CampaignRecord) -> list[ShownSuite]:
         found = [one for one in record.points if one.point.suite == suite]
         suites.append(
             ShownSuite(
-                name=suite, conditions=_conditions([one.point for one in found]),
-                points=[_shown_point(one, ids[one.point.key], [o.point for o in found], with_trials=with_trials) for one in found],
+                name=suite,
+                conditions=_conditions([one.point for one in found]),
+                points=[
+                    _shown_point(one, ids[one.point.key], [o.point for o in found], with_trials=with_trials)
+                    for one in found
+                ],
             )
-        )  # fmt: skip
+        )
     return suites
 
 
 def count_trials(record: CampaignRecord) -> int:
-    return sum(1 for found in record.points for repetition in found.repetitions for _ in trials_of(repetition))
+    return sum(
+        1 for found in record.points for repetition in found.repetitions for _ in trials_of(repetition)
+    )
 
 
 def trials_left_out(record: CampaignRecord) -> str:
@@ -108,7 +122,10 @@ def trials_left_out(record: CampaignRecord) -> str:
     trials = count_trials(record)
     if trials <= MOST_TRIALS:
         return ""
-    return f"{format_count(trials)} trials are too many for a page. They are in {record.path.name}, each with its verdict and reasons."
+    return (
+        f"{format_count(trials)} trials are too many for a page. They are in {record.path.name}, each"
+        " with its verdict and reasons."
+    )
 
 
 def shown_hooks(hooks: Sequence[HookRun]) -> list[ShownHook]:
@@ -134,23 +151,42 @@ def _conditions(points: Sequence[Point]) -> str:
         [show_protocol(point) for point in points],
         [show_size(point) for point in points],
         [f"the DUT hashes by {point.hash_type}" if point.hash_type else "" for point in points],
-        ["both directions" if len(point.directions) == 2 else f"{point.directions[0]} only" for point in points],
-        [f"{point.repetitions} repetitions" if point.repetitions > 1 else "one repetition" for point in points],
+        [
+            "both directions" if len(point.directions) == 2 else f"{point.directions[0]} only"
+            for point in points
+        ],
+        [
+            f"{point.repetitions} repetitions" if point.repetitions > 1 else "one repetition"
+            for point in points
+        ],
     ]
     return "; ".join(values[0] for values in told if len(set(values)) == 1 and values[0]) + "."
 
 
-def _shown_point(found: PointRecord, point_id: str, among: Sequence[Point], *, with_trials: bool) -> ShownPoint:
+def _shown_point(
+    found: PointRecord, point_id: str, among: Sequence[Point], *, with_trials: bool
+) -> ShownPoint:
     point = found.point
     several = "" if len(found.values) < 2 else show_range(found)
     finished = [repetition for repetition in found.repetitions if repetition.finished_at is not None]
     state, style = _state(found, len(finished))
     return ShownPoint(
-        id=point_id, name=_name(point, among), median=show_median(found), range=several or NONE,
-        state=state, style=style, reason=found.reason or "", facts=_facts(found), hooks=shown_hooks(found.hooks),
+        id=point_id,
+        name=_name(point, among),
+        median=show_median(found),
+        range=several or NONE,
+        state=state,
+        style=style,
+        reason=found.reason or "",
+        facts=_facts(found),
+        hooks=shown_hooks(found.hooks),
         repetitions=_repetitions(found, unit_of(point)),
-        trials=[_shown_trials(repetition) for repetition in found.repetitions if with_trials and any(trials_of(repetition))],
-    )  # fmt: skip
+        trials=[
+            _shown_trials(repetition)
+            for repetition in found.repetitions
+            if with_trials and any(trials_of(repetition))
+        ],
+    )
 
 
 def _name(point: Point, among: Sequence[Point]) -> str:
@@ -172,32 +208,48 @@ def _state(found: PointRecord, finished: int) -> tuple[str, str]:
             return "no number", "flag"
         case PointState.MEASURED:
             lacking = found.point.repetitions - len(found.values)
-            return (f"{len(found.values)} of {found.point.repetitions}", "flag" if lacking and not found.stopped_early else "")
+            return (
+                f"{len(found.values)} of {found.point.repetitions}",
+                "flag" if lacking and not found.stopped_early else "",
+            )
 
 
 def _facts(found: PointRecord) -> list[tuple[str, str | None]]:
     point = found.point
     facts: list[tuple[str, str | None]] = [
-        ("procedure", point.procedure), ("plan", point.plan), ("addresses", show_addresses(point)), ("frame size", show_size(point)),
+        ("procedure", point.procedure),
+        ("plan", point.plan),
+        ("addresses", show_addresses(point)),
+        ("frame size", show_size(point)),
         ("directions", " and ".join(point.directions)),
-    ]  # fmt: skip
+    ]
     facts += [] if point.hash_type is None else [("hash of the DUT", point.hash_type)]
     facts += [("plan options", _options(point.plan_options))] if point.plan_options else []
     facts += [("goal", _options(point.goal))] if point.goal else []
     by_testbed = values_by_testbed(found)
     if len(by_testbed) > 1:
-        facts += [(f"median of {name}", show_value(median(values), unit_of(point))) for name, values in by_testbed.items()]
+        facts += [
+            (f"median of {name}", show_value(median(values), unit_of(point)))
+            for name, values in by_testbed.items()
+        ]
     elif by_testbed:
         facts += [("testbed", next(iter(by_testbed)))]
     if found.median_upper is not None:
         facts += [
-            ("bracket of the searches", f"{show_median(found)} passed, {show_value(found.median_upper, unit_of(point))} failed (medians)")
+            (
+                "bracket of the searches",
+                f"{show_median(found)} passed, {show_value(found.median_upper, unit_of(point))} failed"
+                " (medians)",
+            )
         ]
-    if filling := [fps for repetition in found.repetitions if (fps := sustainable_of(repetition.result)) is not None]:
+    if filling := [
+        fps for repetition in found.repetitions if (fps := sustainable_of(repetition.result)) is not None
+    ]:
         facts += [
             (
                 "a queue was filling",
-                f"in {len(filling)} of {len(found.values)} repetitions: longer trials would refute these; the DUT sustains about"
+                f"in {len(filling)} of {len(found.values)} repetitions: longer trials would refute these;"
+                " the DUT sustains about"
                 f" {show_value(median(filling), unit_of(point))} (median)",
             )
         ]
@@ -212,23 +264,47 @@ def _options(options: Mapping[str, Any]) -> str:
 
 def _losses(repetition: Repetition) -> str:
     """A loss ratio above 0 is over both directions together (MLR-03)."""
-    return ", ".join(f"{direction} {format_ratio(ratio)}" for direction, ratio in losses_of(repetition.result).items()) or NONE
+    return (
+        ", ".join(
+            f"{direction} {format_ratio(ratio)}" for direction, ratio in losses_of(repetition.result).items()
+        )
+        or NONE
+    )
 
 
 def _repetitions(found: PointRecord, unit: str) -> Table:
     rows = []
     has_losses = any(any(losses_of(repetition.result).values()) for repetition in found.repetitions)
     for repetition in found.repetitions:
-        counts = [sum(trial.result.verdict is verdict for trial in trials_of(repetition)) for verdict in Verdict]
+        counts = [
+            sum(trial.result.verdict is verdict for trial in trials_of(repetition)) for verdict in Verdict
+        ]
         ended = "cut short" if repetition.finished_at is None else str(repetition.outcome).replace("_", " ")
-        rows.append([
-            str(repetition.number), (AT_LEAST if repetition.is_at_least else "") + show_value(repetition.value, unit),
-            show_value(repetition.upper, unit), *([_losses(repetition)] if has_losses else []),
-            ended + (f": {repetition.reason}" if repetition.reason else ""),
-            " / ".join(map(str, counts)), str(repetition.seed), repetition.testbed, show_time(repetition.started_at),
-        ])  # fmt: skip
+        rows.append(
+            [
+                str(repetition.number),
+                (AT_LEAST if repetition.is_at_least else "") + show_value(repetition.value, unit),
+                show_value(repetition.upper, unit),
+                *([_losses(repetition)] if has_losses else []),
+                ended + (f": {repetition.reason}" if repetition.reason else ""),
+                " / ".join(map(str, counts)),
+                str(repetition.seed),
+                repetition.testbed,
+                show_time(repetition.started_at),
+            ]
+        )
     lost = ["#lost, by direction"] if has_losses else []
-    titles = ["#repetition", "#value", "#failed at", *lost, "outcome", "#PASS / FAIL / INVALID", "#seed", "testbed", "begun"]
+    titles = [
+        "#repetition",
+        "#value",
+        "#failed at",
+        *lost,
+        "outcome",
+        "#PASS / FAIL / INVALID",
+        "#seed",
+        "testbed",
+        "begun",
+    ]
     return make_table(titles, rows)
 
 
@@ -239,30 +315,49 @@ def _shown_trials(repetition: Repetition) -> ShownTrials:
         result = trial.result
         told = [*result.reasons, *(note for note in result.notes if note.code == "queue_filling")]
         reasons = "; ".join(reason.text for reason in join_directions(told))
-        rows.append([
-            str(trial.number), Cell(str(result.verdict), str(result.verdict)), show_value(result.intended_fps, "fps"),
-            show_value(result.offered_fps, "fps"), Cell(format_ratio(result.loss_ratio), spark=_spark(trial)),
-            format_duration(result.intended_duration_s), trial.purpose + (f", attempt {trial.attempt}" if trial.attempt > 1 else ""),
-            reasons,
-        ])  # fmt: skip
-    titles = ["#trial", "verdict", "#intended load", "#offered load", "loss, and when", "#sent for", "purpose", "reasons"]
+        rows.append(
+            [
+                str(trial.number),
+                Cell(str(result.verdict), str(result.verdict)),
+                show_value(result.intended_fps, "fps"),
+                show_value(result.offered_fps, "fps"),
+                Cell(format_ratio(result.loss_ratio), spark=_spark(trial)),
+                format_duration(result.intended_duration_s),
+                trial.purpose + (f", attempt {trial.attempt}" if trial.attempt > 1 else ""),
+                reasons,
+            ]
+        )
+    titles = [
+        "#trial",
+        "verdict",
+        "#intended load",
+        "#offered load",
+        "loss, and when",
+        "#sent for",
+        "purpose",
+        "reasons",
+    ]
     counted = "1 trial" if len(trials) == 1 else f"{len(trials)} trials"
     cut = ", cut short" if repetition.finished_at is None else ""
     return ShownTrials(f"Repetition {repetition.number}{cut}: {counted}", make_table(titles, rows))
 
 
 def _spark(trial: StoredTrial) -> Markup | str:
-    """Loss over the time of the trial, as bars as high as a line of text; empty if nothing was lost, or nobody knows when."""
+    """Loss over the time of the trial, as bars as high as a line of text; empty if nothing was lost, or
+    nobody knows when."""
     longest = max((len(direction.lost_by_tenth) for direction in trial.result.directions.values()), default=0)
     lost = [
-        sum(d.lost_by_tenth[tenth] for d in trial.result.directions.values() if tenth < len(d.lost_by_tenth)) for tenth in range(longest)
+        sum(d.lost_by_tenth[tenth] for d in trial.result.directions.values() if tenth < len(d.lost_by_tenth))
+        for tenth in range(longest)
     ]
     if not any(lost):
         return ""
     width = -(-len(lost) // SPARK_BARS)
     bars = [sum(lost[begin : begin + width]) for begin in range(0, len(lost), width)]
     highest = max(bars)
-    path = "".join(f"M{index} 10V{10 - max(1, round(10 * bar / highest))}" for index, bar in enumerate(bars) if bar)
+    path = "".join(
+        f"M{index} 10V{10 - max(1, round(10 * bar / highest))}" for index, bar in enumerate(bars) if bar
+    )
     # Numbers only: nothing of what a file says gets into the markup.
     return Markup(
         '<svg class="spark" viewBox="-1 0 {} 10" preserveAspectRatio="none" aria-hidden="true">'

@@ -30,20 +30,31 @@ FOLDED = ("suite", "protocol", "addresses", "media", "rate", "figure")
 """Columns that a table does without where all rows have the same there."""
 OF_DIRECTION = ("suite", "frame size", "direction", "#rate", "media")
 LATENCY = {"typical": "worst_case", "latency": ""}
-"""Name of the typical latency in documents, by RFC 8219 and by RFC 2544; and that of the worst case, where there is one."""
-VARIATIONS = {"pdv": "PDV", "ipdv_min": "IPDV, minimum", "ipdv_median": "IPDV, median", "ipdv_max": "IPDV, maximum"}
+"""Name of the typical latency in documents, by RFC 8219 and by RFC 2544; and that of the worst case, where
+there is one."""
+VARIATIONS = {
+    "pdv": "PDV",
+    "ipdv_min": "IPDV, minimum",
+    "ipdv_median": "IPDV, median",
+    "ipdv_max": "IPDV, maximum",
+}
 
 
 WHAT_COUNTS = (
-    "Left out: the most frames of a run that the tester sent late, or right behind late ones; a delay counts from the frame's own stamp, so"
+    "Left out: the most frames of a run that the tester sent late, or right behind late ones; a delay counts"
+    " from the frame's own stamp, so"
     " they spoil no other."
 )
 OF_RESOLUTION = "PDV may be too high by no more than {}, the width of its class of the histogram."
-OF_FEW_TAGS = "With {} tagged frames in a run the 99.9th percentile, the worst case, is their maximum; from 1,000 on it is not."
+OF_FEW_TAGS = (
+    "With {} tagged frames in a run the 99.9th percentile, the worst case, is their maximum; from"
+    " 1,000 on it is not."
+)
 
 
 def throughput_table(record: CampaignRecord) -> Table | None:
-    """R2544-23: each advertised rate with its frame size, protocol and theoretical limit; for suites over frame sizes."""
+    """R2544-23: each advertised rate with its frame size, protocol and theoretical limit; for suites over
+    frame sizes."""
     found = [one for one in record.points if one.point.procedure == "throughput" and one.values]
     suites: dict[str, set[Any]] = {}
     for one in found:
@@ -53,33 +64,76 @@ def throughput_table(record: CampaignRecord) -> Table | None:
         if len(suites[one.point.suite]) < 2:
             continue
         limit, median = _limit_fps(one), median_of(one)
-        share = NONE if limit is None or median is None else f"{AT_LEAST if one.is_at_least else ''}{format_ratio(median / limit)}"
-        rows.append([
-            one.point.suite, show_size(one.point), show_protocol(one.point), show_addresses(one.point), show_median(one), show_range(one),
-            "unknown" if limit is None else show_value(limit, "fps"), share, str(len(one.values)),
-        ])  # fmt: skip
+        share = (
+            NONE
+            if limit is None or median is None
+            else f"{AT_LEAST if one.is_at_least else ''}{format_ratio(median / limit)}"
+        )
+        rows.append(
+            [
+                one.point.suite,
+                show_size(one.point),
+                show_protocol(one.point),
+                show_addresses(one.point),
+                show_median(one),
+                show_range(one),
+                "unknown" if limit is None else show_value(limit, "fps"),
+                share,
+                str(len(one.values)),
+            ]
+        )
     titles = [
-        "suite", "frame size", "protocol", "addresses", "#throughput", "#range", "#theoretical limit", "#of the limit", "#repetitions",
-    ]  # fmt: skip
+        "suite",
+        "frame size",
+        "protocol",
+        "addresses",
+        "#throughput",
+        "#range",
+        "#theoretical limit",
+        "#of the limit",
+        "#repetitions",
+    ]
     return make_table(titles, rows, caption="Medians per direction.", fold=FOLDED) if rows else None
 
 
 def latency_table(record: CampaignRecord) -> Table | None:
-    """R8219-11: a row for each frame size and direction: rate, media, typical and worst case latency, percentiles of the runs."""
+    """R8219-11: a row for each frame size and direction: rate, media, typical and worst case latency,
+    percentiles of the runs."""
     rows = []
-    tags = {int(result["goal"]["tagged_frames"]) for _, result in _results(record, "latency") if is_worst_the_maximum(result)}
+    tags = {
+        int(result["goal"]["tagged_frames"])
+        for _, result in _results(record, "latency")
+        if is_worst_the_maximum(result)
+    }
     for beginning, figures in _directions(record, "latency"):
         name = next((name for name in LATENCY if figures.get(name)), None)
         if name is None:
             continue
         typical, worst = figures[name], figures.get(LATENCY[name])
-        rows.append([
-            *beginning, show_ns(typical["median_ns"] if name == "typical" else typical["average_ns"]),
-            NONE if not worst else show_ns(worst["median_ns"]), _percentiles(typical), str(typical["count"]),
-            format_count(figures.get("lost_frames") or 0), format_count(figures.get("left_out_frames") or 0),
-        ])  # fmt: skip
-    titles = [*OF_DIRECTION, "#typical latency", "#worst case latency", "#1st to 99th percentile", "#runs", "#lost", "#left out"]
-    caption = "Medians of the runs (RFC 8219, 7.2); of RFC 2544's latency the average. Percentiles: of the typical latency over the runs."
+        rows.append(
+            [
+                *beginning,
+                show_ns(typical["median_ns"] if name == "typical" else typical["average_ns"]),
+                NONE if not worst else show_ns(worst["median_ns"]),
+                _percentiles(typical),
+                str(typical["count"]),
+                format_count(figures.get("lost_frames") or 0),
+                format_count(figures.get("left_out_frames") or 0),
+            ]
+        )
+    titles = [
+        *OF_DIRECTION,
+        "#typical latency",
+        "#worst case latency",
+        "#1st to 99th percentile",
+        "#runs",
+        "#lost",
+        "#left out",
+    ]
+    caption = (
+        "Medians of the runs (RFC 8219, 7.2); of RFC 2544's latency the average. Percentiles: of the"
+        " typical latency over the runs."
+    )
     caption += f" {WHAT_COUNTS}"
     if tags:
         caption += f" {OF_FEW_TAGS.format(' or '.join(format_count(count) for count in sorted(tags)))}"
@@ -95,12 +149,32 @@ def variation_table(record: CampaignRecord) -> Table | None:
         for name, title in VARIATIONS.items():
             if figures.get(name):
                 figure = figures[name]
-                ends = [NONE, NONE] if figure["count"] < 2 else [_milliseconds(figure[f"percentile_{share}_ns"]) for share in (1, 99)]
-                rows.append([
-                    *beginning, title, _milliseconds(figure["median_ns"]), *ends, str(figure["count"]),
-                    format_count(figures.get("lost_frames") or 0), format_count(figures.get("left_out_frames") or 0),
-                ])  # fmt: skip
-    titles = [*OF_DIRECTION, "figure", "#median, ms", "#1st percentile, ms", "#99th percentile, ms", "#runs", "#lost", "#left out"]
+                ends = (
+                    [NONE, NONE]
+                    if figure["count"] < 2
+                    else [_milliseconds(figure[f"percentile_{share}_ns"]) for share in (1, 99)]
+                )
+                rows.append(
+                    [
+                        *beginning,
+                        title,
+                        _milliseconds(figure["median_ns"]),
+                        *ends,
+                        str(figure["count"]),
+                        format_count(figures.get("lost_frames") or 0),
+                        format_count(figures.get("left_out_frames") or 0),
+                    ]
+                )
+    titles = [
+        *OF_DIRECTION,
+        "figure",
+        "#median, ms",
+        "#1st percentile, ms",
+        "#99th percentile, ms",
+        "#runs",
+        "#lost",
+        "#left out",
+    ]
     caption = f"Over the runs (RFC 8219, 7.3). {WHAT_COUNTS}"
     if widest_ns:
         caption += f" {OF_RESOLUTION.format(show_ns(widest_ns))}"
@@ -108,24 +182,41 @@ def variation_table(record: CampaignRecord) -> Table | None:
 
 
 def burst_table(record: CampaignRecord) -> Table | None:
-    """R9004-11: a row for each frame size, with the number of repetitions, the step and the longest burst that was tried."""
+    """R9004-11: a row for each frame size, with the number of repetitions, the step and the longest burst
+    that was tried."""
     rows = []
     for one, whole in _results(record, "back-to-back"):
         for result in whole.get("rows") or [whole]:
             goal = result.get("goal") or {}
             bound = AT_LEAST if result.get("is_at_least") is True else ""
             longest = result.get("longest_burst_tried_frames")
-            rows.append([
-                one.point.suite, show_size(one.point), _bounded(bound, _count(result.get("average_frames"))),
-                f"{_bounded(bound, _count(result.get('minimum_frames')))} {DASH} {_bounded(bound, _count(result.get('maximum_frames')))}",
-                _count(result.get("standard_deviation_frames")), _bounded(bound, _seconds(result.get("corrected_buffer_time_s"))),
-                _bounded(bound, _seconds(result.get("implied_buffer_time_s"))), str(len(result.get("values") or [])),
-                _count(goal.get("step_frames")), _count(goal.get("max_burst_frames") if longest is None else longest),
-            ])  # fmt: skip
+            rows.append(
+                [
+                    one.point.suite,
+                    show_size(one.point),
+                    _bounded(bound, _count(result.get("average_frames"))),
+                    f"{_bounded(bound, _count(result.get('minimum_frames')))} {DASH}"
+                    f" {_bounded(bound, _count(result.get('maximum_frames')))}",
+                    _count(result.get("standard_deviation_frames")),
+                    _bounded(bound, _seconds(result.get("corrected_buffer_time_s"))),
+                    _bounded(bound, _seconds(result.get("implied_buffer_time_s"))),
+                    str(len(result.get("values") or [])),
+                    _count(goal.get("step_frames")),
+                    _count(goal.get("max_burst_frames") if longest is None else longest),
+                ]
+            )
     titles = [
-        "suite", "frame size", "#average burst, frames", "#minimum to maximum", "#standard deviation", "#corrected buffer time",
-        "#implied buffer time", "#N", "#step, frames", "#longest burst tried",
-    ]  # fmt: skip
+        "suite",
+        "frame size",
+        "#average burst, frames",
+        "#minimum to maximum",
+        "#standard deviation",
+        "#corrected buffer time",
+        "#implied buffer time",
+        "#N",
+        "#step, frames",
+        "#longest burst tried",
+    ]
     return make_table(titles, rows, caption="Back-to-back frames (RFC 9004).", fold=FOLDED) if rows else None
 
 
@@ -133,14 +224,25 @@ def figures_table(record: CampaignRecord, procedures: tuple[str, ...]) -> Table 
     """One number of each point of procedures that have no table of their own."""
     rows = [
         [
-            one.point.suite, FIGURES[one.point.procedure].name, show_size(one.point), show_addresses(one.point),
-            show_median(one), show_range(one), str(len(one.values)),
+            one.point.suite,
+            FIGURES[one.point.procedure].name,
+            show_size(one.point),
+            show_addresses(one.point),
+            show_median(one),
+            show_range(one),
+            str(len(one.values)),
         ]
         for one in record.points
         if one.point.procedure in procedures and one.values
-    ]  # fmt: skip
+    ]
     return (
-        make_table(["suite", "figure", "frame size", "addresses", "#median", "#range", "#repetitions"], rows, fold=FOLDED) if rows else None
+        make_table(
+            ["suite", "figure", "frame size", "addresses", "#median", "#range", "#repetitions"],
+            rows,
+            fold=FOLDED,
+        )
+        if rows
+        else None
     )
 
 
@@ -149,13 +251,27 @@ def published_table(analysis: Analysis) -> Table | None:
     rows = []
     for comparison in analysis.published:
         predicted = (_up_to(comparison.predicted_rise_end), _above(comparison.predicted_falls_above))
-        rows.append([
-            comparison.curve.title, "found here", _up_to(comparison.found_rise_end), _above(comparison.found_falls_above),
-        ])  # fmt: skip
+        rows.append(
+            [
+                comparison.curve.title,
+                "found here",
+                _up_to(comparison.found_rise_end),
+                _above(comparison.found_falls_above),
+            ]
+        )
         if comparison.is_predicted:
             rows.append(["", "predicted from the DUT's configuration", *predicted])
-        rows += [["", f"published: {row.name}, {row.dut}", _up_to(row.rise_end), _above(row.falls_above)] for row in comparison.rows]
-    return make_table(["series", "whose", "rises up to", "falls above"], rows, caption="Beside Figure 7 of the draft.") if rows else None
+        rows += [
+            ["", f"published: {row.name}, {row.dut}", _up_to(row.rise_end), _above(row.falls_above)]
+            for row in comparison.rows
+        ]
+    return (
+        make_table(
+            ["series", "whose", "rises up to", "falls above"], rows, caption="Beside Figure 7 of the draft."
+        )
+        if rows
+        else None
+    )
 
 
 def media(one: PointRecord) -> str:
@@ -187,7 +303,11 @@ def _directions(record: CampaignRecord, procedure: str) -> Iterator[tuple[list[s
 
 
 def _limit_fps(one: PointRecord) -> float | None:
-    found = (repetition.result.get("theoretical_fps_per_direction") for repetition in one.repetitions if repetition.result is not None)
+    found = (
+        repetition.result.get("theoretical_fps_per_direction")
+        for repetition in one.repetitions
+        if repetition.result is not None
+    )
     return next((limit for limit in found if limit is not None), None)
 
 

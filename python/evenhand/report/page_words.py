@@ -44,7 +44,13 @@ class Table:
     caption: str = ""
 
 
-def make_table(titles: Sequence[str], rows: Iterable[Sequence[str | Cell]], *, caption: str = "", fold: Sequence[str] = ()) -> Table:
+def make_table(
+    titles: Sequence[str],
+    rows: Iterable[Sequence[str | Cell]],
+    *,
+    caption: str = "",
+    fold: Sequence[str] = (),
+) -> Table:
     """A title that begins with `#` is that of a column of numbers.
 
     Args:
@@ -52,7 +58,11 @@ def make_table(titles: Sequence[str], rows: Iterable[Sequence[str | Cell]], *, c
     """
     columns = [Column(title.removeprefix("#"), title.startswith("#")) for title in titles]
     cells = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
-    same = [n for n, column in enumerate(columns) if column.title in fold and cells and len({row[n].text for row in cells}) == 1]
+    same = [
+        n
+        for n, column in enumerate(columns)
+        if column.title in fold and cells and len({row[n].text for row in cells}) == 1
+    ]
     said = "; ".join(f"{columns[n].title} {cells[0][n].text}" for n in same)
     kept = [n for n in range(len(columns)) if n not in same]
     caption = " ".join(part for part in (caption, f"All rows: {said}." if said else "") if part)
@@ -122,7 +132,9 @@ def show_addresses(point: Point) -> str:
     """`16 x 16 addresses`."""
     if point.is_single_pair:
         return "1 address pair"
-    left, right = (format_count(hosts * networks) for hosts, networks in zip(point.hosts, point.networks, strict=True))
+    left, right = (
+        format_count(hosts * networks) for hosts, networks in zip(point.hosts, point.networks, strict=True)
+    )
     return f"{left} x {right} addresses"
 
 

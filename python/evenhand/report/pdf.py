@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: a page as PDF, printed by a program that is there: Chromium without a window, or WeasyPrint. Nothing is fetched."""
+"""Station 10: a page as PDF, printed by a program that is there: Chromium without a window, or WeasyPrint.
+Nothing is fetched."""
 
 from __future__ import annotations
 
@@ -23,13 +24,16 @@ def check_printer(where: str) -> None:
     """HostError if there is no program that prints; to be asked before the page is drawn."""
     if not _printers():
         raise HostError(
-            "a PDF is printed by chromium or weasyprint, and neither is installed", where=where,
-            next_step="Install one, for example with `apt install chromium`; or open the HTML page in a browser and print it.",
-        )  # fmt: skip
+            "a PDF is printed by chromium or weasyprint, and neither is installed",
+            where=where,
+            next_step="Install one, for example with `apt install chromium`; or open the HTML page in a"
+            " browser and print it.",
+        )
 
 
 def print_pdf(page: str, *, where: str) -> bytes:
-    """The page on sheets of A4. Where Chromium prints nothing, as without a sandbox for its user, WeasyPrint is asked if it is there.
+    """The page on sheets of A4. Where Chromium prints nothing, as without a sandbox for its user, WeasyPrint
+    is asked if it is there.
 
     Raises:
         HostError: There is no program that prints, or it printed nothing.
@@ -41,13 +45,19 @@ def print_pdf(page: str, *, where: str) -> bytes:
         for program in _printers():
             is_weasyprint = program == WEASYPRINT
             source.write_text(_without_variables(page) if is_weasyprint else page, encoding="utf-8")
-            command = [program, str(source), str(target)] if is_weasyprint else _of_chromium(program, Path(folder), source, target)
+            command = (
+                [program, str(source), str(target)]
+                if is_weasyprint
+                else _of_chromium(program, Path(folder), source, target)
+            )
             said = _run(command, Path(folder), where)
             if target.is_file() and (content := target.read_bytes()).startswith(b"%PDF"):
                 return content
             last = next((line for line in reversed(said.splitlines()) if line.strip()), "it said nothing")
             problems.append(f"{program} printed no PDF: {last[:300]}")
-    raise HostError("; ".join(problems), where=where, next_step="Open the HTML page in a browser, and print it there.")
+    raise HostError(
+        "; ".join(problems), where=where, next_step="Open the HTML page in a browser, and print it there."
+    )
 
 
 def _printers() -> list[str]:
@@ -61,33 +71,57 @@ def _chromium() -> str | None:
 
 
 def _without_variables(page: str) -> str:
-    """Colours of the pictures written out: WeasyPrint draws black what has a variable's colour, though each names one for paper too."""
+    """Colours of the pictures written out: WeasyPrint draws black what has a variable's colour, though each
+    names one for paper too."""
     return re.sub(r"var\(--[\w-]+, ?(#[0-9a-fA-F]{3,8})\)", r"\1", page)
 
 
 def _of_chromium(program: str, folder: Path, source: Path, target: Path) -> list[str]:
-    """With a profile of its own that goes away; no name is resolved, so that nothing is fetched whatever the page says."""
+    """With a profile of its own that goes away; no name is resolved, so that nothing is fetched whatever the
+    page says."""
     return [
-        program, "--headless", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-extensions",
-        "--disable-background-networking", "--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND",
+        program,
+        "--headless",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--no-first-run",
+        "--disable-extensions",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--host-resolver-rules=MAP * ~NOTFOUND",
         *(["--no-sandbox"] if os.geteuid() == 0 else []),  # as root its sandbox does not start
-        f"--user-data-dir={folder / 'profile'}", "--no-pdf-header-footer", "--print-to-pdf-no-header", f"--print-to-pdf={target}",
+        f"--user-data-dir={folder / 'profile'}",
+        "--no-pdf-header-footer",
+        "--print-to-pdf-no-header",
+        f"--print-to-pdf={target}",
         source.as_uri(),
-    ]  # fmt: skip
+    ]
 
 
 def _run(command: Sequence[str], folder: Path, where: str) -> str:
     """What it said. HOME is the folder, so that it leaves nothing in the user's."""
     try:
         ended = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=TIMEOUT_S, check=False,
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=TIMEOUT_S,
+            check=False,
             env={**os.environ, "HOME": str(folder)},
-        )  # fmt: skip
+        )
     except subprocess.TimeoutExpired as error:
         raise HostError(
-            f"{command[0]} has not printed the page within {TIMEOUT_S:.0f} s", where=where,
-            next_step="Try again when the machine is less busy; or open the HTML page in a browser, and print it there.",
-        ) from error  # fmt: skip
+            f"{command[0]} has not printed the page within {TIMEOUT_S:.0f} s",
+            where=where,
+            next_step="Try again when the machine is less busy; or open the HTML page in a browser, and"
+            " print it there.",
+        ) from error
     except OSError as error:
-        raise HostError(f"{command[0]} cannot be started: {error.strerror}", where=where, next_step="Install chromium anew.") from error
+        raise HostError(
+            f"{command[0]} cannot be started: {error.strerror}",
+            where=where,
+            next_step="Install chromium anew.",
+        ) from error
     return ended.stdout.decode(errors="replace")

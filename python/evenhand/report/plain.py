@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: texts of others, such as of a run file that came by mail, as they may be shown: they say what they are, and do nothing."""
+"""Station 10: texts of others, such as of a run file that came by mail, as they may be shown: they say what
+they are, and do nothing."""
 
 from __future__ import annotations
 
@@ -9,10 +10,13 @@ _SHOWN = ("L", "M", "N", "P", "S", "Zs")
 
 
 def visible(text: str) -> str:
-    """The text with what is no character for people (line ends, escape sequences of terminals, marks that turn the order) as `\\x1b`.
+    """The text with what is no character for people (line ends, escape sequences of terminals, marks that
+    turn the order) as `\\x1b`.
 
     Rich's markup is no matter of this: show it as `rich.text.Text`, or with `markup=False`.
     """
     if text.isprintable():
         return text
-    return "".join(c if unicodedata.category(c).startswith(_SHOWN) else c.encode("unicode_escape").decode() for c in text)
+    return "".join(
+        c if unicodedata.category(c).startswith(_SHOWN) else c.encode("unicode_escape").decode() for c in text
+    )

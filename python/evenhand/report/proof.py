@@ -59,7 +59,8 @@ def judge_proof(streams: Iterable[StreamProof]) -> ProofJudgement:
         figures=len(figures),
         suspicious=tuple(sorted((f for f in figures if f.extreme_p < bound), key=lambda f: f.extreme_p)),
         most_extreme=min(figures, key=lambda f: f.extreme_p, default=None),
-        unproven=sum(one.chi_square is None for one in fields) + sum(pair.chi_square is None and not _is_lopsided(pair) for pair in pairs),
+        unproven=sum(one.chi_square is None for one in fields)
+        + sum(pair.chi_square is None and not _is_lopsided(pair) for pair in pairs),
         frames_wanted=max((one.frames_wanted for one in fields), default=0),
     )
 
@@ -73,14 +74,25 @@ def fields_table(stream: StreamProof) -> Table:
         if one.is_proven:
             table.add_row(*_field_cells(one))
         else:
-            table.add_row(title(one.name), format_count(one.values), format_count(one.coverage.occurred), _why_unproven(one), *["-"] * 4)
+            table.add_row(
+                title(one.name),
+                format_count(one.values),
+                format_count(one.coverage.occurred),
+                _why_unproven(one),
+                *["-"] * 4,
+            )
     return table
 
 
 def pairs_table(stream: StreamProof) -> Table | None:
-    """Each two fields of a frame, and each field and itself one frame later, against independence. None if there are no pairs."""
+    """Each two fields of a frame, and each field and itself one frame later, against independence. None if
+    there are no pairs."""
     named = [(f"{title(pair.first)}, {title(pair.second)}", pair) for pair in stream.pairs]
-    named += [(f"{title(one.name)}, next {title(one.name)}", one.serial) for one in stream.fields if one.serial is not None]
+    named += [
+        (f"{title(one.name)}, next {title(one.name)}", one.serial)
+        for one in stream.fields
+        if one.serial is not None
+    ]
     if not named:
         return None
     table = _table("")
@@ -88,14 +100,30 @@ def pairs_table(stream: StreamProof) -> Table | None:
         table.add_column(head, justify="left" if head == "pair" else "right", no_wrap=True)
     for name, pair in named:
         occurred = "-" if pair.coverage is None else format_count(pair.coverage.occurred)
-        table.add_row(name, f"{pair.rows} x {pair.columns}", occurred, *_chi_square_cells(pair), *_correlation_cells(pair))
+        table.add_row(
+            name,
+            f"{pair.rows} x {pair.columns}",
+            occurred,
+            *_chi_square_cells(pair),
+            *_correlation_cells(pair),
+        )
     return table
 
 
 def contrast_table(streams: Sequence[StreamProof]) -> Table:
     """What generators with known faults score on the same figures: so it is known that the proof can fail."""
     table = _table("For contrast: generators with known faults")
-    for head in ("generator", "field", "values", "occurred", "hits of a value", "expected", "chi-square", "degrees", "p"):
+    for head in (
+        "generator",
+        "field",
+        "values",
+        "occurred",
+        "hits of a value",
+        "expected",
+        "chi-square",
+        "degrees",
+        "p",
+    ):
         table.add_column(head, justify="left" if head in ("generator", "field") else "right", no_wrap=True)
     for stream in streams:
         name = GENERATOR_NAMES[stream.generator]
@@ -110,7 +138,9 @@ def contrast_lines(streams: Sequence[StreamProof]) -> list[str]:
     lines = []
     for stream in streams:
         judgement = judge_proof([stream])
-        seen = f"{judgement.verdict}, {len(judgement.suspicious)} of {judgement.figures} figures out of bounds"
+        seen = (
+            f"{judgement.verdict}, {len(judgement.suspicious)} of {judgement.figures} figures out of bounds"
+        )
         if not judgement.suspicious:
             seen = f"not seen by {format_count(stream.frames)} frames of this plan"
         lines.append(f"{GENERATOR_NAMES[stream.generator]}: {seen}.")
@@ -121,8 +151,13 @@ def proof_lines(judgement: ProofJudgement) -> list[str]:
     """The verdict in words, with its bounds; first the sentence that counts."""
     lines = []
     if judgement.suspicious:
-        lines.append(f"Suspicious: {len(judgement.suspicious)} of {judgement.figures} figures are out of bounds.")
-        lines += [f"  {figure.where}: {figure.what}, probability {format_p(figure.extreme_p)}" for figure in judgement.suspicious[:10]]
+        lines.append(
+            f"Suspicious: {len(judgement.suspicious)} of {judgement.figures} figures are out of bounds."
+        )
+        lines += [
+            f"  {figure.where}: {figure.what}, probability {format_p(figure.extreme_p)}"
+            for figure in judgement.suspicious[:10]
+        ]
         more = len(judgement.suspicious) - 10
         lines += [f"  and {more} more"] if more > 0 else []
     elif judgement.most_extreme is None:
@@ -130,8 +165,10 @@ def proof_lines(judgement: ProofJudgement) -> list[str]:
     else:
         extreme = judgement.most_extreme
         lines.append(
-            f"{'Unproven' if judgement.unproven else 'Fine'}: none of {judgement.figures} figures is out of bounds. "
-            f"The most extreme has probability {format_p(extreme.extreme_p)} ({extreme.where}: {extreme.what})."
+            f"{'Unproven' if judgement.unproven else 'Fine'}: none of {judgement.figures} figures is out of"
+            " bounds. "
+            f"The most extreme has probability {format_p(extreme.extreme_p)} ({extreme.where}:"
+            f" {extreme.what})."
         )
     if judgement.unproven:
         lines.append(
@@ -140,8 +177,10 @@ def proof_lines(judgement: ProofJudgement) -> list[str]:
         )
     if judgement.figures:
         lines.append(
-            f"A figure is suspicious below probability {format_p(judgement.bound)}: {ALARM:g} shared by {judgement.figures} figures, "
-            f"so that a perfect generator is suspicious in one proof of {format_count(round(1 / ALARM))}. Chi-square counts at both ends."
+            f"A figure is suspicious below probability {format_p(judgement.bound)}: {ALARM:g} shared by"
+            f" {judgement.figures} figures, "
+            f"so that a perfect generator is suspicious in one proof of {format_count(round(1 / ALARM))}."
+            " Chi-square counts at both ends."
         )
     return lines
 
@@ -172,7 +211,14 @@ def _why_unproven(one: FieldProof) -> str:
 def _field_cells(one: FieldProof) -> list[str]:
     hits = f"{format_count(one.least_hits)} .. {format_count(one.most_hits)}"
     expected = format_count(round(one.expected_per_value, 1))
-    return [title(one.name), format_count(one.values), format_count(one.coverage.occurred), hits, expected, *_chi_square_cells(one)]
+    return [
+        title(one.name),
+        format_count(one.values),
+        format_count(one.coverage.occurred),
+        hits,
+        expected,
+        *_chi_square_cells(one),
+    ]
 
 
 def _chi_square_cells(one: FieldProof | PairProof) -> list[str]:

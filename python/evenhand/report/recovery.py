@@ -14,7 +14,8 @@ from evenhand.series.campaign import AT_LEAST
 from evenhand.trial import join_directions
 
 DEFINITION = (
-    "Recovery time: from the fall of the load (A) to the time at which the last lost frame was due (B), B - A; 0 if nothing was lost after"
+    "Recovery time: from the fall of the load (A) to the time at which the last lost frame was due (B), B -"
+    " A; 0 if nothing was lost after"
     " the fall. A queue that was merely full has recovered at once."
 )
 
@@ -31,7 +32,10 @@ def recovery_table(result: Recovery) -> Table:
             cells = ["-"] * 4
         else:
             bound = AT_LEAST if result.still_losing(direction) else ""
-            cells = [bound + _time(value) for value in (average_s, statistics.minimum, statistics.maximum, statistics.median)]
+            cells = [
+                bound + _time(value)
+                for value in (average_s, statistics.minimum, statistics.maximum, statistics.median)
+            ]
         counted = f"{len(result.valid)} of {result.goal.repetitions}"
         table.add_row(direction, *cells, format_count(result.lost_frames(direction)), counted)
     return table
@@ -43,9 +47,11 @@ def recovery_lines(result: Recovery) -> list[str]:
     assert load.then is not None
     source = "the user's" if goal.throughput_source is None else f"as measured in {goal.throughput_source}"
     lines = [
-        f"System recovery: {format_count(load.rate_fps)} fps per direction for {format_duration(load.duration_s)}, then"
+        f"System recovery: {format_count(load.rate_fps)} fps per direction for"
+        f" {format_duration(load.duration_s)}, then"
         f" {format_count(load.then.rate_fps)} fps for {format_duration(load.then.duration_s)};"
-        f" throughput {format_count(goal.throughput_fps)} fps, {source}; {profile.frames}, {profile.protocol},"
+        f" throughput {format_count(goal.throughput_fps)} fps, {source}; {profile.frames},"
+        f" {profile.protocol},"
         f" {profile.hosts} ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
         DEFINITION,
     ]
@@ -54,18 +60,31 @@ def recovery_lines(result: Recovery) -> list[str]:
     lines += [*profile.sent_lines, *dut_lines(profile)]
     if result.outcome == "tester_limit":
         reasons = "; ".join(reason.text for reason in join_directions(result.trials[-1].reasons))
-        lines.append(f"The last trial was INVALID: {reasons}. This load is beyond this tester, which says nothing of the DUT.")
+        lines.append(
+            f"The last trial was INVALID: {reasons}. This load is beyond this tester, which says nothing of"
+            " the DUT."
+        )
     lines += trials_lines(result.trials)
-    return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations]
+    return lines + [
+        f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations
+    ]
 
 
 def _direction_lines(result: Recovery, direction: Direction) -> list[str]:
     said = (
-        (result.lossless(direction), "lost nothing at all, so there was nothing to recover from: look whether the throughput is right"),
-        (result.still_losing(direction), "lost frames up to the end, so the time is a lower bound: repeat with a longer --observe"),
+        (
+            result.lossless(direction),
+            "lost nothing at all, so there was nothing to recover from: look whether the throughput is right",
+        ),
+        (
+            result.still_losing(direction),
+            "lost frames up to the end, so the time is a lower bound: repeat with a longer --observe",
+        ),
         (result.doubtful(direction), "lost no more after the fall than the tester's own lapses may explain"),
     )
-    return [f"{direction}: {count} of {len(result.valid)} repetitions {what}." for count, what in said if count]
+    return [
+        f"{direction}: {count} of {len(result.valid)} repetitions {what}." for count, what in said if count
+    ]
 
 
 def _time(value_s: float) -> str:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: what is in a run file, for people. Every text of the file is shown as it is, and does nothing to the terminal."""
+"""Station 10: what is in a run file, for people. Every text of the file is shown as it is, and does nothing
+to the terminal."""
 
 from __future__ import annotations
 
@@ -22,19 +23,45 @@ from evenhand.report.campaign_rows import trials_of, verdicts_of
 from evenhand.report.plain import visible
 from evenhand.report.throughput import VERDICT_STYLES
 from evenhand.report.trial import allowed_loss
-from evenhand.series import FIGURES, CampaignRecord, Figure, HookRun, PointRecord, PointState, Repetition, StoredSearch, StoredTrial
+from evenhand.series import (
+    FIGURES,
+    CampaignRecord,
+    Figure,
+    HookRun,
+    PointRecord,
+    PointState,
+    Repetition,
+    StoredSearch,
+    StoredTrial,
+)
 from evenhand.series.campaign import AT_LEAST, bounds_of
 from evenhand.series.figures import losses_of
 from evenhand.trial import Verdict, join_directions
 
-_HOST_FACTS = ("cpu_model", "cpus", "memory_mb", "distribution", "kernel", "smt", "governor", "hugepages", "host_name")
+_HOST_FACTS = (
+    "cpu_model",
+    "cpus",
+    "memory_mb",
+    "distribution",
+    "kernel",
+    "smt",
+    "governor",
+    "hugepages",
+    "host_name",
+)
 _MOST_FACTS = 16
 _MOST_OUTPUT_LINES = 10
-_STATE_STYLES = {PointState.MEASURED: "green", PointState.NO_NUMBER: "yellow", PointState.BEGUN: "cyan", PointState.PENDING: "dim"}
+_STATE_STYLES = {
+    PointState.MEASURED: "green",
+    PointState.NO_NUMBER: "yellow",
+    PointState.BEGUN: "cyan",
+    PointState.PENDING: "dim",
+}
 
 
 def campaign_report(record: CampaignRecord) -> Iterator[RenderableType]:
-    """What was asked, when, where, and a line for each point: series by series, also where their points alternate in the campaign."""
+    """What was asked, when, where, and a line for each point: series by series, also where their points
+    alternate in the campaign."""
     yield from _head(record)
     series: dict[str, list[tuple[int, PointRecord]]] = {}
     for number, point in enumerate(record.points, start=1):
@@ -69,20 +96,30 @@ def point_report(record: CampaignRecord, measured: PointRecord) -> Iterator[Rend
     yield Text(f"Point {record.points.index(measured) + 1}: {visible(point.key)}", style="bold")
     hosts, networks = (" x ".join(map(format_count, pair)) for pair in (point.hosts, point.networks))
     yield _line(
-        f"{point.procedure}, {point.plan}, {hosts} hosts in {networks} networks, {_frames(measured)}, {' and '.join(point.directions)}."
+        f"{point.procedure}, {point.plan}, {hosts} hosts in {networks} networks, {_frames(measured)},"
+        f" {' and '.join(point.directions)}."
     )
     if point.hash_type is not None:
         yield _line(f"The DUT hashes {_hash(point.hash_type)}.")
-    yield _line(f"State: {_state(measured)}{_reason(measured)}. {len(measured.values)} of {point.repetitions} repetitions have a value.")
+    yield _line(
+        f"State: {_state(measured)}{_reason(measured)}. {len(measured.values)} of {point.repetitions}"
+        " repetitions have a value."
+    )
     statistics = Statistics.of(measured.values)
     if statistics is not None:
         median, low, high = _figures(measured, statistics)
         yield _line(f"{figure.name.capitalize()}: median {median}, {low} to {high} {figure.unit}.")
     if measured.median_upper is not None:
-        yield _line(f"The searches left a bracket: their median limit lies between this and {_figure(measured.median_upper, figure)}.")
+        yield _line(
+            "The searches left a bracket: their median limit lies between this and"
+            f" {_figure(measured.median_upper, figure)}."
+        )
     by_testbed = values_by_testbed(measured)
     for name, values in by_testbed.items() if len(by_testbed) > 1 else ():
-        yield _line(f"Testbed {name}: median {_figure(median_of(values), figure)} {figure.unit} of {len(values)} repetitions.")
+        yield _line(
+            f"Testbed {name}: median {_figure(median_of(values), figure)} {figure.unit} of {len(values)}"
+            " repetitions."
+        )
     for key, value in _facts({**point.plan_options, **point.goal}):
         yield _line(f"{key}: {value}", indent=2)
     yield from _inside(measured)
@@ -106,9 +143,13 @@ def _inside(measured: PointRecord) -> Iterator[RenderableType]:
     for queues in seen.queues:
         predicted = queues.predicted_to_mean
         beside = "" if predicted is None else f"; predicted {predicted:.3f}"
-        yield _line(f"Queues of {queues.interface}, {queues.direction}: busiest to mean {queues.busiest_to_mean:.3f}{beside}.")
+        yield _line(
+            f"Queues of {queues.interface}, {queues.direction}: busiest to mean"
+            f" {queues.busiest_to_mean:.3f}{beside}."
+        )
     yield _line(
-        f"It counted {format_count(seen.dropped_packets)} packets as dropped, and the tester lost {format_count(seen.lost_frames)} frames."
+        f"It counted {format_count(seen.dropped_packets)} packets as dropped, and the tester lost"
+        f" {format_count(seen.lost_frames)} frames."
     )
 
 
@@ -120,7 +161,12 @@ def _head(record: CampaignRecord) -> Iterator[RenderableType]:
     for command in record.commands:
         yield _fact("Command", shlex.join(command))
     yield _fact("Versions", ", ".join(f"{name} {version}" for name, version in record.versions.items()))
-    yield _fact("Host", ", ".join(f"{key} {value}" for key, value in _facts({key: record.host.get(key) for key in _HOST_FACTS})))
+    yield _fact(
+        "Host",
+        ", ".join(
+            f"{key} {value}" for key, value in _facts({key: record.host.get(key) for key in _HOST_FACTS})
+        ),
+    )
     for name, testbed in record.testbeds.items():
         yield _fact("Testbed", name)
         dut = testbed.get("dut")
@@ -137,7 +183,9 @@ def _head(record: CampaignRecord) -> Iterator[RenderableType]:
     trials += [trial for search in record.other_searches for trial in search.trials]
     counted = verdicts_of(trials)
     yield _fact(
-        "Trials", f"{format_count(len(trials))}: " + ", ".join(f"{format_count(counted[verdict])} {verdict}" for verdict in Verdict)
+        "Trials",
+        f"{format_count(len(trials))}: "
+        + ", ".join(f"{format_count(counted[verdict])} {verdict}" for verdict in Verdict),
     )
 
 
@@ -159,29 +207,46 @@ def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> FittedTable:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("state")
     for number, measured in entries:
-        point, statistics, counted = measured.point, Statistics.of(measured.values), verdicts_of(trials_of(measured))
+        point, statistics, counted = (
+            measured.point,
+            Statistics.of(measured.values),
+            verdicts_of(trials_of(measured)),
+        )
         values = ("-",) * 3 if statistics is None else _figures(measured, statistics)
         if has_uppers:
             upper = measured.median_upper
-            values = (values[0], "-" if upper is None else _figure(upper, FIGURES[point.procedure]), *values[1:])
+            values = (
+                values[0],
+                "-" if upper is None else _figure(upper, FIGURES[point.procedure]),
+                *values[1:],
+            )
         hosts = _pair(point.hosts) + (f" x {_pair(point.networks)}" if has_networks else "")
         cells = (
-            str(number), hosts, visible(str(point.frame_size)), *values, f"{len(measured.values)}/{point.repetitions}",
+            str(number),
+            hosts,
+            visible(str(point.frame_size)),
+            *values,
+            f"{len(measured.values)}/{point.repetitions}",
             "/".join(str(counted[verdict]) for verdict in Verdict),
-        )  # fmt: skip
+        )
         table.add_row(*map(Text, cells), Text(_state(measured), style=_STATE_STYLES[measured.state]))
     return table
 
 
 def _repetition_report(repetition: Repetition, figure: Figure) -> Iterator[RenderableType]:
     bound = AT_LEAST if repetition.is_at_least else ""
-    value = "no value" if repetition.value is None else f"{bound}{_figure(repetition.value, figure)} {figure.unit}"
+    value = (
+        "no value"
+        if repetition.value is None
+        else f"{bound}{_figure(repetition.value, figure)} {figure.unit}"
+    )
     value += "" if repetition.upper is None else f", {_figure(repetition.upper, figure)} failed"
     why = "" if repetition.reason is None else f" ({repetition.reason})"
     end = repetition.finished_at or "cut short, or still going on"
     yield Text(f"Repetition {repetition.number}: {value}{visible(why)}", style="bold")
     yield _line(
-        f"Outcome {repetition.outcome or 'none'}; seed {repetition.seed}; testbed {repetition.testbed}; {repetition.started_at} to {end}."
+        f"Outcome {repetition.outcome or 'none'}; seed {repetition.seed}; testbed {repetition.testbed};"
+        f" {repetition.started_at} to {end}."
     )
     losses = losses_of(repetition.result)
     if any(losses.values()):
@@ -211,11 +276,17 @@ def _trial_cells(trial: StoredTrial) -> tuple[Text, ...]:
     result = trial.result
     attempt = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
     reasons = [f"{reason.code}: {reason.text}" for reason in join_directions(result.reasons)]
-    cells = (str(trial.number), format_count(result.intended_fps), format_duration(result.intended_duration_s))
+    cells = (
+        str(trial.number),
+        format_count(result.intended_fps),
+        format_duration(result.intended_duration_s),
+    )
     return (
-        *map(Text, cells), Text(str(result.verdict), style=VERDICT_STYLES[result.verdict]), Text(format_ratio(result.loss_ratio)),
+        *map(Text, cells),
+        Text(str(result.verdict), style=VERDICT_STYLES[result.verdict]),
+        Text(format_ratio(result.loss_ratio)),
         Text("\n".join(map(visible, [f"{trial.purpose}{attempt}", *reasons]))),
-    )  # fmt: skip
+    )
 
 
 def _hook_report(hook: HookRun) -> Iterator[RenderableType]:
@@ -232,7 +303,9 @@ def _facts(facts: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str
         name = f"{above}{key}"
         if isinstance(value, Mapping):
             yield from _facts(value, f"{name}.")
-        elif isinstance(value, list) and (len(value) > 8 or any(isinstance(item, Mapping | list) for item in value)):
+        elif isinstance(value, list) and (
+            len(value) > 8 or any(isinstance(item, Mapping | list) for item in value)
+        ):
             yield name, f"{len(value)} values"
         elif isinstance(value, list):
             yield name, " ".join(map(str, value))
@@ -259,7 +332,11 @@ def _hash(hash_type: str) -> str:
 
 
 def _pair(counts: tuple[int, int]) -> str:
-    return format_count(counts[0]) if counts[0] == counts[1] else f"{format_count(counts[0])},{format_count(counts[1])}"
+    return (
+        format_count(counts[0])
+        if counts[0] == counts[1]
+        else f"{format_count(counts[0])},{format_count(counts[1])}"
+    )
 
 
 def _figure(value: float, figure: Figure) -> str:
@@ -272,7 +349,10 @@ def _figures(measured: PointRecord, statistics: Statistics) -> tuple[str, ...]:
     """Median, minimum, maximum."""
     values = (statistics.median, statistics.minimum, statistics.maximum)
     bounds = bounds_of(measured.values, measured.lower_bounds)
-    return tuple(f"{bound}{_figure(value, FIGURES[measured.point.procedure])}" for bound, value in zip(bounds, values, strict=True))
+    return tuple(
+        f"{bound}{_figure(value, FIGURES[measured.point.procedure])}"
+        for bound, value in zip(bounds, values, strict=True)
+    )
 
 
 def _line(text: str, *, indent: int = 0) -> RenderableType:

@@ -43,21 +43,33 @@ def suite_table(entries: Sequence[SuiteEntry]) -> Table:
     for entry in entries:
         plan, result, final = entry.profile.plan, entry.result, entry.result.final_trial
         table.add_row(
-            plan.title, entry.profile.traffic.counts, str(entry.profile.frame_size),
-            _value(result), "-" if final is None else format_ratio(final.loss_ratio), _words(result.outcome),
-        )  # fmt: skip
+            plan.title,
+            entry.profile.traffic.counts,
+            str(entry.profile.frame_size),
+            _value(result),
+            "-" if final is None else format_ratio(final.loss_ratio),
+            _words(result.outcome),
+        )
     return table
 
 
 def suite_lines(entries: Sequence[SuiteEntry]) -> list[str]:
-    """What a reader must know of the table: comparison, trials, loss ratio, limits of the tester, deviations, each once."""
+    """What a reader must know of the table: comparison, trials, loss ratio, limits of the tester, deviations,
+    each once."""
     lines = [*_comparisons(entries), *map(_search_line, entries)]
     ratios = sorted({entry.result.goal.loss_ratio for entry in entries} - {0.0})
     if ratios:
-        lines.append(f"A load passed with a loss ratio of at most {', '.join(map(format_ratio, ratios))}: not the zero loss of RFC 2544.")
+        lines.append(
+            f"A load passed with a loss ratio of at most {', '.join(map(format_ratio, ratios))}: not the"
+            " zero loss of RFC 2544."
+        )
         for entry in entries:
             lost = loss_by_direction(entry.result.losses)
-            lines += [] if lost is None else [f"{entry.profile.plan.label}, {entry.profile.hosts}: lost at that load {lost}."]
+            lines += (
+                []
+                if lost is None
+                else [f"{entry.profile.plan.label}, {entry.profile.hosts}: lost at that load {lost}."]
+            )
     lines += dict.fromkeys(line for entry in entries for line in verification_lines(entry.result.goal))
     lines += dict.fromkeys(line for entry in entries for line in sent_lines(entry.profile))
     limits = {entry.profile.theoretical_fps for entry in entries}
@@ -65,19 +77,28 @@ def suite_lines(entries: Sequence[SuiteEntry]) -> list[str]:
         lines.append("Theoretical limit: unknown, the ports have no line rate.")
     neighbors = [entry.dut_neighbors for entry in entries if entry.dut_neighbors is not None]
     if neighbors:
-        lines.append(f"Entries in the neighbour table of the DUT after each search: {', '.join(map(str, neighbors))}.")
-    lines += [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in suite_deviations(entries)]
+        lines.append(
+            f"Entries in the neighbour table of the DUT after each search: {', '.join(map(str, neighbors))}."
+        )
+    lines += [
+        f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in suite_deviations(entries)
+    ]
     return lines
 
 
 def sent_lines(profile: Profile) -> list[str]:
-    """What was sent, without the MACs: they are the same device's in every search, and the documents have them."""
+    """What was sent, without the MACs: they are the same device's in every search, and the documents have
+    them."""
     return profile.traffic.lines(seed=profile.seed, host_macs=profile.host_macs)
 
 
 def suite_deviations(entries: Sequence[SuiteEntry]) -> list[Deviation]:
     """Of all searches, each once."""
-    found = {(d.requirement, d.text): d for entry in entries for d in search_deviations(entry.result, entry.profile)}
+    found = {
+        (d.requirement, d.text): d
+        for entry in entries
+        for d in search_deviations(entry.result, entry.profile)
+    }
     return sorted(found.values(), key=lambda deviation: deviation.requirement)
 
 
@@ -88,13 +109,20 @@ def _search_line(entry: SuiteEntry) -> str:
     said = [f"trials {', '.join(parts)}"]
     if result.throughput_fps is not None:
         least = "at least " if result.is_at_least else ""
-        said.append(f"{least}{format_count(result.throughput_fps * len(entry.profile.directions))} fps in total")
+        said.append(
+            f"{least}{format_count(result.throughput_fps * len(entry.profile.directions))} fps in total"
+        )
     if result.outcome not in (Outcome.FOUND, Outcome.BELOW_MINIMUM):
         rates = [("passed", result.highest_passed_fps), ("really offered", result.highest_offered_fps)]
-        shown = ", ".join(f"highest load {what} {'none' if rate is None else format_count(rate) + ' fps'}" for what, rate in rates)
+        shown = ", ".join(
+            f"highest load {what} {'none' if rate is None else format_count(rate) + ' fps'}"
+            for what, rate in rates
+        )
         said.append(f"{_words(result.outcome)}: {shown} per direction")
     if figures.max_overdue_us is not None and figures.max_poll_gap_us is not None:
-        late, gap = (format_duration(value_us / 1e6) for value_us in (figures.max_overdue_us, figures.max_poll_gap_us))
+        late, gap = (
+            format_duration(value_us / 1e6) for value_us in (figures.max_overdue_us, figures.max_poll_gap_us)
+        )
         said.append(f"tester late by at most {late}, poll gap {gap}")
     if figures.is_of_invalid_trials:
         said.append(f"no trial was valid ({describe_causes(figures.invalid_reasons)})")
@@ -124,7 +152,8 @@ def _comparisons(entries: Sequence[SuiteEntry]) -> list[str]:
             assert one.result.throughput_fps is not None
             ratio = entry.result.throughput_fps / one.result.throughput_fps
             lines.append(
-                f"{entry.profile.plan.title}: with {entry.profile.hosts} the DUT forwards {ratio:.2f} times what it forwards "
+                f"{entry.profile.plan.title}: with {entry.profile.hosts} the DUT forwards {ratio:.2f} times"
+                " what it forwards "
                 "with one address pair (one search each: no spread is known)."
             )
     return lines

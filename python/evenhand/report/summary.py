@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: the one summary table of a campaign, for its page and for papers: a row of texts for each point."""
+"""Station 10: the one summary table of a campaign, for its page and for papers: a row of texts for each
+point."""
 
 from __future__ import annotations
 
@@ -15,16 +16,32 @@ from evenhand.report.plain import visible
 from evenhand.series.campaign import FIGURES, CampaignRecord, PointRecord, bounds_of
 
 NOTE = (
-    "Rates are per direction; frame sizes are octets with the FCS; >= is a lower bound: the highest load that was tried passed, or the"
-    " tester could not keep a higher one. Failed at: the lowest load that failed (median); the limit lies between it and the median."
+    "Rates are per direction; frame sizes are octets with the FCS; >= is a lower bound: the highest load"
+    " that was tried passed, or the"
+    " tester could not keep a higher one. Failed at: the lowest load that failed (median); the limit lies"
+    " between it and the median."
 )
 _FORMULA = ("=", "+", "-", "@")
 """Spreadsheets run a text that begins so."""
 _LATEX = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
-    '"': r"\char34{}", "`": r"\char96{}", "'": r"\char39{}", "-": r"{-}",
-}  # fmt: skip
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\char34{}",
+    "`": r"\char96{}",
+    "'": r"\char39{}",
+    "-": r"{-}",
+}
 _MARKDOWN = "\\`*_{}[]<>()#+!|~&$"
 
 
@@ -37,14 +54,23 @@ class SummaryColumn:
 
 
 COLUMNS = (
-    SummaryColumn("suite"), SummaryColumn("figure"), SummaryColumn("IP version"), SummaryColumn("hash"), SummaryColumn("frame size"),
-    SummaryColumn("hosts", True), SummaryColumn("median", True), SummaryColumn("failed at", True), SummaryColumn("minimum", True),
-    SummaryColumn("maximum", True), SummaryColumn("repetitions", True),
-)  # fmt: skip
+    SummaryColumn("suite"),
+    SummaryColumn("figure"),
+    SummaryColumn("IP version"),
+    SummaryColumn("hash"),
+    SummaryColumn("frame size"),
+    SummaryColumn("hosts", True),
+    SummaryColumn("median", True),
+    SummaryColumn("failed at", True),
+    SummaryColumn("minimum", True),
+    SummaryColumn("maximum", True),
+    SummaryColumn("repetitions", True),
+)
 
 
 def summary_rows(record: CampaignRecord) -> list[tuple[str, ...]]:
-    """In the order of the campaign, texts in the order of `COLUMNS`; also points without a number, which say so. Not escaped."""
+    """In the order of the campaign, texts in the order of `COLUMNS`; also points without a number, which say
+    so. Not escaped."""
     return [_row(found) for found in record.points]
 
 
@@ -55,13 +81,27 @@ def _row(found: PointRecord) -> tuple[str, ...]:
         ends = ("no number" if found.state == "no_number" else "not measured", NONE, NONE, NONE)
     else:
         bounds = bounds_of(found.values, found.lower_bounds)
-        low, high = (f"{bound}{show_value(v, unit)}" for bound, v in zip(bounds[1:], (statistics.minimum, statistics.maximum), strict=True))
-        ends = (show_median(found), NONE if found.median_upper is None else show_value(found.median_upper, unit), low, high)
+        low, high = (
+            f"{bound}{show_value(v, unit)}"
+            for bound, v in zip(bounds[1:], (statistics.minimum, statistics.maximum), strict=True)
+        )
+        ends = (
+            show_median(found),
+            NONE if found.median_upper is None else show_value(found.median_upper, unit),
+            low,
+            high,
+        )
     done = len(found.values)
     return (
-        point.suite, FIGURES[point.procedure].name, show_version(point), point.hash_type or "not stated", _size(found),
-        _hosts(found), *ends, str(done) if done == point.repetitions else f"{done} of {point.repetitions}",
-    )  # fmt: skip
+        point.suite,
+        FIGURES[point.procedure].name,
+        show_version(point),
+        point.hash_type or "not stated",
+        _size(found),
+        _hosts(found),
+        *ends,
+        str(done) if done == point.repetitions else f"{done} of {point.repetitions}",
+    )
 
 
 def _size(found: PointRecord) -> str:
@@ -83,12 +123,15 @@ def to_summary_csv(record: CampaignRecord) -> str:
     writer.writerow([column.title for column in COLUMNS])
     for row in summary_rows(record):
         shown = [visible(text) for text in row]
-        writer.writerow([f"'{text}" if text.startswith(_FORMULA) and text != NONE else text for text in shown])
+        writer.writerow(
+            [f"'{text}" if text.startswith(_FORMULA) and text != NONE else text for text in shown]
+        )
     return written.getvalue()
 
 
 def to_summary_markdown(record: CampaignRecord) -> str:
-    """A pipe table, as GitHub and most others read it; what a text has of Markdown or HTML is shown, and not obeyed."""
+    """A pipe table, as GitHub and most others read it; what a text has of Markdown or HTML is shown, and not
+    obeyed."""
     lines = [
         _pipes([column.title for column in COLUMNS]),
         _pipes(["---:" if column.is_number else "---" for column in COLUMNS]),
@@ -101,12 +144,22 @@ def to_summary_latex(record: CampaignRecord) -> str:
     """A `table` float with booktabs rules, for `\\input`. Needs booktabs and graphicx."""
     spec = "".join("r" if column.is_number else "l" for column in COLUMNS)
     lines = [
-        "% Written by Evenhand. Needs \\usepackage{booktabs,graphicx}, and XeLaTeX or LuaLaTeX for names beyond Latin letters.",
-        r"\begin{table}", r"\centering", rf"\caption{{{_latex(record.name)}. {_latex(NOTE)}}}",
-        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%", rf"\begin{{tabular}}{{{spec}}}", r"\toprule",
-        _latex_row([column.title for column in COLUMNS]), r"\midrule", *(_latex_row(row) for row in summary_rows(record)), r"\bottomrule",
-        r"\end{tabular}}", r"\end{table}", "",
-    ]  # fmt: skip
+        "% Written by Evenhand. Needs \\usepackage{booktabs,graphicx}, and XeLaTeX or LuaLaTeX for names"
+        " beyond Latin letters.",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_latex(record.name)}. {_latex(NOTE)}}}",
+        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+        rf"\begin{{tabular}}{{{spec}}}",
+        r"\toprule",
+        _latex_row([column.title for column in COLUMNS]),
+        r"\midrule",
+        *(_latex_row(row) for row in summary_rows(record)),
+        r"\bottomrule",
+        r"\end{tabular}}",
+        r"\end{table}",
+        "",
+    ]
     return "\n".join(lines)
 
 

@@ -12,7 +12,13 @@ from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count, format_ratio
 from evenhand.plan import FrameSize, Imix, describe_size, mix_lines
 from evenhand.procedure import FrameLoss, LossTable, Row, Statistics, Throughput, ThroughputTable
-from evenhand.report.throughput import ceiling_lines, describe_limit, dut_lines, loss_by_direction, verification_lines
+from evenhand.report.throughput import (
+    ceiling_lines,
+    describe_limit,
+    dut_lines,
+    loss_by_direction,
+    verification_lines,
+)
 from evenhand.search import MlrGoals, ThroughputGoal, sum_of_losses
 from evenhand.series.campaign import AT_LEAST
 from evenhand.trial import Verdict
@@ -21,27 +27,45 @@ FIGURES = ("median", "minimum", "maximum", "1st percentile", "99th percentile")
 
 
 def throughput_sizes_table(table: ThroughputTable) -> Table:
-    """A row for each size: what R2544-22 wants as a graph, and the figures over repetitions. Frames per second per direction."""
-    shown = _table("Throughput, frames per second per direction", ("octets", "theoretical", *FIGURES, "median's interval", "searches"))
+    """A row for each size: what R2544-22 wants as a graph, and the figures over repetitions. Frames per
+    second per direction."""
+    shown = _table(
+        "Throughput, frames per second per direction",
+        ("octets", "theoretical", *FIGURES, "median's interval", "searches"),
+    )
     for row in table.rows:
         statistics = table.statistics(row)
         limit = row.repetitions[0].profile.theoretical_fps
         cells = [cell if cell == "-" else _bound(row) + cell for cell in _cells(statistics, _fps)]
         interval = _interval(statistics, percent=False)
-        shown.add_row(describe_row(row.frame_size), "?" if limit is None else format_count(limit), *cells, interval, _outcomes(row))
+        shown.add_row(
+            describe_row(row.frame_size),
+            "?" if limit is None else format_count(limit),
+            *cells,
+            interval,
+            _outcomes(row),
+        )
     return shown
 
 
 def loss_sizes_table(table: LossTable) -> Table:
     """A row for each size and load. Loss in percent of the offered frames."""
-    shown = _table("Frame loss rate", ("octets", "of the maximum", "load per direction", *FIGURES, "median's interval", "trials"))
+    shown = _table(
+        "Frame loss rate",
+        ("octets", "of the maximum", "load per direction", *FIGURES, "median's interval", "trials"),
+    )
     for row in table.rows:
         maximum_fps = row.repetitions[0].goal.max_fps
         for share, statistics in table.statistics(row).items():
             cells, interval = _cells(statistics, format_ratio), _interval(statistics, percent=True)
             counted = f"{0 if statistics is None else statistics.count} of {len(row.repetitions)}"
             shown.add_row(
-                describe_row(row.frame_size), format_ratio(share), f"{format_count(maximum_fps * share)} fps", *cells, interval, counted
+                describe_row(row.frame_size),
+                format_ratio(share),
+                f"{format_count(maximum_fps * share)} fps",
+                *cells,
+                interval,
+                counted,
             )
     return shown
 
@@ -52,39 +76,68 @@ def describe_row(size: FrameSize) -> str:
 
 
 def table_lines(table: ThroughputTable | LossTable) -> list[str]:
-    """What a reader must know of the table: conditions, repetitions, intervals, trials, deviations, each once."""
+    """What a reader must know of the table: conditions, repetitions, intervals, trials, deviations, each
+    once."""
     rows: list[Row[Throughput] | Row[FrameLoss]] = [*table.rows]
     results: list[Throughput | FrameLoss] = [result for row in rows for result in row.repetitions]
     profile = results[0].profile
-    lines = [f"{profile.protocol}, {profile.hosts} ({profile.plan.label}), {' and '.join(profile.directions)}."]
-    lines += [f"{describe_size(row.frame_size)}: theoretical limit {describe_limit(row.repetitions[0].profile)}." for row in rows]
-    lines += [f"{describe_size(row.frame_size)}: {row.stopped_early}." for row in rows if row.stopped_early is not None]
+    lines = [
+        f"{profile.protocol}, {profile.hosts} ({profile.plan.label}), {' and '.join(profile.directions)}."
+    ]
+    lines += [
+        f"{describe_size(row.frame_size)}: theoretical limit {describe_limit(row.repetitions[0].profile)}."
+        for row in rows
+    ]
+    lines += [
+        f"{describe_size(row.frame_size)}: {row.stopped_early}."
+        for row in rows
+        if row.stopped_early is not None
+    ]
     for row in rows:
         one_pair = row.repetitions[0].profile.single_pair
         if one_pair is not None:
-            value = "no throughput" if one_pair.throughput_fps is None else f"{format_count(one_pair.throughput_fps)} fps per direction"
+            value = (
+                "no throughput"
+                if one_pair.throughput_fps is None
+                else f"{format_count(one_pair.throughput_fps)} fps per direction"
+            )
             bound = "at least " if one_pair.is_at_least else ""
-            lines.append(f"{describe_size(row.frame_size)}: before it, {one_pair.source}, with 1 address pair: {bound}{value}.")
+            lines.append(
+                f"{describe_size(row.frame_size)}: before it, {one_pair.source}, with 1 address pair:"
+                f" {bound}{value}."
+            )
     if max(len(row.repetitions) for row in rows) > 1:
         lines.append(
-            "The interval of the median is by order statistics, so it holds for any distribution of independent repetitions; in brackets"
+            "The interval of the median is by order statistics, so it holds for any distribution of"
+            " independent repetitions; in brackets"
             " the probability that it covers the median."
         )
     if isinstance(table, ThroughputTable):
         goal = results[0].search.goal if isinstance(results[0], Throughput) else None
         if goal is not None and goal.loss_ratio:
-            lines.append(f"A load passed with a loss ratio of at most {format_ratio(goal.loss_ratio)}: not the zero loss of RFC 2544.")
+            lines.append(
+                f"A load passed with a loss ratio of at most {format_ratio(goal.loss_ratio)}: not the zero"
+                " loss of RFC 2544."
+            )
         lines += [line for row in table.rows for line in _loss_lines(row)]
         lines += verification_lines(goal) if isinstance(goal, ThroughputGoal) else []
         if isinstance(goal, MlrGoals):
-            lines.append("Each value is that of the strictest goal; --json and the run file have those of all goals.")
-        lines += [f"{row.frame_size} octets: {line}" for row in table.rows for line in _ceiling_lines(row.repetitions[0])]
+            lines.append(
+                "Each value is that of the strictest goal; --json and the run file have those of all goals."
+            )
+        lines += [
+            f"{row.frame_size} octets: {line}"
+            for row in table.rows
+            for line in _ceiling_lines(row.repetitions[0])
+        ]
     sent = [line for row in rows for line in mix_lines(row.repetitions[0].profile.plan, row.frame_size)]
     lines += [*dict.fromkeys([*profile.sent_lines, *sent]), *dut_lines(profile)]
     trials = [trial for result in results for trial in _trials(result)]
     counts = ", ".join(f"{sum(trial is verdict for trial in trials)} {verdict}" for verdict in Verdict)
     lines.append(f"Trials: {len(trials)} ({counts}).")
-    return lines + [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in table.deviations]
+    return lines + [
+        f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in table.deviations
+    ]
 
 
 def _loss_lines(row: Row[Throughput]) -> list[str]:
@@ -92,7 +145,11 @@ def _loss_lines(row: Row[Throughput]) -> list[str]:
     if not any(result.search.goal.loss_ratio for result in row.repetitions):
         return []
     lost = loss_by_direction(sum_of_losses(result.search.losses for result in row.repetitions))
-    return [] if lost is None else [f"{describe_size(row.frame_size)}: lost at the results, over all searches: {lost}."]
+    return (
+        []
+        if lost is None
+        else [f"{describe_size(row.frame_size)}: lost at the results, over all searches: {lost}."]
+    )
 
 
 def _ceiling_lines(found: Throughput) -> list[str]:
@@ -115,7 +172,11 @@ def _table(title: str, columns: tuple[str, ...]) -> Table:
 
 def show_percentiles(statistics: Statistics, show: Callable[[float], str]) -> list[str]:
     """The 1st and the 99th; one value has none."""
-    return ["-", "-"] if statistics.count < 2 else [show(statistics.percentile_1), show(statistics.percentile_99)]
+    return (
+        ["-", "-"]
+        if statistics.count < 2
+        else [show(statistics.percentile_1), show(statistics.percentile_99)]
+    )
 
 
 def _cells(statistics: Statistics | None, show: Callable[[float], str]) -> list[str]:
@@ -131,7 +192,10 @@ def _interval(statistics: Statistics | None, *, percent: bool) -> str:
     if statistics is None or statistics.count < 2:
         return "-"
     interval = statistics.median_interval
-    low, high = (format_ratio(value) if percent else format_count(round(value)) for value in (interval.low, interval.high))
+    low, high = (
+        format_ratio(value) if percent else format_count(round(value))
+        for value in (interval.low, interval.high)
+    )
     return f"{low} .. {high} ({format_ratio(interval.level)} probability)"
 
 

@@ -17,7 +17,8 @@ _FORMULA = ("=", "+", "-", "@")
 
 
 def to_csv(record: CampaignRecord, table: TableName) -> str:
-    """RFC 4180 but for its line ends (LF); nothing where there is no value. Texts of the file do nothing to terminals or spreadsheets."""
+    """RFC 4180 but for its line ends (LF); nothing where there is no value. Texts of the file do nothing to
+    terminals or spreadsheets."""
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
     writer.writerow([column.name for column in COLUMNS[table]])
@@ -33,14 +34,20 @@ def to_parquet(record: CampaignRecord, table: TableName) -> bytes:
         from pyarrow import parquet
     except ImportError as error:
         raise HostError(
-            "Parquet is written with pyarrow, which is not installed", where="--format parquet",
+            "Parquet is written with pyarrow, which is not installed",
+            where="--format parquet",
             next_step="Use --format csv, or add pyarrow: "
             + in_checkout(
                 ".venv/bin/pip install 'pyarrow>=15'",
                 installed="pip install 'evenhand[parquet]', where evenhand was installed with pip",
             ),
-        ) from error  # fmt: skip
-    types = {"text": pyarrow.string(), "integer": pyarrow.int64(), "real": pyarrow.float64(), "flag": pyarrow.bool_()}
+        ) from error
+    types = {
+        "text": pyarrow.string(),
+        "integer": pyarrow.int64(),
+        "real": pyarrow.float64(),
+        "flag": pyarrow.bool_(),
+    }
     schema = pyarrow.schema([(column.name, types[column.kind]) for column in COLUMNS[table]])
     target = pyarrow.BufferOutputStream()
     parquet.write_table(pyarrow.Table.from_pylist(list(rows_of(record, table)), schema=schema), target)

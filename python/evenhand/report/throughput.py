@@ -48,16 +48,21 @@ def trials_table(trials: Sequence[SearchTrial], *, title: str = "Trials") -> Tab
     for trial in trials:
         result = trial.result
         table.add_row(
-            str(trial.number), f"{format_count(result.intended_fps)} fps", describe_sending(result),
-            Text(str(result.verdict), style=VERDICT_STYLES[result.verdict]), format_ratio(result.loss_ratio) if result.is_valid else "-",
-            " + ".join(format_count(direction.lost_frames) for direction in result.directions.values()), _p99(result),
+            str(trial.number),
+            f"{format_count(result.intended_fps)} fps",
+            describe_sending(result),
+            Text(str(result.verdict), style=VERDICT_STYLES[result.verdict]),
+            format_ratio(result.loss_ratio) if result.is_valid else "-",
+            " + ".join(format_count(direction.lost_frames) for direction in result.directions.values()),
+            _p99(result),
             Text(_story(trial)),
-        )  # fmt: skip
+        )
     return table
 
 
 def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
-    """The closing lines: the four items of R2544-23, the loss ratio if it is not 0, the outcome, what deviates."""
+    """The closing lines: the four items of R2544-23, the loss ratio if it is not 0, the outcome, what
+    deviates."""
     if result.throughput_fps is None:
         value = "no throughput"
     else:
@@ -66,10 +71,15 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
             both = f" ({format_count(2 * result.throughput_fps)} fps in both directions together)"
         bound = "at least " if result.is_at_least else ""
         value = f"{bound}{format_count(result.throughput_fps)} fps per direction{both}"
-    loss = f" with a loss ratio of at most {format_ratio(result.goal.loss_ratio)}" if result.goal.loss_ratio else ""
+    loss = (
+        f" with a loss ratio of at most {format_ratio(result.goal.loss_ratio)}"
+        if result.goal.loss_ratio
+        else ""
+    )
     lost = loss_by_direction(result.losses) if result.goal.loss_ratio else None
     lines = [
-        f"Throughput{loss}: {value}; {profile.frames}, {profile.protocol}, {profile.hosts} ({profile.plan.label}); "
+        f"Throughput{loss}: {value}; {profile.frames}, {profile.protocol}, {profile.hosts}"
+        f" ({profile.plan.label}); "
         f"theoretical limit {describe_limit(profile)}.",
         f"Outcome: {describe_outcome(result)}.",
         *([] if lost is None else [f"Lost at that load: {lost}."]),
@@ -83,8 +93,13 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
     lines += start_lines(result.goal)
     lines += ceiling_lines(result.goal, profile)
     lines += patience_lines(result.goal)
-    lines += trials_lines([trial.result for trial in result.trials], is_decided=result.outcome is not Outcome.TESTER_LIMIT)
-    lines += [f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in search_deviations(result, profile)]
+    lines += trials_lines(
+        [trial.result for trial in result.trials], is_decided=result.outcome is not Outcome.TESTER_LIMIT
+    )
+    lines += [
+        f"Deviation from {deviation.requirement}: {deviation.text}"
+        for deviation in search_deviations(result, profile)
+    ]
     return lines
 
 
@@ -95,29 +110,46 @@ def filling_lines(result: ThroughputResult) -> list[str]:
         return []
     slope = max(d.queue_filling.slope for d in final.directions.values() if d.queue_filling is not None)
     return [
-        f"A longer trial would refute this: in the confirming trial of {format_duration(final.intended_duration_s)} delays grew by"
-        f" {format_duration(slope)} a second, so a queue of the DUT was filling. It sustains about {format_count(sustainable_fps)} fps per"
+        "A longer trial would refute this: in the confirming trial of"
+        f" {format_duration(final.intended_duration_s)} delays grew by"
+        f" {format_duration(slope)} a second, so a queue of the DUT was filling. It sustains about"
+        f" {format_count(sustainable_fps)} fps per"
         " direction; search with a longer final trial."
     ]
 
 
-def trials_lines(trials: Sequence[TrialResult], *, what: str = "Trials", is_decided: bool = False) -> list[str]:
-    """How many trials of each verdict, what the tester showed of itself in them, and what to do if it did not keep a load.
+def trials_lines(
+    trials: Sequence[TrialResult], *, what: str = "Trials", is_decided: bool = False
+) -> list[str]:
+    """How many trials of each verdict, what the tester showed of itself in them, and what to do if it did not
+    keep a load.
 
     Args:
         is_decided: The result does not depend on loads that the tester did not keep.
     """
-    counts = ", ".join(f"{sum(trial.verdict is verdict for trial in trials)} {verdict}" for verdict in Verdict)
-    return [f"{what}: {len(trials)} ({counts}). Tester: {WorstTesterFigures.of(trials)}.", *([] if is_decided else next_lines(trials))]
+    counts = ", ".join(
+        f"{sum(trial.verdict is verdict for trial in trials)} {verdict}" for verdict in Verdict
+    )
+    return [
+        f"{what}: {len(trials)} ({counts}). Tester: {WorstTesterFigures.of(trials)}.",
+        *([] if is_decided else next_lines(trials)),
+    ]
 
 
 def dut_lines(profile: Profile) -> list[str]:
-    """What the testbed file tells of the DUT, what was read there, and what neither tells (SEED-81, SEED-84)."""
+    """What the testbed file tells of the DUT, what was read there, and what neither tells (SEED-81,
+    SEED-84)."""
     if profile.dut is None:
         return []
     known = {name: value for name, value in profile.dut.items() if value is not None}
-    read = "; ".join(f"{_words(name)}: {value.removesuffix(READ_THERE)}" for name, value in known.items() if value.endswith(READ_THERE))
-    told = "; ".join(f"{_words(name)}: {value}" for name, value in known.items() if not value.endswith(READ_THERE))
+    read = "; ".join(
+        f"{_words(name)}: {value.removesuffix(READ_THERE)}"
+        for name, value in known.items()
+        if value.endswith(READ_THERE)
+    )
+    told = "; ".join(
+        f"{_words(name)}: {value}" for name, value in known.items() if not value.endswith(READ_THERE)
+    )
     missing = ", ".join(_words(name) for name, value in profile.dut.items() if value is None)
     lines = [f"DUT, as the testbed file has it: {told}."] if told else []
     lines += [f"DUT, as read there: {read}."] if read else []
@@ -129,9 +161,11 @@ def _words(name: str) -> str:
 
 
 def loss_by_direction(losses: Mapping[str, DirectionLoss]) -> str | None:
-    """`forward 0.9 % (5,400 of 600,000 frames), reverse 0 % (...)`: a loss ratio is over both together (MLR-03). None: no result."""
+    """`forward 0.9 % (5,400 of 600,000 frames), reverse 0 % (...)`: a loss ratio is over both together
+    (MLR-03). None: no result."""
     each = ", ".join(
-        f"{name} {format_ratio(loss.loss_ratio)} ({format_count(loss.lost_frames)} of {format_count(loss.offered_frames)} frames)"
+        f"{name} {format_ratio(loss.loss_ratio)} ({format_count(loss.lost_frames)} of"
+        f" {format_count(loss.offered_frames)} frames)"
         for name, loss in losses.items()
     )
     together = "; the loss ratio is over both directions together (MLR-03)" if len(losses) > 1 else ""
@@ -143,8 +177,15 @@ def verification_lines(goal: ThroughputGoal) -> list[str]:
     if goal.loss_verifications == 0:
         return []
     times = "a repetition" if goal.loss_verifications == 1 else f"{goal.loss_verifications} repetitions"
-    which = "A lossy trial" if goal.plain_loss_ratio == 1 else f"A trial with a loss of up to {format_ratio(goal.plain_loss_ratio)}"
-    return [f"{which} counted after {times} had too much loss as well (loss verification, ETSI TST009 12.3), not at once as in RFC 2544."]
+    which = (
+        "A lossy trial"
+        if goal.plain_loss_ratio == 1
+        else f"A trial with a loss of up to {format_ratio(goal.plain_loss_ratio)}"
+    )
+    return [
+        f"{which} counted after {times} had too much loss as well (loss verification, ETSI TST009 12.3), not"
+        " at once as in RFC 2544."
+    ]
 
 
 def start_lines(goal: ThroughputGoal) -> list[str]:
@@ -161,7 +202,8 @@ def patience_lines(goal: Goal) -> list[str]:
     if (goal.invalid_retries, goal.patience) == usual:
         return []
     return [
-        f"INVALID trials were repeated up to {goal.invalid_retries} times, those that a moment spoiled and confirming ones up to"
+        f"INVALID trials were repeated up to {goal.invalid_retries} times, those that a moment spoiled and"
+        " confirming ones up to"
         f" {goal.patience} times (usually {usual[0]} and {usual[1]})."
     ]
 
@@ -176,7 +218,9 @@ def ceiling_lines(goal: Goal, profile: Profile) -> list[str]:
     if goal.max_fps <= ceiling.rate_fps:
         return [f"The search began at {known}: a load above it is beyond this tester (MLR-14)."]
     maximum = f"{format_count(goal.max_fps)} fps per direction"
-    return [f"The search began at {maximum}, above {known}: INVALID trials up there are the tester's (MLR-14)."]
+    return [
+        f"The search began at {maximum}, above {known}: INVALID trials up there are the tester's (MLR-14)."
+    ]
 
 
 def describe_limit(profile: Profile) -> str:

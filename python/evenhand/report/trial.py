@@ -40,25 +40,38 @@ _ROWS: tuple[tuple[str, Callable[[DirectionResult], str]], ...] = (
     ("latency p99.9 / max", lambda d: f"{_latency(d.latency.p999_ns)} / {_latency(d.latency.max_ns)}"),
     ("overdue frames", lambda d: format_count(d.sender.overdue_frames)),
     ("latest frame after its time", lambda d: format_duration(d.sender.max_overdue_us / 1e6)),
-    ("refusals, largest burst", lambda d: f"{format_count(d.sender.refusals)}, {format_count(d.sender.largest_burst)}"),
+    (
+        "refusals, largest burst",
+        lambda d: f"{format_count(d.sender.refusals)}, {format_count(d.sender.largest_burst)}",
+    ),
     ("longest poll gap", lambda d: format_duration(d.receiver.max_poll_gap_us / 1e6)),
 )
 REORDERED = (
-    "Reordered: overtaken by a frame that the same core of the tester sent later, of whatever flow. Flows on different queues or cores of"
-    " the DUT may overtake each other while each keeps its order. The order of a flow (RFC 4689) is not counted by itself; one flow alone"
+    "Reordered: overtaken by a frame that the same core of the tester sent later, of whatever flow. Flows on"
+    " different queues or cores of"
+    " the DUT may overtake each other while each keeps its order. The order of a flow (RFC 4689) is not"
+    " counted by itself; one flow alone"
     " shows it: --hosts 1 --source-ports fixed --destination-ports fixed."
 )
-"""What the receiver compares: the numbers of all frames of a sending core (docs/explanation/streams-and-queues.md)."""
+"""What the receiver compares: the numbers of all frames of a sending core
+(docs/explanation/streams-and-queues.md)."""
 
 
 def trial_report(result: TrialResult, profile: Profile | None = None) -> RenderableType:
-    """Verdict, reasons, and all counts of each direction; with `profile` also what was sent, and how the set-up deviates."""
+    """Verdict, reasons, and all counts of each direction; with `profile` also what was sent, and how the
+    set-up deviates."""
     head = Text.assemble(
-        f"Trial {result.trial}: ", (str(result.verdict), VERDICT_STYLES[result.verdict]), allowed_loss(result),
-        f" at {format_count(result.intended_fps)} fps per direction for {format_duration(result.intended_duration_s)}, ",
+        f"Trial {result.trial}: ",
+        (str(result.verdict), VERDICT_STYLES[result.verdict]),
+        allowed_loss(result),
+        f" at {format_count(result.intended_fps)} fps per direction for"
+        f" {format_duration(result.intended_duration_s)}, ",
         (f"{result.frame_size} octet frames" if profile is None else profile.frames),
-    )  # fmt: skip
-    lines: list[RenderableType] = [head, *(Text(f"  {reason.code}: {reason.text}") for reason in join_directions(result.reasons))]
+    )
+    lines: list[RenderableType] = [
+        head,
+        *(Text(f"  {reason.code}: {reason.text}") for reason in join_directions(result.reasons)),
+    ]
     table = FittedTable()
     table.add_column("")
     for name in result.directions:
@@ -66,17 +79,30 @@ def trial_report(result: TrialResult, profile: Profile | None = None) -> Rendera
     for title, cell in _ROWS:
         table.add_row(title, *(cell(direction) for direction in result.directions.values()))
     lines.append(table)
-    if any(direction.reordered_frames for direction in result.directions.values()) and not _has_one_flow(profile):
+    if any(direction.reordered_frames for direction in result.directions.values()) and not _has_one_flow(
+        profile
+    ):
         lines.append(Text(REORDERED))
     if any(direction.classes for direction in result.directions.values()):
         lines.append(_classes_table(result))
     for name, direction in result.directions.items():
-        tenths = [f"{index / 10:.1f} s: {format_count(lost)}" for index, lost in enumerate(direction.lost_by_tenth) if lost]
+        tenths = [
+            f"{index / 10:.1f} s: {format_count(lost)}"
+            for index, lost in enumerate(direction.lost_by_tenth)
+            if lost
+        ]
         if tenths:
-            more = f"; and in {format_count(len(tenths) - MOST_TENTHS)} other tenths of a second" if len(tenths) > MOST_TENTHS else ""
+            more = (
+                f"; and in {format_count(len(tenths) - MOST_TENTHS)} other tenths of a second"
+                if len(tenths) > MOST_TENTHS
+                else ""
+            )
             lines.append(Text(f"{name} lost frames at " + ", ".join(tenths[:MOST_TENTHS]) + more))
     lines.append(
-        Text(f"Tester: {format_count(result.missed_frames)} frames missed by its ports, clock off by {format_ppm(result.clock_error_ppm)}.")
+        Text(
+            f"Tester: {format_count(result.missed_frames)} frames missed by its ports, clock off by"
+            f" {format_ppm(result.clock_error_ppm)}."
+        )
     )
     if result.clock_offsets:
         lines.append(Text(describe_clock_offsets(result.clock_offsets)))
@@ -91,9 +117,13 @@ def trial_report(result: TrialResult, profile: Profile | None = None) -> Rendera
 
 
 def describe_clock_offsets(offsets: Sequence[ClockOffset]) -> str:
-    """`Clocks of the workers' CPUs, against CPU 2: CPU 3 +0.012 us (give or take 0.045 us).`; empty if there is only one."""
+    """`Clocks of the workers' CPUs, against CPU 2: CPU 3 +0.012 us (give or take 0.045 us).`; empty if there
+    is only one."""
     first, *others = offsets
-    parts = [f"CPU {each.cpu} {each.offset_us:+,.3f} us (give or take {each.uncertainty_us:,.3f} us)" for each in others]
+    parts = [
+        f"CPU {each.cpu} {each.offset_us:+,.3f} us (give or take {each.uncertainty_us:,.3f} us)"
+        for each in others
+    ]
     return f"Clocks of the workers' CPUs, against CPU {first.cpu}: {', '.join(parts)}." if parts else ""
 
 
@@ -102,7 +132,9 @@ def _has_one_flow(profile: Profile | None) -> bool:
     if profile is None or not profile.traffic.is_single_pair:
         return False
     plans = [profile.plan, *(() if profile.plan.other is None else (profile.plan.other.plan,))]
-    return len(plans) == 1 and all(ports.first == ports.last for ports in (profile.plan.source_ports, profile.plan.destination_ports))
+    return len(plans) == 1 and all(
+        ports.first == ports.last for ports in (profile.plan.source_ports, profile.plan.destination_ports)
+    )
 
 
 def allowed_loss(result: TrialResult) -> str:
@@ -130,7 +162,8 @@ def host_line(result: TrialResult) -> str:
     if result.watched_cpus is None:
         return "Host: the DUT was not watched; the testbed names no CPU of this host that it runs on."
     each = [
-        f"CPU {cpu.cpu} of the DUT was away {format_count(cpu.absences)} times, {format_duration(cpu.away_us / 1e6)} in all, "
+        f"CPU {cpu.cpu} of the DUT was away {format_count(cpu.absences)} times,"
+        f" {format_duration(cpu.away_us / 1e6)} in all, "
         f"{format_duration(cpu.longest_us / 1e6)} at most"
         if cpu.absences
         else f"CPU {cpu.cpu} of the DUT was not away"

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: throughput and loss as documents of FD.io CSIT's Unified Test Interface, a repetition a test case (model 1.4.0).
+"""Station 10: throughput and loss as documents of FD.io CSIT's Unified Test Interface, a repetition a test
+case (model 1.4.0).
 
-Its rates are sums over both directions, ours are per direction. docs/reference/export.md lists what it has no place for.
+Its rates are sums over both directions, ours are per direction. docs/reference/export.md lists what it has no
+place for.
 """
 
 from __future__ import annotations
@@ -20,14 +22,19 @@ TEST_TYPES: Mapping[str, str] = {"throughput": "ndrpdr", "loss": "mrr"}
 """Of ours by procedure. The others have no place in the model."""
 PDR_LOSS_RATIO = 0.005
 _UNKNOWN = "unknown"
-_TELEMETRY: Mapping[str, str] = {"throughput": "evenhand_throughput_fps_per_direction", "loss": "evenhand_loss_ratio"}
+_TELEMETRY: Mapping[str, str] = {
+    "throughput": "evenhand_throughput_fps_per_direction",
+    "loss": "evenhand_loss_ratio",
+}
 
 
 def uti_documents(record: CampaignRecord) -> Iterator[dict[str, Any]]:
     """Of each repetition that has ended, in order. ValueError if one has no times that can be read."""
     for measured in record.points:
         if measured.point.procedure in TEST_TYPES:
-            yield from (_document(record, measured, r) for r in measured.repetitions if r.finished_at is not None)
+            yield from (
+                _document(record, measured, r) for r in measured.repetitions if r.finished_at is not None
+            )
 
 
 def left_out(record: CampaignRecord) -> list[str]:
@@ -43,7 +50,11 @@ def _document(record: CampaignRecord, measured: PointRecord, repetition: Repetit
     result = _ndrpdr(measured, repetition) if point.procedure == "throughput" else _mrr(measured, repetition)
     start, end = repetition.started_at, str(repetition.finished_at)
     least = ',is_at_least="true"' if repetition.is_at_least else ""
-    figure = "" if repetition.value is None else f'{_TELEMETRY[point.procedure]}{{seed="{repetition.seed}"{least}}} {repetition.value!r}'
+    figure = (
+        ""
+        if repetition.value is None
+        else f'{_TELEMETRY[point.procedure]}{{seed="{repetition.seed}"{least}}} {repetition.value!r}'
+    )
     return {
         "version": MODEL,
         "test_id": f"{_id(record.name)}.{name}",
@@ -56,7 +67,9 @@ def _document(record: CampaignRecord, measured: PointRecord, repetition: Repetit
         "end_time": end,
         "duration": max(0.0, (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()),
         "passed": repetition.value is not None,
-        "message": "" if repetition.value is not None else repetition.reason or repetition.outcome or "no value",
+        "message": ""
+        if repetition.value is not None
+        else repetition.reason or repetition.outcome or "no value",
         "hosts": [repetition.testbed or _UNKNOWN],
         "dut_type": _text(dut, "kind", "os"),
         "dut_version": _text(dut, "version", "kernel"),
@@ -68,13 +81,18 @@ def _document(record: CampaignRecord, measured: PointRecord, repetition: Repetit
 
 
 def _ndrpdr(measured: PointRecord, repetition: Repetition) -> dict[str, Any] | None:
-    """Only of a search that had both goals, and found both bounds of both: the model has no place for one alone."""
+    """Only of a search that had both goals, and found both bounds of both: the model has no place for one
+    alone."""
     goals = (repetition.result or {}).get("goals")
     found: dict[float, dict[str, Any]] = {}
     for goal in goals if isinstance(goals, list) else []:
         bounds = [goal.get(f"{bound}_fps_per_direction") for bound in ("lower", "upper")]
-        if goal.get("is_regular") is True and all(isinstance(bound, int | float) and bound >= 0 for bound in bounds):
-            found[goal.get("loss_ratio")] = dict(zip(("lower", "upper"), (_rate(measured, bound) for bound in bounds), strict=True))
+        if goal.get("is_regular") is True and all(
+            isinstance(bound, int | float) and bound >= 0 for bound in bounds
+        ):
+            found[goal.get("loss_ratio")] = dict(
+                zip(("lower", "upper"), (_rate(measured, bound) for bound in bounds), strict=True)
+            )
     if not {0.0, PDR_LOSS_RATIO} <= found.keys():
         return None
     return {"type": "ndrpdr", "ndr": found[0.0], "pdr": found[PDR_LOSS_RATIO]}
@@ -82,12 +100,19 @@ def _ndrpdr(measured: PointRecord, repetition: Repetition) -> dict[str, Any] | N
 
 def _mrr(measured: PointRecord, repetition: Repetition) -> dict[str, Any] | None:
     """Of the valid trials at the highest load that was tried."""
-    trials = [trial.result for search in repetition.searches for trial in search.trials if trial.result.is_valid]
+    trials = [
+        trial.result for search in repetition.searches for trial in search.trials if trial.result.is_valid
+    ]
     highest = max((trial.intended_fps for trial in trials), default=None)
     values = [trial.forwarding_rate_fps for trial in trials if trial.intended_fps == highest]
     if not values:
         return None
-    return {"type": "mrr", "receive_rate": {"rate": {"values": values, "avg": fmean(values), "stdev": pstdev(values), "unit": "pps"}}}
+    return {
+        "type": "mrr",
+        "receive_rate": {
+            "rate": {"values": values, "avg": fmean(values), "stdev": pstdev(values), "unit": "pps"}
+        },
+    }
 
 
 def _rate(measured: PointRecord, fps_per_direction: float) -> dict[str, Any]:

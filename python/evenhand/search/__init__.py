@@ -5,7 +5,14 @@ from evenhand.search.attempts import InvalidAttempts
 from evenhand.search.bisection import LengthBracket, find_largest
 from evenhand.search.ceiling import TesterCeiling, find_tester_ceiling
 from evenhand.search.choice import Goal, SearchResult, run_search
-from evenhand.search.classification import Bounds, LoadClass, Observation, classify, conditional_loss_ratio, relevant_bounds
+from evenhand.search.classification import (
+    Bounds,
+    LoadClass,
+    Observation,
+    classify,
+    conditional_loss_ratio,
+    relevant_bounds,
+)
 from evenhand.search.losses import DirectionLoss, sum_of_losses
 from evenhand.search.mlr import find_goals
 from evenhand.search.mlr_model import GoalResult, MlrGoal, MlrGoals, MlrResult, describe_goal_outcome

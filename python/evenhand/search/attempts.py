@@ -44,7 +44,8 @@ class InvalidAttempts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uncharged:
-    """Attempts with loss that were INVALID and did not count, at the load that a search reports or within its precision of it."""
+    """Attempts with loss that were INVALID and did not count, at the load that a search reports or within its
+    precision of it."""
 
     load_fps: float
     """What the search reports, per direction."""
@@ -66,7 +67,8 @@ class Uncharged:
         near = f" ({self.near} of them at other loads within the precision)" if self.near else ""
         verb = "attempt with loss was" if self.count == 1 else "attempts with loss were"
         return (
-            f"{format_count(self.load_fps)} fps per direction was confirmed by attempt {self.attempt} of {self.attempts_allowed}; "
+            f"{format_count(self.load_fps)} fps per direction was confirmed by attempt {self.attempt} of"
+            f" {self.attempts_allowed}; "
             f"{self.count} {verb} not charged{near}: INVALID, as the tester may have caused the loss"
         )
 
@@ -80,19 +82,26 @@ class Uncharged:
         }
 
 
-def uncharged_attempts(trials: Sequence[SearchTrial], load_fps: float | None, *, precision: float, patience: int) -> Uncharged | None:
-    """What was tried again at the reported load; None if no INVALID trial there had loss, or if there is no load."""
+def uncharged_attempts(
+    trials: Sequence[SearchTrial], load_fps: float | None, *, precision: float, patience: int
+) -> Uncharged | None:
+    """What was tried again at the reported load; None if no INVALID trial there had loss, or if there is no
+    load."""
     if load_fps is None:
         return None
     lossy = [
         trial.result.intended_fps
         for trial in trials
-        if not trial.result.is_valid and not trial.result.was_stopped and trial.result.lost_frames > 0
+        if not trial.result.is_valid
+        and not trial.result.was_stopped
+        and trial.result.lost_frames > 0
         and abs(trial.result.intended_fps - load_fps) <= precision * max(trial.result.intended_fps, load_fps)
-    ]  # fmt: skip
+    ]
     if not lossy:
         return None
-    confirmed = [trial.attempt for trial in trials if trial.result.is_valid and trial.result.intended_fps == load_fps]
+    confirmed = [
+        trial.attempt for trial in trials if trial.result.is_valid and trial.result.intended_fps == load_fps
+    ]
     at_load = sum(load == load_fps for load in lossy)
     return Uncharged(
         load_fps=load_fps,

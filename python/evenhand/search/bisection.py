@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 8: the largest whole number that passes, by halving; for procedures that search no load but a length."""
+"""Station 8: the largest whole number that passes, by halving; for procedures that search no load but a
+length."""
 
 from __future__ import annotations
 
@@ -20,14 +21,20 @@ class LengthBracket:
 
 
 def find_largest(
-    passes: Callable[[int], bool | None], *, maximum: int, step: int = 1, known: int | None = None, proven: int = 0
+    passes: Callable[[int], bool | None],
+    *,
+    maximum: int,
+    step: int = 1,
+    known: int | None = None,
+    proven: int = 0,
 ) -> LengthBracket:
     """Binary search from `proven`, which needs no proof, to `maximum`, which is tried first.
 
     Args:
         passes: Tries one number; None if it could not be decided, which ends the search.
         step: The search ends when the bounds are no further apart.
-        known: Where the limit lay before. The search begins there, with steps that double; both bounds are proven anew.
+        known: Where the limit lay before. The search begins there, with steps that double; both bounds are
+            proven anew.
     """
     lower, width = proven, step
     upper: int | None = None

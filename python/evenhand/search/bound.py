@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 8: whether the FAIL that bounds a result may be that of a queue that stood still, where a trial was stopped early."""
+"""Station 8: whether the FAIL that bounds a result may be that of a queue that stood still, where a trial was
+stopped early."""
 
 from __future__ import annotations
 
@@ -9,9 +10,11 @@ from evenhand.search.model import SearchTrial
 from evenhand.trial import DirectionResult, TrialResult, Verdict
 
 SMALLEST_QUEUE_SHARE = 1 / 1024
-"""Of a direction's frames: a DUT's queue that stands still keeps back at least so many of those that were sent since."""
+"""Of a direction's frames: a DUT's queue that stands still keeps back at least so many of those that were
+sent since."""
 LOOKED_AT_FRAMES = 8192
-"""At the end of a trial, or half a second if that is more: so many have frames of such a queue with a probability of 0.9997."""
+"""At the end of a trial, or half a second if that is more: so many have frames of such a queue with a
+probability of 0.9997."""
 LOOKED_AT_S = 0.5
 _TENTH_S = 0.1
 
@@ -19,23 +22,31 @@ _TENTH_S = 0.1
 def leaves_doubt(result: TrialResult) -> bool:
     """Whether a FAIL that was stopped early may be patience that was taken for loss.
 
-    The engine counts what was overtaken by later frames of the same direction. Those may have taken another queue of the DUT, while one
-    queue stood still. That queue then keeps back its share of everything up to the last frame; so if all that was sent last came back,
-    what is missing before it was lost.
+    The engine counts what was overtaken by later frames of the same direction. Those may have taken another
+    queue of the DUT, while one queue stood still. That queue then keeps back its share of everything up to
+    the last frame; so if all that was sent last came back, what is missing before it was lost.
     """
     if result.verdict is not Verdict.FAIL or result.stopped_early_s is None:
         return False
-    return any(_missing_at_end(direction, result.stopped_early_s) >= SMALLEST_QUEUE_SHARE for direction in result.directions.values())
+    return any(
+        _missing_at_end(direction, result.stopped_early_s) >= SMALLEST_QUEUE_SHARE
+        for direction in result.directions.values()
+    )
 
 
 def is_bound_in_doubt(trials: Sequence[SearchTrial], load_fps: float) -> bool:
     """Whether no trial at this load failed without a doubt, and none was made to its end because of that."""
-    failed = [trial.result for trial in trials if trial.result.intended_fps == load_fps and trial.result.verdict is Verdict.FAIL]
+    failed = [
+        trial.result
+        for trial in trials
+        if trial.result.intended_fps == load_fps and trial.result.verdict is Verdict.FAIL
+    ]
     return bool(failed) and all(leaves_doubt(result) for result in failed)
 
 
 def _missing_at_end(direction: DirectionResult, sent_s: float) -> float:
-    """The share of the last frames that did not come back; of all where the engine did not tell when they were due."""
+    """The share of the last frames that did not come back; of all where the engine did not tell when they
+    were due."""
     offered = direction.offered_frames
     if offered == 0:
         return 1.0

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 WHOLE_FPS_FROM = 1000.0
 """Loads from here on are whole frames per second: shorter to read, and far below any precision in use."""
 STEP_DOWN = 0.8
-"""To the next load while the tester has kept none. Coarse on purpose: it is where a search begins, not a result."""
+"""To the next load while the tester has kept none. Coarse on purpose: it is where a search begins, not a
+result."""
 
 
 def whole_load(load_fps: float) -> float:
@@ -23,8 +24,8 @@ class LoadBracket:
     """Loads between which the limit lies, in frames per second per direction.
 
     A load that passed in a short trial only is a lower bound until a longer trial fails there; the next lower
-    passed load then takes its place. A load that the tester could not keep says nothing of the device: it is no upper bound, but the
-    search goes on below it.
+    passed load then takes its place. A load that the tester could not keep says nothing of the device: it is
+    no upper bound, but the search goes on below it.
     """
 
     min_fps: float
@@ -38,7 +39,8 @@ class LoadBracket:
     tester_offered_fps: float = 0.0
     """What it offered there at best."""
     doubted: set[float] = field(default_factory=set)
-    """Loads that passed only in a short trial, in which a queue of the device was filling: a full-length trial decides about them."""
+    """Loads that passed only in a short trial, in which a queue of the device was filling: a full-length
+    trial decides about them."""
     passed: dict[float, bool] = field(default_factory=dict)
     """Loads that passed, and whether in a full-length trial."""
 
@@ -50,23 +52,36 @@ class LoadBracket:
     @property
     def lower_fps(self) -> float:
         """Highest load below the upper bound that passed; 0 if there is none."""
-        return max((load for load in self.passed if self.upper_fps is None or load < self.upper_fps), default=0.0)
+        return max(
+            (load for load in self.passed if self.upper_fps is None or load < self.upper_fps), default=0.0
+        )
 
     @property
     def below_fps(self) -> float | None:
-        """The search goes on below this load, be it the device or the tester that failed there, or a queue that was filling; None at the
-        beginning."""
-        return min((load for load in (self.upper_fps, self.tester_limit_fps, self.doubted_fps) if load is not None), default=None)
+        """The search goes on below this load, be it the device or the tester that failed there, or a queue
+        that was filling; None at the beginning."""
+        return min(
+            (load for load in (self.upper_fps, self.tester_limit_fps, self.doubted_fps) if load is not None),
+            default=None,
+        )
 
     @property
     def is_tester_limited(self) -> bool:
         """Whether it is the tester that keeps the search from coming closer to the device's limit."""
-        return self.tester_limit_fps is not None and self.tester_limit_fps == self.below_fps and not self._is_narrow_to(self.upper_fps)
+        return (
+            self.tester_limit_fps is not None
+            and self.tester_limit_fps == self.below_fps
+            and not self._is_narrow_to(self.upper_fps)
+        )
 
     @property
     def is_doubted(self) -> bool:
         """Whether the bracket would be narrow only if a load in doubt had failed."""
-        return self.doubted_fps is not None and self.doubted_fps == self.below_fps and not self._is_narrow_to(self.upper_fps)
+        return (
+            self.doubted_fps is not None
+            and self.doubted_fps == self.below_fps
+            and not self._is_narrow_to(self.upper_fps)
+        )
 
     @property
     def is_at_maximum(self) -> bool:
@@ -105,15 +120,21 @@ class LoadBracket:
         self.note_pass(load_fps, is_full_length=is_full_length)
 
     def note_tester_limit(self, load_fps: float, *, offered_fps: float) -> None:
-        """The tester did not keep this load, which lies within the bracket; it really offered `offered_fps`."""
+        """The tester did not keep this load, which lies within the bracket; it really offered
+        `offered_fps`."""
         self.tester_limit_fps, self.tester_offered_fps = load_fps, offered_fps
 
     def next_load(self) -> float:
-        """The maximum itself, then midpoints; the minimum itself before anything below it (MLR-12, MLR-13)."""
+        """The maximum itself, then midpoints; the minimum itself before anything below it (MLR-12,
+        MLR-13)."""
         if self.below_fps is None:
             return self.max_fps
         if self.is_narrow:
-            return self.doubted_fps if self.doubted_fps is not None and self.is_doubted and self.is_confirmed else self.lower_fps
+            return (
+                self.doubted_fps
+                if self.doubted_fps is not None and self.is_doubted and self.is_confirmed
+                else self.lower_fps
+            )
         middle = (self.lower_fps + self.below_fps) / 2
         if self.is_tester_limited and not self.passed and self.upper_fps is None:
             middle = min(self.below_fps * STEP_DOWN, max(self.tester_offered_fps, self.below_fps / 10))

@@ -34,7 +34,8 @@ class TesterCeiling:
     is_loss_ours: bool
     """Whether lost frames counted as the tester's fault."""
     is_device_slower: bool = False
-    """The device lost frames there, and nothing above was tried: a search of its throughput needs nothing above."""
+    """The device lost frames there, and nothing above was tried: a search of its throughput needs nothing
+    above."""
     was_stopped: bool
     """The search was ended early: the ceiling may be higher."""
     trials: tuple[TrialResult, ...]
@@ -47,7 +48,10 @@ class TesterCeiling:
     @property
     def offered_fps(self) -> float | None:
         """What it offered at the ceiling."""
-        return max((t.offered_fps for t in self.trials if t.intended_fps == self.rate_fps and self._is_kept(t)), default=None)
+        return max(
+            (t.offered_fps for t in self.trials if t.intended_fps == self.rate_fps and self._is_kept(t)),
+            default=None,
+        )
 
     @property
     def maximum_offered_load_fps(self) -> float | None:
@@ -56,10 +60,14 @@ class TesterCeiling:
 
     @property
     def is_disturbed(self) -> bool:
-        """The tester did not keep the load above, but elsewhere it offered twice as much: no load was beyond it, but something took its
-        CPU away."""
+        """The tester did not keep the load above, but elsewhere it offered twice as much: no load was beyond
+        it, but something took its CPU away."""
         codes = {reason.code for reason in self.reasons_above}
-        return bool(codes) and codes <= AWAY_CODES and (self.maximum_offered_load_fps or 0) >= DISTURBED_SHARE * (self.above_fps or 0)
+        return (
+            bool(codes)
+            and codes <= AWAY_CODES
+            and (self.maximum_offered_load_fps or 0) >= DISTURBED_SHARE * (self.above_fps or 0)
+        )
 
     @property
     def offered_above_fps(self) -> float | None:
@@ -77,7 +85,11 @@ class TesterCeiling:
         above = None
         if self.above_fps is not None:
             reasons = [{"code": reason.code, "text": reason.text} for reason in self.reasons_above]
-            above = {"rate_fps_per_direction": self.above_fps, "offered_fps_per_direction": self.offered_above_fps, "reasons": reasons}
+            above = {
+                "rate_fps_per_direction": self.above_fps,
+                "offered_fps_per_direction": self.offered_above_fps,
+                "reasons": reasons,
+            }
         return {
             "ceiling_fps_per_direction": self.rate_fps,
             "offered_fps_per_direction": self.offered_fps,
@@ -111,22 +123,31 @@ def find_tester_ceiling(
     ends_at_loss: bool = False,
     on_trial: Callable[[TrialResult], None] | None = None,
 ) -> TesterCeiling:
-    """From `start_fps` up by doubling, or down, until the ceiling lies between two loads; then by halving. Loads are per direction.
+    """From `start_fps` up by doubling, or down, until the ceiling lies between two loads; then by halving.
+    Loads are per direction.
 
-    A load is kept if one of `attempts` trials there is valid, whether frames were lost or not: a DUT has no say in it, and the trials never
-    count as results of one. On the way down the next load is a fifth lower, or what was really offered if that is lower still.
+    A load is kept if one of `attempts` trials there is valid, whether frames were lost or not: a DUT has no
+    say in it, and the trials never count as results of one. On the way down the next load is a fifth lower,
+    or what was really offered if that is lower still.
 
     Args:
         start_fps: Where to begin; default the maximum, which is right where it is the line rate.
-        precision: Stop when the ceiling is known to this share of the load above it. 1 stops at the first load that is kept, on the way
-            down: a fifth too low at most.
-        is_loss_ours: There is no DUT that could have lost a frame (looped ports): a load with loss is not kept either.
+        precision: Stop when the ceiling is known to this share of the load above it. 1 stops at the first
+            load that is kept, on the way down: a fifth too low at most.
+        is_loss_ours: There is no DUT that could have lost a frame (looped ports): a load with loss is not
+            kept either.
         ends_at_loss: Go no further up than to a load at which the device lost frames in two trials.
     """
     search = _CeilingSearch(
-        measurer=measurer, max_fps=max_fps, min_fps=min_fps, duration_s=duration_s, attempts=attempts, is_loss_ours=is_loss_ours,
-        ends_at_loss=ends_at_loss, on_trial=on_trial,
-    )  # fmt: skip
+        measurer=measurer,
+        max_fps=max_fps,
+        min_fps=min_fps,
+        duration_s=duration_s,
+        attempts=attempts,
+        is_loss_ours=is_loss_ours,
+        ends_at_loss=ends_at_loss,
+        on_trial=on_trial,
+    )
     return search.run(min(start_fps or max_fps, max_fps), precision)
 
 
@@ -159,9 +180,15 @@ class _CeilingSearch:
             else:
                 load_fps = whole_load((self.kept_fps + self.above_fps) / 2)
         return TesterCeiling(
-            rate_fps=self.kept_fps, above_fps=self.above_fps, max_fps=self.max_fps, min_fps=self.min_fps, is_loss_ours=self.is_loss_ours,
-            is_device_slower=self.is_device_slower, was_stopped=self._was_stopped, trials=tuple(self.trials),
-        )  # fmt: skip
+            rate_fps=self.kept_fps,
+            above_fps=self.above_fps,
+            max_fps=self.max_fps,
+            min_fps=self.min_fps,
+            is_loss_ours=self.is_loss_ours,
+            is_device_slower=self.is_device_slower,
+            was_stopped=self._was_stopped,
+            trials=tuple(self.trials),
+        )
 
     def _try(self, load_fps: float) -> float:
         """Move one of the two bounds; the most that was offered."""

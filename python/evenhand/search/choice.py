@@ -12,22 +12,35 @@ from evenhand.search.throughput import find_throughput
 from evenhand.trial import Measurer
 
 Goal = ThroughputGoal | MlrGoals
-"""`ThroughputGoal` (binary), `Tst009Goal` (tst009), `MlrGoals` (mlr). All have `search`, `max_fps`, `loss_ratio`, `to_document()`."""
+"""`ThroughputGoal` (binary), `Tst009Goal` (tst009), `MlrGoals` (mlr). All have `search`, `max_fps`,
+`loss_ratio`, `to_document()`."""
 SearchResult = ThroughputResult | MlrResult
 """Both have `goal`, `outcome`, `throughput_fps`, `trials`, `count()`, `to_document()`."""
 
 
 @overload
 def run_search(
-    measurer: Measurer, goal: ThroughputGoal, *, on_progress: ProgressCallback | None = None, overhead_s: float = 0.0
+    measurer: Measurer,
+    goal: ThroughputGoal,
+    *,
+    on_progress: ProgressCallback | None = None,
+    overhead_s: float = 0.0,
 ) -> ThroughputResult: ...
 @overload
 def run_search(
-    measurer: Measurer, goal: MlrGoals, *, on_progress: ProgressCallback | None = None, overhead_s: float = 0.0
+    measurer: Measurer,
+    goal: MlrGoals,
+    *,
+    on_progress: ProgressCallback | None = None,
+    overhead_s: float = 0.0,
 ) -> MlrResult: ...
 @overload
-def run_search(measurer: Measurer, goal: Goal, *, on_progress: ProgressCallback | None = None, overhead_s: float = 0.0) -> SearchResult: ...
-def run_search(measurer: Measurer, goal: Goal, *, on_progress: ProgressCallback | None = None, overhead_s: float = 0.0) -> SearchResult:
+def run_search(
+    measurer: Measurer, goal: Goal, *, on_progress: ProgressCallback | None = None, overhead_s: float = 0.0
+) -> SearchResult: ...
+def run_search(
+    measurer: Measurer, goal: Goal, *, on_progress: ProgressCallback | None = None, overhead_s: float = 0.0
+) -> SearchResult:
     """Search for this goal; see `find_throughput` and `find_goals` for what they do and raise."""
     if isinstance(goal, MlrGoals):
         return find_goals(measurer, goal, on_progress=on_progress, overhead_s=overhead_s)

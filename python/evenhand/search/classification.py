@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 8: what the trials at a load say about it for a goal (RFC 9971, appendices A and B). Pure arithmetic."""
+"""Station 8: what the trials at a load say about it for a goal (RFC 9971, appendices A and B). Pure
+arithmetic."""
 
 from __future__ import annotations
 
@@ -46,14 +47,23 @@ class Criteria(Protocol):
 
 
 def classify(goal: Criteria, trials: Iterable[Observation]) -> LoadClass:
-    """MLR-07. Short high-loss trials count in so far as short low-loss ones do not balance them; short low-loss ones prove nothing."""
+    """MLR-07. Short high-loss trials count in so far as short low-loss ones do not balance them; short
+    low-loss ones prove nothing."""
     full_low = full_high = short_low = short_high = 0.0
     for trial in trials:
         is_high = trial.loss_ratio > goal.loss_ratio
         if trial.duration_s >= goal.final_duration_s:
-            full_low, full_high = (full_low, full_high + trial.duration_s) if is_high else (full_low + trial.duration_s, full_high)
+            full_low, full_high = (
+                (full_low, full_high + trial.duration_s)
+                if is_high
+                else (full_low + trial.duration_s, full_high)
+            )
         else:
-            short_low, short_high = (short_low, short_high + trial.duration_s) if is_high else (short_low + trial.duration_s, short_high)
+            short_low, short_high = (
+                (short_low, short_high + trial.duration_s)
+                if is_high
+                else (short_low + trial.duration_s, short_high)
+            )
     excess = max(0.0, short_high - short_low * goal.exceed_ratio / (1 - goal.exceed_ratio))
     effective_high = full_high + excess
     whole = max(effective_high + full_low, goal.duration_sum_s)
@@ -66,14 +76,22 @@ def classify(goal: Criteria, trials: Iterable[Observation]) -> LoadClass:
 def relevant_bounds(classes: Mapping[float, LoadClass]) -> Bounds:
     """MLR-08: the smallest upper bound, and the largest lower bound below it, whatever passed above."""
     upper = min((load for load, of in classes.items() if of is LoadClass.UPPER), default=None)
-    lower = max((load for load, of in classes.items() if of is LoadClass.LOWER and (upper is None or load < upper)), default=None)
+    lower = max(
+        (load for load, of in classes.items() if of is LoadClass.LOWER and (upper is None or load < upper)),
+        default=None,
+    )
     return Bounds(lower, upper)
 
 
 def conditional_loss_ratio(goal: Criteria, trials: Iterable[Observation]) -> float:
-    """MLR-09, by the code of appendix B: a quantile of the full-length trials' loss ratios; time that is missing counts as lost."""
-    full_length = sorted((t for t in trials if t.duration_s >= goal.final_duration_s), key=lambda trial: trial.loss_ratio)
-    remaining = max(goal.duration_sum_s, sum(trial.duration_s for trial in full_length)) * (1 - goal.exceed_ratio)
+    """MLR-09, by the code of appendix B: a quantile of the full-length trials' loss ratios; time that is
+    missing counts as lost."""
+    full_length = sorted(
+        (t for t in trials if t.duration_s >= goal.final_duration_s), key=lambda trial: trial.loss_ratio
+    )
+    remaining = max(goal.duration_sum_s, sum(trial.duration_s for trial in full_length)) * (
+        1 - goal.exceed_ratio
+    )
     quantile = 1.0
     for trial in full_length:
         if remaining <= 0:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 8: where a binary search looks first when it knows about where the limit lies. It saves trials; it proves nothing."""
+"""Station 8: where a binary search looks first when it knows about where the limit lies. It saves trials; it
+proves nothing."""
 
 from __future__ import annotations
 
@@ -16,10 +17,11 @@ LONGEST_STEP = 0.5
 
 @dataclass(slots=True, kw_only=True)
 class Guide:
-    """Tries one load, then loads ever further away from it, until a load that passed and one that failed lie around the limit.
+    """Tries one load, then loads ever further away from it, until a load that passed and one that failed lie
+    around the limit.
 
-    The first step is as wide as the bracket may be in the end: where the guess is right, two trials enclose the limit. Two loads that
-    failed tell how the loss grows with the load, and so about where it begins.
+    The first step is as wide as the bracket may be in the end: where the guess is right, two trials enclose
+    the limit. Two loads that failed tell how the loss grows with the load, and so about where it begins.
     """
 
     center_fps: float
@@ -32,22 +34,29 @@ class Guide:
     _is_upward: bool | None = None
     """None before the load itself was tried."""
     _losses: list[tuple[float, float]] = field(default_factory=list)
-    """Loads that failed one after the other, and the rate of the frames that were too many; both in frames per second."""
+    """Loads that failed one after the other, and the rate of the frames that were too many; both in frames
+    per second."""
     _is_begin_guessed: bool = False
     """The last load is where the loss should begin."""
     _jump_fps: float | None = None
-    """Where the loss would begin if it grew straight with the load: tried once the other guess has turned out too low."""
+    """Where the loss would begin if it grew straight with the load: tried once the other guess has turned out
+    too low."""
     _is_done: bool = False
 
     def next_load(self, bracket: LoadBracket) -> float | None:
-        """None once it has nothing more to say: the limit is enclosed, or the next load would lie outside the bracket."""
+        """None once it has nothing more to say: the limit is enclosed, or the next load would lie outside the
+        bracket."""
         if self._is_done:
             return None
         load_fps = self._choose(bracket)
         below_fps = bracket.below_fps
         if load_fps >= bracket.max_fps and below_fps is None:
             load_fps = bracket.max_fps
-        is_outside = load_fps <= bracket.lower_fps or (below_fps is not None and load_fps >= below_fps) or load_fps < bracket.min_fps
+        is_outside = (
+            load_fps <= bracket.lower_fps
+            or (below_fps is not None and load_fps >= below_fps)
+            or load_fps < bracket.min_fps
+        )
         self._is_done = is_outside
         return None if is_outside else load_fps
 
@@ -77,7 +86,11 @@ class Guide:
             return self.center_fps
         if self._is_upward:
             if self._jump_fps is not None and self._step > 1:
-                jump_fps, self._jump_fps, self._step = self._jump_fps * (1 - self.precision / 2), None, 1 / STEP_GROWTH
+                jump_fps, self._jump_fps, self._step = (
+                    self._jump_fps * (1 - self.precision / 2),
+                    None,
+                    1 / STEP_GROWTH,
+                )
                 if bracket.lower_fps < jump_fps < (bracket.below_fps or math.inf):
                     return whole_load(jump_fps)
             return whole_load(bracket.lower_fps / (1 - max(self.precision, width)))
@@ -89,13 +102,20 @@ class Guide:
             return whole_load(max(begin_fps * (1 - self.precision / 2), bracket.below_fps * LONGEST_STEP))
         # A loss tells how far the limit is at least.
         lost_fps = self._losses[-1][1] if self._losses else 0.0
-        return whole_load(max(min(nearest_fps, bracket.below_fps - lost_fps), bracket.below_fps * LONGEST_STEP))
+        return whole_load(
+            max(min(nearest_fps, bracket.below_fps - lost_fps), bracket.below_fps * LONGEST_STEP)
+        )
 
     def _begin_of_loss(self, *, is_soft: bool) -> float | None:
-        """Where the last two losses point at: a soft loss begins like a parabola, and a tolerated ratio is passed straight."""
+        """Where the last two losses point at: a soft loss begins like a parabola, and a tolerated ratio is
+        passed straight."""
         if len(self._losses) < 2:
             return None
         (upper_fps, more), (lower_fps, less) = self._losses
         if is_soft:
             more, less = math.sqrt(more), math.sqrt(less)
-        return lower_fps - less * (upper_fps - lower_fps) / (more - less) if upper_fps > lower_fps and more > less else None
+        return (
+            lower_fps - less * (upper_fps - lower_fps) / (more - less)
+            if upper_fps > lower_fps and more > less
+            else None
+        )

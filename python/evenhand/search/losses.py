@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 8: what each direction lost at the load that a search reports.
 
-A loss ratio above 0 is over all directions together (MLR-03): one direction may lose all that both are allowed.
+A loss ratio above 0 is over all directions together (MLR-03): one direction may lose all that both are
+allowed.
 """
 
 from __future__ import annotations
@@ -26,13 +27,20 @@ class DirectionLoss:
         return self.lost_frames / self.offered_frames if self.offered_frames else 0.0
 
     def to_document(self) -> dict[str, Any]:
-        return {"lost_frames": self.lost_frames, "offered_frames": self.offered_frames, "loss_ratio": self.loss_ratio}
+        return {
+            "lost_frames": self.lost_frames,
+            "offered_frames": self.offered_frames,
+            "loss_ratio": self.loss_ratio,
+        }
 
 
 def losses_in(trials: Iterable[TrialResult]) -> dict[str, DirectionLoss]:
     """By direction, summed over these trials; empty without any."""
     return sum_of_losses(
-        {name: DirectionLoss(lost_frames=d.lost_frames, offered_frames=d.offered_frames) for name, d in trial.directions.items()}
+        {
+            name: DirectionLoss(lost_frames=d.lost_frames, offered_frames=d.offered_frames)
+            for name, d in trial.directions.items()
+        }
         for trial in trials
     )
 
@@ -44,7 +52,8 @@ def sum_of_losses(several: Iterable[Mapping[str, DirectionLoss]]) -> dict[str, D
         for name, loss in losses.items():
             before = total.get(name, DirectionLoss(lost_frames=0, offered_frames=0))
             total[name] = DirectionLoss(
-                lost_frames=before.lost_frames + loss.lost_frames, offered_frames=before.offered_frames + loss.offered_frames
+                lost_frames=before.lost_frames + loss.lost_frames,
+                offered_frames=before.offered_frames + loss.offered_frames,
             )
     return total
 

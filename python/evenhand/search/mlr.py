@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 8: MLRsearch (RFC 9971). The package `MLRsearch` chooses the trials; what they say about a load is judged here.
+"""Station 8: MLRsearch (RFC 9971). The package `MLRsearch` chooses the trials; what they say about a load is
+judged here.
 
-The package knows no trial that says nothing. It is told a loss where a load stayed INVALID, so that it goes on below, and none of what it
-concludes from that is used: bounds come from `classification.py`, over the valid trials alone.
+The package knows no trial that says nothing. It is told a loss where a load stayed INVALID, so that it goes
+on below, and none of what it concludes from that is used: bounds come from `classification.py`, over the
+valid trials alone.
 """
 
 from __future__ import annotations
@@ -16,7 +18,13 @@ from typing import TYPE_CHECKING, Any
 from evenhand.base.lazy_import import lazy_import
 from evenhand.search.attempts import InvalidAttempts
 from evenhand.search.bracket import STEP_DOWN
-from evenhand.search.classification import Bounds, Observation, classify, conditional_loss_ratio, relevant_bounds
+from evenhand.search.classification import (
+    Bounds,
+    Observation,
+    classify,
+    conditional_loss_ratio,
+    relevant_bounds,
+)
 from evenhand.search.mlr_estimate import PRECEDING_TARGETS, Remaining, estimate
 from evenhand.search.mlr_model import GoalResult, MlrGoal, MlrGoals, MlrResult
 from evenhand.search.model import Outcome, ProgressCallback, Purpose, SearchTrial, TrialFinished, TrialStarted
@@ -31,14 +39,23 @@ LOADS_GIVEN_UP_IN_A_ROW = 5
 """As in the binary search: a tester that keeps none of them will not keep the next one either."""
 
 
-def find_goals(measurer: Measurer, goals: MlrGoals, *, on_progress: ProgressCallback | None = None, overhead_s: float = 0.0) -> MlrResult:
-    """One search for all goals (MLR-01). A trial counts for every goal, by its loss ratio over all directions (MLR-03).
+def find_goals(
+    measurer: Measurer,
+    goals: MlrGoals,
+    *,
+    on_progress: ProgressCallback | None = None,
+    overhead_s: float = 0.0,
+) -> MlrResult:
+    """One search for all goals (MLR-01). A trial counts for every goal, by its loss ratio over all directions
+    (MLR-03).
 
-    INVALID trials are kept, say nothing about a load, and are repeated as in `find_throughput`. A load that stays INVALID is the
-    tester's limit: the search goes on below it, and a goal whose bounds it keeps apart is irregular.
+    INVALID trials are kept, say nothing about a load, and are repeated as in `find_throughput`. A load that
+    stays INVALID is the tester's limit: the search goes on below it, and a goal whose bounds it keeps apart
+    is irregular.
 
     Args:
-        on_progress: Gets an event before and after each trial; the trial's event comes before the next trial begins.
+        on_progress: Gets an event before and after each trial; the trial's event comes before the next trial
+            begins.
         overhead_s: Time that a trial takes besides sending; for the estimate of the time left only.
 
     Raises:
@@ -67,28 +84,39 @@ class _MlrSearch:
     """The package came to its end by itself."""
 
     def run(self) -> MlrResult:
-        # No warm-up trial, and no end by the clock: a search ends by its trials alone, however long they take.
+        # No warm-up trial, and no end by the clock: a search ends by its trials alone, however long they
+        # take.
         config = MLRsearch.Config(
-            goals=[_package_goal(goal) for goal in self.goals.goals], min_load=self.goals.lowest_fps, max_load=self.goals.max_fps,
-            search_duration_max=math.inf, warmup_duration=None,
-        )  # fmt: skip
+            goals=[_package_goal(goal) for goal in self.goals.goals],
+            min_load=self.goals.lowest_fps,
+            max_load=self.goals.max_fps,
+            search_duration_max=math.inf,
+            warmup_duration=None,
+        )
         try:
             MLRsearch.MultipleLossRatioSearch(config=config).search(measurer=self, debug=_say_nothing)
             self.is_finished = True
         except _SearchEndedError:
             pass
         return MlrResult(
-            goal=self.goals, goals=tuple(self._result_for(goal) for goal in self.goals.goals),
-            tester_limit_fps=min(self.given_up, default=None), trials=tuple(self.trials),
-        )  # fmt: skip
+            goal=self.goals,
+            goals=tuple(self._result_for(goal) for goal in self.goals.goals),
+            tester_limit_fps=min(self.given_up, default=None),
+            trials=tuple(self.trials),
+        )
 
     def measure(self, intended_duration: float, intended_load: float) -> MLRsearch.MeasurementResult:
         """The package's side of a trial; the names are its own."""
-        result = None if intended_load in self.given_up else self._measure_valid(intended_duration, intended_load)
+        result = (
+            None if intended_load in self.given_up else self._measure_valid(intended_duration, intended_load)
+        )
         if result is None:
             return self._steer_down(intended_duration, intended_load)
         return MLRsearch.MeasurementResult(
-            intended_duration=intended_duration, intended_load=intended_load, offered_count=_offered(result), loss_count=result.lost_frames
+            intended_duration=intended_duration,
+            intended_load=intended_load,
+            offered_count=_offered(result),
+            loss_count=result.lost_frames,
         )
 
     def _measure_valid(self, duration_s: float, load_fps: float) -> TrialResult | None:
@@ -111,30 +139,46 @@ class _MlrSearch:
         return None
 
     def _steer_down(self, duration_s: float, load_fps: float) -> MLRsearch.MeasurementResult:
-        """Send the package to lower loads: as much lower as the tester fell short, at least a fifth; never a number of the device."""
+        """Send the package to lower loads: as much lower as the tester fell short, at least a fifth; never a
+        number of the device."""
         loss_ratio = max(1 - STEP_DOWN, 1 - self.given_up[load_fps] / load_fps)
         highest_goal = max(goal.loss_ratio for goal in self.goals.goals)
         if loss_ratio <= highest_goal:
             loss_ratio = (1 + highest_goal) / 2
         parts = 10**6
         return MLRsearch.MeasurementResult(
-            intended_duration=duration_s, intended_load=load_fps, offered_count=parts, loss_count=min(parts, math.ceil(parts * loss_ratio))
+            intended_duration=duration_s,
+            intended_load=load_fps,
+            offered_count=parts,
+            loss_count=min(parts, math.ceil(parts * loss_ratio)),
         )
 
     def _measure(self, duration_s: float, load_fps: float, attempt: int) -> TrialResult:
         if len(self.trials) == self.goals.max_trials:
             raise _SearchEndedError
-        number, purpose = len(self.trials) + 1, Purpose.MAXIMUM if load_fps == self.goals.max_fps else Purpose.SEARCH
+        number, purpose = (
+            len(self.trials) + 1,
+            Purpose.MAXIMUM if load_fps == self.goals.max_fps else Purpose.SEARCH,
+        )
         remaining_trials, remaining_s = self._estimate()
         self._tell(
             TrialStarted(
-                number=number, purpose=purpose, attempt=attempt, rate_fps=load_fps, duration_s=duration_s,
-                remaining_trials=max(1, remaining_trials), remaining_s=max(duration_s + self.overhead_s, remaining_s),
+                number=number,
+                purpose=purpose,
+                attempt=attempt,
+                rate_fps=load_fps,
+                duration_s=duration_s,
+                remaining_trials=max(1, remaining_trials),
+                remaining_s=max(duration_s + self.overhead_s, remaining_s),
             )
-        )  # fmt: skip
+        )
         result = self.measurer.measure(duration_s, load_fps)
         trial = SearchTrial(
-            number=number, purpose=purpose, attempt=attempt, is_full_length=duration_s >= self.goals.final_duration_s, result=result
+            number=number,
+            purpose=purpose,
+            attempt=attempt,
+            is_full_length=duration_s >= self.goals.final_duration_s,
+            result=result,
         )
         self.trials.append(trial)
         if result.is_valid:
@@ -144,11 +188,13 @@ class _MlrSearch:
         uppers = [bound.upper_fps for bound in bounds if bound.upper_fps is not None]
         self._tell(
             TrialFinished(
-                trial=trial, lower_fps=min(bound.lower_fps or 0.0 for bound in bounds),
+                trial=trial,
+                lower_fps=min(bound.lower_fps or 0.0 for bound in bounds),
                 upper_fps=max(uppers) if len(uppers) == len(bounds) else None,
-                remaining_trials=remaining_trials, remaining_s=remaining_s,
+                remaining_trials=remaining_trials,
+                remaining_s=remaining_s,
             )
-        )  # fmt: skip
+        )
         return result
 
     def _bounds_for(self, goal: MlrGoal) -> Bounds:
@@ -156,11 +202,18 @@ class _MlrSearch:
 
     def _result_for(self, goal: MlrGoal) -> GoalResult:
         lower_fps, upper_fps = self._bounds_for(goal)
-        typical_fps = None if lower_fps is None else lower_fps * (1 - conditional_loss_ratio(goal, self.observations[lower_fps]))
+        typical_fps = (
+            None
+            if lower_fps is None
+            else lower_fps * (1 - conditional_loss_ratio(goal, self.observations[lower_fps]))
+        )
         return GoalResult(
-            goal=goal, outcome=self._outcome_for(goal, lower_fps, upper_fps), lower_fps=lower_fps, upper_fps=upper_fps,
+            goal=goal,
+            outcome=self._outcome_for(goal, lower_fps, upper_fps),
+            lower_fps=lower_fps,
+            upper_fps=upper_fps,
             conditional_throughput_fps=typical_fps,
-        )  # fmt: skip
+        )
 
     def _outcome_for(self, goal: MlrGoal, lower_fps: float | None, upper_fps: float | None) -> Outcome:
         if lower_fps is not None and upper_fps is not None and _is_narrow(goal, lower_fps, upper_fps):
@@ -176,16 +229,22 @@ class _MlrSearch:
         """Trials and seconds to come; none for goals that have what they need."""
         ends = (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.BELOW_MINIMUM)
         return estimate(
-            [goal for goal in self.goals.goals if self._outcome_for(goal, *self._bounds_for(goal)) not in ends],
-            {load: trials for load, trials in self.observations.items() if trials}, max_fps=self.goals.max_fps,
-            lowest_fps=self.goals.lowest_fps, tester_limit_fps=min(self.given_up, default=None),
+            [
+                goal
+                for goal in self.goals.goals
+                if self._outcome_for(goal, *self._bounds_for(goal)) not in ends
+            ],
+            {load: trials for load, trials in self.observations.items() if trials},
+            max_fps=self.goals.max_fps,
+            lowest_fps=self.goals.lowest_fps,
+            tester_limit_fps=min(self.given_up, default=None),
             trials_per_load=self._trials_per_load(),
             overhead_s=self.overhead_s,
-        )  # fmt: skip
+        )
 
     def _trials_per_load(self) -> float:
-        """How often a trial was made until it was valid. A load that was given up is not to come again, and of one that may be it is not
-        known yet."""
+        """How often a trial was made until it was valid. A load that was given up is not to come again, and
+        of one that may be it is not known yet."""
         made = [trial.result for trial in self.trials if self.observations.get(trial.result.intended_fps)]
         return max(1, len(made)) / max(1, sum(result.is_valid for result in made))
 
@@ -205,10 +264,15 @@ def _offered(result: TrialResult) -> int:
 
 def _package_goal(goal: MlrGoal) -> Any:
     return MLRsearch.SearchGoal(
-        loss_ratio=goal.loss_ratio, exceed_ratio=goal.exceed_ratio, relative_width=goal.width,
-        initial_trial_duration=goal.initial_duration_s, final_trial_duration=goal.final_duration_s, duration_sum=goal.duration_sum_s,
-        preceding_targets=PRECEDING_TARGETS, fail_fast=False,
-    )  # fmt: skip
+        loss_ratio=goal.loss_ratio,
+        exceed_ratio=goal.exceed_ratio,
+        relative_width=goal.width,
+        initial_trial_duration=goal.initial_duration_s,
+        final_trial_duration=goal.final_duration_s,
+        duration_sum=goal.duration_sum_s,
+        preceding_targets=PRECEDING_TARGETS,
+        fail_fast=False,
+    )
 
 
 def _say_nothing(_: str) -> None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 8: how much of an MLRsearch is to come. For people who wait: no load and no bound depends on it.
 
-Short trials prove nothing, so the bounds stand still for most of a search. What they suggest moves with every trial: where the bounds will
-be, how far apart they still are, and how much full-length time the loads there still need.
+Short trials prove nothing, so the bounds stand still for most of a search. What they suggest moves with every
+trial: where the bounds will be, how far apart they still are, and how much full-length time the loads there
+still need.
 """
 
 from __future__ import annotations
@@ -28,16 +29,23 @@ class Remaining(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Guess:
-    """Where the bounds of a goal will lie, if the trials until now are typical; None where none suggests it."""
+    """Where the bounds of a goal will lie, if the trials until now are typical; None where none suggests
+    it."""
 
     lower_fps: float | None
     upper_fps: float | None
 
 
 def estimate(
-    goals: Sequence[MlrGoal], observations: Mapping[float, Sequence[Observation]], *, max_fps: float, lowest_fps: float,
-    tester_limit_fps: float | None, trials_per_load: float, overhead_s: float,
-) -> Remaining:  # fmt: skip
+    goals: Sequence[MlrGoal],
+    observations: Mapping[float, Sequence[Observation]],
+    *,
+    max_fps: float,
+    lowest_fps: float,
+    tester_limit_fps: float | None,
+    trials_per_load: float,
+    overhead_s: float,
+) -> Remaining:
     """Of a search for these goals, of which none has its bounds yet; rather too long than too short.
 
     Args:
@@ -58,7 +66,9 @@ def estimate(
         for side, load_fps, count in _full_length(goal, guess, known, max_fps, lowest_fps, tester_limit_fps):
             # One trial counts for all goals that have a bound at its load.
             load = goal.name if durations else load_fps
-            full_length[load, side] = max(full_length.get((load, side), 0.0), count * (goal.final_duration_s + overhead_s))
+            full_length[load, side] = max(
+                full_length.get((load, side), 0.0), count * (goal.final_duration_s + overhead_s)
+            )
             counts[load, side] = max(counts.get((load, side), 0), count)
     first = [duration_s for durations in narrowing.values() for duration_s in durations]
     trials = len(first) + sum(counts.values())
@@ -66,11 +76,17 @@ def estimate(
     return Remaining(math.ceil(trials * trials_per_load), seconds * trials_per_load)
 
 
-def _guess(goal: MlrGoal, observations: Mapping[float, Sequence[Observation]], tester_limit_fps: float | None) -> _Guess:
+def _guess(
+    goal: MlrGoal, observations: Mapping[float, Sequence[Observation]], tester_limit_fps: float | None
+) -> _Guess:
     too_much = {load: _loses_too_much(goal, trials) for load, trials in observations.items()}
     uppers = [load for load, is_lossy in too_much.items() if is_lossy]
     upper_fps = min([*uppers, *([] if tester_limit_fps is None else [tester_limit_fps])], default=None)
-    lowers = [load for load, is_lossy in too_much.items() if not is_lossy and (upper_fps is None or load < upper_fps)]
+    lowers = [
+        load
+        for load, is_lossy in too_much.items()
+        if not is_lossy and (upper_fps is None or load < upper_fps)
+    ]
     return _Guess(lower_fps=max(lowers, default=None), upper_fps=upper_fps)
 
 
@@ -91,17 +107,27 @@ def _narrowing(goal: MlrGoal, guess: _Guess, max_fps: float, lowest_fps: float) 
     halvings = math.ceil(math.log2(max(1.0, (upper_fps - lower_fps) / (goal.width * upper_fps))) - 1e-9)
     halvings += guess.upper_fps is None  # the maximum itself
     middle_s = math.sqrt(goal.initial_duration_s * goal.final_duration_s)
-    return [goal.initial_duration_s] * max(0, halvings - PRECEDING_TARGETS) + [middle_s] * min(halvings, PRECEDING_TARGETS)
+    return [goal.initial_duration_s] * max(0, halvings - PRECEDING_TARGETS) + [middle_s] * min(
+        halvings, PRECEDING_TARGETS
+    )
 
 
 def _full_length(
-    goal: MlrGoal, guess: _Guess, observations: Mapping[float, Sequence[Observation]], max_fps: float, lowest_fps: float,
+    goal: MlrGoal,
+    guess: _Guess,
+    observations: Mapping[float, Sequence[Observation]],
+    max_fps: float,
+    lowest_fps: float,
     tester_limit_fps: float | None,
-) -> Iterator[tuple[str, float | None, int]]:  # fmt: skip
+) -> Iterator[tuple[str, float | None, int]]:
     """Of each bound: the side, the load, and how many full-length trials it still needs."""
     if guess.upper_fps is None or guess.upper_fps > lowest_fps:
         trials = observations.get(guess.lower_fps or 0.0, ())
-        low_s = sum(t.duration_s for t in trials if t.loss_ratio <= goal.loss_ratio and t.duration_s >= goal.final_duration_s)
+        low_s = sum(
+            t.duration_s
+            for t in trials
+            if t.loss_ratio <= goal.loss_ratio and t.duration_s >= goal.final_duration_s
+        )
         missing_s = (1 - goal.exceed_ratio) * goal.duration_sum_s - low_s
         yield "lower", guess.lower_fps, max(0, math.ceil(missing_s / goal.final_duration_s - 1e-9))
     # Nothing proves an upper bound where the maximum passes, or where the tester cannot go.

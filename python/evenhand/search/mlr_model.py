@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 8: the goals of an MLRsearch (RFC 9971), and what was found for each of them. Loads are per direction (MLR-02)."""
+"""Station 8: the goals of an MLRsearch (RFC 9971), and what was found for each of them. Loads are per
+direction (MLR-02)."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ MAX_TRIALS = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MlrGoal:
-    """One Search Goal (MLR-05). The defaults are the goal that RFC 9971 calls compliant with TST009: 60 s, 120 s, 0, 0.5."""
+    """One Search Goal (MLR-05). The defaults are the goal that RFC 9971 calls compliant with TST009: 60 s,
+    120 s, 0, 0.5."""
 
     name: str
     """Such as NDR; unique in a search."""
@@ -55,7 +57,11 @@ class MlrGoal:
         check_types(self)
         where = f"goal {self.name}"
         if not 0 <= self.loss_ratio < 1:
-            raise RequestError(f"loss ratio {self.loss_ratio}: must be from 0 to below 1", where=where, next_step="Use 0 or 0.5%.")
+            raise RequestError(
+                f"loss ratio {self.loss_ratio}: must be from 0 to below 1",
+                where=where,
+                next_step="Use 0 or 0.5%.",
+            )
         if not 0 <= self.exceed_ratio < 1:
             raise RequestError(
                 f"exceed ratio {self.exceed_ratio:g}: must be from 0 to below 1",
@@ -63,10 +69,13 @@ class MlrGoal:
                 next_step="Use 0.5 as RFC 9971 recommends, or 0 to tolerate no trial with too much loss.",
             )
         if not 0 < self.width < 1:
-            raise RequestError(f"width {self.width}: must be above 0 and below 1", where=where, next_step="Use 0.5%.")
+            raise RequestError(
+                f"width {self.width}: must be above 0 and below 1", where=where, next_step="Use 0.5%."
+            )
         if not 0 < self.initial_duration_s <= self.final_duration_s:
             raise RequestError(
-                f"the initial trials of {format_duration(self.initial_duration_s)} must last above 0 s, and no longer than the final ones, "
+                f"the initial trials of {format_duration(self.initial_duration_s)} must last above 0 s, and"
+                " no longer than the final ones, "
                 f"{format_duration(self.final_duration_s)}",
                 where=where,
                 next_step="Make the initial duration shorter, or the final one longer.",
@@ -82,7 +91,14 @@ class MlrGoal:
     @property
     def attributes(self) -> tuple[float, ...]:
         """Two goals that have the same are one."""
-        return (self.loss_ratio, self.exceed_ratio, self.final_duration_s, self.duration_sum_s, self.width, self.initial_duration_s)
+        return (
+            self.loss_ratio,
+            self.exceed_ratio,
+            self.final_duration_s,
+            self.duration_sum_s,
+            self.width,
+            self.initial_duration_s,
+        )
 
     def to_document(self) -> dict[str, Any]:
         """Durations in seconds; the width is (upper - lower) / upper."""
@@ -99,12 +115,14 @@ class MlrGoal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MlrGoals:
-    """All goals of one search, and the loads among which it looks. RequestError for what cannot be searched."""
+    """All goals of one search, and the loads among which it looks. RequestError for what cannot be
+    searched."""
 
     search: ClassVar[str] = "mlr"
     goals: tuple[MlrGoal, ...]
     max_fps: float
-    """Max Load: the line rate, or the user's maximum. Infinite as long as the line rate is not known; a search needs a finite one."""
+    """Max Load: the line rate, or the user's maximum. Infinite as long as the line rate is not known; a
+    search needs a finite one."""
     min_fps: float | None = None
     """Min Load; default a thousandth of the maximum, and a frame in the shortest trial (MLR-12)."""
     invalid_retries: int = DEFAULT_INVALID_RETRIES
@@ -116,16 +134,23 @@ class MlrGoals:
     def __post_init__(self) -> None:
         check_types(self)
         if not self.goals:
-            raise RequestError("a search needs at least one goal", where="goals", next_step="Use NDR, or NDR and PDR=0.5%.")
+            raise RequestError(
+                "a search needs at least one goal", where="goals", next_step="Use NDR, or NDR and PDR=0.5%."
+            )
         for n, goal in enumerate(self.goals):
             for other in self.goals[:n]:
                 if goal.name == other.name or goal.attributes == other.attributes:
-                    raise RequestError(f"{other.name} and {goal.name} are the same goal", where="goals", next_step="Leave one of them out.")
+                    raise RequestError(
+                        f"{other.name} and {goal.name} are the same goal",
+                        where="goals",
+                        next_step="Leave one of them out.",
+                    )
         check_loads(self.max_fps, self.min_fps)
         check_retries(self.invalid_retries, self.patience)
         if not math.isinf(self.max_fps) and self.lowest_fps >= self.max_fps:
             raise RequestError(
-                f"minimum and maximum rate are both {format_count(self.max_fps)} fps: there is nothing to search between them",
+                f"minimum and maximum rate are both {format_count(self.max_fps)} fps: there is nothing to"
+                " search between them",
                 where="min_fps",
                 next_step="Make the minimum smaller, or measure one trial.",
             )
@@ -135,11 +160,14 @@ class MlrGoals:
         """The minimum load in use."""
         if self.min_fps is not None:
             return self.min_fps
-        return min(self.max_fps, max(self.max_fps / 1000, 1 / min(goal.initial_duration_s for goal in self.goals)))
+        return min(
+            self.max_fps, max(self.max_fps / 1000, 1 / min(goal.initial_duration_s for goal in self.goals))
+        )
 
     @property
     def loss_ratio(self) -> float:
-        """The smallest of the goals: by it the measurer tells PASS from FAIL. What a goal makes of a trial depends on the loss alone."""
+        """The smallest of the goals: by it the measurer tells PASS from FAIL. What a goal makes of a trial
+        depends on the loss alone."""
         return min(goal.loss_ratio for goal in self.goals)
 
     @property
@@ -152,14 +180,17 @@ class MlrGoals:
         """Where the goals depart from what RFC 9971 recommends."""
         found = [
             Deviation(
-                requirement="MLR-12", text=f"the width of {goal.name}, {format_ratio(goal.width)}, is below its loss ratio, "
+                requirement="MLR-12",
+                text=f"the width of {goal.name}, {format_ratio(goal.width)}, is below its loss ratio, "
                 f"{format_ratio(goal.loss_ratio)}",
             )
             for goal in self.goals
             if goal.width < goal.loss_ratio
-        ]  # fmt: skip
+        ]
         if len({goal.final_duration_s for goal in self.goals}) > 1:
-            found.append(Deviation(requirement="MLR-05", text="the goals have different final trial durations"))
+            found.append(
+                Deviation(requirement="MLR-05", text="the goals have different final trial durations")
+            )
         return found
 
     def to_document(self) -> dict[str, Any]:
@@ -198,7 +229,8 @@ class GoalResult:
 
     @property
     def is_at_least(self) -> bool:
-        """Whether the throughput is only known to be no lower: maximum or tester ended the search, not the device."""
+        """Whether the throughput is only known to be no lower: maximum or tester ended the search, not the
+        device."""
         return self.throughput_fps is not None and is_outcome_at_least(self.outcome)
 
     def to_document(self) -> dict[str, Any]:
@@ -212,7 +244,13 @@ class GoalResult:
         }
 
 
-_GRAVEST_FIRST = (Outcome.STOPPED, Outcome.TESTER_LIMIT, Outcome.BELOW_MINIMUM, Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.FOUND)
+_GRAVEST_FIRST = (
+    Outcome.STOPPED,
+    Outcome.TESTER_LIMIT,
+    Outcome.BELOW_MINIMUM,
+    Outcome.AT_OR_ABOVE_MAXIMUM,
+    Outcome.FOUND,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,9 +285,12 @@ class MlrResult:
 
     @property
     def uncharged(self) -> tuple[Uncharged, ...]:
-        """For each load that is reported for a goal: attempts with loss that were INVALID, and so not charged."""
+        """For each load that is reported for a goal: attempts with loss that were INVALID, and so not
+        charged."""
         found = (
-            uncharged_attempts(self.trials, result.throughput_fps, precision=result.goal.width, patience=self.goal.patience)
+            uncharged_attempts(
+                self.trials, result.throughput_fps, precision=result.goal.width, patience=self.goal.patience
+            )
             for result in self.goals
         )
         return tuple({each.load_fps: each for each in found if each is not None}.values())
@@ -268,8 +309,9 @@ class MlrResult:
         return losses_in(self._at_lower_bound(found))
 
     def sustainable_fps_of(self, found: GoalResult) -> float | None:
-        """Where a queue of the DUT was filling in more than half of those trials: the load it would sustain, their median. Longer trials
-        would refute the lower bound; what RFC 9971 makes of the trials that were made stands."""
+        """Where a queue of the DUT was filling in more than half of those trials: the load it would sustain,
+        their median. Longer trials would refute the lower bound; what RFC 9971 makes of the trials that were
+        made stands."""
         trials = self._at_lower_bound(found)
         filling = [t.sustainable_fps for t in trials if t.sustainable_fps is not None]
         if found.lower_fps is None or 2 * len(filling) <= len(trials):
@@ -314,7 +356,9 @@ class MlrResult:
                 }
                 for result in self.goals
             ],
-            "uncharged": next((each.to_document() for each in self.uncharged if each.load_fps == self.throughput_fps), None),
+            "uncharged": next(
+                (each.to_document() for each in self.uncharged if each.load_fps == self.throughput_fps), None
+            ),
             "goal": self.goal.to_document(),
         }
 
@@ -325,10 +369,16 @@ def describe_goal_outcome(result: GoalResult, goals: MlrGoals) -> str:
         case Outcome.FOUND:
             return "regular"
         case Outcome.AT_OR_ABOVE_MAXIMUM:
-            return f"irregular: at or above the maximum of {format_count(goals.max_fps)} fps, the limit was not reached"
+            return (
+                f"irregular: at or above the maximum of {format_count(goals.max_fps)} fps, the limit was"
+                " not reached"
+            )
         case Outcome.BELOW_MINIMUM:
             return f"irregular: below the minimum of {format_count(goals.lowest_fps)} fps"
         case Outcome.TESTER_LIMIT:
-            return "irregular: tester limit, every trial at a load between the bounds was INVALID, so they come no closer"
+            return (
+                "irregular: tester limit, every trial at a load between the bounds was INVALID, so they"
+                " come no closer"
+            )
         case Outcome.STOPPED:
             return "irregular: stopped before the end"

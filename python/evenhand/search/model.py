@@ -24,10 +24,13 @@ DEFAULT_PATIENCE = 8
 def check_loads(max_fps: float, min_fps: float | None) -> None:
     """RequestError unless a search can go from the one to the other."""
     if not max_fps > 0:
-        raise RequestError(f"maximum rate {max_fps} fps: must be above 0", where="max_fps", next_step="Use 1Mfps, for one.")
+        raise RequestError(
+            f"maximum rate {max_fps} fps: must be above 0", where="max_fps", next_step="Use 1Mfps, for one."
+        )
     if min_fps is not None and not 0 < min_fps <= max_fps:
         raise RequestError(
-            f"minimum rate {format_rate(min_fps)}: must be above 0 and at most the maximum {format_rate(max_fps)}",
+            f"minimum rate {format_rate(min_fps)}: must be above 0 and at most the maximum"
+            f" {format_rate(max_fps)}",
             where="min_fps",
             next_step="Use a rate below the maximum, or leave it out.",
         )
@@ -37,7 +40,9 @@ def check_retries(invalid_retries: int, patience: int) -> None:
     """RequestError for fewer than none."""
     for retries, where in ((invalid_retries, "invalid_retries"), (patience, "patience")):
         if retries < 0:
-            raise RequestError(f"{retries} repetitions: must be 0 or more", where=where, next_step="Use 0 for none.")
+            raise RequestError(
+                f"{retries} repetitions: must be 0 or more", where=where, next_step="Use 0 for none."
+            )
 
 
 class Outcome(StrEnum):
@@ -48,7 +53,8 @@ class Outcome(StrEnum):
     """The maximum itself passed: there is no upper bound (MLR-10)."""
     BELOW_MINIMUM = "below_minimum"
     TESTER_LIMIT = "tester_limit"
-    """A load came out INVALID again and again: the tester ended the search, not the DUT. What passed is a lower bound."""
+    """A load came out INVALID again and again: the tester ended the search, not the DUT. What passed is a
+    lower bound."""
     STOPPED = "stopped"
 
 
@@ -66,7 +72,8 @@ class Purpose(StrEnum):
     KNOWN = "known"
     """At a load that is known from before, full-length: it is to be proven anew."""
     BOUND = "bound"
-    """At the lowest load that failed, to the end: the trial that failed there was stopped early, and a queue may have stood still."""
+    """At the lowest load that failed, to the end: the trial that failed there was stopped early, and a queue
+    may have stood still."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +85,8 @@ class ThroughputGoal:
     max_fps: float
     """Highest load that is tried: the line rate, or the user's maximum."""
     min_fps: float | None = None
-    """Lowest load that is tried; default a thousandth of the maximum, and a frame in the shortest trial (MLR-12)."""
+    """Lowest load that is tried; default a thousandth of the maximum, and a frame in the shortest trial
+    (MLR-12)."""
     precision: float = 0.005
     """Stop when the bracket is no wider than this share of its upper bound; 0 < x < 1."""
     duration_s: float = 5.0
@@ -88,24 +96,28 @@ class ThroughputGoal:
     loss_ratio: float = 0.0
     """Largest loss ratio that passes; the measurer judges by the same. Named in the result if it is not 0."""
     loss_verifications: int = 0
-    """How often a trial with too much loss is repeated before the loss counts; it passes if one repetition does (ETSI TST009 12.3,
-    binary search with loss verification). 0 is RFC 2544. Named in the result if it is not 0."""
+    """How often a trial with too much loss is repeated before the loss counts; it passes if one repetition
+    does (ETSI TST009 12.3, binary search with loss verification). 0 is RFC 2544. Named in the result if it is
+    not 0."""
     plain_loss_ratio: float = 1.0
-    """A loss above this counts at once, whatever `loss_verifications` says: a stall of the host does not explain it."""
+    """A loss above this counts at once, whatever `loss_verifications` says: a stall of the host does not
+    explain it."""
     invalid_retries: int = DEFAULT_INVALID_RETRIES
-    """How often an INVALID trial is repeated before its load is given up, if the tester did not offer the load."""
+    """How often an INVALID trial is repeated before its load is given up, if the tester did not offer the
+    load."""
     patience: int = DEFAULT_PATIENCE
-    """The same where only patience is missing: the load was offered, but a moment of the host spoiled the trial. And for the trial that
-    confirms the result: it is longer, so such a moment comes more easily, and without it the whole search is lost. Both are named in the
-    result if they are not the defaults."""
+    """The same where only patience is missing: the load was offered, but a moment of the host spoiled the
+    trial. And for the trial that confirms the result: it is longer, so such a moment comes more easily, and
+    without it the whole search is lost. Both are named in the result if they are not the defaults."""
     known_fps: float | None = None
-    """What an earlier search found, here or at a neighbouring point. The search begins there, with a full-length trial, instead of at the
-    maximum; both bounds are proven anew, whatever the value."""
+    """What an earlier search found, here or at a neighbouring point. The search begins there, with a
+    full-length trial, instead of at the maximum; both bounds are proven anew, whatever the value."""
     is_guided: bool = False
-    """Look first where the forwarding rate of the first lossy trial says that the limit is. Trials are the same, only fewer."""
+    """Look first where the forwarding rate of the first lossy trial says that the limit is. Trials are the
+    same, only fewer."""
     stops_early: bool = True
-    """Whether a trial of the search may end as soon as more was lost than the whole trial may lose. The load that bounds the result is
-    tried once more to its end where such a trial leaves a doubt."""
+    """Whether a trial of the search may end as soon as more was lost than the whole trial may lose. The load
+    that bounds the result is tried once more to its end where such a trial leaves a doubt."""
     max_trials: int = 200
     """Ends a search that does not come to an end, on a device that changes its mind."""
 
@@ -113,27 +125,45 @@ class ThroughputGoal:
         check_types(self)
         check_loads(self.max_fps, self.min_fps)
         if not 0 < self.precision < 1:
-            raise RequestError(f"precision {self.precision}: must be above 0 and below 1", where="precision", next_step="Use 0.5%.")
+            raise RequestError(
+                f"precision {self.precision}: must be above 0 and below 1",
+                where="precision",
+                next_step="Use 0.5%.",
+            )
         if not self.duration_s > 0:
-            raise RequestError(f"duration {self.duration_s} s: must be above 0", where="duration_s", next_step="Use 5s, for one.")
+            raise RequestError(
+                f"duration {self.duration_s} s: must be above 0",
+                where="duration_s",
+                next_step="Use 5s, for one.",
+            )
         if self.final_duration_s < self.duration_s:
             raise RequestError(
-                f"the final trial of {format_duration(self.final_duration_s)} is shorter than the trials of the search, "
+                f"the final trial of {format_duration(self.final_duration_s)} is shorter than the trials of"
+                " the search, "
                 f"{format_duration(self.duration_s)}",
                 where="final_duration_s",
                 next_step="Make the final trial at least as long.",
             )
         if not 0 <= self.loss_ratio < 1:
-            raise RequestError(f"loss ratio {self.loss_ratio}: must be from 0 to below 1", where="loss_ratio", next_step="Use 0.")
+            raise RequestError(
+                f"loss ratio {self.loss_ratio}: must be from 0 to below 1",
+                where="loss_ratio",
+                next_step="Use 0.",
+            )
         if self.loss_verifications < 0:
             raise RequestError(
-                f"{self.loss_verifications} loss verifications: must be 0 or more", where="loss_verifications", next_step="Use 0 for none."
+                f"{self.loss_verifications} loss verifications: must be 0 or more",
+                where="loss_verifications",
+                next_step="Use 0 for none.",
             )
         check_retries(self.invalid_retries, self.patience)
         if self.known_fps is not None and not self.known_fps > 0:
             raise RequestError(f"known rate {self.known_fps} fps: must be above 0", where="known_fps")
         if not 0 < self.plain_loss_ratio <= 1:
-            raise RequestError(f"plain loss ratio {self.plain_loss_ratio}: must be above 0 and at most 1", where="plain_loss_ratio")
+            raise RequestError(
+                f"plain loss ratio {self.plain_loss_ratio}: must be above 0 and at most 1",
+                where="plain_loss_ratio",
+            )
 
     @property
     def lowest_fps(self) -> float:
@@ -213,15 +243,17 @@ class ThroughputResult:
     goal: ThroughputGoal
     outcome: Outcome
     throughput_fps: float | None
-    """Per direction, confirmed by a full-length trial. At the tester's limit the highest load that passed, if any did: a lower bound,
-    and `final_trial` says whether a full-length trial has confirmed it. None otherwise."""
+    """Per direction, confirmed by a full-length trial. At the tester's limit the highest load that passed, if
+    any did: a lower bound, and `final_trial` says whether a full-length trial has confirmed it. None
+    otherwise."""
     upper_fps: float | None
     """Lowest load that failed."""
     trials: tuple[SearchTrial, ...]
 
     @property
     def is_at_least(self) -> bool:
-        """Whether the throughput is a lower bound: maximum or tester ended the search, not the DUT (MLR-10)."""
+        """Whether the throughput is a lower bound: maximum or tester ended the search, not the DUT
+        (MLR-10)."""
         return self.throughput_fps is not None and is_outcome_at_least(self.outcome)
 
     @property
@@ -237,27 +269,40 @@ class ThroughputResult:
 
     @property
     def uncharged(self) -> Uncharged | None:
-        """Attempts with loss at the throughput that were INVALID, and so not charged; None if there were none."""
+        """Attempts with loss at the throughput that were INVALID, and so not charged; None if there were
+        none."""
         goal = self.goal
-        return uncharged_attempts(self.trials, self.throughput_fps, precision=goal.precision, patience=goal.patience)
+        return uncharged_attempts(
+            self.trials, self.throughput_fps, precision=goal.precision, patience=goal.patience
+        )
 
     @property
     def final_trial(self) -> TrialResult | None:
         """The full-length trial that confirmed the throughput."""
-        at_result = (t.result for t in reversed(self.trials) if t.is_full_length and t.result.intended_fps == self.throughput_fps)
-        return next((result for result in at_result if result.is_pass or self.outcome is not Outcome.TESTER_LIMIT), None)
+        at_result = (
+            t.result
+            for t in reversed(self.trials)
+            if t.is_full_length and t.result.intended_fps == self.throughput_fps
+        )
+        return next(
+            (result for result in at_result if result.is_pass or self.outcome is not Outcome.TESTER_LIMIT),
+            None,
+        )
 
     @property
     def losses(self) -> dict[str, DirectionLoss]:
-        """What each direction lost in the trial that the throughput rests on: the one that confirmed it, else the longest that passed."""
-        passed = [t.result for t in self.trials if t.result.is_pass and t.result.intended_fps == self.throughput_fps]
+        """What each direction lost in the trial that the throughput rests on: the one that confirmed it, else
+        the longest that passed."""
+        passed = [
+            t.result for t in self.trials if t.result.is_pass and t.result.intended_fps == self.throughput_fps
+        ]
         proof = self.final_trial or max(passed, key=lambda trial: trial.intended_duration_s, default=None)
         return {} if proof is None else losses_in([proof])
 
     @property
     def sustainable_fps(self) -> float | None:
-        """Where a queue of the DUT was filling in the trial that confirmed the throughput: the load it would sustain. A longer trial would
-        refute the throughput; the verdict of the trial that was made stands."""
+        """Where a queue of the DUT was filling in the trial that confirmed the throughput: the load it would
+        sustain. A longer trial would refute the throughput; the verdict of the trial that was made stands."""
         final = self.final_trial
         if final is None or final.sustainable_fps is None or self.throughput_fps is None:
             return None
@@ -295,13 +340,23 @@ def describe_outcome(result: ThroughputResult) -> str:
         case Outcome.FOUND:
             return f"found{upper}"
         case Outcome.AT_OR_ABOVE_MAXIMUM:
-            return f"at or above the maximum of {format_count(result.goal.max_fps)} fps per direction: the limit was not reached"
-        case Outcome.BELOW_MINIMUM:
-            return f"below the minimum of {format_count(result.goal.lowest_fps)} fps per direction: no load passed"
-        case Outcome.TESTER_LIMIT:
-            causes = describe_causes(causes_of_invalid(trial.result for trial in result.trials)) or "INVALID trials"
             return (
-                f"tester limit: the tester itself could not keep the load ({causes}). Highest load passed: {passed};"
+                f"at or above the maximum of {format_count(result.goal.max_fps)} fps per direction: the"
+                " limit was not reached"
+            )
+        case Outcome.BELOW_MINIMUM:
+            return (
+                f"below the minimum of {format_count(result.goal.lowest_fps)} fps per direction: no load"
+                " passed"
+            )
+        case Outcome.TESTER_LIMIT:
+            causes = (
+                describe_causes(causes_of_invalid(trial.result for trial in result.trials))
+                or "INVALID trials"
+            )
+            return (
+                f"tester limit: the tester itself could not keep the load ({causes}). Highest load passed:"
+                f" {passed};"
                 f" really offered in a valid trial: {offered}"
             )
         case Outcome.STOPPED:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 8: find the highest load at which a measurer loses nothing, or no more than the loss ratio allows."""
+"""Station 8: find the highest load at which a measurer loses nothing, or no more than the loss ratio
+allows."""
 
 from __future__ import annotations
 
@@ -24,30 +25,40 @@ from evenhand.search.model import (
 from evenhand.trial import EarlyStopper, Measurer, TrialResult, Verdict
 
 LOADS_GIVEN_UP_IN_A_ROW = 5
-"""So many loads, each lower than the one before, that the tester could not keep: it will not keep the next one either."""
+"""So many loads, each lower than the one before, that the tester could not keep: it will not keep the next
+one either."""
 
 
 def find_throughput(
-    measurer: Measurer, goal: ThroughputGoal, *, on_progress: ProgressCallback | None = None, overhead_s: float = 0.0
+    measurer: Measurer,
+    goal: ThroughputGoal,
+    *,
+    on_progress: ProgressCallback | None = None,
+    overhead_s: float = 0.0,
 ) -> ThroughputResult:
-    """Binary search (R2544-21, MLR-13): the maximum itself first, then midpoints, then a full-length trial at the result.
+    """Binary search (R2544-21, MLR-13): the maximum itself first, then midpoints, then a full-length trial at
+    the result.
 
-    Loss above the goal's ratio lowers the upper bound, after `goal.loss_verifications` repetitions that lost too.
-    If the full-length trial fails, the search goes on below it with full-length trials, since short ones have shown to be too kind. A
-    short trial that passed while a queue was filling (`DirectionResult.queue_filling`) moves no bound: the search goes on below that
-    load, and a full-length trial at it decides if no other load does. INVALID trials are kept, move no bound, and are repeated
-    `goal.invalid_retries` times, or `goal.patience` times if the load was offered but a moment of the host spoiled the trial, and in the
-    confirmation. A load that stays INVALID is beyond the tester: the search goes on below it, and ends with "tester limit" if the device
-    lost nothing down there either. The highest load that passed is then a lower bound, and a full-length trial is made there too.
+    Loss above the goal's ratio lowers the upper bound, after `goal.loss_verifications` repetitions that lost
+    too. If the full-length trial fails, the search goes on below it with full-length trials, since short ones
+    have shown to be too kind. A short trial that passed while a queue was filling
+    (`DirectionResult.queue_filling`) moves no bound: the search goes on below that load, and a full-length
+    trial at it decides if no other load does. INVALID trials are kept, move no bound, and are repeated
+    `goal.invalid_retries` times, or `goal.patience` times if the load was offered but a moment of the host
+    spoiled the trial, and in the confirmation. A load that stays INVALID is beyond the tester: the search
+    goes on below it, and ends with "tester limit" if the device lost nothing down there either. The highest
+    load that passed is then a lower bound, and a full-length trial is made there too.
 
-    With `goal.known_fps` the first trial is a full-length one at that load, and the maximum is tried only if the way leads there. With
-    `goal.is_guided` the search goes from the maximum to the load that the loss there points at. Both choose loads, and settle nothing.
+    With `goal.known_fps` the first trial is a full-length one at that load, and the maximum is tried only if
+    the way leads there. With `goal.is_guided` the search goes from the maximum to the load that the loss
+    there points at. Both choose loads, and settle nothing.
 
-    Where the FAIL that bounds the result was stopped early and leaves a doubt (`bound.py`), its trial is made once more, to its end. If it
-    passes, the search goes on above it, and stops no trial early any more.
+    Where the FAIL that bounds the result was stopped early and leaves a doubt (`bound.py`), its trial is made
+    once more, to its end. If it passes, the search goes on above it, and stops no trial early any more.
 
     Args:
-        on_progress: Gets an event before and after each trial; the trial's event comes before the next trial begins.
+        on_progress: Gets an event before and after each trial; the trial's event comes before the next trial
+            begins.
         overhead_s: Time that a trial takes besides sending; for the estimate of the time left only.
 
     Raises:
@@ -81,14 +92,18 @@ class _Search:
         goal = self.goal
         self.bracket = LoadBracket(min_fps=goal.lowest_fps, max_fps=goal.max_fps, precision=goal.precision)
         if goal.known_fps is not None and goal.lowest_fps <= goal.known_fps < goal.max_fps:
-            self.guide = Guide(center_fps=goal.known_fps, precision=goal.precision, loss_ratio=goal.loss_ratio)
+            self.guide = Guide(
+                center_fps=goal.known_fps, precision=goal.precision, loss_ratio=goal.loss_ratio
+            )
 
     def run(self) -> ThroughputResult:
         bracket = self.bracket
         while True:
             if bracket.is_at_maximum and bracket.is_confirmed:
                 return self._result(Outcome.AT_OR_ABOVE_MAXIMUM, bracket.lower_fps)
-            is_beyond_tester = self.is_given_up or (bracket.is_tester_limited and (bracket.is_narrow or bracket.is_below_minimum))
+            is_beyond_tester = self.is_given_up or (
+                bracket.is_tester_limited and (bracket.is_narrow or bracket.is_below_minimum)
+            )
             if is_beyond_tester and (bracket.is_confirmed or not bracket.lower_fps):
                 return self._result(Outcome.TESTER_LIMIT, self._lower_bound_fps())
             if self._is_bound_in_doubt:
@@ -100,9 +115,13 @@ class _Search:
                 return self._result(Outcome.BELOW_MINIMUM)
             if bracket.is_narrow and bracket.is_confirmed and not bracket.is_doubted:
                 return self._result(Outcome.FOUND, bracket.lower_fps)
-            load_fps, purpose = (bracket.lower_fps, Purpose.CONFIRMATION) if self.is_given_up else self._choose_load()
+            load_fps, purpose = (
+                (bracket.lower_fps, Purpose.CONFIRMATION) if self.is_given_up else self._choose_load()
+            )
             is_confirmation = purpose is Purpose.CONFIRMATION
-            is_full_length = purpose in (Purpose.CONFIRMATION, Purpose.KNOWN) or not self.are_short_trials_trusted
+            is_full_length = (
+                purpose in (Purpose.CONFIRMATION, Purpose.KNOWN) or not self.are_short_trials_trusted
+            )
             is_full_length = is_full_length or self._are_durations_equal
             trial = self._measure_valid(load_fps, purpose, is_full_length=is_full_length)
             if trial is None or trial.result.was_stopped:
@@ -122,7 +141,8 @@ class _Search:
 
     @property
     def _is_bound_in_doubt(self) -> bool:
-        """Whether the search is about to end below a FAIL that was stopped early, and that a queue may explain that stood still."""
+        """Whether the search is about to end below a FAIL that was stopped early, and that a queue may
+        explain that stood still."""
         bracket = self.bracket
         upper_fps = bracket.upper_fps
         if (
@@ -134,22 +154,28 @@ class _Search:
         return is_bound_in_doubt(self.trials, upper_fps)
 
     def _measure_bound(self) -> SearchTrial | None:
-        """Make the trial at the upper bound to its end: the bound holds, or is taken back. If it stays INVALID, the FAIL that was
-        seen holds."""
+        """Make the trial at the upper bound to its end: the bound holds, or is taken back. If it stays
+        INVALID, the FAIL that was seen holds."""
         load_fps = self.bracket.upper_fps
         assert load_fps is not None
         self.whole_loads.add(load_fps)
         if isinstance(self.measurer, EarlyStopper):
             self.measurer.stop_no_trial_early()
-        at_bound = [t for t in self.trials if t.result.intended_fps == load_fps and t.result.verdict is Verdict.FAIL]
-        trial = self._measure_valid(load_fps, Purpose.BOUND, is_full_length=any(t.is_full_length for t in at_bound))
+        at_bound = [
+            t for t in self.trials if t.result.intended_fps == load_fps and t.result.verdict is Verdict.FAIL
+        ]
+        trial = self._measure_valid(
+            load_fps, Purpose.BOUND, is_full_length=any(t.is_full_length for t in at_bound)
+        )
         if trial is not None and trial.result.is_pass:
             self.guide = None  # it has learned from losses that were none
         return trial
 
     def _choose_load(self) -> tuple[float, Purpose]:
         bracket = self.bracket
-        self.is_middle_length = self._is_step_above_known and not self.was_middle_length and not self._are_durations_equal
+        self.is_middle_length = (
+            self._is_step_above_known and not self.was_middle_length and not self._are_durations_equal
+        )
         if self._is_step_above_known:
             self.was_middle_length = True
             return bracket.lower_fps, Purpose.SEARCH if self.is_middle_length else Purpose.CONFIRMATION
@@ -159,34 +185,52 @@ class _Search:
             return load_fps, Purpose.CONFIRMATION
         if not self.trials and guided_fps is not None:
             return load_fps, Purpose.KNOWN
-        return load_fps, Purpose.MAXIMUM if bracket.below_fps is None and load_fps == bracket.max_fps else Purpose.SEARCH
+        return (
+            load_fps,
+            Purpose.MAXIMUM if bracket.below_fps is None and load_fps == bracket.max_fps else Purpose.SEARCH,
+        )
 
     @property
     def _is_step_above_known(self) -> bool:
-        """A short trial passed just above the known load, which passed in full length. Where a buffer hides what is lost, more short trials
-        would lead astray: one between short and full length finds it out in less time, else a full-length one."""
+        """A short trial passed just above the known load, which passed in full length. Where a buffer hides
+        what is lost, more short trials would lead astray: one between short and full length finds it out in
+        less time, else a full-length one."""
         known_fps, passed = self.goal.known_fps, self.bracket.passed
         is_first_step = known_fps is not None and passed.get(known_fps, False) and len(passed) == 2
         return is_first_step and not self.bracket.is_confirmed
 
     def _steer(self, load_fps: float, result: TrialResult, purpose: Purpose) -> None:
-        """Tell the guide what became of a load. The first loss makes a guide, and so does one in the confirmation, which knows better."""
+        """Tell the guide what became of a load. The first loss makes a guide, and so does one in the
+        confirmation, which knows better."""
         sustainable_fps = self._doubted_sustainable_fps(load_fps, result)
         if load_fps == self.bracket.doubted_fps and sustainable_fps is not None:
-            center_fps = whole_load(min(sustainable_fps * (1 - self.goal.precision / 2), load_fps * (1 - self.goal.precision)))
-            self.guide = Guide(center_fps=center_fps, precision=self.goal.precision, loss_ratio=self.goal.loss_ratio)
-        elif self.goal.is_guided and not result.is_pass and (self.guide is None or purpose is Purpose.CONFIRMATION):
+            center_fps = whole_load(
+                min(sustainable_fps * (1 - self.goal.precision / 2), load_fps * (1 - self.goal.precision))
+            )
+            self.guide = Guide(
+                center_fps=center_fps, precision=self.goal.precision, loss_ratio=self.goal.loss_ratio
+            )
+        elif (
+            self.goal.is_guided
+            and not result.is_pass
+            and (self.guide is None or purpose is Purpose.CONFIRMATION)
+        ):
             forwarded_fps = load_fps * (1 - result.loss_ratio) / (1 - self.goal.loss_ratio)
             if sustainable_fps is not None:
                 forwarded_fps = min(forwarded_fps, sustainable_fps)
             # Half a width lower: what a queue held at the end was forwarded too, and is no rate.
-            center_fps = whole_load(min(forwarded_fps * (1 - self.goal.precision / 2), load_fps * (1 - self.goal.precision)))
-            self.guide = Guide(center_fps=center_fps, precision=self.goal.precision, loss_ratio=self.goal.loss_ratio)
+            center_fps = whole_load(
+                min(forwarded_fps * (1 - self.goal.precision / 2), load_fps * (1 - self.goal.precision))
+            )
+            self.guide = Guide(
+                center_fps=center_fps, precision=self.goal.precision, loss_ratio=self.goal.loss_ratio
+            )
         elif self.guide is not None:
             self.guide.note(load_fps, is_pass=result.is_pass, loss_ratio=result.loss_ratio)
 
     def _doubted_sustainable_fps(self, load_fps: float, result: TrialResult) -> float | None:
-        """The highest load that the goal allows in the long run, if a queue that was filling says that this one is above it."""
+        """The highest load that the goal allows in the long run, if a queue that was filling says that this
+        one is above it."""
         if result.sustainable_fps is None:
             return None
         allowed_fps = result.sustainable_fps / (1 - self.goal.loss_ratio)
@@ -196,22 +240,30 @@ class _Search:
     def _are_durations_equal(self) -> bool:
         return self.goal.duration_s >= self.goal.final_duration_s
 
-    def _measure_valid(self, load_fps: float, purpose: Purpose, *, is_full_length: bool) -> SearchTrial | None:
-        """The trial that decides about this load, else the last INVALID one; None if there may be no more trials."""
+    def _measure_valid(
+        self, load_fps: float, purpose: Purpose, *, is_full_length: bool
+    ) -> SearchTrial | None:
+        """The trial that decides about this load, else the last INVALID one; None if there may be no more
+        trials."""
         failed: SearchTrial | None = None
         invalid = InvalidAttempts(invalid_retries=self.goal.invalid_retries, patience=self.goal.patience)
         lossy, is_lost = 0, False
         while True:
             if len(self.trials) == self.goal.max_trials:
                 return None
-            trial = self._measure(load_fps, purpose, attempt=1 + invalid.count + lossy, is_full_length=is_full_length)
+            trial = self._measure(
+                load_fps, purpose, attempt=1 + invalid.count + lossy, is_full_length=is_full_length
+            )
             match trial.result.verdict:
                 case Verdict.PASS:
                     self._note_pass(load_fps, purpose, trial.result, is_full_length=is_full_length)
                 case Verdict.FAIL:
                     failed = trial
                     lossy += 1
-                    is_lost = lossy > self.goal.loss_verifications or trial.result.least_loss_ratio > self.goal.plain_loss_ratio
+                    is_lost = (
+                        lossy > self.goal.loss_verifications
+                        or trial.result.least_loss_ratio > self.goal.plain_loss_ratio
+                    )
                     if is_lost:
                         self.bracket.note_fail(load_fps)
                 case Verdict.INVALID:
@@ -221,19 +273,26 @@ class _Search:
                 # The loss could not be verified, but it was seen in a valid trial.
                 self.bracket.note_fail(load_fps)
                 trial = failed
-            elif is_exhausted and not trial.result.was_stopped and purpose not in (Purpose.CONFIRMATION, Purpose.BOUND):
+            elif (
+                is_exhausted
+                and not trial.result.was_stopped
+                and purpose not in (Purpose.CONFIRMATION, Purpose.BOUND)
+            ):
                 self.bracket.note_tester_limit(load_fps, offered_fps=invalid.offered_fps)
             self._tell_finished(self.trials[-1])
             if is_exhausted or trial.result.is_pass or is_lost:
                 return trial
 
-    def _note_pass(self, load_fps: float, purpose: Purpose, result: TrialResult, *, is_full_length: bool) -> None:
+    def _note_pass(
+        self, load_fps: float, purpose: Purpose, result: TrialResult, *, is_full_length: bool
+    ) -> None:
         if purpose is Purpose.BOUND:
             refused = (t.result.intended_fps for t in self.trials if t.result.verdict is Verdict.FAIL)
             self.bracket.take_back_fail(load_fps, failed=refused, is_full_length=is_full_length)
             return
         if is_full_length and load_fps == self.bracket.doubted_fps:
-            # The queue is too deep for that as well: no growth tells where loss begins, and no short trial does.
+            # The queue is too deep for that as well: no growth tells where loss begins, and no short trial
+            # does.
             self.bracket.doubted.clear()
             self.guide, self.are_short_trials_trusted = None, False
         is_doubtful = not is_full_length and self._doubted_sustainable_fps(load_fps, result) is not None
@@ -242,19 +301,32 @@ class _Search:
         else:
             self.bracket.note_pass(load_fps, is_full_length=is_full_length)
 
-    def _measure(self, load_fps: float, purpose: Purpose, *, attempt: int, is_full_length: bool) -> SearchTrial:
+    def _measure(
+        self, load_fps: float, purpose: Purpose, *, attempt: int, is_full_length: bool
+    ) -> SearchTrial:
         duration_s = self.goal.final_duration_s if is_full_length else self.goal.duration_s
         if self.is_middle_length:
             duration_s = sqrt(self.goal.duration_s * self.goal.final_duration_s)
         remaining_trials, remaining_s = self._estimate()
         self._tell(
             TrialStarted(
-                number=len(self.trials) + 1, purpose=purpose, attempt=attempt, rate_fps=load_fps, duration_s=duration_s,
-                remaining_trials=remaining_trials, remaining_s=remaining_s,
+                number=len(self.trials) + 1,
+                purpose=purpose,
+                attempt=attempt,
+                rate_fps=load_fps,
+                duration_s=duration_s,
+                remaining_trials=remaining_trials,
+                remaining_s=remaining_s,
             )
-        )  # fmt: skip
+        )
         result = self.measurer.measure(duration_s, load_fps)
-        trial = SearchTrial(number=len(self.trials) + 1, purpose=purpose, attempt=attempt, is_full_length=is_full_length, result=result)
+        trial = SearchTrial(
+            number=len(self.trials) + 1,
+            purpose=purpose,
+            attempt=attempt,
+            is_full_length=is_full_length,
+            result=result,
+        )
         self.trials.append(trial)
         return trial
 
@@ -262,15 +334,21 @@ class _Search:
         remaining_trials, remaining_s = self._estimate()
         self._tell(
             TrialFinished(
-                trial=trial, lower_fps=self.bracket.lower_fps, upper_fps=self.bracket.upper_fps,
-                remaining_trials=remaining_trials, remaining_s=remaining_s,
+                trial=trial,
+                lower_fps=self.bracket.lower_fps,
+                upper_fps=self.bracket.upper_fps,
+                remaining_trials=remaining_trials,
+                remaining_s=remaining_s,
             )
-        )  # fmt: skip
+        )
 
     def _estimate(self) -> tuple[int, float]:
-        """Trials and seconds to come, if loads are repeated as often as until now and the first confirmation holds."""
+        """Trials and seconds to come, if loads are repeated as often as until now and the first confirmation
+        holds."""
         bracket = self.bracket
-        if bracket.is_below_minimum or (bracket.is_confirmed and (bracket.is_narrow or bracket.is_at_maximum)):
+        if bracket.is_below_minimum or (
+            bracket.is_confirmed and (bracket.is_narrow or bracket.is_at_maximum)
+        ):
             return 0, 0.0
         # A maximum that passed short is confirmed at once; a maximum not yet tried will most likely fail.
         searching = 0 if bracket.is_at_maximum else bracket.remaining_halvings() + (bracket.below_fps is None)
@@ -282,14 +360,19 @@ class _Search:
         confirmations = self._expected_confirmations() if is_confirmation_due else trials_per_load
         trials = searching * trials_per_load + final * confirmations
         search_total_s = searching * (search_s + self.overhead_s) * trials_per_load
-        return ceil(trials), search_total_s + final * (self.goal.final_duration_s + self.overhead_s) * confirmations
+        return ceil(trials), search_total_s + final * (
+            self.goal.final_duration_s + self.overhead_s
+        ) * confirmations
 
     def _expected_confirmations(self) -> float:
-        """How many trials the confirmation takes, if a trial that is longer by a factor meets the same things that much more often."""
+        """How many trials the confirmation takes, if a trial that is longer by a factor meets the same things
+        that much more often."""
         invalid = sum(trial.result.verdict is Verdict.INVALID for trial in self.trials)
         if invalid == 0:
             return 1.0
-        valid_share: float = (1 - invalid / (len(self.trials) + 1)) ** (self.goal.final_duration_s / self.goal.duration_s)
+        valid_share: float = (1 - invalid / (len(self.trials) + 1)) ** (
+            self.goal.final_duration_s / self.goal.duration_s
+        )
         return (1 - (1 - valid_share) ** (self.goal.patience + 1)) / valid_share
 
     def _tell(self, event: SearchEvent) -> None:
@@ -297,12 +380,17 @@ class _Search:
             self.on_progress(event)
 
     def _lower_bound_fps(self) -> float | None:
-        """The highest load that passed, where the tester keeps the search from the limit. Short trials that were refuted prove nothing."""
+        """The highest load that passed, where the tester keeps the search from the limit. Short trials that
+        were refuted prove nothing."""
         upper_fps, passed = self.bracket.upper_fps, self.bracket.passed.items()
         proven = (load for load, is_full_length in passed if is_full_length or self.are_short_trials_trusted)
         return max((load for load in proven if upper_fps is None or load < upper_fps), default=None)
 
     def _result(self, outcome: Outcome, throughput_fps: float | None = None) -> ThroughputResult:
         return ThroughputResult(
-            goal=self.goal, outcome=outcome, throughput_fps=throughput_fps, upper_fps=self.bracket.upper_fps, trials=tuple(self.trials)
+            goal=self.goal,
+            outcome=outcome,
+            throughput_fps=throughput_fps,
+            upper_fps=self.bracket.upper_fps,
+            trials=tuple(self.trials),
         )

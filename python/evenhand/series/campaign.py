@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign asked for and what it measured, as its file has it: the one form that analysis, reports, comparisons and exports read."""
+"""What a campaign asked for and what it measured, as its file has it: the one form that analysis, reports,
+comparisons and exports read."""
 
 from __future__ import annotations
 
@@ -32,7 +33,13 @@ class PointState(StrEnum):
 
 
 def state_of(
-    *, asked: int, finished: int, has_value: bool, has_begun: bool, reason: str | None, last_reason: str | None
+    *,
+    asked: int,
+    finished: int,
+    has_value: bool,
+    has_begun: bool,
+    reason: str | None,
+    last_reason: str | None,
 ) -> tuple[PointState, str | None, str | None]:
     """How far a point has come; why it has no number; why it has fewer repetitions than asked for."""
     if reason is None and finished < asked:
@@ -44,18 +51,21 @@ def state_of(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One point of a campaign: one procedure under one set of conditions, which is repeated. Only what its suite says of it."""
+    """One point of a campaign: one procedure under one set of conditions, which is repeated. Only what its
+    suite says of it."""
 
     key: str
     """Unique in the campaign, and the same each time its file is read: `direct, type1/throughput/64/n=16`."""
     suite: str
     number: int
-    """Its place in the suite as a reader wants to see it, from 0; the single address pair is first (SEED-02)."""
+    """Its place in the suite as a reader wants to see it, from 0; the single address pair is first
+    (SEED-02)."""
     procedure: ProcedureName
     plan: str
     """`gateway-v4`; of a mix `gateway-v4+gateway-v6`."""
     plan_options: Mapping[str, Any]
-    """Keywords of `make_plan` beside the counts, such as `host_mode`; `mix` for a share of two. Empty: all as the draft has it."""
+    """Keywords of `make_plan` beside the counts, such as `host_mode`; `mix` for a share of two. Empty: all as
+    the draft has it."""
     hosts: tuple[int, int]
     """Left, right."""
     networks: tuple[int, int]
@@ -65,12 +75,13 @@ class Point:
     hash_type: HashType | None
     """What the DUT is set to while this point is measured; None: the campaign does not say."""
     goal: Mapping[str, Any]
-    """Options of the procedure by the names of its verb (`duration`, `precision`, `search`, ...), as the file has them or by default."""
+    """Options of the procedure by the names of its verb (`duration`, `precision`, `search`, ...), as the file
+    has them or by default."""
     repetitions: int
     """How many were asked for."""
     rounds: int = 1
-    """In how many blocks they are made; between two of them come all other points of the suite. 1: one after the other, as before there
-    were rounds."""
+    """In how many blocks they are made; between two of them come all other points of the suite. 1: one after
+    the other, as before there were rounds."""
 
     @property
     def is_single_pair(self) -> bool:
@@ -83,7 +94,8 @@ class HookRun:
     """One command that was run before or after a point or a suite."""
 
     when: str
-    """`before_point`, `after_point`, `before_suite`, `after_suite`; or `dut_apply` and `dut_undo`, what a run did to its DUT over SSH."""
+    """`before_point`, `after_point`, `before_suite`, `after_suite`; or `dut_apply` and `dut_undo`, what a run
+    did to its DUT over SSH."""
     command: str
     exit_code: int | None
     """None: it did not end in time."""
@@ -103,17 +115,23 @@ AT_LEAST = ">= "
 
 
 def is_lower_bound(outcome: str | None, result: Mapping[str, Any] | None) -> bool:
-    """Whether the figure of a procedure that ended so is one. Of back-to-back it is the average of several bursts: of any such burst."""
+    """Whether the figure of a procedure that ended so is one. Of back-to-back it is the average of several
+    bursts: of any such burst."""
     is_at_least = (result or {}).get("is_at_least")
     if isinstance(is_at_least, bool):
         return is_at_least
     bursts = (result or {}).get("repetitions")
-    outcomes = [burst.get("outcome") for burst in bursts if isinstance(burst, Mapping)] if isinstance(bursts, list) else []
+    outcomes = (
+        [burst.get("outcome") for burst in bursts if isinstance(burst, Mapping)]
+        if isinstance(bursts, list)
+        else []
+    )
     return outcome == AT_OR_ABOVE_MAXIMUM or AT_LONGEST_BURST in outcomes
 
 
 def is_median_at_least(values: Sequence[float], are_bounds: Sequence[bool]) -> bool:
-    """Whether the median of these values is a lower bound, if some of them are: it is, where it would rise with them."""
+    """Whether the median of these values is a lower bound, if some of them are: it is, where it would rise
+    with them."""
     return bool(values) and median(values) != median(_as_high_as_may_be(values, are_bounds))
 
 
@@ -156,8 +174,8 @@ class Repetition:
 
     @property
     def is_at_least(self) -> bool:
-        """Whether its value is a lower bound: the highest load, or the longest burst, that was tried passed (MLR-10), or the tester could
-        not keep a higher load."""
+        """Whether its value is a lower bound: the highest load, or the longest burst, that was tried passed
+        (MLR-10), or the tester could not keep a higher load."""
         return self.value is not None and is_lower_bound(self.outcome, self.result)
 
     @property
@@ -167,11 +185,19 @@ class Repetition:
 
     @property
     def upper(self) -> float | None:
-        """The lowest load that failed, if its value is the highest that a search found to pass: the truth lies between both.
+        """The lowest load that failed, if its value is the highest that a search found to pass: the truth
+        lies between both.
 
         None: the value is no end of a search, or a lower bound, or the file does not tell."""
-        upper = None if self.result is None or self.is_at_least else self.result.get("upper_fps_per_direction")
-        if self.value is None or not isinstance(upper, int | float) or isinstance(upper, bool) or not math.isfinite(upper):
+        upper = (
+            None if self.result is None or self.is_at_least else self.result.get("upper_fps_per_direction")
+        )
+        if (
+            self.value is None
+            or not isinstance(upper, int | float)
+            or isinstance(upper, bool)
+            or not math.isfinite(upper)
+        ):
             return None
         return float(upper) if upper >= self.value else None
 
@@ -197,17 +223,24 @@ class PointRecord:
 
     @property
     def uppers(self) -> tuple[float, ...]:
-        """The upper end of each value's bracket, in the same order (`Repetition.upper`); the value itself where there is none.
+        """The upper end of each value's bracket, in the same order (`Repetition.upper`); the value itself
+        where there is none.
 
-        Of a lower bound it is infinite, as long as the median is none: where it is one, it stands for all of them."""
+        Of a lower bound it is infinite, as long as the median is none: where it is one, it stands for all of
+        them."""
         bound = math.nan if self.is_at_least else math.inf
         ends = ((value, bound if r.is_at_least else r.upper) for value, r in self._valued())
         return tuple(value if upper is None or math.isnan(upper) else upper for value, upper in ends)
 
     @property
     def median_upper(self) -> float | None:
-        """The median lies between that of the values and this, if each search's limit lies in its bracket; None: nothing is known of it."""
-        return median(self.uppers) if any(r.upper is not None for r in self.repetitions) and not self.is_at_least and self.values else None
+        """The median lies between that of the values and this, if each search's limit lies in its bracket;
+        None: nothing is known of it."""
+        return (
+            median(self.uppers)
+            if any(r.upper is not None for r in self.repetitions) and not self.is_at_least and self.values
+            else None
+        )
 
     @property
     def lower_bounds(self) -> tuple[bool, ...]:

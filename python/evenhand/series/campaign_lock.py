@@ -17,7 +17,9 @@ def campaign_resource(path: Path) -> Resource:
     try:
         facts = os.stat(path)
     except OSError as error:
-        raise RequestError("there is no such file", where=str(path), next_step="Begin it: evenhand run CAMPAIGN.toml") from error
+        raise RequestError(
+            "there is no such file", where=str(path), next_step="Begin it: evenhand run CAMPAIGN.toml"
+        ) from error
     return Resource(key=f"campaign {facts.st_dev} {facts.st_ino}", label=f"the campaign {path.name}")
 
 

@@ -33,7 +33,8 @@ class PointStatus:
     values: tuple[float, ...]
     """In the unit of the procedure's figure."""
     lower_bounds: tuple[bool, ...]
-    """Which of the values are lower bounds: the highest load that was tried passed, or the tester could not keep a higher one."""
+    """Which of the values are lower bounds: the highest load that was tried passed, or the tester could not
+    keep a higher one."""
     at_tester_limit: int
     """How many of them because of the tester."""
     measured_s: float
@@ -50,12 +51,20 @@ class PointStatus:
     @property
     def left(self) -> int:
         """Repetitions that are still to be made."""
-        return 0 if self.state in (PointState.MEASURED, PointState.NO_NUMBER) else self.point.repetitions - self.finished
+        return (
+            0
+            if self.state in (PointState.MEASURED, PointState.NO_NUMBER)
+            else self.point.repetitions - self.finished
+        )
 
     @property
     def rounds_done(self) -> int:
         """In which it has all of its repetitions."""
-        return max(n for n in range(self.point.rounds + 1) if self.point.repetitions * n // self.point.rounds <= self.finished)
+        return max(
+            n
+            for n in range(self.point.rounds + 1)
+            if self.point.repetitions * n // self.point.rounds <= self.finished
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,18 +112,25 @@ class CampaignStatus:
         if first is None:
             return None
         of_suite = [point for point in self.points if point.point.suite == first.point.suite]
-        rounds_done = [point.rounds_done for point in of_suite if point.left and _is_after(point) == _is_after(first)]
+        rounds_done = [
+            point.rounds_done for point in of_suite if point.left and _is_after(point) == _is_after(first)
+        ]
         number = 1 + min(rounds_done)
         # What ended early takes no part in it.
         stage = [
-            point for point in of_suite
-            if _is_after(point) == _is_after(first) and point.point.rounds >= number and (point.left or point.finished)
-        ]  # fmt: skip
+            point
+            for point in of_suite
+            if _is_after(point) == _is_after(first)
+            and point.point.rounds >= number
+            and (point.left or point.finished)
+        ]
         rounds = max(point.point.rounds for point in stage)
         if rounds == 1:
             return None
         done = sum(point.rounds_done >= number for point in stage)
-        return RoundStatus(suite=first.point.suite, round=number, rounds=rounds, points_done=done, points=len(stage))
+        return RoundStatus(
+            suite=first.point.suite, round=number, rounds=rounds, points_done=done, points=len(stage)
+        )
 
 
 def _is_after(status: PointStatus) -> bool:
@@ -123,12 +139,17 @@ def _is_after(status: PointStatus) -> bool:
 
 
 def read_status(path: Path | str) -> CampaignStatus:
-    """How far it is; whoever measures it is not disturbed. Errors as in `read_record`; also RequestError for the run of a verb."""
+    """How far it is; whoever measures it is not disturbed. Errors as in `read_record`; also RequestError for
+    the run of a verb."""
     path = Path(path)
     with open_to_read(path) as tables:
         campaigns = tables.rows("campaign") if "campaign" in tables.names else []
         if not campaigns:
-            raise RequestError("this is the run of a single verb, not a campaign", where=str(path), next_step="Name a campaign's.")
+            raise RequestError(
+                "this is the run of a single verb, not a campaign",
+                where=str(path),
+                next_step="Name a campaign's.",
+            )
         (run,) = tables.rows("run")
         rows = tables.rows("repetitions")
         verdicts, trials = _count_trials(tables, rows)
@@ -137,18 +158,34 @@ def read_status(path: Path | str) -> CampaignStatus:
             repetitions.setdefault(row["point_id"], []).append(row)
         worker = holder_of(campaign_resource(path))
         return CampaignStatus(
-            path=path, name=campaigns[0]["name"], source=campaigns[0]["source"],
-            spec=as_mapping(campaigns[0]["spec"], "campaign.spec"), created_at=run["created_at"],
-            finished_at=run["finished_at"], worker=worker, running=read_running(path, worker), verdicts=verdicts,
-            points=tuple(_point_status(row, repetitions.get(row["id"], []), trials[row["id"]]) for row in tables.rows("points")),
-            notes=tuple(note for session in tables.rows("sessions") for note in as_texts(session["notes"], "sessions.notes")),
-        )  # fmt: skip
+            path=path,
+            name=campaigns[0]["name"],
+            source=campaigns[0]["source"],
+            spec=as_mapping(campaigns[0]["spec"], "campaign.spec"),
+            created_at=run["created_at"],
+            finished_at=run["finished_at"],
+            worker=worker,
+            running=read_running(path, worker),
+            verdicts=verdicts,
+            points=tuple(
+                _point_status(row, repetitions.get(row["id"], []), trials[row["id"]])
+                for row in tables.rows("points")
+            ),
+            notes=tuple(
+                note
+                for session in tables.rows("sessions")
+                for note in as_texts(session["notes"], "sessions.notes")
+            ),
+        )
 
 
 def _count_trials(tables: RunTables, repetitions: list[Row]) -> tuple[Counter[str], Counter[int]]:
     """By verdict, and by the id of the point."""
     points = {row["id"]: row["point_id"] for row in repetitions}
-    searches = {row["id"]: points.get(row["repetition_id"], 0) for row in tables.rows("searches", "id", "repetition_id")}
+    searches = {
+        row["id"]: points.get(row["repetition_id"], 0)
+        for row in tables.rows("searches", "id", "repetition_id")
+    }
     found = tables.rows("trials", "search_id", "verdict")
     return Counter(row["verdict"] for row in found), Counter(searches[row["search_id"]] for row in found)
 
@@ -157,18 +194,36 @@ def _point_status(row: Row, repetitions: list[Row], trials: int) -> PointStatus:
     point = read_point(as_mapping(row["document"], "points.document"))
     finished = [repetition for repetition in repetitions if repetition["finished_at"] is not None]
     valued = [repetition for repetition in finished if repetition["value"] is not None]
-    bounds = [is_lower_bound(r["outcome"], None if r["result"] is None else as_mapping(r["result"], "repetitions.result")) for r in valued]
+    bounds = [
+        is_lower_bound(
+            r["outcome"], None if r["result"] is None else as_mapping(r["result"], "repetitions.result")
+        )
+        for r in valued
+    ]
     values = tuple(repetition["value"] for repetition in valued)
     reasons = [repetition["reason"] for repetition in finished if repetition["reason"] is not None]
     state, reason, stopped_early = state_of(
-        asked=point.repetitions, finished=len(finished), has_value=bool(values), has_begun=bool(repetitions), reason=row["reason"],
+        asked=point.repetitions,
+        finished=len(finished),
+        has_value=bool(values),
+        has_begun=bool(repetitions),
+        reason=row["reason"],
         last_reason=reasons[-1] if reasons else None,
-    )  # fmt: skip
+    )
     return PointStatus(
-        point=point, state=state, reason=reason or stopped_early, finished=len(finished), values=values, trials=trials,
+        point=point,
+        state=state,
+        reason=reason or stopped_early,
+        finished=len(finished),
+        values=values,
+        trials=trials,
         valueless_reasons=tuple(dict.fromkeys(reasons)),
         lower_bounds=tuple(bounds),
-        at_tester_limit=sum(is_bound and r["outcome"] == TESTER_LIMIT for r, is_bound in zip(valued, bounds, strict=True)),
+        at_tester_limit=sum(
+            is_bound and r["outcome"] == TESTER_LIMIT for r, is_bound in zip(valued, bounds, strict=True)
+        ),
         measured_s=sum(repetition["measured_s"] for repetition in finished),
-        under_way_s=sum(r["measured_s"] for r in repetitions if r["finished_at"] is None and r["outcome"] is None),
-    )  # fmt: skip
+        under_way_s=sum(
+            r["measured_s"] for r in repetitions if r["finished_at"] is None and r["outcome"] is None
+        ),
+    )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 9: writing a campaign's file, from its first trial or from where it was cut short. One process at a time."""
+"""Station 9: writing a campaign's file, from its first trial or from where it was cut short. One process at a
+time."""
 
 from __future__ import annotations
 
@@ -22,7 +23,15 @@ from evenhand.series.record import CUT_SHORT, read_record
 from evenhand.series.repetition_recorder import RepetitionRecorder
 from evenhand.series.resume_command import resume_command
 from evenhand.series.schema import CAMPAIGN_VERSION
-from evenhand.series.store import LOCK_TIMEOUT_S, MeasuredSearch, WritableFile, create_file, not_stored, now, to_json
+from evenhand.series.store import (
+    LOCK_TIMEOUT_S,
+    MeasuredSearch,
+    WritableFile,
+    create_file,
+    not_stored,
+    now,
+    to_json,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,13 +60,21 @@ class Ended:
 
 
 class CampaignStore(WritableFile):
-    """A campaign's file, open for writing. A context manager; made by `create` or `resume`. Methods raise StorageError.
+    """A campaign's file, open for writing. A context manager; made by `create` or `resume`. Methods raise
+    StorageError.
 
     While it is open nobody else can write the file. It can be read at any time.
     """
 
     def __init__(
-        self, path: Path, connection: sqlite3.Connection, stack: ExitStack, *, command: list[str], host_name: bool, is_new: bool
+        self,
+        path: Path,
+        connection: sqlite3.Connection,
+        stack: ExitStack,
+        *,
+        command: list[str],
+        host_name: bool,
+        is_new: bool,
     ) -> None:
         super().__init__(path, connection)
         self.after_failure = f"and go on with: {resume_command(path)}"
@@ -77,7 +94,13 @@ class CampaignStore(WritableFile):
 
     @classmethod
     def create(
-        cls, path: Path, head: CampaignHead, points: Sequence[Point], *, command: list[str], host_name: bool = False
+        cls,
+        path: Path,
+        head: CampaignHead,
+        points: Sequence[Point],
+        *,
+        command: list[str],
+        host_name: bool = False,
     ) -> CampaignStore:
         """A new file in which all points are pending.
 
@@ -99,7 +122,9 @@ class CampaignStore(WritableFile):
                         "INSERT INTO points (key, suite, document) VALUES (?, ?, ?)",
                         [(point.key, point.suite, to_json(point_document(point))) for point in points],
                     )
-                return cls(path, connection, stack.pop_all(), command=command, host_name=host_name, is_new=True)
+                return cls(
+                    path, connection, stack.pop_all(), command=command, host_name=host_name, is_new=True
+                )
             except (sqlite3.Error, HostError) as error:
                 path.unlink(missing_ok=True)
                 raise not_stored(path, error, "the campaign") from error
@@ -116,22 +141,34 @@ class CampaignStore(WritableFile):
         with ExitStack() as stack:
             stack.enter_context(campaign_locked(path))
             if not read_record(path).is_campaign:
-                raise RequestError("this is the run of a single verb, not a campaign", where=str(path), next_step="Give that verb again.")
+                raise RequestError(
+                    "this is the run of a single verb, not a campaign",
+                    where=str(path),
+                    next_step="Give that verb again.",
+                )
             try:
-                connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=LOCK_TIMEOUT_S)
+                connection = sqlite3.connect(
+                    f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=LOCK_TIMEOUT_S
+                )
                 stack.callback(connection.close)
                 connection.executescript("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;")
-                return cls(path, connection, stack.pop_all(), command=command, host_name=host_name, is_new=False)
+                return cls(
+                    path, connection, stack.pop_all(), command=command, host_name=host_name, is_new=False
+                )
             except (sqlite3.Error, HostError) as error:
                 raise HostError(
-                    f"the campaign cannot be stored: {error}", where=str(path), next_step="Make the file writable, and give it room."
+                    f"the campaign cannot be stored: {error}",
+                    where=str(path),
+                    next_step="Make the file writable, and give it room.",
                 ) from error
         raise AssertionError
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         with self._stack:
             if kind is None:
                 self._end_session()
@@ -167,7 +204,9 @@ class CampaignStore(WritableFile):
             return
         self.notes.append(text)
         with self.writing() as connection:
-            connection.execute("UPDATE sessions SET notes = ? WHERE id = ?", (to_json(self.notes), self._session_id))
+            connection.execute(
+                "UPDATE sessions SET notes = ? WHERE id = ?", (to_json(self.notes), self._session_id)
+            )
 
     def add_versions(self, versions: Mapping[str, str]) -> None:
         """The engine's. What is another one than before becomes a note."""
@@ -178,7 +217,8 @@ class CampaignStore(WritableFile):
         before: dict[str, str] = json.loads(text)
         with self.writing() as connection:
             connection.execute(
-                "UPDATE sessions SET versions = ? WHERE id = ?", (to_json({**read_versions(), **versions}), self._session_id)
+                "UPDATE sessions SET versions = ? WHERE id = ?",
+                (to_json({**read_versions(), **versions}), self._session_id),
             )
         super().add_versions({**read_versions(), **versions})
         for name, version in {**read_versions(), **versions}.items():
@@ -186,7 +226,8 @@ class CampaignStore(WritableFile):
                 self.add_note(f"{name} was {before[name]}, and is {version} since {now()}")
 
     def add_testbed(self, name: str, document: Mapping[str, Any]) -> str:
-        """What is known of a testbed. The name by which its results know it: another one, if it is no longer what it was."""
+        """What is known of a testbed. The name by which its results know it: another one, if it is no longer
+        what it was."""
         name, document = without_folders(name), without_folders(document)
         text = to_json(document)
         known = dict(self._connection.execute("SELECT name, document FROM testbeds ORDER BY id"))
@@ -198,20 +239,31 @@ class CampaignStore(WritableFile):
             with self.writing() as connection:
                 connection.execute("INSERT INTO testbeds (name, document) VALUES (?, ?)", (free, text))
             if count > 1:
-                self.add_note(f"the testbed {name}, or its host, was changed; what was measured since {now()} is of {free!r}")
+                self.add_note(
+                    f"the testbed {name}, or its host, was changed; what was measured since {now()} is of"
+                    f" {free!r}"
+                )
         return free
 
     def add_hook(self, hook: HookRun, *, point: Point | None, suite: str | None) -> None:
         """One command that has ended."""
         with self.writing() as connection:
             connection.execute(
-                "INSERT INTO hooks (session_id, point_id, suite, moment, command, started_at, duration_s, exit_code, output)"
+                "INSERT INTO hooks (session_id, point_id, suite, moment, command, started_at, duration_s,"
+                " exit_code, output)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    self._session_id, None if point is None else self._point_id(point), suite, hook.when,
-                    " ".join(without_folders(hook.command.split(" "))), now(), hook.duration_s, hook.exit_code, hook.output,
+                    self._session_id,
+                    None if point is None else self._point_id(point),
+                    suite,
+                    hook.when,
+                    " ".join(without_folders(hook.command.split(" "))),
+                    now(),
+                    hook.duration_s,
+                    hook.exit_code,
+                    hook.output,
                 ),
-            )  # fmt: skip
+            )
 
     def end_point(self, point: Point, reason: str) -> None:
         """The point has fewer repetitions than it should, and gets no more."""
@@ -219,13 +271,15 @@ class CampaignStore(WritableFile):
             connection.execute("UPDATE points SET reason = ? WHERE id = ?", (reason, self._point_id(point)))
 
     def reopen_points(self) -> int:
-        """Points that ended early are measured again, and repetitions that the tester could not decide, also those that have a lower bound
-        of a throughput: their trials stay, as those of what was cut short. How many points and repetitions there are.
+        """Points that ended early are measured again, and repetitions that the tester could not decide, also
+        those that have a lower bound of a throughput: their trials stay, as those of what was cut short. How
+        many points and repetitions there are.
         """
         with self.writing() as connection:
             points = connection.execute("UPDATE points SET reason = NULL WHERE reason IS NOT NULL").rowcount
             repetitions = connection.execute(
-                "UPDATE repetitions SET finished_at = NULL, outcome = ?, value = NULL WHERE finished_at IS NOT NULL AND outcome = ?"
+                "UPDATE repetitions SET finished_at = NULL, outcome = ?, value = NULL WHERE finished_at IS"
+                " NOT NULL AND outcome = ?"
                 " AND (value IS NULL OR json_extract(result, '$.is_at_least'))",
                 (CUT_SHORT, TESTER_LIMIT),
             ).rowcount
@@ -239,7 +293,10 @@ class CampaignStore(WritableFile):
 
     def finished_repetitions(self) -> frozenset[tuple[str, int]]:
         """By point and number. They stand, with a value or without."""
-        found = self.rows("SELECT key, number FROM repetitions JOIN points ON points.id = point_id WHERE finished_at IS NOT NULL")
+        found = self.rows(
+            "SELECT key, number FROM repetitions JOIN points ON points.id = point_id WHERE finished_at IS"
+            " NOT NULL"
+        )
         return frozenset((row["key"], row["number"]) for row in found)
 
     def values_of(self, key: str, numbers: Container[int]) -> tuple[float, ...]:
@@ -251,18 +308,29 @@ class CampaignStore(WritableFile):
         )
         return tuple(row["value"] for row in found if row["number"] in numbers)
 
-    def first_search_of(self, key: str, numbers: Container[int]) -> tuple[dict[str, Any], dict[str, Any], int] | None:
-        """Result, set-up and seed of the last search in the first finished repetition with one of these numbers; None if there is none."""
+    def first_search_of(
+        self, key: str, numbers: Container[int]
+    ) -> tuple[dict[str, Any], dict[str, Any], int] | None:
+        """Result, set-up and seed of the last search in the first finished repetition with one of these
+        numbers; None if there is none."""
         candidates = self.rows(
-            "SELECT number, searches.result, searches.setup, searches.seed FROM searches JOIN repetitions ON repetitions.id = repetition_id"
-            " JOIN points ON points.id = point_id WHERE key = ? AND repetitions.finished_at IS NOT NULL AND searches.result IS NOT NULL"
+            "SELECT number, searches.result, searches.setup, searches.seed FROM searches JOIN repetitions ON"
+            " repetitions.id = repetition_id"
+            " JOIN points ON points.id = point_id WHERE key = ? AND repetitions.finished_at IS NOT NULL AND"
+            " searches.result IS NOT NULL"
             " AND searches.kind != 'ceiling' ORDER BY repetitions.number, searches.id DESC",
             key,
         )
         found = [row for row in candidates if row["number"] in numbers]
-        return (json.loads(found[0]["result"]), json.loads(found[0]["setup"]), int(found[0]["seed"])) if found else None
+        return (
+            (json.loads(found[0]["result"]), json.loads(found[0]["setup"]), int(found[0]["seed"]))
+            if found
+            else None
+        )
 
-    def begin(self, point: Point, number: int, *, seed: int, testbed: str, anew: bool = False) -> RepetitionRecorder:
+    def begin(
+        self, point: Point, number: int, *, seed: int, testbed: str, anew: bool = False
+    ) -> RepetitionRecorder:
         """The record of a repetition that begins, or goes on where it was cut short.
 
         Args:
@@ -273,17 +341,27 @@ class CampaignStore(WritableFile):
         point_id = self._point_id(point)
         attempt = 1
         for begun in self.rows(
-            "SELECT id, attempt, testbed, seed, outcome FROM repetitions WHERE point_id = ? AND number = ? ORDER BY attempt DESC LIMIT 1",
-            point_id, number,
-        ):  # fmt: skip
-            if not anew and begun["outcome"] != CUT_SHORT and begun["testbed"] == testbed and begun["seed"] == str(seed):
+            "SELECT id, attempt, testbed, seed, outcome FROM repetitions WHERE point_id = ? AND number = ?"
+            " ORDER BY attempt DESC LIMIT 1",
+            point_id,
+            number,
+        ):
+            if (
+                not anew
+                and begun["outcome"] != CUT_SHORT
+                and begun["testbed"] == testbed
+                and begun["seed"] == str(seed)
+            ):
                 return RepetitionRecorder(self, begun["id"], is_resumed=True)
             attempt = begun["attempt"] + 1
             with self.writing() as connection:
-                connection.execute("UPDATE repetitions SET outcome = ? WHERE id = ?", (CUT_SHORT, begun["id"]))
+                connection.execute(
+                    "UPDATE repetitions SET outcome = ? WHERE id = ?", (CUT_SHORT, begun["id"])
+                )
         with self.writing() as connection:
             repetition_id = connection.execute(
-                "INSERT INTO repetitions (point_id, session_id, number, attempt, seed, testbed, started_at, measured_s)"
+                "INSERT INTO repetitions (point_id, session_id, number, attempt, seed, testbed, started_at,"
+                " measured_s)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
                 (point_id, self._session_id, number, attempt, str(seed), testbed, now()),
             ).lastrowid
@@ -294,13 +372,19 @@ class CampaignStore(WritableFile):
         """The repetition has ended, with a number or without."""
         with self.writing() as connection:
             connection.execute(
-                "UPDATE repetitions SET finished_at = ?, outcome = ?, value = ?, result = ?, reason = ?, measured_s = measured_s + ?"
+                "UPDATE repetitions SET finished_at = ?, outcome = ?, value = ?, result = ?, reason = ?,"
+                " measured_s = measured_s + ?"
                 " WHERE id = ?",
                 (
-                    now(), ended.outcome, ended.value, to_json(without_folders(dict(ended.result))), ended.reason, recorder.lap_s(),
+                    now(),
+                    ended.outcome,
+                    ended.value,
+                    to_json(without_folders(dict(ended.result))),
+                    ended.reason,
+                    recorder.lap_s(),
                     recorder.repetition_id,
                 ),
-            )  # fmt: skip
+            )
         self.measured = []
 
     def rows(self, question: str, *values: Any) -> list[dict[str, Any]]:

@@ -68,11 +68,12 @@ def _read(search: StoredSearch) -> SearchConditions:
     return SearchConditions(
         plan="+".join(map(plan_title, names)),
         plan_options={} if not versions else {"mix": "/".join(map(str, versions["share"]))},
-        hosts=(_count(sides[0], "host"), _count(sides[1], "host")), networks=(_count(sides[0], "network"), _count(sides[1], "network")),
+        hosts=(_count(sides[0], "host"), _count(sides[1], "host")),
+        networks=(_count(sides[0], "network"), _count(sides[1], "network")),
         frame_size=parse_imix(mix["imix"]).short if mix.get("imix") else search.frame_size,
         directions=tuple(setup.get("directions") or get_args(Direction)),
         hash_type=next((name for name in get_args(HashType) if name == elements.get("hash")), None),
-    )  # fmt: skip
+    )
 
 
 def _count(hosts: Mapping[str, Any], name: str) -> int:

@@ -9,7 +9,11 @@ from typing import Any
 
 from evenhand.series.campaign import ProcedureName
 
-DELAYS: Mapping[str, tuple[str, ...]] = {"latency": ("typical", "latency"), "pdv": ("pdv",), "ipdv": ("ipdv_max",)}
+DELAYS: Mapping[str, tuple[str, ...]] = {
+    "latency": ("typical", "latency"),
+    "pdv": ("pdv",),
+    "ipdv": ("ipdv_max",),
+}
 """Names of the figure in the document of each of them; latency by RFC 8219, or by RFC 2544."""
 LEAST_FOR_WORST = 1000
 """Values from which on the 99.9th percentile is not their maximum."""
@@ -22,7 +26,8 @@ def value_of(procedure: ProcedureName, result: Mapping[str, Any]) -> float | Non
     """In the unit of `FIGURES`; None if it ended without one. Of two directions the worse one counts.
 
     Args:
-        result: As `to_document()` of the procedure's result gives it; also the shorter form that a search has in a run file.
+        result: As `to_document()` of the procedure's result gives it; also the shorter form that a search has
+            in a run file.
     """
     match procedure:
         case "throughput":
@@ -40,25 +45,34 @@ def value_of(procedure: ProcedureName, result: Mapping[str, Any]) -> float | Non
             return _worst(_number(figures.get("average_s")) for figures in _figures(result))
         case "latency" | "pdv" | "ipdv":
             names = DELAYS[procedure]
-            found: list[Mapping[str, Any]] = [next((of[name] for name in names if of.get(name)), {}) for of in _figures(result)]
+            found: list[Mapping[str, Any]] = [
+                next((of[name] for name in names if of.get(name)), {}) for of in _figures(result)
+            ]
             value_ns = _worst(_number(statistics.get("median_ns")) for statistics in found)
             return None if value_ns is None else value_ns / NS_PER_US
 
 
 def losses_of(result: Mapping[str, Any] | None) -> Mapping[str, float]:
-    """What each direction lost at the throughput, as a share of what was offered in it. Empty if the file does not tell, or not soundly."""
+    """What each direction lost at the throughput, as a share of what was offered in it. Empty if the file
+    does not tell, or not soundly."""
     stored = (result or {}).get("loss_by_direction")
-    found = {name: of.get("loss_ratio") for name, of in stored.items() if isinstance(of, Mapping)} if isinstance(stored, Mapping) else {}
+    found = (
+        {name: of.get("loss_ratio") for name, of in stored.items() if isinstance(of, Mapping)}
+        if isinstance(stored, Mapping)
+        else {}
+    )
     return {
         name: float(ratio)
         for name in _DIRECTIONS
-        if isinstance(ratio := found.get(name), int | float) and not isinstance(ratio, bool) and 0 <= ratio <= 1
+        if isinstance(ratio := found.get(name), int | float)
+        and not isinstance(ratio, bool)
+        and 0 <= ratio <= 1
     }
 
 
 def sustainable_of(result: Mapping[str, Any] | None) -> float | None:
-    """Per direction: what the DUT would sustain, if a queue of it was filling in what the throughput rests on. None if the file does not
-    tell, or not soundly."""
+    """Per direction: what the DUT would sustain, if a queue of it was filling in what the throughput rests
+    on. None if the file does not tell, or not soundly."""
     told = (result or {}).get("sustainable_fps_per_direction")
     if isinstance(told, bool) or not isinstance(told, int | float):
         return None
@@ -66,8 +80,8 @@ def sustainable_of(result: Mapping[str, Any] | None) -> float | None:
 
 
 def is_worst_the_maximum(result: Mapping[str, Any] | None) -> bool:
-    """Whether the worst-case latency, the 99.9th percentile (R8219-09), is the highest delay that was measured: of fewer than a thousand
-    tagged frames it is (RFC 2330, 11.3)."""
+    """Whether the worst-case latency, the 99.9th percentile (R8219-09), is the highest delay that was
+    measured: of fewer than a thousand tagged frames it is (RFC 2330, 11.3)."""
     goal = (result or {}).get("goal")
     if not isinstance(goal, Mapping) or goal.get("test") != "latency":
         return False

@@ -19,9 +19,11 @@ def read_versions() -> dict[str, str]:
 
 
 def read_host_facts(root: Path = Path("/"), *, host_name: bool = False) -> dict[str, Any]:
-    """Machine, CPU, clock, kernel, mitigations, governor, huge pages (SEED-84). What this host does not tell is None.
+    """Machine, CPU, clock, kernel, mitigations, governor, huge pages (SEED-84). What this host does not tell
+    is None.
 
-    A run is made to be sent to others: nothing here names the host or who runs it, unless `host_name` asks for the name.
+    A run is made to be sent to others: nothing here names the host or who runs it, unless `host_name` asks
+    for the name.
     """
     cpuinfo = _read(root / "proc/cpuinfo") or ""
     model = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
@@ -34,7 +36,10 @@ def read_host_facts(root: Path = Path("/"), *, host_name: bool = False) -> dict[
         "architecture": platform.machine(),
         "cpu_model": model.group(1).strip() if model else None,
         "cpus": os.cpu_count(),
-        "sockets": len({text for file in cpu.glob("cpu[0-9]*/topology/physical_package_id") if (text := _read(file))}) or None,
+        "sockets": len(
+            {text for file in cpu.glob("cpu[0-9]*/topology/physical_package_id") if (text := _read(file))}
+        )
+        or None,
         "is_virtual_machine": bool(re.search(r"^flags\s*:.*\bhypervisor\b", cpuinfo, re.MULTILINE)),
         "kernel": platform.release(),
         "kernel_version": platform.version(),
@@ -64,7 +69,8 @@ def _machine(dmi: Path) -> str | None:
 
 
 def _clock_mhz(cpufreq: Path, cpuinfo: str) -> list[int] | None:
-    """Lowest and highest that the first CPU is allowed, the same if it is fixed; where nothing governs it, what it has."""
+    """Lowest and highest that the first CPU is allowed, the same if it is fixed; where nothing governs it,
+    what it has."""
     limits = [_read(cpufreq / f"scaling_{end}_freq") for end in ("min", "max")]
     found = [int(limit) // 1000 for limit in limits if limit is not None and limit.isdecimal()]
     if len(found) == len(limits):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 9: parameters of the kernel's command line that a measurement depends on, by name; the rest of the line is its owner's."""
+"""Station 9: parameters of the kernel's command line that a measurement depends on, by name; the rest of the
+line is its owner's."""
 
 from __future__ import annotations
 
@@ -7,34 +8,41 @@ import re
 
 KEPT = frozenset(
     # CPUs, and what runs on them
-    "isolcpus nohz nohz_full rcu_nocbs rcu_nocb_poll rcupdate.rcu_expedited rcupdate.rcu_normal preempt threadirqs irqaffinity skew_tick"
-    " maxcpus nr_cpus possible_cpus nosmt nosmp kthread_cpus numa numa_balancing noirqbalance nowatchdog nosoftlockup nmi_watchdog"
+    "isolcpus nohz nohz_full rcu_nocbs rcu_nocb_poll rcupdate.rcu_expedited rcupdate.rcu_normal preempt"
+    " threadirqs irqaffinity skew_tick"
+    " maxcpus nr_cpus possible_cpus nosmt nosmp kthread_cpus numa numa_balancing noirqbalance nowatchdog"
+    " nosoftlockup nmi_watchdog"
     " watchdog workqueue.power_efficient workqueue.cpu_intensive_thresh_us highres audit mce"
     # sleep and frequency
-    " idle intel_idle.max_cstate processor.max_cstate processor.ignore_ppc cpuidle.off cpuidle.governor cpuidle_haltpoll.force"
-    " haltpoll.guest_halt_poll_ns cpufreq.off cpufreq.default_governor intel_pstate amd_pstate acpi_cpufreq pcie_aspm"
+    " idle intel_idle.max_cstate processor.max_cstate processor.ignore_ppc cpuidle.off cpuidle.governor"
+    " cpuidle_haltpoll.force"
+    " haltpoll.guest_halt_poll_ns cpufreq.off cpufreq.default_governor intel_pstate amd_pstate acpi_cpufreq"
+    " pcie_aspm"
     # clocks
     " tsc notsc clocksource hpet no-kvmclock no-steal-acc lapic x2apic_phys nox2apic"
     # memory
-    " hugepages hugepagesz default_hugepagesz hugetlb_free_vmemmap transparent_hugepage init_on_alloc init_on_free page_poison slub_debug"
+    " hugepages hugepagesz default_hugepagesz hugetlb_free_vmemmap transparent_hugepage init_on_alloc"
+    " init_on_free page_poison slub_debug"
     " swiotlb movable_node"
     # devices
     " iommu iommu.passthrough iommu.strict intel_iommu amd_iommu pci pcie_acs_override"
     # gaps in CPUs, and what closing them costs
-    " mitigations nopti pti kpti nospectre_v1 nospectre_v2 nospectre_bhb spectre_v2 spectre_v2_user spectre_bhi spec_store_bypass_disable"
-    " ssbd l1tf l1d_flush mds tsx tsx_async_abort mmio_stale_data retbleed spec_rstack_overflow gather_data_sampling"
+    " mitigations nopti pti kpti nospectre_v1 nospectre_v2 nospectre_bhb spectre_v2 spectre_v2_user"
+    " spectre_bhi spec_store_bypass_disable"
+    " ssbd l1tf l1d_flush mds tsx tsx_async_abort mmio_stale_data retbleed spec_rstack_overflow"
+    " gather_data_sampling"
     " reg_file_data_sampling srbds indirect_target_selection tsa vmscape kvm.nx_huge_pages"
     # network
-    " ipv6.disable ipv6.disable_ipv6"
-    .replace("-", "_").split()
-)  # fmt: skip
+    " ipv6.disable ipv6.disable_ipv6".replace("-", "_").split()
+)
 """Names with `_`; the kernel takes `-` for the same."""
 _PARAMETER = re.compile(r'(?:[^\s"]|"[^"]*"?)+')
 """A quote keeps blanks together, as in the kernel's own reading."""
 
 
 def kept_parameters(command_line: str) -> list[str]:
-    """Those of `KEPT`, as they stand on the line and in its order: `hugepages` belongs to the `hugepagesz` before it."""
+    """Those of `KEPT`, as they stand on the line and in its order: `hugepages` belongs to the `hugepagesz`
+    before it."""
     kept = []
     for parameter in _PARAMETER.findall(command_line):
         if parameter == "--":

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 9: reading run files, which may come from anybody (docs/how-to/keep-a-run.md says what of them is checked)."""
+"""Station 9: reading run files, which may come from anybody (docs/how-to/keep-a-run.md says what of them is
+checked)."""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ _LIMITS = {
     sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER: 1,
     sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 1,
 }
-_PRAGMAS = frozenset({"application_id", "user_version", "page_count", "page_size", "quick_check", "table_info"})
+_PRAGMAS = frozenset(
+    {"application_id", "user_version", "page_count", "page_size", "quick_check", "table_info"}
+)
 _TYPES = {"TEXT": (str,), "INTEGER": (int,), "REAL": (float, int)}
 Row = dict[str, Any]
 
@@ -53,10 +56,12 @@ class RunTables:
         return frozenset(name for kind, name, _ in _objects_of(SCHEMAS[self.version]) if kind == "table")
 
     def rows(self, table: str, *wanted: str) -> list[Row]:
-        """All rows in the order of their ids, each value of its column's type; None only where the schema allows it.
+        """All rows in the order of their ids, each value of its column's type; None only where the schema
+        allows it.
 
         Args:
-            wanted: Columns of the table, in its order; default all. A trial's document is large: who counts trials does without it.
+            wanted: Columns of the table, in its order; default all. A trial's document is large: who counts
+                trials does without it.
 
         Raises:
             ValueError: A value is of another type. `open_to_read` makes a RequestError of it.
@@ -78,9 +83,11 @@ class RunTables:
 
 @contextmanager
 def open_to_read(path: Path) -> Iterator[RunTables]:
-    """A run file of any version of `SCHEMAS`, as it was last committed; it may be written meanwhile. Nothing on disk is changed.
+    """A run file of any version of `SCHEMAS`, as it was last committed; it may be written meanwhile. Nothing
+    on disk is changed.
 
-    What goes wrong in the block with a value that was read becomes a RequestError: JSON that is none, a missing key, a wrong type.
+    What goes wrong in the block with a value that was read becomes a RequestError: JSON that is none, a
+    missing key, a wrong type.
 
     Raises:
         RequestError: There is no such file, it is no run, it is damaged, or it has an unknown schema version.
@@ -90,8 +97,19 @@ def open_to_read(path: Path) -> Iterator[RunTables]:
         try:
             _restrain(connection)
             yield RunTables(connection, _check(connection, path))
-        except (sqlite3.Error, sqlite3.Warning, EngineError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
-            raise not_a_run(path, f"it lacks {error}" if isinstance(error, KeyError) else _word(error)) from error
+        except (
+            sqlite3.Error,
+            sqlite3.Warning,
+            EngineError,
+            ValueError,
+            TypeError,
+            LookupError,
+            AttributeError,
+            ArithmeticError,
+        ) as error:
+            raise not_a_run(
+                path, f"it lacks {error}" if isinstance(error, KeyError) else _word(error)
+            ) from error
         except (RecursionError, MemoryError) as error:
             raise not_a_run(path, "it holds more than can be read") from error
 
@@ -121,7 +139,9 @@ def _read(text: str, what: str) -> Any:
 
 def as_seed(text: str) -> int:
     """ValueError unless it is a whole number of 64 bits without a sign."""
-    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(MAX_SEED)) and int(text) <= MAX_SEED):
+    if not (
+        text.isascii() and text.isdecimal() and len(text) <= len(str(MAX_SEED)) and int(text) <= MAX_SEED
+    ):
         raise ValueError(f"{text[:30]!r} is no seed")
     return int(text)
 
@@ -132,7 +152,9 @@ def _restrain(connection: sqlite3.Connection) -> None:
         connection.setlimit(limit, value)
     for setting in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON", "temp_store = MEMORY"):
         connection.execute(f"PRAGMA {setting}")
-    (octets,) = connection.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()
+    (octets,) = connection.execute(
+        "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+    ).fetchone()
     left: int = (1_000_000 + octets * _STEPS_PER_OCTET) // _STEPS_PER_CALL
 
     def count() -> bool:
@@ -144,8 +166,11 @@ def _restrain(connection: sqlite3.Connection) -> None:
     connection.set_authorizer(_authorize)
 
 
-def _authorize(action: int, first: str | None, second: str | None, database: str | None, trigger: str | None) -> int:
-    """Reading tables, and nothing that a schema could bring in besides: no function, no virtual table, no writing, no other file."""
+def _authorize(
+    action: int, first: str | None, second: str | None, database: str | None, trigger: str | None
+) -> int:
+    """Reading tables, and nothing that a schema could bring in besides: no function, no virtual table, no
+    writing, no other file."""
     if trigger is not None:
         return sqlite3.SQLITE_DENY
     if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ):
@@ -156,10 +181,13 @@ def _authorize(action: int, first: str | None, second: str | None, database: str
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> int:
-    """The version of the schema. The file has exactly its tables, so a SELECT is no more than that; and they are sound."""
+    """The version of the schema. The file has exactly its tables, so a SELECT is no more than that; and they
+    are sound."""
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     if application_id != APPLICATION_ID:
-        raise RequestError("this database is no run of Evenhand", where=str(path), next_step=f"Name a run file (*{SUFFIX}).")
+        raise RequestError(
+            "this database is no run of Evenhand", where=str(path), next_step=f"Name a run file (*{SUFFIX})."
+        )
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version not in SCHEMAS:
         known = " and ".join(str(number) for number in SCHEMAS)
@@ -171,7 +199,8 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
     wanted, found = _objects_of(SCHEMAS[version]), _objects(connection)
     for kind, name, _ in sorted(wanted ^ found):
         raise not_a_run(path, f"the {_word(kind)} {_word(name)} is not as Evenhand makes it")
-    # No page is in two places, and keys ascend: reading the tables ends. A file that is only slow to check is stopped by the step limit.
+    # No page is in two places, and keys ascend: reading the tables ends. A file that is only slow to check is
+    # stopped by the step limit.
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
         raise not_a_run(path, f"it is damaged: {_word(verdict)}")
@@ -186,7 +215,11 @@ def _objects(connection: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
     """Tables, indexes, views and triggers, with what makes them."""
     # SQLite's own statistics, which tools may have added, decide nothing where there is one way to read.
     rows = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
-    return frozenset((str(kind), str(name), " ".join(str(sql).split())) for kind, name, sql in rows if name not in _STATISTICS)
+    return frozenset(
+        (str(kind), str(name), " ".join(str(sql).split()))
+        for kind, name, sql in rows
+        if name not in _STATISTICS
+    )
 
 
 _STATISTICS = ("sqlite_stat1", "sqlite_stat4")
@@ -255,13 +288,19 @@ def read_run(path: Path | str) -> StoredRun:
     with open_to_read(path) as tables:
         runs = tables.rows("run")
         if not runs:
-            raise RequestError("this run was cut short before it began", where=str(path), next_step="Measure again.")
+            raise RequestError(
+                "this run was cut short before it began", where=str(path), next_step="Measure again."
+            )
         run = runs[0]
         return StoredRun(
-            path=path, created_at=run["created_at"], finished_at=run["finished_at"], command=as_texts(run["command"], "run.command"),
-            versions=as_versions(run["versions"]), host=as_mapping(run["host"], "run.host"),
+            path=path,
+            created_at=run["created_at"],
+            finished_at=run["finished_at"],
+            command=as_texts(run["command"], "run.command"),
+            versions=as_versions(run["versions"]),
+            host=as_mapping(run["host"], "run.host"),
             searches=tuple(read_searches(tables).values()),
-        )  # fmt: skip
+        )
 
 
 def as_versions(text: str) -> dict[str, str]:
@@ -277,7 +316,9 @@ def read_searches(tables: RunTables) -> Mapping[int, StoredSearch]:
     trials: dict[int, list[StoredTrial]] = {}
     for row in tables.rows("trials"):
         trials.setdefault(row["search_id"], []).append(_trial(row))
-    return MappingProxyType({row["id"]: _search(row, trials.get(row["id"], [])) for row in tables.rows("searches")})
+    return MappingProxyType(
+        {row["id"]: _search(row, trials.get(row["id"], [])) for row in tables.rows("searches")}
+    )
 
 
 def _search(row: Row, trials: list[StoredTrial]) -> StoredSearch:
@@ -285,16 +326,26 @@ def _search(row: Row, trials: list[StoredTrial]) -> StoredSearch:
     if not isinstance(setup.get("name", ""), str):
         raise ValueError("the testbed's name in searches.setup is no text")
     return StoredSearch(
-        name=row["name"], kind=row["kind"], started_at=row["started_at"], finished_at=row["finished_at"],
-        plan=as_mapping(row["plan"], "searches.plan"), frame_size=row["frame_size"], seed=as_seed(row["seed"]),
-        setup=setup, goal=as_mapping(row["goal"], "searches.goal"), outcome=row["outcome"],
+        name=row["name"],
+        kind=row["kind"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        plan=as_mapping(row["plan"], "searches.plan"),
+        frame_size=row["frame_size"],
+        seed=as_seed(row["seed"]),
+        setup=setup,
+        goal=as_mapping(row["goal"], "searches.goal"),
+        outcome=row["outcome"],
         result=None if row["result"] is None else as_mapping(row["result"], "searches.result"),
         trials=tuple(sorted(trials, key=lambda trial: trial.number)),
-    )  # fmt: skip
+    )
 
 
 def _trial(row: Row) -> StoredTrial:
     return StoredTrial(
-        number=row["number"], purpose=row["purpose"], attempt=row["attempt"], is_full_length=bool(row["is_full_length"]),
+        number=row["number"],
+        purpose=row["purpose"],
+        attempt=row["attempt"],
+        is_full_length=bool(row["is_full_length"]),
         result=TrialResult.from_contract(as_mapping(row["document"], "trials.document")),
-    )  # fmt: skip
+    )

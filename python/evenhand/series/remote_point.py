@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 9: a point that was measured on another machine: as it comes from there, and into a campaign's file, whole or not at all."""
+"""Station 9: a point that was measured on another machine: as it comes from there, and into a campaign's
+file, whole or not at all."""
 
 from __future__ import annotations
 
@@ -96,7 +97,10 @@ def check_remote_point(remote: Any, point: Point, numbers: Collection[int]) -> R
         raise ValueError("it is of another point")
     done = [repetition.number for repetition in remote.repetitions]
     if len(set(done)) != len(done) or not set(done) <= set(numbers):
-        raise ValueError(f"it has repetitions {', '.join(map(str, done)) or 'none'}, and {', '.join(map(str, numbers))} were ordered")
+        raise ValueError(
+            f"it has repetitions {', '.join(map(str, done)) or 'none'}, and {', '.join(map(str, numbers))}"
+            " were ordered"
+        )
     try:
         to_json([remote.facts, dict(remote.versions), [hook.output for _, hook in remote.hooks]])
         for repetition in remote.repetitions:
@@ -116,25 +120,37 @@ def check_remote_point(remote: Any, point: Point, numbers: Collection[int]) -> R
 
 
 def _check_number(value: object) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value)):
+    if value is not None and (
+        isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value)
+    ):
         raise ValueError(f"{value!r} is no finite number")
 
 
 def store_remote_point(store: CampaignStore, remote: RemotePoint) -> None:
-    """All of it in one transaction. What has a result already is left as it is, so that nothing is there twice. StorageError."""
+    """All of it in one transaction. What has a result already is left as it is, so that nothing is there
+    twice. StorageError."""
     testbed = remote.testbed if remote.facts is None else store.add_testbed(remote.testbed, remote.facts)
     _note_versions(store, testbed, remote.versions)
     with store.writing() as connection:
-        (point_id,) = connection.execute("SELECT id FROM points WHERE key = ?", (remote.point.key,)).fetchone()
+        (point_id,) = connection.execute(
+            "SELECT id FROM points WHERE key = ?", (remote.point.key,)
+        ).fetchone()
         for ended_at, hook in remote.hooks:
             connection.execute(
-                "INSERT INTO hooks (session_id, point_id, moment, command, started_at, duration_s, exit_code, output)"
+                "INSERT INTO hooks (session_id, point_id, moment, command, started_at, duration_s,"
+                " exit_code, output)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    store.session_id, point_id, hook.when, " ".join(without_folders(hook.command.split(" "))), ended_at, hook.duration_s,
-                    hook.exit_code, hook.output,
+                    store.session_id,
+                    point_id,
+                    hook.when,
+                    " ".join(without_folders(hook.command.split(" "))),
+                    ended_at,
+                    hook.duration_s,
+                    hook.exit_code,
+                    hook.output,
                 ),
-            )  # fmt: skip
+            )
         for repetition in remote.repetitions:
             _insert_repetition(connection, store.session_id, point_id, testbed, repetition)
         if remote.reason is not None:
@@ -154,35 +170,64 @@ def _note_versions(store: CampaignStore, testbed: str, versions: Mapping[str, st
             store.add_note(f"{testbed} has {name} {version}, where {known[name]} is told of the campaign")
 
 
-def _insert_repetition(connection: sqlite3.Connection, session_id: int, point_id: int, testbed: str, repetition: RemoteRepetition) -> None:
+def _insert_repetition(
+    connection: sqlite3.Connection, session_id: int, point_id: int, testbed: str, repetition: RemoteRepetition
+) -> None:
     attempts = connection.execute(
-        "SELECT id, attempt, finished_at FROM repetitions WHERE point_id = ? AND number = ?", (point_id, repetition.number)
+        "SELECT id, attempt, finished_at FROM repetitions WHERE point_id = ? AND number = ?",
+        (point_id, repetition.number),
     ).fetchall()
     if any(finished_at is not None for _, _, finished_at in attempts):
         return
     # What was begun before, here or on a worker that was lost, has other trials.
-    connection.executemany("UPDATE repetitions SET outcome = ? WHERE id = ?", [(CUT_SHORT, begun_id) for begun_id, _, _ in attempts])
+    connection.executemany(
+        "UPDATE repetitions SET outcome = ? WHERE id = ?",
+        [(CUT_SHORT, begun_id) for begun_id, _, _ in attempts],
+    )
     ended = repetition.ended
     repetition_id = connection.execute(
-        "INSERT INTO repetitions (point_id, session_id, number, attempt, seed, testbed, started_at, finished_at, outcome, reason, value,"
+        "INSERT INTO repetitions (point_id, session_id, number, attempt, seed, testbed, started_at,"
+        " finished_at, outcome, reason, value,"
         " result, measured_s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            point_id, session_id, repetition.number, 1 + max((attempt for _, attempt, _ in attempts), default=0), str(repetition.seed),
-            testbed, repetition.started_at, repetition.finished_at, CUT_SHORT if ended is None else ended.outcome,
-            None if ended is None else ended.reason, None if ended is None else ended.value,
-            None if ended is None else to_json(without_folders(dict(ended.result))), repetition.measured_s,
+            point_id,
+            session_id,
+            repetition.number,
+            1 + max((attempt for _, attempt, _ in attempts), default=0),
+            str(repetition.seed),
+            testbed,
+            repetition.started_at,
+            repetition.finished_at,
+            CUT_SHORT if ended is None else ended.outcome,
+            None if ended is None else ended.reason,
+            None if ended is None else ended.value,
+            None if ended is None else to_json(without_folders(dict(ended.result))),
+            repetition.measured_s,
         ),
-    ).lastrowid  # fmt: skip
+    ).lastrowid
     for search in repetition.searches:
         columns = search_columns(
-            search.name, kind=search.kind, plan=search.plan, frame_size=search.frame_size, seed=search.seed, setup=search.setup,
+            search.name,
+            kind=search.kind,
+            plan=search.plan,
+            frame_size=search.frame_size,
+            seed=search.seed,
+            setup=search.setup,
             goal=search.goal,
-        )  # fmt: skip
+        )
         result = None if search.result is None else to_json(search.result)
         ended_as = {"finished_at": search.finished_at, "outcome": search.outcome, "result": result}
-        search_id = insert_search(connection, {"repetition_id": repetition_id, **columns, "started_at": search.started_at, **ended_as})
+        search_id = insert_search(
+            connection,
+            {"repetition_id": repetition_id, **columns, "started_at": search.started_at, **ended_as},
+        )
         for trial in search.trials:
             insert_trial(
-                connection, search_id, TrialResult.from_contract(dict(trial.document)), trial.number, purpose=trial.purpose,
-                attempt=trial.attempt, is_full_length=trial.is_full_length,
-            )  # fmt: skip
+                connection,
+                search_id,
+                TrialResult.from_contract(dict(trial.document)),
+                trial.number,
+                purpose=trial.purpose,
+                attempt=trial.attempt,
+                is_full_length=trial.is_full_length,
+            )

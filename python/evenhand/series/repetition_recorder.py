@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 9: the record of one repetition: keeps its trials, and gives those again that it had before it was cut short."""
+"""Station 9: the record of one repetition: keeps its trials, and gives those again that it had before it was
+cut short."""
 
 from __future__ import annotations
 
@@ -11,7 +12,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evenhand.search import Goal
-from evenhand.series.store import MeasuredSearch, SearchWriter, insert_search, insert_trial, now, search_columns, to_json
+from evenhand.series.store import (
+    MeasuredSearch,
+    SearchWriter,
+    insert_search,
+    insert_trial,
+    now,
+    search_columns,
+    to_json,
+)
 from evenhand.trial import Load, TrialResult, was_offered
 
 if TYPE_CHECKING:
@@ -23,7 +32,8 @@ _CONDITIONS = ("waits", "host_macs", "directions", "mix")
 
 
 class CannotContinueError(Exception):
-    """The repetition that was cut short was measured under other conditions, or asks for other trials now. It must begin anew."""
+    """The repetition that was cut short was measured under other conditions, or asks for other trials now. It
+    must begin anew."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,7 +74,9 @@ class RepetitionRecorder:
     def add_versions(self, versions: Mapping[str, str]) -> None:
         """See `Recorder`. CannotContinueError if trials of another engine are there."""
         self._store.add_versions(versions)
-        changed = any(self._versions[name] != version for name, version in versions.items() if name in self._versions)
+        changed = any(
+            self._versions[name] != version for name, version in versions.items() if name in self._versions
+        )
         if changed and self.stored_trials:
             raise CannotContinueError
 
@@ -93,7 +105,9 @@ class RepetitionRecorder:
         """See `Recorder`. CannotContinueError if the search that goes on was made under other conditions."""
         measured = MeasuredSearch.begun(name, kind, goal)
         self._store.measured.append(measured)
-        columns = search_columns(name, kind=kind, plan=plan, frame_size=frame_size, seed=seed, setup=setup, goal=goal)
+        columns = search_columns(
+            name, kind=kind, plan=plan, frame_size=frame_size, seed=seed, setup=setup, goal=goal
+        )
         begun = self._begun.get(name)
         if begun is None:
             with self._store.writing() as connection:
@@ -109,41 +123,65 @@ class RepetitionRecorder:
     def _read_versions(self) -> dict[str, str]:
         """With which it was begun."""
         (row,) = self._store.rows(
-            "SELECT versions FROM sessions JOIN repetitions ON sessions.id = session_id WHERE repetitions.id = ?", self.repetition_id
+            "SELECT versions FROM sessions JOIN repetitions ON sessions.id = session_id WHERE repetitions.id"
+            " = ?",
+            self.repetition_id,
         )
         versions: dict[str, str] = json.loads(row["versions"])
         return versions
 
     def _read_begun(self) -> dict[str, _Begun]:
         found = {}
-        for row in self._store.rows("SELECT * FROM searches WHERE repetition_id = ? ORDER BY id", self.repetition_id):
-            trials = self._store.rows("SELECT document FROM trials WHERE search_id = ? ORDER BY number", row["id"])
+        for row in self._store.rows(
+            "SELECT * FROM searches WHERE repetition_id = ? ORDER BY id", self.repetition_id
+        ):
+            trials = self._store.rows(
+                "SELECT document FROM trials WHERE search_id = ? ORDER BY number", row["id"]
+            )
             found[row["name"]] = _Begun(
-                search_id=row["id"], conditions=_conditions_of(row), trials=[json.loads(trial["document"]) for trial in trials]
+                search_id=row["id"],
+                conditions=_conditions_of(row),
+                trials=[json.loads(trial["document"]) for trial in trials],
             )
         return found
 
 
 class CampaignSearchWriter(SearchWriter):
-    """Writes the trials of one search of a repetition, but those that it has already. Its methods raise StorageError."""
+    """Writes the trials of one search of a repetition, but those that it has already. Its methods raise
+    StorageError."""
 
     def __init__(
-        self, store: CampaignStore, recorder: RepetitionRecorder, search_id: int, measured: MeasuredSearch, *, stored: int
+        self,
+        store: CampaignStore,
+        recorder: RepetitionRecorder,
+        search_id: int,
+        measured: MeasuredSearch,
+        *,
+        stored: int,
     ) -> None:
         super().__init__(store, search_id, measured)
         self._recorder = recorder
         self._stored = stored
 
-    def _insert(self, result: TrialResult, *, number: int, purpose: str, attempt: int, is_full_length: bool) -> None:
+    def _insert(
+        self, result: TrialResult, *, number: int, purpose: str, attempt: int, is_full_length: bool
+    ) -> None:
         # What was stopped by hand is no trial: it is made anew when the campaign goes on.
         if number <= self._stored or result.was_stopped:
             return
         with self._store.writing() as connection:
             insert_trial(
-                connection, self._search_id, result, number=number, purpose=purpose, attempt=attempt, is_full_length=is_full_length
+                connection,
+                self._search_id,
+                result,
+                number=number,
+                purpose=purpose,
+                attempt=attempt,
+                is_full_length=is_full_length,
             )
             connection.execute(
-                "UPDATE repetitions SET measured_s = measured_s + ? WHERE id = ?", (self._recorder.lap_s(), self._recorder.repetition_id)
+                "UPDATE repetitions SET measured_s = measured_s + ? WHERE id = ?",
+                (self._recorder.lap_s(), self._recorder.repetition_id),
             )
 
     def finish_with(self, outcome: str, result: Mapping[str, Any] | None = None) -> None:
@@ -152,7 +190,8 @@ class CampaignSearchWriter(SearchWriter):
             return
         with self._store.writing() as connection:
             connection.execute(
-                "UPDATE searches SET finished_at = ?, outcome = ?, result = ? WHERE id = ? AND finished_at IS NULL",
+                "UPDATE searches SET finished_at = ?, outcome = ?, result = ? WHERE id = ? AND finished_at"
+                " IS NULL",
                 (now(), outcome, None if result is None else to_json(result), self._search_id),
             )
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 9: the command that goes on with a campaign, in its one spelling, and where the campaign file was.
 
-What a campaign is stored in is made to be sent to others, and has no folder in it. The user's state folder remembers that on this machine.
+What a campaign is stored in is made to be sent to others, and has no folder in it. The user's state folder
+remembers that on this machine.
 """
 
 from __future__ import annotations
@@ -31,12 +32,15 @@ def remember_source(path: Path, source: Path) -> None:
     kept = {name: place for name, place in _remembered().items() if name != key}
     entries = {key: str(source.resolve()), **kept}
     with contextlib.suppress(OSError):
-        replace_state(state_file("campaigns.json"), {"version": VERSION, "sources": dict(list(entries.items())[:MOST_KEPT])})
+        replace_state(
+            state_file("campaigns.json"),
+            {"version": VERSION, "sources": dict(list(entries.items())[:MOST_KEPT])},
+        )
 
 
 def find_source(path: Path, name: str) -> Path | None:
-    """The campaign file of this name: beside the campaign's file, in this folder, or where it was when the campaign began; None if it is
-    in none of them. A preset is part of the program, and needs no file."""
+    """The campaign file of this name: beside the campaign's file, in this folder, or where it was when the
+    campaign began; None if it is in none of them. A preset is part of the program, and needs no file."""
     if name.startswith(PRESET_PREFIX):
         return Path(name)
     places = [path.parent / name, Path(name)]
@@ -51,7 +55,8 @@ def resume_command(path: Path, source: Path | None = None) -> str:
 
     Args:
         path: What the campaign is stored in.
-        source: The campaign file, or its name alone; None: it is where `find_source` finds it, or nobody knows.
+        source: The campaign file, or its name alone; None: it is where `find_source` finds it, or nobody
+            knows.
     """
     if source is None or find_source(path, source.name) is not None:
         return f"evenhand run --resume {shlex.quote(str(path))}"
@@ -61,4 +66,8 @@ def resume_command(path: Path, source: Path | None = None) -> str:
 
 def _remembered() -> dict[str, str]:
     sources = read_state(state_file("campaigns.json"), version=VERSION, key="sources")
-    return {name: place for name, place in sources.items() if isinstance(place, str)} if isinstance(sources, dict) else {}
+    return (
+        {name: place for name, place in sources.items() if isinstance(place, str)}
+        if isinstance(sources, dict)
+        else {}
+    )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 9: the searches of a single verb's run as points: what was made under the same conditions is repetitions of one point."""
+"""Station 9: the searches of a single verb's run as points: what was made under the same conditions is
+repetitions of one point."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ _WITHOUT_NUMBER = {
 
 
 def points_of_run(suite: str, searches: Sequence[StoredSearch]) -> tuple[PointRecord, ...]:
-    """In the order in which they were begun; searches for the tester's own ceiling and single trials are no points.
+    """In the order in which they were begun; searches for the tester's own ceiling and single trials are no
+    points.
 
     ValueError if a file has made one of what cannot be a point.
     """
@@ -54,9 +56,15 @@ def _conditions(search: StoredSearch) -> str:
     # A search that was guided by an earlier one has its number in the goal, and the same conditions.
     goal = {key: value for key, value in search.goal.items() if key != "known_fps"}
     same = [
-        _REPETITION.sub("", search.name), search.kind, search.plan, search.frame_size, setup.get("mix"), setup.get("directions"),
-        configured(setup), goal,
-    ]  # fmt: skip
+        _REPETITION.sub("", search.name),
+        search.kind,
+        search.plan,
+        search.frame_size,
+        setup.get("mix"),
+        setup.get("directions"),
+        configured(setup),
+        goal,
+    ]
     return json.dumps(same, sort_keys=True)
 
 
@@ -66,14 +74,26 @@ def _point_record(key: str, suite: str, number: int, group: Sequence[StoredSearc
     assert procedure is not None
     under = conditions_of(first)
     conditions = {field.name: getattr(under, field.name) for field in fields(under)}
-    point = Point(key=key, suite=suite, number=number, procedure=procedure, goal=first.goal, repetitions=len(group), **conditions)
+    point = Point(
+        key=key,
+        suite=suite,
+        number=number,
+        procedure=procedure,
+        goal=first.goal,
+        repetitions=len(group),
+        **conditions,
+    )
     repetitions = tuple(_repetition(index, search, procedure) for index, search in enumerate(group, start=1))
     check_point(point)
     finished = [repetition for repetition in repetitions if repetition.finished_at is not None]
     state, reason, _ = state_of(
-        asked=len(repetitions), finished=len(finished), has_value=any(repetition.value is not None for repetition in finished),
-        has_begun=True, reason=None, last_reason=finished[-1].reason if finished else None,
-    )  # fmt: skip
+        asked=len(repetitions),
+        finished=len(finished),
+        has_value=any(repetition.value is not None for repetition in finished),
+        has_begun=True,
+        reason=None,
+        last_reason=finished[-1].reason if finished else None,
+    )
     return PointRecord(point=point, state=state, reason=reason, hooks=(), repetitions=repetitions)
 
 
@@ -81,10 +101,17 @@ def _repetition(number: int, search: StoredSearch, procedure: ProcedureName) -> 
     is_finished = search.finished_at is not None and search.outcome != "stopped"
     value = value_of(procedure, search.result) if is_finished and search.result is not None else None
     return Repetition(
-        number=number, seed=search.seed, testbed=search.setup.get("name", ""), started_at=search.started_at,
-        finished_at=search.finished_at if is_finished else None, outcome=search.outcome, value=value, result=search.result,
-        searches=(search,), reason=None if value is not None or not is_finished else why_no_number(search.outcome),
-    )  # fmt: skip
+        number=number,
+        seed=search.seed,
+        testbed=search.setup.get("name", ""),
+        started_at=search.started_at,
+        finished_at=search.finished_at if is_finished else None,
+        outcome=search.outcome,
+        value=value,
+        result=search.result,
+        searches=(search,),
+        reason=None if value is not None or not is_finished else why_no_number(search.outcome),
+    )
 
 
 def why_no_number(outcome: str | None) -> str:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 9: the trial that a campaign is making just now, in a small file beside the campaign's own.
 
-It is no part of what is measured: it is rewritten once a second without waiting for the disk, and removed at the end. After `kill -9` it
-stays, and says nothing, since the process that wrote it does not hold the campaign any more.
+It is no part of what is measured: it is rewritten once a second without waiting for the disk, and removed at
+the end. After `kill -9` it stays, and says nothing, since the process that wrote it does not hold the
+campaign any more.
 """
 
 from __future__ import annotations
@@ -59,13 +60,16 @@ def running_path(run: Path) -> Path:
 
 
 def write_running(run: Path, running: RunningTrial) -> None:
-    """At once or not at all; a disk that is full, or a folder that cannot be written, keeps no campaign from going on."""
+    """At once or not at all; a disk that is full, or a folder that cannot be written, keeps no campaign from
+    going on."""
     path = running_path(run)
     part = path.with_name(f"{path.name}.{os.getpid()}")
     with suppress(OSError):
         try:
             # A file of our own: whatever stood under that name, a link for example, is not written through.
-            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+            descriptor = os.open(
+                part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644
+            )
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(replace(running, written_at=time.time()))))
             part.replace(path)
@@ -80,7 +84,8 @@ def remove_running(run: Path) -> None:
 
 
 def read_running(run: Path, worker: str | None) -> RunningTrial | None:
-    """Of the process that measures the campaign now; None if it is none, or has not said anything yet. The file is untrusted.
+    """Of the process that measures the campaign now; None if it is none, or has not said anything yet. The
+    file is untrusted.
 
     Args:
         worker: As `holder_of` names it.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 9: what the tables of a run file are, version by version. Both who writes and who reads take them from here."""
+"""Station 9: what the tables of a run file are, version by version. Both who writes and who reads take them
+from here."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ CAMPAIGN_VERSION = 2
 """Of the file of a campaign: the same tables, and some besides."""
 SUFFIX = ".evenhand"
 
-# No write-ahead log: a run is one file that can be copied at any time between trials, and a trial takes seconds.
+# No write-ahead log: a run is one file that can be copied at any time between trials, and a trial takes
+# seconds.
 _VERSION_1 = """
 CREATE TABLE run (
     id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -117,4 +119,5 @@ CREATE INDEX searches_of_repetition ON searches (repetition_id);
 """
 
 SCHEMAS: Mapping[int, str] = {1: _VERSION_1, 2: _VERSION_1 + _OF_CAMPAIGNS}
-"""A reader takes a file only if its tables are word for word these. Never change one that was published; add one."""
+"""A reader takes a file only if its tables are word for word these. Never change one that was published; add
+one."""

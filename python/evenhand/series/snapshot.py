@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 9: a run file as it is at one moment, copied into memory. The file, and what lies beside it, are never changed.
+"""Station 9: a run file as it is at one moment, copied into memory. The file, and what lies beside it, are
+never changed.
 
-Run files come by mail. SQLite itself is careful with a database that is broken, but what lies beside one it trusts: it rolls a journal
-back into the file, deletes the "super-journal" that the journal names, whatever file that is, and makes files of its own for a
-write-ahead log. So none of these is left to it in the folder where the file lies. A memory copy also keeps no lock while a reader thinks:
-who measures and writes at the same time is never made to wait.
+Run files come by mail. SQLite itself is careful with a database that is broken, but what lies beside one it
+trusts: it rolls a journal back into the file, deletes the "super-journal" that the journal names, whatever
+file that is, and makes files of its own for a write-ahead log. So none of these is left to it in the folder
+where the file lies. A memory copy also keeps no lock while a reader thinks: who measures and writes at the
+same time is never made to wait.
 """
 
 from __future__ import annotations
@@ -40,9 +42,11 @@ def not_a_run(path: Path, why: str) -> RequestError:
 
 
 def copy_to_memory(path: Path) -> sqlite3.Connection:
-    """The database as it was when it was last committed. A journal that a killed writer left is rolled back, in a copy of both.
+    """The database as it was when it was last committed. A journal that a killed writer left is rolled back,
+    in a copy of both.
 
-    Not for a process that is within a transaction on the same file: as with every reader but SQLite's own, its lock would be lost.
+    Not for a process that is within a transaction on the same file: as with every reader but SQLite's own,
+    its lock would be lost.
 
     Raises:
         RequestError: There is no such file, or it is no database that Evenhand can have written.
@@ -61,22 +65,31 @@ def copy_to_memory(path: Path) -> sqlite3.Connection:
         return _copy_rolled_back(path)
     except sqlite3.OperationalError as error:
         raise HostError(
-            f"this file cannot be read: {error}", where=str(path), next_step="If it is being written, try again; else see its permissions."
+            f"this file cannot be read: {error}",
+            where=str(path),
+            next_step="If it is being written, try again; else see its permissions.",
         ) from error
     except (sqlite3.Error, ValueError) as error:
         raise not_a_run(path, str(error)) from error
     except EvenhandError:
         raise
     except OSError as error:
-        raise HostError(f"this file cannot be read: {error.strerror}", where=str(path), next_step="See its permissions.") from error
+        raise HostError(
+            f"this file cannot be read: {error.strerror}", where=str(path), next_step="See its permissions."
+        ) from error
 
 
 def _find(path: Path) -> Path:
-    """The file itself, where the name is a link. Refused is what is no ordinary file: a FIFO would never end."""
+    """The file itself, where the name is a link. Refused is what is no ordinary file: a FIFO would never
+    end."""
     try:
         found = path.resolve(strict=True)
         mode = found.stat().st_mode
-    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: links in a circle, before Python 3.13; ValueError: a NUL
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+    ) as error:  # RuntimeError: links in a circle, before Python 3.13; ValueError: a NUL
         if isinstance(error, OSError) and error.errno not in _NO_FILE:
             raise
         raise RequestError("there is no such file", where=str(path), next_step=_NEXT) from None
@@ -102,11 +115,14 @@ def _check_size(path: Path, size: int) -> None:
 
 
 def _copy(path: Path, mode: str) -> sqlite3.Connection:
-    """`mode`: ro, or rw to have a journal rolled back. As a URI, quoted: a name with #, ? or % is that name."""
+    """`mode`: ro, or rw to have a journal rolled back. As a URI, quoted: a name with #, ? or % is that
+    name."""
     journal = _beside(path, "-journal")
     if os.path.lexists(journal) and not stat.S_ISREG(journal.lstat().st_mode):
         raise not_a_run(path, f"{journal.name} beside it is no ordinary file")
-    with closing(sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=_BUSY_S)) as source:
+    with closing(
+        sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=_BUSY_S)
+    ) as source:
         # The lock first: `backup` would wait for it for ever.
         source.execute("BEGIN")
         (pages,) = source.execute("PRAGMA page_count").fetchone()
@@ -133,7 +149,8 @@ def _copy_rolled_back(path: Path) -> sqlite3.Connection:
                     _check_size(path, os.fstat(file.fileno()).st_size)
                     with copy.open("xb") as target:
                         shutil.copyfileobj(file, target)
-            # Half of it may have been rolled back by then: rolling back the whole once more makes the same of it.
+            # Half of it may have been rolled back by then: rolling back the whole once more makes the same of
+            # it.
             if before is not None and before == _stamp(journal):
                 _check_journal(path, copies[1])
                 return _copy(copies[0], "rw")
@@ -149,7 +166,8 @@ def _stamp(journal: Path) -> tuple[int, int, int] | None:
 
 
 def _check_journal(path: Path, journal: Path) -> None:
-    """Refused: one that names a super-journal, which SQLite would open and delete, and one that would make the file grow without end."""
+    """Refused: one that names a super-journal, which SQLite would open and delete, and one that would make
+    the file grow without end."""
     content = journal.read_bytes()
     if content.endswith(_JOURNAL_MAGIC):
         raise not_a_run(path, f"{path.name}-journal beside it belongs to more than one file")

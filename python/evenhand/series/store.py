@@ -27,12 +27,14 @@ LOCK_TIMEOUT_S = 60.0
 
 
 class StorageError(HostError):
-    """A run that was begun can be stored no further: its disk is full, or fails. What was stored before stays."""
+    """A run that was begun can be stored no further: its disk is full, or fails. What was stored before
+    stays."""
 
 
 @dataclass(slots=True, kw_only=True)
 class MeasuredSearch:
-    """What one search has measured so far, stored or not: nobody should lose an hour of trials to a disk that is full."""
+    """What one search has measured so far, stored or not: nobody should lose an hour of trials to a disk that
+    is full."""
 
     name: str
     kind: str
@@ -69,7 +71,9 @@ class WritableFile:
         except sqlite3.Error as error:
             remedy = "Make room there" if is_full(error) else "See that it can be written"
             raise StorageError(
-                f"the run cannot be stored any further: {error}", where=str(self.path), next_step=f"{remedy}, {self.after_failure}"
+                f"the run cannot be stored any further: {error}",
+                where=str(self.path),
+                next_step=f"{remedy}, {self.after_failure}",
             ) from error
 
     def add_versions(self, versions: Mapping[str, str]) -> None:
@@ -91,10 +95,14 @@ def search_columns(
 ) -> dict[str, Any]:
     """What the row of a search that begins says of it."""
     return {
-        "name": name, "kind": kind, "plan": to_json(plan), "frame_size": frame_size,
+        "name": name,
+        "kind": kind,
+        "plan": to_json(plan),
+        "frame_size": frame_size,
         "seed": str(seed),  # it has 64 bits without a sign, SQLite's integers have 63
-        "setup": to_json(without_folders(setup)), "goal": to_json(goal if isinstance(goal, Mapping) else goal.to_document()),
-    }  # fmt: skip
+        "setup": to_json(without_folders(setup)),
+        "goal": to_json(goal if isinstance(goal, Mapping) else goal.to_document()),
+    }
 
 
 def insert_search(connection: sqlite3.Connection, columns: Mapping[str, Any]) -> int:
@@ -108,17 +116,32 @@ def insert_search(connection: sqlite3.Connection, columns: Mapping[str, Any]) ->
 
 
 def insert_trial(
-    connection: sqlite3.Connection, search_id: int, result: TrialResult, number: int, *, purpose: str, attempt: int, is_full_length: bool
+    connection: sqlite3.Connection,
+    search_id: int,
+    result: TrialResult,
+    number: int,
+    *,
+    purpose: str,
+    attempt: int,
+    is_full_length: bool,
 ) -> None:
     """In a transaction of `WritableFile.writing`."""
     connection.execute(
         "INSERT INTO trials (search_id, number, purpose, attempt, is_full_length, verdict, intended_fps,"
         " intended_duration_s, loss_ratio, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            search_id, number, purpose, attempt, is_full_length, str(result.verdict), result.intended_fps,
-            result.intended_duration_s, result.loss_ratio, to_json(result.raw),
+            search_id,
+            number,
+            purpose,
+            attempt,
+            is_full_length,
+            str(result.verdict),
+            result.intended_fps,
+            result.intended_duration_s,
+            result.loss_ratio,
+            to_json(result.raw),
         ),
-    )  # fmt: skip
+    )
 
 
 class SearchWriter:
@@ -133,18 +156,38 @@ class SearchWriter:
         """Store one trial. It is on disk when this returns."""
         self._measured.trials.append(trial)
         self._insert(
-            trial.result, number=trial.number, purpose=str(trial.purpose), attempt=trial.attempt, is_full_length=trial.is_full_length
+            trial.result,
+            number=trial.number,
+            purpose=str(trial.purpose),
+            attempt=trial.attempt,
+            is_full_length=trial.is_full_length,
         )
 
-    def add_result(self, result: TrialResult, *, number: int, purpose: str, attempt: int = 1, is_full_length: bool = False) -> None:
+    def add_result(
+        self,
+        result: TrialResult,
+        *,
+        number: int,
+        purpose: str,
+        attempt: int = 1,
+        is_full_length: bool = False,
+    ) -> None:
         """Store one trial that belongs to no throughput search, such as a single one."""
         self._measured.results.append(result)
         self._insert(result, number=number, purpose=purpose, attempt=attempt, is_full_length=is_full_length)
 
-    def _insert(self, result: TrialResult, *, number: int, purpose: str, attempt: int, is_full_length: bool) -> None:
+    def _insert(
+        self, result: TrialResult, *, number: int, purpose: str, attempt: int, is_full_length: bool
+    ) -> None:
         with self._store.writing() as connection:
             insert_trial(
-                connection, self._search_id, result, number=number, purpose=purpose, attempt=attempt, is_full_length=is_full_length
+                connection,
+                self._search_id,
+                result,
+                number=number,
+                purpose=purpose,
+                attempt=attempt,
+                is_full_length=is_full_length,
             )
 
     def finish(self, result: SearchResult) -> None:
@@ -164,10 +207,18 @@ class SearchWriter:
 class RunStore(WritableFile):
     """Writes one run. A context manager; a run that is not left in order keeps `finished_at` empty.
 
-    A run that ended before its first trial did leaves no file. Files are stored by their names, without folders.
+    A run that ended before its first trial did leaves no file. Files are stored by their names, without
+    folders.
     """
 
-    def __init__(self, path: Path, *, command: list[str], versions: Mapping[str, str] | None = None, host_name: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        command: list[str],
+        versions: Mapping[str, str] | None = None,
+        host_name: bool = False,
+    ) -> None:
         """Create the file.
 
         Args:
@@ -185,7 +236,9 @@ class RunStore(WritableFile):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         try:
             if kind is None:
                 with self.writing() as connection:
@@ -223,7 +276,9 @@ class RunStore(WritableFile):
         self.measured.append(measured)
         search_id: int | None = None
         try:
-            columns = search_columns(name, kind=kind, plan=plan, frame_size=frame_size, seed=seed, setup=setup, goal=goal)
+            columns = search_columns(
+                name, kind=kind, plan=plan, frame_size=frame_size, seed=seed, setup=setup, goal=goal
+            )
             with self.writing() as connection:
                 search_id = insert_search(connection, columns)
             yield SearchWriter(self, search_id, measured)
@@ -271,7 +326,8 @@ def create_file(
 
 
 def _create(path: Path) -> sqlite3.Connection:
-    """SQLite would follow a link, and take what it finds: a database, and a journal to roll back into it. So the file is made first."""
+    """SQLite would follow a link, and take what it finds: a database, and a journal to roll back into it. So
+    the file is made first."""
     taken = "this file exists already; a run is never overwritten"
     for leftover in ("-journal", "-wal", "-shm"):
         journal = path.with_name(path.name + leftover)
@@ -287,13 +343,19 @@ def _create(path: Path) -> sqlite3.Connection:
         raise not_stored(path, error) from error
     if not os.path.samestat(made, path.lstat()):
         connection.close()
-        raise RequestError(taken, where=str(path), next_step="Name a file in a folder that nobody else may write.")
+        raise RequestError(
+            taken, where=str(path), next_step="Name a file in a folder that nobody else may write."
+        )
     return connection
 
 
 def not_stored(path: Path, error: Exception, what: str = "the run") -> HostError:
     """What to say of a file that could not be begun."""
-    next_step = "Make room on its disk, or name a file on another." if is_full(error) else "Name a file that can be written."
+    next_step = (
+        "Make room on its disk, or name a file on another."
+        if is_full(error)
+        else "Name a file that can be written."
+    )
     return HostError(f"{what} cannot be stored: {error}", where=str(path), next_step=next_step)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 7, trial result: numbers of the engine's documents, which are checked before they become results. ValueError if they are none."""
+"""Station 7, trial result: numbers of the engine's documents, which are checked before they become results.
+ValueError if they are none."""
 
 from __future__ import annotations
 

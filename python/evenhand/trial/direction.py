@@ -44,7 +44,8 @@ class Latency:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variation:
-    """Delay of a frame less that of the one sent just before it, over all pairs that came (R8219-13); None where there is no pair."""
+    """Delay of a frame less that of the one sent just before it, over all pairs that came (R8219-13); None
+    where there is no pair."""
 
     pairs: int
     unseen_pairs: int
@@ -56,7 +57,8 @@ class Variation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delays:
-    """Of the frames from a time on, where a trial was asked for them. In percentiles a lost frame is infinitely late (R8219-16)."""
+    """Of the frames from a time on, where a trial was asked for them. In percentiles a lost frame is
+    infinitely late (R8219-16)."""
 
     offered_frames: int
     lost_frames: int
@@ -67,11 +69,11 @@ class Delays:
     pdv_ns: float
     """Packet delay variation: the 99.9th percentile less the minimum (R8219-12)."""
     pdv_resolution_ns: float | None
-    """By so much that may be too high: the percentile's frame lies somewhere in its class of the histogram. None where lost frames make
-    it infinite, and in runs of before it was recorded."""
+    """By so much that may be too high: the percentile's frame lies somewhere in its class of the histogram.
+    None where lost frames make it infinite, and in runs of before it was recorded."""
     tagged_ns: tuple[float, ...]
-    """Delays of the tagged frames in the order in which they were sent; infinite where one was lost (R8219-07). Without those that were
-    left out."""
+    """Delays of the tagged frames in the order in which they were sent; infinite where one was lost
+    (R8219-07). Without those that were left out."""
     variation: Variation | None
     left_out_frames: int = 0
     """Came, but had left overdue, or right behind frames that did: their delays are the tester's doing."""
@@ -93,7 +95,8 @@ class ClassCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceDelay:
-    """Of a fiftieth of the frames of a direction, in the order in which they were sent; None where no frame came."""
+    """Of a fiftieth of the frames of a direction, in the order in which they were sent; None where no frame
+    came."""
 
     frames: int
     mean_ns: float | None
@@ -122,7 +125,8 @@ class LostFrame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectionResult:
-    """Counts of one direction. A frame is lost if it was offered and not received once, whole and in time (R2544-07)."""
+    """Counts of one direction. A frame is lost if it was offered and not received once, whole and in time
+    (R2544-07)."""
 
     intended_frames: int
     offered_frames: int
@@ -165,7 +169,8 @@ class DirectionResult:
 
     @property
     def loss_ratio(self) -> float:
-        """1 - received/offered; 0..1. A valid trial offered all that was intended, so it is that of RFC 9971."""
+        """1 - received/offered; 0..1. A valid trial offered all that was intended, so it is that of RFC
+        9971."""
         return 1 - self.received_frames / self.offered_frames if self.offered_frames else 1.0
 
 
@@ -223,7 +228,8 @@ def read_direction(name: str, document: Mapping[str, Any]) -> DirectionResult:
             raise ValueError(f"{name}: {key} of the classes do not add up to {document[key]}")
     if result.lost_frames < 0 or result.lost_frames != document["lost_frames"]:
         raise ValueError(
-            f"{name}: lost {document['lost_frames']} of {result.offered_frames} offered, but {result.received_frames} received"
+            f"{name}: lost {document['lost_frames']} of {result.offered_frames} offered, but"
+            f" {result.received_frames} received"
         )
     return result
 
@@ -235,7 +241,12 @@ def _class(document: Mapping[str, Any]) -> ClassCount:
 
 def _slice_delay(entry: Sequence[Any]) -> SliceDelay:
     frames, mean_ns, min_ns, max_ns = entry
-    return SliceDelay(frames=int(number(frames)), mean_ns=optional(mean_ns), min_ns=optional(min_ns), max_ns=optional(max_ns))
+    return SliceDelay(
+        frames=int(number(frames)),
+        mean_ns=optional(mean_ns),
+        min_ns=optional(min_ns),
+        max_ns=optional(max_ns),
+    )
 
 
 def _queue_filling(document: Mapping[str, Any] | None) -> QueueFilling | None:
@@ -245,7 +256,11 @@ def _queue_filling(document: Mapping[str, Any] | None) -> QueueFilling | None:
 
 
 def _lost_frame(document: Mapping[str, Any] | None) -> LostFrame | None:
-    return None if document is None else LostFrame(sequence=whole(document, "sequence"), due_s=number(document["due_s"]))
+    return (
+        None
+        if document is None
+        else LostFrame(sequence=whole(document, "sequence"), due_s=number(document["due_s"]))
+    )
 
 
 def _delays(document: Mapping[str, Any]) -> Delays:
@@ -263,8 +278,14 @@ def _delays(document: Mapping[str, Any]) -> Delays:
         variation=None
         if variation is None
         else Variation(
-            pairs=whole(variation, "pairs"), unseen_pairs=whole(variation, "unseen_pairs"), min_ns=optional(variation["min_ns"]),
-            median_ns=optional(variation["median_ns"]), max_ns=optional(variation["max_ns"]),
+            pairs=whole(variation, "pairs"),
+            unseen_pairs=whole(variation, "unseen_pairs"),
+            min_ns=optional(variation["min_ns"]),
+            median_ns=optional(variation["median_ns"]),
+            max_ns=optional(variation["max_ns"]),
         ),
-        **{key: whole(document, key) if key in document else 0 for key in ("left_out_frames", "left_out_tags")},
-    )  # fmt: skip
+        **{
+            key: whole(document, key) if key in document else 0
+            for key in ("left_out_frames", "left_out_tags")
+        },
+    )

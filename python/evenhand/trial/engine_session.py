@@ -42,23 +42,34 @@ _OF_TESTBED = {
 }
 HELPED_BY_CHECK = frozenset({"no_permission", "no_memory", "no_cpu"})
 """Faults of the host that `evenhand check` tells more about."""
-_ERROR_OF_KIND: dict[str, type[EvenhandError]] = {"bad_request": RequestError, "host_not_ready": HostError, "bug": EngineError}
+_ERROR_OF_KIND: dict[str, type[EvenhandError]] = {
+    "bad_request": RequestError,
+    "host_not_ready": HostError,
+    "bug": EngineError,
+}
 
 
 class EngineSession:
     """One running engine. A context manager: leaving it always ends the process, whatever happened inside.
 
-    The engine gets a session of its own, so that Ctrl-C reaches us alone and the ports are closed in order, and so that
-    the engine may ask the scheduler for precedence over everybody else's sessions.
+    The engine gets a session of its own, so that Ctrl-C reaches us alone and the ports are closed in order,
+    and so that the engine may ask the scheduler for precedence over everybody else's sessions.
     """
 
-    def __init__(self, command: Sequence[str | Path], *, log: Callable[[str], None] | None = None, inherited: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        command: Sequence[str | Path],
+        *,
+        log: Callable[[str], None] | None = None,
+        inherited: Sequence[int] = (),
+    ) -> None:
         """Start `command`, the engine with what wraps it, and check its contract.
 
         Args:
             command: Argument vector, such as `["taskset", "-c", "1", "/usr/bin/evenhand-engine"]`.
             log: Gets each line of the engine's stderr as it comes.
-            inherited: Descriptors of locks, which the engine keeps until it has ended, whatever becomes of this process.
+            inherited: Descriptors of locks, which the engine keeps until it has ended, whatever becomes of
+                this process.
 
         Raises:
             HostError: It cannot be started, or speaks another contract.
@@ -71,10 +82,16 @@ class EngineSession:
         self._next_id = 0
         try:
             self._process = subprocess.Popen(
-                self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                text=True, encoding="utf-8", errors="replace", start_new_session=True,
+                self.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=True,
                 pass_fds=tuple(inherited),
-            )  # fmt: skip
+            )
         except OSError as error:
             raise HostError(
                 f"the engine does not start: {error.strerror}",
@@ -98,7 +115,9 @@ class EngineSession:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close(is_interrupted=kind is not None and issubclass(kind, (KeyboardInterrupt, SystemExit)))
 
     @property
@@ -107,7 +126,12 @@ class EngineSession:
         return list(self._stderr)
 
     def request(
-        self, name: str, *, on_event: EventCallback | None = None, answer_within_s: float = ANSWER_TIMEOUT_S, **arguments: Any
+        self,
+        name: str,
+        *,
+        on_event: EventCallback | None = None,
+        answer_within_s: float = ANSWER_TIMEOUT_S,
+        **arguments: Any,
     ) -> Document:
         """Send one request and wait for its response.
 
@@ -116,7 +140,8 @@ class EngineSession:
             answer_within_s: Silence longer than this is an EngineError.
 
         Raises:
-            RequestError, HostError, EngineError: The engine's fault, by its kind; EngineError also for its death.
+            RequestError, HostError, EngineError: The engine's fault, by its kind; EngineError also for its
+                death.
         """
         request_id = self._next_id
         self._next_id += 1
@@ -126,7 +151,9 @@ class EngineSession:
             if "fault" in reply and reply.get("id") in (request_id, None):
                 raise self._error_of(reply["fault"])
             if reply.get("id") != request_id:
-                raise EngineError(f"the engine answered request {reply.get('id')!r} instead of {request_id}", where=name)
+                raise EngineError(
+                    f"the engine answered request {reply.get('id')!r} instead of {request_id}", where=name
+                )
             if "event" in reply:
                 if on_event is not None:
                     on_event(reply)
@@ -136,14 +163,19 @@ class EngineSession:
             return reply
 
     def close(self, *, is_interrupted: bool = False) -> None:
-        """End the engine: by the end of its stdin, which closes its ports; then by signals. May be called twice.
+        """End the engine: by the end of its stdin, which closes its ports; then by signals. May be called
+        twice.
 
         Args:
             is_interrupted: Somebody waits for the end.
         """
         process = self._process
         patience_s = INTERRUPTED_TIMEOUT_S if is_interrupted else CLOSE_TIMEOUT_S
-        for end, wait_s in ((self._close_stdin, patience_s), (process.terminate, CLOSE_TIMEOUT_S), (self._kill_group, CLOSE_TIMEOUT_S)):
+        for end, wait_s in (
+            (self._close_stdin, patience_s),
+            (process.terminate, CLOSE_TIMEOUT_S),
+            (self._kill_group, CLOSE_TIMEOUT_S),
+        ):
             if process.poll() is not None:
                 break
             end()
@@ -174,7 +206,9 @@ class EngineSession:
         assert self._process.stdin is not None
         for place, value in _numbers_of(document):
             if not math.isfinite(value):
-                raise RequestError(f"{value} is no number to measure with", where=place, next_step="Use a finite number.")
+                raise RequestError(
+                    f"{value} is no number to measure with", where=place, next_step="Use a finite number."
+                )
         try:
             self._process.stdin.write(json.dumps(document, separators=(",", ":"), allow_nan=False) + "\n")
             self._process.stdin.flush()
@@ -196,16 +230,22 @@ class EngineSession:
         try:
             reply = json.loads(line)
         except ValueError as error:
-            raise EngineError(f"the engine wrote a line that is not JSON: {line[:200]!r}", where=request_name) from error
+            raise EngineError(
+                f"the engine wrote a line that is not JSON: {line[:200]!r}", where=request_name
+            ) from error
         if not isinstance(reply, dict):
-            raise EngineError(f"the engine wrote a line that is no document: {line[:200]!r}", where=request_name)
+            raise EngineError(
+                f"the engine wrote a line that is no document: {line[:200]!r}", where=request_name
+            )
         return reply
 
     def _error_of(self, fault: Any) -> EvenhandError:
         try:
             is_helped = fault.get("code") in HELPED_BY_CHECK and "evenhand check" not in fault["next"]
             more = " `evenhand check` shows what this host offers." if is_helped else ""
-            error = _ERROR_OF_KIND[fault["kind"]](fault["what"], where=place_in_testbed(fault["where"]), next_step=f"{fault['next']}{more}")
+            error = _ERROR_OF_KIND[fault["kind"]](
+                fault["what"], where=place_in_testbed(fault["where"]), next_step=f"{fault['next']}{more}"
+            )
         except (AttributeError, KeyError, TypeError) as problem:
             raise EngineError(f"the engine wrote a fault outside the contract: {fault!r}") from problem
         for line in self.stderr_lines[-10:]:
@@ -223,10 +263,13 @@ class EngineSession:
             return HostError(
                 "the engine was ended because it may not make files as large as it needs",
                 where="ulimit -f",
-                next_step="Raise the limit for this shell: ulimit -f unlimited. The engine's memory is such a file.",
+                next_step="Raise the limit for this shell: ulimit -f unlimited. The engine's memory is such"
+                " a file.",
             )
         return EngineError(
-            f"the engine ended {how}{self._last_words()}", where=request_name, next_step="Please report this with the engine's last lines."
+            f"the engine ended {how}{self._last_words()}",
+            where=request_name,
+            next_step="Please report this with the engine's last lines.",
         )
 
     def _last_words(self) -> str:

@@ -13,7 +13,10 @@ CHECKOUT_ENGINE = ENGINE.checkout
 
 
 def find_engine(
-    option: Path | None = None, *, environment: Mapping[str, str] | None = None, checkout_engine: Path = CHECKOUT_ENGINE
+    option: Path | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    checkout_engine: Path = CHECKOUT_ENGINE,
 ) -> Path:
     """The engine named by `--engine`, else by EVENHAND_ENGINE, else the checkout's, else the one on PATH.
 

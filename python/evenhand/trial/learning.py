@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 7: learning, before any trial: the DUT resolves every host, and the hosts that it does not reach are named."""
+"""Station 7: learning, before any trial: the DUT resolves every host, and the hosts that it does not reach
+are named."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ _SIDES: tuple[SideName, ...] = ("left", "right")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningProgress:
-    """How far learning is, told twice a second. By the side where the hosts are; a side that no frame goes to is not there."""
+    """How far learning is, told twice a second. By the side where the hosts are; a side that no frame goes to
+    is not there."""
 
     round: int
     """From 1."""
@@ -63,8 +65,8 @@ class LearningResult:
     """By where the hosts are; the directions that were asked for."""
     was_stopped: bool
     rate_share: float = 1.0
-    """Of the rate that was asked for, in the last round. Less than 1: a round reached some hosts and missed others, perhaps because it was
-    too fast for the DUT, and each such round halves the rate of the next."""
+    """Of the rate that was asked for, in the last round. Less than 1: a round reached some hosts and missed
+    others, perhaps because it was too fast for the DUT, and each such round halves the rate of the next."""
 
     @property
     def is_complete(self) -> bool:
@@ -106,7 +108,9 @@ class LearningResult:
             return cls(sides=sides, was_stopped=bool(document["stopped"]), rate_share=share)
         except (KeyError, TypeError, ValueError) as error:
             problem = f"lacks {error}" if isinstance(error, KeyError) else str(error)
-            raise EngineError(f"the engine's learning result is outside the contract: {problem}", where="learn response") from error
+            raise EngineError(
+                f"the engine's learning result is outside the contract: {problem}", where="learn response"
+            ) from error
 
 
 def name_first(unreachable: Sequence[str], hosts: int) -> str:
@@ -125,11 +129,13 @@ def learn(
     directions: Sequence[Direction] = ("forward", "reverse"),
     on_progress: ProgressCallback | None = None,
 ) -> LearningResult:
-    """Send a small test frame to every host of the receiving sides, again to those it did not reach; ports are open and resolved.
+    """Send a small test frame to every host of the receiving sides, again to those it did not reach; ports
+    are open and resolved.
 
-    In direct forms the DUT asks for each host and the tester answers, so its neighbour table is full before the first trial
-    (SEED-20). Behind gateways the same shows whether its routes lead to every host. Hosts that stay unreachable are a result,
-    not an error. A round that reached some hosts and missed others may have been too fast for the DUT: the next has half its rate.
+    In direct forms the DUT asks for each host and the tester answers, so its neighbour table is full before
+    the first trial (SEED-20). Behind gateways the same shows whether its routes lead to every host. Hosts
+    that stay unreachable are a result, not an error. A round that reached some hosts and missed others may
+    have been too fast for the DUT: the next has half its rate.
 
     Args:
         rate_fps: Per direction, of the first round.
@@ -176,5 +182,8 @@ def _side(name: str, document: Mapping[str, Any]) -> LearnedSide:
         questions_answered=int(document["questions_answered"]),
     )
     if not 0 <= side.reachable <= side.hosts or len(side.unreachable) > side.hosts - side.reachable:
-        raise ValueError(f"{name}: {side.reachable} of {side.hosts} hosts reached, {len(side.unreachable)} named as unreachable")
+        raise ValueError(
+            f"{name}: {side.reachable} of {side.hosts} hosts reached, {len(side.unreachable)} named as"
+            " unreachable"
+        )
     return side

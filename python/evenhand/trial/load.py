@@ -44,27 +44,42 @@ class Load:
 
     @classmethod
     def single_burst(cls, frames: int, rate_fps: float) -> Load:
-        """One burst after idle (R9004-03). The residual wait is no shorter than the burst: a buffer may take as long to empty."""
+        """One burst after idle (R9004-03). The residual wait is no shorter than the burst: a buffer may take
+        as long to empty."""
         lasts_s = frames / rate_fps
-        return cls(rate_fps=rate_fps, duration_s=lasts_s, burst=Burst(frames=frames, interval_s=lasts_s), residual_s=lasts_s)
+        return cls(
+            rate_fps=rate_fps,
+            duration_s=lasts_s,
+            burst=Burst(frames=frames, interval_s=lasts_s),
+            residual_s=lasts_s,
+        )
 
     @classmethod
     def bursts(cls, frames: int, rate_fps: float, interval_s: float, duration_s: float) -> Load:
         """As many bursts as fit into the duration, one at least (R2544-17)."""
         count = max(1, round(duration_s / interval_s))
-        return cls(rate_fps=rate_fps, duration_s=count * interval_s, burst=Burst(frames=frames, interval_s=interval_s))
+        return cls(
+            rate_fps=rate_fps,
+            duration_s=count * interval_s,
+            burst=Burst(frames=frames, interval_s=interval_s),
+        )
 
     @property
     def sending_s(self) -> float:
         return self.duration_s + (self.then.duration_s if self.then is not None else 0.0)
 
     def rate_at(self, sending_s: float) -> float:
-        """Frames per second per direction, so long after the sending phase began; of bursts the rate within."""
+        """Frames per second per direction, so long after the sending phase began; of bursts the rate
+        within."""
         return self.rate_fps if self.then is None or sending_s < self.duration_s else self.then.rate_fps
 
     def __str__(self) -> str:
         """`110 kfps per direction for 60 s, then 55 kfps for 60 s`."""
-        then = "" if self.then is None else f", then {format_rate(self.then.rate_fps)} for {format_duration(self.then.duration_s)}"
+        then = (
+            ""
+            if self.then is None
+            else f", then {format_rate(self.then.rate_fps)} for {format_duration(self.then.duration_s)}"
+        )
         return f"{format_rate(self.rate_fps)} per direction for {format_duration(self.duration_s)}{then}"
 
     def to_contract(self) -> dict[str, Any]:
@@ -81,10 +96,13 @@ class Load:
         """Of a `trial` request."""
         burst, then = request.get("burst"), request.get("then")
         return cls(
-            rate_fps=request["rate_fps"], duration_s=request["duration_s"],
+            rate_fps=request["rate_fps"],
+            duration_s=request["duration_s"],
             burst=None if burst is None else Burst(frames=burst["frames"], interval_s=burst["interval_s"]),
-            then=None if then is None else LoadChange(rate_fps=then["rate_fps"], duration_s=then["duration_s"]),
-        )  # fmt: skip
+            then=None
+            if then is None
+            else LoadChange(rate_fps=then["rate_fps"], duration_s=then["duration_s"]),
+        )
 
 
 class LoadMeasurer(Protocol):

@@ -19,7 +19,8 @@ MAX_TRIAL_NUMBER = 65535
 
 
 class Measurer(Protocol):
-    """Performs one trial. All else (plan, frame size, ports, waits) is fixed while a search runs (RFC 9971, 4.1.4)."""
+    """Performs one trial. All else (plan, frame size, ports, waits) is fixed while a search runs (RFC 9971,
+    4.1.4)."""
 
     def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
         """One trial at `rate_fps` frames per second per direction; its verdict may be INVALID.
@@ -40,7 +41,8 @@ class EarlyStopper(Protocol):
 
 
 class Witness(Protocol):
-    """Looks at the DUT from elsewhere before and after each trial; the verdict is none of its business (SEED-07)."""
+    """Looks at the DUT from elsewhere before and after each trial; the verdict is none of its business
+    (SEED-07)."""
 
     def watch(self, trial: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Make the trial; its document, with what was seen added as `dut`."""
@@ -49,7 +51,8 @@ class Witness(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waits:
-    """Waits of the trial phases in seconds (R2544-18). The defaults conform; the engine reports shorter ones as deviations."""
+    """Waits of the trial phases in seconds (R2544-18). The defaults conform; the engine reports shorter ones
+    as deviations."""
 
     after_routing_s: float = 2.0
     after_learning_s: float = 2.0
@@ -88,14 +91,16 @@ class Limits:
     offered_tolerance: float = 0.0001
     """R2544-39."""
     overdue_after_us: float | None = None
-    """A frame that leaves later than this after its time is overdue: it comes to the device as part of a burst.
-    None: USUAL_OVERDUE_AFTER_US, but no more than 1,500 frames at the trial's rate."""
+    """A frame that leaves later than this after its time is overdue: it comes to the device as part of a
+    burst. None: USUAL_OVERDUE_AFTER_US, but no more than 1,500 frames at the trial's rate."""
     overdue_tolerance: float = 0.01
-    """Share of overdue frames that a valid trial may have; why some may be, docs/explanation/validity.md tells."""
+    """Share of overdue frames that a valid trial may have; why some may be, docs/explanation/validity.md
+    tells."""
     longest_overdue_us: float = 100_000.0
     clock_ppm: float = 100.0
     duplicate_tolerance: float = 0.01
-    """Share of duplicated frames that a valid trial may have: with more, something else than forwarding is going on."""
+    """Share of duplicated frames that a valid trial may have: with more, something else than forwarding is
+    going on."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -109,7 +114,9 @@ class Limits:
             "clock_ppm": self.clock_ppm,
             "duplicate_tolerance": self.duplicate_tolerance,
         }
-        return limits if self.overdue_after_us is None else {**limits, "overdue_after_us": self.overdue_after_us}
+        return (
+            limits if self.overdue_after_us is None else {**limits, "overdue_after_us": self.overdue_after_us}
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +139,8 @@ class DelayWish:
 
 @dataclass(slots=True, kw_only=True)
 class EngineMeasurer:
-    """Measures with an engine whose ports are open. Numbers its trials, so that a frame of an old trial is known as stale."""
+    """Measures with an engine whose ports are open. Numbers its trials, so that a frame of an old trial is
+    known as stale."""
 
     session: EngineSession
     directions: Sequence[Direction] = ("forward", "reverse")
@@ -147,7 +155,8 @@ class EngineMeasurer:
     """Of each trial that is made here; not of those that were made before."""
     on_event: EventCallback | None = None
     check_dut: Callable[[], None] | None = None
-    """Called after each trial; raises HostError if there is no DUT any more. What such a trial lost says nothing of any load."""
+    """Called after each trial; raises HostError if there is no DUT any more. What such a trial lost says
+    nothing of any load."""
     _last_trial: int = 0
 
     @property
@@ -175,7 +184,8 @@ class EngineMeasurer:
         return TrialResult.from_contract(self.witness.watch(lambda: self._request(load, waits)))
 
     def _tell_of(self, load: Load, waits: Waits) -> EventCallback | None:
-        """Add the load to what the engine tells of a sending phase in which it changes: the engine tells the time alone."""
+        """Add the load to what the engine tells of a sending phase in which it changes: the engine tells the
+        time alone."""
         tell, before_s = self.on_event, waits.after_routing_s + waits.after_learning_s
         if tell is None or load.then is None:
             return tell
@@ -191,7 +201,8 @@ class EngineMeasurer:
         document: dict[str, Any] = self.session.request(
             "trial",
             on_event=self._tell_of(load, waits),
-            # Progress events come twice a second, but a stopped engine (SIGSTOP, a debugger) may go on and tell.
+            # Progress events come twice a second, but a stopped engine (SIGSTOP, a debugger) may go on and
+            # tell.
             answer_within_s=load.sending_s + waits.total_s + ANSWER_TIMEOUT_S,
             trial=self._last_trial,
             **load.to_contract(),

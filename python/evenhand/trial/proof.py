@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 7, proof: what the engine counted of its own draws, and every figure that can be judged by a probability."""
+"""Station 7, proof: what the engine counted of its own draws, and every figure that can be judged by a
+probability."""
 
 from __future__ import annotations
 
@@ -134,7 +135,9 @@ class StreamProof:
     def from_contract(cls, document: Mapping[str, Any]) -> StreamProof:
         """Read a `prove` response. EngineError if it has another shape."""
         try:
-            if document["generator"] not in get_args(Generator) or document["direction"] not in get_args(Direction):
+            if document["generator"] not in get_args(Generator) or document["direction"] not in get_args(
+                Direction
+            ):
                 raise ValueError(f"generator {document['generator']!r}, direction {document['direction']!r}")
             return cls(
                 generator=document["generator"],
@@ -149,11 +152,17 @@ class StreamProof:
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             problem = f"lacks {error}" if isinstance(error, KeyError) else str(error)
-            raise EngineError(f"the engine's proof is outside the contract: {problem}", where="prove response") from error
+            raise EngineError(
+                f"the engine's proof is outside the contract: {problem}", where="prove response"
+            ) from error
 
     @property
     def name(self) -> str:
-        return self.direction if self.streams == 1 else f"{self.direction}, stream {self.stream} of {self.streams}"
+        return (
+            self.direction
+            if self.streams == 1
+            else f"{self.direction}, stream {self.stream} of {self.streams}"
+        )
 
     def figures(self) -> Iterator[Figure]:
         """Everything that can be judged."""
@@ -198,7 +207,11 @@ def _pair(entry: Mapping[str, Any]) -> PairProof:
         chi_square=_chi_square(entry["chi_square"]),
         correlation=None
         if correlation is None
-        else Correlation(value=float(correlation["value"]), spread=float(correlation["spread"]), p=_probability(correlation)),
+        else Correlation(
+            value=float(correlation["value"]),
+            spread=float(correlation["spread"]),
+            p=_probability(correlation),
+        ),
     )
 
 
@@ -211,7 +224,11 @@ def _coverage(entry: Mapping[str, Any] | None) -> Coverage | None:
 def _chi_square(entry: Mapping[str, Any] | None) -> ChiSquare | None:
     if entry is None:
         return None
-    return ChiSquare(value=float(entry["value"]), degrees_of_freedom=int(entry["degrees_of_freedom"]), p=_probability(entry))
+    return ChiSquare(
+        value=float(entry["value"]),
+        degrees_of_freedom=int(entry["degrees_of_freedom"]),
+        p=_probability(entry),
+    )
 
 
 def _probability(entry: Mapping[str, Any]) -> float:

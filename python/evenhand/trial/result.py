@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 7, trial result: what one trial counted, and the verdict. Frozen; the raw document stays with it."""
+"""Station 7, trial result: what one trial counted, and the verdict. Frozen; the raw document stays with
+it."""
 
 from __future__ import annotations
 
@@ -20,7 +21,17 @@ CONTRACT = 1
 
 
 _NO_MOMENT = frozenset(
-    {"offered_load", "port_refused", "transmit_not_drained", "clock", "clock_difference", "link", "stopped", "counters", "duplicates"}
+    {
+        "offered_load",
+        "port_refused",
+        "transmit_not_drained",
+        "clock",
+        "clock_difference",
+        "link",
+        "stopped",
+        "counters",
+        "duplicates",
+    }
 )
 """Codes of what the next trial will hardly be without."""
 _NO_COUNT = 1 << 63
@@ -54,7 +65,9 @@ def join_directions(reasons: Iterable[Reason]) -> list[Reason]:
         direction, colon, what = reason.text.partition(": ")
         what = what if colon and direction in get_args(Direction) else reason.text
         key = (reason.code, what)
-        joined[key] = reason if key not in joined else Reason(code=reason.code, text=f"both directions: {what}")
+        joined[key] = (
+            reason if key not in joined else Reason(code=reason.code, text=f"both directions: {what}")
+        )
     return list(joined.values())
 
 
@@ -64,7 +77,8 @@ def describe_reasons(reasons: Iterable[Reason]) -> str:
 
 
 def causes_of_invalid(trials: Iterable[TrialResult]) -> dict[str, int]:
-    """Codes of what made trials INVALID, the most frequent first, and how many trials each spoiled (R2544-39)."""
+    """Codes of what made trials INVALID, the most frequent first, and how many trials each spoiled
+    (R2544-39)."""
     found: Counter[str] = Counter()
     for trial in trials:
         if not trial.is_valid:
@@ -74,15 +88,20 @@ def causes_of_invalid(trials: Iterable[TrialResult]) -> dict[str, int]:
 
 
 def describe_causes(causes: Mapping[str, int]) -> str:
-    """For people: `sender_overdue in 6 trials, offered_load in 1 trial`; docs/how-to/read-an-invalid-trial.md has the codes."""
+    """For people: `sender_overdue in 6 trials, offered_load in 1 trial`; docs/how-to/read-an-invalid-trial.md
+    has the codes."""
     return ", ".join(f"{code} in {count} trial{'' if count == 1 else 's'}" for code, count in causes.items())
 
 
 def describe_taken(trials: Iterable[TrialResult]) -> str:
-    """For people, of the INVALID ones: `CPU 1 of the tester was taken by other programs for 847 ms of a trial of 1 s`; empty if none
-    was for a time that matters."""
+    """For people, of the INVALID ones: `CPU 1 of the tester was taken by other programs for 847 ms of a trial
+    of 1 s`; empty if none was for a time that matters."""
     found = [
-        (cpu.taken_us, cpu, trial) for trial in trials if not trial.is_valid for cpu in trial.tester_cpus if cpu.taken_us >= _MATTERS_US
+        (cpu.taken_us, cpu, trial)
+        for trial in trials
+        if not trial.is_valid
+        for cpu in trial.tester_cpus
+        if cpu.taken_us >= _MATTERS_US
     ]
     if not found:
         return ""
@@ -136,7 +155,8 @@ class TakenCpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockOffset:
-    """How far the tick counter of a worker's CPU is ahead of the first worker's, as measured when the ports were opened."""
+    """How far the tick counter of a worker's CPU is ahead of the first worker's, as measured when the ports
+    were opened."""
 
     cpu: int
     offset_us: float
@@ -146,7 +166,11 @@ class ClockOffset:
 def read_clock_offsets(document: Iterable[Mapping[str, Any]]) -> tuple[ClockOffset, ...]:
     """Of an `open` or `trial` reply's array; empty if there is none, as in runs of earlier versions."""
     return tuple(
-        ClockOffset(cpu=whole(each, "cpu"), offset_us=number(each["offset_us"]), uncertainty_us=number(each["uncertainty_us"]))
+        ClockOffset(
+            cpu=whole(each, "cpu"),
+            offset_us=number(each["offset_us"]),
+            uncertainty_us=number(each["uncertainty_us"]),
+        )
         for each in document
     )
 
@@ -163,7 +187,8 @@ class TrialResult:
     frame_size: int
     """Octets including the FCS; of a mix the mean, rounded."""
     intended_fps: float
-    """Per direction, over the whole sending phase: with bursts their silence counts, and of two loads it is the mean."""
+    """Per direction, over the whole sending phase: with bursts their silence counts, and of two loads it is
+    the mean."""
     intended_duration_s: float
     stopped_early_s: float | None
     """Sending ended after so long, since the trial could no longer pass; None if it lasted to its end."""
@@ -200,7 +225,8 @@ class TrialResult:
 
     @property
     def loss_ratio(self) -> float:
-        """1 - received/offered over all directions (RFC 9971); 0..1. Of a trial that was stopped early: in the time until then."""
+        """1 - received/offered over all directions (RFC 9971); 0..1. Of a trial that was stopped early: in
+        the time until then."""
         offered = sum(direction.offered_frames for direction in self.directions.values())
         received = sum(direction.received_frames for direction in self.directions.values())
         return 1 - received / offered if offered else 1.0
@@ -208,7 +234,11 @@ class TrialResult:
     @property
     def least_loss_ratio(self) -> float:
         """What the whole trial has lost at least: `loss_ratio`, unless it was stopped early."""
-        return self.loss_ratio if self.stopped_early_s is None else self.loss_ratio * self.stopped_early_s / self.intended_duration_s
+        return (
+            self.loss_ratio
+            if self.stopped_early_s is None
+            else self.loss_ratio * self.stopped_early_s / self.intended_duration_s
+        )
 
     @property
     def offered_fps(self) -> float:
@@ -222,16 +252,24 @@ class TrialResult:
 
     @property
     def was_spoiled_by_a_moment(self) -> bool:
-        """INVALID although the tester offered the load: something short came between, and the next trial may well be valid."""
+        """INVALID although the tester offered the load: something short came between, and the next trial may
+        well be valid."""
         if self.is_valid or {reason.code for reason in self.reasons} & _NO_MOMENT:
             return False
         return all(d.sender.overdue_frames <= _MOMENTS * d.intended_frames for d in self.directions.values())
 
     @property
     def sustainable_fps(self) -> float | None:
-        """Per direction: what the DUT would forward without end, the lowest of those directions in which a queue was filling; None if
-        none was."""
-        return min((d.queue_filling.sustainable_fps for d in self.directions.values() if d.queue_filling is not None), default=None)
+        """Per direction: what the DUT would forward without end, the lowest of those directions in which a
+        queue was filling; None if none was."""
+        return min(
+            (
+                d.queue_filling.sustainable_fps
+                for d in self.directions.values()
+                if d.queue_filling is not None
+            ),
+            default=None,
+        )
 
     @property
     def was_stopped(self) -> bool:
@@ -244,7 +282,9 @@ class TrialResult:
             result = cls._read(document)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             problem = f"lacks {error}" if isinstance(error, KeyError) else str(error)
-            raise EngineError(f"the engine's trial result is outside the contract: {problem}", where="trial response") from error
+            raise EngineError(
+                f"the engine's trial result is outside the contract: {problem}", where="trial response"
+            ) from error
         _check_verdict(result)
         return result
 
@@ -258,7 +298,9 @@ class TrialResult:
             if name in document["directions"]:
                 directions[name] = read_direction(name, document["directions"][name])
         if not directions or len(directions) != len(document["directions"]):
-            raise ValueError(f"directions are {sorted(document['directions'])}, want forward, reverse or both")
+            raise ValueError(
+                f"directions are {sorted(document['directions'])}, want forward, reverse or both"
+            )
         return cls(
             trial=whole(document, "trial"),
             verdict=Verdict(document["verdict"]),
@@ -270,12 +312,17 @@ class TrialResult:
             stopped_early_s=optional(document.get("stopped_early_s")),
             loss_ratio_limit=number(document["limits"].get("loss_ratio", 0)),
             directions=directions,
-            deviations=tuple(Deviation(requirement=str(d["requirement"]), text=str(d["text"])) for d in document["deviations"]),
+            deviations=tuple(
+                Deviation(requirement=str(d["requirement"]), text=str(d["text"]))
+                for d in document["deviations"]
+            ),
             missed_frames=sum(_missed(document["ports"][side]) for side in ("left", "right")),
             clock_error_ppm=number(document["clock"]["error_ppm"]),
             watched_cpus=_watched_cpus(document.get("host") or {}),
             tester_cpus=_tester_cpus(document.get("host") or {}),
-            notes=tuple(Reason(code=str(n["code"]), text=str(n["text"])) for n in document.get("notes") or ()),
+            notes=tuple(
+                Reason(code=str(n["code"]), text=str(n["text"])) for n in document.get("notes") or ()
+            ),
             clock_offsets=read_clock_offsets(document["clock"].get("offsets") or ()),
             raw=document,
         )
@@ -287,16 +334,20 @@ def _watched_cpus(host: Mapping[str, Any]) -> tuple[WatchedCpu, ...] | None:
         return None
     return tuple(
         WatchedCpu(
-            cpu=whole(cpu, "cpu"), absences=whole(cpu, "absences"), longest_us=number(cpu["longest_us"]),
+            cpu=whole(cpu, "cpu"),
+            absences=whole(cpu, "absences"),
+            longest_us=number(cpu["longest_us"]),
             away_us=number(cpu["stolen_us"]) + number(cpu["waited_us"]),
         )
         for cpu in dut["cpus"]
-    )  # fmt: skip
+    )
 
 
 def _tester_cpus(host: Mapping[str, Any]) -> tuple[TakenCpu, ...]:
     return tuple(
-        TakenCpu(cpu=whole(cpu, "cpu"), stolen_us=number(cpu["stolen_us"]), waited_us=number(cpu["waited_us"]))
+        TakenCpu(
+            cpu=whole(cpu, "cpu"), stolen_us=number(cpu["stolen_us"]), waited_us=number(cpu["waited_us"])
+        )
         for cpu in host.get("tester") or ()
     )
 
@@ -307,20 +358,25 @@ def _check_verdict(result: TrialResult) -> None:
         raise EngineError(f"trial {result.trial} intended nothing", where="trial response")
     if result.verdict is not Verdict.PASS:
         if not result.reasons:
-            raise EngineError(f"trial {result.trial} is {result.verdict} without a reason", where="trial response")
+            raise EngineError(
+                f"trial {result.trial} is {result.verdict} without a reason", where="trial response"
+            )
         return
     for name, direction in result.directions.items():
-        # Per direction with zero loss; with a loss ratio the trial counts as a whole (RFC 9971), and one direction
-        # may then lose twice as much.
+        # Per direction with zero loss; with a loss ratio the trial counts as a whole (RFC 9971), and one
+        # direction may then lose twice as much.
         share = direction.lost_frames / direction.offered_frames if direction.offered_frames else 0.0
         allowed = result.loss_ratio_limit * len(result.directions)
         if share > allowed + 1e-9:
-            raise EngineError(f"trial {result.trial} is PASS, but {name} lost {direction.lost_frames} frames", where="trial response")
+            raise EngineError(
+                f"trial {result.trial} is PASS, but {name} lost {direction.lost_frames} frames",
+                where="trial response",
+            )
 
 
 def _missed(port: Mapping[str, Any]) -> int:
-    """Several counters may count the same frame, so it is the largest of them. One that went backwards was not read; the trial is INVALID
-    (`counters`)."""
+    """Several counters may count the same frame, so it is the largest of them. One that went backwards was
+    not read; the trial is INVALID (`counters`)."""
     before, after = port["before"], port["after"]
     lost_here = [whole(after, key) - whole(before, key) for key in ("missed_frames", "no_buffer_frames")]
     hidden = after.get("hidden_drops") or {}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 7: a simulated device whose limit is known, for tests of searches, for `bench/search_time.py`, and for trying out goals."""
+"""Station 7: a simulated device whose limit is known, for tests of searches, for `bench/search_time.py`, and
+for trying out goals."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from evenhand.trial.measurer import DelayWish
 from evenhand.trial.result import CONTRACT, TrialResult, Verdict
 
 CERTAIN_AFTER_S = 2.16
-"""From a frame's loss to the end of a sending that it stops: the residual wait, the longest lateness, and the engine's notice."""
+"""From a frame's loss to the end of a sending that it stops: the residual wait, the longest lateness, and the
+engine's notice."""
 
 LEAST_SLOPE = 0.002
 """Of delays that the engine takes for a queue that fills."""
@@ -23,7 +25,8 @@ LEAST_SLOPE = 0.002
 
 @dataclass(slots=True, kw_only=True)
 class SimulatedMeasurer:
-    """Forwards up to `limit_fps` per direction and loses the rest; as a tester it offers up to `tester_ceiling_fps`.
+    """Forwards up to `limit_fps` per direction and loses the rest; as a tester it offers up to
+    `tester_ceiling_fps`.
 
     The same seed gives the same results.
     """
@@ -37,11 +40,13 @@ class SimulatedMeasurer:
     recovery_s: float = 0.0
     """After an overload it loses every frame for so long, however low the load has become."""
     knee_fps: float | None = None
-    """Above this load the device begins to lose, ever more of what is added, until it forwards `limit_fps`. None: a hard limit."""
+    """Above this load the device begins to lose, ever more of what is added, until it forwards `limit_fps`.
+    None: a hard limit."""
     floor_loss_ratio: float = 0.0
     """It loses this share of every trial, and one frame at least: there is no load without loss."""
     inverted_fps: tuple[float, float] | None = None
-    """From the first load up to below the second it loses a hundredth, although it forwards more than that: loss inversion."""
+    """From the first load up to below the second it loses a hundredth, although it forwards more than that:
+    loss inversion."""
     noise_probability: float = 0.0
     """Chance that a trial below the limit loses one frame nevertheless."""
     invalid_trials: Iterable[int] = ()
@@ -51,7 +56,8 @@ class SimulatedMeasurer:
     """What spoils those trials: a moment of the host, or that the load was not offered."""
     tester_ceiling_fps: float = float("inf")
     delays: DelayWish | None = None
-    """What trials record of delays beside the histogram. Delays rise evenly from 10 us to 20 us over the frames that count."""
+    """What trials record of delays beside the histogram. Delays rise evenly from 10 us to 20 us over the
+    frames that count."""
     stops_when_failed: bool = False
     """As `EngineMeasurer`'s: a trial ends when its loss is certain."""
     wait_s: float = 0.0
@@ -67,7 +73,9 @@ class SimulatedMeasurer:
     @property
     def elapsed_s(self) -> float:
         """How long all trials would have taken."""
-        return sum((trial.stopped_early_s or trial.intended_duration_s) + self.wait_s for trial in self.trials)
+        return sum(
+            (trial.stopped_early_s or trial.intended_duration_s) + self.wait_s for trial in self.trials
+        )
 
     def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
         """See `Measurer.measure`; no time passes."""
@@ -85,7 +93,11 @@ class SimulatedMeasurer:
         is_even = load.burst is None and load.then is None
         if not is_even:
             rate_fps = intended / duration_s
-        offered = min(intended, int(self.tester_ceiling_fps * duration_s)) if self.tester_ceiling_fps < rate_fps else intended
+        offered = (
+            min(intended, int(self.tester_ceiling_fps * duration_s))
+            if self.tester_ceiling_fps < rate_fps
+            else intended
+        )
         capacity = self._forwarding_rate_fps(rate_fps) * duration_s + self.buffer_frames
         # Rates are compared, not rounded counts, so that the limit is exact in short trials too.
         received = offered if rate_fps * duration_s <= capacity else min(offered - 1, int(capacity))
@@ -112,7 +124,9 @@ class SimulatedMeasurer:
             reasons.append({"code": code, "text": "simulated stall of the tester"})
         elif 1 - received / intended > self.loss_ratio_limit:
             verdict = Verdict.FAIL
-            reasons.append({"code": "loss", "text": f"lost {intended - received} of {intended} frames in each direction"})
+            reasons.append(
+                {"code": "loss", "text": f"lost {intended - received} of {intended} frames in each direction"}
+            )
         else:
             verdict = Verdict.PASS
         stopped_early_s = None
@@ -125,13 +139,23 @@ class SimulatedMeasurer:
                 intended = offered = round(rate_fps * sending_s)
                 received, duration_s, stopped_early_s = max(0, offered - lost), sending_s, sending_s
         direction = make_direction_document(
-            intended=intended, offered=offered, received=max(received, 0), duration_s=duration_s, rate_fps=rate_fps
+            intended=intended,
+            offered=offered,
+            received=max(received, 0),
+            duration_s=duration_s,
+            rate_fps=rate_fps,
         )
         backlog_fps = rate_fps - self._forwarding_rate_fps(rate_fps)
         # As the engine judges: what was lost ends the growth, and an eighth of the trial is the least.
         grows_s = min(duration_s, self.buffer_frames / backlog_fps) if backlog_fps > 0 else 0.0
         slope = backlog_fps / max(1e-9, rate_fps - backlog_fps)
-        if is_even and verdict is not Verdict.INVALID and self.knee_fps is None and grows_s >= duration_s / 8 and slope >= LEAST_SLOPE:
+        if (
+            is_even
+            and verdict is not Verdict.INVALID
+            and self.knee_fps is None
+            and grows_s >= duration_s / 8
+            and slope >= LEAST_SLOPE
+        ):
             direction["queue_filling"] = {"slope": slope, "sustainable_fps": rate_fps / (1 + slope)}
         if self.delays is not None:
             first = math.ceil(self.delays.from_s * rate_fps)
@@ -142,13 +166,27 @@ class SimulatedMeasurer:
         if load.then is not None:
             direction["last_lost"] = last_lost
         document = make_trial_document(
-            trial=number, verdict=verdict, reasons=reasons, frame_size=self.frame_size, rate_fps=rate_fps, duration_s=duration_s,
-            loss_ratio_limit=self.loss_ratio_limit, directions=dict.fromkeys(self.directions, direction),
-        )  # fmt: skip
+            trial=number,
+            verdict=verdict,
+            reasons=reasons,
+            frame_size=self.frame_size,
+            rate_fps=rate_fps,
+            duration_s=duration_s,
+            loss_ratio_limit=self.loss_ratio_limit,
+            directions=dict.fromkeys(self.directions, direction),
+        )
         if load.burst is not None:
-            document["burst"] = {"frames": load.burst.frames, "interval_s": load.burst.interval_s, "rate_fps": load.rate_fps}
+            document["burst"] = {
+                "frames": load.burst.frames,
+                "interval_s": load.burst.interval_s,
+                "rate_fps": load.rate_fps,
+            }
         if load.then is not None:
-            document["then"] = {"before_fps": load.rate_fps, "rate_fps": load.then.rate_fps, "duration_s": load.then.duration_s}
+            document["then"] = {
+                "before_fps": load.rate_fps,
+                "rate_fps": load.then.rate_fps,
+                "duration_s": load.then.duration_s,
+            }
         if stopped_early_s is not None:
             document |= {"intended_duration_s": asked_s, "stopped_early_s": stopped_early_s}
         result = TrialResult.from_contract(document)
@@ -169,7 +207,8 @@ class SimulatedMeasurer:
         return {"sequence": first + later, "due_s": load.duration_s + later / load.then.rate_fps}
 
     def _lost_after_s(self, rate_fps: float, duration_s: float, lost: int) -> float:
-        """When more is lost than the whole trial may lose. A buffer fills first; a single frame is lost half-way."""
+        """When more is lost than the whole trial may lose. A buffer fills first; a single frame is lost
+        half-way."""
         allowed = self.loss_ratio_limit * rate_fps * duration_s
         lost_fps = rate_fps - self._forwarding_rate_fps(rate_fps)
         after_s = [duration_s / 2 if lost == 1 else duration_s * (allowed + 1) / lost]
@@ -190,7 +229,9 @@ def frames_of(load: Load) -> int:
     """Of one direction, as the engine counts them."""
     if load.burst is not None:
         return max(1, int(load.duration_s / load.burst.interval_s * (1 + 1e-9))) * load.burst.frames
-    return round(load.rate_fps * load.duration_s) + (0 if load.then is None else round(load.then.rate_fps * load.then.duration_s))
+    return round(load.rate_fps * load.duration_s) + (
+        0 if load.then is None else round(load.then.rate_fps * load.then.duration_s)
+    )
 
 
 def lost_of_bursts(load: Load, limit_fps: float, buffer_frames: float) -> int:
@@ -211,7 +252,9 @@ def lost_of_bursts(load: Load, limit_fps: float, buffer_frames: float) -> int:
     return math.ceil(lost - 1e-6)
 
 
-def make_direction_document(*, intended: int, offered: int, received: int, duration_s: float, rate_fps: float) -> dict[str, Any]:
+def make_direction_document(
+    *, intended: int, offered: int, received: int, duration_s: float, rate_fps: float
+) -> dict[str, Any]:
     """One direction of a `trial` response with these counts and a tester without fault."""
     latency_ns = None if received == 0 else 10_000.0
     return {
@@ -220,7 +263,16 @@ def make_direction_document(*, intended: int, offered: int, received: int, durat
         "offered_fps": offered / intended * rate_fps,
         "received_frames": received,
         "lost_frames": offered - received,
-        **dict.fromkeys(("duplicated_frames", "reordered_frames", "late_frames", "late_by_gap_frames", "corrupted_frames"), 0),
+        **dict.fromkeys(
+            (
+                "duplicated_frames",
+                "reordered_frames",
+                "late_frames",
+                "late_by_gap_frames",
+                "corrupted_frames",
+            ),
+            0,
+        ),
         **dict.fromkeys(("wrong_length_frames", "foreign_frames", "stale_frames", "neighbor_frames"), 0),
         "loss_ratio": 1 - received / intended,
         "forwarding_rate_fps": rate_fps * received / intended,

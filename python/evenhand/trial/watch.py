@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 7: the engine watches this host's CPUs and clock for some seconds; it opens no port and sends nothing."""
+"""Station 7: the engine watches this host's CPUs and clock for some seconds; it opens no port and sends
+nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ DEFAULT_WATCH_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuStalls:
-    """How often the host took one CPU away; short moments do not count (contract/reply.schema.json says how short)."""
+    """How often the host took one CPU away; short moments do not count (contract/reply.schema.json says how
+    short)."""
 
     cpu: int
     absences: int
@@ -53,38 +55,58 @@ class Watch:
         """Read a `watch` response. EngineError if it has another shape or contradicts itself."""
         try:
             clock = document["clock"]
-            rate, raw, monotonic = (_number(clock, key) for key in ("ticks_per_second", "error_ppm_raw", "error_ppm_monotonic"))
+            rate, raw, monotonic = (
+                _number(clock, key) for key in ("ticks_per_second", "error_ppm_raw", "error_ppm_monotonic")
+            )
             source = clock.get("source")
             return cls(
                 seconds=_amount(document, "seconds"),
                 cpus=tuple(_cpu(entry) for entry in document["cpus"]),
                 clock=WatchedClock(
-                    source=None if source is None else str(source), ticks_per_second=rate, error_ppm_raw=raw, error_ppm_monotonic=monotonic
+                    source=None if source is None else str(source),
+                    ticks_per_second=rate,
+                    error_ppm_raw=raw,
+                    error_ppm_monotonic=monotonic,
                 ),
-            )  # fmt: skip
+            )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             problem = f"lacks {error}" if isinstance(error, KeyError) else str(error)
-            raise EngineError(f"the engine's watch is outside the contract: {problem}", where="watch response") from error
+            raise EngineError(
+                f"the engine's watch is outside the contract: {problem}", where="watch response"
+            ) from error
 
 
 def watch(session: EngineSession, *, cpus: Sequence[int], seconds: float = DEFAULT_WATCH_S) -> Watch:
     """Look at these CPUs, all at once, for so long. The caller should do nothing meanwhile.
 
     Raises:
-        RequestError, HostError, EngineError: See `EngineSession.request`; a CPU is not there, or not for this process.
+        RequestError, HostError, EngineError: See `EngineSession.request`; a CPU is not there, or not for this
+            process.
     """
     answer_within_s = seconds + ANSWER_TIMEOUT_S
-    return Watch.from_contract(session.request("watch", answer_within_s=answer_within_s, seconds=seconds, cpus=list(cpus)))
+    return Watch.from_contract(
+        session.request("watch", answer_within_s=answer_within_s, seconds=seconds, cpus=list(cpus))
+    )
 
 
 def _cpu(document: Mapping[str, Any]) -> CpuStalls:
-    absences, longest_us, away_us = document["absences"], _amount(document, "longest_us"), _amount(document, "away_us")
+    absences, longest_us, away_us = (
+        document["absences"],
+        _amount(document, "longest_us"),
+        _amount(document, "away_us"),
+    )
     if absences and longest_us > away_us:
-        raise ValueError(f"CPU {document['cpu']}: its longest absence of {longest_us} us is longer than all together, {away_us} us")
+        raise ValueError(
+            f"CPU {document['cpu']}: its longest absence of {longest_us} us is longer than all together,"
+            f" {away_us} us"
+        )
     return CpuStalls(
-        cpu=int(document["cpu"]), absences=int(absences), longest_us=longest_us, away_us=away_us,
+        cpu=int(document["cpu"]),
+        absences=int(absences),
+        longest_us=longest_us,
+        away_us=away_us,
         stolen_us=_amount(document, "stolen_us"),
-    )  # fmt: skip
+    )
 
 
 def _amount(document: Mapping[str, Any], key: str) -> float:

@@ -20,11 +20,16 @@ NETWORKS = 3
 
 
 def cases() -> dict[str, list[tuple[str, str]]]:
-    """Name of the file, operating system and plan; each plan as it is, and three with all options and few hosts."""
+    """Name of the file, operating system and plan; each plan as it is, and three with all options and few
+    hosts."""
     return {
         **{f"{system}/{plan}.txt": [(system, plan)] for system in OPERATING_SYSTEMS for plan in TOPOLOGIES},
         **{
-            f"{system}/all_options.txt": [(system, "gateway_v4"), (system, "direct_v6"), (system, "direct_v4_net24")]
+            f"{system}/all_options.txt": [
+                (system, "gateway_v4"),
+                (system, "direct_v6"),
+                (system, "direct_v4_net24"),
+            ]
             for system in OPERATING_SYSTEMS
         },
     }
@@ -34,7 +39,9 @@ def render(name: str) -> str:
     """What `evenhand dut setup` prints for this file, then what it prints with `--undo`."""
     is_all = name.endswith("all_options.txt")
     return "\n".join(
-        script(system, plan, is_undo=is_undo, is_all=is_all).text() for system, plan in cases()[name] for is_undo in (False, True)
+        script(system, plan, is_undo=is_undo, is_all=is_all).text()
+        for system, plan in cases()[name]
+        for is_undo in (False, True)
     )
 
 

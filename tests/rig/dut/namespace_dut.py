@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A DUT of ours: a network namespace with OpenSSH's own server in it. The tester is in another one, so that no address is the host's."""
+"""A DUT of ours: a network namespace with OpenSSH's own server in it. The tester is in another one, so that
+no address is the host's."""
 
 from __future__ import annotations
 
@@ -35,7 +36,11 @@ def why_not() -> str | None:
     """Why none can be made here; None if one can."""
     if os.geteuid() != 0:
         return "namespaces need root"
-    missing = [program for program in ("ip", "ssh", "ssh-keygen", "ethtool", "flock", SSHD) if shutil.which(program) is None]
+    missing = [
+        program
+        for program in ("ip", "ssh", "ssh-keygen", "ethtool", "flock", SSHD)
+        if shutil.which(program) is None
+    ]
     return f"there is no {missing[0]}" if missing else None
 
 
@@ -55,7 +60,11 @@ class NamespaceDut:
     @property
     def environment(self) -> dict[str, str]:
         """In which `ssh` is a client in the tester's namespace, with a configuration of ours."""
-        return {**os.environ, "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}", "XDG_STATE_HOME": str(self.folder / "state")}
+        return {
+            **os.environ,
+            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
+            "XDG_STATE_HOME": str(self.folder / "state"),
+        }
 
     def inside(self, *command: str) -> str:
         """What a command says that runs in the DUT's namespace, and sees the files that it sees."""
@@ -71,11 +80,17 @@ class NamespaceDut:
     def state(self) -> str:
         """All that a set-up may change, as the DUT's own programs tell it."""
         commands = [
-            ["ip", "-j", "address"], *(["ip", "-j", version, "route", "show", "table", "all"] for version in ("-4", "-6")),
-            ["ip", "-j", "neighbor"], ["sysctl", "-a", "-r", "^net[.]"],
+            ["ip", "-j", "address"],
+            *(["ip", "-j", version, "route", "show", "table", "all"] for version in ("-4", "-6")),
+            ["ip", "-j", "neighbor"],
+            ["sysctl", "-a", "-r", "^net[.]"],
             *(["ethtool", option, side] for side in ("left", "right") for option in ("-l", "-k")),
-            *(["ethtool", "-n", side, "rx-flow-hash", flow] for side in ("left", "right") for flow in ("udp4", "udp6")),
-        ]  # fmt: skip
+            *(
+                ["ethtool", "-n", side, "rx-flow-hash", flow]
+                for side in ("left", "right")
+                for flow in ("udp4", "udp6")
+            ),
+        ]
         return "\n".join(self.inside(*command) for command in commands)
 
     def start(self) -> None:
@@ -89,12 +104,18 @@ class NamespaceDut:
         )
         listening = ["ip", "netns", "exec", self.name, "ss", "-ltn"]
         wait_until(
-            lambda: "192.0.2.2:22" in subprocess.run(listening, capture_output=True, text=True, check=False).stdout, "sshd does not listen"
+            lambda: (
+                "192.0.2.2:22"
+                in subprocess.run(listening, capture_output=True, text=True, check=False).stdout
+            ),
+            "sshd does not listen",
         )
 
     def stop(self) -> None:
         """The server and each session of it, at once: no answer comes any more."""
-        for process in subprocess.run(["ip", "netns", "pids", self.name], capture_output=True, text=True, check=False).stdout.split():
+        for process in subprocess.run(
+            ["ip", "netns", "pids", self.name], capture_output=True, text=True, check=False
+        ).stdout.split():
             with suppress(ProcessLookupError):
                 os.kill(int(process), 9)
         if self.server is not None:
@@ -115,7 +136,8 @@ def wait_until(holds: Callable[[], bool], otherwise: str) -> None:
 
 @contextmanager
 def namespace_dut(folder: Path) -> Iterator[NamespaceDut]:
-    """With interfaces `left` and `right`, which the tester's namespace has too, and `mgmt`, over which SSH goes."""
+    """With interfaces `left` and `right`, which the tester's namespace has too, and `mgmt`, over which SSH
+    goes."""
     number = f"{os.getpid()}-{time.monotonic_ns() % 1_000_000}"
     dut = NamespaceDut(folder=folder, name=f"evenhand-dut-{number}", tester=f"evenhand-tester-{number}")
     _write_files(dut)
@@ -124,7 +146,9 @@ def namespace_dut(folder: Path) -> Iterator[NamespaceDut]:
             _ip("netns", "add", name)
             _ip("-n", name, "link", "set", "lo", "up")
         for name in ("mgmt", "left", "right"):
-            _ip("-n", dut.tester, "link", "add", name, "type", "veth", "peer", "name", name, "netns", dut.name)
+            _ip(
+                "-n", dut.tester, "link", "add", name, "type", "veth", "peer", "name", name, "netns", dut.name
+            )
             # A tester without IPv6 of its own is no neighbour that comes by itself.
             _ip("-n", dut.tester, "link", "set", name, "addrgenmode", "none")
             _ip("-n", dut.tester, "link", "set", name, "up")
@@ -163,11 +187,16 @@ def _write_files(dut: NamespaceDut) -> None:
     kind, key = (folder / "host.pub").read_text().split()[:2]
     (folder / "known").write_text(f"192.0.2.2 {kind} {key}\n")
     (folder / "sshd.conf").write_text(
-        f"HostKey {folder / 'host'}\nAuthorizedKeysFile {folder / 'authorized'}\nPidFile none\nStrictModes no\nUsePAM no\n"
+        f"HostKey {folder / 'host'}\nAuthorizedKeysFile {folder / 'authorized'}\nPidFile none\nStrictModes"
+        " no\nUsePAM no\n"
         "PermitRootLogin prohibit-password\nListenAddress 192.0.2.2\nMaxStartups 100\n"
     )
-    (folder / "ssh.conf").write_text(f"IdentityFile {folder / 'user'}\nIdentitiesOnly yes\nUserKnownHostsFile {folder / 'known'}\n")
+    (folder / "ssh.conf").write_text(
+        f"IdentityFile {folder / 'user'}\nIdentitiesOnly yes\nUserKnownHostsFile {folder / 'known'}\n"
+    )
     ssh = folder / "bin" / "ssh"
-    ssh.write_text(f'#!/bin/sh\nexec ip netns exec {dut.tester} {shutil.which("ssh")} -F {folder / "ssh.conf"} "$@"\n')
+    ssh.write_text(
+        f'#!/bin/sh\nexec ip netns exec {dut.tester} {shutil.which("ssh")} -F {folder / "ssh.conf"} "$@"\n'
+    )
     ssh.chmod(0o755)
     dut.testbed.write_text(TESTBED)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A `Shell` whose commands run in a network namespace of this host: the kernel's own router, without a way to it that could fail."""
+"""A `Shell` whose commands run in a network namespace of this host: the kernel's own router, without a way to
+it that could fail."""
 
 from __future__ import annotations
 
@@ -34,9 +35,13 @@ class NamespaceShell:
         if self.is_lost:
             raise HostError("the connection to the DUT was lost", where=self.namespace)
         done = subprocess.run(
-            ["ip", "netns", "exec", self.namespace, "sh", "-c", command], input=input_text, capture_output=True, text=True,
-            timeout=timeout_s, check=False,
-        )  # fmt: skip
+            ["ip", "netns", "exec", self.namespace, "sh", "-c", command],
+            input=input_text,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
         return Answer(exit_code=done.returncode, stdout=done.stdout, stderr=done.stderr)
 
 
@@ -51,6 +56,11 @@ def reachable_lab(lab: LinuxLab, monkeypatch: pytest.MonkeyPatch) -> tuple[Setup
 
     monkeypatch.setattr("evenhand.procedure.inside.open_shell", open_shell)
     setup = make_lab_setup(lab)
-    reach = {"ssh": f"root@{lab.dut_namespace}", "os": "linux", "left": lab.dut_interface("left"), "right": lab.dut_interface("right")}
+    reach = {
+        "ssh": f"root@{lab.dut_namespace}",
+        "os": "linux",
+        "left": lab.dut_interface("left"),
+        "right": lab.dut_interface("right"),
+    }
     dut = setup.testbed.dut.model_copy(update=reach)
     return Setup(name=setup.name, testbed=setup.testbed.model_copy(update={"dut": dut}), lab=lab), shell

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts of a DUT from what its commands print, and what a prediction makes of them (files/README.md says where the files are from)."""
+"""Facts of a DUT from what its commands print, and what a prediction makes of them (files/README.md says
+where the files are from)."""
 
 from __future__ import annotations
 
@@ -40,8 +41,10 @@ def text(name: str) -> str:
 def parts(driver: str = "ixgbe", **changed: str) -> dict[str, str]:
     told = {
         part: f"exit 0\n{text(f'{driver}-{letter}')}"
-        for part, letter in zip(("table", "udp4", "rings", "channels", "offloads", "coalescing", "driver"), "xnglkci", strict=True)
-    }  # fmt: skip
+        for part, letter in zip(
+            ("table", "udp4", "rings", "channels", "offloads", "coalescing", "driver"), "xnglkci", strict=True
+        )
+    }
     udp6 = told["udp4"].replace("IPV4", "IPV6")
     return {**told, "udp6": udp6, "link": LINK, "device": DEVICE, **changed}
 
@@ -51,24 +54,41 @@ def interface(**changed: str) -> dict[str, Any]:
 
 
 def test_an_interface_is_read_with_all_that_a_rate_depends_on() -> None:
-    """R2544-02, RSS-02: driver, firmware, rings, channels, offloads, interrupts, and the hash as it is read back."""
+    """R2544-02, RSS-02: driver, firmware, rings, channels, offloads, interrupts, and the hash as it is read
+    back."""
     found = interface()
-    assert (found["driver"], found["driver_version"], found["firmware"]) == ("ixgbe", "6.1.0-18-amd64", "0x8000095c, 16.5.20")
+    assert (found["driver"], found["driver_version"], found["firmware"]) == (
+        "ixgbe",
+        "6.1.0-18-amd64",
+        "0x8000095c, 16.5.20",
+    )
     assert found["pci"] == "8086:1528"
     assert found["rings"] == {"rx_max": 4096, "tx_max": 4096, "rx": 512, "tx": 1024}
     assert (found["channels"]["combined"], found["channels"]["combined_max"]) == (16, 63)
     assert found["offloads"] == {
-        "rx-checksumming": "on", "tx-checksumming": "on", "scatter-gather": "on", "generic-receive-offload": "on",
-        "large-receive-offload": "off", "ntuple-filters": "off", "receive-hashing": "on", "rx-gro-hw": "off",
-    }  # fmt: skip
+        "rx-checksumming": "on",
+        "tx-checksumming": "on",
+        "scatter-gather": "on",
+        "generic-receive-offload": "on",
+        "large-receive-offload": "off",
+        "ntuple-filters": "off",
+        "receive-hashing": "on",
+        "rx-gro-hw": "off",
+    }
     assert found["coalescing"] == {"Adaptive RX": "off", "rx-usecs": "1", "tx-usecs": "0"}
     assert found["rps"] == {"rx-1": "0000000f"}
-    assert [(irq["name"], irq["cpus"]) for irq in found["interrupts"]] == [("eth1-TxRx-0", "0"), ("eth1-TxRx-1", "1")]
+    assert [(irq["name"], irq["cpus"]) for irq in found["interrupts"]] == [
+        ("eth1-TxRx-0", "0"),
+        ("eth1-TxRx-1", "1"),
+    ]
     assert (found["mtu"], found["qdisc"]) == (1500, "mq")
     assert found["hash"] == {
-        "function": "toeplitz", "key": VERIFICATION_KEY.hex(), "table": list(round_robin_table(2)), "is_symmetric": False,
+        "function": "toeplitz",
+        "key": VERIFICATION_KEY.hex(),
+        "table": list(round_robin_table(2)),
+        "is_symmetric": False,
         "fields": {"udp4": "sd", "udp6": "sd"},
-    }  # fmt: skip
+    }
     assert found["answers"] == {}
 
 
@@ -95,15 +115,23 @@ def test_the_duts_own_table_and_key_are_predicted_for() -> None:
         assert model == DeviceModel(elements=2, hash_type="type1", table=round_robin_table(2))
         plan = make_plan(name, 4)
         facts = {"interfaces": {"left": interface(), "right": interface()}}
-        assert predict_queues(facts, plan, "reverse", where="").loads("reverse") == predict(plan, model, ("reverse",)).loads("reverse")
+        assert predict_queues(facts, plan, "reverse", where="").loads("reverse") == predict(
+            plan, model, ("reverse",)
+        ).loads("reverse")
 
 
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"table": "exit 1\nCannot get RX ring count: Operation not supported"}, "Cannot get RX ring count: Operation not supported"),
+        (
+            {"table": "exit 1\nCannot get RX ring count: Operation not supported"},
+            "Cannot get RX ring count: Operation not supported",
+        ),
         ({"table": f"exit 0\n{text('ixgbe-vf-x')}"}, "hash key: Operation not supported"),
-        ({"udp4": "exit 1\nCannot get RX network flow hashing options: Operation not supported"}, "flow hashing options: Operation not"),
+        (
+            {"udp4": "exit 1\nCannot get RX network flow hashing options: Operation not supported"},
+            "flow hashing options: Operation not",
+        ),
         ({"udp4": f"exit 0\n{text('ice-n')}"}, "'dn'"),
         ({"table": f"exit 0\n{text('mlx5_core-xor-x')}"}, "hashes with xor"),
         ({"table": "exit 127\nsh: ethtool: not found"}, "ethtool is not installed on the DUT"),
@@ -124,15 +152,27 @@ def test_an_interface_that_is_not_there_is_named() -> None:
 
 def output() -> str:
     of = {
-        "kernel": "Linux\n6.1.0-18-amd64\n#1 SMP\nx86_64", "system": 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"',
+        "kernel": "Linux\n6.1.0-18-amd64\n#1 SMP\nx86_64",
+        "system": 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"',
         "machine": "Dell\nR740",
-        "cpuinfo": "model name\t: Intel Xeon\ncpu MHz\t\t: 2100.5", "cpus": "16\n0-15\n2", "smt": "off", "no_turbo": "1",
-        "governors": "     16 performance", "clock_min": "1200000", "clock_max": "3500000", "memory": "MemTotal:  131072000 kB",
-        "mitigations": "spectre_v1:Mitigation: usercopy/swapgs barriers", "command_line": COMMAND_LINE,
+        "cpuinfo": "model name\t: Intel Xeon\ncpu MHz\t\t: 2100.5",
+        "cpus": "16\n0-15\n2",
+        "smt": "off",
+        "no_turbo": "1",
+        "governors": "     16 performance",
+        "clock_min": "1200000",
+        "clock_max": "3500000",
+        "memory": "MemTotal:  131072000 kB",
+        "mitigations": "spectre_v1:Mitigation: usercopy/swapgs barriers",
+        "command_line": COMMAND_LINE,
         "sysctls": "net/ipv4/ip_forward 1\nnet/ipv4/neigh/default/gc_thresh3 131072",
-    }  # fmt: skip
+    }
     lines = [f"{MARK} {name}\n{part}" for name, part in of.items()]
-    lines += [f"{MARK} interface {side} {name}\n{part}" for side in ("left", "right") for name, part in parts().items()]
+    lines += [
+        f"{MARK} interface {side} {name}\n{part}"
+        for side in ("left", "right")
+        for name, part in parts().items()
+    ]
     return "\n".join([*lines, f"{MARK} end"])
 
 
@@ -143,12 +183,21 @@ def facts() -> dict[str, Any]:
 def test_facts_fill_what_a_report_says_of_a_dut() -> None:
     """SEED-84, SEED-81: every key of `[dut.facts]` but the one that only its owner knows."""
     assert told_facts(facts()) == {
-        "machine": "Dell R740", "system": "Debian GNU/Linux 12 (bookworm)", "kernel": "6.1.0-18-amd64 (x86_64)", "cpu_model": "Intel Xeon",
-        "sockets": "2", "cores": "16 CPUs, online 0-15", "clock": "1200 to 3500 MHz, governor performance", "turbo": "off",
-        "hyper_threading": "off", "memory_size": "128000 MB", "nic": "PCI 8086:1528",
-        "driver": "ixgbe 6.1.0-18-amd64, firmware 0x8000095c, 16.5.20", "kernel_parameters": "isolcpus=2-7 mitigations=off",
+        "machine": "Dell R740",
+        "system": "Debian GNU/Linux 12 (bookworm)",
+        "kernel": "6.1.0-18-amd64 (x86_64)",
+        "cpu_model": "Intel Xeon",
+        "sockets": "2",
+        "cores": "16 CPUs, online 0-15",
+        "clock": "1200 to 3500 MHz, governor performance",
+        "turbo": "off",
+        "hyper_threading": "off",
+        "memory_size": "128000 MB",
+        "nic": "PCI 8086:1528",
+        "driver": "ixgbe 6.1.0-18-amd64, firmware 0x8000095c, 16.5.20",
+        "kernel_parameters": "isolcpus=2-7 mitigations=off",
         "flow_hash": "type 1 (udp4 sd, udp6 sd)",
-    }  # fmt: skip
+    }
 
 
 def test_a_name_and_the_whole_command_line_are_not_kept() -> None:
@@ -163,8 +212,11 @@ def test_only_a_linux_tells_facts() -> None:
         parse_facts(output().replace("Linux\n", "OpenBSD\n", 1), left="eth1", right="eth2", where="r1")
 
 
-def test_what_a_campaign_sets_is_no_change_of_the_dut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """R2544-02: hash, sysctls, channels and MTU belong to a point; a kernel, a ring, an interrupt that moved are the DUT's."""
+def test_what_a_campaign_sets_is_no_change_of_the_dut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R2544-02: hash, sysctls, channels and MTU belong to a point; a kernel, a ring, an interrupt that moved
+    are the DUT's."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     first, other = facts(), copy.deepcopy(facts())
     assert changes_since_last("root@r1", "eth1", "eth2", first) is None
@@ -175,8 +227,9 @@ def test_what_a_campaign_sets_is_no_change_of_the_dut(tmp_path: Path, monkeypatc
     other["kernel"] = "6.12.1"
     other["interfaces"]["right"]["interrupts"][1]["cpus"] = "7"
     assert differences(first, other) == [
-        "kernel: 6.12.1, and was 6.1.0-18-amd64", "interfaces.right.interrupts.eth1-TxRx-1: 7, and was 1"
-    ]  # fmt: skip
+        "kernel: 6.12.1, and was 6.1.0-18-amd64",
+        "interfaces.right.interrupts.eth1-TxRx-1: 7, and was 1",
+    ]
     assert changes_since_last("root@r2", "eth1", "eth2", other) is None  # another DUT
     said = changes_since_last("root@r1", "eth1", "eth2", other)
     assert said is not None
@@ -184,7 +237,9 @@ def test_what_a_campaign_sets_is_no_change_of_the_dut(tmp_path: Path, monkeypatc
     assert changes_since_last("root@r1", "eth1", "eth2", other) is None
 
 
-def test_a_state_file_that_is_damaged_only_costs_the_comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_state_file_that_is_damaged_only_costs_the_comparison(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     (tmp_path / "evenhand").mkdir()
     (tmp_path / "evenhand" / "duts.json").write_text('{"version": 1, "duts": {"root@r1 eth1 eth2": []}}')
@@ -194,7 +249,9 @@ def test_a_state_file_that_is_damaged_only_costs_the_comparison(tmp_path: Path, 
 @pytest.mark.skipif(shutil.which("ip") is None, reason="iproute2 is not installed")
 def test_this_hosts_own_shell_reads_facts_of_its_loopback() -> None:
     """The command is one that `sh` takes, and changes nothing: it is run here as it is sent."""
-    done = subprocess.run(["sh", "-c", facts_command("lo", "lo")], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        ["sh", "-c", facts_command("lo", "lo")], capture_output=True, text=True, check=False, timeout=60
+    )
     assert done.stderr == ""
     found = parse_facts(done.stdout, left="lo", right="lo", where="here")
     assert found["cpus"] >= 1

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A DUT whose programs are broken: whatever they print, it is read or refused in words, and costs neither memory nor patience."""
+"""A DUT whose programs are broken: whatever they print, it is read or refused in words, and costs neither
+memory nor patience."""
 
 from __future__ import annotations
 
@@ -29,11 +30,19 @@ from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut, why_not
 
 needs_dut = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
 needs_ip = pytest.mark.skipif(shutil.which("ip") is None, reason="iproute2 is not installed")
-DUT = testbeds.TestbedDut.model_validate({"ssh": "root@192.0.2.2", "os": "linux", "left": "left", "right": "right"})
+DUT = testbeds.TestbedDut.model_validate(
+    {"ssh": "root@192.0.2.2", "os": "linux", "left": "left", "right": "right"}
+)
 ODD = "eth0; reboot $(x) `y` 'z'\n"
 """No kernel has it, but a broken `ip` may print it."""
 JUNK = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.just(10**40) | st.floats() | st.text(max_size=20) | st.just(ODD),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.just(10**40)
+    | st.floats()
+    | st.text(max_size=20)
+    | st.just(ODD),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=6,
 )
@@ -49,7 +58,9 @@ class LocalShell:
         mark = re.search(r"evenhand-[0-9a-f]{16}", input_text)
         assert mark is not None
         told = _answers() | self.changed
-        return Answer(exit_code=0, stdout="".join(f"{mark[0]} 0\n{text}\n" for text in told.values()), stderr="")
+        return Answer(
+            exit_code=0, stdout="".join(f"{mark[0]} 0\n{text}\n" for text in told.values()), stderr=""
+        )
 
 
 @cache
@@ -59,7 +70,9 @@ def _answers() -> dict[str, str]:
 
     class Listener:
         def run(self, command: str, *, input_text: str = "", timeout_s: float = 30.0) -> Answer:
-            done = subprocess.run(["sh", "-c", command], input=input_text, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                ["sh", "-c", command], input=input_text, capture_output=True, text=True, check=False
+            )
             return Answer(exit_code=done.returncode, stdout=done.stdout, stderr=done.stderr)
 
     def listening(shell: Any, commands: Any, **options: Any) -> dict[str, Answer]:
@@ -116,9 +129,15 @@ def refusal_of(read: Callable[[], object]) -> EvenhandError | None:
 @example(changed={"links": "[" * 200_000})
 @example(changed={"links": '[{"ifname": ["lo"]}]'})
 @example(changed={"links": '[{"ifname": "lo", "flags": 5}]'})
-@example(changed={"table lo": "RX flow hash indirection table for lo with 1 RX ring(s):\n    0:      " + "9" * 5000})
+@example(
+    changed={
+        "table lo": "RX flow hash indirection table for lo with 1 RX ring(s):\n    0:      " + "9" * 5000
+    }
+)
 def test_whatever_ip_and_ethtool_print_is_read_or_refused(changed: dict[str, str]) -> None:
-    refused = refusal_of(lambda: read_state(LocalShell(changed), ["lo"], address="192.0.2.2", peer="192.0.2.1"))
+    refused = refusal_of(
+        lambda: read_state(LocalShell(changed), ["lo"], address="192.0.2.2", peer="192.0.2.1")
+    )
     assert refused is None or (refused.next_step and len(refused.what) < 600)
 
 
@@ -156,7 +175,9 @@ def dut(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceDut]:
 
 @pytest.mark.root
 @needs_dut
-def test_a_program_that_prints_without_end_is_cut_off(dut: NamespaceDut, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_prints_without_end_is_cut_off(
+    dut: NamespaceDut, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """There and here: neither the DUT nor the tester keeps what never ends."""
     monkeypatch.setattr("evenhand.rig.dut.reading.MOST_OCTETS", 100_000)
     monkeypatch.setattr("evenhand.rig.dut.ssh.MOST_ANSWERED", 2_000_000)
@@ -184,7 +205,9 @@ def test_a_program_that_prints_without_end_is_cut_off(dut: NamespaceDut, monkeyp
         ("exit 1", "what the DUT says of its links is not understood"),
     ],
 )
-def test_a_broken_ip_is_named_and_nothing_is_changed(dut: NamespaceDut, tmp_path: Path, program: str, said: str) -> None:
+def test_a_broken_ip_is_named_and_nothing_is_changed(
+    dut: NamespaceDut, tmp_path: Path, program: str, said: str
+) -> None:
     """The real way, with an `ip` on the DUT that somebody has put before the distribution's."""
     before = dut.state()
     broken = tmp_path / "ip"
@@ -194,7 +217,9 @@ def test_a_broken_ip_is_named_and_nothing_is_changed(dut: NamespaceDut, tmp_path
 
         class Broken:
             def run(self, command: str, *, input_text: str = "", timeout_s: float = 30.0) -> Answer:
-                return shell.run(command, input_text=f"PATH={tmp_path}:$PATH\n{input_text}", timeout_s=timeout_s)
+                return shell.run(
+                    command, input_text=f"PATH={tmp_path}:$PATH\n{input_text}", timeout_s=timeout_s
+                )
 
         with pytest.raises(HostError, match=said) as refused:
             read_state(Broken(), ["left", "right"], address="192.0.2.2", peer="192.0.2.1")

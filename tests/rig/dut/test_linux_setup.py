@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Linux set-up, run for real: a network namespace gets exactly what the plan says, and `--undo` leaves what was there before."""
+"""The Linux set-up, run for real: a network namespace gets exactly what the plan says, and `--undo` leaves
+what was there before."""
 
 from __future__ import annotations
 
@@ -18,8 +19,9 @@ Run = Callable[..., Ended]
 
 MACS = {"left0": "02:00:00:00:00:01", "right0": "02:00:00:00:00:02"}
 
-# A namespace's own neighbour limits do not exist (the kernel has one table for all), and those of this machine must not change: files
-# take their place, which sysctl reads and writes like the others. /run is the namespace's own too.
+# A namespace's own neighbour limits do not exist (the kernel has one table for all), and those of this
+# machine must not change: files take their place, which sysctl reads and writes like the others. /run is the
+# namespace's own too.
 WALK = """
 set -e
 mount --make-rprivate /
@@ -27,7 +29,9 @@ mount -t tmpfs none /run
 for v in 4 6; do
     mount -t tmpfs none /proc/sys/net/ipv$v/neigh
     mkdir /proc/sys/net/ipv$v/neigh/default
-    for limit in 1:128 2:512 3:1024; do echo "${limit#*:}" > /proc/sys/net/ipv$v/neigh/default/gc_thresh${limit%%:*}; done
+    for limit in 1:128 2:512 3:1024; do
+        echo "${limit#*:}" > /proc/sys/net/ipv$v/neigh/default/gc_thresh${limit%%:*}
+    done
 done
 for side in left right; do
     ip link add ${side}0 type veth peer name tester-$side
@@ -40,7 +44,8 @@ state() {
     ip -4 -j route > "$1/route4.json"
     ip -6 -j route > "$1/route6.json"
     ip -j neighbor > "$1/neighbor.json"
-    sysctl net.ipv4.ip_forward net.ipv6.conf.all.forwarding net.ipv4.neigh.default net.ipv6.neigh.default > "$1/sysctl"
+    sysctl net.ipv4.ip_forward net.ipv6.conf.all.forwarding net.ipv4.neigh.default net.ipv6.neigh.default \\
+        > "$1/sysctl"
     ls /run > "$1/run"
 }
 cd "$1"
@@ -56,7 +61,8 @@ done
 
 
 class Walk:
-    """The state of the namespace before the set-up, during the second one, and each time after it was taken back."""
+    """The state of the namespace before the set-up, during the second one, and each time after it was taken
+    back."""
 
     def __init__(self, folder: Path) -> None:
         self.before, self.during = _State(folder / "before"), _State(folder / "during")
@@ -70,13 +76,17 @@ class _State:
 
         self.links = {link["ifname"]: link for link in read("address.json")}
         self.routes = read("route4.json") + read("route6.json")
-        self.neighbors = {(n["dst"], n["dev"], n.get("lladdr")) for n in read("neighbor.json") if "PERMANENT" in n["state"]}
+        self.neighbors = {
+            (n["dst"], n["dev"], n.get("lladdr")) for n in read("neighbor.json") if "PERMANENT" in n["state"]
+        }
         self.sysctls = dict(line.split(" = ") for line in (folder / "sysctl").read_text().splitlines())
         self.kept = (folder / "run").read_text().split()
 
     def addresses(self, name: str) -> set[str]:
         """Without link-local ones, which the kernel makes and takes with the state of the link."""
-        return {f"{a['local']}/{a['prefixlen']}" for a in self.links[name]["addr_info"] if a["scope"] != "link"}
+        return {
+            f"{a['local']}/{a['prefixlen']}" for a in self.links[name]["addr_info"] if a["scope"] != "link"
+        }
 
     def is_up(self, name: str) -> bool:
         return "UP" in self.links[name]["flags"]
@@ -90,7 +100,11 @@ class _State:
         return {
             "addresses": {name: self.addresses(name) for name in self.links},
             "up": {name: self.is_up(name) for name in self.links},
-            "routes": sorted((r["dst"], r.get("gateway", ""), r["dev"]) for r in self.routes if not r["dst"].startswith("fe80")),
+            "routes": sorted(
+                (r["dst"], r.get("gateway", ""), r["dev"])
+                for r in self.routes
+                if not r["dst"].startswith("fe80")
+            ),
             "neighbors": self.neighbors,
             "sysctls": self.sysctls,
             "kept": self.kept,
@@ -99,17 +113,23 @@ class _State:
 
 @pytest.fixture
 def walk(dut_setup: Run, tmp_path: Path) -> Callable[..., Walk]:
-    """Set up and take back twice in a fresh namespace, in which one of the interfaces is up from the start."""
+    """Set up and take back twice in a fresh namespace, in which one of the interfaces is up from the
+    start."""
 
     def run(plan: str, *options: str, up: str = "left0") -> Walk:
         for name, undo in (("setup.sh", ()), ("undo.sh", ("--undo",))):
-            printed = dut_setup(plan, "--os", "linux", "--left", "left0", "--right", "right0", *options, *undo)
+            printed = dut_setup(
+                plan, "--os", "linux", "--left", "left0", "--right", "right0", *options, *undo
+            )
             assert printed.code == 0, printed.err
             (tmp_path / name).write_text(printed.out)
         for name in ("before", "during", "after1", "after2"):
             (tmp_path / name).mkdir()
         ended = subprocess.run(
-            ["unshare", "--net", "--mount", "sh", "-c", WALK, "sh", str(tmp_path), up], capture_output=True, text=True, timeout=120
+            ["unshare", "--net", "--mount", "sh", "-c", WALK, "sh", str(tmp_path), up],
+            capture_output=True,
+            text=True,
+            timeout=120,
         )
         assert ended.returncode == 0, ended.stderr
         return Walk(tmp_path)
@@ -137,7 +157,8 @@ def _options(hosts: int | None, networks: int | None) -> list[str]:
 def test_the_namespace_has_the_plans_state_and_then_the_one_before(
     walk: Callable[..., Walk], name: str, hosts: int | None, networks: int | None
 ) -> None:
-    """SEED-14, SEED-17, SEED-23, SEED-31, SEED-36: addresses, routes, forwarding and limits, no more and no less; all taken back.
+    """SEED-14, SEED-17, SEED-23, SEED-31, SEED-36: addresses, routes, forwarding and limits, no more and no
+    less; all taken back.
 
     The set-up is run twice: a second one, for another hash or because somebody is not sure, does not abort.
     """
@@ -150,7 +171,12 @@ def test_the_namespace_has_the_plans_state_and_then_the_one_before(
         if side.gateway is not None:
             wanted |= {(str(route), str(side.gateway.ip), interface) for route in side.routes}
     assert state.during.static_routes == wanted
-    assert not any("tentative" in a for link in ("left0", "right0") for a in state.during.links[link]["addr_info"] if a["scope"] != "link")
+    assert not any(
+        "tentative" in a
+        for link in ("left0", "right0")
+        for a in state.during.links[link]["addr_info"]
+        if a["scope"] != "link"
+    )
     _check_sysctls(plan, state)
     assert state.during.neighbors == set()
     assert state.after == [state.before.compared()] * 2
@@ -159,11 +185,16 @@ def test_the_namespace_has_the_plans_state_and_then_the_one_before(
 
 
 def _check_sysctls(plan: AddressPlan, state: Walk) -> None:
-    changed = {name: value for name, value in state.during.sysctls.items() if state.before.sysctls[name] != value}
+    changed = {
+        name: value for name, value in state.during.sysctls.items() if state.before.sysctls[name] != value
+    }
     forwarding = "net.ipv4.ip_forward" if plan.ip_version == 4 else "net.ipv6.conf.all.forwarding"
     assert changed.pop(forwarding) == "1"
     entries = sum(side.dut_neighbors for side in plan.sides)
-    limits = {f"net.ipv{plan.ip_version}.neigh.default.gc_thresh{n}": str(d + entries) for n, d in enumerate((128, 512, 1024), 1)}
+    limits = {
+        f"net.ipv{plan.ip_version}.neigh.default.gc_thresh{n}": str(d + entries)
+        for n, d in enumerate((128, 512, 1024), 1)
+    }
     assert changed == (limits if plan.is_direct else {})
 
 
@@ -173,14 +204,22 @@ def test_static_neighbours_of_gateways(walk: Callable[..., Walk], name: str) -> 
     """R5180-07: the DUT has nothing to resolve."""
     plan = make_plan(name)
     state = walk(name, "--static-neighbors", ",".join(MACS.values()), up="right0")
-    wanted = {(str(s.gateway.ip), i, MACS[i]) for s, i in zip(plan.sides, MACS, strict=True) if s.gateway is not None}
+    wanted = {
+        (str(s.gateway.ip), i, MACS[i])
+        for s, i in zip(plan.sides, MACS, strict=True)
+        if s.gateway is not None
+    }
     assert state.during.neighbors == wanted
     assert state.after == [state.before.compared()] * 2
 
 
 @pytest.mark.root
-@pytest.mark.parametrize(("name", "networks"), [("direct-v4-net24", None), ("direct-v6", None), ("nets-v4-multi-host", 2)])
-def test_static_neighbours_of_every_direct_host(walk: Callable[..., Walk], name: str, networks: int | None) -> None:
+@pytest.mark.parametrize(
+    ("name", "networks"), [("direct-v4-net24", None), ("direct-v6", None), ("nets-v4-multi-host", 2)]
+)
+def test_static_neighbours_of_every_direct_host(
+    walk: Callable[..., Walk], name: str, networks: int | None
+) -> None:
     """R5180-07, SEED-31: every host of every network, with the MAC of its side."""
     plan = make_plan(name, 100, networks=networks)
     state = walk(name, *_options(100, networks), "--static-neighbors", ",".join(MACS.values()))
@@ -224,16 +263,25 @@ def test_the_hash_is_set_and_put_back(dut_setup: Run, tmp_path: Path) -> None:
         (tmp_path / "nic" / name).write_text(f"{fields}\n")
     scripts = []
     for undo in ((), ("--undo",)):
-        lines = dut_setup("gateway-v4", "--os", "linux", "--left", "left0", "--right", "right0", "--hash", "type2", *undo).out.splitlines()
+        lines = dut_setup(
+            "gateway-v4", "--os", "linux", "--left", "left0", "--right", "right0", "--hash", "type2", *undo
+        ).out.splitlines()
         scripts.append("\n".join(line for line in lines if "hash" in line))
-    walk = f"mount -t tmpfs none /run\n{scripts[0]}\ncp -r {tmp_path}/nic {tmp_path}/during\n{scripts[1]}\nls /run"
+    walk = (
+        f"mount -t tmpfs none /run\n{scripts[0]}\ncp -r {tmp_path}/nic"
+        f" {tmp_path}/during\n{scripts[1]}\nls /run"
+    )
     ended = subprocess.run(
         ["unshare", "--net", "--mount", "sh", "-e", "-c", walk],
         env={"PATH": f"{tmp_path}/bin:/usr/sbin:/usr/bin:/sbin:/bin", "NIC_STATE": f"{tmp_path}/nic"},
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert ended.returncode == 0, ended.stderr
-    assert {p.name: p.read_text().strip() for p in (tmp_path / "during").iterdir()} == dict.fromkeys(before, "sdfn")
+    assert {p.name: p.read_text().strip() for p in (tmp_path / "during").iterdir()} == dict.fromkeys(
+        before, "sdfn"
+    )
     assert {p.name: p.read_text().strip() for p in (tmp_path / "nic").iterdir()} == before
     assert ended.stdout.count("IP DA") == 4
     assert "evenhand" not in ended.stdout

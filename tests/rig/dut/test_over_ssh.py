@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A DUT set up over SSH and put back: OpenSSH's server in a namespace of ours, the kernel's own router behind it."""
+"""A DUT set up over SSH and put back: OpenSSH's server in a namespace of ours, the kernel's own router behind
+it."""
 
 from __future__ import annotations
 
@@ -45,18 +46,24 @@ def dut(made: NamespaceDut) -> Iterator[NamespaceDut]:
 
 def start(dut: NamespaceDut, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "evenhand", "dut", *arguments], env=dut.environment, cwd=dut.folder, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        [sys.executable, "-m", "evenhand", "dut", *arguments],
+        env=dut.environment,
+        cwd=dut.folder,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
 
 
 def run(dut: NamespaceDut, *arguments: str) -> subprocess.CompletedProcess[str]:
     """In this process, which saves the start of another."""
     output, errors = io.StringIO(), io.StringIO()
     with (
-        patch.dict(os.environ, dut.environment), contextlib.chdir(dut.folder),
-        contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors),
-    ):  # fmt: skip
+        patch.dict(os.environ, dut.environment),
+        contextlib.chdir(dut.folder),
+        contextlib.redirect_stdout(output),
+        contextlib.redirect_stderr(errors),
+    ):
         code = main(["dut", *arguments])
     return subprocess.CompletedProcess(arguments, code, output.getvalue(), errors.getvalue())
 
@@ -84,7 +91,8 @@ def refused(dut: NamespaceDut, code: int, *arguments: str) -> str:
 
 @pytest.mark.parametrize("plan", PLANS)
 def test_the_dut_is_set_up_for_a_plan_and_then_as_it_was(dut: NamespaceDut, plan: str) -> None:
-    """SEED-23, SEED-17: addresses, routes by a gateway without prefix length, forwarding; and nothing of it stays."""
+    """SEED-23, SEED-17: addresses, routes by a gateway without prefix length, forwarding; and nothing of it
+    stays."""
     before = dut.state()
     applied = document(dut, "apply", "lab.toml", "--plan", plan)
     assert applied["held"]["plan"] == plan
@@ -110,16 +118,32 @@ def test_what_was_there_before_stays(dut: NamespaceDut) -> None:
     """Addresses, neighbours, switches that others have set: the way back leads there, not to the defaults."""
     dut.inside("ip", "link", "set", "left", "up")
     dut.inside("ip", "address", "add", "10.0.0.1/24", "dev", "left", "label", "left:own")
-    dut.inside("ip", "address", "add", "2001:db8:7::1/64", "dev", "right", "nodad")  # right is down: it goes when that is set down again
-    dut.inside("ip", "neighbor", "add", "10.0.0.2", "lladdr", "02:00:00:00:00:07", "dev", "left", "nud", "permanent")
+    dut.inside(
+        "ip", "address", "add", "2001:db8:7::1/64", "dev", "right", "nodad"
+    )  # right is down: it goes when that is set down again
+    dut.inside(
+        "ip", "neighbor", "add", "10.0.0.2", "lladdr", "02:00:00:00:00:07", "dev", "left", "nud", "permanent"
+    )
     dut.inside("sysctl", "-w", "net.ipv6.conf.left.forwarding=1")
     time.sleep(2.5)  # its own link-local address is tentative so long
     before = dut.state()
     try:
-        plan = document(dut, "apply", "lab.toml", "--plan", PLANS[2], "--static-neighbors", "02:00:00:00:00:01,02:00:00:00:00:02")
+        plan = document(
+            dut,
+            "apply",
+            "lab.toml",
+            "--plan",
+            PLANS[2],
+            "--static-neighbors",
+            "02:00:00:00:00:01,02:00:00:00:00:02",
+        )
         names = {change["name"] for change in plan["held"]["changes"]}
         assert "neighbor 10.0.0.2 of left" in names
-        assert not names & {"interface left", "address 10.0.0.1/24 of left", "sysctl net/ipv6/conf/left/forwarding"}
+        assert not names & {
+            "interface left",
+            "address 10.0.0.1/24 of left",
+            "sysctl net/ipv6/conf/left/forwarding",
+        }
         assert "02:00:00:00:00:01" in dut.inside("ip", "neighbor", "show", "10.0.0.2")
         done(dut, "undo", "lab.toml")
         assert dut.state() == before
@@ -133,13 +157,16 @@ def test_what_was_there_before_stays(dut: NamespaceDut) -> None:
 
 def test_neighbours_learned_meanwhile_are_forgotten(dut: NamespaceDut) -> None:
     done(dut, "apply", "lab.toml")
-    dut.inside("ip", "neighbor", "add", "10.0.0.2", "lladdr", "02:00:00:00:00:09", "dev", "left", "nud", "reachable")
+    dut.inside(
+        "ip", "neighbor", "add", "10.0.0.2", "lladdr", "02:00:00:00:00:09", "dev", "left", "nud", "reachable"
+    )
     done(dut, "undo", "lab.toml")
     assert "10.0.0.2" not in dut.inside("ip", "neighbor", "show", "nud", "all")
 
 
 def test_channels_are_set_and_put_back(dut: NamespaceDut) -> None:
-    """RSS-01: as many queues as are asked for. A veth of the kernel has channels where it was made with several queues."""
+    """RSS-01: as many queues as are asked for. A veth of the kernel has channels where it was made with
+    several queues."""
     for side in ("left", "right"):
         assert "Current hardware settings" in dut.inside("ethtool", "-l", side)
     error = refused(dut, 3, "apply", "lab.toml", "--channels", "1000")
@@ -147,8 +174,12 @@ def test_channels_are_set_and_put_back(dut: NamespaceDut) -> None:
     assert "Nothing was sent, and the DUT is as it was." in error
 
 
-@pytest.mark.parametrize(("option", "value", "what"), [("--key", "common", "hash key"), ("--table-queues", "1", "hash table")])
-def test_a_driver_without_a_hash_table_is_named(dut: NamespaceDut, option: str, value: str, what: str) -> None:
+@pytest.mark.parametrize(
+    ("option", "value", "what"), [("--key", "common", "hash key"), ("--table-queues", "1", "hash table")]
+)
+def test_a_driver_without_a_hash_table_is_named(
+    dut: NamespaceDut, option: str, value: str, what: str
+) -> None:
     """RSS-03, RSS-04: a veth has neither."""
     assert f"left does not tell its {what}" in refused(dut, 3, "apply", "lab.toml", option, value)
 
@@ -179,8 +210,12 @@ def test_a_driver_that_sets_no_hash_is_quoted(dut: NamespaceDut) -> None:
         ("left", "lo:1", "the DUT has no interface 'lo:1'"),
     ],
 )
-def test_interfaces_that_cannot_be_used_are_refused(dut: NamespaceDut, left: str, right: str, said: str) -> None:
-    dut.testbed.write_text(TESTBED.replace('left = "left"', f'left = "{left}"').replace('right = "right"', f'right = "{right}"'))
+def test_interfaces_that_cannot_be_used_are_refused(
+    dut: NamespaceDut, left: str, right: str, said: str
+) -> None:
+    dut.testbed.write_text(
+        TESTBED.replace('left = "left"', f'left = "{left}"').replace('right = "right"', f'right = "{right}"')
+    )
     assert said in refused(dut, 2, "apply", "lab.toml")
     assert said in refused(dut, 2, "check", "lab.toml")
 
@@ -189,10 +224,26 @@ def test_interfaces_that_cannot_be_used_are_refused(dut: NamespaceDut, left: str
     ("make", "take", "said"),
     [
         ("ip route add default dev right", "ip route del default dev right", "right has a default route"),
-        ("ip address add 10.0.1.1/24 dev left", "ip address del 10.0.1.1/24 dev left", "or swap left and right"),
-        ("ip address add 10.0.0.9/24 dev mgmt", "ip address del 10.0.0.9/24 dev mgmt", "mgmt of the DUT has 10.0.0.9/24"),
-        ("ip route add 198.19.0.0/16 dev left", "ip route del 198.19.0.0/16 dev left", "another route to 198.19.0.0/16"),
-        ("ip link add br7 type bridge; ip link set left master br7", "ip link del br7", "left is a port of br7"),
+        (
+            "ip address add 10.0.1.1/24 dev left",
+            "ip address del 10.0.1.1/24 dev left",
+            "or swap left and right",
+        ),
+        (
+            "ip address add 10.0.0.9/24 dev mgmt",
+            "ip address del 10.0.0.9/24 dev mgmt",
+            "mgmt of the DUT has 10.0.0.9/24",
+        ),
+        (
+            "ip route add 198.19.0.0/16 dev left",
+            "ip route del 198.19.0.0/16 dev left",
+            "another route to 198.19.0.0/16",
+        ),
+        (
+            "ip link add br7 type bridge; ip link set left master br7",
+            "ip link del br7",
+            "left is a port of br7",
+        ),
     ],
 )
 def test_what_stands_in_the_way_is_named(dut: NamespaceDut, make: str, take: str, said: str) -> None:
@@ -211,7 +262,9 @@ def test_what_stands_in_the_way_is_named(dut: NamespaceDut, make: str, take: str
 
 def test_two_ends_of_one_wire_are_refused(dut: NamespaceDut) -> None:
     dut.inside("ip", "link", "add", "end0", "type", "veth", "peer", "name", "end1")
-    dut.testbed.write_text(TESTBED.replace('left = "left"', 'left = "end0"').replace('right = "right"', 'right = "end1"'))
+    dut.testbed.write_text(
+        TESTBED.replace('left = "left"', 'left = "end0"').replace('right = "right"', 'right = "end1"')
+    )
     try:
         assert "end0 and end1 are the two ends of one wire" in refused(dut, 2, "apply", "lab.toml")
     finally:
@@ -278,9 +331,13 @@ def kill_at_random(dut: NamespaceDut, times: int, number: int) -> None:
     for turn in range(times):
         if turn % 2:
             done(dut, "apply", "lab.toml", "--plan", PLANS[2])
-        process = start(dut, *(("undo", "lab.toml") if turn % 2 else ("apply", "lab.toml", "--plan", PLANS[2])))
+        process = start(
+            dut, *(("undo", "lab.toml") if turn % 2 else ("apply", "lab.toml", "--plan", PLANS[2]))
+        )
         time.sleep(chance.uniform(0.2, 1.0) * longest_s)
-        process.send_signal(signal.SIGKILL if turn % 4 < 2 else chance.choice((signal.SIGINT, signal.SIGTERM)))
+        process.send_signal(
+            signal.SIGKILL if turn % 4 < 2 else chance.choice((signal.SIGINT, signal.SIGTERM))
+        )
         process.communicate(timeout=240)
         ended = run(dut, "undo", "lab.toml")
         assert ended.returncode == 0, ended.stderr

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters of a DUT from what its commands print; of drivers that are not here, from files (files/README.md)."""
+"""Counters of a DUT from what its commands print; of drivers that are not here, from files
+(files/README.md)."""
 
 from __future__ import annotations
 
@@ -19,14 +20,26 @@ from evenhand.rig.dut.witness import difference
 
 FILES = Path(__file__).parent / "files"
 QUEUES: dict[str, dict[int, dict[str, int]]] = {
-    "ixgbe": {0: {"sent_packets": 5000, "received_packets": 7000}, 1: {"sent_packets": 4000, "received_packets": 3000}},
+    "ixgbe": {
+        0: {"sent_packets": 5000, "received_packets": 7000},
+        1: {"sent_packets": 4000, "received_packets": 3000},
+    },
     "ice": {0: {"sent_packets": 100, "received_packets": 600}, 1: {"received_packets": 300}},
     "i40e": {0: {"received_packets": 10, "sent_packets": 29}, 1: {"received_packets": 20}},
-    "mlx5_core": {0: {"received_packets": 250, "sent_packets": 990, "drops": 1}, 1: {"received_packets": 750}},
-    "virtio_net": {0: {"received_packets": 40, "drops": 1, "sent_packets": 99}, 1: {"received_packets": 60, "drops": 0}},
+    "mlx5_core": {
+        0: {"received_packets": 250, "sent_packets": 990, "drops": 1},
+        1: {"received_packets": 750},
+    },
+    "virtio_net": {
+        0: {"received_packets": 40, "drops": 1, "sent_packets": 99},
+        1: {"received_packets": 60, "drops": 0},
+    },
     "virtio_net-6.10": {0: {"drops": 0}},
     "veth": {0: {"received_packets": 5003, "drops": 2}},
-    "vmxnet3": {0: {"received_packets": 15, "sent_packets": 73}, 1: {"received_packets": 85, "sent_packets": 30}},
+    "vmxnet3": {
+        0: {"received_packets": 15, "sent_packets": 73},
+        1: {"received_packets": 85, "sent_packets": 30},
+    },
     "bnxt_en": {0: {"received_packets": 14, "sent_packets": 5, "drops": 9}, 1: {"received_packets": 22}},
     "ena": {0: {"received_packets": 8, "sent_packets": 7}, 1: {"received_packets": 9}},
 }
@@ -44,7 +57,8 @@ LINK = (
 
 @pytest.mark.parametrize("driver", QUEUES)
 def test_every_driver_tells_its_queues_in_its_own_words(driver: str) -> None:
-    """R2544-02: packets by queue, and no counter that only looks like one; what the NIC lost stands by its own names."""
+    """R2544-02: packets by queue, and no counter that only looks like one; what the NIC lost stands by its
+    own names."""
     queues, of_nic = read_queues((FILES / f"{driver}-S.txt").read_text())
     assert queues == QUEUES[driver]
     assert {name: count for name, count in of_nic.items() if count} == NIC.get(driver, {})
@@ -59,20 +73,46 @@ def test_the_dut_sends_no_line_that_is_not_read(driver: str) -> None:
     assert len(kept) < 0.8 * len(text)
 
 
-def output(*, uptime: float = 100.0, received: int = 10, dropped: int = 0, missed: int = 0, busy: int = 0, softirq: int = 0) -> str:
+def output(
+    *,
+    uptime: float = 100.0,
+    received: int = 10,
+    dropped: int = 0,
+    missed: int = 0,
+    busy: int = 0,
+    softirq: int = 0,
+) -> str:
     parts = []
     for side, name in (("left", "eth1"), ("right", "eth2")):
         link = LINK.format(name=name, received=received, sent=received, dropped=dropped, missed=missed)
         parts += [
-            f"{MARK} queues {side}", "exit 0", f"     rx_queue_0_packets: {received}", f"     rx_missed_errors: {missed}",
-            f"{MARK} link {side}", link, f"{MARK} neighbors {side}", "3", "1",
-        ]  # fmt: skip
+            f"{MARK} queues {side}",
+            "exit 0",
+            f"     rx_queue_0_packets: {received}",
+            f"     rx_missed_errors: {missed}",
+            f"{MARK} link {side}",
+            link,
+            f"{MARK} neighbors {side}",
+            "3",
+            "1",
+        ]
     parts += [
-        f"{MARK} ip", "Ip: Forwarding InHdrErrors InAddrErrors ForwDatagrams InDiscards OutDiscards OutNoRoutes",
-        f"Ip: 1 0 0 {received} 0 0 0", f"Ip6OutForwDatagrams \t{received}", "Ip6InDiscards 0", f"{MARK} softnet",
-        "0000000a 00000000 00000001 00000000", "0000000b 00000002 00000000 00000003", f"{MARK} cpus", "100",
-        f"cpu0 {busy} 0 100 900 5 0 {softirq} 50 0 0", "cpu3 0 0 0 1000 0 0 0 0 0 0", f"{MARK} uptime", f"{uptime} 1.0", f"{MARK} {END}",
-    ]  # fmt: skip
+        f"{MARK} ip",
+        "Ip: Forwarding InHdrErrors InAddrErrors ForwDatagrams InDiscards OutDiscards OutNoRoutes",
+        f"Ip: 1 0 0 {received} 0 0 0",
+        f"Ip6OutForwDatagrams \t{received}",
+        "Ip6InDiscards 0",
+        f"{MARK} softnet",
+        "0000000a 00000000 00000001 00000000",
+        "0000000b 00000002 00000000 00000003",
+        f"{MARK} cpus",
+        "100",
+        f"cpu0 {busy} 0 100 900 5 0 {softirq} 50 0 0",
+        "cpu3 0 0 0 1000 0 0 0 0 0 0",
+        f"{MARK} uptime",
+        f"{uptime} 1.0",
+        f"{MARK} {END}",
+    ]
     return "\n".join(parts)
 
 
@@ -92,12 +132,18 @@ def test_a_reading_has_cpus_interfaces_and_neighbours() -> None:
 
 
 DIRECTION = {"lost_frames": 40}
-TRIAL: dict[str, Any] = {"intended_duration_s": 2.0, "directions": {"forward": DIRECTION, "reverse": DIRECTION}}
+TRIAL: dict[str, Any] = {
+    "intended_duration_s": 2.0,
+    "directions": {"forward": DIRECTION, "reverse": DIRECTION},
+}
 
 
 def test_a_difference_has_shares_of_the_sending_time_and_what_is_unexplained() -> None:
     """SEED-07: lost by the tester's count, less what the DUT says that it dropped."""
-    before, after = read(output()), read(output(uptime=109.5, received=1010, dropped=20, missed=10, busy=100, softirq=50))
+    before, after = (
+        read(output()),
+        read(output(uptime=109.5, received=1010, dropped=20, missed=10, busy=100, softirq=50)),
+    )
     seen = difference(before, after, TRIAL)
     cpu = seen["cpus"][0]
     assert (cpu["busy_s"], cpu["busy_share"], cpu["softirq_share"]) == (1.5, 0.75, 0.25)
@@ -108,7 +154,8 @@ def test_a_difference_has_shares_of_the_sending_time_and_what_is_unexplained() -
 
 
 def test_a_counter_that_went_back_is_not_known() -> None:
-    """As after a driver was loaded anew in between: a negative number of packets would be a lie, and so would be none."""
+    """As after a driver was loaded anew in between: a negative number of packets would be a lie, and so would
+    be none."""
     before, after = read(output(received=5000)), read(output(received=10))
     seen = difference(before, after, TRIAL)
     assert seen["interfaces"]["left"]["received_packets"] is None
@@ -130,7 +177,9 @@ def test_an_answer_that_was_cut_off_is_no_reading(answer: str) -> None:
 
 def test_an_interface_that_is_not_there_is_named() -> None:
     """With the DUT's own words."""
-    text = output().replace(LINK.format(name="eth1", received=10, sent=10, dropped=0, missed=0), 'Device "eth1" does not exist.')
+    text = output().replace(
+        LINK.format(name="eth1", received=10, sent=10, dropped=0, missed=0), 'Device "eth1" does not exist.'
+    )
     with pytest.raises(HostError, match=r"'eth1'.*does not exist"):
         read(text)
 
@@ -163,33 +212,46 @@ def test_packets_of_a_queue_that_only_the_kernel_tells_are_counted() -> None:
     told = "received 0 700\nreceived 1 300\nsent 0 20\nreceived 10 1"
     found = with_kernel_queues(told, ethtool="     rx1_drops: 7\n     rx0_drops: 0").interfaces["left"]
     assert list(found.queues.items()) == [
-        (0, {"received_packets": 700, "sent_packets": 20, "drops": 0}), (1, {"received_packets": 300, "drops": 7}),
+        (0, {"received_packets": 700, "sent_packets": 20, "drops": 0}),
+        (1, {"received_packets": 300, "drops": 7}),
         (10, {"received_packets": 1}),
-    ]  # fmt: skip
+    ]
     assert found.no_queues is None
 
 
 def test_packets_that_both_tell_count_once() -> None:
-    found = with_kernel_queues("received 0 10\nsent 0 5", ethtool="     rx_queue_0_packets: 10").interfaces["left"]
+    found = with_kernel_queues("received 0 10\nsent 0 5", ethtool="     rx_queue_0_packets: 10").interfaces[
+        "left"
+    ]
     assert found.queues == {0: {"received_packets": 10, "sent_packets": 5}}
 
 
-@pytest.mark.parametrize("told", ["", "received 0", "received x 5", "received 0 5 6", "sh: 1: perl: Syntax error"])
+@pytest.mark.parametrize(
+    "told", ["", "received 0", "received x 5", "received 0 5 6", "sh: 1: perl: Syntax error"]
+)
 def test_a_kernel_that_tells_nothing_of_queues_changes_nothing(told: str) -> None:
     assert with_kernel_queues(told, ethtool="").interfaces["left"].queues == {}
 
 
 def test_a_dut_without_perl_is_told_where_nothing_else_tells_its_queues() -> None:
-    assert "there is no perl" in (with_kernel_queues("no perl", ethtool="").interfaces["left"].no_queues or "")
-    assert with_kernel_queues("no perl", ethtool="     rx_queue_0_packets: 10").interfaces["left"].no_queues is None
+    assert "there is no perl" in (
+        with_kernel_queues("no perl", ethtool="").interfaces["left"].no_queues or ""
+    )
+    assert (
+        with_kernel_queues("no perl", ethtool="     rx_queue_0_packets: 10").interfaces["left"].no_queues
+        is None
+    )
 
 
 def test_this_kernels_own_counters_are_those_of_its_interfaces() -> None:
-    """Asked as the DUT is asked. Most interfaces tell nothing, and are answered with nothing; none is answered with an error."""
+    """Asked as the DUT is asked. Most interfaces tell nothing, and are answered with nothing; none is
+    answered with an error."""
     for interface in Path("/sys/class/net").iterdir():
         if not (interface / "ifindex").exists():
             continue
-        asked = subprocess.run(["sh", "-c", kernel_queues_command(interface.name)], capture_output=True, text=True, check=True)
+        asked = subprocess.run(
+            ["sh", "-c", kernel_queues_command(interface.name)], capture_output=True, text=True, check=True
+        )
         assert asked.stderr == ""
         for counters in read_kernel_queues(asked.stdout).values():
             assert set(counters) <= {"received_packets", "sent_packets"}

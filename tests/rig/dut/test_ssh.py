@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shell over the system's own ssh: what it refuses, what it says of a DUT that cannot be reached, and what it leaves behind."""
+"""The shell over the system's own ssh: what it refuses, what it says of a DUT that cannot be reached, and
+what it leaves behind."""
 
 from __future__ import annotations
 
@@ -25,8 +26,11 @@ from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut, why_not
 needs_dut = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
 DUT = KnownDut(ssh="root@192.0.2.2", os="linux", left="left", right="right")
 HEAD = {
-    "isolated_test_environment": True, "left": {"device": "net_null0"}, "right": {"device": "net_null1"}, "tester": {"cpus": [0]},
-}  # fmt: skip
+    "isolated_test_environment": True,
+    "left": {"device": "net_null0"},
+    "right": {"device": "net_null1"},
+    "tester": {"cpus": [0]},
+}
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +47,16 @@ def dut(made: NamespaceDut, monkeypatch: pytest.MonkeyPatch) -> NamespaceDut:
 
 
 @pytest.mark.parametrize(
-    "text", ["root@r1", "r1", "router.lab", "root@192.0.2.1", "ssh://root@[2001:db8::1]:2222", "root@2001:db8::1", "a_b"]
+    "text",
+    [
+        "root@r1",
+        "r1",
+        "router.lab",
+        "root@192.0.2.1",
+        "ssh://root@[2001:db8::1]:2222",
+        "root@2001:db8::1",
+        "a_b",
+    ],
 )
 def test_hosts_pass(text: str) -> None:
     assert check_destination(text) == text
@@ -52,17 +65,36 @@ def test_hosts_pass(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "-oProxyCommand=touch /tmp/x", "root@-oProxyCommand=x", "", " ", "r1 reboot", "root@r1;reboot", "root@`id`", "$(id)@r1", "r1\n",
-        "r1\x00", "'r1'", '"r1"', "root@r1|x", "-r1", "ssh://-r1", "ssh://r1/etc", "a@b@c",
-        "r1&", "rö1", "x" * 400,
+        "-oProxyCommand=touch /tmp/x",
+        "root@-oProxyCommand=x",
+        "",
+        " ",
+        "r1 reboot",
+        "root@r1;reboot",
+        "root@`id`",
+        "$(id)@r1",
+        "r1\n",
+        "r1\x00",
+        "'r1'",
+        '"r1"',
+        "root@r1|x",
+        "-r1",
+        "ssh://-r1",
+        "ssh://r1/etc",
+        "a@b@c",
+        "r1&",
+        "rö1",
+        "x" * 400,
     ],
-)  # fmt: skip
+)
 def test_what_could_be_more_than_a_host_is_refused(text: str) -> None:
     """A testbed file may be somebody else's: it never makes ssh take an option or a shell run a command."""
     with pytest.raises(RequestError, match="is no host that ssh may be given"):
         check_destination(text)
     with pytest.raises(RequestError, match="ssh: "):
-        make_testbed({**HEAD, "dut": {"ssh": text, "os": "linux", "left": "eth1", "right": "eth2"}}, where="lab.toml")
+        make_testbed(
+            {**HEAD, "dut": {"ssh": text, "os": "linux", "left": "eth1", "right": "eth2"}}, where="lab.toml"
+        )
 
 
 @pytest.mark.parametrize(
@@ -73,7 +105,10 @@ def test_what_could_be_more_than_a_host_is_refused(text: str) -> None:
         ({"ssh": "r1", "os": "linux", "left": "eth1", "right": "eth1"}, "the same interface 'eth1'"),
         ({"ssh": "r1", "os": "linux", "left": "eth1; reboot", "right": "eth1"}, "no name of an interface"),
         ({"ssh": "r1", "os": "windows", "left": "eth1", "right": "eth2"}, "linux"),
-        ({"ssh": "r1", "os": "linux", "left": "eth1", "right": "eth2", "proxy_command": "x"}, "unknown key 'proxy_command'"),
+        (
+            {"ssh": "r1", "os": "linux", "left": "eth1", "right": "eth2", "proxy_command": "x"},
+            "unknown key 'proxy_command'",
+        ),
     ],
 )
 def test_what_the_testbed_says_of_the_way_is_checked(keys: dict[str, str], said: str) -> None:
@@ -84,7 +119,9 @@ def test_what_the_testbed_says_of_the_way_is_checked(keys: dict[str, str], said:
 
 @pytest.mark.root
 @needs_dut
-def test_one_connection_carries_all_and_leaves_nothing(dut: NamespaceDut, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_connection_carries_all_and_leaves_nothing(
+    dut: NamespaceDut, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also what is long, and what is cut: a script that did not arrive whole runs not at all."""
     own = Path(tempfile.mkdtemp(prefix="own-"))
     monkeypatch.setattr(tempfile, "tempdir", str(own))
@@ -94,11 +131,10 @@ def test_one_connection_carries_all_and_leaves_nothing(dut: NamespaceDut, monkey
         answer = shell.run("cat; echo to the other >&2; exit 7", input_text="one\n" * 50_000)
         assert (answer.exit_code, answer.stdout, answer.stderr) == (7, "one\n" * 50_000, "to the other\n")
         assert shell.run("exit 255").exit_code == 255
-        assert [each.stdout for each in run_each(shell, ["echo one; false", "echo 'a b' >&2", "cat <<'END'\nthree\nEND"])] == [
-            "one",
-            "a b",
-            "three",
-        ]
+        assert [
+            each.stdout
+            for each in run_each(shell, ["echo one; false", "echo 'a b' >&2", "cat <<'END'\nthree\nEND"])
+        ] == ["one", "a b", "three"]
         ways = dut.inside("ss", "-Htn", "state", "established", "sport", "=", ":22")
         assert len(ways.splitlines()) == 1
         cut = shell.run("exec sh -s", input_text="main() {\necho it runs\n")
@@ -126,7 +162,11 @@ def test_a_dut_that_cannot_be_had_says_why(dut: NamespaceDut, tmp_path: Path) ->
     known, authorized = dut.folder / "known", dut.folder / "authorized"
     for file, text, said in (
         (known, "", "its host key is not known here"),
-        (known, f"192.0.2.2 {(dut.folder / 'user.pub').read_text().rpartition(' ')[0]}\n", "its host key is another than before"),
+        (
+            known,
+            f"192.0.2.2 {(dut.folder / 'user.pub').read_text().rpartition(' ')[0]}\n",
+            "its host key is another than before",
+        ),
         (authorized, "", "it lets no key of yours in, and a password is never asked for"),
     ):
         right = file.read_text()
@@ -149,7 +189,9 @@ def test_another_system_is_refused(dut: NamespaceDut) -> None:
 
 def test_who_is_not_root_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The client is a script here, which answers as a host would where the user has the id 1000."""
-    (tmp_path / "ssh").write_text("#!/bin/sh\necho evenhand-ready Linux 1000 192.0.2.1 192.0.2.2\nexec cat > /dev/null\n")
+    (tmp_path / "ssh").write_text(
+        "#!/bin/sh\necho evenhand-ready Linux 1000 192.0.2.1 192.0.2.2\nexec cat > /dev/null\n"
+    )
     (tmp_path / "ssh").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(HostError, match="has the id 1000 and is not root"), open_shell(DUT):
@@ -174,7 +216,10 @@ def test_a_connection_that_is_lost_in_the_middle_is_told(dut: NamespaceDut) -> N
 @needs_dut
 def test_the_connection_ends_with_a_killed_process(dut: NamespaceDut) -> None:
     """What nobody can take back leaves nothing that holds the DUT."""
-    code = "from evenhand.rig.dut.ssh import open_ssh; import os\nwith open_ssh('root@192.0.2.2'): os.kill(os.getpid(), 9)"
+    code = (
+        "from evenhand.rig.dut.ssh import open_ssh; import os\nwith open_ssh('root@192.0.2.2'):"
+        " os.kill(os.getpid(), 9)"
+    )
     subprocess.run([sys.executable, "-c", code], check=False)
     end = time.monotonic() + 60
     while dut.inside("ss", "-Htn", "state", "established", "sport", "=", ":22").strip():

@@ -30,7 +30,8 @@ GOOD: Mapping[str, str] = {
     "sys/bus/pci/drivers/ixgbe/.keep": "",
     "sys/bus/pci/drivers/mlx5_core/.keep": "",
     "dev/vfio/vfio": "",
-    "lib/modules/6.1.0-1-amd64/modules.dep": "kernel/drivers/vfio/pci/vfio-pci.ko: kernel/drivers/vfio/vfio.ko\n",
+    "lib/modules/6.1.0-1-amd64/modules.dep": "kernel/drivers/vfio/pci/vfio-pci.ko:"
+    " kernel/drivers/vfio/vfio.ko\n",
 }
 """A host on which everything runs; its NICs come by `add_nic`."""
 
@@ -48,7 +49,9 @@ E1000E = "pci:v00008086d000010D3sv*sd*bc*sc*i*"
 PLUGINS = "usr/lib/x86_64-linux-gnu/dpdk/pmds-23.0"
 
 
-def add_nic(root: Path, address: str, driver: str | None, *interfaces: str, virtio: bool = False, modalias: str = "") -> None:
+def add_nic(
+    root: Path, address: str, driver: str | None, *interfaces: str, virtio: bool = False, modalias: str = ""
+) -> None:
     """A PCI network device as /sys shows it."""
     folder = root / "sys/bus/pci/devices" / address
     folder.mkdir(parents=True)

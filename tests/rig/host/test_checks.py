@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each check of a host: what is enough for what, and the command that helps; on trees of files, and once on the real host."""
+"""Each check of a host: what is enough for what, and the command that helps; on trees of files, and once on
+the real host."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ USER = {"proc/self/status": "Uid:\t1000\t1000\t1000\t1000\nCapEff:\t000000000000
 
 
 def watch_of(*cpus: CpuStalls, raw_ppm: float = 0.3) -> Watch:
-    clock = WatchedClock(source="tsc", ticks_per_second=2.6e9, error_ppm_raw=raw_ppm, error_ppm_monotonic=12.0)
+    clock = WatchedClock(
+        source="tsc", ticks_per_second=2.6e9, error_ppm_raw=raw_ppm, error_ppm_monotonic=12.0
+    )
     return Watch(seconds=5.0, cpus=cpus or (QUIET,), clock=clock)
 
 
@@ -45,7 +48,12 @@ def survey(
         add_nic(root, "0000:01:00.0", "vfio-pci")
         add_nic(root, "0000:01:00.1", "vfio-pci")
     return survey_host(
-        about=about, watched=watched or watch_of(), root=root, allowed=allowed, network=NETWORK, has_program=lambda name: True
+        about=about,
+        watched=watched or watch_of(),
+        root=root,
+        allowed=allowed,
+        network=NETWORK,
+        has_program=lambda name: True,
     )
 
 
@@ -62,7 +70,14 @@ def test_a_good_host_runs_everything(tmp_path: Path) -> None:
 
 def test_a_host_that_tells_nothing_is_no_error(tmp_path: Path) -> None:
     """Containers hide most of /proc and /sys."""
-    found = survey_host(about=ABOUT, watched=None, root=tmp_path, allowed={0, 1}, network=NETWORK, has_program=lambda name: False)
+    found = survey_host(
+        about=ABOUT,
+        watched=None,
+        root=tmp_path,
+        allowed={0, 1},
+        network=NETWORK,
+        has_program=lambda name: False,
+    )
     assert finding(found, "clock").state is State.UNKNOWN
     assert [part.can_run for part in found.parts] == [True, False, False, False]
 
@@ -81,14 +96,18 @@ def test_a_user_with_a_vfio_group_and_locked_memory_needs_no_root_for_nics(tmp_p
 
 
 def test_root_without_capabilities_is_not_told_to_use_sudo(tmp_path: Path) -> None:
-    privileges = finding(survey(tmp_path, {"proc/self/status": "Uid:\t0\t0\t0\t0\nCapEff:\t00000000a80425fb\n"}), "privileges")
+    privileges = finding(
+        survey(tmp_path, {"proc/self/status": "Uid:\t0\t0\t0\t0\nCapEff:\t00000000a80425fb\n"}), "privileges"
+    )
     assert Part.LAB in privileges.missing_for
     assert privileges.commands == ()
     assert "NET_RAW" in privileges.found
 
 
 @pytest.mark.parametrize(("allowed", "command"), [({3}, ("taskset -c 0-7 evenhand demo",)), ({3, 4}, ())])
-def test_a_router_here_and_its_tester_need_a_cpu_each(tmp_path: Path, allowed: set[int], command: tuple[str, ...]) -> None:
+def test_a_router_here_and_its_tester_need_a_cpu_each(
+    tmp_path: Path, allowed: set[int], command: tuple[str, ...]
+) -> None:
     cpus = finding(survey(tmp_path, allowed=allowed), "CPUs")
     assert cpus.commands == command
     assert (Part.REFERENCE in cpus.missing_for) == (len(allowed) == 1)
@@ -106,11 +125,19 @@ def test_threads_of_one_core_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("isolated", "tickless", "words"),
-    [("\n", " (null)\n", "isolcpus=1-7 nohz_full=1-7"), ("2-7\n", "\n", "nohz_full=2-7 rcu_nocbs=2-7"), ("2-7\n", None, "nohz_full=2-7")],
+    [
+        ("\n", " (null)\n", "isolcpus=1-7 nohz_full=1-7"),
+        ("2-7\n", "\n", "nohz_full=2-7 rcu_nocbs=2-7"),
+        ("2-7\n", None, "nohz_full=2-7"),
+    ],
 )
-def test_cpus_that_are_not_isolated_get_the_kernel_options(tmp_path: Path, isolated: str, tickless: str | None, words: str) -> None:
+def test_cpus_that_are_not_isolated_get_the_kernel_options(
+    tmp_path: Path, isolated: str, tickless: str | None, words: str
+) -> None:
     folder = "sys/devices/system/cpu"
-    isolation = finding(survey(tmp_path, {f"{folder}/isolated": isolated, f"{folder}/nohz_full": tickless}), "isolation")
+    isolation = finding(
+        survey(tmp_path, {f"{folder}/isolated": isolated, f"{folder}/nohz_full": tickless}), "isolation"
+    )
     assert isolation.state is State.WEAK
     assert words in isolation.advice
 
@@ -122,17 +149,23 @@ def test_isolated_cpus_are_not_used_by_themselves(tmp_path: Path) -> None:
 
 
 def test_a_governor_that_saves_power_is_weak(tmp_path: Path) -> None:
-    frequency = finding(survey(tmp_path, {"sys/devices/system/cpu/cpu1/cpufreq/scaling_governor": "powersave\n"}), "frequency")
+    frequency = finding(
+        survey(tmp_path, {"sys/devices/system/cpu/cpu1/cpufreq/scaling_governor": "powersave\n"}), "frequency"
+    )
     assert frequency.state is State.WEAK
     assert frequency.facts["governors"] == ["performance", "powersave"]
 
 
 @pytest.mark.parametrize(("free", "is_enough"), [("0\n", False), ("255\n", False), ("256\n", True)])
 def test_hugepages_must_be_free(tmp_path: Path, free: str, is_enough: bool) -> None:
-    pages = finding(survey(tmp_path, {"sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages": free}), "hugepages")
+    pages = finding(
+        survey(tmp_path, {"sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages": free}), "hugepages"
+    )
     assert (pages.missing_for == ()) == is_enough
     if not is_enough:
-        assert pages.commands == ("echo 512 | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",)
+        assert pages.commands == (
+            "echo 512 | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+        )
 
 
 def test_vfio_that_is_not_loaded_is_loaded_by_a_command(tmp_path: Path) -> None:
@@ -187,7 +220,8 @@ def test_a_host_whose_only_nic_is_its_own_has_no_port(tmp_path: Path) -> None:
 
 KNOWN_NIC = "pci:v00008086d000010D3sv00008086sd00000000bc02sc00i00"
 NIC_FILES = {
-    "lib/modules/6.1.0-1-amd64/modules.alias": f"alias {E1000E} e1000e\nalias pci:v00001AF4d*sv*sd*bc*sc*i* virtio_pci\n",
+    "lib/modules/6.1.0-1-amd64/modules.alias": f"alias {E1000E} e1000e\nalias pci:v00001AF4d*sv*sd*bc*sc*i*"
+    " virtio_pci\n",
     f"{PLUGINS}/librte_net_e1000.so.23": "",
 }
 
@@ -208,7 +242,9 @@ def test_a_nic_under_vfio_pci_is_told_how_to_go_back_to_its_own_driver(tmp_path:
 
 
 def test_a_virtio_nic_goes_back_to_the_driver_whose_name_has_another_dash(tmp_path: Path) -> None:
-    add_nic(tmp_path, "0000:01:00.0", "vfio-pci", modalias="pci:v00001AF4d00001041sv00001AF4sd00001100bc02sc00i00")
+    add_nic(
+        tmp_path, "0000:01:00.0", "vfio-pci", modalias="pci:v00001AF4d00001041sv00001AF4sd00001100bc02sc00i00"
+    )
     nics = nics_of(survey(tmp_path, NIC_FILES, nics=False))
     assert nics["0000:01:00.0"]["give_back_command"] == "sudo dpdk-devbind.py --bind=virtio-pci 0000:01:00.0"
     assert nics["0000:01:00.0"]["dpdk_driver"] == "virtio"
@@ -220,7 +256,14 @@ def test_a_nic_with_an_address_is_warned_of_and_never_named_in_a_command(tmp_pat
     add_nic(tmp_path, "0000:01:00.0", "ixgbe", "eth1")
     add_nic(tmp_path, "0000:02:00.0", "ixgbe", "eth2")
     network = HostNetwork(NETWORK.names, NETWORK.default_route_of, {"eth1": ("192.0.2.7", "2001:db8::7")})
-    found = survey_host(about=ABOUT, watched=watch_of(), root=tmp_path, allowed=range(8), network=network, has_program=lambda name: True)
+    found = survey_host(
+        about=ABOUT,
+        watched=watch_of(),
+        root=tmp_path,
+        allowed=range(8),
+        network=network,
+        has_program=lambda name: True,
+    )
     nic = nics_of(found)["0000:01:00.0"]
     assert nic["bind_command"] is None
     assert nic["warning"] == "it carries 192.0.2.7, 2001:db8::7: the host would lose that network"
@@ -251,7 +294,9 @@ def test_without_an_engine_nothing_runs(tmp_path: Path) -> None:
 
 
 def test_an_engine_that_cannot_watch_is_no_error(tmp_path: Path) -> None:
-    stalls = finding(survey(tmp_path, watched=RequestError('"watch" is none of ...', where="request")), "stalls")
+    stalls = finding(
+        survey(tmp_path, watched=RequestError('"watch" is none of ...', where="request")), "stalls"
+    )
     assert stalls.state is State.UNKNOWN
     assert '"watch" is none of' in stalls.found
 
@@ -267,7 +312,13 @@ def test_an_engine_that_cannot_watch_is_no_error(tmp_path: Path) -> None:
     ],
 )
 def test_stalls_are_weak_where_they_would_make_trials_invalid(
-    tmp_path: Path, absences: int, longest_us: float, away_us: float, stolen_us: float, is_weak: bool, words: str
+    tmp_path: Path,
+    absences: int,
+    longest_us: float,
+    away_us: float,
+    stolen_us: float,
+    is_weak: bool,
+    words: str,
 ) -> None:
     """R2544-39: by the same limits as a trial."""
     cpu = CpuStalls(cpu=1, absences=absences, longest_us=longest_us, away_us=away_us, stolen_us=stolen_us)
@@ -278,7 +329,9 @@ def test_stalls_are_weak_where_they_would_make_trials_invalid(
     assert stalls.facts["cpus"][1]["longest_us"] == longest_us
 
 
-@pytest.mark.parametrize(("ppm", "state"), [(0.3, State.GOOD), (-99.0, State.GOOD), (101.0, State.WEAK), (-150.0, State.WEAK)])
+@pytest.mark.parametrize(
+    ("ppm", "state"), [(0.3, State.GOOD), (-99.0, State.GOOD), (101.0, State.WEAK), (-150.0, State.WEAK)]
+)
 def test_a_clock_that_trials_would_refuse_is_weak(tmp_path: Path, ppm: float, state: State) -> None:
     clock = finding(survey(tmp_path, watched=watch_of(raw_ppm=ppm)), "clock")
     assert clock.state is state
@@ -286,17 +339,26 @@ def test_a_clock_that_trials_would_refuse_is_weak(tmp_path: Path, ppm: float, st
 
 
 def test_another_clock_source_than_the_tsc_is_weak(tmp_path: Path) -> None:
-    clock = finding(survey(tmp_path, {"sys/devices/system/clocksource/clocksource0/current_clocksource": "hpet\n"}), "clock")
-    assert clock.commands == ("echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource",)
+    clock = finding(
+        survey(tmp_path, {"sys/devices/system/clocksource/clocksource0/current_clocksource": "hpet\n"}),
+        "clock",
+    )
+    assert clock.commands == (
+        "echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource",
+    )
 
 
 def test_another_distribution_is_weak_not_missing(tmp_path: Path) -> None:
-    system = finding(survey(tmp_path, {"etc/os-release": 'PRETTY_NAME="Other 1"\nID=other\nVERSION_ID="1"\n'}), "system")
+    system = finding(
+        survey(tmp_path, {"etc/os-release": 'PRETTY_NAME="Other 1"\nID=other\nVERSION_ID="1"\n'}), "system"
+    )
     assert system.state is State.WEAK
     assert "Other 1" in system.found
 
 
-@pytest.mark.parametrize(("text", "cpus"), [("0-3,7\n", (0, 1, 2, 3, 7)), ("", ()), (" (null)\n", ()), (None, ()), ("5", (5,))])
+@pytest.mark.parametrize(
+    ("text", "cpus"), [("0-3,7\n", (0, 1, 2, 3, 7)), ("", ()), (" (null)\n", ()), (None, ()), ("5", (5,))]
+)
 def test_cpu_lists_are_read_as_the_kernel_writes_them(text: str | None, cpus: tuple[int, ...]) -> None:
     assert parse_cpu_list(text) == cpus
     assert parse_cpu_list(format_cpu_list(cpus)) == cpus

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that holds a lab, for tests of what happens when it is interrupted, killed, or in somebody's way."""
+"""A process that holds a lab, for tests of what happens when it is interrupted, killed, or in somebody's
+way."""
 
 from __future__ import annotations
 
@@ -20,8 +21,11 @@ def holder(name: str, plan: str = "gateway_v4") -> subprocess.Popen[str]:
     """Another process that is inside `with linux_lab`; the lab is up when this returns."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD_A_LAB, name, plan],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "up\n"
     return process

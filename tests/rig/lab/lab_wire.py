@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tester for the lab's tests: plain sockets in the tester's namespace that send frames and answer the DUT's ARP and ND."""
+"""A tester for the lab's tests: plain sockets in the tester's namespace that send frames and answer the DUT's
+ARP and ND."""
 
 from __future__ import annotations
 
@@ -10,7 +11,14 @@ from contextlib import contextmanager
 from functools import partial
 
 from scapy.layers.inet import ICMP, IP, UDP
-from scapy.layers.inet6 import ICMPv6EchoReply, ICMPv6EchoRequest, ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6NDOptDstLLAddr, IPv6
+from scapy.layers.inet6 import (
+    ICMPv6EchoReply,
+    ICMPv6EchoRequest,
+    ICMPv6ND_NA,
+    ICMPv6ND_NS,
+    ICMPv6NDOptDstLLAddr,
+    IPv6,
+)
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 
@@ -35,13 +43,16 @@ class Wire:
     def __init__(self, lab: LinuxLab, plan: AddressPlan) -> None:
         self.plan = plan
         self.sockets: dict[SideName, socket.socket] = {
-            side: run_inside(lab.tester_namespace, partial(_open, lab.tester_interface(side))) for side in ("left", "right")
+            side: run_inside(lab.tester_namespace, partial(_open, lab.tester_interface(side)))
+            for side in ("left", "right")
         }
         self.dut_mac: dict[SideName, str] = {
-            side: run_inside(lab.dut_namespace, partial(_mac, lab.dut_interface(side))) for side in ("left", "right")
+            side: run_inside(lab.dut_namespace, partial(_mac, lab.dut_interface(side)))
+            for side in ("left", "right")
         }
         self.tester_mac: dict[SideName, str] = {
-            side: run_inside(lab.tester_namespace, partial(_mac, lab.tester_interface(side))) for side in ("left", "right")
+            side: run_inside(lab.tester_namespace, partial(_mac, lab.tester_interface(side)))
+            for side in ("left", "right")
         }
         self.resolved: list[str] = []
         """Addresses the DUT asked for, in order."""
@@ -49,9 +60,16 @@ class Wire:
     def frame(self, origin: SideName, source_host: int, destination_host: int, payload: bytes) -> Packet:
         sides = {"left": self.plan.left, "right": self.plan.right}
         target = sides["right" if origin == "left" else "left"]
-        source, destination = str(sides[origin].hosts.address(source_host)), str(target.hosts.address(destination_host))
+        source, destination = (
+            str(sides[origin].hosts.address(source_host)),
+            str(target.hosts.address(destination_host)),
+        )
         ethernet = Ether(src=self.tester_mac[origin], dst=self.dut_mac[origin])
-        network = IP(src=source, dst=destination, ttl=10) if self.plan.ip_version == 4 else IPv6(src=source, dst=destination, hlim=10)
+        network = (
+            IP(src=source, dst=destination, ttl=10)
+            if self.plan.ip_version == 4
+            else IPv6(src=source, dst=destination, hlim=10)
+        )
         return Ether(bytes(ethernet / network / UDP(sport=4000, dport=5000) / payload))
 
     def send(self, side: SideName, frame: Packet) -> None:
@@ -62,14 +80,18 @@ class Wire:
         return self.receive(side, lambda frame: frame.haslayer(UDP) and not frame.haslayer(ICMP))
 
     def ping_dut(self) -> None:
-        """Ping the DUT from the left gateway and wait for the answer: what was sent there before has been looked at."""
+        """Ping the DUT from the left gateway and wait for the answer: what was sent there before has been
+        looked at."""
         source, destination = gateway_of(self.plan.left), str(self.plan.left.dut[0].ip)
         if self.plan.ip_version == 4:
             request: Packet = IP(src=source, dst=destination) / ICMP()
         else:
             request = IPv6(src=source, dst=destination) / ICMPv6EchoRequest()
         self.send("left", Ether(src=self.tester_mac["left"], dst=self.dut_mac["left"]) / request)
-        self.receive("left", lambda frame: frame.haslayer(ICMPv6EchoReply) or (frame.haslayer(ICMP) and frame[ICMP].type == 0))
+        self.receive(
+            "left",
+            lambda frame: frame.haslayer(ICMPv6EchoReply) or (frame.haslayer(ICMP) and frame[ICMP].type == 0),
+        )
 
     def receive(self, side: SideName, is_wanted: Callable[[Packet], object]) -> Packet:
         """The next such frame on this side; the DUT's questions on both sides are answered meanwhile."""
@@ -93,7 +115,11 @@ class Wire:
         if ARP in frame and frame[ARP].op == 1 and frame[ARP].pdst == gateway:
             answer: Packet = ARP(op=2, hwsrc=mac, psrc=gateway, hwdst=frame[ARP].hwsrc, pdst=frame[ARP].psrc)
         elif ICMPv6ND_NS in frame and frame[ICMPv6ND_NS].tgt == gateway:
-            answer = IPv6(src=gateway, dst=frame[IPv6].src) / ICMPv6ND_NA(tgt=gateway, R=1, S=1, O=1) / ICMPv6NDOptDstLLAddr(lladdr=mac)
+            answer = (
+                IPv6(src=gateway, dst=frame[IPv6].src)
+                / ICMPv6ND_NA(tgt=gateway, R=1, S=1, O=1)
+                / ICMPv6NDOptDstLLAddr(lladdr=mac)
+            )
         else:
             return
         self.resolved.append(gateway)

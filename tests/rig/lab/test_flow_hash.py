@@ -21,8 +21,11 @@ def test_letters_are_those_that_ethtool_takes() -> None:
 
 
 @pytest.mark.parametrize(("fields", "letters"), [(0x30, "sd"), (0xF0, "sdfn")])
-def test_what_a_driver_answers_is_read_back(monkeypatch: pytest.MonkeyPatch, fields: int, letters: str) -> None:
-    """RSS-02. No interface here has a hash, so the kernel's side of the call is played; its layout is that of linux/ethtool.h."""
+def test_what_a_driver_answers_is_read_back(
+    monkeypatch: pytest.MonkeyPatch, fields: int, letters: str
+) -> None:
+    """RSS-02. No interface here has a hash, so the kernel's side of the call is played; its layout is that of
+    linux/ethtool.h."""
     asked = []
 
     def driver(_: object, command: int, ifreq: bytes) -> bytes:

@@ -12,7 +12,9 @@ from evenhand.rig.lab import linux_lab
 from tests.rig.lab.lab_wire import gateway_of, wire
 
 pytestmark = pytest.mark.root
-PLANS = pytest.mark.parametrize("plan", [make_plan("gateway_v4"), make_plan("gateway_v6")], ids=lambda p: p.name)
+PLANS = pytest.mark.parametrize(
+    "plan", [make_plan("gateway_v4"), make_plan("gateway_v6")], ids=lambda p: p.name
+)
 
 
 @PLANS
@@ -42,7 +44,8 @@ def test_a_frame_crosses_the_dut_with_its_hop_limit_lowered_and_nothing_else_cha
 
 @PLANS
 def test_the_dut_resolves_its_two_gateways_and_nobody_else(plan: AddressPlan, lab_name: str) -> None:
-    """SEED-19: two entries whatever the number of hosts, found by ARP or ND; there are none before the first frame."""
+    """SEED-19: two entries whatever the number of hosts, found by ARP or ND; there are none before the first
+    frame."""
     ways: tuple[tuple[SideName, SideName], ...] = (("left", "right"), ("right", "left"))
     with linux_lab(plan, name=lab_name) as lab, wire(lab, plan) as tester:
         assert lab.neighbors() == []
@@ -51,7 +54,10 @@ def test_the_dut_resolves_its_two_gateways_and_nobody_else(plan: AddressPlan, la
                 tester.send(origin, tester.frame(origin, host, host, b"x" * 18))
                 tester.receive_udp(target)
         neighbors = lab.neighbors()
-    assert [(n.side, n.address) for n in neighbors] == [("left", gateway_of(plan.left)), ("right", gateway_of(plan.right))]
+    assert [(n.side, n.address) for n in neighbors] == [
+        ("left", gateway_of(plan.left)),
+        ("right", gateway_of(plan.right)),
+    ]
     assert [n.mac for n in neighbors] == [tester.tester_mac["left"], tester.tester_mac["right"]]
     assert set(tester.resolved) == {n.address for n in neighbors}
 

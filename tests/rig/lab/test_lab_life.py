@@ -38,8 +38,15 @@ def host_network() -> dict[str, str]:
     """Links, addresses, routes and sysctls of the host's own namespace."""
     facts = {}
     for command in ("link", "address", "-4 route", "-6 route", "rule"):
-        facts[command] = subprocess.run(["ip", *command.split()], check=True, capture_output=True, text=True).stdout
-    for path in (p for folder in ("ipv4", "ipv6", "core") for p in Path("/proc/sys/net", folder).rglob("*") if p.is_file()):
+        facts[command] = subprocess.run(
+            ["ip", *command.split()], check=True, capture_output=True, text=True
+        ).stdout
+    for path in (
+        p
+        for folder in ("ipv4", "ipv6", "core")
+        for p in Path("/proc/sys/net", folder).rglob("*")
+        if p.is_file()
+    ):
         try:
             facts[str(path)] = path.read_text()
         except OSError:
@@ -131,7 +138,9 @@ def test_what_a_killed_run_leaves_can_be_taken_down(lab_name: str) -> None:
     assert remains(lab_name) == []
 
 
-@pytest.mark.parametrize("stage", ["no namespace", "a name without a namespace", "one namespace", "a record cut off"])
+@pytest.mark.parametrize(
+    "stage", ["no namespace", "a name without a namespace", "one namespace", "a record cut off"]
+)
 def test_a_run_killed_half_way_through_set_up_is_no_obstacle(lab_name: str, stage: str) -> None:
     state.write_record(lab_name, {"version": 1, "is_complete": False, "lab": {}})
     names = lab_build.LabNames(lab_name)
@@ -163,7 +172,9 @@ def test_a_lab_in_use_is_neither_replaced_nor_removed_by_others(lab_name: str) -
 
 def test_a_process_left_inside_does_not_keep_the_links_alive(lab_name: str) -> None:
     lab = lab_up(V4, name=lab_name)
-    process = subprocess.Popen(["nsenter", f"--net={namespace_path(lab.tester_namespace)}", "cat"], stdin=subprocess.PIPE)
+    process = subprocess.Popen(
+        ["nsenter", f"--net={namespace_path(lab.tester_namespace)}", "cat"], stdin=subprocess.PIPE
+    )
     own = os.stat("/proc/self/ns/net").st_ino
     while os.stat(f"/proc/{process.pid}/ns/net").st_ino == own:
         assert process.poll() is None

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of the kernel's neighbour tables go up for labs with hosts on the link, and come back, however the labs end."""
+"""Limits of the kernel's neighbour tables go up for labs with hosts on the link, and come back, however the
+labs end."""
 
 from __future__ import annotations
 
@@ -53,7 +54,9 @@ def test_limits_go_up_by_what_the_lab_needs_and_come_back(kernel: Path) -> None:
     limits.give_back("one")
 
 
-def test_what_is_raised_is_told_with_the_values_before_and_now(kernel: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_raised_is_told_with_the_values_before_and_now(
+    kernel: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Also after a run was killed: the lab is not up, and the limits are."""
     limits.make_room("one", 4, 1_000)
     (kernel / "net/ipv4/neigh/default/gc_thresh1").write_text("128")  # somebody has put one back
@@ -62,7 +65,12 @@ def test_what_is_raised_is_told_with_the_values_before_and_now(kernel: Path, cap
         {"name": "net.ipv4.neigh.default.gc_thresh3", "before": 1_024, "now": 2_024},
     ]
     assert main(["lab", "status", "linux", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"command": "lab", "lab": "linux", "is_up": False, "changed_outside": expected}
+    assert json.loads(capsys.readouterr().out) == {
+        "command": "lab",
+        "lab": "linux",
+        "is_up": False,
+        "changed_outside": expected,
+    }
     assert main(["lab", "status", "linux"]) == 0
     assert "  net.ipv4.neigh.default.gc_thresh3  before 1,024, now 2,024\n" in capsys.readouterr().out
     limits.give_back("one")
@@ -118,7 +126,9 @@ def test_few_entries_need_no_room_and_very_many_get_a_million(kernel: Path) -> N
 
 
 @pytest.mark.parametrize("trouble", ["not there", "not writable"])
-def test_limits_that_cannot_be_raised_are_a_host_error(kernel: Path, trouble: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_that_cannot_be_raised_are_a_host_error(
+    kernel: Path, trouble: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They are missing in every namespace but the initial one, and read-only in many containers."""
     path = kernel / "net/ipv4/neigh/default/gc_thresh3"
     if trouble == "not there":
@@ -164,7 +174,9 @@ def _is_back(lab: str, before: dict[str, int] | None) -> bool:
 
 @pytest.mark.root
 @pytest.mark.usefixtures("_limits_are_to_be_seen")
-@pytest.mark.parametrize("end", ["down", "exception", "ctrl-c", "killed, then down", "killed, then up for a gateway plan"])
+@pytest.mark.parametrize(
+    "end", ["down", "exception", "ctrl-c", "killed, then down", "killed, then up for a gateway plan"]
+)
 def test_the_kernels_own_limits_are_back_however_a_lab_ends(lab_name: str, end: str) -> None:
     """SEED-23: the one thing that a lab takes from the whole host."""
     before = None if limits.LIMITS_FILE.exists() else limits.read_limits(4)
@@ -194,7 +206,9 @@ def test_the_kernels_own_limits_are_back_however_a_lab_ends(lab_name: str, end: 
 
 @pytest.mark.root
 @pytest.mark.usefixtures("_limits_are_to_be_seen")
-def test_a_lab_whose_limits_cannot_be_raised_leaves_nothing(lab_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lab_whose_limits_cannot_be_raised_leaves_nothing(
+    lab_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits, "SYSCTLS", Path("/nowhere"))
     with pytest.raises(HostError, match="cannot be seen here") as refusal:
         lab_up(FULL, name=lab_name)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Linux lab offers to the tester: an open loop, devices, and an engine inside the tester's namespace."""
+"""What the Linux lab offers to the tester: an open loop, devices, and an engine inside the tester's
+namespace."""
 
 from __future__ import annotations
 
@@ -21,8 +22,14 @@ LAB = LinuxLab(name="linux", plan="gateway_v4", ip_version=4, dut_cpu=0, tester_
 
 
 def test_device_strings_name_the_testers_ends() -> None:
-    assert LAB.left_device == "net_af_xdp0,iface=ehtl-linux,start_queue=0,queue_count=1,force_copy=1,busy_budget=0"
-    assert LAB.right_device == "net_af_xdp1,iface=ehtr-linux,start_queue=0,queue_count=1,force_copy=1,busy_budget=0"
+    assert (
+        LAB.left_device
+        == "net_af_xdp0,iface=ehtl-linux,start_queue=0,queue_count=1,force_copy=1,busy_budget=0"
+    )
+    assert (
+        LAB.right_device
+        == "net_af_xdp1,iface=ehtr-linux,start_queue=0,queue_count=1,force_copy=1,busy_budget=0"
+    )
     assert LAB.device("right", "af_packet") == "net_af_packet1,iface=ehtr-linux"
 
 
@@ -57,7 +64,8 @@ def test_without_root_the_error_says_what_to_do(lab_name: str, monkeypatch: pyte
 @pytest.mark.root
 @pytest.mark.parametrize("plan", [V4, V6], ids=lambda p: p.name)
 def test_the_set_up_is_open_loop(plan: AddressPlan, lab_name: str) -> None:
-    """A slow DUT must lose frames and not slow the tester: XDP on both DUT ends, NAPI threads on the DUT's CPU alone."""
+    """A slow DUT must lose frames and not slow the tester: XDP on both DUT ends, NAPI threads on the DUT's
+    CPU alone."""
     with linux_lab(plan, name=lab_name) as lab:
         facts = lab.facts()
     for side in ("left", "right"):
@@ -86,12 +94,16 @@ def test_a_cpu_that_does_not_exist_is_refused(lab_name: str, cpu: int) -> None:
 
 @pytest.mark.root
 def test_the_testers_ends_are_silent_and_alter_no_frame(lab_name: str) -> None:
-    """R6815-02: the tester is the only sender on its side; no address, no IPv6, nothing left for a NIC to fill in."""
+    """R6815-02: the tester is the only sender on its side; no address, no IPv6, nothing left for a NIC to
+    fill in."""
     with linux_lab(V6, name=lab_name) as lab:
         for side in ("left", "right"):
             interface = lab.tester_interface(side)
             show = subprocess.run(
-                ["ip", "-n", lab.tester_namespace, "address", "show", interface], check=True, capture_output=True, text=True
+                ["ip", "-n", lab.tester_namespace, "address", "show", interface],
+                check=True,
+                capture_output=True,
+                text=True,
             ).stdout
             assert "inet" not in show
             assert ",UP,LOWER_UP" in show
@@ -101,16 +113,26 @@ def test_the_testers_ends_are_silent_and_alter_no_frame(lab_name: str) -> None:
 
 @pytest.mark.root
 def test_the_engine_runs_inside_the_testers_namespace_and_is_the_process_started(lab_name: str) -> None:
-    """What kills the process kills the engine, so no engine outlives its run; a bpffs is there for AF_XDP, and only for it."""
+    """What kills the process kills the engine, so no engine outlives its run; a bpffs is there for AF_XDP,
+    and only for it."""
     with linux_lab(V4, name=lab_name) as lab:
         script = "ls /sys/class/net; grep -c '/sys/fs/bpf bpf' /proc/self/mounts; echo $$; exec cat"
         host_mounts = Path("/proc/self/mounts").read_text()
         with subprocess.Popen(
-            [*lab.engine_command(Path("/bin/sh")), "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [*lab.engine_command(Path("/bin/sh")), "-c", script],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         ) as engine:
             assert engine.stdout is not None
             seen = [engine.stdout.readline().strip() for _ in range(5)]
-            assert seen == [lab.tester_interface("left"), lab.tester_interface("right"), "lo", "1", str(engine.pid)]
+            assert seen == [
+                lab.tester_interface("left"),
+                lab.tester_interface("right"),
+                "lo",
+                "1",
+                str(engine.pid),
+            ]
             assert Path("/proc/self/mounts").read_text() == host_mounts
             engine.kill()
         assert engine.returncode == -9

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the lab of a virtual machine is made of, without a machine: keys, taps, and processes that are found again. The rest: tests/vm."""
+"""What the lab of a virtual machine is made of, without a machine: keys, taps, and processes that are found
+again. The rest: tests/vm."""
 
 from __future__ import annotations
 
@@ -46,7 +47,9 @@ def sleepers() -> Iterator[list[subprocess.Popen[str]]]:
 def make_sleeper(lab: str) -> subprocess.Popen[str]:
     """A process whose command line has the monitor that QEMU of this lab would have."""
     monitor = f"unix:{Access(lab).folder}/monitor.sock,server=on,wait=off"
-    process = subprocess.Popen([sys.executable, "-c", SLEEPER, "-qmp", monitor], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLEEPER, "-qmp", monitor], stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "up\n"
     return process
@@ -54,7 +57,14 @@ def make_sleeper(lab: str) -> subprocess.Popen[str]:
 
 def lab_of(name: str, **others: object) -> dict[str, object]:
     """As a record has it."""
-    known = {"name": name, "plan": V4.name, "ip_version": 4, "dut_cpu": 0, "tester_cpus": [1], "ssh_port": 2222}
+    known = {
+        "name": name,
+        "plan": V4.name,
+        "ip_version": 4,
+        "dut_cpu": 0,
+        "tester_cpus": [1],
+        "ssh_port": 2222,
+    }
     return {**known, **others}
 
 
@@ -62,7 +72,10 @@ def test_keys_are_of_this_lab_alone_and_nobody_else_may_read_them(folder: Path) 
     """R6815-01: whoever can log in on this host cannot log into the machine."""
     access = make_access("vm", 2222)
     assert access.folder.stat().st_mode & 0o777 == 0o700
-    assert {name: (access.folder / name).stat().st_mode & 0o77 for name in ("key", "keys.tar")} == {"key": 0, "keys.tar": 0}
+    assert {name: (access.folder / name).stat().st_mode & 0o77 for name in ("key", "keys.tar")} == {
+        "key": 0,
+        "keys.tar": 0,
+    }
     assert not (access.folder / "host_key").exists()
     first = (access.folder / "key.pub").read_text()
     make_access("vm", 2222)
@@ -74,15 +87,29 @@ def test_keys_are_of_this_lab_alone_and_nobody_else_may_read_them(folder: Path) 
 def test_the_machine_and_this_host_know_each_other_before_they_speak(folder: Path) -> None:
     access = make_access("vm", 4711)
     with tarfile.open(access.disk) as disk:
-        files = {name: (disk.extractfile(name) or sys.stdin.buffer).read().decode() for name in disk.getnames()}
+        files = {
+            name: (disk.extractfile(name) or sys.stdin.buffer).read().decode() for name in disk.getnames()
+        }
         modes = {entry.name: entry.mode for entry in disk.getmembers()}
     assert files["root/.ssh/authorized_keys"] == (access.folder / "key.pub").read_text().strip() + "\n"
     assert modes["etc/ssh/evenhand_host_key"] == modes["root/.ssh/authorized_keys"] == 0o600
-    told = subprocess.run(["ssh", "-G", "-F", str(access.config), HOST], check=True, capture_output=True, text=True).stdout.splitlines()
-    assert {"hostname 127.0.0.1", "port 4711", "user root", "identitiesonly yes", "stricthostkeychecking true"} <= set(told)
+    told = subprocess.run(
+        ["ssh", "-G", "-F", str(access.config), HOST], check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    assert {
+        "hostname 127.0.0.1",
+        "port 4711",
+        "user root",
+        "identitiesonly yes",
+        "stricthostkeychecking true",
+    } <= set(told)
     known = (access.folder / "known_hosts").read_text().split()
     public = subprocess.run(
-        ["ssh-keygen", "-y", "-f", "/dev/stdin"], input=files["etc/ssh/evenhand_host_key"], check=False, capture_output=True, text=True
+        ["ssh-keygen", "-y", "-f", "/dev/stdin"],
+        input=files["etc/ssh/evenhand_host_key"],
+        check=False,
+        capture_output=True,
+        text=True,
     )
     assert known[0] == HOST
     if public.returncode == 0:  # ssh-keygen looks at the mode of what it reads
@@ -137,19 +164,26 @@ def test_taps_have_queues_and_stay_when_the_machine_is_gone(lab_name: str) -> No
             for side in ("left", "right"):
                 interface = Path("/sys/class/net", names.tester_interface(side))
                 receive = len(list((interface / "queues").glob("rx-*")))
-                found[side] = ((interface / "address").read_text().strip(), (interface / "tx_queue_len").read_text().strip(), receive)
+                found[side] = (
+                    (interface / "address").read_text().strip(),
+                    (interface / "tx_queue_len").read_text().strip(),
+                    receive,
+                )
             return found
 
         assert run_inside(names.tester_namespace, look) == {
-            "left": ("02:00:00:00:a0:01", "1000", 1), "right": ("02:00:00:00:a0:02", "1000", 1),
-        }  # fmt: skip
+            "left": ("02:00:00:00:a0:01", "1000", 1),
+            "right": ("02:00:00:00:a0:02", "1000", 1),
+        }
     finally:
         demolish(names)
     assert not namespace_path(names.tester_namespace).exists()
 
 
 @pytest.mark.root
-def test_a_machine_that_a_killed_run_left_is_swept_with_its_keys(lab_name: str, sleepers: list[subprocess.Popen[str]]) -> None:
+def test_a_machine_that_a_killed_run_left_is_swept_with_its_keys(
+    lab_name: str, sleepers: list[subprocess.Popen[str]]
+) -> None:
     """Known by its command line: no file has to be written in time."""
     record = {"version": RECORD_VERSION, "kind": KIND, "is_complete": False, "lab": lab_of(lab_name)}
     for take_away in (lambda: lab_down(lab_name), lambda: lab_up(V4, name=lab_name)):
@@ -172,12 +206,18 @@ def test_a_machine_that_a_killed_run_left_is_swept_with_its_keys(lab_name: str, 
 
 
 @pytest.mark.root
-def test_a_machine_that_ignores_sigterm_is_killed(lab_name: str, sleepers: list[subprocess.Popen[str]]) -> None:
-    state.write_record(lab_name, {"version": RECORD_VERSION, "kind": KIND, "is_complete": False, "lab": lab_of(lab_name)})
+def test_a_machine_that_ignores_sigterm_is_killed(
+    lab_name: str, sleepers: list[subprocess.Popen[str]]
+) -> None:
+    state.write_record(
+        lab_name, {"version": RECORD_VERSION, "kind": KIND, "is_complete": False, "lab": lab_of(lab_name)}
+    )
     make_access(lab_name, 2222)
     monitor = f"unix:{Access(lab_name).folder}/monitor.sock,server=on,wait=off"
     stubborn = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + SLEEPER
-    process = subprocess.Popen([sys.executable, "-c", stubborn, "-qmp", monitor], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", stubborn, "-qmp", monitor], stdout=subprocess.PIPE, text=True
+    )
     sleepers.append(process)
     assert process.stdout is not None
     process.stdout.readline()

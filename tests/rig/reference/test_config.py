@@ -43,7 +43,9 @@ def test_every_plan_makes_a_configuration_of_the_contract(name: str, dut: Refere
     for side in plan.sides:
         assert config["ports"][side.name]["addresses"] == [str(interface) for interface in side.dut]
     routes = {route["network"]: route["via"] for route in config["routes"]}
-    assert routes == {str(network): str(side.gateway.ip) for side in plan.sides if side.gateway for network in side.routes}
+    assert routes == {
+        str(network): str(side.gateway.ip) for side in plan.sides if side.gateway for network in side.routes
+    }
 
 
 def test_the_model_is_handed_over_whole() -> None:
@@ -67,8 +69,10 @@ def test_tags_and_the_largest_frame_are_handed_over() -> None:
 
 def test_defects_are_listed_by_kind() -> None:
     assert FULL.router_config(make_plan("gateway-v4"), DEVICES, cpu=0)["defects"] == {
-        "seed": 3, "loss": {"ratio": 0.01, "at": [5]}, "reordering": {"at": [1, 2]},
-    }  # fmt: skip
+        "seed": 3,
+        "loss": {"ratio": 0.01, "at": [5]},
+        "reordering": {"at": [1, 2]},
+    }
 
 
 def test_what_the_router_cannot_be_is_refused() -> None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which CPU a reference router takes: none that a living one of this host has, if that leaves the tester one of its own."""
+"""Which CPU a reference router takes: none that a living one of this host has, if that leaves the tester one
+of its own."""
 
 from __future__ import annotations
 
@@ -43,7 +44,12 @@ def _own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def other_router(folder: Path, cpus: int) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
     """Another process that has chosen; it, and what it has."""
-    process = subprocess.Popen([sys.executable, "-c", _OTHER, folder, str(cpus)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", _OTHER, folder, str(cpus)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert process.stdout is not None
     try:
         yield process, [int(word) for word in process.stdout.readline().split()]
@@ -56,14 +62,18 @@ def have_cpus(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(count)))
 
 
-def test_alone_the_first_is_the_routers_and_the_others_are_the_testers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_alone_the_first_is_the_routers_and_the_others_are_the_testers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     have_cpus(3, monkeypatch)
     with chosen_cpus() as cpus:
         assert cpus == RouterCpus(router=0, tester=(1, 2))
     assert others_lines(cpus) == []
 
 
-def test_a_second_router_takes_another_cpu_and_keeps_its_tester_off_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_router_takes_another_cpu_and_keeps_its_tester_off_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     have_cpus(4, monkeypatch)
     with other_router(tmp_path, 4) as (process, taken):
         assert taken == [0, 1, 2, 3]
@@ -78,7 +88,9 @@ def test_a_second_router_takes_another_cpu_and_keeps_its_tester_off_the_first(tm
         assert cpus == RouterCpus(router=0, tester=(1, 2, 3))
 
 
-def test_on_two_cpus_a_second_router_shares_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_two_cpus_a_second_router_shares_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its tester would need the first router's CPU else."""
     have_cpus(2, monkeypatch)
     with other_router(tmp_path, 2) as (process, taken):

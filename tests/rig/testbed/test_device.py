@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drivers, their keys and DPDK's options by an allow-list: what runs commands, leaves the lab or overwrites files is refused (SEED-80)."""
+"""Drivers, their keys and DPDK's options by an allow-list: what runs commands, leaves the lab or overwrites
+files is refused (SEED-80)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,14 @@ from typing import Any
 import pytest
 
 from evenhand.base.errors import EvenhandError, HostError, RequestError
-from evenhand.rig.testbed import HostNetwork, check_device, check_eal_arguments, make_testbed, read_device, resources_of
+from evenhand.rig.testbed import (
+    HostNetwork,
+    check_device,
+    check_eal_arguments,
+    make_testbed,
+    read_device,
+    resources_of,
+)
 
 GOLDEN = Path(__file__).resolve().parents[3] / "contract" / "golden" / "devices.jsonl"
 LINES: list[dict[str, Any]] = [json.loads(line) for line in GOLDEN.read_text().splitlines()]
@@ -80,7 +88,9 @@ def test_files_of_a_port_are_never_overwritten(tmp_path: Path) -> None:
     check_device(f"net_pcap0,rx_pcap={there},tx_pcap={tmp_path / 'new.pcap'}", NETWORK, where="left.device")
 
 
-@pytest.mark.parametrize("arguments", ["framesz=3000", "blocksz=16384,framesz=9216", "framesz=4608", "framesz=0"])
+@pytest.mark.parametrize(
+    "arguments", ["framesz=3000", "blocksz=16384,framesz=9216", "framesz=4608", "framesz=0"]
+)
 def test_a_packet_ring_whose_blocks_hold_no_whole_frames_is_refused(arguments: str) -> None:
     """DPDK would say no more than that the device does not open."""
     with pytest.raises(RequestError, match=r"framesz=\d+ does not divide blocksz=\d+") as refused:
@@ -93,16 +103,24 @@ def test_a_packet_ring_whose_blocks_hold_no_whole_frames_is_refused(arguments: s
 
 def test_a_testbed_tells_why_a_device_or_an_option_is_refused_and_what_to_write() -> None:
     document: dict[str, Any] = {
-        "isolated_test_environment": True, "left": {"device": "net_ring0"}, "right": {"device": "net_ring1"}, "tester": TESTERS,
-    }  # fmt: skip
+        "isolated_test_environment": True,
+        "left": {"device": "net_ring0"},
+        "right": {"device": "net_ring1"},
+        "tester": TESTERS,
+    }
     make_testbed(document, where="lab.toml")
     with pytest.raises(RequestError) as refused:
-        make_testbed({**document, "left": {"device": "net_failsafe0,exec(touch /tmp/x; echo net_null7)"}}, where="lab.toml")
+        make_testbed(
+            {**document, "left": {"device": "net_failsafe0,exec(touch /tmp/x; echo net_null7)"}},
+            where="lab.toml",
+        )
     assert refused.value.where == "lab.toml: left.device"
     assert "runs shell commands" in refused.value.what
     assert "net_memif" in refused.value.next_step
     with pytest.raises(RequestError) as refused:
-        make_testbed({**document, "tester": {**TESTERS, "extra_eal_arguments": ["--vdev=net_ring0"]}}, where="lab.toml")
+        make_testbed(
+            {**document, "tester": {**TESTERS, "extra_eal_arguments": ["--vdev=net_ring0"]}}, where="lab.toml"
+        )
     assert refused.value.where == "lab.toml: tester.extra_eal_arguments"
     assert "left.device" in refused.value.next_step
 
@@ -113,23 +131,36 @@ def test_a_testbed_tells_why_a_device_or_an_option_is_refused_and_what_to_write(
         ("net_pcap0,tx_pcap=a.pcap", "net_pcap0,tx_pcap=b.pcap"),
         ("0000:01:00.0", "01:00.0"),
         ("net_af_packet0,iface=d0", "net_af_xdp0,iface=d0"),
-        ("net_memif0,role=client,socket=/tmp/a,socket-abstract=no", "net_memif1,role=client,socket=/tmp/../tmp/a,socket-abstract=no"),
+        (
+            "net_memif0,role=client,socket=/tmp/a,socket-abstract=no",
+            "net_memif1,role=client,socket=/tmp/../tmp/a,socket-abstract=no",
+        ),
     ],
 )
 def test_both_sides_never_stand_on_one_port(left: str, right: str) -> None:
-    document = {"isolated_test_environment": True, "left": {"device": left}, "right": {"device": right}, "tester": TESTERS}
+    document = {
+        "isolated_test_environment": True,
+        "left": {"device": left},
+        "right": {"device": right},
+        "tester": TESTERS,
+    }
     with pytest.raises(RequestError, match="left and right"):
         make_testbed(document, where="lab.toml")
 
 
 def test_a_port_is_one_thing_however_it_is_written(tmp_path: Path) -> None:
-    """What is locked: the device and not its text; with its network namespace where names differ from one to the next."""
+    """What is locked: the device and not its text; with its network namespace where names differ from one to
+    the next."""
 
     def keys(device: str) -> list[str]:
         return [resource.key for resource in resources_of(device)]
 
     cable = f"socket={tmp_path}/a,socket-abstract=no"
-    assert keys("net_af_packet0,iface=d0") == keys("net_af_xdp_left,iface=d0,force_copy=1") == keys("net_pcap0,tx_iface=d0")
+    assert (
+        keys("net_af_packet0,iface=d0")
+        == keys("net_af_xdp_left,iface=d0,force_copy=1")
+        == keys("net_pcap0,tx_iface=d0")
+    )
     assert keys("0000:0A:00.0") == keys("0a:00.0") == ["pci 0000:0a:00.0"]
     assert keys(f"net_memif0,role=client,{cable}") == keys(f"net_memif7,id=0,{cable}")
     assert keys(f"net_memif0,role=client,{cable}") != keys(f"net_memif0,role=server,{cable}")
@@ -137,13 +168,19 @@ def test_a_port_is_one_thing_however_it_is_written(tmp_path: Path) -> None:
     assert keys("net_null0") == keys("net_ring0") == keys("net_pcap0,tx_pcap=a.pcap") == []
     elsewhere = tmp_path / "namespace"
     elsewhere.touch()
-    assert resources_of("net_af_packet0,iface=d0", namespace=elsewhere) != resources_of("net_af_packet0,iface=d0")
+    assert resources_of("net_af_packet0,iface=d0", namespace=elsewhere) != resources_of(
+        "net_af_packet0,iface=d0"
+    )
 
 
 @pytest.mark.parametrize(
     ("device", "next_step"),
     [
-        ("eth0", "net_af_packet0,iface=eth0 (net_af_packet1 for the other port), and a NIC that DPDK has by its PCI address"),
+        (
+            "eth0",
+            "net_af_packet0,iface=eth0 (net_af_packet1 for the other port), and a NIC that DPDK has by its"
+            " PCI address",
+        ),
         ("enp1s0f0np0", "net_af_packet0,iface=enp1s0f0np0"),
         ("af_packet", "Did you mean net_af_packet?"),
         ("memif0", "Did you mean net_memif?"),

@@ -41,7 +41,9 @@ def test_an_interface_with_the_default_route_is_refused(device: str) -> None:
         ("7f:1f.7", HostError),
     ],
 )
-def test_a_port_that_does_not_exist_is_refused(device: str, error: type[EvenhandError], tmp_path: Path) -> None:
+def test_a_port_that_does_not_exist_is_refused(
+    device: str, error: type[EvenhandError], tmp_path: Path
+) -> None:
     with pytest.raises(error) as caught:
         check_device(device, NETWORK, where="left.device", pci_devices=tmp_path)
     assert caught.value.where == "left.device"
@@ -74,7 +76,12 @@ def test_a_nic_that_the_kernel_uses_for_its_default_route_is_refused(tmp_path: P
 
 
 def test_the_interface_of_a_software_port_is_known() -> None:
-    devices = ["net_af_xdp0,iface=lab0,start_queue=0", "net_pcap0,rx_pcap=a,tx_iface=lab1", "net_memif0,role=client", "0000:01:00.0"]
+    devices = [
+        "net_af_xdp0,iface=lab0,start_queue=0",
+        "net_pcap0,rx_pcap=a,tx_iface=lab1",
+        "net_memif0,role=client",
+        "0000:01:00.0",
+    ]
     assert [interface_of(device) for device in devices] == ["lab0", "lab1", None, None]
 
 
@@ -95,12 +102,14 @@ with IPRoute() as ip:
         index = ip.link_lookup(ifname=name)[0]
         ip.link("set", index=index, state="up")
         return index
-    plain, port, bare, hop = (add(name + "0", kind="veth", peer=name + "1") for name in ("plain", "port", "bare", "hop"))
+    names = ("plain", "port", "bare", "hop")
+    plain, port, bare, hop = (add(name + "0", kind="veth", peer=name + "1") for name in names)
     bridge = add("bridge0", kind="bridge")
     ip.link("set", index=port, master=bridge)
     for name in ("plain1", "port1", "bare1", "hop1"):
         ip.link("set", index=ip.link_lookup(ifname=name)[0], state="up")
-    for index, address in ((plain, "192.0.2.1"), (bridge, "192.0.2.65"), (hop, "192.0.2.129"), (bare, "192.0.2.193")):
+    hosts = {plain: "192.0.2.1", bridge: "192.0.2.65", hop: "192.0.2.129", bare: "192.0.2.193"}
+    for index, address in hosts.items():
         ip.addr("add", index=index, address=address, prefixlen=26)
     ip.route("add", dst="default", oif=plain, gateway="192.0.2.2")
     ip.route("add", dst="default", oif=bridge, gateway="192.0.2.66", table=100)
@@ -108,7 +117,8 @@ with IPRoute() as ip:
     upper = add("upper0", kind="macvlan", link=parent)
     add("beside0", kind="macvlan", link=parent)
     ip.route("add", dst="default", oif=upper, family=10, scope=0)
-subprocess.run("ip route add default table 101 nexthop via 192.0.2.130 nexthop via 192.0.2.131".split(), check=True)
+hops = "nexthop via 192.0.2.130 nexthop via 192.0.2.131"
+subprocess.run(f"ip route add default table 101 {hops}".split(), check=True)
 print(json.dumps(sorted(read_host_network().default_route_of)))
 """
 
@@ -118,7 +128,10 @@ print(json.dumps(sorted(read_host_network().default_route_of)))
 def test_default_routes_are_found_with_what_carries_their_interface() -> None:
     """R6815-01: asked of a real kernel, in a namespace of its own.
 
-    Also a macvlan beside, and the other end of a bridge's veth port: what is sent there reaches the same wire.
+    Also a macvlan beside, and the other end of a bridge's veth port: what is sent there reaches the same
+    wire.
     """
-    output = subprocess.run([sys.executable, "-c", _IN_A_NAMESPACE], check=True, capture_output=True, text=True).stdout
+    output = subprocess.run(
+        [sys.executable, "-c", _IN_A_NAMESPACE], check=True, capture_output=True, text=True
+    ).stdout
     assert output.strip() == '["bare1", "beside0", "bridge0", "hop0", "plain0", "port0", "port1", "upper0"]'

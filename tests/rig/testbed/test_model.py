@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Testbed files: what is wrong is named with its key and place, and nothing starts without the confirmation."""
+"""Testbed files: what is wrong is named with its key and place, and nothing starts without the
+confirmation."""
 
 from __future__ import annotations
 
@@ -51,15 +52,23 @@ def write(tmp_path: Path, text: str) -> Path:
 def test_a_good_file_becomes_an_open_request_that_fits_the_contract(tmp_path: Path) -> None:
     testbed = read_testbed(write(tmp_path, GOOD))
     request = testbed.open_request(make_plan("gateway_v6"), frame_size=84, seed=2**64 - 1)
-    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate({"id": 1, "request": "open", **request})
-    assert request["ports"]["left"] == {"device": "0000:01:00.0", "dut_mac": "02:00:00:00:00:aa", "line_rate_bps": 1e10}
+    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(
+        {"id": 1, "request": "open", **request}
+    )
+    assert request["ports"]["left"] == {
+        "device": "0000:01:00.0",
+        "dut_mac": "02:00:00:00:00:aa",
+        "line_rate_bps": 1e10,
+    }
     assert request["host"] == {"memory_mb": 1024, "hugepages": False}
 
 
 def test_the_time_to_wait_for_a_link_is_told_to_the_engine(tmp_path: Path) -> None:
     testbed = read_testbed(write(tmp_path, GOOD.replace("[left]", '[left]\nlink_timeout = "45s"')))
     request = testbed.open_request(make_plan("gateway_v6"), frame_size=84, seed=1)
-    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate({"id": 1, "request": "open", **request})
+    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(
+        {"id": 1, "request": "open", **request}
+    )
     assert request["ports"]["left"]["link_timeout_s"] == 45
     assert "link_timeout_s" not in request["ports"]["right"]
 
@@ -76,7 +85,9 @@ def test_the_tags_of_a_link_are_told_to_the_engine(tmp_path: Path, value: str, v
     """R5180-09: a tag makes the smallest frame larger and the line rate smaller, on the link that has it."""
     testbed = read_testbed(write(tmp_path, GOOD.replace("[left]", f"[left]\nvlan = {value}")))
     request = testbed.open_request(make_plan("gateway_v4"), frame_size=72, seed=1)
-    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate({"id": 1, "request": "open", **request})
+    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(
+        {"id": 1, "request": "open", **request}
+    )
     assert request["ports"]["left"]["vlan"] == vlans
     assert "vlan" not in request["ports"]["right"]
     around = 4 * len(vlans)
@@ -104,18 +115,27 @@ def test_tags_are_written_for_both_links_or_each() -> None:
 def test_a_dut_on_this_host_is_told_to_the_engine(tmp_path: Path) -> None:
     """Its threads are watched on the CPU that they are bound to; SEED-07: nothing else of the DUT is told."""
     cpu = min(os.sched_getaffinity(0))
-    text = f"{GOOD}\n[dut]\ncpus = [{cpu + 1000}, {cpu}]\nthreads = [1, {os.getpid()}, 4194304]\nring_frames = 256\n"
+    text = (
+        f"{GOOD}\n[dut]\ncpus = [{cpu + 1000}, {cpu}]\nthreads = [1, {os.getpid()}, 4194304]\nring_frames"
+        " = 256\n"
+    )
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {cpu})
     try:
-        request = read_testbed(write(tmp_path, text)).open_request(make_plan("gateway_v4"), frame_size=64, seed=1)
+        request = read_testbed(write(tmp_path, text)).open_request(
+            make_plan("gateway_v4"), frame_size=64, seed=1
+        )
     finally:
         os.sched_setaffinity(0, before)
-    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate({"id": 1, "request": "open", **request})
+    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(
+        {"id": 1, "request": "open", **request}
+    )
     assert request["dut"]["ring_frames"] == 256
     assert [entry["cpu"] for entry in request["dut"]["cpus"]] == [cpu + 1000, cpu]
     assert os.getpid() in request["dut"]["cpus"][1]["threads"]
-    assert sorted(t for entry in request["dut"]["cpus"] for t in entry["threads"]) == sorted([1, os.getpid(), 4194304])
+    assert sorted(t for entry in request["dut"]["cpus"] for t in entry["threads"]) == sorted(
+        [1, os.getpid(), 4194304]
+    )
 
 
 def test_limits_of_the_file_stand_before_the_defaults_and_behind_the_command_line(tmp_path: Path) -> None:
@@ -124,8 +144,13 @@ def test_limits_of_the_file_stand_before_the_defaults_and_behind_the_command_lin
     of_file = limits_of(limits, loss_ratio=0.001, given={})
     assert of_file == replace(Limits(), loss_ratio=0.001, overdue_after_us=5000, overdue_tolerance=0.05)
     given = LimitOptions(overdue_after="2ms", longest_overdue="1s").read()
-    assert limits_of(limits, loss_ratio=0, given=given) == replace(of_file, loss_ratio=0, overdue_after_us=2000, longest_overdue_us=1e6)
-    assert retries_of(limits, invalid=None, patience=None) == {"invalid_retries": DEFAULT_INVALID_RETRIES, "patience": 20}
+    assert limits_of(limits, loss_ratio=0, given=given) == replace(
+        of_file, loss_ratio=0, overdue_after_us=2000, longest_overdue_us=1e6
+    )
+    assert retries_of(limits, invalid=None, patience=None) == {
+        "invalid_retries": DEFAULT_INVALID_RETRIES,
+        "patience": 20,
+    }
     assert retries_of(limits, invalid=7, patience=0) == {"invalid_retries": 7, "patience": 0}
 
 
@@ -152,9 +177,12 @@ def test_the_slower_port_gives_the_theoretical_limit(tmp_path: Path) -> None:
     assert read_testbed(write(tmp_path, GOOD)).max_theoretical_fps(64) == 14_880_952
 
 
-@pytest.mark.parametrize("text", [GOOD.replace("isolated_test_environment = true", ""), GOOD.replace("true", "false")])
+@pytest.mark.parametrize(
+    "text", [GOOD.replace("isolated_test_environment = true", ""), GOOD.replace("true", "false")]
+)
 def test_without_the_confirmation_nothing_starts(tmp_path: Path, text: str) -> None:
-    """SEED-80, R5180-19: routers forward the benchmarking blocks, so only isolation keeps the traffic in the lab."""
+    """SEED-80, R5180-19: routers forward the benchmarking blocks, so only isolation keeps the traffic in the
+    lab."""
     with pytest.raises(RequestError, match="isolated test environment") as caught:
         read_testbed(write(tmp_path, text))
     assert "isolated_test_environment = true" in caught.value.next_step
@@ -166,38 +194,112 @@ def test_without_the_confirmation_nothing_starts(tmp_path: Path, text: str) -> N
         ("line_rate", "linerate", "left.linerate", "unknown key 'linerate'", "Did you mean 'line_rate'?"),
         ("[tester]", "[testers]", "testers", "unknown key 'testers'", "Did you mean [tester]?"),
         ("cpus = [2, 3]", "cpu = [2]", "tester.cpu", "unknown key 'cpu'", "Did you mean 'cpus'?"),
-        ("isolated_test_environment", "isolated_environment", "isolated_environment", "unknown key", "isolated_test_environment"),
-        ("[tester]", '[dut]\nplan = "gateway-v5"\n[tester]', "dut.plan", "there is no plan 'gateway-v5'", "Did you mean gateway-v6?"),
-        ("[tester]", '[dut]\nplans = "gateway-v4"\n[tester]', "dut.plans", "unknown key 'plans'", "Did you mean 'plan'?"),
+        (
+            "isolated_test_environment",
+            "isolated_environment",
+            "isolated_environment",
+            "unknown key",
+            "isolated_test_environment",
+        ),
+        (
+            "[tester]",
+            '[dut]\nplan = "gateway-v5"\n[tester]',
+            "dut.plan",
+            "there is no plan 'gateway-v5'",
+            "Did you mean gateway-v6?",
+        ),
+        (
+            "[tester]",
+            '[dut]\nplans = "gateway-v4"\n[tester]',
+            "dut.plans",
+            "unknown key 'plans'",
+            "Did you mean 'plan'?",
+        ),
         ("memory", "xyzzy", "tester.xyzzy", "unknown key 'xyzzy'", "Known here: cpus"),
         ('"10Gbps"', '"10Gb"', "left.line_rate", "'10Gb' is not a line rate", ""),
         ('"10Gbps"', "10", "left.line_rate", "10 is not a text with a unit", "10Gbps"),
         ('"10Gbps"', '"10"', "left.line_rate", "'10' is not a line rate with its unit", "10Gbps"),
         ('"1GB"', '"512"', "tester.memory", "'512' is not an amount of memory with its unit", "512MB"),
         ('"1GB"', '"32MB"', "tester.memory", "'32MB' is too small", "64 or more"),
-        ("02:00:00:00:00:01", "FF:FF:FF:FF:FF:FF", "right.mac", "'FF:FF:FF:FF:FF:FF' is a group address", "02:00:00:00:00:01"),
+        (
+            "02:00:00:00:00:01",
+            "FF:FF:FF:FF:FF:FF",
+            "right.mac",
+            "'FF:FF:FF:FF:FF:FF' is a group address",
+            "02:00:00:00:00:01",
+        ),
         ("02:00:00:00:00:01", "33:33:00:00:00:01", "right.mac", "is a group address", "02:00:00:00:00:01"),
         ("02:00:00:00:00:01", "00:00:00:00:00:00", "right.mac", "is no address", "02:00:00:00:00:01"),
         ("cpus = [2, 3]", "cpus = [2, 2]", "tester", "names a CPU twice", ""),
         ("cpus = [2, 3]", "cpus = []", "tester.cpus", "[] is empty", "Write 1 or more, such as [1]."),
-        ("cpus = [2, 3]", 'cpus = ["2"]', "tester.cpus.0", "'2' is not a whole number", "Write it without quotes: 2."),
+        (
+            "cpus = [2, 3]",
+            'cpus = ["2"]',
+            "tester.cpus.0",
+            "'2' is not a whole number",
+            "Write it without quotes: 2.",
+        ),
         ("cpus = [2, 3]", "cpus = 2", "tester.cpus", "2 is not a list", "Write it in brackets: [2]."),
-        ("cpus = [2, 3]", 'cpus = "2-4"', "tester.cpus", "'2-4' is not a list", "Write it in brackets, without quotes: [2, 3, 4]."),
-        ("cpus = [2, 3]", 'cpus = "2, 3"', "tester.cpus", "'2, 3' is not a list", "Write it in brackets, without quotes: [2, 3]."),
+        (
+            "cpus = [2, 3]",
+            'cpus = "2-4"',
+            "tester.cpus",
+            "'2-4' is not a list",
+            "Write it in brackets, without quotes: [2, 3, 4].",
+        ),
+        (
+            "cpus = [2, 3]",
+            'cpus = "2, 3"',
+            "tester.cpus",
+            "'2, 3' is not a list",
+            "Write it in brackets, without quotes: [2, 3].",
+        ),
         ('"1GB"', '["1GB"]', "tester.memory", "['1GB'] is not a text with a unit", "in quotes, like 512MB"),
-        ("[tester]", '[dut]\nring_frames = "256"\n[tester]', "dut.ring_frames", "'256' is not a whole", "Write it without quotes: 256."),
-        ("[tester]", "[dut.facts]\ncores = 8\n[tester]", "dut.facts.cores", "8 is not a text", 'Write it in quotes: "8".'),
-        ("[tester]", '[dut]\nos = "Linux"\n[tester]', "dut.os", "'Linux' is none of linux, openbsd, freebsd, vpp", 'Did you mean "linux"?'),
-        ("[tester]", '[dut]\nos = "vyos"\n[tester]', "dut.os", "'vyos' is none of", 'Write "linux", "openbsd", "freebsd" or "vpp".'),
+        (
+            "[tester]",
+            '[dut]\nring_frames = "256"\n[tester]',
+            "dut.ring_frames",
+            "'256' is not a whole",
+            "Write it without quotes: 256.",
+        ),
+        (
+            "[tester]",
+            "[dut.facts]\ncores = 8\n[tester]",
+            "dut.facts.cores",
+            "8 is not a text",
+            'Write it in quotes: "8".',
+        ),
+        (
+            "[tester]",
+            '[dut]\nos = "Linux"\n[tester]',
+            "dut.os",
+            "'Linux' is none of linux, openbsd, freebsd, vpp",
+            'Did you mean "linux"?',
+        ),
+        (
+            "[tester]",
+            '[dut]\nos = "vyos"\n[tester]',
+            "dut.os",
+            "'vyos' is none of",
+            'Write "linux", "openbsd", "freebsd" or "vpp".',
+        ),
         ("cpus = [2, 3]", "", "tester.cpus", "missing", ""),
         ("02:00:00:00:00:01", "02:00:00:00:01", "right.mac", "'02:00:00:00:01'", ""),
         ("net_memif0,role=client", "0000:01:00.0", "", "same device '0000:01:00.0'", ""),
         ("[left]", "[left", "", "not TOML", ""),
-        ("true", '"true"', "isolated_test_environment", "'true' is neither true nor false", "Write it without quotes: true."),
+        (
+            "true",
+            '"true"',
+            "isolated_test_environment",
+            "'true' is neither true nor false",
+            "Write it without quotes: true.",
+        ),
         ("true", "1", "isolated_test_environment", "1 is neither true nor false", "Write true or false"),
     ],
 )
-def test_a_mistake_is_named_with_its_key_and_place(tmp_path: Path, old: str, new: str, where: str, words: str, hint: str) -> None:
+def test_a_mistake_is_named_with_its_key_and_place(
+    tmp_path: Path, old: str, new: str, where: str, words: str, hint: str
+) -> None:
     assert old in GOOD
     path = write(tmp_path, GOOD.replace(old, new, 1))
     with pytest.raises(RequestError) as caught:
@@ -227,17 +329,29 @@ def test_a_rate_above_line_rate_is_refused_with_the_highest_that_is_not() -> Non
 @pytest.mark.parametrize(
     ("text", "what", "next_step"),
     [
-        ("", "missing here: isolated_test_environment, [left], [right], [tester]",
-         "If no frame can leave your lab (RFC 6815), write `isolated_test_environment = true` at the top of the file."
-         " Add [left] with device. Add [right] with device. Add [tester] with cpus."),
-        ('isolated_test_environment = true\n[left]\ndevice = "eth0"\n', "missing here: [right], [tester]",
-         "Add [right] with device. Add [tester] with cpus."),
-        ('isolated_test_environment = true\n[left]\n[right]\ndevice = "net_null0"\n[tester]\nmemory = "1GB"\n',
-         "missing here: left.device, tester.cpus", "Add device to left. Add cpus to tester."),
+        (
+            "",
+            "missing here: isolated_test_environment, [left], [right], [tester]",
+            "If no frame can leave your lab (RFC 6815), write `isolated_test_environment = true` at the top"
+            " of the file."
+            " Add [left] with device. Add [right] with device. Add [tester] with cpus.",
+        ),
+        (
+            'isolated_test_environment = true\n[left]\ndevice = "eth0"\n',
+            "missing here: [right], [tester]",
+            "Add [right] with device. Add [tester] with cpus.",
+        ),
+        (
+            'isolated_test_environment = true\n[left]\n[right]\ndevice = "net_null0"\n[tester]\nmemory ='
+            ' "1GB"\n',
+            "missing here: left.device, tester.cpus",
+            "Add device to left. Add cpus to tester.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_all_that_is_missing_is_told_at_once(tmp_path: Path, text: str, what: str, next_step: str) -> None:
-    """One after the other it took a new user four tries; what is wrong besides is told when the file is whole."""
+    """One after the other it took a new user four tries; what is wrong besides is told when the file is
+    whole."""
     path = write(tmp_path, text)
     with pytest.raises(RequestError) as caught:
         read_testbed(path)

@@ -53,12 +53,15 @@ def test_each_receive_queue_has_a_cpu_of_its_own(queues: int, streams: int) -> N
     for side in ("left", "right"):
         own = [r["queue"] for worker in workers for r in worker.get("receivers", []) if r["side"] == side]
         assert own == list(range(queues))
-        assert [s["stream"] for worker in workers for s in worker.get("senders", []) if s["side"] == side] == list(range(streams))
+        assert [
+            s["stream"] for worker in workers for s in worker.get("senders", []) if s["side"] == side
+        ] == list(range(streams))
     assert all(len(worker.get("senders", [])) + len(worker.get("receivers", [])) == 1 for worker in workers)
 
 
 @pytest.mark.parametrize(
-    ("cpus", "queues", "says"), [(3, 2, "there are 3"), (5, 2, "there are 5"), (6, 3, "6 CPUs, and two"), (7, 2, "7 CPUs")]
+    ("cpus", "queues", "says"),
+    [(3, 2, "there are 3"), (5, 2, "there are 5"), (6, 3, "6 CPUs, and two"), (7, 2, "7 CPUs")],
 )
 def test_too_few_cpus_for_the_receive_queues_are_refused(cpus: int, queues: int, says: str) -> None:
     """Before anything starts, and with the place in the file."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What files of the user's have in common, whatever is in them: how TOML is read, and how a mistake in it is told."""
+"""What files of the user's have in common, whatever is in them: how TOML is read, and how a mistake in it is
+told."""
 
 from __future__ import annotations
 
@@ -46,8 +47,14 @@ class FileKind(Enum):
     def instead_of(self, other: FileKind, path: Path) -> str:
         """What to do with the other one, where this one belongs."""
         if other is FileKind.TESTBED:
-            return f"Name a campaign file, and this one with --testbed: evenhand run CAMPAIGN --testbed {shlex.quote(str(path))}"
-        return f"Name a testbed file, with [left], [right] and [tester]; a campaign is measured by: evenhand run {shlex.quote(str(path))}"
+            return (
+                "Name a campaign file, and this one with --testbed: evenhand run CAMPAIGN --testbed"
+                f" {shlex.quote(str(path))}"
+            )
+        return (
+            "Name a testbed file, with [left], [right] and [tester]; a campaign is measured by: evenhand"
+            f" run {shlex.quote(str(path))}"
+        )
 
 
 class RefusedError(ValueError):
@@ -89,16 +96,26 @@ def read_toml(path: Path, *, kind: FileKind) -> dict[str, Any]:
             )
         document = tomllib.loads(content.decode())
     except OSError as error:
-        raise RequestError(f"this file cannot be read: {error.strerror}", where=str(path), next_step=f"Name a {kind.title}.") from error
+        raise RequestError(
+            f"this file cannot be read: {error.strerror}", where=str(path), next_step=f"Name a {kind.title}."
+        ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise RequestError(f"this file is not TOML: {error}", where=str(path), next_step="Correct it there.") from error
+        raise RequestError(
+            f"this file is not TOML: {error}", where=str(path), next_step="Correct it there."
+        ) from error
     for other in FileKind:
         if other is not kind and other.keys & document.keys() and not kind.keys & document.keys():
-            raise RequestError(f"this is a {other.title}, and not a {kind.title}", where=str(path), next_step=kind.instead_of(other, path))
+            raise RequestError(
+                f"this is a {other.title}, and not a {kind.title}",
+                where=str(path),
+                next_step=kind.instead_of(other, path),
+            )
     return document
 
 
-def unknown_key(key: str, known: Sequence[str], *, where: str, written: Mapping[str, str] | None = None) -> RequestError:
+def unknown_key(
+    key: str, known: Sequence[str], *, where: str, written: Mapping[str, str] | None = None
+) -> RequestError:
     """With the nearest known one.
 
     Args:
@@ -107,14 +124,21 @@ def unknown_key(key: str, known: Sequence[str], *, where: str, written: Mapping[
     near = suggestion(key, known, cutoff=0.5)
     hint = "" if near is None else f"Did you mean {(written or {}).get(near, repr(near))}?"
     listed = "" if near is not None and len(known) > MOST_LISTED else f"Known here: {', '.join(known)}."
-    return RequestError(f"unknown key {key!r}", where=where, next_step=" ".join(part for part in (hint, listed) if part))
+    return RequestError(
+        f"unknown key {key!r}", where=where, next_step=" ".join(part for part in (hint, listed) if part)
+    )
 
 
 def refusal(
-    error: ValidationError, root: type[BaseModel], *, where: str, place: Callable[[Loc], str], advice: Mapping[str, str]
+    error: ValidationError,
+    root: type[BaseModel],
+    *,
+    where: str,
+    place: Callable[[Loc], str],
+    advice: Mapping[str, str],
 ) -> RequestError:
-    """What is told of all that pydantic found, with what to do next: an unknown key first, since one that was misspelt is missing too;
-    then all that is missing, at once; then the first value that is wrong.
+    """What is told of all that pydantic found, with what to do next: an unknown key first, since one that was
+    misspelt is missing too; then all that is missing, at once; then the first value that is wrong.
 
     Args:
         root: The model that was made.
@@ -131,7 +155,9 @@ def refusal(
     loc = problem["loc"]
     at = _at(where, place(loc))
     if unknown is not None:
-        known = headings(_model_at(root, loc[:-1]), above="".join(f"{part}." for part in loc[:-1] if isinstance(part, str)))
+        known = headings(
+            _model_at(root, loc[:-1]), above="".join(f"{part}." for part in loc[:-1] if isinstance(part, str))
+        )
         return unknown_key(str(loc[-1]), list(known), where=at, written=known)
     cause = problem.get("ctx", {}).get("error")
     if isinstance(cause, RefusedError):
@@ -141,20 +167,33 @@ def refusal(
         return RequestError(f"{shown}{cause}", where=at, next_step="Correct it there.")
     what, next_step = in_plain_words(problem["type"], problem["input"], problem.get("ctx", {}))
     keys = [part for part in loc if isinstance(part, str)]
-    return RequestError(what, where=at, next_step=toml_to_write(problem["type"], problem["input"], keys) or next_step)
+    return RequestError(
+        what, where=at, next_step=toml_to_write(problem["type"], problem["input"], keys) or next_step
+    )
 
 
 def _all_missing(
-    missing: Sequence[Loc], root: type[BaseModel], *, where: str, place: Callable[[Loc], str], advice: Mapping[str, str]
+    missing: Sequence[Loc],
+    root: type[BaseModel],
+    *,
+    where: str,
+    place: Callable[[Loc], str],
+    advice: Mapping[str, str],
 ) -> RequestError:
-    """Together, and tables with the keys that they need: each would else be found only after the one before it was added."""
+    """Together, and tables with the keys that they need: each would else be found only after the one before
+    it was added."""
     names, steps = [], []
     for *parents, key in missing:
         field = _fields(_model_at(root, parents))[str(key)]
-        inside, heading = place(tuple(parents)), _heading(field, ".".join(str(part) for part in (*parents, key) if isinstance(part, str)))
+        inside, heading = (
+            place(tuple(parents)),
+            _heading(field, ".".join(str(part) for part in (*parents, key) if isinstance(part, str))),
+        )
         names.append(heading or place((*parents, key)))
         if heading is not None:
-            needed = [name for name, inner in _fields(_model_in(field.annotation)).items() if inner.is_required()]
+            needed = [
+                name for name, inner in _fields(_model_in(field.annotation)).items() if inner.is_required()
+            ]
             steps.append(f"Add {heading}{' with ' * bool(needed)}{' and '.join(needed)}.")
         else:
             steps.append(advice.get(str(key)) or f"Add {key}{' to ' * bool(inside)}{inside}.")
@@ -191,7 +230,11 @@ def _model_at(root: type[BaseModel], place: Sequence[str | int]) -> type[BaseMod
     table: Any = root
     for part in place:
         if isinstance(part, str):  # the model of a list's items has been reached by the list's name
-            table = _model_in(next(field for name, field in table.model_fields.items() if part in (name, field.alias)).annotation)
+            table = _model_in(
+                next(
+                    field for name, field in table.model_fields.items() if part in (name, field.alias)
+                ).annotation
+            )
     return table  # type: ignore[no-any-return]
 
 
@@ -206,4 +249,7 @@ def _model_in(annotation: Any) -> Any:
     """The model in `Model`, `Model | None` or `tuple[Model, ...]`; None if there is none."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for part in getattr(annotation, "__args__", ()) if (found := _model_in(part)) is not None), None)
+    return next(
+        (found for part in getattr(annotation, "__args__", ()) if (found := _model_in(part)) is not None),
+        None,
+    )

@@ -13,17 +13,29 @@ from evenhand.base.validation.toml_words import as_toml
 _Bounds = Mapping[str, Any]
 _WORDS: Mapping[str, Callable[[_Bounds], tuple[str, str]]] = {
     "too_short": lambda bounds: ("is empty", f"Write {_at_least(bounds['min_length'])}, such as [1]."),
-    "too_long": lambda bounds: (f"has more than {bounds['max_length']} entries", f"Write {bounds['max_length']} or fewer."),
+    "too_long": lambda bounds: (
+        f"has more than {bounds['max_length']} entries",
+        f"Write {bounds['max_length']} or fewer.",
+    ),
     "string_too_short": lambda bounds: ("is empty", "Write a text, or leave the key out."),
-    "string_too_long": lambda bounds: (f"has more than {bounds['max_length']} characters", "Write a shorter text."),
-    "greater_than": lambda bounds: (f"must be above {bounds['gt']:g}", f"Write a value above {bounds['gt']:g}."),
+    "string_too_long": lambda bounds: (
+        f"has more than {bounds['max_length']} characters",
+        "Write a shorter text.",
+    ),
+    "greater_than": lambda bounds: (
+        f"must be above {bounds['gt']:g}",
+        f"Write a value above {bounds['gt']:g}.",
+    ),
     "greater_than_equal": lambda bounds: ("is too small", f"Write {_at_least(bounds['ge'])}."),
     "less_than": lambda bounds: (f"must be below {bounds['lt']:g}", f"Write a value below {bounds['lt']:g}."),
     "less_than_equal": lambda bounds: ("is too large", f"Write {_shown(bounds['le'])} or less."),
     "string_type": lambda _: ("is not a text", 'Write it in quotes: "...".'),
     "bool_type": lambda _: ("is neither true nor false", "Write true or false, without quotes."),
     "model_type": lambda _: ("is not a table", "Write keys below a line with its name in brackets."),
-    "model_attributes_type": lambda _: ("is not a table", "Write keys below a line with its name in brackets."),
+    "model_attributes_type": lambda _: (
+        "is not a table",
+        "Write keys below a line with its name in brackets.",
+    ),
 }
 _WHOLE = ("is not a whole number", "Write a whole number.")
 _LIST = ("is not a list", "Write it in brackets: [1, 2].")
@@ -59,7 +71,10 @@ def none_of(value: Any, names: list[str], *, in_quotes: bool) -> tuple[str, str]
     near = suggestion(value, names) if isinstance(value, str) else None
     hint = "" if near is None else f"Did you mean {shown[names.index(near)]}?"
     listed = " or ".join(part for part in (", ".join(shown[:-1]), shown[-1]) if part)
-    return f"{as_toml(value)} is none of {', '.join(names)}", hint or f"{'Write' if in_quotes else 'Use'} {listed}."
+    return (
+        f"{as_toml(value)} is none of {', '.join(names)}",
+        hint or f"{'Write' if in_quotes else 'Use'} {listed}.",
+    )
 
 
 def _at_least(number: float) -> str:

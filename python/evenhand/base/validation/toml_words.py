@@ -13,7 +13,8 @@ _MOST_LISTED = 64
 
 
 def as_toml(value: Any) -> str:
-    """As it stands in a file. Texts have single quotes, as everywhere in errors; a table is only called one."""
+    """As it stands in a file. Texts have single quotes, as everywhere in errors; a table is only called
+    one."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -26,7 +27,8 @@ def as_toml(value: Any) -> str:
 
 
 def toml_to_write(kind: str, value: Any, place: Sequence[str]) -> str | None:
-    """What to do, with the very TOML where it can be told; None where the value itself is wrong and not its type.
+    """What to do, with the very TOML where it can be told; None where the value itself is wrong and not its
+    type.
 
     Args:
         kind: The type of pydantic's error.
@@ -58,10 +60,18 @@ def _in_brackets(value: Any) -> str | None:
     if not isinstance(value, str):
         return None if isinstance(value, dict) else f"Write it in brackets: [{_toml(value)}]."
     span = re.fullmatch(r"\s*(\d{1,6})\s*-\s*(\d{1,6})\s*", value)
-    numbers = list(range(int(span[1]), int(span[2]) + 1)) if span and int(span[2]) - int(span[1]) < _MOST_LISTED else []
+    numbers = (
+        list(range(int(span[1]), int(span[2]) + 1))
+        if span and int(span[2]) - int(span[1]) < _MOST_LISTED
+        else []
+    )
     if re.fullmatch(r"\s*\d{1,9}(\s*,\s*\d{1,9})*\s*", value):
         numbers = [int(part) for part in value.split(",")]
-    return f"Write it in brackets, without quotes: {as_toml(numbers)}." if numbers else f"Write it in brackets: [{_toml(value)}]."
+    return (
+        f"Write it in brackets, without quotes: {as_toml(numbers)}."
+        if numbers
+        else f"Write it in brackets: [{_toml(value)}]."
+    )
 
 
 def _as_bool(value: Any) -> str | None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of the wrong type, refused like all others: what, where, what to do next. For those who run no type checker over their script."""
+"""Values of the wrong type, refused like all others: what, where, what to do next. For those who run no type
+checker over their script."""
 
 from __future__ import annotations
 
@@ -13,9 +14,11 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from evenhand.base.errors import RequestError
 
 _UNITS = {
-    "_fps": "a number of frames per second, such as 1e6", "_s": "a number of seconds, such as 2.5",
-    "_us": "a number of microseconds, such as 100.0", "_ppm": "a number of parts per million, such as 100.0",
-}  # fmt: skip
+    "_fps": "a number of frames per second, such as 1e6",
+    "_s": "a number of seconds, such as 2.5",
+    "_us": "a number of microseconds, such as 100.0",
+    "_ppm": "a number of parts per million, such as 100.0",
+}
 """What a name ends with, and what it wants."""
 
 
@@ -64,7 +67,11 @@ def _is(value: object, kind: Any) -> bool:
     if origin is tuple:
         if not isinstance(value, Sequence) or isinstance(value, str | bytes):
             return False
-        return all(_is(each, arguments[0]) for each in value) if arguments[1:] == (...,) else _are(value, arguments)
+        return (
+            all(_is(each, arguments[0]) for each in value)
+            if arguments[1:] == (...,)
+            else _are(value, arguments)
+        )
     return isinstance(value, origin or kind)
 
 
@@ -74,10 +81,16 @@ def _are(values: Sequence[object], kinds: Sequence[Any]) -> bool:
 
 def _wanted(kind: Any, where: str) -> tuple[str, str]:
     """What it should be, and what to do."""
-    kinds = [each for each in (get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)) if each is not NoneType]
+    kinds = [
+        each
+        for each in (get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,))
+        if each is not NoneType
+    ]
     none = " or None" if kinds != [kind] else ""
     if float in kinds:
-        unit = next((text for suffix, text in _UNITS.items() if where.endswith(suffix)), "a number, such as 0.5")
+        unit = next(
+            (text for suffix, text in _UNITS.items() if where.endswith(suffix)), "a number, such as 0.5"
+        )
         return f"a number{none}", f"Give {unit}; texts with units are for the command line."
     if int in kinds:
         return f"a whole number{none}", "Give a whole number, such as 1."
@@ -90,4 +103,6 @@ def _name(kind: Any) -> str:
         return " or ".join(map(repr, get_args(kind)))
     if get_origin(kind) is tuple:
         return f"a tuple of {_name(get_args(kind)[0])}"
-    return {str: "a text", bool: "True or False", int: "whole numbers"}.get(kind, getattr(kind, "__name__", str(kind)))
+    return {str: "a text", bool: "True or False", int: "whole numbers"}.get(
+        kind, getattr(kind, "__name__", str(kind))
+    )

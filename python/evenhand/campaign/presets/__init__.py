@@ -18,7 +18,11 @@ NOT_STATED = "not-stated"
 
 def preset_names() -> list[str]:
     """In alphabetical order."""
-    return sorted(entry.name.removesuffix(".toml") for entry in files(__name__).iterdir() if entry.name.endswith(".toml"))
+    return sorted(
+        entry.name.removesuffix(".toml")
+        for entry in files(__name__).iterdir()
+        if entry.name.endswith(".toml")
+    )
 
 
 def preset_text(name: str, *, where: str = "preset") -> str:
@@ -27,25 +31,33 @@ def preset_text(name: str, *, where: str = "preset") -> str:
     if name not in names:
         near = get_close_matches(name, names, n=1)
         raise RequestError(
-            f"there is no preset {name!r}", where=where,
+            f"there is no preset {name!r}",
+            where=where,
             next_step=f"Did you mean {near[0]!r}? " * bool(near) + f"There are: {', '.join(names)}.",
-        )  # fmt: skip
+        )
     return (files(__name__) / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def apply_preset(document: dict[str, Any], *, where: str) -> dict[str, Any]:
     """The whole campaign: the user's document over its preset, and `[every-suite]` laid out; keys with `-`.
 
-    What the user writes for a suite that the preset has by this name changes that suite; other suites are added. The user's `[every-suite]`
-    goes before the preset's own `[every-suite]`, but not before what the preset says of a single suite: one address pair stays one
-    (`unheeded` says where). The value "not-stated" takes a key out, wherever the preset has it.
+    What the user writes for a suite that the preset has by this name changes that suite; other suites are
+    added. The user's `[every-suite]` goes before the preset's own `[every-suite]`, but not before what the
+    preset says of a single suite: one address pair stays one (`unheeded` says where). The value "not-stated"
+    takes a key out, wherever the preset has it.
     """
     own = _hyphenated(document, where)
     suites = own.get("suite", [])
     if not isinstance(suites, list) or not all(isinstance(suite, dict) for suite in suites):
-        raise RequestError("suites are a list of tables", where=f"{where}: suite", next_step="Write [[suite]] above each.")
+        raise RequestError(
+            "suites are a list of tables", where=f"{where}: suite", next_step="Write [[suite]] above each."
+        )
     if not suites and "preset" not in own:
-        raise RequestError("there is nothing to measure", where=f"{where}: suite", next_step="Write a table [[suite]], or name a preset.")
+        raise RequestError(
+            "there is nothing to measure",
+            where=f"{where}: suite",
+            next_step="Write a table [[suite]], or name a preset.",
+        )
     name = own.get("preset")
     if not isinstance(name, str):
         return _laid_out(own, where)
@@ -53,7 +65,12 @@ def apply_preset(document: dict[str, Any], *, where: str) -> dict[str, Any]:
     every = _every(own, where)
     taken_out = {key for key, value in every.items() if value == NOT_STATED}
     suites = [
-        {key: value for key, value in {**_every(base, name), **every, **suite}.items() if key not in taken_out} for suite in base["suite"]
+        {
+            key: value
+            for key, value in {**_every(base, name), **every, **suite}.items()
+            if key not in taken_out
+        }
+        for suite in base["suite"]
     ]
     added = own.get("suite", [])
     for suite in added:
@@ -63,13 +80,18 @@ def apply_preset(document: dict[str, Any], *, where: str) -> dict[str, Any]:
         else:
             suites[place] = {**suites[place], **suite}
     chosen = {key: value for key, value in own.items() if key not in (EVERY_SUITE, "suite")}
-    tables = {key: {**base[key], **chosen[key]} for key in chosen if isinstance(chosen[key], dict) and isinstance(base.get(key), dict)}
+    tables = {
+        key: {**base[key], **chosen[key]}
+        for key in chosen
+        if isinstance(chosen[key], dict) and isinstance(base.get(key), dict)
+    }
     rest = {key: value for key, value in base.items() if key != EVERY_SUITE}
     return {**rest, **chosen, **tables, "suite": [_stated(suite) for suite in suites]}
 
 
 def unheeded(document: dict[str, Any]) -> list[str]:
-    """Keys of a checked document's `[every-suite]` that suites of its preset say otherwise themselves, and so keep: a line each."""
+    """Keys of a checked document's `[every-suite]` that suites of its preset say otherwise themselves, and so
+    keep: a line each."""
     own = _hyphenated(document, "campaign")
     if not isinstance(own.get("preset"), str):
         return []
@@ -81,7 +103,8 @@ def unheeded(document: dict[str, Any]) -> list[str]:
         names = [repr(suite["name"]) for suite in keeps if suite["name"] not in changed]
         if names and value != NOT_STATED:
             lines.append(
-                f"{key} in [{EVERY_SUITE}] does not change what the preset says of {', '.join(names)}; to change that, write it in a"
+                f"{key} in [{EVERY_SUITE}] does not change what the preset says of {', '.join(names)}; to"
+                " change that, write it in a"
                 " [[suite]] with that name."
             )
     return lines
@@ -102,9 +125,17 @@ def _stated(suite: dict[str, Any]) -> dict[str, Any]:
 def _every(document: dict[str, Any], where: str) -> dict[str, Any]:
     every = document.get(EVERY_SUITE, {})
     if not isinstance(every, dict):
-        raise RequestError(f"{every!r} is no table", where=f"{where}: {EVERY_SUITE}", next_step=f"Write [{EVERY_SUITE}] above its keys.")
+        raise RequestError(
+            f"{every!r} is no table",
+            where=f"{where}: {EVERY_SUITE}",
+            next_step=f"Write [{EVERY_SUITE}] above its keys.",
+        )
     if "name" in every:
-        raise RequestError("all suites cannot have one name", where=f"{where}: {EVERY_SUITE}.name", next_step="Leave it out there.")
+        raise RequestError(
+            "all suites cannot have one name",
+            where=f"{where}: {EVERY_SUITE}.name",
+            next_step="Leave it out there.",
+        )
     return every
 
 
@@ -118,6 +149,8 @@ def _hyphenated(value: Any, where: str) -> Any:
     for key, item in value.items():
         name = key.replace("_", "-")
         if name in renamed:
-            raise RequestError(f"{name!r} is there twice, with - and with _", where=where, next_step="Write it once.")
+            raise RequestError(
+                f"{name!r} is there twice, with - and with _", where=where, next_step="Write it once."
+            )
         renamed[name] = _hyphenated(item, where)
     return renamed

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Live progress of a campaign: a bar and a status line on a terminal, a line for each repetition everywhere."""
+"""Live progress of a campaign: a bar and a status line on a terminal, a line for each repetition
+everywhere."""
 
 from __future__ import annotations
 
@@ -12,7 +13,15 @@ from rich.table import Table
 from rich.text import Text
 
 from evenhand.base.units import format_count, format_duration
-from evenhand.campaign.events import CampaignEvent, HookEnded, PointArrived, PointBegan, PointEnded, RepetitionBegan, RepetitionEnded
+from evenhand.campaign.events import (
+    CampaignEvent,
+    HookEnded,
+    PointArrived,
+    PointBegan,
+    PointEnded,
+    RepetitionBegan,
+    RepetitionEnded,
+)
 from evenhand.campaign.time_left import TimeLeft, learnt_from
 from evenhand.cli.progress.line import OF_A_CEILING, ProgressDisplay
 from evenhand.procedure import Measured, ProcedureEvent
@@ -24,7 +33,8 @@ from evenhand.trial import TrialResult
 
 
 class CampaignDisplay(ProgressDisplay):
-    """Shows how far a campaign is. A context manager; without a terminal it prints plain lines only. Trials stand in the file."""
+    """Shows how far a campaign is. A context manager; without a terminal it prints plain lines only. Trials
+    stand in the file."""
 
     def __init__(self, console: Console, status: CampaignStatus) -> None:
         super().__init__(console)
@@ -53,7 +63,10 @@ class CampaignDisplay(ProgressDisplay):
                 self._repetition_began_s = time.monotonic()
                 if stored:
                     self._replayed = stored
-                    self.say(f"repetition {job.repetition} goes on after {stored} trial{'s' if stored > 1 else ''} that it has")
+                    self.say(
+                        f"repetition {job.repetition} goes on after {stored}"
+                        f" trial{'s' if stored > 1 else ''} that it has"
+                    )
             case RepetitionEnded():
                 self._end_repetition(event)
             case PointEnded(point=point, reason=reason):
@@ -90,9 +103,13 @@ class CampaignDisplay(ProgressDisplay):
         figure = FIGURES[point.procedure]
         found = f"no number: {event.reason}"
         if event.value is not None:
-            found = f"{figure.name} {'at least ' if event.is_at_least else ''}{format_figure(point.procedure, event.value)}"
+            least = "at least " if event.is_at_least else ""
+            found = f"{figure.name} {least}{format_figure(point.procedure, event.value)}"
         per_direction = " per direction" if figure.unit == "fps" and event.value is not None else ""
-        self.say(f"repetition {event.job.repetition} of {point.repetitions}: {found}{per_direction}; {self._summary()}")
+        self.say(
+            f"repetition {event.job.repetition} of {point.repetitions}: {found}{per_direction};"
+            f" {self._summary()}"
+        )
 
     def _take_point(self, event: PointArrived) -> None:
         """Of a point that somebody else has measured."""
@@ -107,14 +124,19 @@ class CampaignDisplay(ProgressDisplay):
         by = "" if event.testbed is None else f" by {event.testbed}"
         if event.reason is not None:
             self.say(f"{point.key} gets no more repetitions{by}: {event.reason}", style="yellow")
-        self.say(f"{point.key}: stored, {len(event.durations_s)} repetitions{by}; {done}; {self._summary()}", style="bold")
+        self.say(
+            f"{point.key}: stored, {len(event.durations_s)} repetitions{by}; {done}; {self._summary()}",
+            style="bold",
+        )
 
     @property
     def _left_s(self) -> float:
         return self._time.left_s((self._points[key], left) for key, left in self._left.items()) / self._places
 
     def _summary(self) -> str:
-        counts = ", ".join(f"{format_count(self._verdicts[verdict])} {verdict}" for verdict in ("PASS", "FAIL", "INVALID"))
+        counts = ", ".join(
+            f"{format_count(self._verdicts[verdict])} {verdict}" for verdict in ("PASS", "FAIL", "INVALID")
+        )
         left_s = self._left_s
         left = f"; about {format_duration(max(1, round(left_s)))} left" if left_s else ""
         return f"{format_count(self._verdicts.total())} trials in all ({counts}){left}"
@@ -125,7 +147,9 @@ class CampaignDisplay(ProgressDisplay):
         done = len(self._points) - len(self._left)
         bar = Table.grid(padding=(0, 1))
         bar.add_row(
-            ProgressBar(total=self._repetitions, completed=self._repetitions - sum(self._left.values()), width=20),
+            ProgressBar(
+                total=self._repetitions, completed=self._repetitions - sum(self._left.values()), width=20
+            ),
             Text(f"{self._where or f'{done} of {len(self._points)} points'} · {self._summary()}"),
         )
         self._live.update(Group(bar, self._line("")))

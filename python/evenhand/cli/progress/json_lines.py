@@ -43,7 +43,13 @@ class JsonProgress(ProgressDisplay):
             case TrialStarted():
                 self._deadline_s = time.monotonic() + event.remaining_s + self.later_s
                 self._trial = event.number
-                self.write("began", trial=event.number, rate_fps=event.rate_fps, duration_s=event.duration_s, left_s=self._left_s)
+                self.write(
+                    "began",
+                    trial=event.number,
+                    rate_fps=event.rate_fps,
+                    duration_s=event.duration_s,
+                    left_s=self._left_s,
+                )
             case Began():
                 self._deadline_s = time.monotonic() + event.remaining_s + self.later_s
                 self._trial = event.number
@@ -72,16 +78,29 @@ class JsonProgress(ProgressDisplay):
 
     def _write_second(self, event: TrialPhase) -> None:
         directions = {
-            direction: {"offered_fps": rate.offered_fps, "received_fps": rate.received_fps, **asdict(rate.so_far)}
+            direction: {
+                "offered_fps": rate.offered_fps,
+                "received_fps": rate.received_fps,
+                **asdict(rate.so_far),
+            }
             for direction, rate in self._seconds.directions.items()
         }
         self.write(
-            "progress", trial=self._trial, phase=event.phase, elapsed_s=event.elapsed_s, total_s=event.total_s, left_s=self._left_s,
+            "progress",
+            trial=self._trial,
+            phase=event.phase,
+            elapsed_s=event.elapsed_s,
+            total_s=event.total_s,
+            left_s=self._left_s,
             directions=directions,
-        )  # fmt: skip
+        )
 
     def _write_result(self, number: int | None, result: TrialResult) -> None:
         self.write(
-            "trial", trial=number, verdict=str(result.verdict), rate_fps=result.intended_fps,
-            loss_ratio=result.loss_ratio, reasons=[reason.text for reason in result.reasons],
-        )  # fmt: skip
+            "trial",
+            trial=number,
+            verdict=str(result.verdict),
+            rate_fps=result.intended_fps,
+            loss_ratio=result.loss_ratio,
+            reasons=[reason.text for reason in result.reasons],
+        )

@@ -30,7 +30,11 @@ class ProgressDisplay:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._live = Live(Text(""), console=console, transient=True, refresh_per_second=4) if console.is_terminal else None
+        self._live = (
+            Live(Text(""), console=console, transient=True, refresh_per_second=4)
+            if console.is_terminal
+            else None
+        )
         self._status = ""
         self._short = ""
         """The status in a few words, where a line has no room for more."""
@@ -51,7 +55,9 @@ class ProgressDisplay:
             self._live.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._live is not None:
             self._live.stop()
 
@@ -75,7 +81,9 @@ class ProgressDisplay:
                 self._rates.note(event)
                 self._refresh()
             case Began():
-                self._begin(event.what, event.remaining_s, "" if event.number is None else f"trial {event.number}")
+                self._begin(
+                    event.what, event.remaining_s, "" if event.number is None else f"trial {event.number}"
+                )
             case Measured():
                 if not event.what.startswith(OF_A_CEILING):  # goes up until trials are INVALID
                     self._heed_verdict(event.result)
@@ -92,12 +100,16 @@ class ProgressDisplay:
     def _on_search_event(self, event: SearchEvent) -> None:
         if isinstance(event, TrialStarted):
             if not self._has_told_loads:
-                self.say("Loads are per direction; after each trial: where the result lies, and the time left.", style="dim")
+                self.say(
+                    "Loads are per direction; after each trial: where the result lies, and the time left.",
+                    style="dim",
+                )
                 self._has_told_loads = True
             attempt = f", attempt {event.attempt}" if event.attempt > 1 else ""
             last = event.number + event.remaining_trials - 1
             self._begin(
-                f"trial {event.number} of about {last}: {describe_load(event.rate_fps)} for {format_duration(event.duration_s)}, "
+                f"trial {event.number} of about {last}: {describe_load(event.rate_fps)} for"
+                f" {format_duration(event.duration_s)}, "
                 f"{event.purpose}{attempt}",
                 event.remaining_s,
                 f"trial {event.number} of about {last}",
@@ -106,13 +118,16 @@ class ProgressDisplay:
             self._show_finished(event)
 
     def _heed_verdict(self, result: TrialResult) -> None:
-        """After many INVALID trials in a row somebody should know that it is not going to end well, and what helps."""
+        """After many INVALID trials in a row somebody should know that it is not going to end well, and what
+        helps."""
         self._invalid_in_a_row = 0 if result.is_valid else self._invalid_in_a_row + 1
         if self._invalid_in_a_row == INVALID_IN_A_ROW and not self._has_told_remedy:
             self._has_told_remedy = True
             self.say(
-                f"{INVALID_IN_A_ROW} trials in a row were INVALID: this host disturbs the tester. Give the tester idle CPUs (evenhand check"
-                f" shows what takes them), or accept the strictest limits that this host can keep: {self.remedy}",
+                f"{INVALID_IN_A_ROW} trials in a row were INVALID: this host disturbs the tester. Give the"
+                " tester idle CPUs (evenhand check"
+                " shows what takes them), or accept the strictest limits that this host can keep:"
+                f" {self.remedy}",
                 style="yellow",
             )
 
@@ -124,8 +139,16 @@ class ProgressDisplay:
 
     def _show_finished(self, event: TrialFinished) -> None:
         upper = "?" if event.upper_fps is None else format_rate(event.upper_fps)
-        left = f", {format_duration(max(1, round(event.remaining_s + self.later_s)))} left" if event.remaining_trials else ""
-        between = f"; {event.quantity} {format_rate(event.lower_fps)} .. {upper}" if event.trial.result.is_valid else ""
+        left = (
+            f", {format_duration(max(1, round(event.remaining_s + self.later_s)))} left"
+            if event.remaining_trials
+            else ""
+        )
+        between = (
+            f"; {event.quantity} {format_rate(event.lower_fps)} .. {upper}"
+            if event.trial.result.is_valid
+            else ""
+        )
         self._heed_verdict(event.trial.result)
         self._print_trial(f"trial {event.trial.number}", event.trial.result, f"{between}{left}")
 
@@ -137,11 +160,16 @@ class ProgressDisplay:
         offered = f"{format_rate(result.intended_fps)} for {describe_sending(result)}"
         if load is not None and load.then is not None:
             # The result's rate is the mean of both.
-            offered = str(load) if result.stopped_early_s is None else f"{load}, of which {describe_sending(result)}"
+            offered = (
+                str(load)
+                if result.stopped_early_s is None
+                else f"{load}, of which {describe_sending(result)}"
+            )
         line = Text.assemble(
             f"{what}: {offered} ",
-            (str(result.verdict), VERDICT_STYLES[result.verdict]), f"{loss}{reasons}{tail}",
-        )  # fmt: skip
+            (str(result.verdict), VERDICT_STYLES[result.verdict]),
+            f"{loss}{reasons}{tail}",
+        )
         self._console.print(line, soft_wrap=not self._console.is_terminal)
 
     def _refresh(self) -> None:
@@ -151,14 +179,22 @@ class ProgressDisplay:
         self._live.update(self._line(f"{format_duration(left_s)} left" if left_s else ""))
 
     def _line(self, left: str) -> Text:
-        """As much of it as one line of this terminal has room for: what is measured comes before what trial it is."""
+        """As much of it as one line of this terminal has room for: what is measured comes before what trial
+        it is."""
         long, short, shorter, shortest = direction_texts(self._rates)
         if long:
             choices = [
-                (self._status, self._phase, long, left), (self._short, self._phase, long, left), (self._phase, long, left),
-                (self._short, self._phase, short, left), (self._phase, short, left), (self._phase, short), (self._clock, short),
-                (self._phase, shorter), (self._clock, shorter), (self._clock, shortest),
-            ]  # fmt: skip
+                (self._status, self._phase, long, left),
+                (self._short, self._phase, long, left),
+                (self._phase, long, left),
+                (self._short, self._phase, short, left),
+                (self._phase, short, left),
+                (self._phase, short),
+                (self._clock, short),
+                (self._phase, shorter),
+                (self._clock, shorter),
+                (self._clock, shortest),
+            ]
         else:
             choices = [(self._status, self._phase, left), (self._short or self._status, self._phase, left)]
         texts = [" · ".join(part for part in parts if part) for parts in choices]

@@ -44,7 +44,8 @@ class Rates:
         if phase.phase != SENDING:
             # What is sent no more has no rate; what was lost is known a residual wait later.
             self.directions = {
-                direction: replace(rate, so_far=phase.directions.get(direction, rate.so_far)) for direction, rate in self.directions.items()
+                direction: replace(rate, so_far=phase.directions.get(direction, rate.so_far))
+                for direction, rate in self.directions.items()
             }
             return self._is_next_second(phase)
         if self._before is None:
@@ -75,14 +76,19 @@ class Rates:
 def direction_texts(rates: Rates) -> tuple[str, str, str, str]:
     """Both directions with ever fewer words; empty if there is nothing to say yet."""
     long = " · ".join(
-        f"{ARROWS[direction]} offered {format_rate(rate.offered_fps)}, received {format_rate(rate.received_fps)}, loss {_loss(rate)}"
+        f"{ARROWS[direction]} offered {format_rate(rate.offered_fps)}, received"
+        f" {format_rate(rate.received_fps)}, loss {_loss(rate)}"
         f"{_latency(rate, ', latency ')}"
         for direction, rate in rates.directions.items()
     )
     short = " · ".join(
-        f"{ARROWS[direction]} {_both(rate)}, loss {_loss(rate)}{_latency(rate, ', ')}" for direction, rate in rates.directions.items()
+        f"{ARROWS[direction]} {_both(rate)}, loss {_loss(rate)}{_latency(rate, ', ')}"
+        for direction, rate in rates.directions.items()
     )
-    shortest = " ".join(f"{ARROWS[direction]}{_both(rate)} lost {_close(_loss(rate))}" for direction, rate in rates.directions.items())
+    shortest = " ".join(
+        f"{ARROWS[direction]}{_both(rate)} lost {_close(_loss(rate))}"
+        for direction, rate in rates.directions.items()
+    )
     shorter = " ".join(
         f"{ARROWS[direction]}{_both(rate)} lost {_close(_loss(rate))} {_close(_latency(rate, ''))}".rstrip()
         for direction, rate in rates.directions.items()
@@ -96,7 +102,10 @@ def _close(text: str) -> str:
 
 def _both(rate: Rate) -> str:
     """Offered and received, with the unit once if it is the same."""
-    offered, received = format_rate(_three_digits(rate.offered_fps)), format_rate(_three_digits(rate.received_fps))
+    offered, received = (
+        format_rate(_three_digits(rate.offered_fps)),
+        format_rate(_three_digits(rate.received_fps)),
+    )
     (number, _, unit), (_, _, other) = offered.partition(" "), received.partition(" ")
     return f"{number if unit == other else offered}>{received}"
 

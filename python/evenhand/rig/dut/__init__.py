@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The DUT's set-up as text: what a plan needs of it, told to one operating system. Nothing here runs anything."""
+"""The DUT's set-up as text: what a plan needs of it, told to one operating system. Nothing here runs
+anything."""
 
 from evenhand.rig.dut.bsd import FREEBSD, OPENBSD
 from evenhand.rig.dut.cisco_ios import CISCO_IOS

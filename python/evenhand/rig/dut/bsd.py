@@ -78,7 +78,10 @@ def _interface(dialect: _Dialect, setup: DutSetup, link: DutLink, kept: str) -> 
             f"test -s {file} || ifconfig {name} > {file}",
             *((f"ifconfig {name} inet6 -ifdisabled",) if needs_ipv6 else ()),
             f"ifconfig {name} up",
-            *(f"ifconfig {name} {family} {dialect.add_address.format(address)}" for address in link.addresses),
+            *(
+                f"ifconfig {name} {family} {dialect.add_address.format(address)}"
+                for address in link.addresses
+            ),
         ),
         undo=(
             *(f"ifconfig {name} {family} {address.ip} delete" for address in reversed(link.addresses)),
@@ -96,7 +99,9 @@ def _routes(setup: DutSetup, link: DutLink) -> Step:
         purpose=route_purpose(link),
         # A route that is there already is no error: it is set once more.
         do=tuple(
-            f"route -n add -{family} {route} {link.next_hop} || route -n change -{family} {route} {link.next_hop}" for route in link.routes
+            f"route -n add -{family} {route} {link.next_hop} || route -n change -{family} {route}"
+            f" {link.next_hop}"
+            for route in link.routes
         ),
         undo=tuple(f"route -n delete -{family} {route} {link.next_hop}" for route in reversed(link.routes)),
     )
@@ -123,7 +128,11 @@ def _openbsd_limits(setup: DutSetup, kept: str) -> Step | None:
         part="limits",
         purpose=f"Room for {setup.neighbor_entries:,} neighbours of both sides.",
         notes=("-1 is no limit. The value before is shown, and kept.",),
-        do=(f"test -s {kept}.limits || sysctl {name} > {kept}.limits", f"cat {kept}.limits", f"sysctl {name}=-1"),
+        do=(
+            f"test -s {kept}.limits || sysctl {name} > {kept}.limits",
+            f"cat {kept}.limits",
+            f"sysctl {name}=-1",
+        ),
         undo=(f"sysctl $(cat {kept}.limits)", f"rm -f {kept}.limits"),
     )
 
@@ -143,13 +152,17 @@ _OPENBSD = _Dialect(
     ipv6_interface=False,
     static_arp=" permanent",
     neighbor_limits=_openbsd_limits,
-    hashing="OpenBSD hashes addresses only, which is type 1. Its key is 16 bits, repeated; predict knows it as --key openbsd.",
+    hashing="OpenBSD hashes addresses only, which is type 1. Its key is 16 bits, repeated; predict knows it"
+    " as --key openbsd.",
     policing=policing_step(
         do=("pfctl -s info || true", "pfctl -s memory || true"),
         notes=(
-            "pf is on unless it was switched off, and passes all with a state for every pair of addresses and ports. Pseudorandom ports "
-            "make millions of them; the limit is 100,000 (states, shown here), and frames above it are dropped: then pf is measured.",
-            "pfctl -d turns it off for a test without it, pfctl -e turns it on again after the test. Neither is done here: whether pf is "
+            "pf is on unless it was switched off, and passes all with a state for every pair of addresses"
+            " and ports. Pseudorandom ports "
+            "make millions of them; the limit is 100,000 (states, shown here), and frames above it are"
+            " dropped: then pf is measured.",
+            "pfctl -d turns it off for a test without it, pfctl -e turns it on again after the test. Neither"
+            " is done here: whether pf is "
             "part of what you measure is yours to say.",
         ),
     ),
@@ -160,12 +173,14 @@ _FREEBSD = _Dialect(
     ipv6_interface=True,
     static_arp="",
     neighbor_limits=_freebsd_limits,
-    hashing="FreeBSD leaves the hash to the driver of the NIC, or to net.inet.rss if the kernel was built with options RSS. "
+    hashing="FreeBSD leaves the hash to the driver of the NIC, or to net.inet.rss if the kernel was built"
+    " with options RSS. "
     "Find out which fields it uses, and report them.",
     policing=policing_step(
         do=("kldstat || true",),
         notes=(
-            "pf, ipfw and ipfilter are off unless rc.conf turns them on; those that are loaded are shown here (pf, ipfw, ipl). A rule that "
+            "pf, ipfw and ipfilter are off unless rc.conf turns them on; those that are loaded are shown"
+            " here (pf, ipfw, ipl). A rule that "
             "keeps state makes one for every pair of addresses and ports.",
         ),
     ),

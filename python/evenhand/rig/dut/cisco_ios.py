@@ -7,7 +7,14 @@ from ipaddress import IPv4Interface, IPv4Network
 
 from evenhand.plan import Interface, Network
 from evenhand.rig.dut.description import DutLink, DutSetup
-from evenhand.rig.dut.script import OperatingSystem, Step, interface_purpose, neighbor_purpose, policing_step, route_purpose
+from evenhand.rig.dut.script import (
+    OperatingSystem,
+    Step,
+    interface_purpose,
+    neighbor_purpose,
+    policing_step,
+    route_purpose,
+)
 
 
 def _steps(setup: DutSetup) -> list[Step]:
@@ -16,11 +23,14 @@ def _steps(setup: DutSetup) -> list[Step]:
         steps.append(
             Step(
                 part="limits",
-            purpose=f"Neighbours: this plan needs {setup.neighbor_entries:,} entries.",
-                notes=("How many a router of this kind keeps depends on its platform: look before a long test (show ip arp summary, "
-                       "show ipv6 neighbors statistics).",),
+                purpose=f"Neighbours: this plan needs {setup.neighbor_entries:,} entries.",
+                notes=(
+                    "How many a router of this kind keeps depends on its platform: look before a long test"
+                    " (show ip arp summary, "
+                    "show ipv6 neighbors statistics).",
+                ),
             )
-        )  # fmt: skip
+        )
     steps += [_interface(link) for link in setup.links]
     steps += [_routes(link) for link in setup.links if link.routes]
     if setup.has_static_neighbors:
@@ -29,17 +39,23 @@ def _steps(setup: DutSetup) -> list[Step]:
         steps.append(
             Step(
                 part="hash",
-            purpose="Hash: nothing can be set here.",
-                notes=("How frames are spread over cores or pipelines belongs to the platform; ip cef load-sharing chooses among several "
-                       "routes and has no part in it. Report what the platform's documents say.",),
+                purpose="Hash: nothing can be set here.",
+                notes=(
+                    "How frames are spread over cores or pipelines belongs to the platform; ip cef"
+                    " load-sharing chooses among several "
+                    "routes and has no part in it. Report what the platform's documents say.",
+                ),
             )
-        )  # fmt: skip
+        )
     steps.append(
         policing_step(
-            notes=("Control plane policing, storm control, ARP inspection, and the sessions of NAT or a zone based firewall (show "
-                   "policy-map control-plane, show storm-control, show zone-pair security).",),
+            notes=(
+                "Control plane policing, storm control, ARP inspection, and the sessions of NAT or a zone"
+                " based firewall (show "
+                "policy-map control-plane, show storm-control, show zone-pair security).",
+            )
         )
-    )  # fmt: skip
+    )
     steps.append(_forwarding(setup))
     return steps
 
@@ -52,7 +68,12 @@ def _interface(link: DutLink) -> Step:
         purpose=interface_purpose(link),
         do=(f"interface {name}", *(f" {address}" for address in addresses), " no shutdown", "exit"),
         # A primary address goes only after all secondary ones.
-        undo=(f"interface {name}", " shutdown", *(f" no {address}" for address in reversed(addresses)), "exit"),
+        undo=(
+            f"interface {name}",
+            " shutdown",
+            *(f" no {address}" for address in reversed(addresses)),
+            "exit",
+        ),
     )
 
 
@@ -73,12 +94,18 @@ def _routes(link: DutLink) -> Step:
 
 
 def _route(route: Network) -> str:
-    return f"ip route {route.network_address} {route.netmask}" if isinstance(route, IPv4Network) else f"ipv6 route {route}"
+    return (
+        f"ip route {route.network_address} {route.netmask}"
+        if isinstance(route, IPv4Network)
+        else f"ipv6 route {route}"
+    )
 
 
 def _static_neighbors(link: DutLink) -> Step:
     entries = [
-        f"arp {address} {_mac(mac)} arpa" if address.version == 4 else f"ipv6 neighbor {address} {link.interface} {_mac(mac)}"
+        f"arp {address} {_mac(mac)} arpa"
+        if address.version == 4
+        else f"ipv6 neighbor {address} {link.interface} {_mac(mac)}"
         for address, mac in link.static_neighbors()
     ]
     return Step(
@@ -93,7 +120,10 @@ def _forwarding(setup: DutSetup) -> Step:
     if setup.plan.ip_version == 4:
         # On by default, and the console may be reached over it: never taken back.
         return Step(
-            part="forwarding", purpose="Forwarding.", notes=("IOS has it on unless it was switched off. It stays on.",), do=("ip routing",)
+            part="forwarding",
+            purpose="Forwarding.",
+            notes=("IOS has it on unless it was switched off. It stays on.",),
+            do=("ip routing",),
         )
     return Step(
         part="forwarding",
@@ -112,7 +142,8 @@ def _mac(mac: str) -> str:
 CISCO_IOS = OperatingSystem(
     title="Cisco IOS",
     comment="!",
-    run="For the privileged prompt (enable). Changes the running configuration only: a restart takes it back as well.",
+    run="For the privileged prompt (enable). Changes the running configuration only: a restart takes it back"
+    " as well.",
     interfaces=("GigabitEthernet0/0/0", "GigabitEthernet0/0/1"),
     steps=_steps,
     begin=("configure terminal",),

@@ -43,7 +43,8 @@ class DutLink:
         return self.side.routes
 
     def static_neighbors(self) -> Iterator[tuple[Address, str]]:
-        """Address and MAC of every neighbour that the DUT must not resolve: the gateway, or each host on the link."""
+        """Address and MAC of every neighbour that the DUT must not resolve: the gateway, or each host on the
+        link."""
         if self.gateway_mac is None:
             return
         if self.next_hop is not None:
@@ -57,7 +58,8 @@ class DutLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DutSetup:
-    """Interfaces, routes, neighbours and hash of a DUT for one plan (SEED-23). Checked by `describe_setup`."""
+    """Interfaces, routes, neighbours and hash of a DUT for one plan (SEED-23). Checked by
+    `describe_setup`."""
 
     plan: AddressPlan
     links: tuple[DutLink, DutLink]
@@ -88,14 +90,22 @@ def describe_setup(
     Args:
         left: Name of the DUT's left interface; `right` likewise.
         hash_type: None to leave the hash alone.
-        gateway_macs: MACs of the tester's left and right port, for static neighbours; None if the DUT resolves them (R5180-07).
+        gateway_macs: MACs of the tester's left and right port, for static neighbours; None if the DUT
+            resolves them (R5180-07).
 
     Raises:
-        RequestError: Both interfaces are one, a MAC that no port can have, or more static neighbours than a script can hold.
+        RequestError: Both interfaces are one, a MAC that no port can have, or more static neighbours than a
+            script can hold.
     """
     if left == right:
-        raise RequestError(f"{left!r} is both interfaces of the DUT", where="--left, --right", next_step="Name two interfaces.")
-    macs = (None, None) if gateway_macs is None else (_check_mac(gateway_macs[0]), _check_mac(gateway_macs[1]))
+        raise RequestError(
+            f"{left!r} is both interfaces of the DUT",
+            where="--left, --right",
+            next_step="Name two interfaces.",
+        )
+    macs = (
+        (None, None) if gateway_macs is None else (_check_mac(gateway_macs[0]), _check_mac(gateway_macs[1]))
+    )
     setup = DutSetup(
         plan=plan,
         links=(
@@ -119,6 +129,7 @@ def _check_mac(text: str) -> str:
         raise RequestError(
             f"{text!r} is no MAC of a port",
             where="--static-neighbors",
-            next_step="Write the MACs of the tester's ports, left and right: 02:00:00:00:00:01,02:00:00:00:00:02.",
+            next_step="Write the MACs of the tester's ports, left and right:"
+            " 02:00:00:00:00:01,02:00:00:00:00:02.",
         )
     return mac

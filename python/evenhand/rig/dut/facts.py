@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DUT: what a Linux router is made of and how it is set, read by one command (R2544-02, SEED-81, SEED-84). Changes nothing.
+"""DUT: what a Linux router is made of and how it is set, read by one command (R2544-02, SEED-81, SEED-84).
+Changes nothing.
 
-Runs are made to be sent to others: neither the name of the host nor its whole kernel command line is kept, and no MAC.
+Runs are made to be sent to others: neither the name of the host nor its whole kernel command line is kept,
+and no MAC.
 """
 
 from __future__ import annotations
@@ -22,17 +24,31 @@ from evenhand.series.kernel_parameters import kept_parameters
 FACTS_TIMEOUT_S = 120.0
 _CPU = "/sys/devices/system/cpu"
 _SYSCTLS = (
-    "net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/ipv4/conf/all/rp_filter", "net/ipv6/conf/all/disable_ipv6",
+    "net/ipv4/ip_forward",
+    "net/ipv6/conf/all/forwarding",
+    "net/ipv4/conf/all/rp_filter",
+    "net/ipv6/conf/all/disable_ipv6",
     *(f"net/ipv{version}/neigh/default/gc_thresh{step}" for version in (4, 6) for step in (1, 2, 3)),
-    "net/ipv4/fib_multipath_hash_policy", "net/ipv4/icmp_ratelimit", "net/ipv6/icmp/ratelimit", "net/core/netdev_budget",
-    "net/core/netdev_budget_usecs", "net/core/netdev_max_backlog", "net/netfilter/nf_conntrack_max", "net/bridge/bridge-nf-call-iptables",
-)  # fmt: skip
-"""That forward, that limit neighbours, or that tell of something between the two interfaces. What is not there is left out."""
+    "net/ipv4/fib_multipath_hash_policy",
+    "net/ipv4/icmp_ratelimit",
+    "net/ipv6/icmp/ratelimit",
+    "net/core/netdev_budget",
+    "net/core/netdev_budget_usecs",
+    "net/core/netdev_max_backlog",
+    "net/netfilter/nf_conntrack_max",
+    "net/bridge/bridge-nf-call-iptables",
+)
+"""That forward, that limit neighbours, or that tell of something between the two interfaces. What is not
+there is left out."""
 _OF_INTERFACE = (
-    "net/ipv4/conf/{0}/rp_filter", "net/ipv4/conf/{0}/forwarding", "net/ipv6/conf/{0}/forwarding",
-    "net/ipv4/neigh/{0}/base_reachable_time_ms", "net/ipv6/neigh/{0}/base_reachable_time_ms", "net/ipv4/neigh/{0}/unres_qlen_bytes",
+    "net/ipv4/conf/{0}/rp_filter",
+    "net/ipv4/conf/{0}/forwarding",
+    "net/ipv6/conf/{0}/forwarding",
+    "net/ipv4/neigh/{0}/base_reachable_time_ms",
+    "net/ipv6/neigh/{0}/base_reachable_time_ms",
+    "net/ipv4/neigh/{0}/unres_qlen_bytes",
     "net/ipv6/neigh/{0}/unres_qlen_bytes",
-)  # fmt: skip
+)
 CHANGED_BY_SET_UP = ("sysctls", "hash", "channels", "mtu", "qdisc")
 """Keys, anywhere in the facts, of what a campaign may set from point to point: no change of the DUT."""
 
@@ -41,20 +57,25 @@ def facts_command(left: str, right: str) -> str:
     """One command of `sh` that prints what `parse_facts` reads."""
     lines = [
         'export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"',
-        f"part() {{ echo \"{MARK} $*\"; }}",
-        "told() { answer=$(\"$@\" 2>&1); echo exit $?; printf '%s\\n' \"$answer\"; }",
+        f'part() {{ echo "{MARK} $*"; }}',
+        'told() { answer=$("$@" 2>&1); echo exit $?; printf \'%s\\n\' "$answer"; }',
         "part kernel; uname -s; uname -r; uname -v; uname -m",  # never -n
         "part system; grep '^PRETTY_NAME=' /etc/os-release",
         "part machine; cat /sys/class/dmi/id/sys_vendor /sys/class/dmi/id/product_name 2>/dev/null",
-        "part cpuinfo; grep -m 1 '^model name' /proc/cpuinfo; grep -m 1 '^cpu MHz' /proc/cpuinfo; grep -m 1 -o -w hypervisor /proc/cpuinfo",
+        "part cpuinfo; grep -m 1 '^model name' /proc/cpuinfo; grep -m 1 '^cpu MHz' /proc/cpuinfo; grep -m 1"
+        " -o -w hypervisor /proc/cpuinfo",
         f"part cpus; grep -c '^processor' /proc/cpuinfo; cat {_CPU}/online",
         f"cat {_CPU}/cpu[0-9]*/topology/physical_package_id | sort -u | wc -l",
         *(
             f"part {name}; cat {_CPU}/{path} 2>/dev/null{more}"
             for name, path, more in (
-                ("smt", "smt/control", ""), ("isolated", "isolated", ""), ("no_turbo", "intel_pstate/no_turbo", ""),
-                ("boost", "cpufreq/boost", ""), ("governors", "cpu[0-9]*/cpufreq/scaling_governor", " | sort | uniq -c"),
-                ("clock_min", "cpu0/cpufreq/scaling_min_freq", ""), ("clock_max", "cpu0/cpufreq/scaling_max_freq", ""),
+                ("smt", "smt/control", ""),
+                ("isolated", "isolated", ""),
+                ("no_turbo", "intel_pstate/no_turbo", ""),
+                ("boost", "cpufreq/boost", ""),
+                ("governors", "cpu[0-9]*/cpufreq/scaling_governor", " | sort | uniq -c"),
+                ("clock_min", "cpu0/cpufreq/scaling_min_freq", ""),
+                ("clock_max", "cpu0/cpufreq/scaling_max_freq", ""),
             )
         ),
         "part memory; grep '^MemTotal' /proc/meminfo",
@@ -62,10 +83,13 @@ def facts_command(left: str, right: str) -> str:
         f"part mitigations; cd {_CPU}/vulnerabilities 2>/dev/null && grep . *; cd /",
         "part command_line; cat /proc/cmdline",
         "part sysctls; for name in " + " ".join(shlex.quote(name) for name in _sysctls(left, right)) + "; do"
-        " [ -r \"/proc/sys/$name\" ] && echo \"$name $(cat \"/proc/sys/$name\" | tr '\\t' ' ')\"; done",
-    ]  # fmt: skip
+        ' [ -r "/proc/sys/$name" ] && echo "$name $(cat "/proc/sys/$name" | tr \'\\t\' \' \')"; done',
+    ]
     for side, interface in zip(SIDES, (left, right), strict=True):
-        lines += [f"part interface {side} {name}; told {words.format(shlex.quote(interface))}" for name, words in COMMANDS.items()]
+        lines += [
+            f"part interface {side} {name}; told {words.format(shlex.quote(interface))}"
+            for name, words in COMMANDS.items()
+        ]
         lines.append(f"name={shlex.quote(interface)}; part interface {side} device; {DEVICE}")
     return "\n".join([*lines, f"part {END}"])
 
@@ -79,8 +103,11 @@ def read_facts(shell: Shell, *, left: str, right: str, where: str) -> dict[str, 
     return read_facts_and_macs(shell, left=left, right=right, where=where)[0]
 
 
-def read_facts_and_macs(shell: Shell, *, left: str, right: str, where: str) -> tuple[dict[str, Any], dict[SideName, str]]:
-    """The same, and beside the facts, which are kept, the MACs of both interfaces, where they have one. Errors as `read_facts`."""
+def read_facts_and_macs(
+    shell: Shell, *, left: str, right: str, where: str
+) -> tuple[dict[str, Any], dict[SideName, str]]:
+    """The same, and beside the facts, which are kept, the MACs of both interfaces, where they have one.
+    Errors as `read_facts`."""
     answer = shell.run(facts_command(left, right), timeout_s=FACTS_TIMEOUT_S)
     return parse_facts(answer.stdout, left=left, right=right, where=where), read_macs(answer.stdout)
 
@@ -88,7 +115,10 @@ def read_facts_and_macs(shell: Shell, *, left: str, right: str, where: str) -> t
 def read_macs(text: str) -> dict[SideName, str]:
     """Of the output of `facts_command`."""
     parts = split_parts(text)
-    found = {side: re.search(r"link/ether ([0-9a-f:]{17})", parts.get(f"interface {side} link", "")) for side in SIDES}
+    found = {
+        side: re.search(r"link/ether ([0-9a-f:]{17})", parts.get(f"interface {side} link", ""))
+        for side in SIDES
+    }
     return {side: mac[1] for side, mac in found.items() if mac is not None}
 
 
@@ -98,14 +128,17 @@ def parse_facts(text: str, *, left: str, right: str, where: str) -> dict[str, An
     kernel = parts.get("kernel", "").splitlines()
     if END not in parts or len(kernel) < 4 or kernel[0] != "Linux":
         raise HostError(
-            "the DUT's facts could not be read: its answer is not that of a Linux system, or was cut off", where=where,
+            "the DUT's facts could not be read: its answer is not that of a Linux system, or was cut off",
+            where=where,
             next_step='Name its system in the testbed file (dut.os); of "linux" alone facts are read.',
-        )  # fmt: skip
+        )
     with understood("itself", where=where):
         return _facts(parts, kernel, left, right, where=where)
 
 
-def _facts(parts: Mapping[str, str], kernel: Sequence[str], left: str, right: str, *, where: str) -> dict[str, Any]:
+def _facts(
+    parts: Mapping[str, str], kernel: Sequence[str], left: str, right: str, *, where: str
+) -> dict[str, Any]:
     count, online, sockets = (*parts.get("cpus", "").splitlines(), None, None, None)[:3]
     cpuinfo = parts.get("cpuinfo", "")
     model = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
@@ -124,32 +157,54 @@ def _facts(parts: Mapping[str, str], kernel: Sequence[str], left: str, right: st
         "cpus_isolated": _text(parts, "isolated"),
         "sockets": _number(sockets) or None,
         "smt": _text(parts, "smt"),
-        "governors": {words[1]: int(words[0]) for line in parts.get("governors", "").splitlines() if len(words := line.split()) == 2},
+        "governors": {
+            words[1]: int(words[0])
+            for line in parts.get("governors", "").splitlines()
+            if len(words := line.split()) == 2
+        },
         "clock_mhz": _clock_mhz(parts, cpuinfo),
-        "turbo": {"0": "on", "1": "off"}.get(_text(parts, "no_turbo") or "") or {"0": "off", "1": "on"}.get(_text(parts, "boost") or ""),
+        "turbo": {"0": "on", "1": "off"}.get(_text(parts, "no_turbo") or "")
+        or {"0": "off", "1": "on"}.get(_text(parts, "boost") or ""),
         "memory_mb": int(memory[1]) // 1024 if memory else None,
         "clock_source": _text(parts, "clock_source"),
-        "mitigations": dict(line.split(":", 1) for line in parts.get("mitigations", "").splitlines() if ":" in line),
+        "mitigations": dict(
+            line.split(":", 1) for line in parts.get("mitigations", "").splitlines() if ":" in line
+        ),
         "kernel_parameters": kept_parameters(parts.get("command_line", "")),
         "sysctls": {
-            name.replace("/", "."): value for line in parts.get("sysctls", "").splitlines() for name, _, value in [line.partition(" ")]
+            name.replace("/", "."): value
+            for line in parts.get("sysctls", "").splitlines()
+            for name, _, value in [line.partition(" ")]
         },
         "interfaces": {
-            side: read_interface(name, {
-                key.removeprefix(f"interface {side} "): part for key, part in parts.items() if key.startswith(f"interface {side} ")
-            }, where=where)
+            side: read_interface(
+                name,
+                {
+                    key.removeprefix(f"interface {side} "): part
+                    for key, part in parts.items()
+                    if key.startswith(f"interface {side} ")
+                },
+                where=where,
+            )
             for side, name in zip(SIDES, (left, right), strict=True)
         },
-    }  # fmt: skip
+    }
 
 
 def told_facts(facts: Mapping[str, Any]) -> dict[str, str]:
-    """The facts that a report has of a DUT, by the keys of the testbed file's `[dut.facts]` (`DutFacts`); only what was told.
+    """The facts that a report has of a DUT, by the keys of the testbed file's `[dut.facts]` (`DutFacts`);
+    only what was told.
 
     `policing` is not among them: what of a router may drop, only its owner knows.
     """
     clock, governors = facts["clock_mhz"], ", ".join(facts["governors"])
-    low_high = None if clock is None else f"{clock[0]} MHz" if clock[0] == clock[1] else f"{clock[0]} to {clock[1]} MHz"
+    low_high = (
+        None
+        if clock is None
+        else f"{clock[0]} MHz"
+        if clock[0] == clock[1]
+        else f"{clock[0]} to {clock[1]} MHz"
+    )
     interfaces = list(facts["interfaces"].values())
     found = {
         "machine": facts["machine"],
@@ -157,7 +212,8 @@ def told_facts(facts: Mapping[str, Any]) -> dict[str, str]:
         "kernel": f"{facts['kernel']} ({facts['architecture']})",
         "cpu_model": facts["cpu_model"],
         "sockets": facts["sockets"],
-        "cores": facts["cpus"] and f"{facts['cpus']} CPUs" + (f", online {facts['cpus_online']}" if facts["cpus_online"] else ""),
+        "cores": facts["cpus"]
+        and f"{facts['cpus']} CPUs" + (f", online {facts['cpus_online']}" if facts["cpus_online"] else ""),
         "clock": low_high and low_high + (f", governor {governors}" if governors else ""),
         "turbo": facts["turbo"],
         "hyper_threading": facts["smt"],
@@ -190,7 +246,11 @@ def without_set_up(facts: Any) -> Any:
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
         # Interrupts: their numbers change each time a driver is loaded.
-        value = {str(item.get("name") or item.get("irq")): item.get("cpus") for item in value if isinstance(item, Mapping)}
+        value = {
+            str(item.get("name") or item.get("irq")): item.get("cpus")
+            for item in value
+            if isinstance(item, Mapping)
+        }
     if isinstance(value, Mapping):
         for key, item in value.items():
             if key not in CHANGED_BY_SET_UP:
@@ -200,7 +260,9 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _shown(value: Any) -> str:
-    text = "unknown" if value is None else " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = (
+        "unknown" if value is None else " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    )
     return (text if len(text) <= 80 else f"{text[:77]}...") or "nothing"
 
 
@@ -219,7 +281,10 @@ def _clock_mhz(parts: Mapping[str, str], cpuinfo: str) -> list[int] | None:
 
 def _driver(interface: Mapping[str, Any]) -> str | None:
     firmware = f", firmware {interface['firmware']}" if interface["firmware"] else ""
-    return interface["driver"] and f"{interface['driver']} {interface['driver_version'] or ''}".rstrip() + firmware
+    return (
+        interface["driver"]
+        and f"{interface['driver']} {interface['driver_version'] or ''}".rstrip() + firmware
+    )
 
 
 def _hash_words(fields: Mapping[str, str]) -> str | None:

@@ -24,23 +24,39 @@ COMMANDS = {
 }
 """Name of a part of the output, and the command."""
 DEVICE = (
-    "device=/sys/class/net/$name/device; echo \"pci $(cat $device/vendor $device/device 2>/dev/null | tr '\\n' ' ')\"; "
+    'device=/sys/class/net/$name/device; echo "pci $(cat $device/vendor $device/device 2>/dev/null | tr'
+    " '\\n' ' ')\"; "
     "for key in speed threaded gro_flush_timeout napi_defer_hard_irqs; do "
     '[ -r /sys/class/net/$name/$key ] && echo "$key $(cat /sys/class/net/$name/$key 2>/dev/null)"; done; '
     '[ -r $device/numa_node ] && echo "numa_node $(cat $device/numa_node)"; '
     "for cpus in /sys/class/net/$name/queues/rx-*/rps_cpus; do "
     '[ -r $cpus ] && echo "rps $(basename $(dirname $cpus)) $(cat $cpus)"; done; '
     # Of a virtio device the interrupts belong to the PCI device above it.
-    'for number in $(ls $device/msi_irqs $device/../msi_irqs 2>/dev/null | grep -E "^[0-9]+$" | sort -n -u); do '
-    '[ -r /proc/irq/$number/smp_affinity_list ] && echo "irq $number $(cat /proc/irq/$number/smp_affinity_list)'
+    'for number in $(ls $device/msi_irqs $device/../msi_irqs 2>/dev/null | grep -E "^[0-9]+$" | sort -n -u);'
+    " do "
+    '[ -r /proc/irq/$number/smp_affinity_list ] && echo "irq $number $(cat'
+    " /proc/irq/$number/smp_affinity_list)"
     ' $(sed -n "s/^ *$number:.* //p" /proc/interrupts)"; done'
 )
 """Prints lines of a key and its value; `$name` is the interface."""
 _OFFLOADS = (
-    "rx-checksumming", "tx-checksumming", "scatter-gather", "tcp-segmentation-offload", "generic-segmentation-offload",
-    "generic-receive-offload", "large-receive-offload", "rx-vlan-offload", "tx-vlan-offload", "ntuple-filters", "receive-hashing",
-    "rx-gro-hw", "rx-gro-list", "rx-udp-gro-forwarding", "hw-tc-offload", "l2-fwd-offload",
-)  # fmt: skip
+    "rx-checksumming",
+    "tx-checksumming",
+    "scatter-gather",
+    "tcp-segmentation-offload",
+    "generic-segmentation-offload",
+    "generic-receive-offload",
+    "large-receive-offload",
+    "rx-vlan-offload",
+    "tx-vlan-offload",
+    "ntuple-filters",
+    "receive-hashing",
+    "rx-gro-hw",
+    "rx-gro-list",
+    "rx-udp-gro-forwarding",
+    "hw-tc-offload",
+    "l2-fwd-offload",
+)
 """Of some sixty, those that a router's rate depends on."""
 _COALESCING = ("Adaptive RX", "rx-usecs", "rx-frames", "tx-usecs", "tx-frames")
 _FIELDS = (("IP SA", "s"), ("IP DA", "d"), ("bytes 0 & 1", "f"), ("bytes 2 & 3", "n"))
@@ -60,9 +76,11 @@ def read_interface(name: str, parts: Mapping[str, str], *, where: str) -> dict[s
     code, link = split_exit(parts.get("link", ""))
     if code:
         raise HostError(
-            f"the DUT does not tell of its interface {name!r}: {words_of_answer(code, link)}", where=where,
-            next_step="Name its interfaces in the testbed file (dut.left, dut.right) as `ip link` there shows them.",
-        )  # fmt: skip
+            f"the DUT does not tell of its interface {name!r}: {words_of_answer(code, link)}",
+            where=where,
+            next_step="Name its interfaces in the testbed file (dut.left, dut.right) as `ip link` there"
+            " shows them.",
+        )
     told: dict[str, str] = {}
     answers: dict[str, str] = {}
     for part in ("driver", "rings", "channels", "offloads", "coalescing", "table", "udp4", "udp6"):
@@ -90,18 +108,22 @@ def read_interface(name: str, parts: Mapping[str, str], *, where: str) -> dict[s
         "rings": read_limits(told.get("rings", "")),
         "channels": read_limits(told.get("channels", "")),
         "offloads": {name: offloads[name].split()[0] for name in _OFFLOADS if name in offloads},
-        "coalescing": {name: coalescing[name] for name in _COALESCING if coalescing.get(name, "n/a") != "n/a"},
+        "coalescing": {
+            name: coalescing[name] for name in _COALESCING if coalescing.get(name, "n/a") != "n/a"
+        },
         "rps": {words[1]: words[2] for words in _lines(device, "rps") if words[2].strip("0,")},
         "interrupts": [
-            {"irq": int(words[1]), "cpus": words[2], "name": words[3] if len(words) > 3 else ""} for words in _lines(device, "irq")
+            {"irq": int(words[1]), "cpus": words[2], "name": words[3] if len(words) > 3 else ""}
+            for words in _lines(device, "irq")
         ],
         "hash": read_hash(told, answers),
         "answers": answers,
-    }  # fmt: skip
+    }
 
 
 def read_hash(told: Mapping[str, str], answers: dict[str, str]) -> dict[str, Any]:
-    """Key, table and function of `ethtool -x`, and the fields by protocol: `sd` is type 1, `sdfn` type 2 (RSS-01, RSS-02)."""
+    """Key, table and function of `ethtool -x`, and the fields by protocol: `sd` is type 1, `sdfn` type 2
+    (RSS-01, RSS-02)."""
     table: list[int] = []
     key, symmetric, function = None, False, None
     if "table" in told:
@@ -115,17 +137,26 @@ def read_hash(told: Mapping[str, str], answers: dict[str, str]) -> dict[str, Any
                 answers["key"] = found.why_no_key
         except RequestError as error:  # such as another function than Toeplitz
             answers["table"] = error.what
-    fields = {protocol: word for protocol in ("udp4", "udp6") if protocol in told and (word := read_fields(told[protocol])) is not None}
+    fields = {
+        protocol: word
+        for protocol in ("udp4", "udp6")
+        if protocol in told and (word := read_fields(told[protocol])) is not None
+    }
     for protocol in ("udp4", "udp6"):
         if protocol in told and protocol not in fields:
             answers[protocol] = " ".join(told[protocol].split())[:200] or "no answer"
     return {
-        "function": function, "key": None if key is None else key.hex(), "table": table, "is_symmetric": symmetric, "fields": fields,
-    }  # fmt: skip
+        "function": function,
+        "key": None if key is None else key.hex(),
+        "table": table,
+        "is_symmetric": symmetric,
+        "fields": fields,
+    }
 
 
 def read_fields(text: str) -> str | None:
-    """`sd`, `sdfn` ... of what `ethtool -n IF rx-flow-hash udp4` prints; None if it says none, or one that has no letter here."""
+    """`sd`, `sdfn` ... of what `ethtool -n IF rx-flow-hash udp4` prints; None if it says none, or one that
+    has no letter here."""
     lines = text.splitlines()
     if any(other in line for line in lines for other in _OTHER_FIELDS):
         return None

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DUT: the facts of an interface as a device that predictions are made for: its own key, table and hash fields (RSS-01 to RSS-05)."""
+"""DUT: the facts of an interface as a device that predictions are made for: its own key, table and hash
+fields (RSS-01 to RSS-05)."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ RECEIVES: Mapping[Direction, SideName] = {"forward": "left", "reverse": "right"}
 """The DUT's interface that frames of a direction come to."""
 
 
-def device_of(interface: Mapping[str, Any], ip_version: Literal[4, 6], *, where: str, rate_fps: float | None = None) -> DeviceModel:
+def device_of(
+    interface: Mapping[str, Any], ip_version: Literal[4, 6], *, where: str, rate_fps: float | None = None
+) -> DeviceModel:
     """The queues of an interface, and how its NIC chooses one.
 
     Args:
@@ -35,29 +38,42 @@ def device_of(interface: Mapping[str, Any], ip_version: Literal[4, 6], *, where:
     fields = told["fields"][protocol]
     if fields not in TYPES:
         raise RequestError(
-            f"{interface['name']} hashes {fields!r} of UDP over IPv{ip_version}, which is neither type 1 (sd) nor type 2 (sdfn)",
-            where=where, next_step=f"Set it there: ethtool -N {interface['name']} rx-flow-hash {protocol} sd",
-        )  # fmt: skip
+            f"{interface['name']} hashes {fields!r} of UDP over IPv{ip_version}, which is neither type 1"
+            " (sd) nor type 2 (sdfn)",
+            where=where,
+            next_step=f"Set it there: ethtool -N {interface['name']} rx-flow-hash {protocol} sd",
+        )
     table = tuple(told["table"])
     return DeviceModel(
-        elements=max(table) + 1, hash_type=TYPES[fields], symmetric=told["is_symmetric"], key=bytes.fromhex(told["key"]), table=table,
+        elements=max(table) + 1,
+        hash_type=TYPES[fields],
+        symmetric=told["is_symmetric"],
+        key=bytes.fromhex(told["key"]),
+        table=table,
         rate_fps=rate_fps,
-    )  # fmt: skip
+    )
 
 
-def predict_queues(facts: Mapping[str, Any], plan: AddressPlan, direction: Direction, *, where: str) -> Prediction:
+def predict_queues(
+    facts: Mapping[str, Any], plan: AddressPlan, direction: Direction, *, where: str
+) -> Prediction:
     """The load of each queue of the interface that the frames of this direction come to.
 
     Raises:
         RequestError: As `device_of`; or fields of the plan count together.
     """
     (version,) = plan.versions
-    return predict(plan, device_of(facts["interfaces"][RECEIVES[direction]], version, where=where), (direction,))
+    return predict(
+        plan, device_of(facts["interfaces"][RECEIVES[direction]], version, where=where), (direction,)
+    )
 
 
 def _untold(interface: Mapping[str, Any], what: str, part: str, where: str) -> RequestError:
     answer = interface["answers"].get(part) or interface["answers"].get("table") or "no answer"
     return RequestError(
-        f"the driver of {interface['name']} ({interface['driver'] or 'unknown'}) does not tell {what}: {answer}", where=where,
-        next_step="Leave --dut out, and give what you know of the device: --table, --key, --hash, --elements.",
-    )  # fmt: skip
+        f"the driver of {interface['name']} ({interface['driver'] or 'unknown'}) does not tell {what}:"
+        f" {answer}",
+        where=where,
+        next_step="Leave --dut out, and give what you know of the device: --table, --key, --hash,"
+        " --elements.",
+    )

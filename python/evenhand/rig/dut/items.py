@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a set-up changes on a DUT, one thing at a time: what it was, and what it is to be. Going there and back are the same step."""
+"""What a set-up changes on a DUT, one thing at a time: what it was, and what it is to be. Going there and
+back are the same step."""
 
 from __future__ import annotations
 
@@ -10,13 +11,24 @@ from typing import Literal, Protocol, get_args
 from evenhand.base.errors import EvenhandError
 
 Kind = Literal[
-    "learned", "sysctl", "link", "address", "route", "neighbor", "hash", "receive_hashing", "channels", "hash_key", "hash_table"
-]  # fmt: skip
+    "learned",
+    "sysctl",
+    "link",
+    "address",
+    "route",
+    "neighbor",
+    "hash",
+    "receive_hashing",
+    "channels",
+    "hash_key",
+    "hash_table",
+]
 KINDS = get_args(Kind)
 
 
 class NotTakenError(EvenhandError):
-    """The DUT cannot be set up so, and another set-up might do: a driver that refuses a hash, a limit that is not there."""
+    """The DUT cannot be set up so, and another set-up might do: a driver that refuses a hash, a limit that is
+    not there."""
 
     exit_code = 3
 
@@ -57,8 +69,9 @@ class Item:
                 return f"{self.kind} {rest[0]} of {first}"
 
     def is_at(self, now: str | None, target: str | None) -> bool:
-        """Whether this value will do for that one: of an address only whether it is there. A driver's own table serves for an equal one
-        that is asked for, but whoever had the driver's own gets it back as such, so that it follows the queues again."""
+        """Whether this value will do for that one: of an address only whether it is there. A driver's own
+        table serves for an equal one that is asked for, but whoever had the driver's own gets it back as
+        such, so that it follows the queues again."""
         match self.kind:
             case "address":
                 return (now is None) == (target is None)
@@ -98,10 +111,11 @@ _QUEUES_FIRST = ("channels", "hash_table", "hash_key")
 
 
 def moves(items: Iterable[Item], reader: Reader, *, back: bool) -> list[tuple[Item, str | None, str | None]]:
-    """Items that are not where they should be, in the order in which they are to go: with the value now, and the one to be had.
+    """Items that are not where they should be, in the order in which they are to go: with the value now, and
+    the one to be had.
 
-    Whoever gets other queues gets the hash table again, although it reads right: virtio_net stops hashing when its queues change, says
-    nothing of it, and hashes again when it is given a table.
+    Whoever gets other queues gets the hash table again, although it reads right: virtio_net stops hashing
+    when its queues change, says nothing of it, and hashes again when it is given a table.
     """
     ordered: Sequence[Item] = list(items)
     if back:
@@ -112,7 +126,9 @@ def moves(items: Iterable[Item], reader: Reader, *, back: bool) -> list[tuple[It
         if item.kind == "learned" and not back:  # neighbours come by themselves while the set-up stands
             continue
         now, target = reader.value_of(item), item.before if back else item.wanted
-        has_new_queues = item.kind == "hash_table" and any(each.kind == "channels" and each.key == item.key for each, _, _ in found)
+        has_new_queues = item.kind == "hash_table" and any(
+            each.kind == "channels" and each.key == item.key for each, _, _ in found
+        )
         if has_new_queues or not item.is_at(now, target):
             found.append((item, now, target))
     return found

@@ -4,7 +4,15 @@
 from __future__ import annotations
 
 from evenhand.rig.dut.description import DutLink, DutSetup
-from evenhand.rig.dut.script import OperatingSystem, Part, Step, interface_purpose, neighbor_purpose, policing_step, route_purpose
+from evenhand.rig.dut.script import (
+    OperatingSystem,
+    Part,
+    Step,
+    interface_purpose,
+    neighbor_purpose,
+    policing_step,
+    route_purpose,
+)
 
 
 def _steps(setup: DutSetup) -> list[Step]:
@@ -13,11 +21,14 @@ def _steps(setup: DutSetup) -> list[Step]:
         steps.append(
             Step(
                 part="limits",
-            purpose=f"Neighbours: this plan needs {setup.neighbor_entries:,} entries.",
-                notes=("How many a router of this kind keeps depends on its platform and on ARP and ND cache protection: look before "
-                       "a long test (show arp no-resolve | count, show ipv6 neighbors | count).",),
+                purpose=f"Neighbours: this plan needs {setup.neighbor_entries:,} entries.",
+                notes=(
+                    "How many a router of this kind keeps depends on its platform and on ARP and ND cache"
+                    " protection: look before "
+                    "a long test (show arp no-resolve | count, show ipv6 neighbors | count).",
+                ),
             )
-        )  # fmt: skip
+        )
     steps += [_interface(setup, link) for link in setup.links]
     steps += [_routes(setup, link) for link in setup.links if link.routes]
     if setup.has_static_neighbors:
@@ -26,17 +37,25 @@ def _steps(setup: DutSetup) -> list[Step]:
         steps.append(
             Step(
                 part="hash",
-            purpose="Hash: nothing is set here.",
-                notes=("How frames are spread over the forwarding engine belongs to the platform; forwarding-options hash-key chooses "
-                       "among several routes or links and has no part in it. Report what the platform's documents say.",),
+                purpose="Hash: nothing is set here.",
+                notes=(
+                    "How frames are spread over the forwarding engine belongs to the platform;"
+                    " forwarding-options hash-key chooses "
+                    "among several routes or links and has no part in it. Report what the platform's"
+                    " documents say.",
+                ),
             )
-        )  # fmt: skip
+        )
     steps.append(
         policing_step(
-            notes=("DDoS protection of the control plane, the ARP policer and flow sessions of SRX (show ddos-protection protocols "
-                   "violations, show interfaces policers, show security flow status), and filters on the interfaces.",),
+            notes=(
+                "DDoS protection of the control plane, the ARP policer and flow sessions of SRX (show"
+                " ddos-protection protocols "
+                "violations, show interfaces policers, show security flow status), and filters on the"
+                " interfaces.",
+            )
         )
-    )  # fmt: skip
+    )
     return steps
 
 
@@ -63,14 +82,16 @@ def _static_neighbors(setup: DutSetup, link: DutLink) -> Step:
     entries = list(link.static_neighbors())
     statements = []
     for number, (neighbor, mac) in enumerate(entries):
-        # An entry stands below the interface address of its network; with the hosts on the link, network n has the n-th.
+        # An entry stands below the interface address of its network; with the hosts on the link, network n
+        # has the n-th.
         own = link.addresses[number // link.side.hosts.count if link.side.is_direct else 0]
         statements.append(f"{_family(setup, link)} address {own} {protocol} {neighbor} mac {mac}")
     return _set_step("neighbors", neighbor_purpose(link), statements, cut=" mac")
 
 
 def _set_step(part: Part, purpose: str, statements: list[str], *, cut: str | None = None) -> Step:
-    """Statements to set; to delete one, it is named up to `cut`, for without it the statement before would remain, empty."""
+    """Statements to set; to delete one, it is named up to `cut`, for without it the statement before would
+    remain, empty."""
     named = [statement if cut is None else statement.partition(cut)[0] for statement in statements]
     return Step(
         part=part,

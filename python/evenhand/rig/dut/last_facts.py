@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DUT: its facts of the last run, kept in the user's state folder by where the DUT is, so that a change is told before the next run."""
+"""DUT: its facts of the last run, kept in the user's state folder by where the DUT is, so that a change is
+told before the next run."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ MOST_TOLD = 8
 
 
 def changes_since_last(destination: str, left: str, right: str, facts: Mapping[str, Any]) -> str | None:
-    """What is another than it was at the last run on this DUT, in a sentence; None if nothing is, or it was never seen.
+    """What is another than it was at the last run on this DUT, in a sentence; None if nothing is, or it was
+    never seen.
 
     The facts are kept for the next time. Where nothing can be written, nothing is compared the next time.
     """
@@ -27,14 +29,19 @@ def changes_since_last(destination: str, left: str, right: str, facts: Mapping[s
     before = kept.pop(key, None)
     entries = {key: {"read_at": datetime.now(UTC).isoformat(timespec="seconds"), "facts": facts}, **kept}
     with contextlib.suppress(OSError):
-        replace_state(state_file("duts.json"), {"version": VERSION, "duts": dict(list(entries.items())[:MOST_KEPT])})
+        replace_state(
+            state_file("duts.json"), {"version": VERSION, "duts": dict(list(entries.items())[:MOST_KEPT])}
+        )
     if before is None:
         return None
     found = differences(before["facts"], facts)
     if not found:
         return None
     more = f"; and {len(found) - MOST_TOLD} more" if len(found) > MOST_TOLD else ""
-    return f"The DUT is not as it was at the last run on it ({before['read_at'][:16]}): {'; '.join(found[:MOST_TOLD])}{more}."
+    return (
+        f"The DUT is not as it was at the last run on it ({before['read_at'][:16]}):"
+        f" {'; '.join(found[:MOST_TOLD])}{more}."
+    )
 
 
 def _read() -> dict[str, dict[str, Any]]:
@@ -43,4 +50,8 @@ def _read() -> dict[str, dict[str, Any]]:
 
 
 def _is_entry(entry: Any) -> bool:
-    return isinstance(entry, dict) and isinstance(entry.get("facts"), dict) and isinstance(entry.get("read_at"), str)
+    return (
+        isinstance(entry, dict)
+        and isinstance(entry.get("facts"), dict)
+        and isinstance(entry.get("read_at"), str)
+    )

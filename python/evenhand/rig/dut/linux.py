@@ -23,7 +23,15 @@ from evenhand.rig.dut.script import (
 DEFAULT_LIMITS = {"gc_thresh1": 128, "gc_thresh2": 512, "gc_thresh3": 1024}
 """The kernel's own limits of a neighbour table."""
 
-_POLICING_MODULES = ("nf_conntrack", "nf_tables", "ip_tables", "ip6_tables", "act_police", "sch_ingress", "br_netfilter")
+_POLICING_MODULES = (
+    "nf_conntrack",
+    "nf_tables",
+    "ip_tables",
+    "ip6_tables",
+    "act_police",
+    "sch_ingress",
+    "br_netfilter",
+)
 
 HASH_FIELDS = {"type1": "sd", "type2": "sdfn"}
 """s, d: source and destination address; f, n: octets 0-1 and 2-3 of the UDP header (RSS-02)."""
@@ -32,7 +40,10 @@ _READ_FIELDS = "s/^IP SA$/s/p; s/^IP DA$/d/p; s/^L4 bytes 0 .*/f/p; s/^L4 bytes 
 """sed: what `ethtool -n` shows, back to the letters that `ethtool -N` takes."""
 
 
-_RP_FILTER_NOTE = "rp_filter stays as it is: every host is routed back to the interface that its frames come from, so it drops none."
+_RP_FILTER_NOTE = (
+    "rp_filter stays as it is: every host is routed back to the interface that its frames come"
+    " from, so it drops none."
+)
 
 
 def _steps(setup: DutSetup) -> list[Step]:
@@ -55,8 +66,10 @@ def _steps(setup: DutSetup) -> list[Step]:
         policing_step(
             do=(f"grep -E '^({'|'.join(_POLICING_MODULES)}) ' /proc/modules || true",),
             notes=(
-                "Modules that filter, track connections or police are shown here if they are loaded (nft list ruleset and tc filter show "
-                "tell what they do). nf_conntrack keeps an entry for every pair of addresses and ports, and drops frames above "
+                "Modules that filter, track connections or police are shown here if they are loaded (nft"
+                " list ruleset and tc filter show "
+                "tell what they do). nf_conntrack keeps an entry for every pair of addresses and ports, and"
+                " drops frames above "
                 "nf_conntrack_max.",
             ),
         )
@@ -66,19 +79,27 @@ def _steps(setup: DutSetup) -> list[Step]:
 
 
 def _neighbor_limits(setup: DutSetup, kept: str) -> list[Step]:
-    """Room for what the plan needs on top of what the kernel has room for anyway; nothing if that suffices (SEED-23)."""
+    """Room for what the plan needs on top of what the kernel has room for anyway; nothing if that suffices
+    (SEED-23)."""
     needed = setup.neighbor_entries
     if needed <= DEFAULT_LIMITS["gc_thresh1"]:
         return []
     names = [f"net.ipv{setup.plan.ip_version}.neigh.default.{limit}" for limit in DEFAULT_LIMITS]
     # From the largest down: thresh1 must never be above thresh3.
-    settings = [f"sysctl -w {name}={default + needed}" for name, default in zip(names, DEFAULT_LIMITS.values(), strict=True)][::-1]
+    settings = [
+        f"sysctl -w {name}={default + needed}"
+        for name, default in zip(names, DEFAULT_LIMITS.values(), strict=True)
+    ][::-1]
     return [
         Step(
             part="limits",
             purpose=f"Room for {needed:,} neighbours of both sides.",
             notes=("The values before are shown, and kept.",),
-            do=(f"test -s {kept}.limits || sysctl {' '.join(names)} > {kept}.limits", f"cat {kept}.limits", *settings),
+            do=(
+                f"test -s {kept}.limits || sysctl {' '.join(names)} > {kept}.limits",
+                f"cat {kept}.limits",
+                *settings,
+            ),
             undo=(f"sysctl -p {kept}.limits", f"rm -f {kept}.limits"),
         )
     ]
@@ -90,22 +111,31 @@ def _interface(setup: DutSetup, link: DutLink, kept: str) -> Step:
     name = link.interface
     return Step(
         part="interfaces",
-            purpose=interface_purpose(link),
-        do=(f"ip link set dev {name} up", *(f"ip address replace {address} dev {name}{no_wait}" for address in link.addresses)),
+        purpose=interface_purpose(link),
+        do=(
+            f"ip link set dev {name} up",
+            *(f"ip address replace {address} dev {name}{no_wait}" for address in link.addresses),
+        ),
         undo=(
             *(f"ip address del {address} dev {name}" for address in reversed(link.addresses)),
             f"grep ': {name}[@:]' {kept}.links | grep -qv '[<,]UP[,>]' && ip link set dev {name} down",
         ),
-        notes=("The reachable time of neighbours stays as it is (base_reachable_time_ms, 30,000 by default): report it, and keep it the "
-               "same in all runs (R5180-08).",)
+        notes=(
+            "The reachable time of neighbours stays as it is (base_reachable_time_ms, 30,000 by default):"
+            " report it, and keep it the "
+            "same in all runs (R5180-08).",
+        )
         if setup.plan.ip_version == 6 and link.side.name == "left"
         else (),
-    )  # fmt: skip
+    )
 
 
 def _routes(setup: DutSetup, link: DutLink) -> Step:
     def lines(verb: str, routes: Iterable[object]) -> Iterable[str]:
-        return (f"ip -{setup.plan.ip_version} route {verb} {route} via {link.next_hop} dev {link.interface}" for route in routes)
+        return (
+            f"ip -{setup.plan.ip_version} route {verb} {route} via {link.next_hop} dev {link.interface}"
+            for route in routes
+        )
 
     return Step(
         part="routes",
@@ -145,15 +175,19 @@ def _hash(setup: DutSetup, kept: str) -> list[Step]:
         Step(
             part="hash",
             purpose="Fields that the NICs hash, kept so that they can be put back.",
-            do=tuple(f"test -s {file(n, f)} || ethtool -n {n} rx-flow-hash {f} > {file(n, f)}" for n, f in flows),
+            do=tuple(
+                f"test -s {file(n, f)} || ethtool -n {n} rx-flow-hash {f} > {file(n, f)}" for n, f in flows
+            ),
             undo=tuple(f"rm -f {file(n, f)}" for n, f in reversed(flows)),
         ),
         Step(
             part="hash",
-            purpose=f"Hash of {setup.hash_type}: {'addresses' if setup.hash_type == 'type1' else 'addresses and ports'}.",
+            purpose=f"Hash of {setup.hash_type}:"
+            f" {'addresses' if setup.hash_type == 'type1' else 'addresses and ports'}.",
             do=tuple(f"ethtool -N {n} rx-flow-hash {f} {fields}" for n, f in flows),
             undo=tuple(
-                f"ethtool -N {n} rx-flow-hash {f} \"$(sed -n '{_READ_FIELDS}' {file(n, f)} | tr -d '\\n')\"" for n, f in reversed(flows)
+                f"ethtool -N {n} rx-flow-hash {f} \"$(sed -n '{_READ_FIELDS}' {file(n, f)} | tr -d '\\n')\""
+                for n, f in reversed(flows)
             ),
         ),
         Step(
@@ -170,7 +204,11 @@ def _forwarding(setup: DutSetup, kept: str) -> Step:
     return Step(
         part="forwarding",
         purpose="Forwarding.",
-        do=(f"test -s {kept}.forwarding || sysctl {name} > {kept}.forwarding", f"cat {kept}.forwarding", f"sysctl -w {name}=1"),
+        do=(
+            f"test -s {kept}.forwarding || sysctl {name} > {kept}.forwarding",
+            f"cat {kept}.forwarding",
+            f"sysctl -w {name}=1",
+        ),
         undo=(f"sysctl -p {kept}.forwarding", f"rm -f {kept}.forwarding"),
         notes=(FORWARDING_NOTE, *((_RP_FILTER_NOTE,) if setup.plan.ip_version == 4 else ())),
     )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Linux DUT: what a set-up changes there, what it refuses to change, and the commands that bring each thing to a value."""
+"""A Linux DUT: what a set-up changes there, what it refuses to change, and the commands that bring each thing
+to a value."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ class LinuxReader:
                 return item.before if link is None else "up" if link.is_up else "down"
             case "address":
                 link = state.links.get(first)
-                return None if link is None or rest[0] not in link.addresses else link.addresses[rest[0]] or ""
+                return (
+                    None if link is None or rest[0] not in link.addresses else link.addresses[rest[0]] or ""
+                )
             case "route":
                 route = state.main_route(first)
                 return None if route is None else route.text
@@ -52,7 +55,11 @@ class LinuxReader:
                 return state.hash_tables.get(first)
             case "learned":
                 known = set((item.before or "").split())
-                learned = {address for address, text in state.neighbors.get(first, {}).items() if not text.endswith(" permanent")}
+                learned = {
+                    address
+                    for address, text in state.neighbors.get(first, {}).items()
+                    if not text.endswith(" permanent")
+                }
                 return item.before if learned <= known else " ".join(sorted(learned))
 
 
@@ -63,7 +70,8 @@ def linux_items(setups: Sequence[DutSetup], state: LinuxState, *, nics: NicWishe
 
     Raises:
         RequestError: See `check_interfaces`; or what is there stands in the way.
-        NotTakenError: The DUT has no such limit, channels, hash, key or table, or could not be given back its own.
+        NotTakenError: The DUT has no such limit, channels, hash, key or table, or could not be given back its
+            own.
     """
     found: dict[tuple[str, tuple[str, ...]], Item] = {}
     for setup in setups:
@@ -72,7 +80,9 @@ def linux_items(setups: Sequence[DutSetup], state: LinuxState, *, nics: NicWishe
         for item in _items(setup, state, nics):
             found.setdefault((item.kind, item.key), item)
     # Forwarding comes last: nothing is forwarded by half a set-up.
-    return sorted(found.values(), key=lambda item: item.kind == "sysctl" and item.key[0].endswith("/forwarding"))
+    return sorted(
+        found.values(), key=lambda item: item.kind == "sysctl" and item.key[0].endswith("/forwarding")
+    )
 
 
 def check_interfaces(named: Sequence[tuple[str, str]], state: LinuxState) -> None:
@@ -83,16 +93,28 @@ def check_interfaces(named: Sequence[tuple[str, str]], state: LinuxState) -> Non
     """
     if not state.carrying:
         raise HostError(
-            "the DUT does not tell which of its interfaces carries this connection, which is never changed", where="[dut] ssh",
+            "the DUT does not tell which of its interfaces carries this connection, which is never changed",
+            where="[dut] ssh",
             next_step="See what SSH_CONNECTION is there, and whether `ip route get` finds a way back.",
-        )  # fmt: skip
+        )
     defaults = state.carriers(name for route in state.routes if route.is_default for name in route.interfaces)
     for side, name in named:
         where = f"[dut] {side}"
         found = state.links.get(name)
         if found is None:
-            others = ", ".join(other for other in state.links if other != "lo" and other not in state.kept_from | defaults) or "none"
-            raise RequestError(f"the DUT has no interface {name!r}", where=where, next_step=f"It has, free to be used: {others}.")
+            others = (
+                ", ".join(
+                    other
+                    for other in state.links
+                    if other != "lo" and other not in state.kept_from | defaults
+                )
+                or "none"
+            )
+            raise RequestError(
+                f"the DUT has no interface {name!r}",
+                where=where,
+                next_step=f"It has, free to be used: {others}.",
+            )
         if name in state.kept_from:
             raise RequestError(
                 f"{name} carries the SSH connection",
@@ -101,26 +123,34 @@ def check_interfaces(named: Sequence[tuple[str, str]], state: LinuxState) -> Non
             )
         if name in defaults:
             raise RequestError(
-                f"{name} has a default route of the DUT", where=where,
-                next_step="It is never changed. Name the interface that the tester is at, or remove that route.",
-            )  # fmt: skip
+                f"{name} has a default route of the DUT",
+                where=where,
+                next_step="It is never changed. Name the interface that the tester is at, or remove that"
+                " route.",
+            )
         if found.master is not None:
             raise RequestError(
-                f"{name} is a port of {found.master}, and takes no addresses of its own", where=where,
+                f"{name} is a port of {found.master}, and takes no addresses of its own",
+                where=where,
                 next_step=f"Name {found.master}, or take {name} out of it.",
-            )  # fmt: skip
+            )
     left, right = (state.links[name] for _, name in named)
     if right.name == left.lower and left.name == right.lower:
         raise RequestError(
-            f"{left.name} and {right.name} are the two ends of one wire", where="[dut] left, right",
+            f"{left.name} and {right.name} are the two ends of one wire",
+            where="[dut] left, right",
             next_step="Name the interfaces that the tester's two ports are joined with.",
-        )  # fmt: skip
+        )
 
 
 def _check_networks(setup: DutSetup, state: LinuxState) -> None:
     """Nothing that the set-up takes may be somebody else's already: the way back would be no way back."""
     own = [link.interface for link in setup.links]
-    taken = [(net, link) for link in setup.links for net in (*(address.network for address in link.addresses), *link.routes)]
+    taken = [
+        (net, link)
+        for link in setup.links
+        for net in (*(address.network for address in link.addresses), *link.routes)
+    ]
     for name, link in state.links.items():
         for text in link.addresses:
             address = ipaddress.ip_interface(text)
@@ -128,24 +158,29 @@ def _check_networks(setup: DutSetup, state: LinuxState) -> None:
                 wanted = str(address) in {str(each) for each in of.addresses}
                 if address.version == network.version and address.ip in network and name != of.interface:
                     raise RequestError(
-                        f"{name} of the DUT has {address}, which lies in {network} of the {of.side.name} side",
+                        f"{name} of the DUT has {address}, which lies in {network} of the {of.side.name}"
+                        " side",
                         where=f"[dut] {of.side.name}",
-                        next_step="Remove that address" + (", or swap left and right." if wanted and name in own else "."),
-                    )  # fmt: skip
+                        next_step="Remove that address"
+                        + (", or swap left and right." if wanted and name in own else "."),
+                    )
     for network, of in taken:
         if state.peer is not None and ipaddress.ip_address(state.peer) in network:
             raise RequestError(
-                f"the SSH connection comes from {state.peer}, which lies in {network} of the {of.side.name} side", where="[dut] ssh",
+                f"the SSH connection comes from {state.peer}, which lies in {network} of the {of.side.name}"
+                " side",
+                where="[dut] ssh",
                 next_step="The DUT would send its answers to the tester. Reach it from another address.",
-            )  # fmt: skip
+            )
     for of in setup.links:
         for network in of.routes:
             route = state.main_route(str(network))
             if route is not None and route.text != _via(of.next_hop, of.interface):
                 raise RequestError(
-                    f"the DUT has another route to {network} already: {route.text}", where=f"[dut] {of.side.name}",
+                    f"the DUT has another route to {network} already: {route.text}",
+                    where=f"[dut] {of.side.name}",
                     next_step=f"Remove it there: ip route del {network}",
-                )  # fmt: skip
+                )
 
 
 def _via(next_hop: object, interface: str) -> str:
@@ -160,7 +195,13 @@ def _items(setup: DutSetup, state: LinuxState, nics: NicWishes) -> Iterator[Item
         return Item(kind, key, now, wanted)  # type: ignore[arg-type]
 
     for name in names:
-        learned = " ".join(sorted(each for each, text in state.neighbors.get(name, {}).items() if not text.endswith(" permanent")))
+        learned = " ".join(
+            sorted(
+                each
+                for each, text in state.neighbors.get(name, {}).items()
+                if not text.endswith(" permanent")
+            )
+        )
         yield Item("learned", (name,), learned, learned)
         # An address that is there may go when the interface is set down again.
         for address, options in state.links[name].addresses.items():
@@ -198,25 +239,35 @@ def _limits(setup: DutSetup, state: LinuxState) -> Iterator[Item]:
         now = state.sysctls.get(path)
         if now is None:
             raise NotTakenError(
-                f"the DUT has no {path.replace('/', '.')} to make room for {needed:,} neighbours: it is a container", where="[dut] ssh",
-                next_step="Set the limit on the host that the container is on, or use a gateway plan, which needs two neighbours.",
-            )  # fmt: skip
+                f"the DUT has no {path.replace('/', '.')} to make room for {needed:,} neighbours: it is a"
+                " container",
+                where="[dut] ssh",
+                next_step="Set the limit on the host that the container is on, or use a gateway plan, which"
+                " needs two neighbours.",
+            )
         yield Item("sysctl", (path,), now, str(max(int(now), default + needed)))
 
 
 def _forwarding(setup: DutSetup, state: LinuxState) -> Iterator[Item]:
-    """For IPv4 the two interfaces alone; for IPv6 older kernels forward by the switch of all interfaces alone."""
+    """For IPv4 the two interfaces alone; for IPv6 older kernels forward by the switch of all interfaces
+    alone."""
     begin = f"net/ipv{setup.plan.ip_version}/conf"
     own = [f"{begin}/{link.interface}/forwarding" for link in setup.links]
     switch = f"{begin}/all/forwarding"
     if setup.plan.ip_version == 6 and state.sysctls.get(switch) != "1":
         _check_advertisements(state)
-        others = [path for path in state.sysctls if path.startswith(f"{begin}/") and path.endswith("/forwarding") and path != switch]
+        others = [
+            path
+            for path in state.sysctls
+            if path.startswith(f"{begin}/") and path.endswith("/forwarding") and path != switch
+        ]
         own = [switch, *others]
     for path in own:
         if path not in state.sysctls:
             raise NotTakenError(
-                f"the DUT has no {path.replace('/', '.')}", where="[dut] ssh", next_step=f"Turn IPv{setup.plan.ip_version} on there."
+                f"the DUT has no {path.replace('/', '.')}",
+                where="[dut] ssh",
+                next_step=f"Turn IPv{setup.plan.ip_version} on there.",
             )
         yield Item("sysctl", (path,), state.sysctls[path], "1")
 
@@ -227,9 +278,11 @@ def _check_advertisements(state: LinuxState) -> None:
         for name in route.interfaces:
             if route.is_learned and state.sysctls.get(f"net/ipv6/conf/{name}/accept_ra") != "2":
                 raise RequestError(
-                    f"{name} of the DUT has learned {route.prefix} from a router, and would forget it once it forwards IPv6",
-                    where="[dut] ssh", next_step=f"Have it listen all the same: sysctl -w net.ipv6.conf.{name}.accept_ra=2",
-                )  # fmt: skip
+                    f"{name} of the DUT has learned {route.prefix} from a router, and would forget it once"
+                    " it forwards IPv6",
+                    where="[dut] ssh",
+                    next_step=f"Have it listen all the same: sysctl -w net.ipv6.conf.{name}.accept_ra=2",
+                )
 
 
 def move_of(item: Item, now: str | None, target: str | None) -> list[Move]:
@@ -251,7 +304,11 @@ def move_of(item: Item, now: str | None, target: str | None) -> list[Move]:
         case "neighbor" if target is None:
             return ip("neighbor del", rest[0], "dev", first)
         case "neighbor":
-            return ip("neighbor replace", rest[0], "lladdr", target.split()[0], "dev", first, "nud permanent") if target else []
+            return (
+                ip("neighbor replace", rest[0], "lladdr", target.split()[0], "dev", first, "nud permanent")
+                if target
+                else []
+            )
         case "learned":
             extra = set((now or "").split()) - set((target or "").split())
             return [move for address in sorted(extra) for move in ip("neighbor del", address, "dev", first)]
@@ -260,7 +317,8 @@ def move_of(item: Item, now: str | None, target: str | None) -> list[Move]:
 
 
 def shell_lines(moves: Iterable[Move]) -> list[tuple[str, list[Move]]]:
-    """Commands of the shell, each with the moves that it makes: lines of `ip` that follow each other in one process."""
+    """Commands of the shell, each with the moves that it makes: lines of `ip` that follow each other in one
+    process."""
     lines: list[tuple[str, list[Move]]] = []
     batch: list[Move] = []
     for move in [*moves, None]:
@@ -268,7 +326,9 @@ def shell_lines(moves: Iterable[Move]) -> list[tuple[str, list[Move]]]:
             batch.append(move)
             continue
         if batch:
-            lines.append(("\n".join(("ip -force -batch - <<'END'", *(each.command for each in batch), "END")), batch))
+            lines.append(
+                ("\n".join(("ip -force -batch - <<'END'", *(each.command for each in batch), "END")), batch)
+            )
             batch = []
         if move is not None:
             lines.append((move.command, [move]))

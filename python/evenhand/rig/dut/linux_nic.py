@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Linux DUT: what ethtool sets of its NICs. Queues, and the hash by which frames are shared out to them: fields, key and table."""
+"""A Linux DUT: what ethtool sets of its NICs. Queues, and the hash by which frames are shared out to them:
+fields, key and table."""
 
 from __future__ import annotations
 
@@ -29,9 +30,10 @@ NO_WISHES = NicWishes()
 
 
 def nic_items(name: str, state: LinuxState, wishes: NicWishes) -> Iterator[Item]:
-    """Of one interface. The queues come first: a table names queues that must be there. Where fewer queues wait for another table, or a
-    driver makes a new table with its queues, the next pass brings them right (`setup.settle`). Whoever asks for queues alone gets a table
-    that names all of them, unless the one that is there could not be put back.
+    """Of one interface. The queues come first: a table names queues that must be there. Where fewer queues
+    wait for another table, or a driver makes a new table with its queues, the next pass brings them right
+    (`setup.settle`). Whoever asks for queues alone gets a table that names all of them, unless the one that
+    is there could not be put back.
 
     Raises:
         NotTakenError: The driver does not tell what is to be changed, or it could not be put back.
@@ -54,9 +56,10 @@ def hash_items(name: str, state: LinuxState, hash_type: HashType) -> Iterator[It
         key = (name, flow)
         if key in state.hash_refusals:
             raise NotTakenError(
-                f"{name} does not tell what it hashes: {state.hash_refusals[key]}", where=f"hash {hash_type}",
+                f"{name} does not tell what it hashes: {state.hash_refusals[key]}",
+                where=f"hash {hash_type}",
                 next_step="Leave the hash as it is, or use a NIC whose driver can set it.",
-            )  # fmt: skip
+            )
         yield Item("hash", key, state.hashes[key], HASH_FIELDS[hash_type])
 
 
@@ -64,7 +67,9 @@ def _channels(name: str, state: LinuxState, count: int) -> Item:
     now = state.channels.get(name)
     if now is None:
         raise NotTakenError(
-            f"{name} does not tell its channels", where="--channels", next_step="Leave --channels out: its driver has one queue, or cannot."
+            f"{name} does not tell its channels",
+            where="--channels",
+            next_step="Leave --channels out: its driver has one queue, or cannot.",
         )
     kinds = now.split()[::2]
     return Item("channels", (name,), now, " ".join(f"{kind} {count}" for kind in kinds))
@@ -73,13 +78,18 @@ def _channels(name: str, state: LinuxState, count: int) -> Item:
 def _key(name: str, state: LinuxState, key: bytes) -> Item:
     now = state.hash_keys.get(name)
     if now is None:
-        raise NotTakenError(f"{name} does not tell its hash key", where="--key", next_step="Leave --key out: its driver cannot set it.")
+        raise NotTakenError(
+            f"{name} does not tell its hash key",
+            where="--key",
+            next_step="Leave --key out: its driver cannot set it.",
+        )
     octets = len(now.split(":"))
     if len(key) != octets:
         raise NotTakenError(
-            f"the hash key of {name} has {octets} octets, and the one that is asked for has {len(key)}", where="--key",
+            f"the hash key of {name} has {octets} octets, and the one that is asked for has {len(key)}",
+            where="--key",
             next_step=f"Write {octets} octets: 6d:5a:56:da:...",
-        )  # fmt: skip
+        )
     return Item("hash_key", (name,), now, key.hex(":"))
 
 
@@ -87,19 +97,24 @@ def _table(name: str, state: LinuxState, queues: int) -> Item:
     now = state.hash_tables.get(name)
     if now is None:
         raise NotTakenError(
-            f"{name} does not tell its hash table", where="--table-queues",
+            f"{name} does not tell its hash table",
+            where="--table-queues",
             next_step="Leave --table-queues out: its driver has one queue, or cannot set it.",
-        )  # fmt: skip
+        )
     if now[0].isdigit():
         raise NotTakenError(
-            f"{name} has a hash table that ethtool could not put back, as some drivers make by themselves: {now[:100]}",
-            where="--table-queues", next_step=f"Leave --table-queues out, or give that table up there first: ethtool -X {name} default",
-        )  # fmt: skip
+            f"{name} has a hash table that ethtool could not put back, as some drivers make by themselves:"
+            f" {now[:100]}",
+            where="--table-queues",
+            next_step=f"Leave --table-queues out, or give that table up there first: ethtool -X {name}"
+            " default",
+        )
     if queues > (entries := state.hash_table_entries[name]):
         raise NotTakenError(
-            f"the hash table of {name} has {entries} entries, too few for {queues} queues", where="--table-queues",
+            f"the hash table of {name} has {entries} entries, too few for {queues} queues",
+            where="--table-queues",
             next_step=f"Name {entries} at most.",
-        )  # fmt: skip
+        )
     return Item("hash_table", (name,), now, f"equal {queues}")
 
 

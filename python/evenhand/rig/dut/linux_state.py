@@ -44,7 +44,8 @@ class Link:
     lower: str | None
     """What it stands on, or the other end of a veth in the same namespace."""
     addresses: Mapping[str, str | None]
-    """Each with its prefix length, and what `ip address add` needs besides to make it again; None if it comes and goes by itself."""
+    """Each with its prefix length, and what `ip address add` needs besides to make it again; None if it comes
+    and goes by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +74,8 @@ class LinuxState:
     links: Mapping[str, Link]
     routes: tuple[Route, ...]
     neighbors: Mapping[str, Mapping[str, str]]
-    """By interface and address: `02:00:00:00:00:01 permanent`, or the state alone. Only of the interfaces that were asked for."""
+    """By interface and address: `02:00:00:00:00:01 permanent`, or the state alone. Only of the interfaces
+    that were asked for."""
     sysctls: Mapping[str, str]
     """By path below /proc/sys."""
     hashes: Mapping[tuple[str, str], str]
@@ -81,14 +83,15 @@ class LinuxState:
     hash_refusals: Mapping[tuple[str, str], str]
     """The same: what ethtool or the driver said instead."""
     receive_hashing: Mapping[str, str]
-    """By interface: `on` or `off`, where the driver lets it be switched. Some use no hash fields while it is off (virtio_net)."""
+    """By interface: `on` or `off`, where the driver lets it be switched. Some use no hash fields while it is
+    off (virtio_net)."""
     channels: Mapping[str, str]
     """By interface: `combined 4` or `rx 2 tx 2`; nothing where it cannot be told."""
     hash_keys: Mapping[str, str]
     """By interface: octets as ethtool writes them, `6d:5a:...`; nothing where it cannot be told."""
     hash_tables: Mapping[str, str]
-    """By interface: `equal 4` if entry i names queue i modulo 4, `default 4` if these are all the queues that there are, and else the
-    entries; nothing where it cannot be told."""
+    """By interface: `equal 4` if entry i names queue i modulo 4, `default 4` if these are all the queues that
+    there are, and else the entries; nothing where it cannot be told."""
     hash_table_entries: Mapping[str, int]
     """By interface, where it can be told."""
     peer: str | None
@@ -109,7 +112,9 @@ class LinuxState:
         return _carriers(self.links, names)
 
 
-def read_state(shell: Shell, interfaces: Iterable[str], *, address: str | None, peer: str | None) -> LinuxState:
+def read_state(
+    shell: Shell, interfaces: Iterable[str], *, address: str | None, peer: str | None
+) -> LinuxState:
     """What is so now.
 
     Args:
@@ -138,38 +143,59 @@ def read_state(shell: Shell, interfaces: Iterable[str], *, address: str | None, 
     answers = read_all(shell, commands)
     if answers["tools"].exit_code:
         raise HostError(
-            "the DUT lacks ip or flock", where="the DUT's PATH", next_step="Install them there: apt-get install iproute2 util-linux."
+            "the DUT lacks ip or flock",
+            where="the DUT's PATH",
+            next_step="Install them there: apt-get install iproute2 util-linux.",
         )
     with understood("itself", where="ip -j"):
         return _state(answers, names, address=address, peer=peer)
 
 
-def _state(answers: Mapping[str, Answer], names: Sequence[str], *, address: str | None, peer: str | None) -> LinuxState:
+def _state(
+    answers: Mapping[str, Answer], names: Sequence[str], *, address: str | None, peer: str | None
+) -> LinuxState:
     links = _links(answers["links"])
     hashes = {(name, flow): _hash_fields(answers[f"hash {name} {flow}"]) for name in names for flow in FLOWS}
-    tables = {name: read_table(answer.stdout) for name in names if not (answer := answers[f"table {name}"]).exit_code}
+    tables = {
+        name: read_table(answer.stdout)
+        for name in names
+        if not (answer := answers[f"table {name}"]).exit_code
+    }
     return LinuxState(
         boot_id=answers["boot"].stdout.strip(),
         links=links,
         routes=tuple(
-            _route(row, 4 if what.endswith("4") else 6) for what in ("routes 4", "routes 6") for row in _rows(what, answers[what])
+            _route(row, 4 if what.endswith("4") else 6)
+            for what in ("routes 4", "routes 6")
+            for row in _rows(what, answers[what])
         ),
         neighbors={name: _neighbors(answers[f"neighbors {name}"]) for name in names if name in links},
         sysctls=dict(line.split(":", 1) for line in answers["sysctls"].stdout.splitlines() if ":" in line),
         hashes={key: fields for key, (fields, _) in hashes.items() if fields is not None},
         hash_refusals={key: refusal for key, (_, refusal) in hashes.items() if refusal is not None},
-        receive_hashing={name: text for name in names if (text := _receive_hashing(answers[f"features {name}"])) is not None},
-        channels={name: text for name in names if (text := _channels(answers[f"channels {name}"])) is not None},
+        receive_hashing={
+            name: text
+            for name in names
+            if (text := _receive_hashing(answers[f"features {name}"])) is not None
+        },
+        channels={
+            name: text for name in names if (text := _channels(answers[f"channels {name}"])) is not None
+        },
         hash_keys={name: text for name, table in tables.items() if (text := _hash_key(table)) is not None},
-        hash_tables={name: text for name, table in tables.items() if (text := _hash_table(table)) is not None},
-        hash_table_entries={name: len(entries) for name, table in tables.items() if (entries := _entries(table))},
+        hash_tables={
+            name: text for name, table in tables.items() if (text := _hash_table(table)) is not None
+        },
+        hash_table_entries={
+            name: len(entries) for name, table in tables.items() if (entries := _entries(table))
+        },
         peer=_plain(peer) if peer else None,
         carrying=_carrying(links, answers["back"], address),
     )
 
 
 def read_carriers(shell: Shell, *, address: str | None, peer: str | None) -> frozenset[str]:
-    """`LinuxState.kept_from` alone; empty if the DUT does not tell. Arguments and errors as of `read_state`."""
+    """`LinuxState.kept_from` alone; empty if the DUT does not tell. Arguments and errors as of
+    `read_state`."""
     answers = read_all(shell, {"links": _LINKS, "back": _way_back(peer)})
     with understood("itself", where="ip -j"):
         links = _links(answers["links"])
@@ -229,9 +255,10 @@ def _rows(what: str, answer: Answer) -> list[dict[str, Any]]:
 
 def _not_understood(what: str, text: str) -> HostError:
     return HostError(
-        f"what the DUT says of its {what.split()[0]} is not understood: {text[:200]!r}", where="ip -j",
+        f"what the DUT says of its {what.split()[0]} is not understood: {text[:200]!r}",
+        where="ip -j",
         next_step="It takes iproute2 of 2018 or later there.",
-    )  # fmt: skip
+    )
 
 
 def _link(row: Mapping[str, Any]) -> Link:
@@ -244,14 +271,21 @@ def _link(row: Mapping[str, Any]) -> Link:
         master=row.get("master"),
         lower=row.get("link"),
         addresses={
-            f"{info['local']}/{info['prefixlen']}": _options(info, row["ifname"]) for info in row.get("addr_info", []) if "local" in info
+            f"{info['local']}/{info['prefixlen']}": _options(info, row["ifname"])
+            for info in row.get("addr_info", [])
+            if "local" in info
         },
     )
 
 
 def _options(info: Mapping[str, Any], interface: str) -> str | None:
     is_link_local = info.get("family") == "inet6" and info.get("scope") == "link"
-    if is_link_local or info.get("dynamic") or "address" in info or info.get("valid_life_time", _FOREVER) != _FOREVER:
+    if (
+        is_link_local
+        or info.get("dynamic")
+        or "address" in info
+        or info.get("valid_life_time", _FOREVER) != _FOREVER
+    ):
         return None
     options = []
     if "broadcast" in info:
@@ -273,12 +307,17 @@ def _route(row: Mapping[str, Any], version: int) -> Route:
     elif "/" not in prefix:
         prefix += "/32" if version == 4 else "/128"
     hops = [row, *(hop for hop in row.get("nexthops", []) if isinstance(hop, dict))]
-    text = " ".join(f"{'via ' + str(hop['gateway']) + ' ' if 'gateway' in hop else ''}dev {hop['dev']}" for hop in hops if "dev" in hop)
+    text = " ".join(
+        f"{'via ' + str(hop['gateway']) + ' ' if 'gateway' in hop else ''}dev {hop['dev']}"
+        for hop in hops
+        if "dev" in hop
+    )
     return Route(
         prefix=prefix,
         text=text or str(row.get("type", "")),
         interfaces=tuple(str(hop["dev"]) for hop in hops if "dev" in hop),
-        is_main=row.get("table", "main") == "main" and row.get("type", "unicast") in ("unicast", "blackhole", "unreachable", "prohibit"),
+        is_main=row.get("table", "main") == "main"
+        and row.get("type", "unicast") in ("unicast", "blackhole", "unreachable", "prohibit"),
         is_learned=version == 6 and (row.get("protocol") == "ra" or "expires" in row),
     )
 
@@ -288,7 +327,9 @@ def _neighbors(answer: Answer) -> dict[str, str]:
     for row in _rows("neighbors", answer):
         state = [str(each).lower() for each in row.get("state", [])]
         if "noarp" not in state and "dst" in row:
-            found[str(row["dst"])] = f"{row.get('lladdr', '')} {'permanent' if 'permanent' in state else 'learned'}".strip()
+            found[str(row["dst"])] = (
+                f"{row.get('lladdr', '')} {'permanent' if 'permanent' in state else 'learned'}".strip()
+            )
     return found
 
 
@@ -297,12 +338,18 @@ def _hash_fields(answer: Answer) -> tuple[str | None, str | None]:
     if answer.exit_code:
         said = " ".join(answer.stdout.split())
         return None, said[:300] or f"ethtool ended with {answer.exit_code}"
-    letters = "".join(letter for begin, letter in _HASH_LINES.items() if re.search(rf"^{begin}", answer.stdout, re.MULTILINE))
+    letters = "".join(
+        letter
+        for begin, letter in _HASH_LINES.items()
+        if re.search(rf"^{begin}", answer.stdout, re.MULTILINE)
+    )
     return letters, None
 
 
 def _receive_hashing(answer: Answer) -> str | None:
-    found = re.search(r"^\s*receive-hashing: (on|off)$", answer.stdout, re.MULTILINE)  # "off [fixed]" cannot be switched
+    found = re.search(
+        r"^\s*receive-hashing: (on|off)$", answer.stdout, re.MULTILINE
+    )  # "off [fixed]" cannot be switched
     return None if found is None or answer.exit_code else found[1]
 
 
@@ -310,8 +357,13 @@ def _channels(answer: Answer) -> str | None:
     if answer.exit_code:
         return None
     now = answer.stdout.partition("Current hardware settings:")[2]
-    found = {name.lower(): number for name, number in re.findall(r"^(RX|TX|Combined):\s+(\d+)", now, re.MULTILINE)}
-    return " ".join(f"{name} {found[name]}" for name in ("rx", "tx", "combined") if found.get(name, "0") != "0") or None
+    found = {
+        name.lower(): number for name, number in re.findall(r"^(RX|TX|Combined):\s+(\d+)", now, re.MULTILINE)
+    }
+    return (
+        " ".join(f"{name} {found[name]}" for name in ("rx", "tx", "combined") if found.get(name, "0") != "0")
+        or None
+    )
 
 
 def _hash_key(table: IndirectionTable) -> str | None:

@@ -24,16 +24,23 @@ _TICKS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 _IDLE = frozenset({"idle", "iowait", "steal"})
 """Stolen time is none of the DUT's doing."""
 _LINK = {
-    "received_packets": ("rx", "packets"), "sent_packets": ("tx", "packets"), "receive_drops": ("rx", "dropped"),
-    "receive_misses": ("rx", "missed_errors"), "receive_errors": ("rx", "errors"), "send_drops": ("tx", "dropped"),
+    "received_packets": ("rx", "packets"),
+    "sent_packets": ("tx", "packets"),
+    "receive_drops": ("rx", "dropped"),
+    "receive_misses": ("rx", "missed_errors"),
+    "receive_errors": ("rx", "errors"),
+    "send_drops": ("tx", "dropped"),
     "send_errors": ("tx", "errors"),
-}  # fmt: skip
+}
 """Our names, and those of `ip -s -s -j link`."""
 _IP_COUNTERS = {
-    "forwarded_packets": ("ForwDatagrams", "OutForwDatagrams"), "discards": ("InDiscards", "InDiscards"),
-    "send_discards": ("OutDiscards", "OutDiscards"), "no_routes": ("OutNoRoutes", "InNoRoutes"),
-    "header_errors": ("InHdrErrors", "InHdrErrors"), "address_errors": ("InAddrErrors", "InAddrErrors"),
-}  # fmt: skip
+    "forwarded_packets": ("ForwDatagrams", "OutForwDatagrams"),
+    "discards": ("InDiscards", "InDiscards"),
+    "send_discards": ("OutDiscards", "OutDiscards"),
+    "no_routes": ("OutNoRoutes", "InNoRoutes"),
+    "header_errors": ("InHdrErrors", "InHdrErrors"),
+    "address_errors": ("InAddrErrors", "InAddrErrors"),
+}
 """Our names, those of IPv4 in /proc/net/snmp, and those of IPv6 in /proc/net/snmp6."""
 
 
@@ -44,12 +51,14 @@ class CpuTime:
     busy_s: float
     """With its interrupts; without what a hypervisor took."""
     softirq_s: float
-    """Of it, in softirqs: where a kernel forwards, unless a thread does it (threaded NAPI, ksoftirqd), which counts as system."""
+    """Of it, in softirqs: where a kernel forwards, unless a thread does it (threaded NAPI, ksoftirqd), which
+    counts as system."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterfaceReading:
-    """One test interface. Packets are frames of any kind that were seen by it, not those of the test alone."""
+    """One test interface. Packets are frames of any kind that were seen by it, not those of the test
+    alone."""
 
     name: str
     counters: Mapping[str, int]
@@ -70,7 +79,8 @@ class Reading:
     uptime_s: float
     cpus: Mapping[int, CpuTime]
     softnet: Mapping[int, Mapping[str, int]]
-    """By CPU: `processed`, `dropped` (its backlog was full), `squeezed` (work was left when its time was up)."""
+    """By CPU: `processed`, `dropped` (its backlog was full), `squeezed` (work was left when its time was
+    up)."""
     ip: Mapping[str, Mapping[str, int]]
     """By `ipv4` and `ipv6`, names of `_IP_COUNTERS`."""
     interfaces: Mapping[SideName, InterfaceReading] = field(default_factory=dict)
@@ -79,7 +89,8 @@ class Reading:
 def reading_command(left: str, right: str) -> str:
     """One command of `sh` that prints what `parse_reading` reads. Changes nothing.
 
-    The NIC's counters come first: drivers such as ixgbe fetch those of the hardware only when they are asked for them.
+    The NIC's counters come first: drivers such as ixgbe fetch those of the hardware only when they are asked
+    for them.
     """
     lines = []
     for side, interface in zip(SIDES, (left, right), strict=True):
@@ -91,17 +102,20 @@ def reading_command(left: str, right: str) -> str:
             f"echo '{MARK} kernel queues {side}'",
             kernel_queues_command(name),
             f"echo '{MARK} link {side}'; ip -s -s -j link show dev {name} 2>&1",
-            f"echo '{MARK} neighbors {side}'; ip -4 neigh show dev {name} | wc -l; ip -6 neigh show dev {name} | wc -l",
+            f"echo '{MARK} neighbors {side}'; ip -4 neigh show dev {name} | wc -l; ip -6 neigh show dev"
+            f" {name} | wc -l",
         ]
-    return "\n".join([
-        "export LC_ALL=C PATH=\"$PATH:/usr/sbin:/sbin\"",
-        *lines,
-        f"echo '{MARK} ip'; grep '^Ip:' /proc/net/snmp; grep '^Ip6' /proc/net/snmp6 2>/dev/null",
-        # Its CPU stands in the 13th column since Linux 5.10; before that a CPU that is off had no line.
-        f"echo '{MARK} softnet'; awk '{{ print $1, $2, $3, $13 }}' /proc/net/softnet_stat",
-        f"echo '{MARK} cpus'; getconf CLK_TCK; grep '^cpu[0-9]' /proc/stat",
-        f"echo '{MARK} uptime'; cat /proc/uptime; echo '{MARK} {END}'",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            'export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"',
+            *lines,
+            f"echo '{MARK} ip'; grep '^Ip:' /proc/net/snmp; grep '^Ip6' /proc/net/snmp6 2>/dev/null",
+            # Its CPU stands in the 13th column since Linux 5.10; before that a CPU that is off had no line.
+            f"echo '{MARK} softnet'; awk '{{ print $1, $2, $3, $13 }}' /proc/net/softnet_stat",
+            f"echo '{MARK} cpus'; getconf CLK_TCK; grep '^cpu[0-9]' /proc/stat",
+            f"echo '{MARK} uptime'; cat /proc/uptime; echo '{MARK} {END}'",
+        ]
+    )
 
 
 def parse_reading(text: str, *, left: str, right: str, where: str) -> Reading:
@@ -113,9 +127,10 @@ def parse_reading(text: str, *, left: str, right: str, where: str) -> Reading:
     parts = split_parts(text)
     if END not in parts or not parts.get("cpus") or not parts.get("uptime"):
         raise HostError(
-            "the DUT's counters could not be read: its answer is not that of a Linux system, or was cut off", where=where,
+            "the DUT's counters could not be read: its answer is not that of a Linux system, or was cut off",
+            where=where,
             next_step="Log in there, and look whether cat /proc/stat and ip -s link work.",
-        )  # fmt: skip
+        )
     with understood("its counters", where=where):
         return _reading(parts, left, right, where=where)
 
@@ -127,9 +142,10 @@ def _reading(parts: Mapping[str, str], left: str, right: str, *, where: str) -> 
         softnet=_read_softnet(parts.get("softnet", "")),
         ip=_read_ip(parts.get("ip", "")),
         interfaces={
-            side: _read_interface(name, side, parts, where=where) for side, name in zip(SIDES, (left, right), strict=True)
+            side: _read_interface(name, side, parts, where=where)
+            for side, name in zip(SIDES, (left, right), strict=True)
         },
-    )  # fmt: skip
+    )
 
 
 def split_parts(text: str) -> dict[str, str]:
@@ -167,7 +183,9 @@ def _read_cpus(part: str) -> dict[int, CpuTime]:
         name, *values = line.split()
         ticks = dict(zip(_TICKS, map(int, values), strict=False))
         busy = sum(count for kind, count in ticks.items() if kind not in _IDLE)
-        cpus[int(name.removeprefix("cpu"))] = CpuTime(busy_s=busy / ticks_per_second, softirq_s=ticks.get("softirq", 0) / ticks_per_second)
+        cpus[int(name.removeprefix("cpu"))] = CpuTime(
+            busy_s=busy / ticks_per_second, softirq_s=ticks.get("softirq", 0) / ticks_per_second
+        )
     return cpus
 
 
@@ -177,7 +195,10 @@ def _read_softnet(part: str) -> dict[int, dict[str, int]]:
         words = line.split()
         if len(words) >= 3:
             cpu = int(words[3], 16) if len(words) > 3 else row
-            found[cpu] = {key: int(word, 16) for key, word in zip(("processed", "dropped", "squeezed"), words, strict=False)}
+            found[cpu] = {
+                key: int(word, 16)
+                for key, word in zip(("processed", "dropped", "squeezed"), words, strict=False)
+            }
     return found
 
 
@@ -185,7 +206,11 @@ def _read_ip(part: str) -> dict[str, dict[str, int]]:
     lines = [line.split() for line in part.split("\n")]
     heads = [words[1:] for words in lines if words[:1] == ["Ip:"]]
     v4 = dict(zip(*heads, strict=False)) if len(heads) == 2 else {}
-    v6 = {words[0].removeprefix("Ip6"): words[1] for words in lines if len(words) == 2 and words[0].startswith("Ip6")}
+    v6 = {
+        words[0].removeprefix("Ip6"): words[1]
+        for words in lines
+        if len(words) == 2 and words[0].startswith("Ip6")
+    }
     return {
         version: {
             ours: int(known[names[column]])
@@ -193,7 +218,7 @@ def _read_ip(part: str) -> dict[str, dict[str, int]]:
             if known.get(names[column], "").isdecimal()
         }
         for column, (version, known) in enumerate((("ipv4", v4), ("ipv6", v6)))
-    }  # fmt: skip
+    }
 
 
 def _read_interface(name: str, side: SideName, parts: Mapping[str, str], *, where: str) -> InterfaceReading:
@@ -202,9 +227,11 @@ def _read_interface(name: str, side: SideName, parts: Mapping[str, str], *, wher
         statistics = json.loads(link)[0]["stats64"]
     except (ValueError, LookupError, TypeError):
         raise HostError(
-            f"the DUT does not tell of its interface {name!r}: {words_of_answer(1, link)}", where=where,
-            next_step="Name its interfaces in the testbed file (dut.left, dut.right) as `ip link` there shows them.",
-        ) from None  # fmt: skip
+            f"the DUT does not tell of its interface {name!r}: {words_of_answer(1, link)}",
+            where=where,
+            next_step="Name its interfaces in the testbed file (dut.left, dut.right) as `ip link` there"
+            " shows them.",
+        ) from None
     code, answer = split_exit(parts.get(f"queues {side}", ""))
     queues, of_nic = read_queues(answer) if code == 0 else ({}, {})
     of_kernel = parts.get(f"kernel queues {side}", "")
@@ -220,7 +247,9 @@ def _read_interface(name: str, side: SideName, parts: Mapping[str, str], *, wher
         queues=dict(sorted(queues.items())),
         of_nic=of_nic,
         no_queues=None if queues else why,
-        neighbors=dict(zip(("ipv4", "ipv6"), map(int, parts.get(f"neighbors {side}", "").split()), strict=False)),
+        neighbors=dict(
+            zip(("ipv4", "ipv6"), map(int, parts.get(f"neighbors {side}", "").split()), strict=False)
+        ),
     )
 
 

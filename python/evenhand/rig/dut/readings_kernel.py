@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DUT: packets of each queue as the kernel itself tells them, since Linux 6.9, by netlink (family netdev, qstats-get).
+"""DUT: packets of each queue as the kernel itself tells them, since Linux 6.9, by netlink (family netdev,
+qstats-get).
 
-Drivers move their counters there: those of virtio_net are no longer among what `ethtool -S` shows since Linux 6.10. No tool of Debian 13
-asks for them, so a few lines of Perl do, which every Debian has (perl-base is essential), and many others.
+Drivers move their counters there: those of virtio_net are no longer among what `ethtool -S` shows since Linux
+6.10. No tool of Debian 13 asks for them, so a few lines of Perl do, which every Debian has (perl-base is
+essential), and many others.
 """
 
 from __future__ import annotations
@@ -11,17 +13,23 @@ from evenhand.rig.dut.readings_queues import Queues
 
 NO_PERL = "no perl"
 
-# Numbers: socket(AF_NETLINK, SOCK_RAW, NETLINK_GENERIC). A message is nlmsghdr (length, type, flags, sequence, port), genlmsghdr (command,
-# version, 16 bits unused), then attributes, each with its length and type, padded to 4 octets. An answer of type 2 is an error, 3 ends a
-# dump. 16, 3, 2: nlctrl, CTRL_CMD_GETFAMILY by CTRL_ATTR_FAMILY_NAME; 1 in its answer is the family's number. 12: NETDEV_CMD_QSTATS_GET, a
-# dump (0x301) for IFINDEX (1) in SCOPE (4) queue (1). In its answer: QUEUE_TYPE 2 (0 receives), QUEUE_ID 3, RX_PACKETS 8, TX_PACKETS 10.
+# Numbers: socket(AF_NETLINK, SOCK_RAW, NETLINK_GENERIC). A message is nlmsghdr (length, type, flags,
+# sequence, port), genlmsghdr (command, version, 16 bits unused), then attributes, each with its length and
+# type, padded to 4 octets. An answer of type 2 is an error, 3 ends a dump. 16, 3, 2: nlctrl,
+# CTRL_CMD_GETFAMILY by CTRL_ATTR_FAMILY_NAME; 1 in its answer is the family's number. 12:
+# NETDEV_CMD_QSTATS_GET, a dump (0x301) for IFINDEX (1) in SCOPE (4) queue (1). In its answer: QUEUE_TYPE 2 (0
+# receives), QUEUE_ID 3, RX_PACKETS 8, TX_PACKETS 10.
 _PROGRAM = r"""
 alarm 5;
 socket(my $kernel, 16, 3, 16) or exit;
-sub attribute { my ($type, $value) = @_; pack("SS", 4 + length $value, $type) . $value . "\0" x (-length($value) & 3) }
+sub attribute {
+    my ($type, $value) = @_;
+    pack("SS", 4 + length $value, $type) . $value . "\0" x (-length($value) & 3)
+}
 sub ask {
     my ($type, $flags, $command, $attributes) = @_;
-    send $kernel, pack("LSSLLCCS", 20 + length $attributes, $type, $flags, 1, 0, $command, 1, 0) . $attributes, 0;
+    send $kernel,
+        pack("LSSLLCCS", 20 + length $attributes, $type, $flags, 1, 0, $command, 1, 0) . $attributes, 0;
 }
 sub answers {
     my @found;
@@ -36,7 +44,8 @@ sub answers {
             while ($at + 4 <= $length) {
                 my ($octets, $key) = unpack "SS", substr $data, $at, 4;
                 last if $octets < 4;
-                $of{$key & 16383} = unpack $octets == 12 ? "Q" : $octets == 6 ? "S" : "L", substr $data, $at + 4, $octets - 4;
+                $of{$key & 16383} = unpack $octets == 12 ? "Q" : $octets == 6 ? "S" : "L",
+                    substr $data, $at + 4, $octets - 4;
                 $at += $octets + 3 & ~3;
             }
             push @found, \%of;
@@ -56,15 +65,19 @@ for my $queue (answers()) {
 
 
 def kernel_queues_command(name: str) -> str:
-    """Lines of `sh` that print what `read_kernel_queues` reads; nothing from a kernel or a driver that has no such counters.
+    """Lines of `sh` that print what `read_kernel_queues` reads; nothing from a kernel or a driver that has no
+    such counters.
 
     Args:
         name: Of the interface, quoted for the shell.
     """
-    return "\n".join([
-        f"index=$(cat /sys/class/net/{name}/ifindex 2>/dev/null)",
-        f"if command -v perl >/dev/null; then perl -e '{_PROGRAM}' \"$index\" 2>/dev/null; else echo {NO_PERL}; fi",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f"index=$(cat /sys/class/net/{name}/ifindex 2>/dev/null)",
+            f"if command -v perl >/dev/null; then perl -e '{_PROGRAM}' \"$index\" 2>/dev/null; else echo"
+            f" {NO_PERL}; fi",
+        ]
+    )
 
 
 def read_kernel_queues(text: str) -> Queues:
@@ -72,6 +85,11 @@ def read_kernel_queues(text: str) -> Queues:
     queues: Queues = {}
     for line in text.splitlines():
         words = line.split()
-        if len(words) == 3 and words[0] in ("received", "sent") and words[1].isdecimal() and words[2].isdecimal():
+        if (
+            len(words) == 3
+            and words[0] in ("received", "sent")
+            and words[1].isdecimal()
+            and words[2].isdecimal()
+        ):
             queues.setdefault(int(words[1]), {})[f"{words[0]}_packets"] = int(words[2])
     return queues

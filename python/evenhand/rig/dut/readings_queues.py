@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DUT: what `ethtool -S` tells of each queue, by the names that drivers give their counters, and what a NIC itself says that it lost.
+"""DUT: what `ethtool -S` tells of each queue, by the names that drivers give their counters, and what a NIC
+itself says that it lost.
 
-Every driver has words of its own. Those that are known here were taken from the drivers' sources in the kernel; a name that is not known is
-left out, so that a queue is never counted by something else.
+Every driver has words of its own. Those that are known here were taken from the drivers' sources in the
+kernel; a name that is not known is left out, so that a queue is never counted by something else.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ KEPT = (
     # vmxnet3 names the queue once, above its counters
     r"|[RT]x Queue#|[umb]cast pkts [rt]x"
 )
-"""As an extended regular expression of POSIX too: the DUT itself leaves the rest of some thousand lines out."""
+"""As an extended regular expression of POSIX too: the DUT itself leaves the rest of some thousand lines
+out."""
 FILTER = rf"^ *({KEPT}|{OF_NIC}):"
 
 _LINE = re.compile(r"^ *(.+?): +(-?[0-9]+) *$")
@@ -43,7 +45,8 @@ _QUEUE = (
 _WAYS = {"rx": "received", "tx": "sent", "in": "received", "out": "sent"}
 _PACKETS = frozenset({"packets", "pkts", "cnt", "ucast_packets", "mcast_packets", "bcast_packets"})
 _ONLY_COUNT = "xdp_packets"
-"""Of veth: all that its queue took, with a program or without. Other drivers count with it what a program took, beside `packets`."""
+"""Of veth: all that its queue took, with a program or without. Other drivers count with it what a program
+took, beside `packets`."""
 _DROPS = frozenset({"drops", "dropped", "discards"})
 
 Queues = dict[int, dict[str, int]]
@@ -51,7 +54,8 @@ Queues = dict[int, dict[str, int]]
 
 
 def read_queues(text: str) -> tuple[Queues, dict[str, int]]:
-    """Counters of each queue, and by their own names those of the NIC that count losses. Both empty if the driver tells nothing known."""
+    """Counters of each queue, and by their own names those of the NIC that count losses. Both empty if the
+    driver tells nothing known."""
     queues: Queues = {}
     of_nic: dict[str, int] = {}
     for name, value in _known_lines(text):
@@ -74,7 +78,8 @@ def read_queues(text: str) -> tuple[Queues, dict[str, int]]:
 
 
 def _known_lines(text: str) -> Iterator[tuple[str, int]]:
-    """Those that the DUT should have sent, and no others; vmxnet3's under names that have the queue in them."""
+    """Those that the DUT should have sent, and no others; vmxnet3's under names that have the queue in
+    them."""
     queue = 0
     for line in text.splitlines():
         found = _LINE.match(line)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was set up on a DUT, and what was there before: written on the DUT and here before anything is changed.
+"""What was set up on a DUT, and what was there before: written on the DUT and here before anything is
+changed.
 
-On the DUT it is the lock besides: whoever makes its folder has the DUT until it is put back. It lies in a place that vanishes when the
-DUT restarts, as the set-up does.
+On the DUT it is the lock besides: whoever makes its folder has the DUT until it is put back. It lies in a
+place that vanishes when the DUT restarts, as the set-up does.
 """
 
 from __future__ import annotations
@@ -53,9 +54,14 @@ class Holder:
         with suppress(KeyError, OSError):
             user = getpass.getuser()
         return cls(
-            kind=kind, user=user, host=socket.gethostname(), process=os.getpid(), started_ticks=_started(os.getpid()) or 0,
-            since=datetime.now(UTC).isoformat(timespec="seconds"), run=run,
-        )  # fmt: skip
+            kind=kind,
+            user=user,
+            host=socket.gethostname(),
+            process=os.getpid(),
+            started_ticks=_started(os.getpid()) or 0,
+            since=datetime.now(UTC).isoformat(timespec="seconds"),
+            run=run,
+        )
 
     @property
     def name(self) -> str:
@@ -118,9 +124,11 @@ def read_document(text: str, *, where: str) -> SetupRecord:
         document = json.loads(text)
         if document["version"] != VERSION:
             raise HostError(
-                f"the set-up was written down by another version of Evenhand (document version {document['version']!r})", where=where,
+                "the set-up was written down by another version of Evenhand (document version"
+                f" {document['version']!r})",
+                where=where,
                 next_step="Take it back with that one.",
-            )  # fmt: skip
+            )
         left, right = document["interfaces"]
         return SetupRecord(
             identity=_text(document["identity"]),
@@ -136,9 +144,11 @@ def read_document(text: str, *, where: str) -> SetupRecord:
         )
     except (ValueError, TypeError, KeyError) as error:
         raise HostError(
-            f"what is written down of the set-up cannot be read: {error!r}", where=where,
-            next_step="It was changed or cut. Put the DUT back by hand (evenhand dut setup --undo tells how), then remove that file.",
-        ) from error  # fmt: skip
+            f"what is written down of the set-up cannot be read: {error!r}",
+            where=where,
+            next_step="It was changed or cut. Put the DUT back by hand (evenhand dut setup --undo tells"
+            " how), then remove that file.",
+        ) from error
 
 
 def _text(value: Any) -> str:
@@ -181,9 +191,12 @@ def take(shell: Shell, record: SetupRecord) -> SetupRecord | None:
     text = json.dumps(record.to_document())
     new = f"{HELD}/record.new"
     written = (
-        f"cat > {new}", f"test $(wc -c < {new}) -eq {len(text)}", f"echo {record.identity} | cat > {HELD}/identity",
-        f": > {HELD}/busy", f"mv {new} {HELD}/record",
-    )  # fmt: skip
+        f"cat > {new}",
+        f"test $(wc -c < {new}) -eq {len(text)}",
+        f"echo {record.identity} | cat > {HELD}/identity",
+        f": > {HELD}/busy",
+        f"mv {new} {HELD}/record",
+    )
     command = (
         f"umask 077; mkdir -p {FOLDER} || exit 1; "
         f"mkdir {HELD} 2>/dev/null || {{ test -d {HELD} && exit {_TAKEN}; mkdir {HELD}; exit 1; }}; "
@@ -197,13 +210,15 @@ def take(shell: Shell, record: SetupRecord) -> SetupRecord | None:
         if found is not None:
             return found
         raise HostError(
-            "somebody has just begun to set up the DUT, or was cut off before it changed anything", where=HELD,
+            "somebody has just begun to set up the DUT, or was cut off before it changed anything",
+            where=HELD,
             next_step="Wait a minute. If nobody is at it, remove it: evenhand dut undo TESTBED",
-        )  # fmt: skip
+        )
     raise HostError(
-        f"what is there cannot be written down on the DUT, so nothing was changed: {_last(answer.stderr)}", where=FOLDER,
+        f"what is there cannot be written down on the DUT, so nothing was changed: {_last(answer.stderr)}",
+        where=FOLDER,
         next_step="Make room for a few kilobytes there, and make it writable.",
-    )  # fmt: skip
+    )
 
 
 def read_held(shell: Shell) -> SetupRecord | None:
@@ -213,16 +228,25 @@ def read_held(shell: Shell) -> SetupRecord | None:
 
 
 def is_begun(shell: Shell) -> bool:
-    """Whether the DUT is held by somebody who had not yet written anything down, and so has changed nothing."""
+    """Whether the DUT is held by somebody who had not yet written anything down, and so has changed
+    nothing."""
     return shell.run(f"test -d {HELD} && ! test -e {HELD}/record").exit_code == 0
 
 
 def drop(shell: Shell, identity: str | None) -> None:
     """The DUT is free again. With None, of somebody who was cut off before anything was changed."""
-    condition = f"! test -e {HELD}/record" if identity is None else f'test "$(cat {HELD}/identity)" = {quote(identity)}'
+    condition = (
+        f"! test -e {HELD}/record"
+        if identity is None
+        else f'test "$(cat {HELD}/identity)" = {quote(identity)}'
+    )
     answer = shell.run(f"{condition} || exit 0; rm -f {HELD}/record; rm -rf {HELD}; ! test -e {HELD}")
     if answer.exit_code:
-        raise HostError(f"{HELD} on the DUT cannot be removed: {_last(answer.stderr)}", where=HELD, next_step="Remove it there.")
+        raise HostError(
+            f"{HELD} on the DUT cannot be removed: {_last(answer.stderr)}",
+            where=HELD,
+            next_step="Remove it there.",
+        )
 
 
 LOCKED_S = 60
@@ -236,7 +260,8 @@ def run_held(shell: Shell, identity: str, commands: list[str], *, timeout_s: flo
         HostError: The DUT is no longer held by this record, or another process is at it.
     """
     begin = (
-        f"test -e {HELD}/busy || return 72\nexec 9>>{HELD}/busy || return 72\nflock -w {LOCKED_S} 9 || return 71\n"
+        f"test -e {HELD}/busy || return 72\nexec 9>>{HELD}/busy || return 72\nflock -w {LOCKED_S} 9 ||"
+        " return 71\n"
         f'test "$(cat {HELD}/identity)" = {quote(identity)} || return 72'
     )
     answers = run_each(shell, commands, begin=begin, timeout_s=timeout_s + LOCKED_S)
@@ -244,10 +269,14 @@ def run_held(shell: Shell, identity: str, commands: list[str], *, timeout_s: flo
         last = answers[-1]
         what = {71: "another process is changing the DUT", 72: "the DUT is no longer held for this set-up"}
         raise HostError(
-            what.get(last.exit_code, f"the DUT ended the set-up with {last.exit_code}: {_last(last.stderr)}"), where=HELD,
+            what.get(last.exit_code, f"the DUT ended the set-up with {last.exit_code}: {_last(last.stderr)}"),
+            where=HELD,
             next_step="See who has it: evenhand dut status TESTBED",
-        )  # fmt: skip
-    return [None if answer.exit_code == 0 else answer.stdout.strip() or f"exit code {answer.exit_code}" for answer in answers]
+        )
+    return [
+        None if answer.exit_code == 0 else answer.stdout.strip() or f"exit code {answer.exit_code}"
+        for answer in answers
+    ]
 
 
 def _last(text: str) -> str:
@@ -261,7 +290,9 @@ def _last(text: str) -> str:
 def state_folder() -> Path:
     """Of this user."""
     home = os.environ.get("XDG_STATE_HOME")
-    return (Path(home) if home and Path(home).is_absolute() else Path.home() / ".local/state") / "evenhand/dut"
+    return (
+        Path(home) if home and Path(home).is_absolute() else Path.home() / ".local/state"
+    ) / "evenhand/dut"
 
 
 def local_file(destination: str) -> Path:
@@ -281,9 +312,10 @@ def keep_here(destination: str, record: SetupRecord) -> None:
         new.replace(path)
     except OSError as error:
         raise HostError(
-            f"what is on the DUT cannot be written down here, so nothing was changed: {error.strerror}", where=str(path),
+            f"what is on the DUT cannot be written down here, so nothing was changed: {error.strerror}",
+            where=str(path),
             next_step="Make that folder writable, or set XDG_STATE_HOME to another one.",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def read_here(destination: str) -> SetupRecord | None:
@@ -294,7 +326,9 @@ def read_here(destination: str) -> SetupRecord | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise HostError(f"it cannot be read: {error.strerror}", where=str(path), next_step="Make it readable for you.") from error
+        raise HostError(
+            f"it cannot be read: {error.strerror}", where=str(path), next_step="Make it readable for you."
+        ) from error
     return read_document(text, where=str(path))
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of a DUT's set-up, each with what takes it back, and the text that they make. Knows no operating system."""
+"""Steps of a DUT's set-up, each with what takes it back, and the text that they make. Knows no operating
+system."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from evenhand.rig.dut.description import DutLink, DutSetup, HashType
 _WIDTH = 118
 
 ISOLATION = (
-    "Only in an isolated test environment (RFC 6815): routers forward 198.18.0.0/15 and 2001:2::/48 like any other addresses, so nothing "
+    "Only in an isolated test environment (RFC 6815): routers forward 198.18.0.0/15 and 2001:2::/48 like any"
+    " other addresses, so nothing "
     "but isolation keeps the test out of networks that people use."
 )
 
@@ -81,9 +83,15 @@ class DutScript:
     def __post_init__(self) -> None:
         for hash_type, reason in self.system.impossible_hashes:
             if self.setup.hash_type == hash_type:
-                raise RequestError(f"no {hash_type} hash under {self.system.title}: {reason}", where="--hash", next_step="Leave it out.")
+                raise RequestError(
+                    f"no {hash_type} hash under {self.system.title}: {reason}",
+                    where="--hash",
+                    next_step="Leave it out.",
+                )
         if self.only is not None and not self.steps:
-            option = {"hash": "--hash type1 or --hash type2", "neighbors": "--static-neighbors MAC,MAC"}.get(self.only)
+            option = {"hash": "--hash type1 or --hash type2", "neighbors": "--static-neighbors MAC,MAC"}.get(
+                self.only
+            )
             raise RequestError(
                 f"there is nothing to print of the part {self.only!r}",
                 where="--only",
@@ -108,7 +116,9 @@ class DutScript:
         """All commands, without comments."""
         commands = [Command(command=c, purpose="Begin.") for c in self.system.begin]
         for step in self.steps:
-            commands += [Command(command=c, purpose=step.purpose) for c in (step.undo if self.is_undo else step.do)]
+            commands += [
+                Command(command=c, purpose=step.purpose) for c in (step.undo if self.is_undo else step.do)
+            ]
         return commands + [Command(command=c, purpose="End.") for c in self.system.end]
 
     def notes(self) -> list[str]:
@@ -116,31 +126,48 @@ class DutScript:
         return [] if self.is_undo else [note for step in self.steps for note in step.notes]
 
     def text(self) -> str:
-        """The commands with comments, to be read and run. Begins with the warning of an isolated environment (SEED-80)."""
+        """The commands with comments, to be read and run. Begins with the warning of an isolated environment
+        (SEED-80)."""
         plan, (left, right) = self.setup.plan, self.setup.links
         what = "Takes back the set-up" if self.is_undo else "Set-up"
         blocks = [
             [
-                *self._comment(f"{what} of a DUT under {self.system.title} for {plan.title} ({plan.figure}): "
-                               f"left {left.interface}, right {right.interface}{f'; only {self.only}' if self.only else ''}."),
+                *self._comment(
+                    f"{what} of a DUT under {self.system.title} for {plan.title} ({plan.figure}): "
+                    f"left {left.interface}, right"
+                    f" {right.interface}{f'; only {self.only}' if self.only else ''}."
+                ),
                 *self._comment(ISOLATION),
                 *(line for warning in self.warnings for line in self._comment(f"Warning: {warning}")),
                 *self._comment(self.system.run),
             ],
             [*self.system.begin],
-        ]  # fmt: skip
+        ]
         for step in self.steps:
             commands = step.undo if self.is_undo else step.do
             notes = () if self.is_undo else step.notes
             if commands or notes:
                 purpose = f"Take back: {step.purpose}" if self.is_undo else step.purpose
-                blocks.append([*self._comment(purpose), *(line for note in notes for line in self._comment(note)), *commands])
+                blocks.append(
+                    [
+                        *self._comment(purpose),
+                        *(line for note in notes for line in self._comment(note)),
+                        *commands,
+                    ]
+                )
         blocks.append([*self.system.end])
         return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
     def _comment(self, text: str) -> list[str]:
         mark = f"{self.system.comment} "
-        return textwrap.wrap(text, _WIDTH, initial_indent=mark, subsequent_indent=mark, break_long_words=False, break_on_hyphens=False)
+        return textwrap.wrap(
+            text,
+            _WIDTH,
+            initial_indent=mark,
+            subsequent_indent=mark,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
 
 
 def interface_purpose(link: DutLink) -> str:
@@ -148,21 +175,32 @@ def interface_purpose(link: DutLink) -> str:
 
 
 def route_purpose(link: DutLink) -> str:
-    return f"{_count(len(link.routes), 'route', 'routes')} to the hosts of the {link.side.name} side, by the tester's gateway."
+    return (
+        f"{_count(len(link.routes), 'route', 'routes')} to the hosts of the {link.side.name} side, by the"
+        " tester's gateway."
+    )
 
 
 def neighbor_purpose(link: DutLink) -> str:
     entries = link.side.dut_neighbors
-    return f"{_count(entries, 'static neighbour', 'static neighbours')} of the {link.side.name} side: what the DUT would have to resolve."
+    return (
+        f"{_count(entries, 'static neighbour', 'static neighbours')} of the {link.side.name} side: what"
+        " the DUT would have to resolve."
+    )
 
 
 def policing_step(*, do: tuple[str, ...] = (), notes: tuple[str, ...]) -> Step:
-    """What of the DUT may take the traffic of a test for an attack: shown, and never changed (SEED-07, SEED-81)."""
+    """What of the DUT may take the traffic of a test for an attack: shown, and never changed (SEED-07,
+    SEED-81)."""
     return Step(
         part="policing",
         purpose="What may police this traffic: thousands of flows look like an attack.",
         do=do,
-        notes=(*notes, "What is on belongs into the report (policing in [dut.facts] of the testbed file): it is measured too."),
+        notes=(
+            *notes,
+            "What is on belongs into the report (policing in [dut.facts] of the testbed file): it is"
+            " measured too.",
+        ),
     )
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DUT: set up over a shell, and put back. What is changed is written down first and read back; if any did not take, nothing of it stays."""
+"""DUT: set up over a shell, and put back. What is changed is written down first and read back; if any did not
+take, nothing of it stays."""
 
 from __future__ import annotations
 
@@ -69,9 +70,12 @@ def refuse_other_systems(dut: TestbedDut) -> None:
     """Only Linux is read back, so only Linux is put back exactly."""
     if dut.os != "linux":
         raise RequestError(
-            f"Evenhand sets up no DUT under {dut.os} by itself: it cannot yet read there what it would have to put back", where="[dut] os",
-            next_step=f"Print the commands, and run them there (untried): evenhand dut setup --os {dut.os}; later with --undo.",
-        )  # fmt: skip
+            f"Evenhand sets up no DUT under {dut.os} by itself: it cannot yet read there what it would have"
+            " to put back",
+            where="[dut] os",
+            next_step=f"Print the commands, and run them there (untried): evenhand dut setup --os {dut.os};"
+            " later with --undo.",
+        )
 
 
 def apply(
@@ -101,11 +105,17 @@ def apply(
         raise HeldError(held)
     state = on.read()
     record = SetupRecord(
-        identity=records.new_identity(), holder=holder, system="linux", boot_id=state.boot_id,
-        plan="+".join(setup.plan.title for setup in setups), hash_type=setups[0].hash_type, interfaces=on.interfaces,
+        identity=records.new_identity(),
+        holder=holder,
+        system="linux",
+        boot_id=state.boot_id,
+        plan="+".join(setup.plan.title for setup in setups),
+        hash_type=setups[0].hash_type,
+        interfaces=on.interfaces,
         fingerprint=fingerprint_of(setups),
-        items=tuple(linux_items(setups, state, nics=nics)), options=dict(options or {}),
-    )  # fmt: skip
+        items=tuple(linux_items(setups, state, nics=nics)),
+        options=dict(options or {}),
+    )
     try:
         other = records.take(on.shell, record)
         if other is not None:
@@ -113,13 +123,17 @@ def apply(
         records.keep_here(on.destination, record)
         on_record(record)
         left, failures = settle(
-            record.items, lambda: on.read(record.interfaces), lambda state: _go(on, record, state, back=False), back=False
+            record.items,
+            lambda: on.read(record.interfaces),
+            lambda state: _go(on, record, state, back=False),
+            back=False,
         )
         if left:
             raise NotTakenError(
-                f"the DUT did not take {_named(left, failures)}", where=f"[dut] ssh, {on.destination}",
+                f"the DUT did not take {_named(left, failures)}",
+                where=f"[dut] ssh, {on.destination}",
                 next_step="Nothing was sent, and the DUT is as it was. See that change there by hand.",
-            )  # fmt: skip
+            )
     except HeldError:
         raise
     except BaseException as error:
@@ -136,7 +150,10 @@ def _undo_after(error: BaseException, on: DutOnShell, record: SetupRecord) -> No
     except EvenhandError as second:
         error.add_note(f"The DUT is not yet as it was: {second}")
         if isinstance(error, EvenhandError):
-            error.next_step = f"The DUT could not be put back ({second.what}). When it can be reached: evenhand dut undo TESTBED"
+            error.next_step = (
+                f"The DUT could not be put back ({second.what}). When it can be reached:"
+                " evenhand dut undo TESTBED"
+            )
 
 
 def is_in_place(on: DutOnShell, record: SetupRecord) -> bool:
@@ -145,12 +162,19 @@ def is_in_place(on: DutOnShell, record: SetupRecord) -> bool:
 
 
 def fingerprint_of(setups: Sequence[DutSetup]) -> str:
-    """See `SetupRecord.fingerprint`. Queues, key and table of the NICs are not in it: a point asks for none, so any will do."""
+    """See `SetupRecord.fingerprint`. Queues, key and table of the NICs are not in it: a point asks for none,
+    so any will do."""
     asked = [
-        (setup.hash_type, setup.neighbor_entries, [(str(link.interface), list(map(str, (*link.addresses, *link.routes))), link.gateway_mac)
-         for link in setup.links])
+        (
+            setup.hash_type,
+            setup.neighbor_entries,
+            [
+                (str(link.interface), list(map(str, (*link.addresses, *link.routes))), link.gateway_mac)
+                for link in setup.links
+            ],
+        )
         for setup in setups
-    ]  # fmt: skip
+    ]
     return hashlib.sha256(repr(asked).encode()).hexdigest()
 
 
@@ -159,12 +183,15 @@ class HeldError(HostError):
 
     def __init__(self, held: SetupRecord) -> None:
         ended = (
-            {False: " That process has ended.", True: " It still runs.", None: ""}[held.holder.lives()] if held.holder.kind == "run" else ""
+            {False: " That process has ended.", True: " It still runs.", None: ""}[held.holder.lives()]
+            if held.holder.kind == "run"
+            else ""
         )
         super().__init__(
-            f"the DUT is set up already for {held.plan}, by {held.holder.name}.{ended}".rstrip("."), where=records.HELD,
+            f"the DUT is set up already for {held.plan}, by {held.holder.name}.{ended}".rstrip("."),
+            where=records.HELD,
             next_step="If nobody needs it any longer, put it back: evenhand dut undo TESTBED",
-        )  # fmt: skip
+        )
         self.held = held
 
 
@@ -190,7 +217,10 @@ def undo(on: DutOnShell, *, is_forced: bool = False, run: str | None = None) -> 
         return None
     if run is None and not is_forced and record.holder.kind == "run" and record.holder.lives() is not False:
         error = HeldError(record)
-        error.next_step = "End that run, which puts the DUT back. If it is certain that it has ended: evenhand dut undo TESTBED --force"
+        error.next_step = (
+            "End that run, which puts the DUT back. If it is certain that it has ended:"
+            " evenhand dut undo TESTBED --force"
+        )
         raise error
     with uninterrupted():
         put_back(on, record)
@@ -198,7 +228,8 @@ def undo(on: DutOnShell, *, is_forced: bool = False, run: str | None = None) -> 
 
 
 def _left_here(on: DutOnShell) -> SetupRecord | None:
-    """What was written down here, where the DUT has lost its own; with a restart it has lost the set-up as well."""
+    """What was written down here, where the DUT has lost its own; with a restart it has lost the set-up as
+    well."""
     record = records.read_here(on.destination)
     if record is None:
         return None
@@ -210,21 +241,33 @@ def _left_here(on: DutOnShell) -> SetupRecord | None:
 
 def put_back(on: DutOnShell, record: SetupRecord) -> None:
     """All that the record names as it was before. Errors as `undo`."""
-    left, failures = settle(record.items, lambda: on.read(record.interfaces), lambda state: _go(on, record, state, back=True), back=True)
+    left, failures = settle(
+        record.items,
+        lambda: on.read(record.interfaces),
+        lambda state: _go(on, record, state, back=True),
+        back=True,
+    )
     if not left:
         records.forget_here(on.destination)
         records.drop(on.shell, record.identity)
         return
     raise HostError(
-        f"not as it was: {_named(left, failures)}", where=f"[dut] ssh, {on.destination}",
-        next_step=f"See to it there, and give evenhand dut undo TESTBED again; what was before stands in {records.HELD}/record.",
-    )  # fmt: skip
+        f"not as it was: {_named(left, failures)}",
+        where=f"[dut] ssh, {on.destination}",
+        next_step="See to it there, and give evenhand dut undo TESTBED again; what was before stands in"
+        f" {records.HELD}/record.",
+    )
 
 
 def settle(
-    items: Sequence[Item], read: Callable[[], LinuxState], go: Callable[[LinuxState], dict[Item, str]], *, back: bool
+    items: Sequence[Item],
+    read: Callable[[], LinuxState],
+    go: Callable[[LinuxState], dict[Item, str]],
+    *,
+    back: bool,
 ) -> tuple[list[Item], dict[Item, str]]:
-    """Go there, or back, until all items are where they should be: one that is set may move another, as new queues do a NIC's hash table.
+    """Go there, or back, until all items are where they should be: one that is set may move another, as new
+    queues do a NIC's hash table.
 
     Args:
         go: One pass from that state. What the DUT said of those that failed.
@@ -244,14 +287,23 @@ def settle(
 
 def _go(on: DutOnShell, record: SetupRecord, state: LinuxState, *, back: bool) -> dict[Item, str]:
     """One pass there or back. What the DUT said of those that failed."""
-    wanted = [move for item, now, target in moves(record.items, LinuxReader(state), back=back) for move in move_of(item, now, target)]
+    wanted = [
+        move
+        for item, now, target in moves(record.items, LinuxReader(state), back=back)
+        for move in move_of(item, now, target)
+    ]
     lines = shell_lines(wanted)
     said = records.run_held(on.shell, record.identity, [command for command, _ in lines], timeout_s=CHANGE_S)
-    return {move.item: text for (_, of), text in zip(lines, said, strict=True) if text is not None for move in of}
+    return {
+        move.item: text for (_, of), text in zip(lines, said, strict=True) if text is not None for move in of
+    }
 
 
 def _named(items: Sequence[Item], failures: Mapping[Item, str]) -> str:
-    shown = [item.name + (f" ({' '.join(failures[item].split())[:200]})" if item in failures else "") for item in items[:_MOST_NAMED]]
+    shown = [
+        item.name + (f" ({' '.join(failures[item].split())[:200]})" if item in failures else "")
+        for item in items[:_MOST_NAMED]
+    ]
     return ", ".join(shown) + (f" and {len(items) - _MOST_NAMED} more" if len(items) > _MOST_NAMED else "")
 
 

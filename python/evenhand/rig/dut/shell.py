@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DUT: a way to its command line. Whoever sets it up, reads it or watches it knows no more of the way than this."""
+"""DUT: a way to its command line. Whoever sets it up, reads it or watches it knows no more of the way than
+this."""
 
 from __future__ import annotations
 
@@ -23,6 +24,7 @@ class Shell(Protocol):
         """Runs a command of `sh` with `input_text` on its standard input, and waits for its end.
 
         Raises:
-            HostError: The DUT cannot be reached, or did not answer within `timeout_s`. A command that fails is no error here.
+            HostError: The DUT cannot be reached, or did not answer within `timeout_s`. A command that fails
+                is no error here.
         """
         ...

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DUT: its command line over the system's own `ssh`, so that the user's configuration, keys, agents and jump hosts count.
+"""DUT: its command line over the system's own `ssh`, so that the user's configuration, keys, agents and jump
+hosts count.
 
-One connection carries all commands. It ends with this process, however that ends, and no password is asked for or kept.
+One connection carries all commands. It ends with this process, however that ends, and no password is asked
+for or kept.
 """
 
 from __future__ import annotations
@@ -42,10 +44,21 @@ _SSH_FAILED = 255
 """The exit code of ssh itself; a command may have it too."""
 
 _OPTIONS = (
-    "BatchMode=yes", f"ConnectTimeout={CONNECT_TIMEOUT_S}", "ControlPersist=no", f"ServerAliveInterval={ALIVE_S}",
-    f"ServerAliveCountMax={ALIVE_COUNT}", "LogLevel=ERROR", "ClearAllForwardings=yes", "ForwardAgent=no", "ForwardX11=no",
-    "RemoteCommand=none", "RequestTTY=no", "SessionType=default", "StdinNull=no", "ForkAfterAuthentication=no",
-)  # fmt: skip
+    "BatchMode=yes",
+    f"ConnectTimeout={CONNECT_TIMEOUT_S}",
+    "ControlPersist=no",
+    f"ServerAliveInterval={ALIVE_S}",
+    f"ServerAliveCountMax={ALIVE_COUNT}",
+    "LogLevel=ERROR",
+    "ClearAllForwardings=yes",
+    "ForwardAgent=no",
+    "ForwardX11=no",
+    "RemoteCommand=none",
+    "RequestTTY=no",
+    "SessionType=default",
+    "StdinNull=no",
+    "ForkAfterAuthentication=no",
+)
 """What of the user's own file would not do here."""
 
 _Lines = queue.SimpleQueue[str | None]
@@ -74,25 +87,41 @@ class SshShell:
         Args:
             destination: As `check_destination` lets it pass.
             control: A socket that this makes, in a folder that nobody else can look into.
-            config: A file to be read instead of the user's own ~/.ssh/config, for a DUT that this program made.
+            config: A file to be read instead of the user's own ~/.ssh/config, for a DUT that this program
+                made.
 
         Raises:
             HostError: There is no ssh; or the DUT does not answer, is not known, or would ask for a password.
         """
         program = shutil.which("ssh")
         if program is None:
-            raise HostError("there is no ssh on this host", where="PATH", next_step="Install it: apt-get install openssh-client.")
+            raise HostError(
+                "there is no ssh on this host",
+                where="PATH",
+                next_step="Install it: apt-get install openssh-client.",
+            )
         self.destination = check_destination(destination)
         own = [part for option in _OPTIONS for part in ("-o", option)]
-        self._begin = [program, *(("-F", str(config)) if config else ()), *own, "-o", f"ControlPath={_escaped(control)}"]
+        self._begin = [
+            program,
+            *(("-F", str(config)) if config else ()),
+            *own,
+            "-o",
+            f"ControlPath={_escaped(control)}",
+        ]
         self._errors: _Lines = queue.SimpleQueue()
-        # It lives as long as its input is open, so it ends when this process does. In a session of its own, Ctrl-C leaves it to whoever
-        # takes a set-up back.
+        # It lives as long as its input is open, so it ends when this process does. In a session of its own,
+        # Ctrl-C leaves it to whoever takes a set-up back.
         self._master = subprocess.Popen(
             [*self._begin, "-o", "ControlMaster=yes", "--", self.destination, _WELCOME],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, text=True, errors="replace",
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            text=True,
+            errors="replace",
             env=_environment(),
-        )  # fmt: skip
+        )
         try:
             self.host = self._wait_until_ready()
         except BaseException:
@@ -103,27 +132,36 @@ class SshShell:
         """See `Shell`."""
         if self._master.poll() is not None:
             raise self._lost()
-        # Without the connection there is no other: a second one might reach another host, and would ask once more.
+        # Without the connection there is no other: a second one might reach another host, and would ask once
+        # more.
         options = ("-o", "ControlMaster=no", "-o", "ProxyCommand=false")
         client = subprocess.Popen(
             [*self._begin, *options, "--", self.destination, f"exec sh -c {shlex.quote(command)}"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, text=True, errors="replace",
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            text=True,
+            errors="replace",
             env=_environment(),
-        )  # fmt: skip
+        )
         try:
             stdout, stderr = _communicate(client, input_text, timeout_s)
         except OverflowError:
             raise HostError(
-                f"an answer of more than {MOST_ANSWERED >> 20} MiB to: {_shortened(command)}", where=self.destination,
-                next_step="Run it there by hand: a program that prints without end is not the one of its distribution.",
-            ) from None  # fmt: skip
+                f"an answer of more than {MOST_ANSWERED >> 20} MiB to: {_shortened(command)}",
+                where=self.destination,
+                next_step="Run it there by hand: a program that prints without end is not the one of its"
+                " distribution.",
+            ) from None
         except subprocess.TimeoutExpired:
             if self._has_ended():
                 raise self._lost() from None
             raise HostError(
-                f"no answer within {timeout_s:g} s to: {_shortened(command)}", where=self.destination,
+                f"no answer within {timeout_s:g} s to: {_shortened(command)}",
+                where=self.destination,
                 next_step="See whether the DUT still runs, and try again.",
-            ) from None  # fmt: skip
+            ) from None
         finally:
             if client.poll() is None:
                 client.kill()
@@ -162,9 +200,11 @@ class SshShell:
     def _lost(self) -> HostError:
         said = _all(self._errors)[-1:]
         return HostError(
-            ": ".join(("the connection to the DUT was lost", *said)), where=self.destination,
-            next_step="See whether the DUT still runs. What was set up there is taken back by: evenhand dut undo TESTBED.",
-        )  # fmt: skip
+            ": ".join(("the connection to the DUT was lost", *said)),
+            where=self.destination,
+            next_step="See whether the DUT still runs. What was set up there is taken back by: evenhand dut"
+            " undo TESTBED.",
+        )
 
     def _wait_until_ready(self) -> DutHost:
         output, errors = self._master.stdout, self._master.stderr
@@ -197,7 +237,11 @@ def open_ssh(destination: str, *, config: Path | None = None) -> Iterator[SshShe
     with temporary_folder() as folder:
         control = folder / "ssh"
         if len(os.fsencode(control)) > _LONGEST_SOCKET:
-            raise HostError(f"{folder} is too long for a socket in it", where="TMPDIR", next_step="Set TMPDIR to a shorter folder.")
+            raise HostError(
+                f"{folder} is too long for a socket in it",
+                where="TMPDIR",
+                next_step="Set TMPDIR to a shorter folder.",
+            )
         shell = SshShell(destination, control, config=config)
         try:
             yield shell
@@ -218,20 +262,25 @@ def open_shell(dut: TestbedDut, *, config: Path | None = None) -> Iterator[SshSh
     """
     if dut.ssh is None or dut.os is None:
         raise RequestError(
-            "the testbed does not say how its DUT is reached", where="[dut] ssh",
-            next_step='Write ssh = "root@r1", os = "linux", left = "eth1" and right = "eth2" there, as they are in your lab.',
-        )  # fmt: skip
+            "the testbed does not say how its DUT is reached",
+            where="[dut] ssh",
+            next_step='Write ssh = "root@r1", os = "linux", left = "eth1" and right = "eth2" there, as they'
+            " are in your lab.",
+        )
     with open_ssh(dut.ssh, config=config) as shell:
         if shell.host.kernel != _KERNELS[dut.os]:
             raise RequestError(
-                f"{dut.os!r} is said, and the DUT runs {shell.host.kernel}", where=f"[dut] os, {dut.ssh}",
+                f"{dut.os!r} is said, and the DUT runs {shell.host.kernel}",
+                where=f"[dut] os, {dut.ssh}",
                 next_step="Correct os, or ssh if that is another host than you mean.",
-            )  # fmt: skip
+            )
         if shell.host.user_id != 0:
             raise HostError(
-                f"the user there has the id {shell.host.user_id} and is not root", where=f"[dut] ssh, {dut.ssh}",
-                next_step="Only root can set up a router: name root, such as root@r1, and put your key into its authorized_keys.",
-            )  # fmt: skip
+                f"the user there has the id {shell.host.user_id} and is not root",
+                where=f"[dut] ssh, {dut.ssh}",
+                next_step="Only root can set up a router: name root, such as root@r1, and put your key into"
+                " its authorized_keys.",
+            )
         yield shell
 
 
@@ -278,7 +327,9 @@ def _communicate(client: subprocess.Popen[str], input_text: str, timeout_s: floa
     return stdout, stderr
 
 
-_WELCOME = f"exec sh -c 'set -- $SSH_CONNECTION; echo \"{_READY} $(uname -s) $(id -u) $1 $3\"; exec cat >/dev/null'"
+_WELCOME = (
+    f"exec sh -c 'set -- $SSH_CONNECTION; echo \"{_READY} $(uname -s) $(id -u) $1 $3\"; exec cat >/dev/null'"
+)
 """A line of a Bourne shell or of csh alike."""
 
 
@@ -315,9 +366,10 @@ def _shortened(command: str) -> str:
 
 def _no_answer(destination: str, said: str) -> HostError:
     return HostError(
-        f"the DUT does not answer: {said}", where=f"[dut] ssh, {destination}",
+        f"the DUT does not answer: {said}",
+        where=f"[dut] ssh, {destination}",
         next_step=f"See whether it is on and reached from here: ssh {destination} true",
-    )  # fmt: skip
+    )
 
 
 def _why_not(destination: str, said: list[str]) -> HostError:
@@ -327,17 +379,22 @@ def _why_not(destination: str, said: list[str]) -> HostError:
     where = f"[dut] ssh, {destination}"
     if "IDENTIFICATION HAS CHANGED" in text:
         return HostError(
-            "its host key is another than before: another host, or somebody between", where=where,
-            next_step="If it was installed anew, remove the old key: ssh-keygen -R HOST (ssh tells the line). Then connect by hand once.",
-        )  # fmt: skip
+            "its host key is another than before: another host, or somebody between",
+            where=where,
+            next_step="If it was installed anew, remove the old key: ssh-keygen -R HOST (ssh tells the"
+            " line). Then connect by hand once.",
+        )
     if "Host key verification failed" in text:
         return HostError(
-            "its host key is not known here", where=where,
+            "its host key is not known here",
+            where=where,
             next_step=f"Connect by hand once, and compare the key: ssh {destination} true",
-        )  # fmt: skip
+        )
     if "Permission denied" in text or "Too many authentication failures" in text:
         return HostError(
-            f"it lets no key of yours in, and a password is never asked for ({last})", where=where,
-            next_step=f"Put your key there (ssh-copy-id {destination}), and if it has a passphrase into an agent (ssh-add).",
-        )  # fmt: skip
+            f"it lets no key of yours in, and a password is never asked for ({last})",
+            where=where,
+            next_step=f"Put your key there (ssh-copy-id {destination}), and if it has a passphrase into an"
+            " agent (ssh-add).",
+        )
     return _no_answer(destination, last)

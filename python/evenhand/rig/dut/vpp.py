@@ -1,10 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VPP DUT: vppctl, for a shell on the host that VPP runs on. VPP forwards as soon as its interfaces are up."""
+"""A VPP DUT: vppctl, for a shell on the host that VPP runs on. VPP forwards as soon as its interfaces are
+up."""
 
 from __future__ import annotations
 
 from evenhand.rig.dut.description import DutLink, DutSetup
-from evenhand.rig.dut.script import OperatingSystem, Step, interface_purpose, neighbor_purpose, policing_step, route_purpose
+from evenhand.rig.dut.script import (
+    OperatingSystem,
+    Step,
+    interface_purpose,
+    neighbor_purpose,
+    policing_step,
+    route_purpose,
+)
 
 _DEFAULT_LIMIT = 50_000
 """Neighbours of one IP version that VPP keeps unless told otherwise."""
@@ -32,15 +40,21 @@ def _steps(setup: DutSetup) -> list[Step]:
             Step(
                 part="hash",
                 purpose="Hash: nothing can be set while VPP runs.",
-                notes=("VPP asks the NIC for a hash when it starts: startup.conf, section dpdk, dev ..., next to num-rx-queues. What "
-                       "is in use is shown here: report it.",),
+                notes=(
+                    "VPP asks the NIC for a hash when it starts: startup.conf, section dpdk, dev ..., next"
+                    " to num-rx-queues. What "
+                    "is in use is shown here: report it.",
+                ),
                 do=tuple(f"vppctl show hardware-interfaces {link.interface}" for link in setup.links),
             )
-        )  # fmt: skip
+        )
     steps.append(
         policing_step(
             do=tuple(f"vppctl show interface features {link.interface}" for link in setup.links),
-            notes=("Features of the interfaces are shown here: acl-plugin with sessions, policers, NAT, flow probes.",),
+            notes=(
+                "Features of the interfaces are shown here: acl-plugin with sessions, policers, NAT, flow"
+                " probes.",
+            ),
         )
     )
     return steps
@@ -56,7 +70,10 @@ def _interface(link: DutLink) -> Step:
             *(f"vppctl set interface ip address {name} {address}" for address in link.addresses),
         ),
         undo=(
-            *(f"vppctl set interface ip address del {name} {address}" for address in reversed(link.addresses)),
+            *(
+                f"vppctl set interface ip address del {name} {address}"
+                for address in reversed(link.addresses)
+            ),
             f"vppctl set interface state {name} down",
         ),
     )
@@ -79,8 +96,14 @@ def _static_neighbors(link: DutLink) -> Step:
     purpose = neighbor_purpose(link)
     add, delete = "set ip neighbor static", "set ip neighbor del static"
     if link.side.is_direct:
-        # A command with a count would do for the hosts of an IPv4 network; but it counts the MAC up too, and ours have one.
-        return Step(part="neighbors", purpose=purpose, do=_file(link, add, entries), undo=_file(link, delete, entries[::-1]))
+        # A command with a count would do for the hosts of an IPv4 network; but it counts the MAC up too, and
+        # ours have one.
+        return Step(
+            part="neighbors",
+            purpose=purpose,
+            do=_file(link, add, entries),
+            undo=_file(link, delete, entries[::-1]),
+        )
     return Step(
         part="neighbors",
         purpose=purpose,

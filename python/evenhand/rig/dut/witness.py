@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DUT: a witness inside it, which reads its counters before and after a trial and never while frames are sent.
+"""DUT: a witness inside it, which reads its counters before and after a trial and never while frames are
+sent.
 
-What it saw is kept with the trial as `dut` (contract/witness.schema.json), and nothing is decided by it: the verdict is the tester's alone
-(SEED-07).
+What it saw is kept with the trial as `dut` (contract/witness.schema.json), and nothing is decided by it: the
+verdict is the tester's alone (SEED-07).
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class DutWitness:
     where: str
     """For errors."""
     on_trouble: OnTrouble = lambda text: None
-    """Is told once when the DUT cannot be read any longer. The trials go on: what they are is not the witness's business."""
+    """Is told once when the DUT cannot be read any longer. The trials go on: what they are is not the
+    witness's business."""
     _told: bool = field(default=False, init=False)
 
     def read(self) -> Reading:
@@ -61,7 +63,9 @@ class DutWitness:
         except EvenhandError as error:
             if not self._told:
                 self._told = True
-                self.on_trouble(f"The DUT cannot be looked into any longer, and trials go on without: {error.what}")
+                self.on_trouble(
+                    f"The DUT cannot be looked into any longer, and trials go on without: {error.what}"
+                )
             return None, error.what
 
 
@@ -98,10 +102,12 @@ def difference(before: Reading, after: Reading, document: Mapping[str, Any]) -> 
         "interval_s": round(after.uptime_s - before.uptime_s, 2),
         "sending_s": sending_s,
         "cpus": [
-            {"cpu": cpu, **_of_cpu(before, after, cpu, sending_s=sending_s)} for cpu in sorted(before.cpus.keys() & after.cpus.keys())
+            {"cpu": cpu, **_of_cpu(before, after, cpu, sending_s=sending_s)}
+            for cpu in sorted(before.cpus.keys() & after.cpus.keys())
         ],
         "softnet": [
-            {"cpu": cpu, **_less(before.softnet[cpu], after.softnet[cpu])} for cpu in sorted(before.softnet.keys() & after.softnet.keys())
+            {"cpu": cpu, **_less(before.softnet[cpu], after.softnet[cpu])}
+            for cpu in sorted(before.softnet.keys() & after.softnet.keys())
         ],
         "ip": ip,
         "interfaces": interfaces,
@@ -112,7 +118,8 @@ def difference(before: Reading, after: Reading, document: Mapping[str, Any]) -> 
 
 
 def _of_cpu(before: Reading, after: Reading, cpu: int, *, sending_s: float) -> dict[str, float | None]:
-    """Busy time relative to the time of sending: in the waits around it a router has next to nothing to do."""
+    """Busy time relative to the time of sending: in the waits around it a router has next to nothing to
+    do."""
     busy_s = after.cpus[cpu].busy_s - before.cpus[cpu].busy_s
     softirq_s = after.cpus[cpu].softirq_s - before.cpus[cpu].softirq_s
     return {
@@ -134,12 +141,18 @@ def _of_interface(before: InterfaceReading, after: InterfaceReading) -> dict[str
         ],
         "no_queues": after.no_queues,
         "nic": {name: count for name, count in _less(before.of_nic, after.of_nic).items() if count != 0},
-        "neighbors": {version: [before.neighbors.get(version), count] for version, count in after.neighbors.items()},
-    }  # fmt: skip
+        "neighbors": {
+            version: [before.neighbors.get(version), count] for version, count in after.neighbors.items()
+        },
+    }
 
 
 def _less(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int | None]:
-    return {name: count - before[name] if count >= before[name] else None for name, count in after.items() if name in before}
+    return {
+        name: count - before[name] if count >= before[name] else None
+        for name, count in after.items()
+        if name in before
+    }
 
 
 def open_witness(shell: Shell, *, left: str, right: str, where: str, on_trouble: OnTrouble) -> DutWitness:
@@ -149,7 +162,11 @@ def open_witness(shell: Shell, *, left: str, right: str, where: str, on_trouble:
         HostError: The DUT does not tell its counters; or both names are one interface.
     """
     if left == right:
-        raise HostError(f"{left!r} is both interfaces of the DUT", where=where, next_step="Name two: dut.left and dut.right.")
+        raise HostError(
+            f"{left!r} is both interfaces of the DUT",
+            where=where,
+            next_step="Name two: dut.left and dut.right.",
+        )
     witness = DutWitness(shell=shell, left=left, right=right, where=where, on_trouble=on_trouble)
     witness.read()
     return witness

@@ -14,7 +14,8 @@ from evenhand.trial import CpuStalls, Limits, Watch
 
 CLOCK_FOLDER = Path("sys/devices/system/clocksource/clocksource0")
 MOSTLY = 0.5
-"""A CPU that was away because of the hypervisor for more than this share of the time cannot be helped from inside."""
+"""A CPU that was away because of the hypervisor for more than this share of the time cannot be helped from
+inside."""
 
 
 def check_clock(root: Path, watched: Watch | EvenhandError | None) -> Finding:
@@ -25,59 +26,96 @@ def check_clock(root: Path, watched: Watch | EvenhandError | None) -> Finding:
     """
     source = read_text(root / CLOCK_FOLDER / "current_clocksource")
     available = (read_text(root / CLOCK_FOLDER / "available_clocksource") or "").split()
-    facts = {"source": source, "available": available, "ticks": asdict(watched.clock) if isinstance(watched, Watch) else None}
+    facts = {
+        "source": source,
+        "available": available,
+        "ticks": asdict(watched.clock) if isinstance(watched, Watch) else None,
+    }
     found = f"the kernel's is {source or 'unknown'}"
     limit_ppm = Limits().clock_ppm
     if isinstance(watched, Watch):
         clock = watched.clock
         found += (
-            f"; the engine's ticks {clock.ticks_per_second / 1e6:,.2f} million times a second, {_ppm(clock.error_ppm_raw)} off"
+            f"; the engine's ticks {clock.ticks_per_second / 1e6:,.2f} million times a second,"
+            f" {_ppm(clock.error_ppm_raw)} off"
             f" CLOCK_MONOTONIC_RAW, {_ppm(clock.error_ppm_monotonic)} off CLOCK_MONOTONIC (NTP)"
         )
         if abs(clock.error_ppm_raw) > limit_ppm:
             return Finding(
-                name="clock", found=found, state=State.WEAK, facts=facts,
-                advice=f"Trials are INVALID beyond {limit_ppm:g} ppm. Ask the kernel what it thinks of the TSC; use another host if it"
+                name="clock",
+                found=found,
+                state=State.WEAK,
+                facts=facts,
+                advice=f"Trials are INVALID beyond {limit_ppm:g} ppm. Ask the kernel what it thinks of the"
+                " TSC; use another host if it"
                 " does not trust it:",
                 commands=("sudo dmesg | grep -i tsc",),
-            )  # fmt: skip
+            )
     if source is not None and source != "tsc" and "tsc" in available:
         return Finding(
-            name="clock", found=found, state=State.WEAK, facts=facts, advice="Any look at another clock takes longer than one at the TSC:",
+            name="clock",
+            found=found,
+            state=State.WEAK,
+            facts=facts,
+            advice="Any look at another clock takes longer than one at the TSC:",
             commands=(f"echo tsc | sudo tee /{CLOCK_FOLDER}/current_clocksource",),
-        )  # fmt: skip
-    return Finding(name="clock", found=found, state=State.GOOD if isinstance(watched, Watch) else State.UNKNOWN, facts=facts)
+        )
+    return Finding(
+        name="clock",
+        found=found,
+        state=State.GOOD if isinstance(watched, Watch) else State.UNKNOWN,
+        facts=facts,
+    )
 
 
 def check_stalls(watched: Watch | EvenhandError | None) -> Finding:
-    """How often and how long each CPU was away. Weak if trials at the default limits would be INVALID for it."""
+    """How often and how long each CPU was away. Weak if trials at the default limits would be INVALID for
+    it."""
     if watched is None:
-        return Finding(name="stalls", found="not looked for", state=State.UNKNOWN, facts={"seconds": 0.0, "cpus": []})
+        return Finding(
+            name="stalls", found="not looked for", state=State.UNKNOWN, facts={"seconds": 0.0, "cpus": []}
+        )
     if isinstance(watched, EvenhandError):
-        return Finding(name="stalls", found=f"not looked for: {watched.what}", state=State.UNKNOWN, facts={"seconds": 0.0, "cpus": []})
+        return Finding(
+            name="stalls",
+            found=f"not looked for: {watched.what}",
+            state=State.UNKNOWN,
+            facts={"seconds": 0.0, "cpus": []},
+        )
     facts = {"seconds": watched.seconds, "cpus": [asdict(cpu) for cpu in watched.cpus]}
     found = f"in {format_duration(round(watched.seconds, 2))}: " + "; ".join(map(_describe, watched.cpus))
     limits = Limits()
     bad = [
-        cpu for cpu in watched.cpus
-        if cpu.away_us > limits.overdue_tolerance * watched.seconds * 1e6 or cpu.longest_us > limits.longest_overdue_us
-    ]  # fmt: skip
+        cpu
+        for cpu in watched.cpus
+        if cpu.away_us > limits.overdue_tolerance * watched.seconds * 1e6
+        or cpu.longest_us > limits.longest_overdue_us
+    ]
     if not bad:
         return Finding(name="stalls", found=found, facts=facts)
     away_us, stolen_us = sum(cpu.away_us for cpu in bad), sum(cpu.stolen_us for cpu in bad)
     advice = (
-        f"CPU {', '.join(str(cpu.cpu) for cpu in bad)}: away for more than {format_ratio(limits.overdue_tolerance)} of the time, or for"
-        f" {format_duration(limits.longest_overdue_us / 1e6)} at once. Trials there end INVALID, or with loss that is not the router's."
+        f"CPU {', '.join(str(cpu.cpu) for cpu in bad)}: away for more than"
+        f" {format_ratio(limits.overdue_tolerance)} of the time, or for"
+        f" {format_duration(limits.longest_overdue_us / 1e6)} at once. Trials there end INVALID, or with"
+        " loss that is not the router's."
     )
     if stolen_us > MOSTLY * away_us:
         return Finding(
-            name="stalls", found=found, state=State.WEAK, facts=facts,
+            name="stalls",
+            found=found,
+            state=State.WEAK,
+            facts=facts,
             advice=f"{advice} The hypervisor took them: have it give this virtual machine CPUs of its own.",
-        )  # fmt: skip
+        )
     return Finding(
-        name="stalls", found=found, state=State.WEAK, facts=facts, advice=f"{advice} See what else runs, and stop it or move it away:",
+        name="stalls",
+        found=found,
+        state=State.WEAK,
+        facts=facts,
+        advice=f"{advice} See what else runs, and stop it or move it away:",
         commands=("top -b -n 1 -d 5 | head -20",),
-    )  # fmt: skip
+    )
 
 
 def _describe(cpu: CpuStalls) -> str:
@@ -85,7 +123,8 @@ def _describe(cpu: CpuStalls) -> str:
         return f"CPU {cpu.cpu} never away"
     times = "once" if cpu.absences == 1 else f"{cpu.absences} times"
     return (
-        f"CPU {cpu.cpu} away {times}, longest {format_duration(cpu.longest_us / 1e6)}, {format_duration(cpu.away_us / 1e6)} in all,"
+        f"CPU {cpu.cpu} away {times}, longest {format_duration(cpu.longest_us / 1e6)},"
+        f" {format_duration(cpu.away_us / 1e6)} in all,"
         f" {format_duration(cpu.stolen_us / 1e6) if cpu.stolen_us else 'none'} stolen"
     )
 

@@ -23,39 +23,64 @@ def check_cpus(root: Path, allowed: Collection[int]) -> Finding:
     found = f"{len(online)} of {model}; this process may use {format_cpu_list(allowed)}"
     if cores:
         found += f"; threads of one core: {' / '.join(format_cpu_list(core) for core in cores)}"
-    facts = {"model": model, "online": list(online), "allowed": sorted(allowed), "threads_of_one_core": [list(core) for core in cores]}
+    facts = {
+        "model": model,
+        "online": list(online),
+        "allowed": sorted(allowed),
+        "threads_of_one_core": [list(core) for core in cores],
+    }
     if len(allowed) >= ROUTER_AND_TESTER:
         return Finding(name="CPUs", found=found, facts=facts)
     advice = "A router inside this machine and its tester need a CPU each"
     if len(online) >= ROUTER_AND_TESTER:
         return Finding(
-            name="CPUs", found=found, state=State.MISSING, missing_for=(Part.REFERENCE,), facts=facts, advice=f"{advice}: allow two.",
+            name="CPUs",
+            found=found,
+            state=State.MISSING,
+            missing_for=(Part.REFERENCE,),
+            facts=facts,
+            advice=f"{advice}: allow two.",
             commands=(f"taskset -c {format_cpu_list(online)} evenhand demo",),
-        )  # fmt: skip
+        )
     return Finding(
-        name="CPUs", found=found, state=State.MISSING, missing_for=(Part.REFERENCE,), facts=facts,
+        name="CPUs",
+        found=found,
+        state=State.MISSING,
+        missing_for=(Part.REFERENCE,),
+        facts=facts,
         advice=f"{advice}; this host has one. Give the virtual machine a second one, or use another host.",
-    )  # fmt: skip
+    )
 
 
 def check_isolation(root: Path, allowed: Collection[int]) -> Finding:
     """CPUs that the kernel keeps free of other work (isolcpus) and of its tick (nohz_full)."""
-    isolated, tickless = (parse_cpu_list(read_text(root / CPU_FOLDER / name)) for name in ("isolated", "nohz_full"))
+    isolated, tickless = (
+        parse_cpu_list(read_text(root / CPU_FOLDER / name)) for name in ("isolated", "nohz_full")
+    )
     facts = {"isolated": list(isolated), "nohz_full": list(tickless)}
-    found = f"isolcpus: {format_cpu_list(isolated) or 'none'}; nohz_full: {format_cpu_list(tickless) or 'none'}"
+    found = (
+        f"isolcpus: {format_cpu_list(isolated) or 'none'}; nohz_full: {format_cpu_list(tickless) or 'none'}"
+    )
     online = parse_cpu_list(read_text(root / CPU_FOLDER / "online")) or tuple(sorted(allowed))
     if set(isolated) - set(allowed):
         # The kernel gives them to no process that does not ask, and what it starts inherits that.
         return Finding(
-            name="isolation", found=f"{found}; not for this process", state=State.WEAK, facts=facts,
-            advice="Linux lets no process on isolated CPUs by itself: start the tester with them, here and in every other command:",
+            name="isolation",
+            found=f"{found}; not for this process",
+            state=State.WEAK,
+            facts=facts,
+            advice="Linux lets no process on isolated CPUs by itself: start the tester with them, here and"
+            " in every other command:",
             commands=(f"taskset -c {format_cpu_list(online)} evenhand check",),
-        )  # fmt: skip
+        )
     if isolated and tickless:
         return Finding(name="isolation", found=found, facts=facts)
     if isolated:
         free = format_cpu_list(isolated)
-        advice = f"Spare the tester's CPUs the kernel's tick as well: add nohz_full={free} rcu_nocbs={free} to the kernel's command line"
+        advice = (
+            f"Spare the tester's CPUs the kernel's tick as well: add nohz_full={free} rcu_nocbs={free}"
+            " to the kernel's command line"
+        )
     elif len(online) > 1:
         free = format_cpu_list(online[1:])
         advice = (
@@ -63,11 +88,22 @@ def check_isolation(root: Path, allowed: Collection[int]) -> Finding:
             f" isolcpus={free} nohz_full={free} rcu_nocbs={free} to the kernel's command line"
         )
     else:
-        return Finding(name="isolation", found=found, state=State.WEAK, facts=facts, advice="Let nothing else run on the only CPU.")
+        return Finding(
+            name="isolation",
+            found=found,
+            state=State.WEAK,
+            facts=facts,
+            advice="Let nothing else run on the only CPU.",
+        )
     return Finding(
-        name="isolation", found=found, state=State.WEAK, facts=facts, commands=("sudo update-grub",),
-        advice=f"{advice} (GRUB_CMDLINE_LINUX in /etc/default/grub), write that where it boots from, and boot again:",
-    )  # fmt: skip
+        name="isolation",
+        found=found,
+        state=State.WEAK,
+        facts=facts,
+        commands=("sudo update-grub",),
+        advice=f"{advice} (GRUB_CMDLINE_LINUX in /etc/default/grub), write that where it boots from, and"
+        " boot again:",
+    )
 
 
 def check_frequency(root: Path) -> Finding:
@@ -76,15 +112,20 @@ def check_frequency(root: Path) -> Finding:
     governors = sorted({text for file in files if (text := read_text(file))})
     facts = {"governors": governors}
     if not governors:
-        return Finding(name="frequency", found="fixed, or in other hands: no governor", state=State.UNKNOWN, facts=facts)
+        return Finding(
+            name="frequency", found="fixed, or in other hands: no governor", state=State.UNKNOWN, facts=facts
+        )
     found = f"governor {', '.join(governors)}"
     if governors == ["performance"]:
         return Finding(name="frequency", found=found, facts=facts)
     return Finding(
-        name="frequency", found=found, state=State.WEAK, facts=facts,
+        name="frequency",
+        found=found,
+        state=State.WEAK,
+        facts=facts,
         advice="Keep the frequency up, or the first frames of a trial meet a slow CPU.",
         commands=(f"echo performance | sudo tee /{CPU_FOLDER}/cpu*/cpufreq/scaling_governor",),
-    )  # fmt: skip
+    )
 
 
 def _siblings(root: Path, cpu: int) -> tuple[int, ...]:

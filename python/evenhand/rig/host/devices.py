@@ -35,7 +35,8 @@ class Nic:
     ip_addresses: tuple[str, ...] = ()
     """Of its interfaces."""
     kernel_driver: str | None = None
-    """The kernel's own for it, whatever is bound now; None if the kernel's folder of modules does not tell."""
+    """The kernel's own for it, whatever is bound now; None if the kernel's folder of modules does not
+    tell."""
     dpdk_driver: str | None = None
     """Such as `e1000`; None if DPDK has none that is known here."""
     missing_package: str | None = None
@@ -44,7 +45,11 @@ class Nic:
     @property
     def is_ready(self) -> bool:
         """DPDK can open it as it is."""
-        return self.driver in (*DPDK_DRIVERS, *SHARING_DRIVERS) and not self.carries_default_route and self.missing_package is None
+        return (
+            self.driver in (*DPDK_DRIVERS, *SHARING_DRIVERS)
+            and not self.carries_default_route
+            and self.missing_package is None
+        )
 
     @property
     def warning(self) -> str | None:
@@ -79,8 +84,14 @@ class Nic:
 
     def to_facts(self) -> dict[str, Any]:
         """For `--json`."""
-        more = {key: getattr(self, key) for key in ("is_ready", "warning", "bind_command", "give_back_command")}
-        return asdict(self) | {"interfaces": list(self.interfaces), "ip_addresses": list(self.ip_addresses)} | more
+        more = {
+            key: getattr(self, key) for key in ("is_ready", "warning", "bind_command", "give_back_command")
+        }
+        return (
+            asdict(self)
+            | {"interfaces": list(self.interfaces), "ip_addresses": list(self.ip_addresses)}
+            | more
+        )
 
 
 def read_nics(root: Path, network: HostNetwork) -> list[Nic]:
@@ -96,13 +107,18 @@ def read_nics(root: Path, network: HostNetwork) -> list[Nic]:
         dpdk_driver = dpdk_driver_of(module)
         nics.append(
             Nic(
-                address=folder.name, driver=bound, interfaces=tuple(interfaces),
+                address=folder.name,
+                driver=bound,
+                interfaces=tuple(interfaces),
                 carries_default_route=any(name in network.default_route_of for name in interfaces),
-                ip_addresses=tuple(address for name in interfaces for address in network.addresses_of.get(name, ())),
-                kernel_driver="virtio-pci" if module == "virtio_pci" else module, dpdk_driver=dpdk_driver,
+                ip_addresses=tuple(
+                    address for name in interfaces for address in network.addresses_of.get(name, ())
+                ),
+                kernel_driver="virtio-pci" if module == "virtio_pci" else module,
+                dpdk_driver=dpdk_driver,
                 missing_package=None if dpdk_driver is None else missing_package(dpdk_driver, root=root),
             )
-        )  # fmt: skip
+        )
     return nics
 
 
@@ -114,7 +130,13 @@ def check_nics(nics: Sequence[Nic], *, has_devbind: bool) -> Finding:
     if ready >= PORTS:
         return Finding(name="PCI ports", found=found, facts=facts)
     # What is bound already comes first: of that only the driver of DPDK is missing.
-    bound = [nic for nic in nics if not nic.is_ready and nic.driver in (*DPDK_DRIVERS, *SHARING_DRIVERS) and not nic.carries_default_route]
+    bound = [
+        nic
+        for nic in nics
+        if not nic.is_ready
+        and nic.driver in (*DPDK_DRIVERS, *SHARING_DRIVERS)
+        and not nic.carries_default_route
+    ]
     bindable = [nic for nic in nics if nic.is_bindable]
     wanted = [*bound, *bindable][: PORTS - ready]
     advice, commands = [], []
@@ -124,18 +146,33 @@ def check_nics(nics: Sequence[Nic], *, has_devbind: bool) -> Finding:
         commands.append(f"sudo apt-get install {' '.join(packages)}")
     to_bind = [nic for nic in wanted if nic.is_bindable]
     if len(wanted) < PORTS - ready:
-        used = [f"{nic.address} is in use: {nic.warning}." for nic in nics if nic.warning is not None and not nic.carries_default_route]
-        advice = [f"A tester needs {PORTS} ports that the host itself does not use; this host has {ready + len(wanted)}.", *used]
+        used = [
+            f"{nic.address} is in use: {nic.warning}."
+            for nic in nics
+            if nic.warning is not None and not nic.carries_default_route
+        ]
+        advice = [
+            f"A tester needs {PORTS} ports that the host itself does not use; this host has"
+            f" {ready + len(wanted)}.",
+            *used,
+        ]
         commands = []
     elif to_bind:
-        few = "these two" if len(to_bind) == PORTS else "this one" if ready + len(bound) == 0 else "another one"
+        few = (
+            "these two" if len(to_bind) == PORTS else "this one" if ready + len(bound) == 0 else "another one"
+        )
         advice.append(f"Give {few} to DPDK, if no cable of theirs leads to a network that people use:")
         commands += [*(() if has_devbind else ("sudo apt-get install dpdk",))]
         commands.append(f"sudo dpdk-devbind.py --bind=vfio-pci {' '.join(nic.address for nic in to_bind)}")
     return Finding(
-        name="PCI ports", found=found, state=State.MISSING, missing_for=(Part.NICS,), facts=facts, advice=" ".join(advice),
+        name="PCI ports",
+        found=found,
+        state=State.MISSING,
+        missing_for=(Part.NICS,),
+        facts=facts,
+        advice=" ".join(advice),
         commands=tuple(commands),
-    )  # fmt: skip
+    )
 
 
 def check_vfio(root: Path, nics: Collection[Nic]) -> Finding:
@@ -148,15 +185,19 @@ def check_vfio(root: Path, nics: Collection[Nic]) -> Finding:
     has_device = (root / "dev/vfio/vfio").exists()
     module = "loaded" if is_loaded else "available" if is_available else "none"
     facts = {
-        "iommu_groups": groups, "vfio_pci": module,
-        "dev_vfio": has_device, "no_iommu_mode": None if no_iommu is None else no_iommu == "Y",
-    }  # fmt: skip
+        "iommu_groups": groups,
+        "vfio_pci": module,
+        "dev_vfio": has_device,
+        "no_iommu_mode": None if no_iommu is None else no_iommu == "Y",
+    }
     found = (
         f"{groups or 'no'} IOMMU group{'' if groups == 1 else 's'}; vfio-pci {_MODULE_WORDS[module]};"
         f" /dev/vfio {'is there' if has_device else 'is not there'}; no-IOMMU mode"
         f" {'not offered' if no_iommu is None else 'on' if no_iommu == 'Y' else 'off'}"
     )
-    if sum(nic.is_ready and nic.driver in SHARING_DRIVERS for nic in nics) >= PORTS or (is_loaded and (groups or no_iommu == "Y")):
+    if sum(nic.is_ready and nic.driver in SHARING_DRIVERS for nic in nics) >= PORTS or (
+        is_loaded and (groups or no_iommu == "Y")
+    ):
         return Finding(name="IOMMU/vfio", found=found, facts=facts)
     advice, commands = [], []
     if not is_available:
@@ -165,18 +206,28 @@ def check_vfio(root: Path, nics: Collection[Nic]) -> Finding:
         advice.append("Load vfio-pci.")
         commands.append("sudo modprobe vfio-pci")
     if not groups and no_iommu != "Y":
-        switch = "intel_iommu=on iommu=pt" if "GenuineIntel" in (read_text(root / "proc/cpuinfo") or "") else "iommu=pt"
+        switch = (
+            "intel_iommu=on iommu=pt"
+            if "GenuineIntel" in (read_text(root / "proc/cpuinfo") or "")
+            else "iommu=pt"
+        )
         advice.append(
-            f"Switch on the IOMMU (VT-d, AMD-Vi) in the firmware's set-up, add {switch} to the kernel's command line, and boot again;"
+            f"Switch on the IOMMU (VT-d, AMD-Vi) in the firmware's set-up, add {switch} to the kernel's"
+            " command line, and boot again;"
             " a virtual machine needs one from its hypervisor."
         )
         if no_iommu is not None:
             advice.append("Or, on a host that you may lose, do without:")
             commands.append(f"echo Y | sudo tee /{NO_IOMMU}")
     return Finding(
-        name="IOMMU/vfio", found=found, state=State.MISSING, missing_for=(Part.NICS,), facts=facts, advice=" ".join(advice),
+        name="IOMMU/vfio",
+        found=found,
+        state=State.MISSING,
+        missing_for=(Part.NICS,),
+        facts=facts,
+        advice=" ".join(advice),
         commands=tuple(commands),
-    )  # fmt: skip
+    )
 
 
 _MODULE_WORDS = {"loaded": "loaded", "available": "not loaded", "none": "not of this kernel"}

@@ -19,7 +19,12 @@ class Part(StrEnum):
 
     @property
     def label(self) -> str:
-        return {"reference": "reference router", "lab": "Linux lab", "interfaces": "kernel interfaces", "nics": "NICs"}[self]
+        return {
+            "reference": "reference router",
+            "lab": "Linux lab",
+            "interfaces": "kernel interfaces",
+            "nics": "NICs",
+        }[self]
 
 
 class State(StrEnum):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tester's own ceilings, kept from one command to the next with the facts of the host that they hold for (MLR-14)."""
+"""The tester's own ceilings, kept from one command to the next with the facts of the host that they hold for
+(MLR-14)."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ HOST_FACTS = ("cpu_model", "cpus", "kernel", "kernel_parameters", "mitigations",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownCeiling:
-    """What is known of the tester's own ceiling for one kind of frames on one pair of ports. Loads are per direction."""
+    """What is known of the tester's own ceiling for one kind of frames on one pair of ports. Loads are per
+    direction."""
 
     rate_fps: float
     """The highest load that the tester kept."""
@@ -52,7 +54,8 @@ def find_ceiling(conditions: Mapping[str, Any]) -> KnownCeiling | None:
     """None if it was never found on this host as it is now.
 
     Args:
-        conditions: All but the host that it depends on: traffic, ports, CPUs, versions. Folders in it have no say.
+        conditions: All but the host that it depends on: traffic, ports, CPUs, versions. Folders in it have no
+            say.
     """
     key = _key(conditions)
     entry = next((entry for entry in _read() if entry["key"] == key), None)
@@ -62,9 +65,15 @@ def find_ceiling(conditions: Mapping[str, Any]) -> KnownCeiling | None:
 
 
 def keep_ceiling(conditions: Mapping[str, Any], ceiling: KnownCeiling) -> None:
-    """Keep it for the next time, in the place of what was known. Where nothing can be written, it is found anew the next time."""
+    """Keep it for the next time, in the place of what was known. Where nothing can be written, it is found
+    anew the next time."""
     key = _key(conditions)
-    entry = {"key": key, "rate_fps": ceiling.rate_fps, "above_fps": ceiling.above_fps, "found_at": ceiling.found_at}
+    entry = {
+        "key": key,
+        "rate_fps": ceiling.rate_fps,
+        "above_fps": ceiling.above_fps,
+        "found_at": ceiling.found_at,
+    }
     with contextlib.suppress(OSError):
         entries = [entry, *(other for other in _read() if other["key"] != key)][:MOST_KEPT]
         replace_state(ceilings_file(), {"version": VERSION, "ceilings": entries})
@@ -89,10 +98,16 @@ def _read() -> list[dict[str, Any]]:
 
 
 def _is_entry(entry: Any) -> bool:
-    if not isinstance(entry, dict) or not isinstance(entry.get("key"), dict) or not isinstance(entry.get("found_at"), str):
+    if (
+        not isinstance(entry, dict)
+        or not isinstance(entry.get("key"), dict)
+        or not isinstance(entry.get("found_at"), str)
+    ):
         return False
     rates = (entry.get("rate_fps"), entry.get("above_fps"))
     are_rates = all(
-        isinstance(rate, int | float) and not isinstance(rate, bool) and 0 < rate < math.inf for rate in rates if rate is not None
+        isinstance(rate, int | float) and not isinstance(rate, bool) and 0 < rate < math.inf
+        for rate in rates
+        if rate is not None
     )
     return are_rates and rates[0] is not None

@@ -35,19 +35,22 @@ class PortFacts:
     link_up: bool
     line_rate_bps: float | None
     mtu: int | None
-    """None if nobody tells: a port that is no interface of the kernel. A frame has 18 octets more than the packet, which the MTU
-    limits (R8219-20)."""
+    """None if nobody tells: a port that is no interface of the kernel. A frame has 18 octets more than the
+    packet, which the MTU limits (R8219-20)."""
     flow_hash: Mapping[str, str | None] | None
     receive_queues: int
     transmit_queues: int
     receive_ring_frames: int
     transmit_ring_frames: int
     hardware_stamps: str
-    """Whether it stamps frames when they arrive: `none`, or `unused`: it could, but all stamps are taken by software."""
+    """Whether it stamps frames when they arrive: `none`, or `unused`: it could, but all stamps are taken by
+    software."""
     flow_control: str
-    """Ethernet PAUSE: `off`, `on` (it cannot be switched off), `none` (a software port), or `unknown` (the driver does not say)."""
+    """Ethernet PAUSE: `off`, `on` (it cannot be switched off), `none` (a software port), or `unknown` (the
+    driver does not say)."""
     receive_count: str
-    """`exact`: the port counts each frame that comes in, so that its count is held against what the receivers saw; else `unknown`."""
+    """`exact`: the port counts each frame that comes in, so that its count is held against what the receivers
+    saw; else `unknown`."""
     dut_mac: str | None
     """None if the DUT did not answer."""
     is_dut_mac_static: bool
@@ -60,7 +63,8 @@ class PortFacts:
 
 
 def read_interface(device: str, root: Path = Path("/")) -> InterfaceFacts:
-    """Of the kernel's interface that this device stands on; all None if it is on none. In the namespace of the calling thread."""
+    """Of the kernel's interface that this device stands on; all None if it is on none. In the namespace of
+    the calling thread."""
     name = interface_of(device)
     if name is None:
         return InterfaceFacts()
@@ -79,20 +83,35 @@ def port_facts(
     workers: Sequence[Mapping[str, Any]],
     interface: InterfaceFacts,
 ) -> PortFacts:
-    """From the replies to `open` and `resolve` (empty if the DUT did not answer), and the workers that were asked for. EngineError if the
-    replies have another shape."""
+    """From the replies to `open` and `resolve` (empty if the DUT did not answer), and the workers that were
+    asked for. EngineError if the replies have another shape."""
     try:
         port, dut = opened[side], resolved.get(side, {})
         rate = port["line_rate_bps"]
         return PortFacts(
-            side=side, device=str(port["device"]), driver=str(port["driver"]), mac=str(port["mac"]), link_up=bool(port["link_up"]),
-            line_rate_bps=None if rate is None else float(rate), mtu=interface.mtu, flow_hash=interface.flow_hash,
-            receive_queues=sum(receiver["side"] == side for worker in workers for receiver in worker.get("receivers", ())),
-            transmit_queues=sum(sender["side"] == side for worker in workers for sender in worker.get("senders", ())),
-            receive_ring_frames=int(port["receive_ring_frames"]), transmit_ring_frames=int(port["transmit_ring_frames"]),
+            side=side,
+            device=str(port["device"]),
+            driver=str(port["driver"]),
+            mac=str(port["mac"]),
+            link_up=bool(port["link_up"]),
+            line_rate_bps=None if rate is None else float(rate),
+            mtu=interface.mtu,
+            flow_hash=interface.flow_hash,
+            receive_queues=sum(
+                receiver["side"] == side for worker in workers for receiver in worker.get("receivers", ())
+            ),
+            transmit_queues=sum(
+                sender["side"] == side for worker in workers for sender in worker.get("senders", ())
+            ),
+            receive_ring_frames=int(port["receive_ring_frames"]),
+            transmit_ring_frames=int(port["transmit_ring_frames"]),
             hardware_stamps=str(port["hardware_stamps"]),
-            flow_control=str(port["flow_control"]), receive_count=str(port.get("receive_count", "unknown")),
-            dut_mac=dut.get("dut_mac"), is_dut_mac_static=bool(dut.get("static", False)),
-        )  # fmt: skip
+            flow_control=str(port["flow_control"]),
+            receive_count=str(port.get("receive_count", "unknown")),
+            dut_mac=dut.get("dut_mac"),
+            is_dut_mac_static=bool(dut.get("static", False)),
+        )
     except (KeyError, TypeError, ValueError) as error:
-        raise EngineError(f"the engine's open ports are outside the contract: {error!r}", where="open response") from error
+        raise EngineError(
+            f"the engine's open ports are outside the contract: {error!r}", where="open response"
+        ) from error

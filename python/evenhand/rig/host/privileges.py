@@ -13,7 +13,13 @@ from evenhand.rig.host.finding import Finding, Part, State
 from evenhand.rig.host.reading import list_folder, read_text
 from evenhand.rig.testbed import LEAST_MEMORY_MB
 
-CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_IPC_LOCK": 14, "CAP_SYS_ADMIN": 21, "CAP_SYS_NICE": 23}
+CAPABILITIES = {
+    "CAP_NET_ADMIN": 12,
+    "CAP_NET_RAW": 13,
+    "CAP_IPC_LOCK": 14,
+    "CAP_SYS_ADMIN": 21,
+    "CAP_SYS_NICE": 23,
+}
 """Name to bit (capability.h)."""
 LAB_TOOLS = ("nsenter", "unshare", "mount")
 """Programs that start the engine inside the lab."""
@@ -31,7 +37,8 @@ def check_privileges(root: Path) -> Finding:
     names = "all of" if held == set(CAPABILITIES) else "none of" if not held else "of"
     shown = CAPABILITIES if held in (set(), set(CAPABILITIES)) else held
     found = (
-        f"{'root' if is_root else 'not root'}; {names} {', '.join(name.removeprefix('CAP_') for name in sorted(shown))};"
+        f"{'root' if is_root else 'not root'}; {names}"
+        f" {', '.join(name.removeprefix('CAP_') for name in sorted(shown))};"
         f" memlock {_octets(memlock)}, rtprio {rtprio}"
     )
     missing = []
@@ -41,25 +48,40 @@ def check_privileges(root: Path) -> Finding:
         missing.append(Part.INTERFACES)
     groups = [device for device in list_folder(root / "dev/vfio") if device.name != "vfio"]
     may_open = any(os.access(device, os.R_OK | os.W_OK) for device in groups)
-    may_lock = "CAP_IPC_LOCK" in held or memlock == "unlimited" or (memlock.isdecimal() and int(memlock) >= LEAST_MEMORY_MB << 20)
+    may_lock = (
+        "CAP_IPC_LOCK" in held
+        or memlock == "unlimited"
+        or (memlock.isdecimal() and int(memlock) >= LEAST_MEMORY_MB << 20)
+    )
     if not is_root and not (may_open and may_lock):
         missing.append(Part.NICS)
     if missing:
         advice = (
-            "This is root without its capabilities: run where they are not taken away (a privileged container, or the host itself)."
+            "This is root without its capabilities: run where they are not taken away (a privileged"
+            " container, or the host itself)."
             if is_root
-            else "Put sudo before what needs it. The demo on the reference router runs for any user, but without SYS_NICE its threads have"
+            else "Put sudo before what needs it. The demo on the reference router runs for any user, but"
+            " without SYS_NICE its threads have"
             " no precedence over other programs. The Linux lab:"
         )
-        commands = () if is_root else (in_checkout("make demo-linux", installed="sudo evenhand demo --dut linux"),)
+        commands = (
+            () if is_root else (in_checkout("make demo-linux", installed="sudo evenhand demo --dut linux"),)
+        )
         return Finding(
-            name="privileges", found=found, state=State.MISSING, missing_for=tuple(missing), advice=advice, commands=commands, facts=facts
+            name="privileges",
+            found=found,
+            state=State.MISSING,
+            missing_for=tuple(missing),
+            advice=advice,
+            commands=commands,
+            facts=facts,
         )
     return Finding(name="privileges", found=found, facts=facts)
 
 
 def check_namespaces(root: Path, has_program: Callable[[str], bool]) -> Finding:
-    """What the Linux lab is made of: network namespaces, a file system for BPF, and the programs that enter it."""
+    """What the Linux lab is made of: network namespaces, a file system for BPF, and the programs that enter
+    it."""
     lacking = []
     if not (root / "proc/self/ns/net").exists():
         lacking.append("network namespaces")
@@ -69,12 +91,18 @@ def check_namespaces(root: Path, has_program: Callable[[str], bool]) -> Finding:
     lacking += programs
     facts = {"lacking": lacking}
     if not lacking:
-        return Finding(name="namespaces", found=f"network namespaces, BPF, {', '.join(LAB_TOOLS)}", facts=facts)
+        return Finding(
+            name="namespaces", found=f"network namespaces, BPF, {', '.join(LAB_TOOLS)}", facts=facts
+        )
     return Finding(
-        name="namespaces", found=f"lacking: {', '.join(lacking)}", state=State.MISSING, missing_for=(Part.LAB,), facts=facts,
+        name="namespaces",
+        found=f"lacking: {', '.join(lacking)}",
+        state=State.MISSING,
+        missing_for=(Part.LAB,),
+        facts=facts,
         advice="The Linux lab needs them." if programs else "The Linux lab needs a kernel that has them.",
         commands=("sudo apt-get install util-linux mount",) if programs else (),
-    )  # fmt: skip
+    )
 
 
 def _found(pattern: str, text: str) -> str | None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host: all checks, and which parts can run by them. Reads files and asks the kernel for its interfaces; sends nothing, changes nothing."""
+"""Host: all checks, and which parts can run by them. Reads files and asks the kernel for its interfaces;
+sends nothing, changes nothing."""
 
 from __future__ import annotations
 
@@ -31,9 +32,12 @@ class HostSurvey:
     def parts(self) -> list[PartReadiness]:
         """Each part, and what is in its way."""
         return [
-            PartReadiness(part=part, missing=tuple(finding.name for finding in self.findings if part in finding.missing_for))
+            PartReadiness(
+                part=part,
+                missing=tuple(finding.name for finding in self.findings if part in finding.missing_for),
+            )
             for part in Part
-        ]  # fmt: skip
+        ]
 
     def unmet(self, parts: Sequence[Part]) -> list[Finding]:
         """What is in the way of any of these."""
@@ -42,7 +46,12 @@ class HostSurvey:
     @property
     def with_advice(self) -> list[Finding]:
         """What is missing first, then what is weak."""
-        return [finding for state in (State.MISSING, State.WEAK) for finding in self.findings if finding.state is state]
+        return [
+            finding
+            for state in (State.MISSING, State.WEAK)
+            for finding in self.findings
+            if finding.state is state
+        ]
 
     def to_document(self) -> dict[str, Any]:
         """For `--json` (contract/check.schema.json)."""
@@ -65,7 +74,8 @@ def survey_host(
 
     Args:
         about: Of the engine, or why there is none.
-        watched: What the engine saw of CPUs and clock; an error if it could not look, None if it was not asked.
+        watched: What the engine saw of CPUs and clock; an error if it could not look, None if it was not
+            asked.
         root: Where /proc, /sys, /dev, /etc and /lib are read.
         allowed: CPUs that this process may use; default: asks the kernel.
         network: The kernel's interfaces; default: asks the kernel.

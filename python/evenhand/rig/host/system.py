@@ -21,7 +21,9 @@ TESTED_SYSTEMS = (("debian", "12"), ("debian", "13"))
 def check_system(root: Path) -> Finding:
     """Kernel and distribution."""
     facts = read_host_facts(root)
-    release = dict(re.findall(r'^([A-Z_]+)="?([^"\n]*)"?$', read_text(root / "etc/os-release") or "", re.MULTILINE))
+    release = dict(
+        re.findall(r'^([A-Z_]+)="?([^"\n]*)"?$', read_text(root / "etc/os-release") or "", re.MULTILINE)
+    )
     distribution = facts["distribution"] or "unknown distribution"
     machine = ", a virtual machine" if facts["is_virtual_machine"] else ""
     found = f"{distribution}, Linux {facts['kernel']}, {facts['architecture']}{machine}"
@@ -30,20 +32,30 @@ def check_system(root: Path) -> Finding:
     if (release.get("ID"), release.get("VERSION_ID")) in TESTED_SYSTEMS:
         return Finding(name="system", found=found, facts=shown)
     return Finding(
-        name="system", found=found, state=State.WEAK, facts=shown,
+        name="system",
+        found=found,
+        state=State.WEAK,
+        facts=shown,
         advice="Evenhand is tested on Debian 12 and 13; make sure that it works here:",
         commands=(in_checkout("make test", installed="evenhand demo"),),
-    )  # fmt: skip
+    )
 
 
 def check_engine(about: Mapping[str, Any] | EvenhandError) -> Finding:
     """The engine and its DPDK, or why there is none."""
     if isinstance(about, EvenhandError):
         return Finding(
-            name="engine", found=str(about), state=State.MISSING, missing_for=tuple(Part), facts={"version": None, "dpdk": None},
-            advice=in_checkout("Build it, in a clone of the repository:", installed="Install its package, of the same version:"),
+            name="engine",
+            found=str(about),
+            state=State.MISSING,
+            missing_for=tuple(Part),
+            facts={"version": None, "dpdk": None},
+            advice=in_checkout(
+                "Build it, in a clone of the repository:",
+                installed="Install its package, of the same version:",
+            ),
             commands=(in_checkout("make build", installed="sudo apt install ./evenhand-engine_*.deb"),),
-        )  # fmt: skip
+        )
     return Finding(
         name="engine",
         found=f"evenhand-engine {about['version']}, DPDK {about['dpdk']}",
@@ -63,20 +75,32 @@ def check_hugepages(root: Path) -> Finding:
     facts = {"sizes": pages}
     if not pages:
         return Finding(
-            name="hugepages", found="this kernel has none", state=State.MISSING, missing_for=(Part.NICS,), facts=facts,
+            name="hugepages",
+            found="this kernel has none",
+            state=State.MISSING,
+            missing_for=(Part.NICS,),
+            facts=facts,
             advice="NICs need a kernel with hugepages (CONFIG_HUGETLBFS).",
-        )  # fmt: skip
+        )
     found = "; ".join(f"{_size(page['size_kb'])}: {page['free']} of {page['total']} free" for page in pages)
     free_mb = sum(page["free"] * page["size_kb"] for page in pages) // 1024
     if free_mb >= LEAST_MEMORY_MB:
         return Finding(name="hugepages", found=found, facts=facts)
     needed = 2 * LEAST_MEMORY_MB * 1024 // pages[0]["size_kb"]
     return Finding(
-        name="hugepages", found=found, state=State.MISSING, missing_for=(Part.NICS,), facts=facts,
-        advice=f"NICs take their buffers from hugepages, {LEAST_MEMORY_MB} MB at least; software ports need none. To reserve"
+        name="hugepages",
+        found=found,
+        state=State.MISSING,
+        missing_for=(Part.NICS,),
+        facts=facts,
+        advice=f"NICs take their buffers from hugepages, {LEAST_MEMORY_MB} MB at least; software ports need"
+        " none. To reserve"
         f" {2 * LEAST_MEMORY_MB} MB:",
-        commands=(f"echo {needed} | sudo tee /sys/kernel/mm/hugepages/hugepages-{pages[0]['size_kb']}kB/nr_hugepages",),
-    )  # fmt: skip
+        commands=(
+            f"echo {needed} | sudo tee"
+            f" /sys/kernel/mm/hugepages/hugepages-{pages[0]['size_kb']}kB/nr_hugepages",
+        ),
+    )
 
 
 def _size(kilobytes: int) -> str:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labs: a whole test set-up inside this machine. The DUT is the kernel's own router, or a virtual machine (root)."""
+"""Labs: a whole test set-up inside this machine. The DUT is the kernel's own router, or a virtual machine
+(root)."""
 
 from evenhand.rig.lab.build import RING_FRAMES
 from evenhand.rig.lab.labs import Lab, lab_names, lab_status

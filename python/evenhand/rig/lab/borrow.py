@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lab that somebody uses for plans of his own and gives back as he found it: down, or up for the plan that it had.
+"""A lab that somebody uses for plans of his own and gives back as he found it: down, or up for the plan that
+it had.
 
-What it was is on disk before anything is changed, and stays there until the lab is given back. So whoever comes after a process that was
-killed knows it: the guardian of that process (`campaign/lab_guardian.py`), or the next borrower.
+What it was is on disk before anything is changed, and stays there until the lab is given back. So whoever
+comes after a process that was killed knows it: the guardian of that process (`campaign/lab_guardian.py`), or
+the next borrower.
 """
 
 from __future__ import annotations
@@ -50,7 +52,8 @@ class LabWish:
 
 
 def kind_of(name: str) -> str | None:
-    """Kind of the lab of this name, up or down: `linux` or `vm`. A lab that is down is known by its name: `linux`, `linux-2`, `vm`.
+    """Kind of the lab of this name, up or down: `linux` or `vm`. A lab that is down is known by its name:
+    `linux`, `linux-2`, `vm`.
 
     None: no lab of this name is up, and none could be set up. RequestError for a name that no lab can have.
     """
@@ -67,7 +70,8 @@ def borrowing(name: str) -> Resource:
 
 @contextmanager
 def borrowed(name: str) -> Iterator[tuple[BorrowedLab, tuple[int, ...]]]:
-    """The lab is this process's to set up, and what it was is on disk. The caller gives it back before the block ends.
+    """The lab is this process's to set up, and what it was is on disk. The caller gives it back before the
+    block ends.
 
     Gives the lab, and the descriptors of the lock for a guardian to inherit.
 
@@ -110,16 +114,22 @@ class BorrowedLab:
             return now
         # A lab of the user's keeps its CPU; frames that it took it takes again.
         known = now or lab_before(self.name)
-        largest = max(wish.largest_frame_size, USUAL_MAX_FRAME_SIZE if known is None else known.largest_frame_size)
+        largest = max(
+            wish.largest_frame_size, USUAL_MAX_FRAME_SIZE if known is None else known.largest_frame_size
+        )
         dut_cpu = None if known is None else known.dut_cpu
         plan = wish.make_plan()
-        tell(f"the lab {self.name} is set up for {plan.title}, {' x '.join(f'{side.hosts.count:,}' for side in plan.sides)} hosts")
+        tell(
+            f"the lab {self.name} is set up for {plan.title},"
+            f" {' x '.join(f'{side.hosts.count:,}' for side in plan.sides)} hosts"
+        )
         if kind_of(self.name) == VmLab.kind:
             return vm.vm_up(plan, name=self.name, dut_cpu=dut_cpu, largest_frame_size=largest, tell=tell)
         return linux.lab_up(plan, name=self.name, dut_cpu=dut_cpu, largest_frame_size=largest)
 
     def give_back(self) -> None:
-        """As it was found. Interrupts wait until it is. HostError if a tester is still on it, or it cannot be set up again."""
+        """As it was found. Interrupts wait until it is. HostError if a tester is still on it, or it cannot be
+        set up again."""
         give_back(self.name)
 
 
@@ -145,9 +155,13 @@ def give_back(name: str) -> None:
         elif now is None or not _is_alike(now, before):
             plan = _plan_of(before)
             if isinstance(before, VmLab):
-                vm.vm_up(plan, name=name, dut_cpu=before.dut_cpu, largest_frame_size=before.largest_frame_size)
+                vm.vm_up(
+                    plan, name=name, dut_cpu=before.dut_cpu, largest_frame_size=before.largest_frame_size
+                )
             else:
-                linux.lab_up(plan, name=name, dut_cpu=before.dut_cpu, largest_frame_size=before.largest_frame_size)
+                linux.lab_up(
+                    plan, name=name, dut_cpu=before.dut_cpu, largest_frame_size=before.largest_frame_size
+                )
         forget(name)
 
 

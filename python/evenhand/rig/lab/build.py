@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 from evenhand.base.errors import HostError
 from evenhand.base.lazy_import import lazy_import
 from evenhand.plan import SIDES, AddressPlan, SideName
-from evenhand.rig.lab.namespaces import host_errors, make_namespace, namespace_path, remove_namespace, run_inside
+from evenhand.rig.lab.namespaces import (
+    host_errors,
+    make_namespace,
+    namespace_path,
+    remove_namespace,
+    run_inside,
+)
 from evenhand.rig.lab.napi import pin_napi
 from evenhand.rig.lab.xdp import attach_xdp, pass_program
 
@@ -27,17 +33,20 @@ OFFLOADS = (
     "tx-tcp6-segmentation",
     "rx-gro",
 )
-"""Switched off at all four ends: a frame arrives as it was sent, and no frame leaves with a checksum for a NIC to fill in."""
+"""Switched off at all four ends: a frame arrives as it was sent, and no frame leaves with a checksum for a
+NIC to fill in."""
 MOST_PROBES = "20"
-"""How often the DUT asks for a host that it knows, before it forgets it; 3 by default. The kernel asks for hosts that went stale together
-by the thousand at once, and a veth ring holds 256 questions. Frames flow meanwhile, and are lost only if it forgets."""
+"""How often the DUT asks for a host that it knows, before it forgets it; 3 by default. The kernel asks for
+hosts that went stale together by the thousand at once, and a veth ring holds 256 questions. Frames flow
+meanwhile, and are lost only if it forgets."""
 RING_FRAMES = 256
 """Of a veth pair: what waits for the DUT while it does not run (the kernel's VETH_RING_SIZE)."""
 USUAL_MAX_FRAME_SIZE = 1518
 AROUND_PACKET = 18
 """Ethernet header and FCS: what a frame has beyond its packet, whose size the MTU limits."""
 LARGEST_XDP_MTU = 3000
-"""An XDP program that knows no fragments wants each packet in one page, with room for what the kernel keeps there."""
+"""An XDP program that knows no fragments wants each packet in one page, with room for what the kernel keeps
+there."""
 PACKET_HEAD_OCTETS = 80
 """What the kernel puts before a frame in the ring of a packet socket, and a little more."""
 _IFA_F_NODAD = 0x02
@@ -65,7 +74,9 @@ class LabNames:
         return f"ehd{side[0]}-{self.lab}"
 
 
-def build(names: LabNames, plan: AddressPlan, dut_cpu: int, largest_frame_size: int = USUAL_MAX_FRAME_SIZE) -> None:
+def build(
+    names: LabNames, plan: AddressPlan, dut_cpu: int, largest_frame_size: int = USUAL_MAX_FRAME_SIZE
+) -> None:
     """Make and set up everything; the caller removes what is there if this raises."""
     mtu = largest_frame_size - AROUND_PACKET
     make_namespace(names.dut_namespace)
@@ -85,7 +96,8 @@ def demolish(names: LabNames) -> None:
             continue
         # Of a run killed between the name and the namespace there is only the name, and nothing to enter.
         with suppress(OSError):
-            # By hand and not with the namespace: a process left inside would keep links and NAPI threads alive.
+            # By hand and not with the namespace: a process left inside would keep links and NAPI threads
+            # alive.
             run_inside(namespace, lambda: _remove_links(names))
         remove_namespace(namespace)
 
@@ -108,7 +120,11 @@ def _dut_sysctls(plan: AddressPlan) -> dict[str, str]:
     }
     ipv6 = Path("/proc/sys/net/ipv6").exists()
     if plan.ip_version == 6 and not ipv6:
-        raise HostError("this kernel has no IPv6", where="lab", next_step="Use an IPv4 plan, or boot without ipv6.disable=1.")
+        raise HostError(
+            "this kernel has no IPv6",
+            where="lab",
+            next_step="Use an IPv4 plan, or boot without ipv6.disable=1.",
+        )
     for scope in ("all", "default"):
         conf = f"net/ipv6/conf/{scope}"
         values[f"{conf}/disable_ipv6"] = "0" if plan.ip_version == 6 else "1"
@@ -120,7 +136,8 @@ def _dut_sysctls(plan: AddressPlan) -> dict[str, str]:
 
 
 def tester_sysctls() -> dict[str, str]:
-    """No protocol of this kernel speaks on the tester's ports: the tester itself answers and sends (R6815-02)."""
+    """No protocol of this kernel speaks on the tester's ports: the tester itself answers and sends
+    (R6815-02)."""
     return {
         "net/ipv4/ip_forward": "0",
         "net/ipv6/conf/all/disable_ipv6": "1",
@@ -133,7 +150,9 @@ def _build_tester(names: LabNames, mtu: int) -> None:
     with pyroute2.IPRoute() as ip, namespace_path(names.dut_namespace).open() as dut:
         for number, side in enumerate(SIDES, start=1):
             # Both ends are born where they belong, so no daemon of the host ever sees them.
-            with host_errors("make a veth pair", where=names.tester_interface(side), next_step="Try: modprobe veth"):
+            with host_errors(
+                "make a veth pair", where=names.tester_interface(side), next_step="Try: modprobe veth"
+            ):
                 ip.link(
                     "add",
                     kind="veth",
@@ -185,7 +204,11 @@ def _switch_offloads_off(interface: str) -> None:
         still_on = read_offloads(interface)
     for name, is_on in still_on.items():
         if is_on:
-            raise HostError(f"{name} cannot be switched off", where=interface, next_step="Please report this kernel as unsupported.")
+            raise HostError(
+                f"{name} cannot be switched off",
+                where=interface,
+                next_step="Please report this kernel as unsupported.",
+            )
 
 
 def read_offloads(interface: str) -> dict[str, bool]:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 6: what a network driver hashes to choose a receive queue; what `ethtool -n IF rx-flow-hash udp4` shows (RSS-02)."""
+"""Station 6: what a network driver hashes to choose a receive queue; what `ethtool -n IF rx-flow-hash udp4`
+shows (RSS-02)."""
 
 from __future__ import annotations
 
@@ -21,9 +22,11 @@ FIELDS = {"m": 1 << 1, "v": 1 << 2, "t": 1 << 3, "s": 1 << 4, "d": 1 << 5, "f": 
 
 
 def read_flow_hash(interface: str) -> dict[str, str | None]:
-    """For `udp4` and `udp6` the letters that `ethtool -N` takes, such as `sd` (type 1) or `sdfn` (type 2), in its order.
+    """For `udp4` and `udp6` the letters that `ethtool -N` takes, such as `sd` (type 1) or `sdfn` (type 2), in
+    its order.
 
-    None where the driver does not hash, or does not tell; veth is one of those. OSError if there is no such interface.
+    None where the driver does not hash, or does not tell; veth is one of those. OSError if there is no such
+    interface.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         return {flow: _read(any_socket, interface, number) for flow, number in FLOW_TYPES.items()}

@@ -11,7 +11,8 @@ Lab = LinuxLab | VmLab
 
 
 def lab_status(name: str = "linux") -> Lab | None:
-    """The lab of that name if it is up and whole; `check_running` tells whether its DUT still is. Needs no root."""
+    """The lab of that name if it is up and whole; `check_running` tells whether its DUT still is. Needs no
+    root."""
     state.check_name(name)
     record = state.read_record(name)
     if record is None or record.get("version") != linux.RECORD_VERSION:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Room in the kernel's neighbour tables for labs with hosts on the link (SEED-23).
 
-All namespaces of a kernel share one ARP and one ND table, and the limits of both (gc_thresh1..3) belong to the initial namespace. So they
-are a matter of all labs together: one file beside the labs' records holds what the limits were before the first of these labs, and what
-each lab needs. It is written before a limit is raised and removed after all are back. What a killed run leaves behind is put back by the
-next `lab up` or `lab down` of its name, like the rest of the lab.
+All namespaces of a kernel share one ARP and one ND table, and the limits of both (gc_thresh1..3) belong to
+the initial namespace. So they are a matter of all labs together: one file beside the labs' records holds what
+the limits were before the first of these labs, and what each lab needs. It is written before a limit is
+raised and removed after all are back. What a killed run leaves behind is put back by the next `lab up` or
+`lab down` of its name, like the rest of the lab.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ from evenhand.rig.lab.namespaces import host_errors
 LIMITS_FILE = state.STATE_DIRECTORY.parent / "neighbor-limits.json"
 SYSCTLS = Path("/proc/sys")
 LIMITS = ("gc_thresh1", "gc_thresh2", "gc_thresh3")
-"""Entries up to which none is collected; above which they are soon; above which there is no room for another."""
+"""Entries up to which none is collected; above which they are soon; above which there is no room for
+another."""
 UNNOTICED = 100
 """Entries that find room everywhere: below the kernel's own gc_thresh1 (128)."""
 MOST_ENTRIES = 1 << 20
-"""What limits are raised by at most: an entry takes half a KiB that no process is charged for. nets_v6_direct in full has 33 million."""
+"""What limits are raised by at most: an entry takes half a KiB that no process is charged for. nets_v6_direct
+in full has 33 million."""
 
 IpVersion = Literal[4, 6]
 
@@ -46,7 +49,8 @@ class RaisedLimit:
 
 
 def raised_limits() -> list[RaisedLimit]:
-    """What labs, all together, have raised and not yet given back; what is as it was is left out. Needs no root."""
+    """What labs, all together, have raised and not yet given back; what is as it was is left out. Needs no
+    root."""
     try:
         before: dict[str, dict[str, int]] = json.loads(LIMITS_FILE.read_text())["before"]
     except (OSError, ValueError, KeyError):
@@ -62,7 +66,8 @@ def raised_limits() -> list[RaisedLimit]:
 
 
 def make_room(lab: str, ip_version: IpVersion, entries: int) -> None:
-    """Raise the limits by what this lab needs, if that is more than finds room anyway; the lab has a record already.
+    """Raise the limits by what this lab needs, if that is more than finds room anyway; the lab has a record
+    already.
 
     Raises:
         HostError: They cannot be written, or are not to be seen in this namespace.
@@ -74,9 +79,11 @@ def make_room(lab: str, ip_version: IpVersion, entries: int) -> None:
             limits = read_limits(ip_version)
             if limits is None:
                 raise HostError(
-                    f"the plan needs {entries:,} entries in the DUT's neighbour table, whose limits cannot be seen here",
+                    f"the plan needs {entries:,} entries in the DUT's neighbour table, whose limits cannot"
+                    " be seen here",
                     where=_sysctl(ip_version, LIMITS[-1]).replace("/", "."),
-                    next_step="They belong to the host's own network namespace: run the lab there, or use fewer --hosts.",
+                    next_step="They belong to the host's own network namespace: run the lab there, or use"
+                    " fewer --hosts.",
                 )
             labs["before"][str(ip_version)] = limits
         labs["needs"][lab] = {"ip_version": ip_version, "entries": min(entries, MOST_ENTRIES)}
@@ -109,19 +116,28 @@ def read_limits(ip_version: IpVersion) -> dict[str, int] | None:
 
 
 def read_cache_statistics(ip_version: IpVersion) -> dict[str, int]:
-    """The kernel's own counts of its table, of all namespaces together since the start; empty where it does not tell them."""
+    """The kernel's own counts of its table, of all namespaces together since the start; empty where it does
+    not tell them."""
     try:
-        names, *rows = Path(f"/proc/net/stat/{'arp' if ip_version == 4 else 'ndisc'}_cache").read_text().splitlines()
+        names, *rows = (
+            Path(f"/proc/net/stat/{'arp' if ip_version == 4 else 'ndisc'}_cache").read_text().splitlines()
+        )
     except (OSError, ValueError):
         return {}
-    per_cpu = [dict(zip(names.split(), (int(value, 16) for value in row.split()), strict=True)) for row in rows]
+    per_cpu = [
+        dict(zip(names.split(), (int(value, 16) for value in row.split()), strict=True)) for row in rows
+    ]
     # `entries` is the same for each CPU, all else is counted by each.
-    return {name: per_cpu[0][name] if name == "entries" else sum(row[name] for row in per_cpu) for name in names.split()}
+    return {
+        name: per_cpu[0][name] if name == "entries" else sum(row[name] for row in per_cpu)
+        for name in names.split()
+    }
 
 
 @contextmanager
 def _all_labs() -> Iterator[dict[str, Any]]:
-    """The file's content, while no other process changes it. Labs without a record are gone, and need nothing."""
+    """The file's content, while no other process changes it. Labs without a record are gone, and need
+    nothing."""
     LIMITS_FILE.parent.mkdir(parents=True, exist_ok=True)
     directory = os.open(LIMITS_FILE.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -130,7 +146,9 @@ def _all_labs() -> Iterator[dict[str, Any]]:
             labs = json.loads(LIMITS_FILE.read_text())
         except FileNotFoundError:
             labs = {"before": {}, "needs": {}}
-        labs["needs"] = {lab: need for lab, need in labs["needs"].items() if state.read_record(lab) is not None}
+        labs["needs"] = {
+            lab: need for lab, need in labs["needs"].items() if state.read_record(lab) is not None
+        }
         yield labs
     finally:
         os.close(directory)
@@ -141,16 +159,19 @@ def _write_file(labs: dict[str, Any]) -> None:
 
 
 def _apply(labs: dict[str, Any]) -> None:
-    """Every limit that we ever raised becomes what it was and what the labs need on top; without labs, what it was."""
+    """Every limit that we ever raised becomes what it was and what the labs need on top; without labs, what
+    it was."""
     for version, before in labs["before"].items():
         needed = sum(need["entries"] for need in labs["needs"].values() if str(need["ip_version"]) == version)
         # From the largest down: gc_thresh1 is never above gc_thresh3, while they go up.
         for limit in reversed(LIMITS):
             path, wanted = SYSCTLS / _sysctl(version, limit), before[limit] + needed
             with host_errors(
-                f"set {_sysctl(version, limit).replace('/', '.')} = {wanted}", where="sysctl",
-                next_step="The DUT's neighbour table must have room: run the lab where sysctls can be written, or use a gateway plan.",
-            ):  # fmt: skip
+                f"set {_sysctl(version, limit).replace('/', '.')} = {wanted}",
+                where="sysctl",
+                next_step="The DUT's neighbour table must have room: run the lab where sysctls can be"
+                " written, or use a gateway plan.",
+            ):
                 if int(path.read_text()) != wanted:
                     path.write_text(str(wanted))
 

@@ -73,7 +73,8 @@ class LinuxLab:
     """Name of the address plan that the DUT is set up for."""
     ip_version: Literal[4, 6]
     hosts: tuple[int, int] | None = None
-    """In each network, left and right, that the DUT is set up for; None: a record of an older version does not tell."""
+    """In each network, left and right, that the DUT is set up for; None: a record of an older version does
+    not tell."""
     networks: tuple[int, int] | None = None
     dut_cpu: int
     """CPU on which the DUT forwards."""
@@ -115,7 +116,8 @@ class LinuxLab:
             driver = "af_xdp" if self.largest_frame_size - AROUND_PACKET <= LARGEST_XDP_MTU else "af_packet"
         if driver == "af_packet":
             return af_packet_device(SIDES.index(side), self.tester_interface(side), self.largest_frame_size)
-        # Without busy_budget=0 each look at an empty queue is a system call that polls the veth on the tester's CPU.
+        # Without busy_budget=0 each look at an empty queue is a system call that polls the veth on the
+        # tester's CPU.
         options = ",start_queue=0,queue_count=1,force_copy=1,busy_budget=0"
         return f"net_af_xdp{SIDES.index(side)},iface={self.tester_interface(side)}{options}"
 
@@ -133,7 +135,8 @@ class LinuxLab:
         """Nothing to do: the kernel that forwards is this host's own."""
 
     def testbed_dut(self) -> dict[str, Any]:
-        """For `[dut]` of the testbed that the lab is: nothing, since there is no other computer to log into."""
+        """For `[dut]` of the testbed that the lab is: nothing, since there is no other computer to log
+        into."""
         return {}
 
     def dut_threads(self) -> list[int]:
@@ -162,13 +165,16 @@ class LinuxLab:
 
         def read() -> list[Neighbor]:
             with pyroute2.IPRoute() as ip:
-                sides = {index: side for side in SIDES for index in ip.link_lookup(ifname=self.dut_interface(side))}
+                sides = {
+                    index: side for side in SIDES for index in ip.link_lookup(ifname=self.dut_interface(side))
+                }
             return read_neighbors(sides)
 
         return self._inside_dut("read the DUT's neighbours", read)
 
     def neighbor_facts(self) -> dict[str, Any]:
-        """Entries by side and state, and what the kernel tells of the table that all namespaces share; recorded only (SEED-07)."""
+        """Entries by side and state, and what the kernel tells of the table that all namespaces share;
+        recorded only (SEED-07)."""
         return {
             "entries": count_neighbors(self.neighbors()),
             "limits": read_limits(self.ip_version),
@@ -191,11 +197,17 @@ class LinuxLab:
                         "native_xdp": is_native_xdp(ip, self.dut_interface(side)),
                         "offloads": read_offloads(self.dut_interface(side)),
                         "rx_flow_hash": read_flow_hash(self.dut_interface(side)),
-                        "napi_threads": {str(pid): sorted(os.sched_getaffinity(pid)) for pid in napi_threads(self.dut_interface(side))},
+                        "napi_threads": {
+                            str(pid): sorted(os.sched_getaffinity(pid))
+                            for pid in napi_threads(self.dut_interface(side))
+                        },
                     }
                     for side in SIDES
                 }
-            neighbor_timers = [f"net/ipv{self.ip_version}/neigh/{self.dut_interface(side)}/base_reachable_time_ms" for side in SIDES]
+            neighbor_timers = [
+                f"net/ipv{self.ip_version}/neigh/{self.dut_interface(side)}/base_reachable_time_ms"
+                for side in SIDES
+            ]
             paths = {name: Path("/proc/sys") / name for name in (*_RECORDED_SYSCTLS, *neighbor_timers)}
             return {
                 "dut": "linux namespace",
@@ -204,7 +216,11 @@ class LinuxLab:
                 "plan": self.plan,
                 "dut_cpu": self.dut_cpu,
                 "tester_cpus": list(self.tester_cpus),
-                "sysctls": {name.replace("/", "."): path.read_text().strip() for name, path in paths.items() if path.exists()},
+                "sysctls": {
+                    name.replace("/", "."): path.read_text().strip()
+                    for name, path in paths.items()
+                    if path.exists()
+                },
                 "interfaces": interfaces,
             }
 
@@ -212,13 +228,15 @@ class LinuxLab:
 
     def _inside_dut(self, doing: str, work: Callable[[], Result]) -> Result:
         require_root()
-        with host_errors(doing, where=self.dut_namespace, next_step="Is the lab still up? Look with: evenhand lab status"):
+        with host_errors(
+            doing, where=self.dut_namespace, next_step="Is the lab still up? Look with: evenhand lab status"
+        ):
             return run_inside(self.dut_namespace, work)
 
 
 def engine_command_inside(namespace: str, engine: Path) -> list[str]:
-    """See `LinuxLab.engine_command`. The tester is as urgent as the DUT's threads: else what the host does besides makes its load late, and
-    a busy machine has no valid trial."""
+    """See `LinuxLab.engine_command`. The tester is as urgent as the DUT's threads: else what the host does
+    besides makes its load late, and a busy machine has no valid trial."""
     require_root("to enter its network namespace")
     mount_and_run = 'mount -t sysfs sysfs /sys && mount -t bpf bpf /sys/fs/bpf && exec nice -n "$0" "$@"'
     enter = ["nsenter", f"--net={namespace_path(namespace)}", "unshare", "--mount"]
@@ -247,7 +265,8 @@ def lab_up(
 
     Args:
         name: 1 to 9 characters. Labs of different names do not touch each other.
-        dut_cpu: CPU of the DUT; by default the lowest that this process may use, so that the tester gets the others.
+        dut_cpu: CPU of the DUT; by default the lowest that this process may use, so that the tester gets the
+            others.
         force: Also if a tester uses the lab that is there; that spoils its trial.
         largest_frame_size: Octets with FCS that both links take.
 
@@ -268,7 +287,8 @@ def lab_down(name: str = "linux", *, force: bool = False) -> bool:
         force: Also if a tester uses the lab; that spoils its trial.
 
     Raises:
-        HostError: Not root, another process holds the lab or tests with it, or the namespaces are not Evenhand's.
+        HostError: Not root, another process holds the lab or tests with it, or the namespaces are not
+            Evenhand's.
     """
     state.check_name(name)
     if not _is_anything_there(name):
@@ -297,14 +317,20 @@ def addresses_of(plan: AddressPlan) -> dict[str, Any]:
     """What a lab knows of the plan that it is made for."""
     left, right = (side.hosts for side in plan.sides)
     return {
-        "plan": plan.name, "ip_version": plan.ip_version, "hosts": (left.count, right.count),
+        "plan": plan.name,
+        "ip_version": plan.ip_version,
+        "hosts": (left.count, right.count),
         "networks": (left.network_count, right.network_count),
-    }  # fmt: skip
+    }
 
 
 @contextmanager
 def linux_lab(
-    plan: AddressPlan, *, name: str = "linux", dut_cpu: int | None = None, largest_frame_size: int = USUAL_MAX_FRAME_SIZE
+    plan: AddressPlan,
+    *,
+    name: str = "linux",
+    dut_cpu: int | None = None,
+    largest_frame_size: int = USUAL_MAX_FRAME_SIZE,
 ) -> Iterator[LinuxLab]:
     """A lab for the length of a `with` block, taken down however the block ends; see lab_up.
 
@@ -325,7 +351,13 @@ def linux_lab(
 
 def _set_up(plan: AddressPlan, name: str, dut_cpu: int | None, largest_frame_size: int) -> LinuxLab:
     cpu, tester_cpus = share_cpus(dut_cpu)
-    lab = LinuxLab(name=name, dut_cpu=cpu, tester_cpus=tester_cpus, largest_frame_size=largest_frame_size, **addresses_of(plan))
+    lab = LinuxLab(
+        name=name,
+        dut_cpu=cpu,
+        tester_cpus=tester_cpus,
+        largest_frame_size=largest_frame_size,
+        **addresses_of(plan),
+    )
     take_down(name)
     record = {"version": RECORD_VERSION, "is_complete": False, "lab": asdict(lab)}
     state.write_record(name, record)
@@ -370,14 +402,20 @@ def share_cpus(dut_cpu: int | None) -> tuple[int, tuple[int, ...]]:
     if dut_cpu is None:
         dut_cpu = allowed[0]
     elif not (dut_cpu >= 0 and Path(f"/sys/devices/system/cpu/cpu{dut_cpu}").exists()):
-        raise RequestError(f"there is no CPU {dut_cpu}", where="dut_cpu", next_step=f"Use one of: {', '.join(map(str, allowed))}.")
+        raise RequestError(
+            f"there is no CPU {dut_cpu}",
+            where="dut_cpu",
+            next_step=f"Use one of: {', '.join(map(str, allowed))}.",
+        )
     return dut_cpu, tuple(cpu for cpu in allowed if cpu != dut_cpu) or (dut_cpu,)
 
 
 def require_root(why: str = "to make network namespaces", *, lab: str = "Linux") -> None:
     """HostError if this process is not root's."""
     if os.geteuid() != 0:
-        raise HostError(f"the {lab} lab needs root, {why}", where="lab", next_step="Run the same command with sudo.")
+        raise HostError(
+            f"the {lab} lab needs root, {why}", where="lab", next_step="Run the same command with sudo."
+        )
 
 
 @contextmanager

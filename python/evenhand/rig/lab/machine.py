@@ -16,7 +16,8 @@ _PATIENCE_S = 5.0
 
 
 def machine_processes(name: str) -> list[int]:
-    """Ids of the QEMU of this lab. Known by what stands in its command line, so that none is ever forgotten or mistaken for another."""
+    """Ids of the QEMU of this lab. Known by what stands in its command line, so that none is ever forgotten
+    or mistaken for another."""
     monitor = f"unix:{Access(name).folder}/monitor.sock,".encode()
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):

@@ -38,7 +38,11 @@ def namespace_path(namespace: str) -> Path:
 
 def make_namespace(namespace: str) -> None:
     """Make an empty network namespace. HostError if the kernel or the permissions do not allow it."""
-    with host_errors("make a network namespace", where=namespace, next_step="The container or host must allow CAP_SYS_ADMIN."):
+    with host_errors(
+        "make a network namespace",
+        where=namespace,
+        next_step="The container or host must allow CAP_SYS_ADMIN.",
+    ):
         pyroute2.netns.create(namespace)
 
 
@@ -83,9 +87,13 @@ def host_errors(doing: str, *, where: str = "", next_step: str = "") -> Iterator
     try:
         yield
     except pyroute2.netlink.exceptions.NetlinkError as error:
-        raise HostError(f"the kernel refuses to {doing}: {os.strerror(error.code)}", where=where, next_step=next_step) from error
+        raise HostError(
+            f"the kernel refuses to {doing}: {os.strerror(error.code)}", where=where, next_step=next_step
+        ) from error
     except OSError as error:
-        raise HostError(f"cannot {doing}: {error.strerror or error}", where=where, next_step=next_step) from error
+        raise HostError(
+            f"cannot {doing}: {error.strerror or error}", where=where, next_step=next_step
+        ) from error
 
 
 def _call(function: str, *arguments: object) -> None:

@@ -18,8 +18,8 @@ MOST_URGENT = -20
 def pin_napi(interface: str, cpu: int) -> None:
     """Give the interface NAPI threads and pin them to `cpu`. Call inside the interface's namespace.
 
-    `interface` must be up, have its XDP program (which makes the NAPI instance) and be unique on
-    the host, since the threads are known by `napi/<interface>-<id>`. Taking the interface down and up again undoes it.
+    `interface` must be up, have its XDP program (which makes the NAPI instance) and be unique on the host,
+    since the threads are known by `napi/<interface>-<id>`. Taking the interface down and up again undoes it.
 
     Raises:
         HostError: No threaded NAPI in this kernel, or its threads cannot be seen or pinned.
@@ -29,14 +29,17 @@ def pin_napi(interface: str, cpu: int) -> None:
         switch.write_text("1")
     except OSError as error:
         raise HostError(
-            f"no threaded NAPI: {error.strerror}", where=interface, next_step="The lab needs Linux 5.17 or newer (Debian 12 has 6.1)."
+            f"no threaded NAPI: {error.strerror}",
+            where=interface,
+            next_step="The lab needs Linux 5.17 or newer (Debian 12 has 6.1).",
         ) from error
     threads = napi_threads(interface)
     if switch.read_text().strip() != "1" or not threads:
         raise HostError(
             "the kernel's NAPI threads of this interface are not to be seen",
             where=interface,
-            next_step="Run on the host itself or in its PID namespace (docker run --pid=host), on Linux 5.17 or newer.",
+            next_step="Run on the host itself or in its PID namespace (docker run --pid=host), on Linux 5.17"
+            " or newer.",
         )
     for thread in threads:
         try:
@@ -50,7 +53,11 @@ def pin_napi(interface: str, cpu: int) -> None:
                 next_step="Choose an online CPU for the DUT.",
             ) from error
         if os.sched_getaffinity(thread) != {cpu}:
-            raise HostError(f"NAPI thread {thread} does not stay on CPU {cpu}", where=interface, next_step="Choose another DUT CPU.")
+            raise HostError(
+                f"NAPI thread {thread} does not stay on CPU {cpu}",
+                where=interface,
+                next_step="Choose another DUT CPU.",
+            )
 
 
 def napi_threads(interface: str) -> list[int]:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The neighbour table of the namespace that the caller is in, as the kernel dumps it (rtnetlink, RTM_GETNEIGH).
+"""The neighbour table of the namespace that the caller is in, as the kernel dumps it (rtnetlink,
+RTM_GETNEIGH).
 
-Read by hand: pyroute2 makes objects of every attribute, which takes a minute for the 131,072 hosts of a direct plan.
+Read by hand: pyroute2 makes objects of every attribute, which takes a minute for the 131,072 hosts of a
+direct plan.
 """
 
 from __future__ import annotations
@@ -15,7 +17,15 @@ from dataclasses import dataclass
 
 from evenhand.plan import SideName
 
-_STATES = {0x01: "incomplete", 0x02: "reachable", 0x04: "stale", 0x08: "delay", 0x10: "probe", 0x20: "failed", 0x80: "permanent"}
+_STATES = {
+    0x01: "incomplete",
+    0x02: "reachable",
+    0x04: "stale",
+    0x08: "delay",
+    0x10: "probe",
+    0x20: "failed",
+    0x80: "permanent",
+}
 _RTM_NEWNEIGH, _RTM_GETNEIGH = 28, 30
 _NLM_F_REQUEST_DUMP = 0x0001 | 0x0300
 _NLMSG_ERROR, _NLMSG_DONE = 2, 3
@@ -42,12 +52,17 @@ class Neighbor:
 
 
 def read_neighbors(sides: Mapping[int, SideName]) -> list[Neighbor]:
-    """Entries of these interfaces (index: side), ordered by side and address. OSError if the kernel refuses."""
+    """Entries of these interfaces (index: side), ordered by side and address. OSError if the kernel
+    refuses."""
     found = []
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE) as netlink:
+    with socket.socket(
+        socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE
+    ) as netlink:
         netlink.bind((0, 0))
         request = _ENTRY.pack(socket.AF_UNSPEC, 0, 0, 0, 0, 0, 0)
-        netlink.send(_HEADER.pack(_HEADER.size + len(request), _RTM_GETNEIGH, _NLM_F_REQUEST_DUMP, 1, 0) + request)
+        netlink.send(
+            _HEADER.pack(_HEADER.size + len(request), _RTM_GETNEIGH, _NLM_F_REQUEST_DUMP, 1, 0) + request
+        )
         for message in _messages(netlink):
             _, _, _, index, state, _, _ = _ENTRY.unpack_from(message)
             side, name = sides.get(index), _STATES.get(state)
@@ -57,7 +72,9 @@ def read_neighbors(sides: Mapping[int, SideName]) -> list[Neighbor]:
             attributes = dict(_attributes(message[_ENTRY.size :]))
             octets, mac = attributes[_NDA_DST], attributes.get(_NDA_LLADDR)
             address = socket.inet_ntop(socket.AF_INET if len(octets) == 4 else socket.AF_INET6, octets)
-            found.append(Neighbor(address=address, mac=None if mac is None else mac.hex(":"), state=name, side=side))
+            found.append(
+                Neighbor(address=address, mac=None if mac is None else mac.hex(":"), state=name, side=side)
+            )
     return sorted(found, key=lambda n: (n.side, n.address))
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is ours: one record and one lock per lab under /run/evenhand/labs, and one file of all labs beside it (limits.py).
+"""What is ours: one record and one lock per lab under /run/evenhand/labs, and one file of all labs beside it
+(limits.py).
 
 The record is written before the first namespace is made and removed after the last one is gone. So whatever a
-killed run leaves behind is known as ours, and what has no record is never touched. The kernel drops the lock of
-a killed process by itself.
+killed run leaves behind is known as ours, and what has no record is never touched. The kernel drops the lock
+of a killed process by itself.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ def check_name(name: str) -> None:
     """RequestError unless interface names of 15 characters can hold the lab's name."""
     if not _NAME.fullmatch(name):
         raise RequestError(
-            f"{name!r} is no name for a lab: 1 to 9 characters of a-z, 0-9, '-' and '_', a letter or digit first",
+            f"{name!r} is no name for a lab: 1 to 9 characters of a-z, 0-9, '-' and '_', a letter or digit"
+            " first",
             where="lab",
             next_step="Use a name such as linux or ci-2.",
         )
@@ -61,7 +63,9 @@ def write_file(path: Path, document: dict[str, Any]) -> None:
         draft.write_text(json.dumps(document, indent=1) + "\n")
         draft.replace(path)
     except OSError as error:
-        raise HostError(f"cannot write: {error.strerror}", where=str(path), next_step="The lab needs a writable /run.") from error
+        raise HostError(
+            f"cannot write: {error.strerror}", where=str(path), next_step="The lab needs a writable /run."
+        ) from error
 
 
 def remove_record(name: str) -> None:
@@ -89,12 +93,17 @@ def hold(name: str) -> Iterator[None]:
                 next_step="Wait until it has ended, or stop it.",
             ) from None
         except OSError as error:
-            raise HostError(f"cannot lock: {error.strerror}", where=str(path), next_step="Run with sudo; /run must be writable.") from error
+            raise HostError(
+                f"cannot lock: {error.strerror}",
+                where=str(path),
+                next_step="Run with sudo; /run must be writable.",
+            ) from error
         yield
 
 
 def tester_resource(name: str) -> Resource:
-    """What a tester holds as long as it uses the lab's ports; not the lock of those who set labs up and take them down."""
+    """What a tester holds as long as it uses the lab's ports; not the lock of those who set labs up and take
+    them down."""
     return Resource(key=f"lab {name}", label=f"the lab {name!r}")
 
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taps of several queues in a namespace: what the tester sends on the interface, a virtual machine on this host receives, and back.
+"""Taps of several queues in a namespace: what the tester sends on the interface, a virtual machine on this
+host receives, and back.
 
-The kernel copies each frame into the queue of the tap, so a slow machine never holds the tester's buffers; what finds the queue full is
-dropped there. The taps stay when the machine dies, so that the tester's ports do.
+The kernel copies each frame into the queue of the tap, so a slow machine never holds the tester's buffers;
+what finds the queue full is dropped there. The taps stay when the machine dies, so that the tester's ports
+do.
 """
 
 from __future__ import annotations
@@ -34,13 +36,16 @@ _REQUEST = struct.Struct("16sH22x")
 
 
 def make_taps(names: LabNames, queues: int, mtu: int) -> tuple[list[int], list[int]]:
-    """The tester's namespace with a tap of each side; descriptors of their queues, left and right, which the caller closes.
+    """The tester's namespace with a tap of each side; descriptors of their queues, left and right, which the
+    caller closes.
 
     Raises:
         HostError: The kernel refuses.
     """
     make_namespace(names.tester_namespace)
-    with host_errors("make taps", where=names.tester_namespace, next_step="Is there /dev/net/tun? Try: modprobe tun"):
+    with host_errors(
+        "make taps", where=names.tester_namespace, next_step="Is there /dev/net/tun? Try: modprobe tun"
+    ):
         return run_inside(names.tester_namespace, lambda: _make(names, queues, mtu))
 
 
@@ -53,12 +58,16 @@ def _make(names: LabNames, queues: int, mtu: int) -> tuple[list[int], list[int]]
                 descriptor = os.open(TUN, os.O_RDWR | os.O_CLOEXEC)
                 made[number].append(descriptor)
                 flags = _IFF_TAP | _IFF_NO_PI | _IFF_MULTI_QUEUE | _IFF_VNET_HDR
-                fcntl.ioctl(descriptor, _TUNSETIFF, _REQUEST.pack(names.tester_interface(side).encode(), flags))
+                fcntl.ioctl(
+                    descriptor, _TUNSETIFF, _REQUEST.pack(names.tester_interface(side).encode(), flags)
+                )
             fcntl.ioctl(made[number][0], _TUNSETPERSIST, 1)
         with pyroute2.IPRoute() as ip:
             for number, side in enumerate(SIDES, start=1):
                 index = index_of(ip, names.tester_interface(side))
-                ip.link("set", index=index, address=f"02:00:00:00:a0:{number:02x}", mtu=mtu, txqlen=QUEUE_FRAMES)
+                ip.link(
+                    "set", index=index, address=f"02:00:00:00:a0:{number:02x}", mtu=mtu, txqlen=QUEUE_FRAMES
+                )
                 ip.link("set", index=index, state="up")
     except BaseException:
         close(made)
@@ -75,4 +84,8 @@ def close(queues: tuple[list[int], list[int]]) -> None:
 def check_tun() -> None:
     """HostError if this host has no taps."""
     if not os.path.exists(TUN):
-        raise HostError(f"there is no {TUN}", where="lab", next_step="Try: modprobe tun. A container must be given the device.")
+        raise HostError(
+            f"there is no {TUN}",
+            where="lab",
+            next_step="Try: modprobe tun. A container must be given the device.",
+        )

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lab whose DUT is a computer of its own: Debian's kernel in a virtual machine, with virtio NICs of four queues that hash (RSS-02).
+"""The lab whose DUT is a computer of its own: Debian's kernel in a virtual machine, with virtio NICs of four
+queues that hash (RSS-02).
 
     tester namespace                     virtual machine
     ehtl-NAME (tap, 4 queues)  -------  left  \\
                                                forwarding     mgmt ------- 127.0.0.1:port (SSH)
     ehtr-NAME (tap, 4 queues)  -------  right /
 
-The queues' frames come from QEMU's own hash, by the key, the table and the fields that the machine's kernel has set. The machine has no way
-to any network but the taps and its SSH port. Without KVM it is emulated: its rates are those of the emulation, its shares are not.
+The queues' frames come from QEMU's own hash, by the key, the table and the fields that the machine's kernel
+has set. The machine has no way to any network but the taps and its SSH port. Without KVM it is emulated: its
+rates are those of the emulation, its shares are not.
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ class VmLab:
     """Name of the address plan that the DUT was set up for."""
     ip_version: Literal[4, 6]
     hosts: tuple[int, int] | None = None
-    """In each network, left and right, that the DUT is set up for; None: a record of an older version does not tell."""
+    """In each network, left and right, that the DUT is set up for; None: a record of an older version does
+    not tell."""
     networks: tuple[int, int] | None = None
     dut_cpu: int
     """CPU of this host that the machine runs on."""
@@ -94,7 +97,8 @@ class VmLab:
 
     @property
     def ring_frames(self) -> int:
-        """Frames of one direction that wait while the machine does not run, at least: all may be of one queue."""
+        """Frames of one direction that wait while the machine does not run, at least: all may be of one
+        queue."""
         return taps.QUEUE_FRAMES
 
     @property
@@ -118,7 +122,11 @@ class VmLab:
 
     def dut_threads(self) -> list[int]:
         """QEMU's, on this host."""
-        return [int(thread.name) for process in machine_processes(self.name) for thread in Path(f"/proc/{process}/task").glob("*")]
+        return [
+            int(thread.name)
+            for process in machine_processes(self.name)
+            for thread in Path(f"/proc/{process}/task").glob("*")
+        ]
 
     def tester_interface(self, side: SideName) -> str:
         return LabNames(self.name).tester_interface(side)
@@ -135,17 +143,25 @@ class VmLab:
         """HostError if the machine has ended."""
         if not self.is_running:
             raise HostError(
-                "the machine of this lab has ended (killed, switched off, or its kernel gave up), so nothing forwards",
+                "the machine of this lab has ended (killed, switched off, or its kernel gave up), so nothing"
+                " forwards",
                 where=f"lab:{self.name}",
-                next_step=f"Its console: {Access(self.name).console}. Set it up anew: evenhand lab up vm --plan {plan_title(self.plan)}",
+                next_step=f"Its console: {Access(self.name).console}. Set it up anew: evenhand lab up vm"
+                f" --plan {plan_title(self.plan)}",
             )
 
     def testbed_dut(self) -> dict[str, Any]:
         """For `[dut]` of the testbed that the lab is."""
-        return {"ssh": HOST, "os": "linux", "left": self.dut_interface("left"), "right": self.dut_interface("right")}
+        return {
+            "ssh": HOST,
+            "os": "linux",
+            "left": self.dut_interface("left"),
+            "right": self.dut_interface("right"),
+        }
 
     def facts(self) -> dict[str, Any]:
-        """What the DUT is made of; recorded in results, never used for a verdict (SEED-07). As it was when the lab came up."""
+        """What the DUT is made of; recorded in results, never used for a verdict (SEED-07). As it was when
+        the lab came up."""
         return {
             "dut": "virtual machine",
             "accelerator": self.accelerator,
@@ -156,12 +172,16 @@ class VmLab:
             "tester_cpus": list(self.tester_cpus),
             "cpus": QUEUES,
             "memory_mb": MEMORY_MB,
-            "interfaces": {side: {"name": self.dut_interface(side), "driver": "virtio_net", "queues": QUEUES} for side in SIDES},
+            "interfaces": {
+                side: {"name": self.dut_interface(side), "driver": "virtio_net", "queues": QUEUES}
+                for side in SIDES
+            },
         }
 
 
 def recipe(suite: str = "") -> ImageRecipe:
-    """Of the machine's root: a router that one can log into. All else comes from the lab, on a disk of its own."""
+    """Of the machine's root: a router that one can log into. All else comes from the lab, on a disk of its
+    own."""
     return ImageRecipe(
         name=f"lab-router-{suite}" if suite else "lab-router",
         packages=("openssh-server", "ethtool"),
@@ -172,7 +192,8 @@ def recipe(suite: str = "") -> ImageRecipe:
 
 
 def check_vm_programs() -> None:
-    """HostError if this host lacks what a machine needs: QEMU, OpenSSH, taps. The packages of its image are not looked at."""
+    """HostError if this host lacks what a machine needs: QEMU, OpenSSH, taps. The packages of its image are
+    not looked at."""
     taps.check_tun()
     check_ssh()
     check_qemu()
@@ -188,7 +209,8 @@ def vm_up(
     suite: str = "",
     tell: Callable[[str], None] = lambda _: None,
 ) -> VmLab:
-    """Set up the lab; one of that name that is there, whole or in ruins, is removed first. The machine goes on after this process.
+    """Set up the lab; one of that name that is there, whole or in ruins, is removed first. The machine goes
+    on after this process.
 
     Args:
         name, dut_cpu, force, largest_frame_size: As for `lab_up`.
@@ -197,11 +219,14 @@ def vm_up(
 
     Raises:
         RequestError: Bad name or CPU.
-        HostError: Not root; QEMU, OpenSSH or the packages of the image cannot be had; another process holds the lab or tests with it; or
-            the machine does not come up.
+        HostError: Not root; QEMU, OpenSSH or the packages of the image cannot be had; another process holds
+            the lab or tests with it; or the machine does not come up.
     """
     state.check_name(name)
-    linux.require_root("for taps in a namespace: the lab of a virtual machine has no other way to the tester's ports", lab=KIND)
+    linux.require_root(
+        "for taps in a namespace: the lab of a virtual machine has no other way to the tester's ports",
+        lab=KIND,
+    )
     check_vm_programs()
     image = vm_image(recipe(suite), tell=tell)
     with state.hold(name), state.kept_from_testers(name, force=force):
@@ -209,7 +234,8 @@ def vm_up(
 
 
 def read_lab(name: str, record: dict[str, Any]) -> VmLab | None:
-    """From a record of this kind; None if the lab is not whole. A machine that has ended does not matter here."""
+    """From a record of this kind; None if the lab is not whole. A machine that has ended does not matter
+    here."""
     if not record.get("is_complete") or not namespace_path(LabNames(name).tester_namespace).exists():
         return None
     lab = record["lab"]
@@ -217,13 +243,24 @@ def read_lab(name: str, record: dict[str, Any]) -> VmLab | None:
 
 
 def _set_up(
-    plan: AddressPlan, name: str, dut_cpu: int | None, largest_frame_size: int, image: VmImage, tell: Callable[[str], None]
+    plan: AddressPlan,
+    name: str,
+    dut_cpu: int | None,
+    largest_frame_size: int,
+    image: VmImage,
+    tell: Callable[[str], None],
 ) -> VmLab:
     cpu, tester_cpus = linux.share_cpus(dut_cpu)
     document: dict[str, Any] = asdict(
-        VmLab(name=name, dut_cpu=cpu, tester_cpus=tester_cpus, ssh_port=free_port(), largest_frame_size=largest_frame_size,
-              **linux.addresses_of(plan))
-    )  # fmt: skip
+        VmLab(
+            name=name,
+            dut_cpu=cpu,
+            tester_cpus=tester_cpus,
+            ssh_port=free_port(),
+            largest_frame_size=largest_frame_size,
+            **linux.addresses_of(plan),
+        )
+    )
     linux.take_down(name)
     record = {"version": linux.RECORD_VERSION, "kind": KIND, "is_complete": False, "lab": document}
     state.write_record(name, record)
@@ -233,12 +270,20 @@ def _set_up(
         queues = taps.make_taps(LabNames(name), QUEUES, mtu)
         try:
             machine = VirtualMachine(
-                image, folder=access.folder, arguments=_devices(access, document["ssh_port"], queues, mtu), memory_mb=MEMORY_MB,
-                cpus=QUEUES, dies_with_us=False, inherited=(*queues[0], *queues[1]),
-            )  # fmt: skip
+                image,
+                folder=access.folder,
+                arguments=_devices(access, document["ssh_port"], queues, mtu),
+                memory_mb=MEMORY_MB,
+                cpus=QUEUES,
+                dies_with_us=False,
+                inherited=(*queues[0], *queues[1]),
+            )
         finally:
             taps.close(queues)
-        tell(f"the machine boots ({'KVM' if machine.accelerator == 'kvm' else 'emulated, without KVM: this takes a while'})")
+        tell(
+            "the machine boots"
+            f" ({'KVM' if machine.accelerator == 'kvm' else 'emulated, without KVM: this takes a while'})"
+        )
         with _shell(machine, access) as shell:
             document |= {"accelerator": machine.accelerator, **_read_facts(shell)}
             _set_up_router(shell, plan, mtu)
@@ -256,17 +301,22 @@ def _devices(access: Access, port: int, queues: tuple[list[int], list[int]], mtu
     """The machine's part of the keys, a NIC for SSH alone, and the two test interfaces."""
     macs = {name: mac for mac, name in INTERFACES.items()}
     devices = [
-        "-drive", f"file={access.disk},format=raw,if=virtio,readonly=on",
+        "-drive",
+        f"file={access.disk},format=raw,if=virtio,readonly=on",
         # restrict: nothing from inside reaches this host, or any other network.
-        "-netdev", f"user,id=mgmt,restrict=on,ipv6=off,hostfwd=tcp:127.0.0.1:{port}-:22",
-        "-device", f"virtio-net-pci,netdev=mgmt,mac={macs['mgmt']}",
-    ]  # fmt: skip
+        "-netdev",
+        f"user,id=mgmt,restrict=on,ipv6=off,hostfwd=tcp:127.0.0.1:{port}-:22",
+        "-device",
+        f"virtio-net-pci,netdev=mgmt,mac={macs['mgmt']}",
+    ]
     for side, descriptors in zip(SIDES, queues, strict=True):
-        # Without vhost QEMU itself hashes, in software; `hash` makes it do so even where it could load a program into the kernel.
+        # Without vhost QEMU itself hashes, in software; `hash` makes it do so even where it could load a
+        # program into the kernel.
         devices += ["-netdev", f"tap,id={side},fds={':'.join(map(str, descriptors))},vhost=off"]
         devices += [
             "-device",
-            f"virtio-net-pci,netdev={side},mac={macs[side]},mq=on,vectors={2 * QUEUES + 2},rss=on,hash=on,host_mtu={mtu}",
+            f"virtio-net-pci,netdev={side},mac={macs[side]},mq=on,vectors={2 * QUEUES + 2},rss=on,hash=on,"
+            f"host_mtu={mtu}",
         ]
     return devices
 
@@ -280,7 +330,9 @@ def _shell(machine: VirtualMachine, access: Access) -> Iterator[Shell]:
             if not machine.is_running:
                 raise machine.trouble("the machine switched itself off while it booted")
             if time.monotonic() > give_up:
-                raise machine.trouble(f"the machine was not up within {BOOT_TIMEOUT_S[machine.accelerator]:.0f} s")
+                raise machine.trouble(
+                    f"the machine was not up within {BOOT_TIMEOUT_S[machine.accelerator]:.0f} s"
+                )
             if _LISTENS in machine.console_text():
                 # Its first answers may take longer than ssh waits.
                 with suppress(HostError):
@@ -299,9 +351,15 @@ def _read_facts(shell: Shell) -> dict[str, str]:
 def _set_up_router(shell: Shell, plan: AddressPlan, mtu: int) -> None:
     """As `dut setup` has it for Linux."""
     left, right = (INTERFACES[mac] for mac in list(INTERFACES)[1:])
-    script = DutScript(setup=describe_setup(plan, left=left, right=right), system=OPERATING_SYSTEMS["linux"], is_undo=False)
+    script = DutScript(
+        setup=describe_setup(plan, left=left, right=right), system=OPERATING_SYSTEMS["linux"], is_undo=False
+    )
     sizes = "".join(f"ip link set dev {interface} mtu {mtu}\n" for interface in (left, right))
     answer = shell.run("exec sh -e", input_text=sizes + script.text(), timeout_s=SET_UP_TIMEOUT_S)
     if answer.exit_code != 0:
         said = (answer.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise HostError(f"the machine does not take the set-up of the plan: {said}", where=HOST, next_step="Please report this kernel.")
+        raise HostError(
+            f"the machine does not take the set-up of the plan: {said}",
+            where=HOST,
+            next_step="Please report this kernel.",
+        )

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a lab's machine is reached: SSH on the loopback, with keys that are made for this one lab and end with it.
+"""How a lab's machine is reached: SSH on the loopback, with keys that are made for this one lab and end with
+it.
 
-The machine gets its part of them on a disk of its own. Both sides know each other before they first speak, so nobody has to trust a key
-that just came along.
+The machine gets its part of them on a disk of its own. Both sides know each other before they first speak, so
+nobody has to trust a key that just came along.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ MANAGEMENT_MAC = "02:00:00:00:d0:fe"
 INTERFACES = {MANAGEMENT_MAC: "mgmt", "02:00:00:00:d0:01": "left", "02:00:00:00:d0:02": "right"}
 """By MAC, as the machine names them."""
 
-# Every receive hash that is set or read later is then in use: without `rxhash on` virtio_net keeps what `ethtool -N` says for later.
+# Every receive hash that is set or read later is then in use: without `rxhash on` virtio_net keeps what
+# `ethtool -N` says for later.
 _BOOT = """set -e
 modprobe virtio_net
 for address in /sys/class/net/*/address; do
@@ -116,21 +118,31 @@ def make_access(lab: str, port: int) -> Access:
         access.config.write_text(_CONFIG.format(lab=lab, folder=access.folder, host=HOST, port=port))
         (access.folder / "known_hosts").write_text(f"{HOST} {keys['host_key']}\n")
         with os.fdopen(os.open(access.disk, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as disk:
-            disk.write(_archive({
-                "etc/evenhand-lab": (boot_script(), 0o755),
-                "etc/ssh/evenhand": (_SSHD, 0o644),
-                "etc/ssh/evenhand_host_key": ((access.folder / "host_key").read_text(), 0o600),
-                "root/.ssh/authorized_keys": (f"{keys['key']}\n", 0o600),
-            }))  # fmt: skip
+            disk.write(
+                _archive(
+                    {
+                        "etc/evenhand-lab": (boot_script(), 0o755),
+                        "etc/ssh/evenhand": (_SSHD, 0o644),
+                        "etc/ssh/evenhand_host_key": ((access.folder / "host_key").read_text(), 0o600),
+                        "root/.ssh/authorized_keys": (f"{keys['key']}\n", 0o600),
+                    }
+                )
+            )
         (access.folder / "host_key").unlink()
     except OSError as error:
-        raise HostError(f"cannot write: {error.strerror}", where=str(access.folder), next_step="The lab needs a writable /run.") from error
+        raise HostError(
+            f"cannot write: {error.strerror}",
+            where=str(access.folder),
+            next_step="The lab needs a writable /run.",
+        ) from error
     return access
 
 
 def boot_script() -> str:
     """What the machine does when its file systems are there."""
-    cases = "\n".join(f'        {mac}) ip link set dev "$interface" name {name} ;;' for mac, name in INTERFACES.items())
+    cases = "\n".join(
+        f'        {mac}) ip link set dev "$interface" name {name} ;;' for mac, name in INTERFACES.items()
+    )
     return _BOOT.format(cases=cases, address=INSIDE_ADDRESS)
 
 
@@ -146,9 +158,10 @@ def check_programs() -> None:
     lacking = sorted({package for program, package in NEEDS.items() if shutil.which(program) is None})
     if lacking:
         raise HostError(
-            f"the machine of the lab is reached by {', '.join(lacking)}, which is not here", where="PATH",
+            f"the machine of the lab is reached by {', '.join(lacking)}, which is not here",
+            where="PATH",
             next_step=f"Install what is missing: sudo apt-get install {' '.join(lacking)}",
-        )  # fmt: skip
+        )
 
 
 def _make_key(path: Path) -> str:
@@ -156,7 +169,11 @@ def _make_key(path: Path) -> str:
     command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(path)]
     made = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if made.returncode != 0:
-        raise HostError(f"ssh-keygen makes no key: {made.stderr.strip()}", where=str(path), next_step="The lab needs a writable /run.")
+        raise HostError(
+            f"ssh-keygen makes no key: {made.stderr.strip()}",
+            where=str(path),
+            next_step="The lab needs a writable /run.",
+        )
     return path.with_suffix(".pub").read_text().strip()
 
 

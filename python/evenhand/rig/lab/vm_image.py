@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Root images of virtual machines, made of Debian packages without a loop mount, and kept until their recipe changes.
+"""Root images of virtual machines, made of Debian packages without a loop mount, and kept until their recipe
+changes.
 
-`mmdebstrap` unpacks the packages, from the sources that this host's own apt uses; `mke2fs -d` makes a file system of them. Root needs
-nothing else; another user needs `uidmap` and `fakeroot`, and a range of his own in /etc/subuid. The machine's first process is a script of
-the recipe: no systemd, so that a machine without KVM is up in seconds.
+`mmdebstrap` unpacks the packages, from the sources that this host's own apt uses; `mke2fs -d` makes a file
+system of them. Root needs nothing else; another user needs `uidmap` and `fakeroot`, and a range of his own in
+/etc/subuid. The machine's first process is a script of the recipe: no systemd, so that a machine without KVM
+is up in seconds.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ INIT = "/sbin/evenhand-init"
 _BUILD_TIMEOUT_S = 1800
 _STDERR_LINES = 15
 
-# The kernel's modules for the disk alone: an initial system with all of them takes a machine without KVM seconds to unpack.
+# The kernel's modules for the disk alone: an initial system with all of them takes a machine without KVM
+# seconds to unpack.
 _SMALL_INITRD = """set -e
 mkdir -p "$1/etc/initramfs-tools/conf.d" "$1/etc/initramfs-tools/hooks"
 echo MODULES=list >"$1/etc/initramfs-tools/conf.d/evenhand"
@@ -81,11 +84,12 @@ class ImageRecipe:
     name: str
     """A word; of each name only the newest image is kept."""
     packages: tuple[str, ...]
-    """Beside BASE_PACKAGES, with what they depend on; nothing that is only recommended. `a|b` is the first of these that this host's apt
-    knows, `a|-` is a or nothing; a pattern of apt, such as `?name(^librte-net-)`, is all that it fits."""
+    """Beside BASE_PACKAGES, with what they depend on; nothing that is only recommended. `a|b` is the first of
+    these that this host's apt knows, `a|-` is a or nothing; a pattern of apt, such as `?name(^librte-net-)`,
+    is all that it fits."""
     boot: str
-    """The script that the first process runs, as root, when file systems and `lo` are there. When it ends the machine switches itself
-    off. No udev runs: `modprobe` what is needed."""
+    """The script that the first process runs, as root, when file systems and `lo` are there. When it ends the
+    machine switches itself off. No udev runs: `modprobe` what is needed."""
     files: tuple[ImageFile, ...] = ()
     suite: str = ""
     """Debian's code name; that of this host by default."""
@@ -95,9 +99,12 @@ class ImageRecipe:
     def key(self, sources: Sequence[str]) -> str:
         """The same for the same image."""
         content = asdict(self) | {
-            "files": [(file.path, hashlib.sha256(file.content).hexdigest(), file.mode) for file in self.files],
-            "made_by": [FORMAT, BASE_PACKAGES, _SMALL_INITRD, _INIT], "sources": list(sources),
-        }  # fmt: skip
+            "files": [
+                (file.path, hashlib.sha256(file.content).hexdigest(), file.mode) for file in self.files
+            ],
+            "made_by": [FORMAT, BASE_PACKAGES, _SMALL_INITRD, _INIT],
+            "sources": list(sources),
+        }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -124,10 +131,16 @@ class VmImage:
 def host_suite(root: Path = Path("/")) -> str:
     """The code name of this host's Debian. HostError if it is none."""
     with suppress(OSError):
-        lines = dict(line.split("=", 1) for line in (root / "etc/os-release").read_text().splitlines() if "=" in line)
+        lines = dict(
+            line.split("=", 1) for line in (root / "etc/os-release").read_text().splitlines() if "=" in line
+        )
         if lines.get("ID", "").strip('"') == "debian" and "VERSION_CODENAME" in lines:
             return lines["VERSION_CODENAME"].strip('"')
-    raise HostError("this is no Debian with a code name", where="/etc/os-release", next_step="Name the suite, such as trixie.")
+    raise HostError(
+        "this is no Debian with a code name",
+        where="/etc/os-release",
+        next_step="Name the suite, such as trixie.",
+    )
 
 
 def apt_sources(suite: str) -> list[str]:
@@ -137,16 +150,25 @@ def apt_sources(suite: str) -> list[str]:
         HostError: apt knows no Debian.
     """
     form = "$(ORIGIN) $(REPO_URI) $(RELEASE) $(COMPONENT)"
-    found = _run(["apt-get", "indextargets", "--format", form, "Created-By: Packages"], what="apt does not tell its sources")
+    found = _run(
+        ["apt-get", "indextargets", "--format", form, "Created-By: Packages"],
+        what="apt does not tell its sources",
+    )
     own = host_suite()
     lines = []
     for line in found.splitlines():
         origin, uri, release, component = (line.split() + [""] * 4)[:4]
-        if origin == "Debian" and (release == own or release.startswith(f"{own}-")) and "backports" not in release:
+        if (
+            origin == "Debian"
+            and (release == own or release.startswith(f"{own}-"))
+            and "backports" not in release
+        ):
             lines.append(f"deb {uri} {release.replace(own, suite, 1)} {component}")
     if not lines:
         raise HostError(
-            f"apt has no lists of Debian {own}", where="apt-get indextargets", next_step="Run `sudo apt-get update`, then this again."
+            f"apt has no lists of Debian {own}",
+            where="apt-get indextargets",
+            next_step="Run `sudo apt-get update`, then this again.",
         )
     return sorted(set(lines))
 
@@ -168,10 +190,14 @@ def vm_image(recipe: ImageRecipe, *, tell: Callable[[str], None] = lambda _: Non
         HostError: Programs are missing, or packages cannot be had.
     """
     if not recipe.name.replace("-", "").isalnum():
-        raise RequestError(f"{recipe.name!r} is no name of an image", where="image", next_step="Use letters, digits and '-'.")
+        raise RequestError(
+            f"{recipe.name!r} is no name of an image", where="image", next_step="Use letters, digits and '-'."
+        )
     for file in recipe.files:
         if not file.path.startswith("/") or ".." in Path(file.path).parts:
-            raise RequestError(f"{file.path!r} is no absolute path", where="image", next_step="Write it from / on.")
+            raise RequestError(
+                f"{file.path!r} is no absolute path", where="image", next_step="Write it from / on."
+            )
     suite = recipe.suite or host_suite()
     sources = apt_sources(suite)
     folder = cache_folder() / f"{recipe.name}-{recipe.key(sources)}"
@@ -182,13 +208,18 @@ def vm_image(recipe: ImageRecipe, *, tell: Callable[[str], None] = lambda _: Non
         folder.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise HostError(
-            f"images cannot be kept: {error.strerror}", where=str(folder.parent), next_step="Set XDG_CACHE_HOME to a folder of yours."
+            f"images cannot be kept: {error.strerror}",
+            where=str(folder.parent),
+            next_step="Set XDG_CACHE_HOME to a folder of yours.",
         ) from error
     with _alone(folder.parent / f".{recipe.name}.lock"):
         if folder.is_dir():  # by whoever was waited for
             return image
         _check_programs()
-        tell(f"making an image of Debian {suite} with {', '.join(recipe.packages)} in {folder} (a few minutes, once)")
+        tell(
+            f"making an image of Debian {suite} with {', '.join(recipe.packages)} in {folder} (a few"
+            " minutes, once)"
+        )
         with tempfile.TemporaryDirectory(prefix=".new-", dir=folder.parent) as new:
             _build(recipe, suite, sources, Path(new))
             (Path(new) / "image").rename(folder)  # a whole one, or none
@@ -204,11 +235,20 @@ def _build(recipe: ImageRecipe, suite: str, sources: Sequence[str], work: Path) 
     image.mkdir()
     available = _chosen(recipe.packages)
     command = [
-        "mmdebstrap", f"--mode={'root' if is_root else 'unshare'}", "--variant=minbase", "--format=tar", "--quiet",
-        f"--include={','.join((*BASE_PACKAGES, *available))}", f"--essential-hook={_SMALL_INITRD}",
-        "--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/locale/*",
-        suite, str(packages), "-",
-    ]  # fmt: skip
+        "mmdebstrap",
+        f"--mode={'root' if is_root else 'unshare'}",
+        "--variant=minbase",
+        "--format=tar",
+        "--quiet",
+        f"--include={','.join((*BASE_PACKAGES, *available))}",
+        f"--essential-hook={_SMALL_INITRD}",
+        "--dpkgopt=path-exclude=/usr/share/doc/*",
+        "--dpkgopt=path-exclude=/usr/share/man/*",
+        "--dpkgopt=path-exclude=/usr/share/locale/*",
+        suite,
+        str(packages),
+        "-",
+    ]
     _run(command, what="the packages cannot be put together", given="\n".join(sources) + "\n")
     with tarfile.open(additions, "w") as archive:
         for file in (
@@ -254,7 +294,9 @@ def _chosen(packages: Sequence[str]) -> list[str]:
 
 
 def _is_offered(name: str) -> bool:
-    asked = subprocess.run(["apt-cache", "show", name], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    asked = subprocess.run(
+        ["apt-cache", "show", name], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
+    )
     return asked.returncode == 0
 
 
@@ -264,9 +306,10 @@ def _check_programs() -> None:
     lacking = [package for program, package in needed.items() if shutil.which(program, path=path) is None]
     if lacking:
         raise HostError(
-            f"making an image of a virtual machine needs {', '.join(lacking)}", where="PATH",
+            f"making an image of a virtual machine needs {', '.join(lacking)}",
+            where="PATH",
             next_step=f"Install what is missing: sudo apt-get install {' '.join(lacking)}",
-        )  # fmt: skip
+        )
 
 
 @contextmanager
@@ -283,17 +326,32 @@ def _run(command: Sequence[str], *, what: str, given: str = "") -> str:
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"}
     try:
         ended = subprocess.run(
-            command, input=given, capture_output=True, text=True, errors="replace", env=environment, timeout=_BUILD_TIMEOUT_S, check=False
+            command,
+            input=given,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env=environment,
+            timeout=_BUILD_TIMEOUT_S,
+            check=False,
         )
     except FileNotFoundError:
-        raise HostError(f"{what}: there is no {command[0]}", where="PATH", next_step=f"Install {command[0]}.") from None
+        raise HostError(
+            f"{what}: there is no {command[0]}", where="PATH", next_step=f"Install {command[0]}."
+        ) from None
     except subprocess.TimeoutExpired:
-        raise HostError(f"{what}: {command[0]} did not end within {_BUILD_TIMEOUT_S} s", where=command[0], next_step="Try again.") from None
+        raise HostError(
+            f"{what}: {command[0]} did not end within {_BUILD_TIMEOUT_S} s",
+            where=command[0],
+            next_step="Try again.",
+        ) from None
     if ended.returncode != 0:
         error = HostError(
-            f"{what}: {(ended.stderr.strip().splitlines() or ['no reason given'])[-1]}", where=command[0],
-            next_step="Mend what the lines above say, and try again; `sudo apt-get update` shows whether packages can be had.",
-        )  # fmt: skip
+            f"{what}: {(ended.stderr.strip().splitlines() or ['no reason given'])[-1]}",
+            where=command[0],
+            next_step="Mend what the lines above say, and try again; `sudo apt-get update` shows whether"
+            " packages can be had.",
+        )
         for line in ended.stderr.splitlines()[-_STDERR_LINES:]:
             error.add_note(line)
         raise error

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A virtual machine as a process: QEMU, with KVM where it works, else emulated.
 
-The machine's disk is an image that is never written to. Its console goes to a file, its monitor to a socket in a folder of the caller's.
+The machine's disk is an image that is never written to. Its console goes to a file, its monitor to a socket
+in a folder of the caller's.
 """
 
 from __future__ import annotations
@@ -35,12 +36,16 @@ _CONSOLE_LINES = 20
 def check_qemu() -> None:
     """HostError if there is none."""
     if shutil.which(QEMU) is None:
-        raise HostError(f"there is no {QEMU}", where="PATH", next_step="Install QEMU: sudo apt-get install qemu-system-x86")
+        raise HostError(
+            f"there is no {QEMU}",
+            where="PATH",
+            next_step="Install QEMU: sudo apt-get install qemu-system-x86",
+        )
 
 
 def has_kvm(image: VmImage) -> bool:
-    """Whether KVM runs a machine here. Tried, once since this host was booted, with the kernel of this image: there are hosts with a
-    /dev/kvm on which firmware runs and a kernel gets nowhere."""
+    """Whether KVM runs a machine here. Tried, once since this host was booted, with the kernel of this image:
+    there are hosts with a /dev/kvm on which firmware runs and a kernel gets nowhere."""
     if shutil.which(QEMU) is None or not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return False
     known = image.folder.parent / ".kvm"
@@ -59,11 +64,30 @@ def _runs_a_kernel(image: VmImage) -> bool:
     with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
         console = Path(folder) / "console"
         command = [
-            QEMU, "-nodefaults", "-no-user-config", "-machine", "q35", "-accel", "kvm", "-cpu", "host", "-m", "512", "-display", "none",
-            "-kernel", str(image.kernel), "-append", "console=ttyS0 earlyprintk=serial panic=-1", "-no-reboot",
-            "-serial", f"file:{console}",
-        ]  # fmt: skip
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            QEMU,
+            "-nodefaults",
+            "-no-user-config",
+            "-machine",
+            "q35",
+            "-accel",
+            "kvm",
+            "-cpu",
+            "host",
+            "-m",
+            "512",
+            "-display",
+            "none",
+            "-kernel",
+            str(image.kernel),
+            "-append",
+            "console=ttyS0 earlyprintk=serial panic=-1",
+            "-no-reboot",
+            "-serial",
+            f"file:{console}",
+        ]
+        with subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
             give_up = time.monotonic() + _KVM_TIMEOUT_S
             works = False
             while not works and process.poll() is None and time.monotonic() < give_up:
@@ -97,8 +121,8 @@ class VirtualMachine:
             arguments: More devices, as QEMU takes them.
             kernel_arguments: More of them, such as `intel_iommu=on`.
             accelerator: `kvm` or `tcg`; by default KVM if it works here.
-            dies_with_us: The kernel kills it when the thread that starts it ends, also by SIGKILL. If not, it goes on until `stop`, or
-                until it switches itself off.
+            dies_with_us: The kernel kills it when the thread that starts it ends, also by SIGKILL. If not, it
+                goes on until `stop`, or until it switches itself off.
             prefix: A command before QEMU's, such as `nsenter` with its options.
             inherited: Descriptors that it gets, under the same numbers, such as of taps.
 
@@ -113,15 +137,42 @@ class VirtualMachine:
         self._stderr = folder / "qemu.log"
         append = f"root=/dev/vda rw console=ttyS0 quiet panic=-1 net.ifnames=0 init={INIT} {kernel_arguments}"
         self.command = [
-            *prefix, QEMU, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-machine", "q35,kernel-irqchip=split"
-            if self.accelerator == "kvm" else "q35",
-            *(("-accel", "kvm", "-cpu", "host") if self.accelerator == "kvm" else ("-accel", "tcg,thread=multi", "-cpu", "max")),
-            "-smp", str(cpus), "-m", str(memory_mb), "-object", "rng-random,id=random,filename=/dev/urandom",
-            "-device", "virtio-rng-pci,rng=random",
-            "-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", append.strip(),
-            "-drive", f"file={image.disk},format=raw,if=virtio,snapshot=on", "-serial", f"file:{self.console}",
-            "-qmp", f"unix:{self._monitor_path},server=on,wait=off", *arguments,
-        ]  # fmt: skip
+            *prefix,
+            QEMU,
+            "-nodefaults",
+            "-no-user-config",
+            "-no-reboot",
+            "-display",
+            "none",
+            "-machine",
+            "q35,kernel-irqchip=split" if self.accelerator == "kvm" else "q35",
+            *(
+                ("-accel", "kvm", "-cpu", "host")
+                if self.accelerator == "kvm"
+                else ("-accel", "tcg,thread=multi", "-cpu", "max")
+            ),
+            "-smp",
+            str(cpus),
+            "-m",
+            str(memory_mb),
+            "-object",
+            "rng-random,id=random,filename=/dev/urandom",
+            "-device",
+            "virtio-rng-pci,rng=random",
+            "-kernel",
+            str(image.kernel),
+            "-initrd",
+            str(image.initrd),
+            "-append",
+            append.strip(),
+            "-drive",
+            f"file={image.disk},format=raw,if=virtio,snapshot=on",
+            "-serial",
+            f"file:{self.console}",
+            "-qmp",
+            f"unix:{self._monitor_path},server=on,wait=off",
+            *arguments,
+        ]
         parent = os.getpid()
         death = ctypes.CDLL(None, use_errno=True).prctl if dies_with_us else None
 
@@ -133,9 +184,14 @@ class VirtualMachine:
 
         with self._stderr.open("wb") as log:
             self._process = subprocess.Popen(
-                self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, pass_fds=inherited,
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                pass_fds=inherited,
                 preexec_fn=die_with_parent if dies_with_us else None,
-            )  # fmt: skip
+            )
         try:
             self._connect()
         except BaseException:
@@ -145,7 +201,9 @@ class VirtualMachine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.stop()
 
     @property
@@ -158,14 +216,16 @@ class VirtualMachine:
         return self._process.poll() is None
 
     def wait(self, timeout_s: float) -> None:
-        """Until it has switched itself off. HostError if it has not after this time, with the end of its console."""
+        """Until it has switched itself off. HostError if it has not after this time, with the end of its
+        console."""
         try:
             self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             raise self.trouble(f"the machine did not switch itself off within {timeout_s:.0f} s") from None
 
     def ask_monitor(self, command: str, **arguments: Any) -> Any:
-        """QEMU's answer to a command of QMP, such as `set_link` with name and up (`id` becomes the device's). HostError if it refuses."""
+        """QEMU's answer to a command of QMP, such as `set_link` with name and up (`id` becomes the device's).
+        HostError if it refuses."""
         assert self._monitor is not None
         try:
             self._monitor.sendall(json.dumps({"execute": command, "arguments": arguments}).encode() + b"\n")
@@ -174,7 +234,11 @@ class VirtualMachine:
                 if "return" in answer:
                     return answer["return"]
                 if "error" in answer:
-                    raise HostError(f"QEMU refuses {command}: {answer['error'].get('desc')}", where="QEMU", next_step="Correct it.")
+                    raise HostError(
+                        f"QEMU refuses {command}: {answer['error'].get('desc')}",
+                        where="QEMU",
+                        next_step="Correct it.",
+                    )
         except OSError as error:
             raise self.trouble(f"QEMU's monitor is gone: {error}") from error
 
@@ -200,7 +264,10 @@ class VirtualMachine:
     def trouble(self, what: str) -> HostError:
         """An error with the last lines of console and QEMU."""
         error = HostError(what, where=str(self.console), next_step="Its console tells more.")
-        for line in [*self._stderr.read_text(errors="replace").splitlines(), *self.console_text().splitlines()][-_CONSOLE_LINES:]:
+        for line in [
+            *self._stderr.read_text(errors="replace").splitlines(),
+            *self.console_text().splitlines(),
+        ][-_CONSOLE_LINES:]:
             error.add_note(line)
         return error
 
@@ -210,7 +277,9 @@ class VirtualMachine:
             if not self.is_running:
                 words = self._stderr.read_text(errors="replace").strip().splitlines()
                 raise HostError(
-                    f"QEMU does not start: {(words or ['no reason given'])[-1]}", where=QEMU, next_step="Correct its arguments."
+                    f"QEMU does not start: {(words or ['no reason given'])[-1]}",
+                    where=QEMU,
+                    next_step="Correct its arguments.",
                 )
             if time.monotonic() > give_up:
                 raise self.trouble("QEMU does not answer")

@@ -35,9 +35,15 @@ _XDP_ATTACHED_DRV = 1
 
 _INSTRUCTIONS = struct.pack(
     "<BBhi BBhi",
-    0xB7, 0, 0, _XDP_PASS,  # BPF_ALU64 | BPF_MOV | BPF_K: r0 = XDP_PASS
-    0x95, 0, 0, 0,          # BPF_JMP | BPF_EXIT: return r0
-)  # fmt: skip
+    0xB7,
+    0,
+    0,
+    _XDP_PASS,  # BPF_ALU64 | BPF_MOV | BPF_K: r0 = XDP_PASS
+    0x95,
+    0,
+    0,
+    0,  # BPF_JMP | BPF_EXIT: return r0
+)
 
 
 class _ProgramLoad(ctypes.Structure):
@@ -62,14 +68,18 @@ def pass_program(*, has_fragments: bool = False) -> Iterator[int]:
     """Load the program and yield its descriptor. The program lives on where it is attached.
 
     Args:
-        has_fragments: Say that it can do with packets of several pages, so that an interface with a large MTU takes it.
+        has_fragments: Say that it can do with packets of several pages, so that an interface with a large MTU
+            takes it.
 
     Raises:
         HostError: This kernel or this user may not load BPF programs.
     """
     number = _BPF_SYSCALL.get(platform.machine())
     if number is None:
-        raise HostError(f"BPF on {platform.machine()} is not known to Evenhand", next_step="Use x86_64, aarch64 or riscv64.")
+        raise HostError(
+            f"BPF on {platform.machine()} is not known to Evenhand",
+            next_step="Use x86_64, aarch64 or riscv64.",
+        )
     instructions = ctypes.create_string_buffer(_INSTRUCTIONS, len(_INSTRUCTIONS))
     program_license = ctypes.create_string_buffer(b"Apache-2.0")
     request = _ProgramLoad(
@@ -82,13 +92,17 @@ def pass_program(*, has_fragments: bool = False) -> Iterator[int]:
     )
     libc = ctypes.CDLL(None, use_errno=True)
     descriptor = libc.syscall(
-        ctypes.c_long(number), ctypes.c_int(_BPF_PROG_LOAD), ctypes.byref(request), ctypes.c_uint(ctypes.sizeof(request))
+        ctypes.c_long(number),
+        ctypes.c_int(_BPF_PROG_LOAD),
+        ctypes.byref(request),
+        ctypes.c_uint(ctypes.sizeof(request)),
     )
     if descriptor < 0:
         raise HostError(
             f"the kernel refuses a BPF program: {os.strerror(ctypes.get_errno())}",
             where="XDP",
-            next_step="The kernel needs CONFIG_BPF_SYSCALL, and the user root with CAP_BPF and CAP_NET_ADMIN.",
+            next_step="The kernel needs CONFIG_BPF_SYSCALL, and the user root with CAP_BPF and"
+            " CAP_NET_ADMIN.",
         )
     try:
         yield descriptor
@@ -104,9 +118,13 @@ def attach_xdp(ip: pyroute2.IPRoute, interface: str, program: int) -> None:
     try:
         ip.link("set", index=index, xdp={"attrs": [("IFLA_XDP_FD", program), ("IFLA_XDP_FLAGS", flags)]})
     except pyroute2.netlink.exceptions.NetlinkError as error:
-        raise HostError(f"no XDP program can be attached: {os.strerror(error.code)}", where=interface, next_step=next_step) from error
+        raise HostError(
+            f"no XDP program can be attached: {os.strerror(error.code)}", where=interface, next_step=next_step
+        ) from error
     if not is_native_xdp(ip, interface):
-        raise HostError("the XDP program is not in place in native mode", where=interface, next_step=next_step)
+        raise HostError(
+            "the XDP program is not in place in native mode", where=interface, next_step=next_step
+        )
 
 
 def is_native_xdp(ip: pyroute2.IPRoute, interface: str) -> bool:

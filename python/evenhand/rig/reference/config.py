@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the reference router is told: one document, made from the same plan and the same device model as the test and its prediction."""
+"""What the reference router is told: one document, made from the same plan and the same device model as the
+test and its prediction."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ DEFECT_KINDS = ("loss", "duplication", "reordering", "corruption")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defects:
-    """What the router does wrong on purpose, to test testers. Ratios of the forwarded frames, or their numbers from 0."""
+    """What the router does wrong on purpose, to test testers. Ratios of the forwarded frames, or their
+    numbers from 0."""
 
     seed: int = 1
     ratios: dict[str, float] = field(default_factory=dict)
@@ -27,7 +29,11 @@ class Defects:
     def __post_init__(self) -> None:
         for kind in (*self.ratios, *self.at):
             if kind not in DEFECT_KINDS:
-                raise RequestError(f"{kind!r} is no defect", where="defects", next_step=f"Use one of: {', '.join(DEFECT_KINDS)}.")
+                raise RequestError(
+                    f"{kind!r} is no defect",
+                    where="defects",
+                    next_step=f"Use one of: {', '.join(DEFECT_KINDS)}.",
+                )
 
     def to_document(self) -> dict[str, Any]:
         kinds: dict[str, Any] = {kind: {} for kind in DEFECT_KINDS if kind in self.ratios or kind in self.at}
@@ -48,7 +54,8 @@ class LongerDelay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stall:
-    """Times in which nothing leaves, as of a router that does something else; at the end of each `every_ms` from its start on."""
+    """Times in which nothing leaves, as of a router that does something else; at the end of each `every_ms`
+    from its start on."""
 
     every_ms: float
     for_ms: float
@@ -76,20 +83,32 @@ class ReferenceDut:
     def __post_init__(self) -> None:
         if self.model is not None:
             if self.model.rate_fps is None:
-                raise RequestError("the elements have no rate", where="device.rate_fps", next_step="Say what one element forwards.")
+                raise RequestError(
+                    "the elements have no rate",
+                    where="device.rate_fps",
+                    next_step="Say what one element forwards.",
+                )
             if self.model.elements > MAX_ROUTER_ELEMENTS:
-                raise RequestError(f"{self.model.elements} elements: the router has 1 to {MAX_ROUTER_ELEMENTS}", where="device.elements")
+                raise RequestError(
+                    f"{self.model.elements} elements: the router has 1 to {MAX_ROUTER_ELEMENTS}",
+                    where="device.elements",
+                )
 
     def justified_limits(self) -> dict[str, str]:
-        """Limits of validity that the elements' queues justify, as a testbed file has them; none without a model.
+        """Limits of validity that the elements' queues justify, as a testbed file has them; none without a
+        model.
 
-        While the tester is away the queues drain. The burst that follows a third of the time that they last fills them no higher than they
-        were, or to a third.
+        While the tester is away the queues drain. The burst that follows a third of the time that they last
+        fills them no higher than they were, or to a third.
         """
         if self.model is None or self.model.rate_fps is None:
             return {}
         queue_s = (self.model.queue_frames or DEFAULT_QUEUE_FRAMES) / self.model.rate_fps
-        return {"overdue_after": f"{queue_s / 3 * 1e6:.0f}us", "overdue_tolerance": "5%", "offered_tolerance": "0.25%"}
+        return {
+            "overdue_after": f"{queue_s / 3 * 1e6:.0f}us",
+            "overdue_tolerance": "5%",
+            "offered_tolerance": "0.25%",
+        }
 
     def router_config(self, plan: AddressPlan, devices: dict[SideName, str], *, cpu: int) -> dict[str, Any]:
         """See contract/router-config.schema.json.
@@ -109,7 +128,10 @@ class ReferenceDut:
             },
             "cpu": cpu,
             "routes": [
-                {"network": str(route), "via": str(side.gateway.ip)} for side in plan.sides if side.gateway for route in side.routes
+                {"network": str(route), "via": str(side.gateway.ip)}
+                for side in plan.sides
+                if side.gateway
+                for route in side.routes
             ],
         }
         if self.model is not None:
@@ -124,9 +146,14 @@ class ReferenceDut:
             }
         neighbors: dict[str, Any] = {}
         if self.neighbor_cost is not None:
-            neighbors |= {"free_entries": self.neighbor_cost.free_entries, "growth": self.neighbor_cost.growth}
+            neighbors |= {
+                "free_entries": self.neighbor_cost.free_entries,
+                "growth": self.neighbor_cost.growth,
+            }
         if self.static_neighbors:
-            neighbors["static"] = [{"address": address, "mac": mac} for address, mac in self.static_neighbors.items()]
+            neighbors["static"] = [
+                {"address": address, "mac": mac} for address, mac in self.static_neighbors.items()
+            ]
         if neighbors:
             config["neighbors"] = neighbors
         if self.defects is not None:

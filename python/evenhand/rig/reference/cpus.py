@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which CPU a reference router forwards on, and which are left for its tester: not one that another living router of this host has."""
+"""Which CPU a reference router forwards on, and which are left for its tester: not one that another living
+router of this host has."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ def chosen_cpus(cpus: Sequence[int] | None = None) -> Iterator[RouterCpus]:
     """The router's CPU is locked until the block ends, so that the next router takes another one.
 
     Args:
-        cpus: The router's, and the tester's after it. Default: those that this process may use; the first that no living router has is the
-            router's, if that leaves the tester one that no router has.
+        cpus: The router's, and the tester's after it. Default: those that this process may use; the first
+            that no living router has is the router's, if that leaves the tester one that no router has.
 
     Raises:
         HostError: There are fewer than two.
@@ -38,9 +39,10 @@ def chosen_cpus(cpus: Sequence[int] | None = None) -> Iterator[RouterCpus]:
     available = sorted(os.sched_getaffinity(0)) if cpus is None else list(cpus)
     if len(available) < 2:
         raise HostError(
-            f"{len(available)} CPU: the router and the tester need one each", where="CPUs",
+            f"{len(available)} CPU: the router and the tester need one each",
+            where="CPUs",
             next_step="Allow this process a second one; `evenhand check` shows those that it may use.",
-        )  # fmt: skip
+        )
     with ExitStack() as stack:
         if cpus is not None:
             _try_lock(available[0], stack)
@@ -61,7 +63,8 @@ def _resource(cpu: int) -> Resource:
 
 
 def _try_lock(cpu: int, stack: ExitStack) -> bool:
-    """False if another router has it. Where no folder for locks can be had, others are not seen, and nobody is kept from anything."""
+    """False if another router has it. Where no folder for locks can be had, others are not seen, and nobody
+    is kept from anything."""
     try:
         stack.enter_context(holding([_resource(cpu)], where="CPUs", next_step="Use another one."))
     except InUseError:

@@ -22,7 +22,8 @@ from evenhand.rig.reference.cpus import RouterCpus, chosen_cpus
 
 RING_LOG2 = 14
 RING_FRAMES = 1 << RING_LOG2
-"""16,384 frames, the most that a memif has: what arrives while the host takes a CPU away for some milliseconds is not lost."""
+"""16,384 frames, the most that a memif has: what arrives while the host takes a CPU away for some
+milliseconds is not lost."""
 RING_OCTETS = 1 << 25
 """What the buffers of a ring of these take; of larger buffers, for larger frames, there are fewer."""
 USUAL_BUFFER_OCTETS = 2048
@@ -31,13 +32,19 @@ ANSWER_TIMEOUT_S = 20.0
 STOP_TIMEOUT_S = 10.0
 STDERR_LINES = 200
 
-_ERROR_OF_KIND: dict[str, type[EvenhandError]] = {"bad_request": RequestError, "host_not_ready": HostError, "bug": EngineError}
+_ERROR_OF_KIND: dict[str, type[EvenhandError]] = {
+    "bad_request": RequestError,
+    "host_not_ready": HostError,
+    "bug": EngineError,
+}
 
 
 class ReferenceRouter:
     """A router that runs. Made by `reference_router`."""
 
-    def __init__(self, dut: ReferenceDut, plan: AddressPlan, folder: Path, *, cpus: RouterCpus, program: Path) -> None:
+    def __init__(
+        self, dut: ReferenceDut, plan: AddressPlan, folder: Path, *, cpus: RouterCpus, program: Path
+    ) -> None:
         """Start it and wait until it forwards. RequestError, HostError or EngineError if it does not."""
         self.dut = dut
         self.plan = plan.name
@@ -45,23 +52,36 @@ class ReferenceRouter:
         self.cpu = cpus.router
         self.tester_cpus = cpus.tester
         self._folder = folder
-        self._config = dut.router_config(plan, {side: self._device(side, "server") for side in SIDES}, cpu=self.cpu)
+        self._config = dut.router_config(
+            plan, {side: self._device(side, "server") for side in SIDES}, cpu=self.cpu
+        )
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._lines: queue.Queue[str | None] = queue.Queue()
         config = folder / "router.json"
         config.write_text(json.dumps(self._config), encoding="utf-8")
         try:
             self._process = subprocess.Popen(
-                [program, config], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                text=True, encoding="utf-8", errors="replace", start_new_session=True,
-            )  # fmt: skip
+                [program, config],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=True,
+            )
         except OSError as error:
             raise HostError(
-                f"the router does not start: {error.strerror}", where=str(program), next_step=f"{how_to_get_programs()}."
+                f"the router does not start: {error.strerror}",
+                where=str(program),
+                next_step=f"{how_to_get_programs()}.",
             ) from error
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        for read, stream in ((self._read_lines, self._process.stdout), (self._read_stderr, self._process.stderr)):
+        for read, stream in (
+            (self._read_lines, self._process.stdout),
+            (self._read_stderr, self._process.stderr),
+        ):
             threading.Thread(target=read, args=(stream,), daemon=True).start()
         try:
             self.ready = self._next(START_TIMEOUT_S)
@@ -101,13 +121,19 @@ class ReferenceRouter:
         return min(RING_LOG2, (RING_OCTETS // self._buffer_octets).bit_length() - 1)
 
     def counters(self) -> dict[str, Any]:
-        """What the router counted so far (contract/router-reply.schema.json). Recorded, never judged by (SEED-07)."""
+        """What the router counted so far (contract/router-reply.schema.json). Recorded, never judged by
+        (SEED-07)."""
         self._write({"request": "counters"})
         return self._next(ANSWER_TIMEOUT_S)
 
     def facts(self) -> dict[str, Any]:
         """For the run file: the whole configuration, so that the truth can be told from it."""
-        return {"kind": "reference", "version": self.ready.get("version"), "dut_cpu": self.cpu, "config": self._config}
+        return {
+            "kind": "reference",
+            "version": self.ready.get("version"),
+            "dut_cpu": self.cpu,
+            "config": self._config,
+        }
 
     def stop(self) -> dict[str, Any] | None:
         """End it; its last counters, or None if it was dead already. May be called twice."""
@@ -130,10 +156,14 @@ class ReferenceRouter:
         return last
 
     def dut_facts(self) -> dict[str, str]:
-        """What results say of it as their DUT (SEED-84), by the keys of `[dut.facts]`; not its hash, which may differ between points."""
+        """What results say of it as their DUT (SEED-84), by the keys of `[dut.facts]`; not its hash, which
+        may differ between points."""
         facts = {"machine": f"evenhand-router {self.ready.get('version')}, a program on the tester's host"}
         if self.dut.model is not None:
-            facts["cores"] = f"{self.dut.model.elements} elements of {self.dut.model.rate_fps:.0f} fps, modelled by one thread"
+            facts["cores"] = (
+                f"{self.dut.model.elements} elements of {self.dut.model.rate_fps:.0f} fps, modelled by one"
+                " thread"
+            )
         return facts
 
     @property
@@ -150,7 +180,8 @@ class ReferenceRouter:
         socket = self._folder / f"{side}.sock"
         buffers = "" if self._buffer_octets == USUAL_BUFFER_OCTETS else f",bsize={self._buffer_octets}"
         number = SIDES.index(side)
-        return f"net_memif{number},role={role},id={number},socket={socket},socket-abstract=no,rsize={self._ring_log2}{buffers}"
+        where = f"id={number},socket={socket},socket-abstract=no"
+        return f"net_memif{number},role={role},{where},rsize={self._ring_log2}{buffers}"
 
     def _write(self, document: dict[str, Any]) -> None:
         assert self._process.stdin is not None
@@ -164,21 +195,28 @@ class ReferenceRouter:
         try:
             line = self._lines.get(timeout=timeout_s)
         except queue.Empty as error:
-            raise EngineError(f"the router did not answer within {timeout_s:.0f} s", where="evenhand-router") from error
+            raise EngineError(
+                f"the router did not answer within {timeout_s:.0f} s", where="evenhand-router"
+            ) from error
         if line is None:
             self._lines.put(None)
             raise self.death()
         document: dict[str, Any] = json.loads(line)
         if "fault" in document:
             fault = document["fault"]
-            raise _ERROR_OF_KIND[fault["kind"]](fault["what"], where=f"router: {fault['where']}", next_step=fault["next"])
+            raise _ERROR_OF_KIND[fault["kind"]](
+                fault["what"], where=f"router: {fault['where']}", next_step=fault["next"]
+            )
         return document
 
     def death(self) -> EngineError:
         """What there is to say of a router that has ended."""
         self._process.wait(STOP_TIMEOUT_S)
         words = " | ".join(list(self._stderr)[-5:])
-        return EngineError(f"the router ended with code {self._process.returncode}; its last lines: {words}", where="evenhand-router")
+        return EngineError(
+            f"the router ended with code {self._process.returncode}; its last lines: {words}",
+            where="evenhand-router",
+        )
 
     def _read_lines(self, stream: IO[str]) -> None:
         for line in stream:
@@ -197,8 +235,9 @@ def reference_router(
     """A reference router for this plan, until the block ends, however it ends.
 
     Args:
-        cpus: Those to share with the tester: the first is the router's. Default: all that this process may use; the router's is the first
-            that no living router of this host has; `ReferenceRouter.cpus` tells whether there was one.
+        cpus: Those to share with the tester: the first is the router's. Default: all that this process may
+            use; the router's is the first that no living router of this host has; `ReferenceRouter.cpus`
+            tells whether there was one.
 
     Raises:
         HostError: There is no router program, or fewer than two CPUs.

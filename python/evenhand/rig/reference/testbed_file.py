@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed file of a router that runs: there as long as the router is, and never in the place of another file."""
+"""The testbed file of a router that runs: there as long as the router is, and never in the place of another
+file."""
 
 from __future__ import annotations
 
@@ -15,13 +16,18 @@ DEFAULT_NAME = "reference-router.toml"
 
 
 def check_place(path: Path | None) -> None:
-    """RequestError if the file that the user named cannot become a new one; to be asked before a router starts."""
+    """RequestError if the file that the user named cannot become a new one; to be asked before a router
+    starts."""
     if path is None:
         return
     if path.exists() or path.is_symlink():
         raise _taken(path)
     if not path.parent.is_dir():
-        raise RequestError(f"there is no folder {path.parent}", where=str(path), next_step="Name a file in a folder that exists.")
+        raise RequestError(
+            f"there is no folder {path.parent}",
+            where=str(path),
+            next_step="Name a file in a folder that exists.",
+        )
 
 
 @contextmanager
@@ -38,7 +44,9 @@ def written_testbed(path: Path | None, text: str, *, say: Callable[[str], None])
     """
     file = _write(path, text)
     if path is None and file.name != DEFAULT_NAME:
-        say(f"{DEFAULT_NAME} is there already, and stays as it is: the testbed file of this router is {file}.")
+        say(
+            f"{DEFAULT_NAME} is there already, and stays as it is: the testbed file of this router is {file}."
+        )
     try:
         yield file
     finally:
@@ -49,12 +57,19 @@ def written_testbed(path: Path | None, text: str, *, say: Callable[[str], None])
         if content == text.encode():
             file.unlink(missing_ok=True)
         elif content is not None:
-            say(f"{file} has been changed since this router wrote it, and stays; the router that it names has ended.")
+            say(
+                f"{file} has been changed since this router wrote it, and stays; the router that it names"
+                " has ended."
+            )
 
 
 def _write(path: Path | None, text: str) -> Path:
     stem, suffix = Path(DEFAULT_NAME).stem, Path(DEFAULT_NAME).suffix
-    names = [path] if path is not None else (Path(DEFAULT_NAME if n == 1 else f"{stem}-{n}{suffix}") for n in count(1))
+    names = (
+        [path]
+        if path is not None
+        else (Path(DEFAULT_NAME if n == 1 else f"{stem}-{n}{suffix}") for n in count(1))
+    )
     for file in names:
         try:
             descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
@@ -74,8 +89,16 @@ def _write(path: Path | None, text: str) -> Path:
 
 
 def _taken(path: Path) -> RequestError:
-    return RequestError("this file is there already, and is not overwritten", where=f"--testbed {path}", next_step="Name another file.")
+    return RequestError(
+        "this file is there already, and is not overwritten",
+        where=f"--testbed {path}",
+        next_step="Name another file.",
+    )
 
 
 def _unwritable(path: Path, error: OSError) -> HostError:
-    return HostError(f"the testbed file cannot be written: {error.strerror}", where=str(path), next_step="Name another with --testbed.")
+    return HostError(
+        f"the testbed file cannot be written: {error.strerror}",
+        where=str(path),
+        next_step="Name another with --testbed.",
+    )

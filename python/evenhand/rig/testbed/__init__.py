@@ -3,7 +3,13 @@
 
 from evenhand.rig.testbed.device import Device, read_device
 from evenhand.rig.testbed.eal_arguments import check_eal_arguments
-from evenhand.rig.testbed.interfaces import HostNetwork, check_device, interface_of, interfaces_of_pci, read_host_network
+from evenhand.rig.testbed.interfaces import (
+    HostNetwork,
+    check_device,
+    interface_of,
+    interfaces_of_pci,
+    read_host_network,
+)
 from evenhand.rig.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
 from evenhand.rig.testbed.model import (
     DutFacts,

@@ -43,7 +43,8 @@ def read_device(text: str, *, where: str = "") -> Device:
     """Take the string apart.
 
     Raises:
-        RequestError: Its driver is not in DRIVERS, a key is unknown to it, stands twice or is missing, or a value has another form.
+        RequestError: Its driver is not in DRIVERS, a key is unknown to it, stands twice or is missing, or a
+            value has another form.
     """
     name, *arguments = text.split(",")
     pci = _PCI.fullmatch(name)
@@ -56,16 +57,22 @@ def read_device(text: str, *, where: str = "") -> Device:
             raise _unknown_key(key, driver, table, where)
         if any(key == other for other, _ in pairs) and not table.keys[key].is_repeatable:
             raise RequestError(
-                f"{key} stands twice in {_shown(text)}", where=where, next_step="Name it once; drivers take the first, the last or both."
+                f"{key} stands twice in {_shown(text)}",
+                where=where,
+                next_step="Name it once; drivers take the first, the last or both.",
             )
         if not equals or not table.keys[key].form.fullmatch(value):
             raise RequestError(
-                f"{_shown(argument)}: {key} of {driver} is {table.keys[key].says}", where=where, next_step="Correct it there."
+                f"{_shown(argument)}: {key} of {driver} is {table.keys[key].says}",
+                where=where,
+                next_step="Correct it there.",
             )
         pairs.append((key, value))
     missing = sorted(table.needs - {key for key, _ in pairs})
     if missing:
-        raise RequestError(f"{name} lacks {missing[0]}", where=where, next_step=f"Write `{name},{missing[0]}=...`.")
+        raise RequestError(
+            f"{name} lacks {missing[0]}", where=where, next_step=f"Write `{name},{missing[0]}=...`."
+        )
     if pci:
         name = f"{pci.group(1) or '0000'}:{pci.group(2)}".lower()
     if driver == "net_af_packet":
@@ -74,13 +81,16 @@ def read_device(text: str, *, where: str = "") -> Device:
 
 
 def _check_blocks(given: Mapping[str, str], text: str, where: str) -> None:
-    """The kernel's ring has blocks of whole frames. RequestError if they do not fit: DPDK only says that it failed."""
+    """The kernel's ring has blocks of whole frames. RequestError if they do not fit: DPDK only says that it
+    failed."""
     block, slot = int(given.get("blocksz", USUAL_BLOCK_OCTETS)), int(given.get("framesz", USUAL_SLOT_OCTETS))
     if slot < 1 or block % slot:
         raise RequestError(
-            f"framesz={slot} does not divide blocksz={block} in {_shown(text)}", where=where,
-            next_step=f"Use a power of two to {USUAL_BLOCK_OCTETS} for framesz, or give both the same value: blocksz=16384,framesz=16384.",
-        )  # fmt: skip
+            f"framesz={slot} does not divide blocksz={block} in {_shown(text)}",
+            where=where,
+            next_step=f"Use a power of two to {USUAL_BLOCK_OCTETS} for framesz, or give both the same value:"
+            " blocksz=16384,framesz=16384.",
+        )
 
 
 def longest_beginning(name: str, table: Mapping[str, object]) -> str | None:
@@ -97,24 +107,30 @@ def _driver_of(name: str, where: str) -> str:
     if driver is None:
         near = suggestion(name.rstrip("0123456789"), DRIVERS)
         raise RequestError(
-            f"{_shown(name)} is no device with a driver that is allowed", where=where,
+            f"{_shown(name)} is no device with a driver that is allowed",
+            where=where,
             next_step=f"Did you mean {near}? {known}" if near is not None else _how_to_name(name) or known,
-        )  # fmt: skip
+        )
     if not _NAME.fullmatch(name):
         raise RequestError(
-            f"{_shown(name)} is no name of a device: at most 63 letters, digits, '.', '_' and '-'", where=where,
+            f"{_shown(name)} is no name of a device: at most 63 letters, digits, '.', '_' and '-'",
+            where=where,
             next_step=f"Write {driver}0, and its arguments behind a comma.",
-        )  # fmt: skip
+        )
     return driver
 
 
 def _how_to_name(name: str) -> str | None:
     """What a port is called that people name as the kernel does, or without all of its address."""
     if re.fullmatch(r"[0-9a-fA-F:.]*:[0-9a-fA-F:.]*", name):
-        return "A PCI address is written like 0000:01:00.0, and with no part left out; `evenhand check` shows those of this host."
+        return (
+            "A PCI address is written like 0000:01:00.0, and with no part left out; `evenhand check`"
+            " shows those of this host."
+        )
     if INTERFACE.form.fullmatch(name) and not name.startswith("net_"):
         return (
-            f"An interface that the kernel keeps is written net_af_packet0,iface={name} (net_af_packet1 for the other port), and a NIC that"
+            f"An interface that the kernel keeps is written net_af_packet0,iface={name} (net_af_packet1 for"
+            " the other port), and a NIC that"
             " DPDK has by its PCI address, like 0000:01:00.0; `evenhand check` shows those of this host."
         )
     return None
@@ -124,7 +140,9 @@ def _unknown_key(key: str, driver: str, table: Driver, where: str) -> RequestErr
     near = suggestion(key, table.keys)
     hint = "" if near is None else f"Did you mean {near}? "
     known = f"Known for {driver}: {', '.join(table.keys)}." if table.keys else f"{driver} takes none."
-    return RequestError(f"{_shown(key)} is no key of {driver} that is allowed", where=where, next_step=hint + known)
+    return RequestError(
+        f"{_shown(key)} is no key of {driver} that is allowed", where=where, next_step=hint + known
+    )
 
 
 def _shown(text: str) -> str:

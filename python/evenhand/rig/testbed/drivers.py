@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Testbed: the drivers that a port may have, and what may be said to each. What is not here is refused.
 
-DPDK takes much more: drivers that run shell commands, load programs, or hold other devices inside. A testbed file is something that
-people send each other. The engine has the same table (engine/port/device_string.cpp), and both are held against
-contract/golden/devices.jsonl.
+DPDK takes much more: drivers that run shell commands, load programs, or hold other devices inside. A testbed
+file is something that people send each other. The engine has the same table (engine/port/device_string.cpp),
+and both are held against contract/golden/devices.jsonl.
 """
 
 from __future__ import annotations
@@ -56,22 +56,36 @@ YES_NO = Key(re.compile(r"yes|no"), "yes or no")
 MAC = Key(re.compile(r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}"), "a MAC like 02:00:00:00:00:01")
 SECRET = Key(re.compile(r"[A-Za-z0-9_.-]{1,24}"), "1 to 24 letters, digits, '.', '_' and '-'")
 _NAME = r"(?!\.{1,2}$)[A-Za-z0-9_.@-]{1,15}"
-INTERFACE = Key(re.compile(_NAME), "the name of an interface, 1 to 15 letters, digits, '.', '_', '@' and '-'", Kind.INTERFACE)
+INTERFACE = Key(
+    re.compile(_NAME),
+    "the name of an interface, 1 to 15 letters, digits, '.', '_', '@' and '-'",
+    Kind.INTERFACE,
+)
 NEW_INTERFACE = Key(INTERFACE.form, INTERFACE.says, Kind.NEW_INTERFACE)
-# No brackets, quotes or parentheses, which DPDK's readers of such texts give a meaning; no '-' first, which is stdin and stdout to libpcap.
+# No brackets, quotes or parentheses, which DPDK's readers of such texts give a meaning; no '-' first, which
+# is stdin and stdout to libpcap.
 _PATH = r"(?!-)[^\x00-\x1f\x7f,=\[\]()\"'\\]{1,%d}"
 _PATH_SAYS = "a path of at most {} characters without , = [ ] ( ) \\ and quotes, that does not begin with '-'"
 SOCKET = Key(re.compile(_PATH % 107), _PATH_SAYS.format(107), Kind.SOCKET)
 SOURCE = Key(re.compile(_PATH % 4095), _PATH_SAYS.format(4095), Kind.SOURCE, is_repeatable=True)
 TARGET = Key(
-    re.compile(rf"/dev/null|{_PATH % 4090}\.pcap"), f"/dev/null, or {_PATH_SAYS.format(4095)} and ends in .pcap", Kind.TARGET,
+    re.compile(rf"/dev/null|{_PATH % 4090}\.pcap"),
+    f"/dev/null, or {_PATH_SAYS.format(4095)} and ends in .pcap",
+    Kind.TARGET,
     is_repeatable=True,
-)  # fmt: skip
+)
 
 PCI = "pci"
 DRIVERS: Mapping[str, Driver] = {
     "net_af_packet": Driver(
-        {"iface": INTERFACE, "qpairs": NUMBER, "blocksz": NUMBER, "framesz": NUMBER, "framecnt": NUMBER, "qdisc_bypass": FLAG},
+        {
+            "iface": INTERFACE,
+            "qpairs": NUMBER,
+            "blocksz": NUMBER,
+            "framesz": NUMBER,
+            "framecnt": NUMBER,
+            "qdisc_bypass": FLAG,
+        },
         needs=frozenset({"iface"}),
     ),
     "net_af_xdp": Driver(
@@ -96,7 +110,7 @@ DRIVERS: Mapping[str, Driver] = {
             "mac": MAC,
             "zero-copy": YES_NO,
             "secret": SECRET,
-        },
+        }
     ),
     "net_null": Driver({"size": NUMBER, "copy": FLAG, "no-rx": FLAG}),
     "net_pcap": Driver(
@@ -109,12 +123,25 @@ DRIVERS: Mapping[str, Driver] = {
             "iface": INTERFACE,
             "phy_mac": FLAG,
             "infinite_rx": FLAG,
-        },
+        }
     ),
     "net_ring": Driver({}),
-    "net_tap": Driver({"iface": NEW_INTERFACE, "mac": Key(re.compile(rf"fixed|{MAC.form.pattern}"), f"fixed, or {MAC.says}")}),
+    "net_tap": Driver(
+        {
+            "iface": NEW_INTERFACE,
+            "mac": Key(re.compile(rf"fixed|{MAC.form.pattern}"), f"fixed, or {MAC.says}"),
+        }
+    ),
     "net_vhost": Driver(
-        {"iface": SOCKET, "queues": NUMBER, "client": FLAG, "iommu-support": FLAG, "tso": FLAG, "linear-buffer": FLAG, "ext-buffer": FLAG},
+        {
+            "iface": SOCKET,
+            "queues": NUMBER,
+            "client": FLAG,
+            "iommu-support": FLAG,
+            "tso": FLAG,
+            "linear-buffer": FLAG,
+            "ext-buffer": FLAG,
+        },
         needs=frozenset({"iface"}),
     ),
     "net_virtio_user": Driver(
@@ -143,10 +170,11 @@ DRIVERS: Mapping[str, Driver] = {
             "rxq_cqe_comp_en": NUMBER,
             "txq_inline_max": NUMBER,
             "txqs_min_inline": NUMBER,
-        },
+        }
     ),
 }
-"""By the beginning of a device's name, as DPDK matches it: `net_pcap_left` is a `net_pcap`. The longest that fits is the driver."""
+"""By the beginning of a device's name, as DPDK matches it: `net_pcap_left` is a `net_pcap`. The longest that
+fits is the driver."""
 
 FILL_IN = "FILL-IN"
 """What `evenhand import` writes where the other tester's file names no port."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Testbed: which of DPDK's own options may be given to it. What is not here is refused: some load code, take devices or make folders.
+"""Testbed: which of DPDK's own options may be given to it. What is not here is refused: some load code, take
+devices or make folders.
 
 The engine has the same table (engine/port/device_string.cpp).
 """
@@ -43,7 +44,10 @@ INSTEAD: Mapping[str, tuple[str, str]] = {
     "-m": ("is the memory", "Write it as tester.memory."),
     "--no-huge": ("tells how memory is taken", "Use tester.hugepages."),
     "--in-memory": ("tells how memory is taken", "Use tester.hugepages."),
-    "--huge-dir": ("names a folder in which files are made and removed", "Leave it out; with tester.hugepages none is needed."),
+    "--huge-dir": (
+        "names a folder in which files are made and removed",
+        "Leave it out; with tester.hugepages none is needed.",
+    ),
     "--huge-unlink": ("removes files of others", "Leave it out; with tester.hugepages none are made."),
     "--file-prefix": ("names folders that DPDK makes, anywhere", "Leave it out; each engine has its own."),
     "--proc-type": ("joins other DPDK programs", "Leave it out; the tester stands alone."),
@@ -64,8 +68,13 @@ def check_eal_arguments(arguments: Sequence[str], *, where: str) -> None:
         if name not in ALLOWED:
             # -m512 and -dlib.so are the short ones with their values.
             short = name[:2] if name[:1] == "-" and name[:2] != "--" else name
-            why, instead = INSTEAD.get(short, ("is not among those that are known to be harmless", f"Known here: {', '.join(ALLOWED)}."))
-            raise RequestError(f"{argument[:100]!r} is refused: {short} {why}", where=where, next_step=instead)
+            why, instead = INSTEAD.get(
+                short,
+                ("is not among those that are known to be harmless", f"Known here: {', '.join(ALLOWED)}."),
+            )
+            raise RequestError(
+                f"{argument[:100]!r} is refused: {short} {why}", where=where, next_step=instead
+            )
         form, says = ALLOWED[name]
         if bool(equals) != bool(says) or not form.fullmatch(value):
             expected = f"write {name}=VALUE, {says}" if says else f"{name} has no value"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Testbed: what a port stands on at this host. Refuses what the host itself uses (R6815-01), and files that are not the tester's."""
+"""Testbed: what a port stands on at this host. Refuses what the host itself uses (R6815-01), and files that
+are not the tester's."""
 
 from __future__ import annotations
 
@@ -34,13 +35,15 @@ class HostNetwork:
 
     names: frozenset[str]
     default_route_of: Mapping[str, str]
-    """Interface to why it is in the way: it carries a default route, itself or for an interface stacked on it."""
+    """Interface to why it is in the way: it carries a default route, itself or for an interface stacked on
+    it."""
     addresses_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Interface to its IP addresses, without those of the link alone (fe80::)."""
 
 
 def read_host_network() -> HostNetwork:
-    """Ask the kernel. Default routes count in every table, IPv4 and IPv6, also through bridges, bonds, VLANs, macvlans, veth pairs."""
+    """Ask the kernel. Default routes count in every table, IPv4 and IPv6, also through bridges, bonds, VLANs,
+    macvlans, veth pairs."""
     with pyroute2.IPRoute() as ip:
         links = {link["index"]: link for link in ip.get_links()}
         carriers: set[int] = set()
@@ -59,8 +62,12 @@ def read_host_network() -> HostNetwork:
             if address["scope"] != _LINK_SCOPE
         ]
     name_of = {index: str(link.get_attr("IFLA_IFNAME")) for index, link in links.items()}
-    addresses = {name: tuple(text for owner, text in found if owner == index) for index, name in name_of.items()}
-    reasons: dict[int, str] = {index: "it carries a default route" for index in carriers if name_of.get(index, "lo") != "lo"}
+    addresses = {
+        name: tuple(text for owner, text in found if owner == index) for index, name in name_of.items()
+    }
+    reasons: dict[int, str] = {
+        index: "it carries a default route" for index in carriers if name_of.get(index, "lo") != "lo"
+    }
     pending = list(reasons)
     while pending:
         refused = pending.pop()
@@ -85,9 +92,14 @@ def _joined_to(refused: int, links: Mapping[int, Any], name_of: Mapping[int, str
     for index, link in links.items():
         if _kind(link) in _SHARE_A_WIRE and _linked(link, links) == refused:
             found[index] = f"it shares the wire of {name_of[refused]}, which a default route uses"
-    # What goes into one end of a veth pair comes out of the other: into the bridge, if that is a bridge's port.
+    # What goes into one end of a veth pair comes out of the other: into the bridge, if that is a bridge's
+    # port.
     peer = _linked(links[refused], links)
-    if peer is not None and _kind(links[refused]) == "veth" and links[refused].get_attr("IFLA_MASTER") is not None:
+    if (
+        peer is not None
+        and _kind(links[refused]) == "veth"
+        and links[refused].get_attr("IFLA_MASTER") is not None
+    ):
         found[peer] = f"its other end, {name_of[refused]}, is in a bridge that carries a default route"
     return found
 
@@ -98,34 +110,44 @@ def _kind(link: Any) -> str | None:
 
 
 def _linked(link: Any, links: Mapping[int, Any]) -> int | None:
-    """The interface below, or the other end of a veth pair, if it is in this namespace; indices are each namespace's own."""
+    """The interface below, or the other end of a veth pair, if it is in this namespace; indices are each
+    namespace's own."""
     index: int | None = link.get_attr("IFLA_LINK")
     return index if index in links and link.get_attr("IFLA_LINK_NETNSID") is None else None
 
 
 def interfaces_of_pci(folder: Path) -> list[str]:
-    """The kernel's interfaces on a PCI device, whose folder of /sys this is. Those of virtio hang on a device in between."""
-    return sorted(interface.name for pattern in ("net/*", "virtio*/net/*") for interface in folder.glob(pattern))
+    """The kernel's interfaces on a PCI device, whose folder of /sys this is. Those of virtio hang on a device
+    in between."""
+    return sorted(
+        interface.name for pattern in ("net/*", "virtio*/net/*") for interface in folder.glob(pattern)
+    )
 
 
 def interface_of(device: str) -> str | None:
-    """The existing interface of the kernel that a software port stands on; None for PCI devices and ports without one."""
+    """The existing interface of the kernel that a software port stands on; None for PCI devices and ports
+    without one."""
     return next((name for _, name in read_device(device).values(Kind.INTERFACE)), None)
 
 
 def check_device(text: str, network: HostNetwork, *, where: str, pci_devices: Path = PCI_DEVICES) -> None:
-    """Refuse a port that is not allowed, does not exist, or that the host itself needs. Starts nothing, changes nothing.
+    """Refuse a port that is not allowed, does not exist, or that the host itself needs. Starts nothing,
+    changes nothing.
 
     Raises:
         HostError: There is no such interface, PCI device or file.
-        RequestError: Its string is refused (`read_device`); its interface carries a default route (R6815-01); a file that it would write is
-            there already, or what it takes for a socket is none.
+        RequestError: Its string is refused (`read_device`); its interface carries a default route (R6815-01);
+            a file that it would write is there already, or what it takes for a socket is none.
     """
     device = read_device(text, where=where)
     if device.driver == PCI:
         folder = pci_devices / device.name
         if not folder.exists():
-            raise HostError(f"there is no PCI device {device.name}", where=where, next_step="`evenhand check` lists the NICs of this host.")
+            raise HostError(
+                f"there is no PCI device {device.name}",
+                where=where,
+                next_step="`evenhand check` lists the NICs of this host.",
+            )
         for interface in interfaces_of_pci(folder):
             _refuse_default_route(interface, network, where)
     for _, interface in device.values(Kind.INTERFACE, Kind.NEW_INTERFACE):
@@ -133,7 +155,9 @@ def check_device(text: str, network: HostNetwork, *, where: str, pci_devices: Pa
     for _, interface in device.values(Kind.INTERFACE):
         if interface not in network.names:
             raise HostError(
-                f"interface {interface} does not exist", where=where, next_step="Look for it with `ip link`, and correct the device."
+                f"interface {interface} does not exist",
+                where=where,
+                next_step="Look for it with `ip link`, and correct the device.",
             )
     _check_files(device, where)
 
@@ -141,14 +165,24 @@ def check_device(text: str, network: HostNetwork, *, where: str, pci_devices: Pa
 def _check_files(device: Device, where: str) -> None:
     for key, path in device.values(Kind.SOURCE):
         if not Path(path).is_file():
-            raise HostError(f"{key}={path} is no file", where=where, next_step="Name a capture (pcap) that is there.")
+            raise HostError(
+                f"{key}={path} is no file", where=where, next_step="Name a capture (pcap) that is there."
+            )
     for key, path in device.values(Kind.TARGET):
         if path != NOWHERE and os.path.lexists(path):
-            raise RequestError(f"{key}={path} is there already, and is not overwritten", where=where, next_step="Name a new file.")
+            raise RequestError(
+                f"{key}={path} is there already, and is not overwritten",
+                where=where,
+                next_step="Name a new file.",
+            )
     is_abstract = device.driver == "net_memif" and device.value("socket-abstract", "yes") == "yes"
     for key, path in () if is_abstract else device.values(Kind.SOCKET):
         if path != KERNEL_VHOST and os.path.lexists(path) and not _is_socket(path):
-            raise RequestError(f"{key}={path} is there, but is no socket", where=where, next_step="Name a socket, or a path that is free.")
+            raise RequestError(
+                f"{key}={path} is there, but is no socket",
+                where=where,
+                next_step="Name a socket, or a path that is free.",
+            )
 
 
 def _is_socket(path: str) -> bool:

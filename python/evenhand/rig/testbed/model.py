@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Testbed file: the user's TOML becomes a checked, frozen `Testbed`. Errors name the key, its place and the nearest right one."""
+"""Testbed file: the user's TOML becomes a checked, frozen `Testbed`. Errors name the key, its place and the
+nearest right one."""
 
 from __future__ import annotations
 
@@ -26,7 +27,17 @@ from evenhand.base.units import (
     parse_ratio,
 )
 from evenhand.base.validation.checked_file import FileKind, RefusedError, read_toml, refusal, with_unit
-from evenhand.plan import AddressPlan, FrameSize, SideName, describe_size, largest_octets, make_plan, mean_octets, mix_request, whole_octets
+from evenhand.plan import (
+    AddressPlan,
+    FrameSize,
+    SideName,
+    describe_size,
+    largest_octets,
+    make_plan,
+    mean_octets,
+    mix_request,
+    whole_octets,
+)
 from evenhand.rig.testbed.device import read_device
 from evenhand.rig.testbed.eal_arguments import check_eal_arguments
 from evenhand.rig.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
@@ -50,7 +61,8 @@ def _plan_name(value: Any) -> Any:
 
 
 def _as_pair(value: Any) -> Any:
-    """`10` of a file as left and right alike; what is neither a number nor a list is left to the model's checks."""
+    """`10` of a file as left and right alike; what is neither a number nor a list is left to the model's
+    checks."""
     return (value, value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -63,7 +75,11 @@ def _mac(value: Any) -> Any:
         raise RefusedError(RequestError(f"{value!r} is no MAC", next_step="Write it like 02:00:00:00:00:01."))
     if int(text[:2], 16) & 1 or not int(text.replace(":", ""), 16):
         kind = "a group address" if int(text[:2], 16) & 1 else "no address"
-        raise RefusedError(RequestError(f"{value!r} is {kind}, which no port can have", next_step="Write it like 02:00:00:00:00:01."))
+        raise RefusedError(
+            RequestError(
+                f"{value!r} is {kind}, which no port can have", next_step="Write it like 02:00:00:00:00:01."
+            )
+        )
     return text
 
 
@@ -87,7 +103,8 @@ def _interface(value: Any) -> Any:
     if isinstance(value, str) and not _INTERFACE.fullmatch(value):
         raise RefusedError(
             RequestError(
-                f"{value!r} is no name of an interface", next_step="Name it as the DUT does: letters, digits and ._/:-, a letter first."
+                f"{value!r} is no name of an interface",
+                next_step="Name it as the DUT does: letters, digits and ._/:-, a letter first.",
             )
         )
     return value
@@ -111,7 +128,11 @@ Fact = Annotated[str, Field(min_length=1, max_length=300)]
 DutInterface = Annotated[str, BeforeValidator(_interface)]
 DutSystem = Literal["linux", "openbsd", "freebsd", "vpp"]
 """What a DUT may run that is reached over SSH."""
-Pair = Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=2, max_length=2, strict=False), BeforeValidator(_as_pair)]
+Pair = Annotated[
+    tuple[Annotated[int, Field(ge=1)], ...],
+    Field(min_length=2, max_length=2, strict=False),
+    BeforeValidator(_as_pair),
+]
 RingFrames = Annotated[int, Field(ge=64, le=16384)]
 
 
@@ -133,11 +154,15 @@ class TestbedPort(_Table):
     receive_ring_frames: RingFrames | None = None
     transmit_ring_frames: RingFrames | None = None
     link_timeout: Annotated[Duration, Field(le=600)] | None = None
-    """How long to wait for the link when the port is opened, in seconds; default 30 for a PCI device, else 10. In the file: `"60s"`."""
+    """How long to wait for the link when the port is opened, in seconds; default 30 for a PCI device, else
+    10. In the file: `"60s"`."""
     vlan: Annotated[
-        tuple[Annotated[int, Field(ge=1, le=LARGEST_VLAN)], ...], Field(max_length=MOST_TAGS, strict=False), BeforeValidator(as_vlans)
+        tuple[Annotated[int, Field(ge=1, le=LARGEST_VLAN)], ...],
+        Field(max_length=MOST_TAGS, strict=False),
+        BeforeValidator(as_vlans),
     ] = ()
-    """Tags of all frames on this link: `100`, or `[200, 100]` for an outer one of 802.1ad and an inner one of 802.1Q."""
+    """Tags of all frames on this link: `100`, or `[200, 100]` for an outer one of 802.1ad and an inner one of
+    802.1Q."""
 
     @property
     def tag_octets(self) -> int:
@@ -146,10 +171,15 @@ class TestbedPort(_Table):
 
     def to_contract(self) -> dict[str, Any]:
         port = {
-            "device": self.device, "mac": self.mac, "dut_mac": self.dut_mac, "line_rate_bps": self.line_rate,
-            "receive_ring_frames": self.receive_ring_frames, "transmit_ring_frames": self.transmit_ring_frames,
-            "vlan": list(self.vlan) or None, "link_timeout_s": self.link_timeout,
-        }  # fmt: skip
+            "device": self.device,
+            "mac": self.mac,
+            "dut_mac": self.dut_mac,
+            "line_rate_bps": self.line_rate,
+            "receive_ring_frames": self.receive_ring_frames,
+            "transmit_ring_frames": self.transmit_ring_frames,
+            "vlan": list(self.vlan) or None,
+            "link_timeout_s": self.link_timeout,
+        }
         return {key: value for key, value in port.items() if value is not None}
 
 
@@ -159,7 +189,8 @@ class Tester(_Table):
     cpus: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1, strict=False)]
     """Each gets one busy thread. Keep them free of other work."""
     receive_queues: Annotated[int, Field(ge=1, le=64)] = 1
-    """Of each side. With more than two CPUs each of several has its own, and the port spreads the frames over them."""
+    """Of each side. With more than two CPUs each of several has its own, and the port spreads the frames over
+    them."""
     memory: Memory | None = None
     """Mebibytes; default: what the buffers take, at least 512. In the file: `"512MB"`."""
     hugepages: bool = False
@@ -175,7 +206,8 @@ class Tester(_Table):
 
 
 class DutFacts(_Table):
-    """What a report says of the DUT, in the user's words; nothing is read from it, and no verdict uses it (SEED-07, SEED-81, SEED-84)."""
+    """What a report says of the DUT, in the user's words; nothing is read from it, and no verdict uses it
+    (SEED-07, SEED-81, SEED-84)."""
 
     machine: Fact | None = None
     """Maker and model."""
@@ -198,7 +230,8 @@ class DutFacts(_Table):
     flow_hash: Fact | None = None
     """Fields that the NICs hash: type 1, type 2, symmetric; as read back (RSS-02, RSS-05)."""
     policing: Fact | None = None
-    """What of the DUT may police the traffic, and is on: a firewall's state table, storm control, neighbour rate limits (SEED-81)."""
+    """What of the DUT may police the traffic, and is on: a firewall's state table, storm control, neighbour
+    rate limits (SEED-81)."""
 
     def told(self) -> dict[str, str]:
         """What is known, in order."""
@@ -225,11 +258,13 @@ class TestbedDut(_Table):
     ring_frames: Annotated[int, Field(ge=1, le=1 << 24)] | None = None
     """Frames of one direction that wait without loss while the DUT does not run."""
     threads: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False)] = ()
-    """Ids of the DUT's threads; their waiting for a CPU counts as an absence too. One that is bound to a CPU is watched there."""
+    """Ids of the DUT's threads; their waiting for a CPU counts as an absence too. One that is bound to a CPU
+    is watched there."""
     largest_frame_size: Annotated[int, Field(ge=1518, le=9216)] | None = None
     """Octets with FCS that its interfaces take; None if that is not known here (R8219-20)."""
     ssh: Annotated[str, BeforeValidator(_destination)] | None = None
-    """Where its command line is: what the system's own `ssh` is given, and nothing else. None if nobody sets it up from here."""
+    """Where its command line is: what the system's own `ssh` is given, and nothing else. None if nobody sets
+    it up from here."""
     os: DutSystem | None = None
     left: DutInterface | None = None
     """The DUT's interface to the tester's left port, as the DUT names it; `right` likewise."""
@@ -268,7 +303,9 @@ class TestbedDut(_Table):
         if len(set(self.cpus)) != len(self.cpus):
             raise ValueError(f"cpus {list(self.cpus)} names a CPU twice")
         if bool(self.cpus) != (self.ring_frames is not None):
-            raise ValueError("cpus and ring_frames go together: how long the DUT's ring lasts while its CPU is away")
+            raise ValueError(
+                "cpus and ring_frames go together: how long the DUT's ring lasts while its CPU is away"
+            )
         return self
 
     def to_contract(self) -> dict[str, Any] | None:
@@ -278,7 +315,10 @@ class TestbedDut(_Table):
         threads: dict[int, list[int]] = {cpu: [] for cpu in self.cpus}
         for thread in self.threads:
             threads[self._cpu_of(thread)].append(thread)
-        return {"ring_frames": self.ring_frames, "cpus": [{"cpu": cpu, "threads": threads[cpu]} for cpu in self.cpus]}
+        return {
+            "ring_frames": self.ring_frames,
+            "cpus": [{"cpu": cpu, "threads": threads[cpu]} for cpu in self.cpus],
+        }
 
     def _cpu_of(self, thread: int) -> int:
         try:
@@ -289,7 +329,8 @@ class TestbedDut(_Table):
 
 
 class TestbedLimits(_Table):
-    """What a trial may show of the tester and still be valid, where this testbed justifies other limits than the defaults.
+    """What a trial may show of the tester and still be valid, where this testbed justifies other limits than
+    the defaults.
 
     Every departure from the defaults is named with the result.
     """
@@ -305,7 +346,8 @@ class TestbedLimits(_Table):
     invalid_retries: Annotated[int, Field(ge=0, le=1000)] | None = None
     """How often a trial of a search is repeated whose load the tester did not offer."""
     patience: Annotated[int, Field(ge=0, le=1000)] | None = None
-    """The same where only a moment of this host spoiled the trial, and for the trial that confirms the result."""
+    """The same where only a moment of this host spoiled the trial, and for the trial that confirms the
+    result."""
 
 
 def _limit_set(value: Any) -> Any:
@@ -313,7 +355,8 @@ def _limit_set(value: Any) -> Any:
 
 
 class Testbed(_Table):
-    """A whole set-up: two ports, and what the tester may use. Only made for a confirmed isolated environment (SEED-80)."""
+    """A whole set-up: two ports, and what the tester may use. Only made for a confirmed isolated environment
+    (SEED-80)."""
 
     isolated_test_environment: bool
     left: TestbedPort
@@ -349,7 +392,11 @@ class Testbed(_Table):
     def max_theoretical_fps(self, frame_size: FrameSize) -> int | None:
         """Of the slower port, per direction; None if the file gives no line rate."""
         rates = [port.line_rate for port in self.ports.values() if port.line_rate is not None]
-        return max_theoretical_fps(min(rates), self.largest_on_a_link(mean_octets(frame_size))) if rates else None
+        return (
+            max_theoretical_fps(min(rates), self.largest_on_a_link(mean_octets(frame_size)))
+            if rates
+            else None
+        )
 
     def open_request(self, plan: AddressPlan, *, frame_size: FrameSize, seed: int) -> dict[str, Any]:
         """The arguments of the engine's `open`."""
@@ -397,13 +444,21 @@ def make_testbed(document: dict[str, Any], *, where: str) -> Testbed:
     return testbed
 
 
-def check_rate(rate_fps: float, limit_fps: float | None, *, line_rate_bps: float | None, frame_size: FrameSize, where: str) -> None:
+def check_rate(
+    rate_fps: float,
+    limit_fps: float | None,
+    *,
+    line_rate_bps: float | None,
+    frame_size: FrameSize,
+    where: str,
+) -> None:
     """Refuse a rate above the line rate, if that is known (R2544-15, R2544-16)."""
     if limit_fps is None or rate_fps <= limit_fps:
         return
     line = "the line rate" if line_rate_bps is None else format_line_rate(line_rate_bps)
     raise RequestError(
-        f"{format_count(rate_fps)} fps is above the maximum frame rate of {line} with {describe_size(frame_size)},"
+        f"{format_count(rate_fps)} fps is above the maximum frame rate of {line} with"
+        f" {describe_size(frame_size)},"
         f" {format_count(limit_fps)} fps per direction",
         where=where,
         next_step=f"Use at most {format_count(limit_fps).replace(',', '')}fps.",
@@ -411,13 +466,23 @@ def check_rate(rate_fps: float, limit_fps: float | None, *, line_rate_bps: float
 
 
 def _refusal(error: ValidationError, where: str) -> RequestError:
-    missing = [problem["loc"] for problem in error.errors() if problem["type"] in ("missing", "extra_forbidden")]
+    missing = [
+        problem["loc"] for problem in error.errors() if problem["type"] in ("missing", "extra_forbidden")
+    ]
     if missing == [(CONFIRMATION,)]:
         return _unconfirmed(where)
-    return refusal(error, Testbed, where=where, place=lambda loc: ".".join(map(str, loc)), advice={CONFIRMATION: f"{_HOW_TO_CONFIRM}."})
+    return refusal(
+        error,
+        Testbed,
+        where=where,
+        place=lambda loc: ".".join(map(str, loc)),
+        advice={CONFIRMATION: f"{_HOW_TO_CONFIRM}."},
+    )
 
 
-_HOW_TO_CONFIRM = f"If no frame can leave your lab (RFC 6815), write `{CONFIRMATION} = true` at the top of the file"
+_HOW_TO_CONFIRM = (
+    f"If no frame can leave your lab (RFC 6815), write `{CONFIRMATION} = true` at the top of the file"
+)
 
 
 def _unconfirmed(where: str) -> RequestError:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Testbed: which driver of the kernel and which of DPDK belong to a PCI NIC, and the Debian package of the latter. Reads files only."""
+"""Testbed: which driver of the kernel and which of DPDK belong to a PCI NIC, and the Debian package of the
+latter. Reads files only."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ PLUGIN_FOLDERS = "usr/lib/*/dpdk/pmds-*"
 
 
 def kernel_module_of(device: Path, *, root: Path = Path("/")) -> str | None:
-    """The kernel's driver of the PCI device whose folder of /sys this is, whatever is bound now; None if the kernel has none.
+    """The kernel's driver of the PCI device whose folder of /sys this is, whatever is bound now; None if the
+    kernel has none.
 
     Of several modules that take it the first that DPDK has a driver for.
     """
@@ -72,7 +74,8 @@ def dpdk_driver_of(module: str | None) -> str | None:
 
 
 def missing_package(driver: str, *, root: Path = Path("/")) -> str | None:
-    """The Debian package of this driver of DPDK, if the driver is not installed; None if it is, or if DPDK is not Debian's."""
+    """The Debian package of this driver of DPDK, if the driver is not installed; None if it is, or if DPDK is
+    not Debian's."""
     folders = sorted(root.glob(PLUGIN_FOLDERS))
     if not folders or any(file for folder in folders for file in folder.glob(f"librte_net_{driver}.so*")):
         return None

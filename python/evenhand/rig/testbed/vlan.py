@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Testbed: the VLAN tags of a link: none, one of 802.1Q, or an outer one of 802.1ad and an inner one of 802.1Q."""
+"""Testbed: the VLAN tags of a link: none, one of 802.1Q, or an outer one of 802.1ad and an inner one of
+802.1Q."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ def as_vlans(value: Any) -> Any:
 
 
 def parse_vlans(text: str, *, where: str) -> VlansOfSides:
-    """`100` for both links, `100,200` for left and right, `200.100` for an outer and an inner tag, `none` for a link without.
+    """`100` for both links, `100,200` for left and right, `200.100` for an outer and an inner tag, `none` for
+    a link without.
 
     Raises:
         RequestError: It is none of these, or no VLAN has this number.
@@ -45,13 +47,17 @@ def _parse_side(part: str, text: str, where: str) -> Vlans:
     if part == "none":
         return ()
     numbers = part.split(".")
-    if len(numbers) > MOST_TAGS or not all(number.isdecimal() and 1 <= int(number) <= LARGEST_VLAN for number in numbers):
+    if len(numbers) > MOST_TAGS or not all(
+        number.isdecimal() and 1 <= int(number) <= LARGEST_VLAN for number in numbers
+    ):
         raise _bad(text, where)
     return tuple(int(number) for number in numbers)
 
 
 def _bad(text: str, where: str) -> RequestError:
     return RequestError(
-        f"{text!r} names no VLANs", where=where,
-        next_step=f"Write 1 to {LARGEST_VLAN} like 100, two tags like 200.100, and both links like 100,200 or 100,none.",
-    )  # fmt: skip
+        f"{text!r} names no VLANs",
+        where=where,
+        next_step=f"Write 1 to {LARGEST_VLAN} like 100, two tags like 200.100, and both links like 100,200"
+        " or 100,none.",
+    )

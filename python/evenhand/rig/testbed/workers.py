@@ -14,21 +14,32 @@ _SIDES: tuple[SideName, SideName] = ("left", "right")
 def lay_out_workers(cpus: Sequence[int], receive_queues: int = 1) -> list[dict[str, Any]]:
     """The contract's `workers` for these CPUs, the same for both directions.
 
-    One CPU is a whole tester. Two have a port each, with all its receive queues. With more, each side gets one CPU for each of its
-    receive queues, the others send one stream each; with one queue, a CPU left over takes both receivers, and frees two for sending.
+    One CPU is a whole tester. Two have a port each, with all its receive queues. With more, each side gets
+    one CPU for each of its receive queues, the others send one stream each; with one queue, a CPU left over
+    takes both receivers, and frees two for sending.
 
     Args:
-        receive_queues: Of each side. With more than two CPUs, more than one want an even number of them, two more than the queues at least.
+        receive_queues: Of each side. With more than two CPUs, more than one want an even number of them, two
+            more than the queues at least.
 
     Raises:
         ValueError: The CPUs do not suffice for `receive_queues`, or cannot be the same for both directions.
     """
     queues = range(receive_queues)
     if len(cpus) == 1:
-        return [_worker(cpus[0], senders=[(side, 0) for side in _SIDES], receivers=[(side, queue) for side in _SIDES for queue in queues])]
+        return [
+            _worker(
+                cpus[0],
+                senders=[(side, 0) for side in _SIDES],
+                receivers=[(side, queue) for side in _SIDES for queue in queues],
+            )
+        ]
     if len(cpus) == 2:
         both = zip(_SIDES, cpus, strict=True)
-        return [_worker(cpu, senders=[(side, 0)], receivers=[(side, queue) for queue in queues]) for side, cpu in both]
+        return [
+            _worker(cpu, senders=[(side, 0)], receivers=[(side, queue) for queue in queues])
+            for side, cpu in both
+        ]
     if receive_queues > 1:
         return _many_queues(cpus, receive_queues)
     if len(cpus) % 2:
@@ -40,12 +51,21 @@ def lay_out_workers(cpus: Sequence[int], receive_queues: int = 1) -> list[dict[s
 def _many_queues(cpus: Sequence[int], queues: int) -> list[dict[str, Any]]:
     """The last CPUs receive, a queue each; first those of the left side."""
     if len(cpus) < 2 * queues + 2:
-        raise ValueError(f"{queues} receive queues a side take {2 * queues} CPUs, and two or more must send; there are {len(cpus)}")
+        raise ValueError(
+            f"{queues} receive queues a side take {2 * queues} CPUs, and two or more must send; there are"
+            f" {len(cpus)}"
+        )
     if len(cpus) % 2:
-        raise ValueError(f"{len(cpus)} CPUs cannot be shared alike by both directions when each of {2 * queues} receive queues has its own")
+        raise ValueError(
+            f"{len(cpus)} CPUs cannot be shared alike by both directions when each of {2 * queues} receive"
+            " queues has its own"
+        )
     sending, receiving = cpus[: -2 * queues], cpus[-2 * queues :]
     numbered = [(side, queue) for side in _SIDES for queue in range(queues)]
-    return [*_senders(sending), *(_worker(cpu, receivers=[queue]) for queue, cpu in zip(numbered, receiving, strict=True))]
+    return [
+        *_senders(sending),
+        *(_worker(cpu, receivers=[queue]) for queue, cpu in zip(numbered, receiving, strict=True)),
+    ]
 
 
 def _senders(cpus: Sequence[int]) -> list[dict[str, Any]]:
@@ -55,7 +75,9 @@ def _senders(cpus: Sequence[int]) -> list[dict[str, Any]]:
     return [_worker(cpu, senders=[stream]) for stream, cpu in zip(numbered, cpus, strict=True)]
 
 
-def _worker(cpu: int, *, senders: Sequence[tuple[SideName, int]] = (), receivers: Sequence[tuple[SideName, int]] = ()) -> dict[str, Any]:
+def _worker(
+    cpu: int, *, senders: Sequence[tuple[SideName, int]] = (), receivers: Sequence[tuple[SideName, int]] = ()
+) -> dict[str, Any]:
     worker: dict[str, Any] = {"cpu": cpu}
     if senders:
         worker["senders"] = [{"side": side, "stream": stream} for side, stream in senders]
