@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from evenhand.analysis.device import plan_of
 from evenhand.base.errors import RequestError
-from evenhand.campaign.options import plan_of as sent_plan_of
 from evenhand.plan import RFC4814_SOURCE_PORTS, UdpRange
 from evenhand.plan.ports import MAX_PORT, parse_ports
+from evenhand.spec.request import plan_of as sent_plan_of
 from tests.campaign.campaigns import expanded
 
 NUMBERS = st.integers(1, MAX_PORT)

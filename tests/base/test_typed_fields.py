@@ -13,12 +13,12 @@ import pytest
 
 import evenhand
 from evenhand.base.errors import RequestError
-from evenhand.cli.argument_names import OPTIONS, option_places, option_words
 from evenhand.cli.main import app_of, main
 from evenhand.cli.usage import as_typed
 from evenhand.plan import make_plan
 from evenhand.procedure import Profile, check_frame_sizes, choose_frames
 from evenhand.procedure.tester import choose_maximum
+from evenhand.spec.argument_names import argument_options, option_places, option_words
 from evenhand.trial import DelayWish
 
 WRONG: list[tuple[Callable[..., object], dict[str, Any], str, str]] = [

@@ -11,8 +11,8 @@ import pytest
 
 from evenhand.base.errors import RequestError
 from evenhand.campaign import expand, make_campaign, read_campaign
-from evenhand.campaign.file import Suite
-from evenhand.campaign.options import options_of
+from evenhand.spec.file import Suite
+from evenhand.spec.request import options_of
 from tests.campaign.campaigns import campaign
 
 SUITE = "c.toml: suite 'a': "

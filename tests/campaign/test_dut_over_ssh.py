@@ -22,10 +22,10 @@ import pytest
 
 from evenhand.campaign import expand
 from evenhand.campaign.dut_setup import set_up_for
-from evenhand.campaign.file import make_campaign
 from evenhand.procedure import Setup
 from evenhand.rig.testbed import make_testbed
 from evenhand.series import read_record
+from evenhand.spec.file import make_campaign
 from tests.campaign.small_campaign import OPTIONS, write_campaign
 from tests.cli.running import TESTBED
 from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut, wait_until, why_not

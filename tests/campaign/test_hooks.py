@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.campaign.file import Hooks
 from evenhand.campaign.hooks import MOST_SHOWN, environment_of_suite, run_hook, why_failed
 from evenhand.series import read_record
+from evenhand.spec.file import Hooks
 from tests.campaign.campaigns import expanded
 from tests.campaign.small_campaign import OPTIONS, write_campaign
 from tests.cli.running import TESTBED

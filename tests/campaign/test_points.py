@@ -26,11 +26,11 @@ from evenhand.campaign import (
     reference_dut,
     seed_of,
 )
-from evenhand.campaign.options import AFTER
 from evenhand.plan import TOPOLOGIES, plan_title
 from evenhand.procedure import BackToBackGoal, DelayGoal, DelayTest, RecoveryGoal
 from evenhand.rig import testbed
 from evenhand.search import MlrGoals, ThroughputGoal
+from evenhand.spec.request import AFTER
 from tests.campaign.campaigns import campaign, expanded
 
 DOUBLED = [2**k for k in range(16)]

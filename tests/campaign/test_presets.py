@@ -13,9 +13,9 @@ import pytest
 
 from evenhand.base.errors import RequestError
 from evenhand.campaign import expand, jobs, make_campaign, preset_names, preset_text, read_campaign, time_of
-from evenhand.campaign.file import CampaignFile, Published
 from evenhand.campaign.fit import check_lab_points
 from evenhand.series.campaign import Point
+from evenhand.spec.file import CampaignFile, Published
 from tests.campaign.campaigns import expanded
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,13 +16,13 @@ import jsonschema
 import pytest
 
 from evenhand.base.errors import HostError
-from evenhand.cli.common import DirectionName, read_directions
 from evenhand.cli.usage import as_typed
 from evenhand.plan import make_plan
 from evenhand.procedure import Profile, choose_frame_size, default_plan_of
 from evenhand.procedure.single_trial import SingleTrial
 from evenhand.rig.lab import linux
 from evenhand.series import read_run
+from evenhand.spec.plan import DirectionName, read_directions
 from evenhand.trial import Deviation
 from evenhand.trial.engine_session import place_in_testbed
 from evenhand.trial.simulated import SimulatedMeasurer

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.base.errors import RequestError
-from evenhand.cli.searches import SearchKind, choose_search, parse_goal
+from evenhand.procedure.search_options import SearchKind, choose_search, parse_goal
 from evenhand.search import MlrGoal, MlrGoals, ThroughputGoal, Tst009Goal
 from evenhand.series import read_run
 from tests.cli.running import Ended

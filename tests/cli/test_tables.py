@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from evenhand.base.errors import RequestError
-from evenhand.cli.common import read_frame_sizes
 from evenhand.plan import make_plan
 from evenhand.procedure import (
     RFC_FRAME_SIZES,
@@ -24,6 +23,7 @@ from evenhand.procedure import (
 from evenhand.report.table import throughput_sizes_table
 from evenhand.search import ThroughputGoal, find_throughput
 from evenhand.series import read_run
+from evenhand.spec.frames import read_frame_sizes
 from evenhand.trial import SimulatedMeasurer
 from tests.cli.running import Ended
 from tests.cli.test_json_documents import validate

@@ -11,10 +11,10 @@ import pytest
 from pydantic import BaseModel
 
 from evenhand.campaign import describe, expand, make_campaign, preset_names, read_campaign
-from evenhand.campaign.file import CampaignDut, CampaignFile, Hooks, Published, Reference, Suite
-from evenhand.campaign.options import options_of
 from evenhand.rig.reference import DEFAULT_QUEUE_FRAMES
 from evenhand.series.campaign import ProcedureName
+from evenhand.spec.file import CampaignDut, CampaignFile, Hooks, Published, Reference, Suite
+from evenhand.spec.request import options_of
 from tests.docs.documents import ROOT, Block, blocks, name_of, read, table_rows
 
 PAGE = "docs/reference/campaign-file.md"

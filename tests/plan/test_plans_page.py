@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evenhand.cli.common import MODES
 from evenhand.plan import TOPOLOGIES, make_plan
 from evenhand.plan.warnings import MOST_UNSUSPICIOUS_DIRECT_HOSTS
+from evenhand.spec.plan import MODES
 from tests.docs.documents import read, table_rows
 
 PAGE = "docs/reference/plans.md"

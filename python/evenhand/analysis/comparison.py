@@ -24,8 +24,10 @@ from evenhand.analysis.ranks import ratio_interval
 from evenhand.analysis.words import join
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
+from evenhand.procedure.descriptor import Figure
+from evenhand.procedure.registry import PROCEDURES
 from evenhand.procedure.statistics import Interval, Statistics
-from evenhand.series.campaign import FIGURES, CampaignRecord, Figure, PointRecord, PointState
+from evenhand.series.campaign import CampaignRecord, PointRecord, PointState
 
 MOST_NAMED = 5
 SAME_START = 0.05
@@ -415,7 +417,7 @@ def _compare_point(
     point: PointRecord, others: Sequence[tuple[PointRecord | None, bool]], level: float
 ) -> PointComparison:
     """Each of the others with whether it is of the same kind of run."""
-    figure = FIGURES[point.point.procedure]
+    figure = PROCEDURES[point.point.procedure].figure
     return PointComparison(
         key=point.point.key,
         figure=figure,

@@ -11,8 +11,9 @@ from evenhand.analysis.device import KnownDevice, known_device
 from evenhand.analysis.drift import drift_of, heed_in_shape
 from evenhand.analysis.model import Curve, CurveKey, CurvePoint, Degradation
 from evenhand.analysis.plateau import find_shape
+from evenhand.procedure.registry import PROCEDURES
 from evenhand.procedure.statistics import Statistics
-from evenhand.series.campaign import FIGURES, CampaignRecord, Point, PointRecord
+from evenhand.series.campaign import CampaignRecord, Point, PointRecord
 
 _Alike: TypeAlias = tuple[str, ...]
 
@@ -54,7 +55,7 @@ def degradations_of(points: Sequence[CurvePoint], *, is_higher_better: bool) -> 
 
 
 def _curve(key: CurveKey, records: Sequence[PointRecord], device: KnownDevice | None) -> Curve:
-    figure = FIGURES[key.procedure]
+    figure = PROCEDURES[key.procedure].figure
     predictable = device if key.procedure == "throughput" else None
     points = tuple(
         sorted(

@@ -9,34 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.base.errors import RequestError
-from evenhand.plan import (
-    CLASSIC_DESTINATION_PORT,
-    CLASSIC_SOURCE_PORT,
-    RFC4814_DESTINATION_PORTS,
-    RFC4814_SOURCE_PORTS,
-    TOPOLOGIES,
-    AddressPlan,
-    make_plan,
-)
-from evenhand.plan.ports import parse_ports
+from evenhand.plan import TOPOLOGIES, AddressPlan
 from evenhand.predict import DeviceModel, NeighborCost, Prediction, neighbor_entries, predict
 from evenhand.series.campaign import CampaignRecord, Point, PointRecord
-
-PORTS = (
-    ("source_ports", RFC4814_SOURCE_PORTS, CLASSIC_SOURCE_PORT),
-    ("destination_ports", RFC4814_DESTINATION_PORTS, CLASSIC_DESTINATION_PORT),
-)
-"""Keyword of a plan, its default, and what `fixed` means."""
-OPTION_TYPES: Mapping[str, type] = {
-    "host_mode": str,
-    "network_mode": str,
-    "fixed_source": bool,
-    "fixed_source_network": bool,
-    "common_network": bool,
-    "source_ports": str,
-    "destination_ports": str,
-}
-"""Options of a point's plan, as a campaign file has them; of a mix nothing is predicted."""
+from evenhand.spec.plan import build_plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,16 +67,10 @@ def plan_of(point: Point) -> AddressPlan | None:
     """None if it is a mix, or its options are not such as a plan takes."""
     if not is_known_plan(point.plan):
         return None
-    options = {key: value for key, value in point.plan_options.items() if value is not None}
-    # A file that somebody else has written may have anything there.
-    if not all(isinstance(value, OPTION_TYPES.get(key, ())) for key, value in options.items()):
-        return None
     try:
-        for key, default, classic in PORTS:
-            options[key] = parse_ports(options.get(key), default, classic, where=key)
-        return make_plan(point.plan, point.hosts, networks=point.networks, **options)
+        return build_plan(point.plan, point.hosts, point.networks, point.plan_options)
     except RequestError:
-        return None
+        return None  # options that are none, or do not go together
 
 
 def is_known_plan(name: str) -> bool:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from evenhand.analysis.medians import MedianRatio
 from evenhand.base.units import format_count
 from evenhand.plan import Direction
+from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.statistics import Statistics
-from evenhand.series.campaign import Figure, HashType, PointState, ProcedureName, is_median_at_least
+from evenhand.series.campaign import HashType, PointState, is_median_at_least
 
 if TYPE_CHECKING:
     from evenhand.analysis.drift import Drift
@@ -28,7 +29,7 @@ class CurveKey:
     """What the points of a curve share; only the number of addresses varies."""
 
     suite: str
-    procedure: ProcedureName
+    procedure: str
     plan: str
     frame_size: int | str
     hash_type: HashType | None

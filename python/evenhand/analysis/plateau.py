@@ -21,8 +21,8 @@ from evenhand.analysis.model import CurvePoint, PointTest, Shape
 from evenhand.analysis.ranks import least_p_value, lower_p_value
 from evenhand.analysis.ratios import COARSE, SAME_WITHIN
 from evenhand.analysis.words import join, show_percent, show_probability, show_value
+from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.statistics import Statistics
-from evenhand.series.campaign import Figure
 
 RELEVANT = SAME_WITHIN
 """The draft's "about equal", here as there."""

@@ -21,7 +21,8 @@ from typing import Any
 from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL, RELEVANT
 from evenhand.analysis.ranks import least_p_value, lower_p_value
 from evenhand.analysis.words import join, show_percent, show_probability, show_value
-from evenhand.series.campaign import FIGURES, CampaignRecord, PointRecord, is_median_at_least
+from evenhand.procedure.registry import PROCEDURES
+from evenhand.series.campaign import CampaignRecord, PointRecord, is_median_at_least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +189,7 @@ def _compare(
 
 def _sentence(test: BedDifference, record: CampaignRecord, relevant: float) -> str:
     point = next(found.point for found in record.points if found.point.key == test.key)
-    one, other = (show_value(value, FIGURES[point.procedure]) for value in test.medians)
+    one, other = (show_value(value, PROCEDURES[point.procedure].figure) for value in test.medians)
     by = (
         ""
         if test.change is None

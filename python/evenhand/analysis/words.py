@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evenhand.base.units import format_count, format_ratio
-from evenhand.series.campaign import Figure
+from evenhand.procedure.descriptor import Figure
 
 
 def show_value(value: float, figure: Figure) -> str:

@@ -3,14 +3,14 @@
 
 from evenhand.campaign.estimate import time_of
 from evenhand.campaign.facts import testbed_facts, tester_facts
-from evenhand.campaign.file import CampaignFile, Hooks, Reference, Suite, make_campaign, read_campaign
 from evenhand.campaign.jobs import Job, difference, jobs, seed_of
-from evenhand.campaign.options import AFTER, PointRequest, plan_of, read_point
 from evenhand.campaign.outline import Outline, OutlineRow, describe, deviations_of
-from evenhand.campaign.points import CampaignPlan, expand
-from evenhand.campaign.presets import preset_names, preset_text
-from evenhand.campaign.reference import reference_dut
 from evenhand.procedure import REFERENCE
+from evenhand.spec.file import CampaignFile, Hooks, Reference, Suite, make_campaign, read_campaign
+from evenhand.spec.points import CampaignPlan, expand
+from evenhand.spec.presets import preset_names, preset_text
+from evenhand.spec.reference import reference_dut
+from evenhand.spec.request import AFTER, PointRequest, plan_of, read_point
 
 __all__ = [
     "AFTER",

@@ -15,7 +15,6 @@ from typing import Protocol
 
 from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.campaign.events import OnCampaignEvent
-from evenhand.campaign.options import plan_of
 from evenhand.procedure import LAB_PREFIX, REFERENCE, Note, Setup, read_setup
 from evenhand.rig.dut import DutSetup, describe_setup
 from evenhand.rig.dut.items import NotTakenError
@@ -35,6 +34,7 @@ from evenhand.rig.dut.ssh import open_shell
 from evenhand.rig.lab import lab_status
 from evenhand.rig.testbed import TestbedDut
 from evenhand.series.campaign import HookRun, Point
+from evenhand.spec.request import plan_of
 
 MOST_LISTED = 1000
 """Changes that the run file lists; there may be 131,072 neighbours."""

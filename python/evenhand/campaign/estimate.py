@@ -4,9 +4,9 @@ campaign runs."""
 
 from __future__ import annotations
 
-from evenhand.campaign.options import plan_of, read_point
-from evenhand.procedure.expected_time import OPENING_S, ceiling_s, hosts_learning_s, measuring_s
+from evenhand.procedure.expected_time import OPENING_S, ceiling_s, hosts_learning_s
 from evenhand.series.campaign import Point
+from evenhand.spec.request import plan_of, read_point
 
 
 def time_of(point: Point) -> float:
@@ -18,7 +18,7 @@ def time_of(point: Point) -> float:
     """
     request = read_point(point)
     waits_s = request.conditions["waits"].total_s
-    each_s = OPENING_S + _learning_s(point) + measuring_s(request.goal, waits_s)
+    each_s = OPENING_S + _learning_s(point) + request.procedure.expected_s(request.goal, waits_s)
     return ceiling_s(request.goal, waits_s) + point.repetitions * each_s
 
 

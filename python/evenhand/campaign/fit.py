@@ -11,13 +11,14 @@ from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.base.programs import ROUTER, find_program
 from evenhand.campaign.dut_setup import check_reachable_dut, is_set_up_over_ssh
 from evenhand.campaign.lab_of_run import lab_name_of, wish_of
-from evenhand.campaign.options import plan_of, read_size
-from evenhand.campaign.points import CampaignPlan
 from evenhand.plan import largest_octets
 from evenhand.procedure import REFERENCE, Setup, read_setup
 from evenhand.rig.lab import LinuxLab, check_vm_programs, require_root
 from evenhand.rig.lab.borrow import kind_of
 from evenhand.series.campaign import Point
+from evenhand.spec.frames import read_size
+from evenhand.spec.points import CampaignPlan
+from evenhand.spec.request import plan_of
 from evenhand.trial import find_engine
 
 UNSET = 'hash-types = "not-stated"'

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.campaign.options import AFTER
-from evenhand.campaign.points import CampaignPlan
 from evenhand.series.campaign import Point
+from evenhand.spec.points import CampaignPlan
+from evenhand.spec.request import AFTER
 
 _NOTHING = object()
 

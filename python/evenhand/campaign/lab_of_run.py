@@ -19,12 +19,13 @@ from dataclasses import dataclass
 from evenhand.base.errors import EvenhandError
 from evenhand.base.locks import InUseError
 from evenhand.campaign.events import OnCampaignEvent
-from evenhand.campaign.options import make_point_plan, read_size
 from evenhand.plan import largest_octets
 from evenhand.procedure import LAB_PREFIX, Note
 from evenhand.rig.lab.borrow import BorrowedLab, LabWish, borrowed, kind_of
 from evenhand.rig.lab.build import USUAL_MAX_FRAME_SIZE
 from evenhand.series.campaign import Point
+from evenhand.spec.frames import read_size
+from evenhand.spec.plan import build_plan
 
 GIVEN_BACK_WITHIN_S = 180.0
 """After a run that was killed: its guardian may have to boot a machine."""
@@ -86,7 +87,7 @@ def wish_of(points: Iterable[Point], of_all: Iterable[Point] = ()) -> LabWish:
     # Of a mix of both IP versions the first plan: only a machine takes part in it, and the rest is set up
     # over SSH.
     name = first.plan.partition("+")[0]
-    plan = make_point_plan(
+    plan = build_plan(
         name, None, None, {key: value for key, value in first.plan_options.items() if key != "mix"}
     )
     largest = max(largest_octets(read_size(point.frame_size)) for point in (*known, *of_all))

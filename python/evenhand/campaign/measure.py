@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar
 
 from evenhand.base.errors import EvenhandError
 from evenhand.base.locks import InUseError
@@ -23,13 +23,9 @@ from evenhand.campaign.events import (
     RepetitionEnded,
 )
 from evenhand.campaign.facts import testbed_facts
-from evenhand.campaign.file import Hooks, Reference
 from evenhand.campaign.hooks import environment_of, run_hook, why_failed
 from evenhand.campaign.jobs import Job
 from evenhand.campaign.lab_of_run import LabOfRun
-from evenhand.campaign.options import PointRequest, plan_of, read_point
-from evenhand.campaign.reference import reference_dut
-from evenhand.cli.argument_names import option_places
 from evenhand.procedure import (
     REFERENCE,
     Conditions,
@@ -39,7 +35,6 @@ from evenhand.procedure import (
     Setup,
     SinglePair,
     Throughput,
-    check_whole_sizes,
     make_reference_setup,
     read_setup,
 )
@@ -47,10 +42,13 @@ from evenhand.rig.lab.borrow import LabWish
 from evenhand.rig.reference import reference_router
 from evenhand.series.campaign import HookRun, Point, is_lower_bound
 from evenhand.series.campaign_store import Ended
-from evenhand.series.figures import value_of
 from evenhand.series.repetition_recorder import STOPPED, CannotContinueError
 from evenhand.series.run_points import why_no_number
 from evenhand.series.store import StorageError
+from evenhand.spec.argument_names import option_places
+from evenhand.spec.file import Hooks, Reference
+from evenhand.spec.reference import reference_dut
+from evenhand.spec.request import PointRequest, plan_of, read_point
 from evenhand.trial import Replay, TrialResult, describe_reasons, describe_taken
 
 ENGINE_ENDS_WITHIN_S = 15.0
@@ -229,28 +227,16 @@ def _measure_repetition(
 
 
 def _measure(bed: OpenTestbed, job: Job, request: PointRequest, single_pair: SinglePair | None) -> Ended:
-    """One repetition of the procedure. The one place where procedures have names."""
-    point, goal = job.point, cast(Any, request.goal)
+    """One repetition of the procedure."""
+    point, procedure = job.point, request.procedure
     name = f"{point.key}, repetition {job.repetition}"
     conditions: Conditions = {**request.conditions, "seed": job.seed}
-    found: Any
-    match point.procedure:
-        case "throughput":
-            search = replace(bed.throughput(goal=goal, name=name, **conditions), is_repetition=True)
-            found = _beside(search, single_pair, is_ours=bed.setup.router is not None)
-        case "loss":
-            found = bed.loss(goal=goal, name=name, **conditions)
-        case "latency" | "pdv" | "ipdv":
-            found = bed.delay(goal=goal, has_own_loop=point.goal["own-loop"], name=name, **conditions)
-        case "recovery":
-            found = bed.recovery(goal=goal, name=name, **conditions)
-        case "burst":
-            found = bed.burst(goal=goal, name=name, **conditions)
-        case "back-to-back":
-            size = conditions.pop("frame_size")
-            (found,) = bed.back_to_back(check_whole_sizes([size]), goal=goal, **conditions).rows
+    found: Any = procedure.run(bed, request.goal, request.options, name=name, **conditions)
+    if isinstance(found, Throughput):
+        found = replace(found, is_repetition=True)
+        found = _beside(found, single_pair, is_ours=bed.setup.router is not None)
     document = _without_trials(found.to_document())
-    value = value_of(point.procedure, document)
+    value = procedure.value_of(document)
     trials = found.search.trials if isinstance(found, Throughput) else found.trials
     reason = (
         None

@@ -3,20 +3,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.base.units import format_count, format_duration, format_rate, format_ratio
+from evenhand.base.units import format_count
 from evenhand.campaign.estimate import time_of
 from evenhand.campaign.jobs import jobs
-from evenhand.campaign.options import AFTER, plan_of, read_point, read_size
-from evenhand.campaign.points import CampaignPlan
 from evenhand.plan import Traffic, describe_mix, plan_warnings
-from evenhand.procedure import REFERENCE, BackToBackGoal, BurstGoal, DelayGoal, LossGoal, RecoveryGoal
-from evenhand.search import MlrGoals, ThroughputGoal
+from evenhand.procedure import REFERENCE
 from evenhand.series.campaign import Point
+from evenhand.spec.frames import read_size
+from evenhand.spec.points import CampaignPlan
+from evenhand.spec.request import goal_in_words, plan_of
 from evenhand.trial import Deviation
 
 
@@ -147,51 +146,6 @@ def deviations_of(plan: CampaignPlan) -> list[Deviation]:
         for suite in suites
         if suite not in with_one
     ]
-
-
-def goal_in_words(point: Point) -> str:
-    """What the procedure looks for, and how long its trials are."""
-    request = read_point(point)
-    is_after = AFTER in point.goal
-    match request.goal:
-        case ThroughputGoal() as goal:
-            loss = f", loss up to {format_ratio(goal.loss_ratio)}" if goal.loss_ratio else ""
-            return (
-                f"{goal.search} search{_up_to(goal.max_fps)}, to {format_ratio(goal.precision)}{loss};"
-                " trials of"
-                f" {format_duration(goal.duration_s)}, confirmed by {format_duration(goal.final_duration_s)}"
-            )
-        case MlrGoals() as goals:
-            return f"mlr search{_up_to(goals.max_fps)} for {', '.join(goal.name for goal in goals.goals)}"
-        case LossGoal() as goal:
-            return (
-                f"loss{_up_to(goal.max_fps)}, steps of {format_ratio(goal.step)}; trials of"
-                f" {format_duration(goal.duration_s)}"
-            )
-        case DelayGoal() as goal:
-            load = "the throughput of its suite" if is_after else format_rate(goal.rate_fps)
-            return f"{goal.repetitions} trials of {format_duration(goal.length_s)} at {load}"
-        case RecoveryGoal() as goal:
-            load = "the throughput of its suite" if is_after else format_rate(goal.throughput_fps)
-            return f"{goal.repetitions} overloads of {format_duration(goal.duration_s)} at 110 % of {load}"
-        case BurstGoal() as goal:
-            return (
-                f"intervals of bursts of {', '.join(map(str, goal.burst_frames))} frames; trials of"
-                f" {format_duration(goal.duration_s)}"
-            )
-        case BackToBackGoal() as goal:
-            return (
-                f"{goal.repetitions} searches for the longest burst, up to"
-                f" {format_duration(goal.max_burst_s)}"
-            )
-
-
-def _up_to(max_fps: float) -> str:
-    return (
-        " from the line rate, or the tester's ceiling"
-        if math.isinf(max_fps)
-        else f" from {format_rate(max_fps)}"
-    )
 
 
 def _notes(plan: CampaignPlan, *, is_set_up: bool) -> list[str]:

@@ -14,18 +14,18 @@ from evenhand.base.errors import EvenhandError, RequestError
 from evenhand.campaign.dut_setup import dut_over_ssh, name_of_run, put_dut_back
 from evenhand.campaign.events import OnCampaignEvent, PointBegan, PointEnded, ignore
 from evenhand.campaign.executor import Executor
-from evenhand.campaign.file import Hooks
 from evenhand.campaign.hooks import environment_of_suite
 from evenhand.campaign.jobs import WHOLE, Job, jobs
 from evenhand.campaign.lab_of_run import LabOfRun, lab_of_run, wish_of
 from evenhand.campaign.measure import PointOrder, run_and_keep
-from evenhand.campaign.options import AFTER
-from evenhand.campaign.points import CampaignPlan
 from evenhand.procedure import REFERENCE, Note, SinglePair, says_something
 from evenhand.search import Outcome
 from evenhand.series.campaign import Point
 from evenhand.series.campaign_store import CampaignStore
 from evenhand.series.folders import without_folders
+from evenhand.spec.file import Hooks
+from evenhand.spec.points import CampaignPlan
+from evenhand.spec.request import AFTER
 
 OnPoint = Callable[[Point], None]
 

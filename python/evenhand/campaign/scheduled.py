@@ -18,7 +18,6 @@ import evenhand
 from evenhand.base.errors import EvenhandError, HostError
 from evenhand.campaign.dask_address import ask_scheduler, import_distributed, no_scheduler, scheduler_place
 from evenhand.campaign.events import OnCampaignEvent, PointArrived
-from evenhand.campaign.file import Reference
 from evenhand.campaign.lab_of_run import LabOfRun
 from evenhand.campaign.measure import PointOrder
 from evenhand.campaign.worker import Answer, measure_here, resources_for, why_not_here
@@ -27,6 +26,7 @@ from evenhand.series.campaign import Point
 from evenhand.series.campaign_store import CampaignStore
 from evenhand.series.remote_point import check_remote_point, store_remote_point
 from evenhand.series.resume_command import resume_command
+from evenhand.spec.file import Reference
 
 CONNECT_S = 10.0
 HOST_NOTE = (

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from evenhand.base.errors import EvenhandError
 from evenhand.campaign.estimate import time_of
-from evenhand.series.campaign import Point, ProcedureName
+from evenhand.series.campaign import Point
 from evenhand.series.campaign_status import PointStatus
 
 
@@ -18,7 +18,7 @@ class TimeLeft:
     measured."""
 
     _expected_s: dict[str, float] = field(default_factory=dict)
-    _sums: dict[ProcedureName, tuple[float, float]] = field(default_factory=dict)
+    _sums: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Measured and expected seconds of what has ended."""
 
     def learn(self, point: Point, measured_s: float, repetitions: int = 1) -> None:
@@ -41,7 +41,7 @@ class TimeLeft:
             self._expected_s[point.key] = _expected_s(point)
         return self._expected_s[point.key]
 
-    def _factor(self, procedure: ProcedureName) -> float:
+    def _factor(self, procedure: str) -> float:
         measured, expected = self._sums.get(procedure) or (
             sum(measured for measured, _ in self._sums.values()),
             sum(expected for _, expected in self._sums.values()),

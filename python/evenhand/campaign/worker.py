@@ -23,15 +23,16 @@ from evenhand.campaign.collecting import CollectingKeeper
 from evenhand.campaign.dask_address import import_distributed, no_scheduler, own_address, scheduler_place
 from evenhand.campaign.dut_setup import dut_over_ssh, is_set_up_over_ssh, put_dut_back
 from evenhand.campaign.events import CampaignEvent, OnCampaignEvent, RepetitionEnded
-from evenhand.campaign.file import Reference
 from evenhand.campaign.fit import check_lab_points, check_points
 from evenhand.campaign.lab_of_run import LabOfRun, lab_name_of, lab_of_run
 from evenhand.campaign.measure import PointOrder, measure_point
 from evenhand.procedure import REFERENCE, ProcedureEvent, read_setup
+from evenhand.procedure.registry import PROCEDURES
 from evenhand.rig.lab.borrow import kind_of
-from evenhand.series.campaign import FIGURES, Point
+from evenhand.series.campaign import Point
 from evenhand.series.folders import without_folders
 from evenhand.series.remote_point import RemotePoint
+from evenhand.spec.file import Reference
 
 CLOSE_S = 10.0
 """That a worker waits for its scheduler to let it go."""
@@ -313,7 +314,7 @@ def describe_repetition(event: RepetitionEnded) -> str:
     point = event.job.point
     found = f"no number: {event.reason}"
     if event.value is not None:
-        figure = FIGURES[point.procedure]
+        figure = PROCEDURES[point.procedure].figure
         bound, per_direction = (
             "at least " if event.is_at_least else "",
             " per direction" if figure.unit == "fps" else "",

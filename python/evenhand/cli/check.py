@@ -21,21 +21,15 @@ from evenhand.base.units import format_duration, parse_duration
 from evenhand.cli.ceiling import read_ceiling_goal
 from evenhand.cli.common import (
     DEFAULT_SEED,
-    DirectionName,
-    DirectionOption,
     EngineOption,
-    FramesOption,
     JsonOption,
     SeedOption,
     out,
-    read_directions,
-    read_frames,
     warn_about,
     write_json,
 )
 from evenhand.cli.error_output import error_part, told
-from evenhand.cli.limits import LimitOptions
-from evenhand.cli.options import PlanOptions, with_options
+from evenhand.cli.options import with_options
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
 from evenhand.plan import AddressPlan, Direction, FrameSize, largest_octets
@@ -54,6 +48,7 @@ from evenhand.procedure import (
     open_tester,
     read_setup,
 )
+from evenhand.procedure.ceiling import expected_parts, expected_s
 from evenhand.procedure.expected_time import ExpectedTime
 from evenhand.report.check import (
     advice_lines,
@@ -71,6 +66,9 @@ from evenhand.rig.host import HostSurvey, Part, survey_host
 from evenhand.rig.host.ports import InterfaceFacts, PortFacts, port_facts, read_interface
 from evenhand.rig.lab.namespaces import host_errors, run_inside
 from evenhand.rig.testbed import Tester, check_rate, lay_out_workers
+from evenhand.spec.frames import FramesOption, read_frames
+from evenhand.spec.limits import LimitOptions
+from evenhand.spec.plan import DirectionName, DirectionOption, PlanOptions, read_directions
 from evenhand.trial import EngineSession, Watch, find_engine, read_clock_offsets, watch
 
 EXAMPLE = "Example: evenhand check lab.toml --plan gateway-v6 --looped"
@@ -189,7 +187,7 @@ def check(
     with progress_display(progress_form) as progress:
         ways = (setup is not None and not ports_only) + looped
         if ways:
-            found_s = ExpectedTime.of(goal, 0.0, times=ways)
+            found_s = ExpectedTime.of(goal, expected_s(goal), expected_parts(goal), 0.0, times=ways)
             progress.expect(replace(found_s, seconds=found_s.seconds + watch_s))
         survey = run.survey(watch_s, progress)
         if note is not None and (setup is not None or looped):

@@ -10,27 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evenhand.cli.common import (
-    DEFAULT_SEED,
-    DirectionName,
-    DirectionOption,
-    EngineOption,
-    JsonOption,
-    SeedOption,
-    read_directions,
-    warn_about,
-)
-from evenhand.cli.learning import LearningOptions
-from evenhand.cli.limits import LimitOptions
-from evenhand.cli.options import PlanOptions, RunOptions
+from evenhand.cli.common import DEFAULT_SEED, EngineOption, JsonOption, SeedOption, warn_about
+from evenhand.cli.options import RunOptions
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
-from evenhand.cli.waits import WaitOptions
 from evenhand.plan import AddressPlan, FrameSize
 from evenhand.procedure import Conditions, OpenTestbed, Setup, limits_of, read_setup
-from evenhand.procedure.expected_time import AnyGoal, ExpectedTime, learning_s
+from evenhand.procedure.descriptor import Procedure
+from evenhand.procedure.expected_time import OPENING_S, ExpectedTime, learning_s
 from evenhand.rig.testbed import check_rate
 from evenhand.series import RunStore
+from evenhand.spec.learning import LearningOptions
+from evenhand.spec.limits import LimitOptions
+from evenhand.spec.plan import DirectionName, DirectionOption, PlanOptions, read_directions
+from evenhand.spec.waits import WaitOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,35 +104,37 @@ class Given:
                 where=where,
             )
 
-    @contextmanager
-    def open(
-        self,
-        verb: str,
-        setup: Setup,
-        notes: Iterable[str | None] = (),
-        *,
-        goal: AnyGoal,
-        times: int = 1,
-        is_own_loop_first: bool = False,
-    ) -> Iterator[tuple[OpenTestbed, RunStore | None, ProgressDisplay]]:
-        """The testbed, ready to measure; the run file, if there is one; and the display that shows what goes
-        on.
-
-        It says first how long that will take.
+    def expect(self, procedure: Procedure, goal: Any, options: Any = None, *, times: int = 1) -> ExpectedTime:
+        """How long a procedure with this goal should take.
 
         Args:
-            times: So many frame sizes, repetitions or kinds of traffic are measured with the goal.
-            is_own_loop_first: See `ExpectedTime.of`.
+            options: Of the procedure.
+            times: So many frame sizes or repetitions are measured with the goal.
         """
-        learning = self.conditions["learning"]
-        learns_s = learning_s(self.plan) if self.plan.is_direct and not learning.is_skipped else 0.0
-        expected = ExpectedTime.of(
+        waits_s = self.conditions["waits"].total_s
+        is_own_loop_first = options is not None and procedure.has_own_loop(options)
+        return ExpectedTime.of(
             goal,
-            self.conditions["waits"].total_s,
+            procedure.expected_s(goal, waits_s),
+            procedure.expected_parts(goal),
+            waits_s,
             times=times,
-            learning_s=learns_s,
-            is_own_loop_first=is_own_loop_first,
+            learning_s=self.learning_s,
+            own_loop_s=goal.length_s + waits_s + OPENING_S if is_own_loop_first else 0.0,
         )
+
+    @property
+    def learning_s(self) -> float:
+        """To have the hosts of a direct plan learnt."""
+        learning = self.conditions["learning"]
+        return learning_s(self.plan) if self.plan.is_direct and not learning.is_skipped else 0.0
+
+    @contextmanager
+    def open(
+        self, verb: str, setup: Setup, notes: Iterable[str | None] = (), *, expected: ExpectedTime
+    ) -> Iterator[tuple[OpenTestbed, RunStore | None, ProgressDisplay]]:
+        """The testbed, ready to measure; the run file, if there is one; and the display that shows what goes
+        on. It says first how long that should take."""
         with ExitStack() as stack:
             store = stack.enter_context(self.run.open(verb))
             progress = stack.enter_context(progress_display(self.progress))

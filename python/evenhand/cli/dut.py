@@ -14,9 +14,10 @@ import typer
 from evenhand.base.errors import RequestError
 from evenhand.cli import dut_over_ssh
 from evenhand.cli.common import JsonOption, NameArgument, warn_about, write_json
-from evenhand.cli.options import CountOptions, with_options
+from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
 from evenhand.rig.dut import OPERATING_SYSTEMS, DutScript, HashType, OperatingSystem, Part, describe_setup
+from evenhand.spec.plan import CountOptions
 
 app = Verbs(
     help="Tell how a DUT is set up for a plan, or set it up over SSH and put it back.", no_args_is_help=True

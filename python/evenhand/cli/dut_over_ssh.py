@@ -12,9 +12,8 @@ import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
-from evenhand.cli.common import JsonOption, PlanOption, out, warn_about, write_json
-from evenhand.cli.device import read_key
-from evenhand.cli.options import CountOptions, with_options
+from evenhand.cli.common import JsonOption, out, warn_about, write_json
+from evenhand.cli.options import with_options
 from evenhand.procedure import DEFAULT_PLAN, default_plan_of, read_dut
 from evenhand.rig.dut import HashType, describe_setup
 from evenhand.rig.dut.linux_nic import NicWishes
@@ -22,6 +21,8 @@ from evenhand.rig.dut.linux_state import FLOWS, LinuxState
 from evenhand.rig.dut.record import Holder, SetupRecord, is_begun, read_held, read_here
 from evenhand.rig.dut.setup import DutOnShell, apply, check_dut, refuse_other_systems, undo
 from evenhand.rig.dut.ssh import open_shell
+from evenhand.spec.device import read_key
+from evenhand.spec.plan import CountOptions, PlanOption
 
 CHECK_EXAMPLE = "Example: evenhand dut check lab.toml"
 APPLY_EXAMPLE = (

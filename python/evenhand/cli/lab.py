@@ -12,11 +12,13 @@ import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
-from evenhand.cli.common import JsonOption, LargestFrameOption, err, out, read_largest_frame, write_json
-from evenhand.cli.options import CountOptions, with_options
+from evenhand.cli.common import JsonOption, err, out, write_json
+from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
 from evenhand.plan import plan_title
 from evenhand.rig.lab import Lab, LinuxLab, VmLab, lab_down, lab_status, lab_up, raised_limits, vm_up
+from evenhand.spec.frames import LargestFrameOption, read_largest_frame
+from evenhand.spec.plan import CountOptions
 
 app = Verbs(help="Set up a router inside this machine, without hardware.", no_args_is_help=True)
 

@@ -12,25 +12,22 @@ from evenhand.base.errors import HostError, RequestError
 from evenhand.base.units import format_rate, parse_duration, parse_rate
 from evenhand.cli.common import (
     DEFAULT_SEED,
-    DirectionName,
-    DirectionOption,
     EngineOption,
     JsonOption,
-    PlanOption,
     SeedOption,
     TestbedArgument,
     out,
-    read_directions,
     warn_about,
     write_json,
 )
 from evenhand.cli.error_output import error_part, told
-from evenhand.cli.learning import AllowUnreachableOption, HostMacSet, HostMacsOption, check_host_macs
-from evenhand.cli.options import CountOptions, with_options
+from evenhand.cli.options import with_options
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
 from evenhand.procedure import check_reachable, open_tester, plan_defaults_of, read_setup
 from evenhand.procedure.expected_time import OPENING_S, ExpectedTime, learning_s
 from evenhand.report import learning_lines
+from evenhand.spec.learning import AllowUnreachableOption, HostMacSet, HostMacsOption, check_host_macs
+from evenhand.spec.plan import CountOptions, DirectionName, DirectionOption, PlanOption, read_directions
 from evenhand.trial import DEFAULT_ROUNDS, learn
 
 EXAMPLE = "Example: evenhand learn lab.toml --plan direct-v4-net16"

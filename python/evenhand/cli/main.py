@@ -18,7 +18,7 @@ from evenhand.base.errors import EngineError, EvenhandError, HostError, OutputEr
 from evenhand.base.new_file import is_disk_full
 from evenhand.cli import streams
 from evenhand.cli.error_output import tell
-from evenhand.cli.registry import GROUPS, VERBS, register
+from evenhand.cli.registry import GROUPS, register, verb_names
 from evenhand.cli.usage import as_typed, is_plain_help, usage_error
 from evenhand.cli.verbs import Verbs
 
@@ -27,8 +27,8 @@ TERMINATED = 143
 
 
 @cache
-def app_of(names: tuple[str, ...] = (*GROUPS, *VERBS)) -> Verbs:
-    """The command with these verbs and groups; all of them unless told otherwise."""
+def app_of(names: tuple[str, ...] = ()) -> Verbs:
+    """The command with these verbs and groups; with all of them if none is named."""
     app = Verbs(
         help="Even-handed benchmarks for routers: pseudorandom addresses, and numbers you can believe.",
         epilog="Exit codes: 0 done, 1 the answer is no, 2 bad request, 3 host not ready, 4 bug, 5 stdout"
@@ -41,13 +41,13 @@ def app_of(names: tuple[str, ...] = (*GROUPS, *VERBS)) -> Verbs:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
-    register(app, names)
+    register(app, names or verb_names())
     return app
 
 
 def app_for(arguments: Sequence[str]) -> Verbs:
     """The command with the one verb that this command line names, or with all if its first word is none."""
-    return app_of(tuple(arguments[:1])) if arguments and arguments[0] in {*GROUPS, *VERBS} else app_of()
+    return app_of(tuple(arguments[:1]) if arguments and arguments[0] in verb_names() else ())
 
 
 def _print_version(is_asked: bool) -> None:
@@ -128,7 +128,7 @@ def _command_of(arguments: list[str]) -> str | None:
     if words and words[0] in GROUPS:
         # All three of `lab` write the same document.
         return words[0] if words[0] == "lab" else " ".join(words[:2])
-    return words[0] if words and words[0] in VERBS else None
+    return words[0] if words and words[0] in verb_names() else None
 
 
 def _of_the_host(error: OSError | MemoryError) -> HostError:

@@ -8,35 +8,16 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
-from typing import Annotated, Any, get_type_hints
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
+from evenhand.base.option import OptionField, option_field
 from evenhand.base.units import parse_ratio
-from evenhand.cli.common import (
-    DEFAULT_MODE,
-    CommonNetworkOption,
-    DestinationPortsOption,
-    FixedSourceNetworkOption,
-    FixedSourceOption,
-    HostModeOption,
-    HostNameOption,
-    HostsOption,
-    MixOption,
-    NetworkModeOption,
-    NetworksOption,
-    NoRunOption,
-    PlanOption,
-    RunOption,
-    SourcePortsOption,
-    open_run,
-    read_mix,
-    read_plan,
-    run_file,
-)
-from evenhand.plan import AddressPlan, mix_versions, plan_title
-from evenhand.procedure import PlanDefaults, Repetitions, plan_defaults_of
+from evenhand.cli.common import HostNameOption, NoRunOption, RunOption, open_run, run_file
+from evenhand.procedure import Repetitions
 from evenhand.series import RunStore
 
 Verb = Callable[..., None]
@@ -58,6 +39,7 @@ def with_options(verb: Verb) -> Verb:
             groups[parameter.name] = annotation
             shown += _options_of(annotation)
         else:
+            annotation = _of_shell(parameter.name, annotation)
             shown.append(parameter.replace(annotation=annotation, kind=inspect.Parameter.KEYWORD_ONLY))
 
     @functools.wraps(verb)
@@ -76,11 +58,6 @@ def with_options(verb: Verb) -> Verb:
     call.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
     return call
-
-
-def vars_of(group: Any) -> dict[str, Any]:
-    """The options of a group by name."""
-    return {field.name: getattr(group, field.name) for field in fields(group)}
 
 
 def _filled_in(group: Any, values: dict[str, Any]) -> Any:
@@ -106,93 +83,37 @@ def _options_of(group: Any) -> Iterator[inspect.Parameter]:
             yield from _options_of(hints[field.name])
             continue
         default = inspect.Parameter.empty if field.default is MISSING else field.default
+        annotation = _of_shell(field.name, hints[field.name])
         yield inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name]
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CountOptions:
-    """How many addresses a plan has."""
-
-    hosts: HostsOption = None
-    networks: NetworksOption = None
-
-    def read(self, name: str, *, where: str = "NAME") -> AddressPlan:
-        """PlanError or RequestError if there is no such plan."""
-        return read_plan(name, self.hosts, self.networks, where=where)
-
-    def or_of(self, defaults: PlanDefaults, name: str) -> CountOptions:
-        """What was given, and the rest from a testbed whose DUT is set up for this plan."""
-        if plan_title(name) != defaults.plan:
-            return self
-        return CountOptions(
-            hosts=self.hosts or _pair(defaults.hosts), networks=self.networks or _pair(defaults.networks)
-        )
+def _of_shell(name: str, annotation: Any) -> Any:
+    """What Typer is shown of an option of ours (`base/option.py`); anything else as it is."""
+    field = option_field(name, annotation)
+    if field is None:
+        return annotation
+    option = field.option
+    shell = typer.Option(
+        option.declared or field.where,
+        metavar=option.metavar or (None if option.grammar is None else option.grammar.metavar),
+        help=option.help,
+        min=option.least,
+        rich_help_panel=option.panel,
+    )
+    return Annotated[_kind_of(field), shell]
 
 
-def _pair(counts: tuple[int, int] | None) -> str | None:
-    """As it would be typed."""
-    return None if counts is None else ",".join(map(str, counts))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceOptions:
-    """Which of them frames come from, and their UDP ports."""
-
-    fixed_source: FixedSourceOption = False
-    fixed_source_network: FixedSourceNetworkOption = False
-    common_network: CommonNetworkOption = False
-    source_ports: SourcePortsOption = None
-    destination_ports: DestinationPortsOption = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShapeOptions:
-    """What shapes a plan that has a name."""
-
-    counts: CountOptions
-    host_mode: HostModeOption = DEFAULT_MODE
-    network_mode: NetworkModeOption = DEFAULT_MODE
-    sources: SourceOptions
-
-    def read(self, name: str, *, where: str = "NAME") -> AddressPlan:
-        """PlanError or RequestError if there is no such plan."""
-        return read_plan(
-            name,
-            self.counts.hosts,
-            self.counts.networks,
-            host_mode=self.host_mode,
-            network_mode=self.network_mode,
-            where=where,
-            **vars_of(self.sources),
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanOptions:
-    """The address plan, and what shapes it."""
-
-    plan: PlanOption = None
-    mix: MixOption = None
-    shape: ShapeOptions
-
-    def read(self, testbed: str | None) -> AddressPlan:
-        """PlanError or RequestError if there is no such plan.
-
-        Args:
-            testbed: As it is named on the command line: it may say which plan, and which addresses of it, are
-                meant where none are given.
-        """
-        defaults = PlanDefaults() if testbed is None else plan_defaults_of(testbed)
-        name, other, share = read_mix(self.plan or defaults.plan, self.mix)
-        if other is None:
-            return replace(self.shape, counts=self.shape.counts.or_of(defaults, name)).read(
-                name, where="--plan"
-            )
-        return mix_versions(
-            self.shape.read(name, where="--plan"), self.shape.read(other, where="--plan"), share
-        )
+def _kind_of(field: OptionField) -> Any:
+    """The type that the shell reads: texts, but for numbers, flags, choices and names of files."""
+    kinds = [kind for kind in (field.kind, *get_args(field.kind)) if kind is not type(None)]
+    if field.choices is not None:
+        return field.kind
+    if any(get_origin(kind) is list for kind in kinds):
+        return list[str] | None
+    found = next((kind for kind in (bool, int, Path) if kind in kinds), str)
+    return found if field.kind is bool else found | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,20 +22,16 @@ from evenhand.base.units import format_count
 from evenhand.cli.common import (
     DEFAULT_SEED,
     EngineOption,
-    FramesOption,
     JsonOption,
     NameArgument,
     OptionalNameArgument,
     SeedOption,
-    VlanOption,
     err,
     out,
-    read_frames,
     warn_about,
     write_json,
 )
-from evenhand.cli.learning import HostMacSet, HostMacsOption, check_host_macs
-from evenhand.cli.options import CountOptions, ShapeOptions, SourceOptions, with_options
+from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
 from evenhand.plan import (
     TOPOLOGIES,
@@ -52,6 +48,9 @@ from evenhand.plan import (
 )
 from evenhand.report import make_pcap
 from evenhand.rig.testbed.vlan import TAG_OCTETS, Vlans, parse_vlans
+from evenhand.spec.frames import FramesOption, VlanOption, read_frames
+from evenhand.spec.learning import HostMacSet, HostMacsOption, check_host_macs
+from evenhand.spec.plan import CountOptions, ModeOptions, ShapeOptions, SourceOptions
 from evenhand.trial import EngineSession, find_engine
 
 app = Verbs(help="Show address plans and the frames that they make.", no_args_is_help=True)
@@ -121,7 +120,7 @@ def show(name: OptionalNameArgument = None, *, shape: ShapeOptions, json_output:
 
 
 def _list_plans(shape: ShapeOptions, *, json_output: bool) -> None:
-    if shape != ShapeOptions(counts=CountOptions(), sources=SourceOptions()):
+    if shape != ShapeOptions(counts=CountOptions(), modes=ModeOptions(), sources=SourceOptions()):
         raise RequestError(
             "which plan?",
             where="PLAN",

@@ -14,23 +14,13 @@ import typer
 from evenhand.base.errors import RequestError
 from evenhand.base.new_file import check_new, write_new
 from evenhand.base.units import parse_duration, parse_rate
-from evenhand.cli.common import (
-    DEFAULT_SEED,
-    DirectionName,
-    DirectionOption,
-    FrameSizeOption,
-    JsonOption,
-    NameArgument,
-    SeedOption,
-    err,
-    read_directions,
-    read_frame_size,
-    write_json,
-)
-from evenhand.cli.options import ShapeOptions, with_options
+from evenhand.cli.common import DEFAULT_SEED, JsonOption, NameArgument, SeedOption, err, write_json
+from evenhand.cli.options import with_options
 from evenhand.exchange import otg_of
 from evenhand.plan import PortMacs, SideName, describe_plan
 from evenhand.rig.testbed import read_testbed
+from evenhand.spec.frames import FrameSizeOption, read_frame_size
+from evenhand.spec.plan import DirectionName, DirectionOption, ShapeOptions, read_directions
 
 EXAMPLE = "Example: evenhand plan export gateway-v4 --rate 100kfps --duration 60s --output flows.json"
 

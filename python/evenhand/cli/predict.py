@@ -3,31 +3,30 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.common import (
-    DirectionName,
-    DirectionOption,
-    JsonOption,
-    NameArgument,
-    err,
-    out,
-    read_directions,
-    read_plan,
-    write_json,
-)
-from evenhand.cli.device import DeviceOptions, elements_option
+from evenhand.cli.common import JsonOption, NameArgument, err, out, write_json
 from evenhand.cli.device_of_dut import device_of_dut
-from evenhand.cli.options import CountOptions, SourceOptions, vars_of, with_options
+from evenhand.cli.options import with_options
 from evenhand.plan import Traffic
 from evenhand.predict import Prediction, doubling_series, even_limit, smallest_even_hosts
 from evenhand.predict import predict as predict_loads
 from evenhand.predict.text import closing_sentence, describe_model, even_sentence, series_table, summary_table
 from evenhand.report.figures_predict import check_picture_name, draw_series
+from evenhand.spec.device import DeviceOptions, elements_option
+from evenhand.spec.plan import (
+    CountOptions,
+    DirectionName,
+    DirectionOption,
+    SourceOptions,
+    read_directions,
+    read_plan,
+    vars_of,
+)
 
 EXAMPLE = "Example: evenhand predict gateway-v4 --hosts 16 --elements 16 --hash type1"
 DEFAULT_ELEMENTS = 16
@@ -61,8 +60,8 @@ def predict(
 ) -> None:
     """Predict how evenly a device that hashes will share the load of a plan. Exact, sends no frames, needs no
     engine."""
-    read = partial(read_plan, name, networks=counts.networks, **vars_of(sources))
-    address_plan, whole_plan = read(hosts=counts.hosts), read(hosts=None)
+    every_host = replace(counts, hosts=None)
+    address_plan, whole_plan = (read_plan(name, each, vars_of(sources)) for each in (counts, every_host))
     if picture is not None:
         check_picture_name(picture)
     chosen = read_directions(direction)

@@ -12,18 +12,15 @@ from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count, parse_count
 from evenhand.cli.common import (
     DEFAULT_SEED,
-    DirectionName,
-    DirectionOption,
     EngineOption,
     JsonOption,
     NameArgument,
     SeedOption,
     err,
     out,
-    read_directions,
     write_json,
 )
-from evenhand.cli.options import CountOptions, with_options
+from evenhand.cli.options import with_options
 from evenhand.plan import AddressPlan, describe_plan
 from evenhand.procedure.expected_time import ExpectedTime
 from evenhand.report import (
@@ -36,6 +33,7 @@ from evenhand.report import (
     pairs_table,
     proof_lines,
 )
+from evenhand.spec.plan import CountOptions, DirectionName, DirectionOption, read_directions
 from evenhand.trial import MAX_PROOF_FRAMES, EngineSession, Generator, StreamProof, find_engine
 
 EXAMPLE = "Example: evenhand plan prove gateway-v4 --frames 1e8 --seed 7"

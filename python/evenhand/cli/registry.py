@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from evenhand.cli.verbs import Verbs
+from evenhand.procedure.descriptor import Procedure
+from evenhand.procedure.registry import PROCEDURES
+from evenhand.procedure.throughput import THROUGHPUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,47 +20,64 @@ class VerbPlace:
 
     module: str
     function: str
-    example: str = "EXAMPLE"
-    """The name of the line that ends its help."""
 
     def register(self, app: Verbs, name: str) -> None:
         module = import_module(f"evenhand.cli.{self.module}")
-        app.command(name, epilog=getattr(module, self.example))(getattr(module, self.function))
+        app.command(name, epilog=module.EXAMPLE)(getattr(module, self.function))
 
 
 GROUPS = {"plan": "plan_group", "dut": "dut", "lab": "lab"}
 """Each module has an `app` with the verbs of its group."""
 
-VERBS = {
+_FIRST = {
     "check": VerbPlace("check", "check"),
     "compare": VerbPlace("compare", "compare"),
     "demo": VerbPlace("demo", "demo"),
     "predict": VerbPlace("predict", "predict"),
     "router": VerbPlace("router", "router"),
-    "back-to-back": VerbPlace("back_to_back", "back_to_back"),
-    "burst": VerbPlace("burst", "burst"),
-    "latency": VerbPlace("delay", "latency", "LATENCY_EXAMPLE"),
-    "pdv": VerbPlace("delay", "pdv", "PDV_EXAMPLE"),
+}
+_LAST = {
     "learn": VerbPlace("learn", "learn_hosts"),
-    "loss": VerbPlace("loss", "loss"),
-    "recovery": VerbPlace("recovery", "recovery"),
     "run": VerbPlace("run", "run"),
     "status": VerbPlace("status", "status"),
     "report": VerbPlace("report", "report"),
     "import": VerbPlace("import_verb", "import_file"),
-    "throughput": VerbPlace("throughput", "throughput"),
     "show": VerbPlace("show", "show"),
     "export": VerbPlace("export", "export"),
     "trial": VerbPlace("trial", "trial"),
     "worker": VerbPlace("worker", "worker"),
 }
-"""In the order of the help; the groups follow them there."""
+"""Verbs that are no procedures."""
+
+
+def procedure_verbs() -> dict[str, Procedure]:
+    """By the name of the verb."""
+    return {each.verb: each for each in PROCEDURES.values() if each.verb is not None}
+
+
+def verb_names() -> tuple[str, ...]:
+    """All verbs and groups, in the order of the help; the groups are last there."""
+    return (*GROUPS, *_FIRST, *procedure_verbs(), *_LAST)
 
 
 def register(app: Verbs, names: Iterable[str]) -> None:
     """Load these verbs and groups, and add them to the command."""
+    procedures, others = procedure_verbs(), {**_FIRST, **_LAST}
     for name in names:
         if name in GROUPS:
             app.add_typer(import_module(f"evenhand.cli.{GROUPS[name]}").app, name=name)
+        elif name in others:
+            others[name].register(app, name)
         else:
-            VERBS[name].register(app, name)
+            _register_procedure(app, name, procedures[name])
+
+
+def _register_procedure(app: Verbs, name: str, procedure: Procedure) -> None:
+    # The search with one address pair that comes first is the throughput's alone.
+    if procedure is THROUGHPUT:
+        from evenhand.cli.throughput import throughput as verb
+    else:
+        from evenhand.cli.measure import verb_of
+
+        verb = verb_of(procedure)
+    app.command(name, epilog=f"Example: {procedure.example}")(verb)

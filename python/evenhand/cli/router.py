@@ -9,42 +9,21 @@ import os
 import shlex
 import time
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from evenhand.base.errors import RequestError
-from evenhand.base.units import format_count, parse_duration, parse_ratio
-from evenhand.cli.common import (
-    LargestFrameOption,
-    VlanOption,
-    err,
-    out,
-    parse_counts,
-    quoted,
-    read_largest_frame,
-    write_json_line,
-)
-from evenhand.cli.device import DeviceOptions, HashName, elements_option
-from evenhand.cli.options import CountOptions, vars_of, with_options
+from evenhand.base.units import format_count
+from evenhand.cli.common import err, out, quoted, write_json_line
+from evenhand.cli.options import with_options
 from evenhand.plan import AddressPlan, SideName, plan_title
 from evenhand.predict import predict
-from evenhand.procedure import USUAL_MAX_FRAME_SIZE
-from evenhand.rig.reference import (
-    DEFAULT_QUEUE_FRAMES,
-    DEFECT_KINDS,
-    MAX_ROUTER_ELEMENTS,
-    Defects,
-    NeighborCost,
-    ReferenceDut,
-    ReferenceRouter,
-    reference_router,
-)
+from evenhand.rig.reference import ReferenceRouter, reference_router
 from evenhand.rig.reference.cpus import RouterCpus
 from evenhand.rig.reference.testbed_file import DEFAULT_NAME, check_place, written_testbed
-from evenhand.rig.testbed.vlan import VlansOfSides, parse_vlans
+from evenhand.spec.plan import CountOptions, parse_counts, vars_of
+from evenhand.spec.reference import ReferenceOptions
 
 A_QUARTER_ABOVE = 1.25
 """A maximum that the search will see fail."""
@@ -63,32 +42,7 @@ def router(
     ],
     *,
     counts: CountOptions,
-    elements: Annotated[int | None, elements_option("none, as fast as it can")] = None,
-    device: DeviceOptions,
-    queue_frames: Annotated[
-        int, typer.Option("--queue-frames", metavar="N", min=1, help="Frames that wait before an element.")
-    ] = DEFAULT_QUEUE_FRAMES,
-    delay: Annotated[
-        str, typer.Option("--delay", metavar="TIME", help="Added to each forwarded frame.")
-    ] = "0s",
-    neighbor_cost: Annotated[
-        str | None,
-        typer.Option(
-            "--neighbor-cost",
-            metavar="N,RATIO",
-            help="From N neighbours on a frame costs RATIO more for each doubling: 4096,10%.",
-        ),
-    ] = None,
-    defect: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--defect",
-            metavar="KIND=RATIO",
-            help=f"Done wrong on purpose: {', '.join(DEFECT_KINDS)}. May be repeated.",
-        ),
-    ] = None,
-    largest_frame: LargestFrameOption = None,
-    vlan: VlanOption = None,
+    reference: ReferenceOptions,
     print_config: Annotated[
         bool, typer.Option("--print-config", help="Print the router's configuration, start nothing.")
     ] = False,
@@ -113,16 +67,7 @@ def router(
     """Run the reference router until Ctrl-C, joined by memif, and write the testbed file with which a tester
     finds it."""
     address_plan = counts.read(plan, where="PLAN")
-    dut = read_dut(
-        elements,
-        device,
-        queue_frames,
-        delay=delay,
-        neighbor_cost=neighbor_cost,
-        defects=defect or [],
-        largest_frame_size=read_largest_frame(largest_frame),
-        vlans={} if vlan is None else parse_vlans(vlan, where="--vlan"),
-    )
+    dut = reference.dut()
     if print_config:
         devices = {
             side: f"net_memif{i},role=server,id={i},socket={side}.sock,socket-abstract=no"
@@ -230,82 +175,6 @@ def others_lines(cpus: RouterCpus) -> list[str]:
         f"Another reference router, of {cpus.other}, runs on this host; the testers of both may use the same"
         f" CPUs. {own}"
     ]
-
-
-def read_dut(
-    elements: int | None,
-    device: DeviceOptions,
-    queue_frames: int,
-    *,
-    delay: str,
-    neighbor_cost: str | None,
-    defects: list[str],
-    largest_frame_size: int = USUAL_MAX_FRAME_SIZE,
-    vlans: VlansOfSides | None = None,
-) -> ReferenceDut:
-    """The DUT from its options. RequestError names the option."""
-    if (elements is None) != (device.rate is None):
-        raise RequestError(
-            "elements need a rate, and a rate needs elements",
-            where="--elements, --rate",
-            next_step="Give both, or neither.",
-        )
-    model = None
-    if elements is None:
-        refuse_idle(device)
-    else:
-        if not 1 <= elements <= MAX_ROUTER_ELEMENTS:
-            raise RequestError(
-                f"{elements} elements", where="--elements", next_step=f"Write 1 to {MAX_ROUTER_ELEMENTS}."
-            )
-        model = replace(device.read(elements, default=elements), queue_frames=queue_frames)
-    return ReferenceDut(
-        model=model,
-        extra_delay_us=parse_duration(delay, where="--delay") * 1e6,
-        neighbor_cost=None if neighbor_cost is None else read_neighbor_cost(neighbor_cost),
-        defects=Defects(ratios=dict(read_defect(text) for text in defects)) if defects else None,
-        largest_frame_size=largest_frame_size,
-        vlans=vlans or {},
-    )
-
-
-def refuse_idle(device: DeviceOptions) -> None:
-    """RequestError for options that say how an element is chosen, where there are none."""
-    for option, is_given in (
-        ("--hash", device.hash_type is not HashName.TYPE1),
-        ("--symmetric", device.symmetric),
-        ("--key", device.key is not None),
-        ("--table-size", device.table_size is not None),
-        ("--table", device.table is not None),
-    ):
-        if is_given:
-            raise RequestError(
-                "without elements nothing is hashed",
-                where=option,
-                next_step="Add --elements and --rate, or leave it out.",
-            )
-
-
-def read_neighbor_cost(text: str) -> NeighborCost:
-    """`4096,10%`."""
-    entries, comma, growth = text.partition(",")
-    if not comma or not entries.strip().isdecimal() or int(entries) < 1:
-        raise RequestError(
-            f"{text!r} is no cost of neighbours", where="--neighbor-cost", next_step="Write 4096,10%."
-        )
-    return NeighborCost(free_entries=int(entries), growth=parse_ratio(growth, where="--neighbor-cost"))
-
-
-def read_defect(text: str) -> tuple[str, float]:
-    """`loss=0.1%`."""
-    kind, equals, ratio = text.partition("=")
-    if not equals or kind not in DEFECT_KINDS:
-        raise RequestError(
-            f"{text!r} is no defect",
-            where="--defect",
-            next_step=f"Write KIND=RATIO; kinds: {', '.join(DEFECT_KINDS)}.",
-        )
-    return kind, parse_ratio(ratio, where="--defect")
 
 
 def testbed_text(router: ReferenceRouter, counts: CountOptions | None) -> str:

@@ -46,7 +46,8 @@ from evenhand.report.campaign_plan import campaign_plan_report
 from evenhand.series import SUFFIX, PointState, StorageError
 from evenhand.series.campaign_status import read_status
 from evenhand.series.campaign_store import CampaignHead, CampaignStore
-from evenhand.series.resume_command import PRESET_PREFIX, find_source, remember_source, resume_command
+from evenhand.series.resume_command import find_source, remember_source, resume_command
+from evenhand.spec.file import PRESET_PREFIX
 
 WITHOUT_NUMBER = 1
 """Exit code: all points have ended, and at least one has no number."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.base.errors import RequestError
-from evenhand.cli.throughput_source import throughput_searches
+from evenhand.cli.throughput_source import devices_of, throughput_searches
 from evenhand.plan import (
     AddressPlan,
     Direction,
@@ -22,6 +22,7 @@ from evenhand.plan import (
     with_titles,
 )
 from evenhand.procedure import Setup, SinglePair, says_something
+from evenhand.procedure.throughput import THROUGHPUT
 from evenhand.search import Outcome
 from evenhand.series import StoredSearch, without_folders
 
@@ -137,7 +138,7 @@ def read_single_pair(
 def _is_result_with_one_pair(search: StoredSearch) -> bool:
     traffic = search.setup.get("traffic") or {}
     is_result = (
-        search.kind == "throughput"
+        search.kind == THROUGHPUT.name
         and search.result is not None
         and says_something(search.outcome, search.result["throughput_fps_per_direction"])
     )
@@ -153,11 +154,6 @@ def _compared(search: StoredSearch) -> dict[str, Any]:
         "directions": sorted(search.setup["directions"]),
         "loss ratio": search.goal["loss_ratio"],
     }
-
-
-def devices_of(setup: dict[str, Any]) -> list[str]:
-    """Of a stored set-up: by its two ports a testbed is known again."""
-    return [setup["testbed"][side]["device"] for side in ("left", "right")]
 
 
 def _show(value: Any) -> str:

@@ -3,109 +3,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
-
-import typer
+from functools import partial
 
 from evenhand.base.errors import RequestError
-from evenhand.base.units import parse_duration, parse_rate, parse_ratio
-from evenhand.cli.common import (
-    FrameSizesOption,
-    LossRatioOption,
-    TestbedArgument,
-    out,
-    read_frame_sizes,
-    write_json,
-)
+from evenhand.cli.common import TestbedArgument, out, write_json
 from evenhand.cli.conditions import ConditionOptions
-from evenhand.cli.limits import RetryOptions
 from evenhand.cli.options import RepetitionOptions, with_options
-from evenhand.cli.searches import SearchOptions
 from evenhand.cli.single_pair import SinglePairOptions, read_single_pair
 from evenhand.cli.tables import show_found
 from evenhand.plan import Traffic
-from evenhand.procedure import UP_TO_LINE_RATE, Conditions, SinglePair
-from evenhand.procedure.throughput import too_few
-from evenhand.report import search_lines, search_tables, table_lines, throughput_sizes_table
+from evenhand.procedure import Conditions, SinglePair
+from evenhand.procedure.throughput import THROUGHPUT, ThroughputOptions, too_few
+from evenhand.report import search_lines, search_tables
+from evenhand.report.found import found_lines, found_table
 from evenhand.rig.testbed import TestbedLimits
-from evenhand.search import ThroughputGoal
-
-EXAMPLE = (
-    "Example: evenhand throughput lab.toml --plan gateway-v6 --maximum-rate 2Mfps --loss-ratio 0.1%"
-    " --run first.evenhand"
-)
+from evenhand.spec.frames import FrameSizesOption, read_frame_sizes
+from evenhand.spec.limits import RetryOptions
 
 ONE_PAIR = "throughput, one address pair"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GoalOptions:
-    """Where to search, how long the trials are, and when to stop."""
-
-    maximum_rate: Annotated[
-        str | None,
-        typer.Option(
-            "--maximum-rate",
-            metavar="RATE",
-            help="Per direction. It is tried first. Default: the line rate, or the tester's own ceiling.",
-        ),
-    ] = None
-    minimum_rate: Annotated[
-        str | None,
-        typer.Option("--minimum-rate", metavar="RATE", help="Default: a thousandth of the maximum."),
-    ] = None
-    duration: Annotated[
-        str, typer.Option("--duration", metavar="TIME", help="Of the trials of the search.")
-    ] = "5s"
-    final_duration: Annotated[
-        str, typer.Option("--final-duration", metavar="TIME", help="Of the trial that confirms the result.")
-    ] = "60s"
-    precision: Annotated[
-        str, typer.Option("--precision", metavar="RATIO", help="Width at which the search stops.")
-    ] = "0.5%"
-    loss_verification: Annotated[
-        int,
-        typer.Option(
-            "--loss-verification",
-            metavar="N",
-            min=0,
-            help="Repeat a lossy trial up to N times before it counts (ETSI TST009).",
-        ),
-    ] = 0
-    loss_ratio: LossRatioOption = "0"
-
-    def read(self, retries: RetryOptions, testbed: TestbedLimits) -> ThroughputGoal:
-        """RequestError names the option."""
-        return ThroughputGoal(
-            max_fps=UP_TO_LINE_RATE
-            if self.maximum_rate is None
-            else parse_rate(self.maximum_rate, where="--maximum-rate"),
-            min_fps=None
-            if self.minimum_rate is None
-            else parse_rate(self.minimum_rate, where="--minimum-rate"),
-            duration_s=parse_duration(self.duration, where="--duration"),
-            final_duration_s=parse_duration(self.final_duration, where="--final-duration"),
-            precision=parse_ratio(self.precision, where="--precision"),
-            loss_ratio=parse_ratio(self.loss_ratio, where="--loss-ratio"),
-            loss_verifications=self.loss_verification,
-            **retries.read(testbed),
-        )
-
-
-@with_options
 def throughput(
     testbed: TestbedArgument,
     *,
     frame_size: FrameSizesOption = None,
-    goal: GoalOptions,
-    search: SearchOptions,
+    options: ThroughputOptions,
     repetition: RepetitionOptions,
     single_pair: SinglePairOptions,
     retries: RetryOptions,
     conditions: ConditionOptions,
 ) -> None:
-    """Find the throughput (RFC 2544 section 26.1) by the search of choice; loads are per direction."""
     given = conditions.read(testbed)
     single_pair.check(given.plan)
     sizes, notes = read_frame_sizes(given.plan, frame_size)
@@ -116,13 +43,12 @@ def throughput(
             where="--after, --frame-size",
             next_step="Use --single-pair-first, or one size.",
         )
-    search.choose(
-        goal.read(retries, TestbedLimits())
-    )  # what is wrong with it is told before the file is read
+    # What is wrong with the options is told before the file is read.
+    THROUGHPUT.make_goal(options, retries.read(TestbedLimits()), None)
     setup = given.read_setup()
-    chosen = search.choose(goal.read(retries, setup.testbed.limits))
-    if goal.maximum_rate is not None:
-        given.check_rate(setup, chosen.max_fps, sizes, where="--maximum-rate")
+    chosen = THROUGHPUT.make_goal(options, retries.read(setup.testbed.limits), None)
+    if options.maximum_rate is not None:
+        given.check_rate(setup, chosen.max_fps, sizes, where=THROUGHPUT.load_option.where)
     before = None
     if single_pair.after is not None:
         before = read_single_pair(
@@ -134,7 +60,8 @@ def throughput(
             loss_ratio=chosen.loss_ratio,
         )
     times = len(sizes) * (repetitions.count + single_pair.single_pair_first)
-    with given.open("throughput", setup, notes, goal=chosen, times=times) as (bed, store, progress):
+    expected = given.expect(THROUGHPUT, chosen, times=times)
+    with given.open(THROUGHPUT.name, setup, notes, expected=expected) as (bed, store, progress):
         if len(sizes) > 1 or repetitions.count > 1:
             same = Conditions(**given.of(setup, loss_ratio=chosen.loss_ratio), single_pair=before)
             first_too = single_pair.single_pair_first
@@ -142,10 +69,10 @@ def throughput(
                 sizes, repetitions=repetitions, goal=chosen, single_pair_first=first_too, **same
             )
             show_found(
-                "throughput",
+                THROUGHPUT.name,
                 table,
-                throughput_sizes_table,
-                table_lines,
+                partial(found_table, procedure=THROUGHPUT),
+                partial(found_lines, procedure=THROUGHPUT),
                 store,
                 is_json=conditions.json_output,
             )
@@ -163,7 +90,7 @@ def throughput(
         found = bed.throughput(goal=chosen, **Conditions(**same, single_pair=before))
     if conditions.json_output:
         document = {
-            "command": "throughput",
+            "command": THROUGHPUT.name,
             "run": None if store is None else str(store.path),
             **found.to_document(),
         }
@@ -188,3 +115,7 @@ def throughput(
         console.print(f"Deviation from {deviation.requirement}: {deviation.text}", markup=False)
     if store is not None:
         console.print(f"Stored in {store.path}.", markup=False)
+
+
+throughput.__doc__ = THROUGHPUT.help
+throughput = with_options(throughput)

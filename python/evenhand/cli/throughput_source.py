@@ -7,8 +7,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from evenhand.base.errors import RequestError
+from evenhand.base.units import format_rate
+from evenhand.cli.conditions import Given
+from evenhand.plan import FrameSize, describe_mix, describe_size, whole_octets, with_titles
+from evenhand.procedure import Setup
+from evenhand.procedure.throughput import THROUGHPUT
 from evenhand.search import Outcome
-from evenhand.series import StoredSearch, read_run
+from evenhand.series import StoredSearch, read_run, without_folders
 from evenhand.series.snapshot import not_a_run
 
 
@@ -18,7 +24,7 @@ def throughput_searches(path: Path) -> list[StoredSearch]:
     searches = [
         search
         for search in read_run(path).searches
-        if search.kind == "throughput" and search.result is not None
+        if search.kind == THROUGHPUT.name and search.result is not None
     ]
     for search in searches:
         try:
@@ -58,3 +64,61 @@ def _of_type(kind: Any, *values: object) -> None:
             float(value) if isinstance(value, int) and not isinstance(value, bool) else value, kind
         ):
             raise ValueError(f"a value that is used: {value!r} is none")
+
+
+def read_throughput(path: Path, setup: Setup, given: Given, *, frame_size: FrameSize) -> float:
+    """The throughput per direction of the last search in that run which was made under these conditions.
+
+    Raises:
+        RequestError, HostError: It cannot be read, or has no such search.
+    """
+    plan = given.plan
+    wanted = (
+        devices_of(without_folders(setup.to_document())),
+        plan.to_contract(),
+        whole_octets(frame_size),
+        describe_mix(plan, frame_size),
+        sorted(given.conditions["directions"]),
+    )
+    outcomes = [
+        str(outcome) for outcome in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.TESTER_LIMIT)
+    ]
+    found: StoredSearch | None = None
+    for search in throughput_searches(path):
+        conditions = (
+            devices_of(search.setup),
+            search.plan,
+            search.frame_size,
+            with_titles(search.setup.get("mix")),
+            sorted(search.setup.get("directions", [])),
+        )
+        has_number = search.result is not None and search.result["throughput_fps_per_direction"] is not None
+        if (
+            search.kind == THROUGHPUT.name
+            and has_number
+            and search.outcome in outcomes
+            and conditions == wanted
+        ):
+            found = search
+    if found is None or found.result is None:
+        raise RequestError(
+            f"this run has no throughput of these ports, {plan.title} with the same addresses,"
+            f" {describe_size(frame_size)} and the same"
+            " directions",
+            where=f"--after {path}",
+            next_step=f"Measure it first: evenhand throughput {setup.name} --plan {plan.title} --run FILE.",
+        )
+    throughput_fps: float = found.result["throughput_fps_per_direction"]
+    if found.goal.get("loss_ratio"):
+        raise RequestError(
+            f"the throughput of {format_rate(throughput_fps)} in this run was found with a loss ratio above"
+            " 0",
+            where=f"--after {path}",
+            next_step="Name a run without --loss-ratio, or give the load with --rate.",
+        )
+    return throughput_fps
+
+
+def devices_of(setup: dict[str, Any]) -> list[str]:
+    """Of a stored set-up: by its two ports a testbed is known again."""
+    return [setup["testbed"][side]["device"] for side in ("left", "right")]

@@ -8,13 +8,17 @@ from typing import Annotated
 import typer
 
 from evenhand.base.errors import RequestError
-from evenhand.base.units import parse_duration, parse_rate, parse_ratio
-from evenhand.cli.common import FramesOption, LossRatioOption, TestbedArgument, out, read_frames, write_json
+from evenhand.base.option import Option, options_of
+from evenhand.base.units import format_duration, parse_duration, parse_rate, parse_ratio
+from evenhand.cli.common import TestbedArgument, out, write_json
 from evenhand.cli.conditions import ConditionOptions
 from evenhand.cli.options import with_options
+from evenhand.procedure.expected_time import ExpectedTime
+from evenhand.procedure.throughput import ThroughputOptions
 from evenhand.report import trial_report
-from evenhand.trial import Load
+from evenhand.spec.frames import FramesOption, read_frames
 
+LOSS_RATIO = next(each for each in options_of(ThroughputOptions) if each.field == "loss_ratio")
 EXAMPLE = "Example: evenhand trial lab.toml --rate 500kfps --duration 10s"
 
 
@@ -27,7 +31,7 @@ def trial(
     ] = "60s",
     *,
     frame_size: FramesOption = None,
-    loss_ratio: LossRatioOption = "0",
+    loss_ratio: Annotated[str, Option(help=LOSS_RATIO.option.help, metavar="RATIO")] = "0",
     conditions: ConditionOptions,
 ) -> None:
     """Make one trial and show all that it counted. Loss is a result: FAIL and INVALID end with exit code
@@ -43,11 +47,15 @@ def trial(
     largest_loss_ratio = parse_ratio(loss_ratio, where="--loss-ratio")
     setup = given.read_setup()
     given.check_rate(setup, rate_fps, [size], where="--rate")
-    with given.open("trial", setup, [note], goal=Load(rate_fps=rate_fps, duration_s=duration_s)) as (
-        bed,
-        store,
-        _,
-    ):
+    waits_s = given.conditions["waits"].total_s
+    expected = ExpectedTime.of(
+        None,
+        duration_s + waits_s,
+        [f"one trial of {format_duration(duration_s)}"],
+        waits_s,
+        learning_s=given.learning_s,
+    )
+    with given.open("trial", setup, [note], expected=expected) as (bed, store, _):
         measured = bed.trial(
             rate_fps=rate_fps,
             duration_s=duration_s,

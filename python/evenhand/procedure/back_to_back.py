@@ -5,24 +5,42 @@ many times over."""
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
 
+from evenhand.base.errors import RequestError
+from evenhand.base.option import DURATION, FRAMES, RATE, RATIO, Option, values_of
 from evenhand.base.units import format_count, format_duration
-from evenhand.plan import describe_size
+from evenhand.plan import FrameSize, describe_size
 from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.back_to_back_model import (
     LONGEST_BURST_S,
     RAISE,
+    REPETITIONS,
+    RESIDUAL_S,
     BackToBack,
     BackToBackGoal,
     BurstSearch,
     is_near,
 )
+from evenhand.procedure.descriptor import (
+    Figure,
+    FrameSizes,
+    KnownThroughput,
+    Procedure,
+    ThroughputUse,
+    as_number,
+)
 from evenhand.procedure.events import Note, OnEvent, ignore
+from evenhand.procedure.expected_time import A_LINE_RATE_FPS, count_of, search_s
+from evenhand.procedure.limits import Retries
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.record import Recorder, recording
+from evenhand.procedure.repetition import check_whole_sizes
 from evenhand.procedure.tester import OpenTester, choose_maximum
-from evenhand.procedure.throughput import Throughput, measure_throughput
+from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, measure_throughput
 from evenhand.search import Outcome, ThroughputGoal, find_largest
 from evenhand.trial import Load, TrialResult
 
@@ -197,3 +215,165 @@ def _why_skipped(
             " not tested (RFC 9004, 6.1)"
         )
     return None
+
+
+_PANEL = "Throughput, which is measured first"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackToBackOptions:
+    """How long bursts may be, how exact the search is, how often it is made."""
+
+    rate: Annotated[
+        str | None,
+        Option(
+            grammar=RATE,
+            sets="rate_fps",
+            help="Within the burst, per direction; default: the line rate. Less is a deviation.",
+        ),
+    ] = None
+    max_burst: Annotated[
+        str, Option(grammar=DURATION, sets="max_burst_s", help="Longest burst that is tried; at most 30s.")
+    ] = "2s"
+    step: Annotated[
+        str,
+        Option(
+            grammar=FRAMES, sets="step_frames", help="The search ends when its bounds are no further apart."
+        ),
+    ] = "1"
+    repetitions: Annotated[int, Option(metavar="N", help="Searches for each frame size.")] = REPETITIONS
+    loss_verification: Annotated[
+        int,
+        Option(
+            sets="loss_verifications",
+            metavar="N",
+            least=0,
+            help="Send a lossy burst again up to N times (ETSI TST009).",
+        ),
+    ] = 0
+    actual_rate: Annotated[
+        str | None,
+        Option(grammar=RATE, sets="actual_fps", help="Tell the corrected buffer time for this rate as well."),
+    ] = None
+    throughput: Annotated[
+        str | None,
+        Option(
+            grammar=RATE,
+            sets="throughput_fps",
+            help="Do not measure it; of one frame size. A deviation.",
+            panel=_PANEL,
+        ),
+    ] = None
+    after: Annotated[
+        Path | None,
+        Option(
+            metavar="RUN",
+            help="Do not measure it: this run file has it, of the same testbed and plan.",
+            panel=_PANEL,
+            is_for_shell_only=True,
+        ),
+    ] = None
+    duration: Annotated[str, Option(grammar=DURATION, help="Of the trials of its search.", panel=_PANEL)] = (
+        "5s"
+    )
+    final_duration: Annotated[
+        str, Option(grammar=DURATION, help="Of the trial that confirms it.", panel=_PANEL)
+    ] = "60s"
+    precision: Annotated[
+        str, Option(grammar=RATIO, help="Width at which its search stops.", panel=_PANEL)
+    ] = "0.5%"
+
+
+def _goal(options: BackToBackOptions, retries: Retries, known: KnownThroughput | None) -> BackToBackGoal:
+    if options.throughput is not None and known is not None:
+        raise RequestError("two throughputs", where="--throughput, --after", next_step="Give one of them.")
+    given = values_of(options)
+    given.pop("after", None)
+    first = ThroughputGoal(
+        max_fps=UP_TO_LINE_RATE,
+        duration_s=given.pop("duration"),
+        final_duration_s=given.pop("final_duration"),
+        precision=given.pop("precision"),
+        **retries,
+    )
+    if known is not None:
+        given |= {"throughput_fps": known.fps, "throughput_source": known.source}
+    return BackToBackGoal(throughput_goal=first, **given, **retries)
+
+
+def _run(bed: Any, goal: BackToBackGoal, options: BackToBackOptions, **conditions: Any) -> BackToBack:
+    # Its searches have names of their own in the run file.
+    sizes = check_whole_sizes([conditions.pop("frame_size")])
+    del conditions["name"]
+    found: BackToBack = bed.back_to_back(sizes, goal=goal, **conditions).rows[0]
+    return found
+
+
+def _run_table(
+    bed: Any,
+    sizes: Sequence[FrameSize],
+    goal: BackToBackGoal,
+    *,
+    repetitions: object,
+    throughputs: Mapping[FrameSize, KnownThroughput],
+    **same: Any,
+) -> Any:
+    known = {size: (of.fps, of.source) for size, of in throughputs.items()}
+    return bed.back_to_back(check_whole_sizes(sizes), goal=goal, throughputs=known or None, **same)
+
+
+def _value(result: Mapping[str, Any]) -> float | None:
+    return as_number(result.get("average_frames", result.get("longest_burst_frames")))
+
+
+def _expected_s(goal: BackToBackGoal, waits_s: float) -> float:
+    rate_fps = A_LINE_RATE_FPS if math.isinf(goal.rate_fps) else goal.rate_fps
+    # The first is the longest; what follows is around half of that, on average, and is waited for as long.
+    burst_s = goal.max_burst_s / 2
+    each_s = burst_s + max(waits_s, waits_s - RESIDUAL_S + burst_s)
+    first_s = 0.0
+    if goal.throughput_fps is None:
+        first_s = search_s(goal.throughput_goal or ThroughputGoal(max_fps=rate_fps), waits_s)
+    return first_s + goal.repetitions * _bursts(goal) * (1 + goal.loss_verifications / 2) * each_s
+
+
+def _bursts(goal: BackToBackGoal) -> int:
+    """Of one repetition."""
+    rate_fps = A_LINE_RATE_FPS if math.isinf(goal.rate_fps) else goal.rate_fps
+    return 1 + math.ceil(math.log2(max(2.0, goal.max_burst_s * rate_fps / goal.step_frames)))
+
+
+def _expected_parts(goal: BackToBackGoal) -> Iterable[str]:
+    if goal.throughput_fps is None:
+        yield "a throughput search"
+    yield f"{count_of(goal.repetitions, 'search', 'searches')} of about {_bursts(goal)} bursts"
+
+
+def _describe(goal: BackToBackGoal, load: str | None) -> str:
+    longest = format_duration(goal.max_burst_s)
+    return f"{goal.repetitions} searches for the longest burst, up to {longest}"
+
+
+BACK_TO_BACK = Procedure(
+    name="back-to-back",
+    verb="back-to-back",
+    help="""Find the longest burst without loss (RFC 9004), fifty times over, and the buffer time that it
+    implies.
+
+    Throughput is measured first, with the same flows; frame sizes that the DUT forwards at the line rate are
+    skipped.""",
+    example="evenhand back-to-back lab.toml --frame-size 64,128 --max-burst 5s --run bursts.evenhand",
+    options=BackToBackOptions,
+    make_goal=_goal,
+    run=_run,
+    run_table=_run_table,
+    is_always_table=True,
+    figure=Figure(name="longest burst", unit="frames", is_higher_better=True),
+    value_of=_value,
+    expected_s=_expected_s,
+    expected_parts=_expected_parts,
+    describe=_describe,
+    frame_sizes=FrameSizes.WHOLE,
+    load="rate_fps",
+    throughput=ThroughputUse(option="throughput", is_needed=False),
+)

@@ -5,14 +5,18 @@ the bursts."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 from evenhand.base.errors import RequestError
-from evenhand.base.units import format_count
+from evenhand.base.option import DURATION, FRAME_COUNTS, RATE, RATIO, Option, values_of
+from evenhand.base.units import format_count, format_duration
 from evenhand.base.validation.typed_fields import check_types
+from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, Procedure, as_number
 from evenhand.procedure.events import Note, OnEvent, ignore
+from evenhand.procedure.expected_time import count_of, search_s
+from evenhand.procedure.limits import Retries
 from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
@@ -316,3 +320,78 @@ def search_interval(
 
 def _listed(frames: tuple[int, ...]) -> str:
     return ", ".join(map(format_count, frames))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BurstOptions:
+    """Which bursts, and how their interval is searched."""
+
+    burst: Annotated[
+        str,
+        Option(
+            grammar=FRAME_COUNTS, sets="burst_frames", help="Frames of a burst; each is searched for itself."
+        ),
+    ] = "16,64,256,1024"
+    rate: Annotated[
+        str | None,
+        Option(
+            grammar=RATE,
+            sets="rate_fps",
+            help="Within a burst, per direction; default: the line rate. Less is a deviation.",
+        ),
+    ] = None
+    duration: Annotated[
+        str, Option(grammar=DURATION, sets="duration_s", help="Of the trials of a search.")
+    ] = "5s"
+    final_duration: Annotated[
+        str, Option(grammar=DURATION, sets="final_duration_s", help="Of the trial that confirms its result.")
+    ] = "60s"
+    precision: Annotated[str, Option(grammar=RATIO, help="Width at which the search stops.")] = "0.5%"
+
+
+def _goal(options: BurstOptions, retries: Retries, known: KnownThroughput | None) -> BurstGoal:
+    return BurstGoal(**values_of(options), **retries)
+
+
+def _run(bed: Any, goal: BurstGoal, options: BurstOptions, **conditions: Any) -> BurstIntervals:
+    found: BurstIntervals = bed.burst(goal=goal, **conditions)
+    return found
+
+
+def _value(result: Mapping[str, Any]) -> float | None:
+    """Of several sizes of bursts the first is the point's."""
+    interval_s = as_number((result.get("intervals") or [result])[0].get("interval_s"))
+    return None if interval_s is None else interval_s * 1e6
+
+
+def _expected_s(goal: BurstGoal, waits_s: float) -> float:
+    return sum(search_s(goal.search_goal(frames), waits_s) for frames in goal.burst_frames)
+
+
+def _expected_parts(goal: BurstGoal) -> Iterable[str]:
+    yield f"a search for each of {count_of(len(goal.burst_frames), 'burst size')}"
+
+
+def _describe(goal: BurstGoal, load: str | None) -> str:
+    bursts = f"intervals of bursts of {', '.join(map(str, goal.burst_frames))} frames"
+    return f"{bursts}; trials of {format_duration(goal.duration_s)}"
+
+
+BURST = Procedure(
+    name="burst",
+    verb="burst",
+    help="Find the smallest interval between bursts that loses nothing (RFC 2544 section 21), for bursts of"
+    " 16,"
+    " 64, 256 and 1024 frames.",
+    example="evenhand burst lab.toml --burst 16,64 --run burst.evenhand",
+    options=BurstOptions,
+    make_goal=_goal,
+    run=_run,
+    figure=Figure(name="smallest interval between bursts", unit="us", is_higher_better=False),
+    value_of=_value,
+    expected_s=_expected_s,
+    expected_parts=_expected_parts,
+    describe=_describe,
+    frame_sizes=FrameSizes.ONE,
+    load="rate_fps",
+)

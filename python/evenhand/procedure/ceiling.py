@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from evenhand.base.units import format_duration
 from evenhand.procedure.events import Began, Measured, OnEvent, ignore
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.tester import OpenTester, choose_maximum
@@ -126,3 +127,13 @@ def measure_ceiling(
     return CeilingEntry(
         way=way, profile=profile, ceiling=ceiling, duration_s=goal.duration_s, cpus=tuple(cpus), limits=limits
     )
+
+
+def expected_s(goal: CeilingGoal) -> float:
+    """All trials of one way."""
+    return EXPECTED_LOADS * (goal.duration_s + CEILING_WAITS.total_s)
+
+
+def expected_parts(goal: CeilingGoal) -> list[str]:
+    """What takes most of that time, for people."""
+    return [f"about {EXPECTED_LOADS} trials of {format_duration(goal.duration_s)}"]

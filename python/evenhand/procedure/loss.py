@@ -5,16 +5,20 @@ lose nothing."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 from evenhand.base.errors import RequestError
-from evenhand.base.units import format_ratio
+from evenhand.base.option import DURATION, RATE, RATIO, Option, values_of
+from evenhand.base.units import format_duration, format_rate, format_ratio
 from evenhand.base.validation.typed_fields import check_types
+from evenhand.plan import FrameSize
 from evenhand.procedure.attempts import Attempts, check_attempts
+from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, Procedure, as_number
 from evenhand.procedure.events import OnEvent, ignore
+from evenhand.procedure.limits import Retries
 from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
 from evenhand.procedure.record import Recorder, SearchRecord, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
@@ -275,3 +279,85 @@ class _Series:
 
 def _is_full_length(trial: TrialResult) -> bool:
     return trial.intended_duration_s >= FULL_LENGTH_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossOptions:
+    """Which loads, and how long the trials are."""
+
+    maximum_rate: Annotated[
+        str | None,
+        Option(
+            grammar=RATE, sets="max_fps", help="The load of 100 %, per direction; default: the line rate."
+        ),
+    ] = None
+    step: Annotated[
+        str, Option(grammar=RATIO, help="Of the maximum, by which the load is lowered; at most 10%.")
+    ] = "10%"
+    duration: Annotated[str, Option(grammar=DURATION, sets="duration_s", help="Of each trial.")] = "60s"
+
+
+def _goal(options: LossOptions, retries: Retries, known: KnownThroughput | None) -> LossGoal:
+    return LossGoal(**values_of(options), **retries)
+
+
+def _run(bed: Any, goal: LossGoal, options: LossOptions, **conditions: Any) -> FrameLoss:
+    found: FrameLoss = bed.loss(goal=goal, **conditions)
+    return found
+
+
+def _run_table(
+    bed: Any,
+    sizes: Sequence[FrameSize],
+    goal: LossGoal,
+    *,
+    repetitions: Any,
+    throughputs: object,
+    **same: Any,
+) -> Any:
+    return bed.loss_table(sizes, repetitions=repetitions, goal=goal, **same)
+
+
+def _value(result: Mapping[str, Any]) -> float | None:
+    points = result.get("points") or [{}]
+    return as_number(points[0].get("loss_ratio"))
+
+
+def _expected_s(goal: LossGoal, waits_s: float) -> float:
+    """A series is taken to end half-way down."""
+    return (len(goal.shares) / 2 + 1) * (goal.duration_s + waits_s)
+
+
+def _expected_parts(goal: LossGoal) -> Iterable[str]:
+    trials = f"up to {len(goal.shares)} loads of {format_duration(goal.duration_s)}"
+    yield f"{trials}, half of which are usually enough"
+
+
+def _describe(goal: LossGoal, load: str | None) -> str:
+    first = (
+        "the line rate, or the tester's ceiling" if math.isinf(goal.max_fps) else format_rate(goal.max_fps)
+    )
+    trials = f"trials of {format_duration(goal.duration_s)}"
+    return f"loss from {first}, steps of {format_ratio(goal.step)}; {trials}"
+
+
+LOSS = Procedure(
+    name="loss",
+    verb="loss",
+    help="""Find the frame loss rate (RFC 2544 section 26.3) from the maximum down, until two loads in a row
+    lose nothing.
+
+    A load that the tester itself does not keep is named, and not charged to the DUT.""",
+    example="evenhand loss lab.toml --maximum-rate 1Mfps --step 5% --run loss.evenhand",
+    options=LossOptions,
+    make_goal=_goal,
+    run=_run,
+    run_table=_run_table,
+    figure=Figure(name="frame loss ratio at the highest load", unit="ratio", is_higher_better=False),
+    value_of=_value,
+    expected_s=_expected_s,
+    expected_parts=_expected_parts,
+    describe=_describe,
+    frame_sizes=FrameSizes.SEVERAL,
+    load="max_fps",
+)

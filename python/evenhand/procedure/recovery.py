@@ -5,15 +5,30 @@ overload."""
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 from evenhand.base.errors import RequestError
-from evenhand.base.units import format_count, format_duration
+from evenhand.base.option import DURATION, RATE, Option, values_of
+from evenhand.base.units import format_count, format_duration, format_rate
 from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import Direction
 from evenhand.procedure.attempts import Attempts, check_attempts
+from evenhand.procedure.descriptor import (
+    Figure,
+    FrameSizes,
+    KnownThroughput,
+    Procedure,
+    ThroughputUse,
+    as_number,
+    figures_by_direction,
+    worst,
+)
 from evenhand.procedure.events import OnEvent, ignore
+from evenhand.procedure.expected_time import count_of
+from evenhand.procedure.limits import Retries
 from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.statistics import Statistics
@@ -308,3 +323,89 @@ def repeat_overload(
         if not repetitions[-1][-1].is_valid:
             break
     return tuple(repetitions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveryOptions:
+    """Which overload, for how long, how often."""
+
+    throughput: Annotated[
+        str | None,
+        Option(
+            grammar=RATE,
+            sets="throughput_fps",
+            help="Per direction, of which 110 % are the overload. A deviation.",
+        ),
+    ] = None
+    after: Annotated[
+        Path | None,
+        Option(
+            metavar="RUN",
+            help="A run file with the throughput of the same testbed, plan and frame size.",
+            is_for_shell_only=True,
+        ),
+    ] = None
+    duration: Annotated[str, Option(grammar=DURATION, sets="duration_s", help="Of the overload.")] = "60s"
+    observe: Annotated[
+        str,
+        Option(grammar=DURATION, sets="observe_s", help="Of the load that follows, half of the overload."),
+    ] = "60s"
+    repetitions: Annotated[int, Option(metavar="N", help="Trials that count.")] = REPETITIONS
+
+
+def _goal(options: RecoveryOptions, retries: Retries, known: KnownThroughput | None) -> RecoveryGoal:
+    if (options.throughput is None) == (known is None):
+        raise RequestError(
+            "which throughput?" if known is None else "two throughputs",
+            where="--throughput, --after",
+            next_step="Name a run file that has it with --after, or write a rate like --throughput 500kfps.",
+        )
+    given = values_of(options)
+    given.pop("after", None)
+    if known is not None:
+        given |= {"throughput_fps": known.fps, "throughput_source": known.source}
+    return RecoveryGoal(**given, **retries)
+
+
+def _run(bed: Any, goal: RecoveryGoal, options: RecoveryOptions, **conditions: Any) -> Recovery:
+    found: Recovery = bed.recovery(goal=goal, **conditions)
+    return found
+
+
+def _value(result: Mapping[str, Any]) -> float | None:
+    return worst(as_number(figures.get("average_s")) for figures in figures_by_direction(result))
+
+
+def _expected_s(goal: RecoveryGoal, waits_s: float) -> float:
+    return goal.repetitions * (goal.duration_s + goal.observe_s + waits_s)
+
+
+def _expected_parts(goal: RecoveryGoal) -> Iterable[str]:
+    overloads = f"{count_of(goal.repetitions, 'overload')} of {format_duration(goal.duration_s)}"
+    yield f"{overloads}, each followed by half the load for {format_duration(goal.observe_s)}"
+
+
+def _describe(goal: RecoveryGoal, load: str | None) -> str:
+    overloads = f"{goal.repetitions} overloads of {format_duration(goal.duration_s)}"
+    return f"{overloads} at 110 % of {load or format_rate(goal.throughput_fps)}"
+
+
+RECOVERY = Procedure(
+    name="recovery",
+    verb="recovery",
+    help="Measure system recovery (RFC 2544 section 26.5): 110 % of the throughput, then half of that; how"
+    " long"
+    " are frames still lost?",
+    example="evenhand recovery lab.toml --after throughput.evenhand --run recovery.evenhand",
+    options=RecoveryOptions,
+    make_goal=_goal,
+    run=_run,
+    figure=Figure(name="recovery time", unit="s", is_higher_better=False),
+    value_of=_value,
+    expected_s=_expected_s,
+    expected_parts=_expected_parts,
+    describe=_describe,
+    frame_sizes=FrameSizes.ONE,
+    load="throughput_fps",
+    throughput=ThroughputUse(option="throughput"),
+)

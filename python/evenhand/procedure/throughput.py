@@ -4,13 +4,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
-from evenhand.base.units import format_duration
+from evenhand.base.option import DURATION, RATE, RATIO, Option, values_of
+from evenhand.base.units import format_duration, format_rate, format_ratio
+from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, Procedure, as_number
 from evenhand.procedure.events import OnEvent, ignore
+from evenhand.procedure.expected_time import search_parts, search_s
+from evenhand.procedure.limits import Retries
 from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
 from evenhand.procedure.record import Recorder, recording
+from evenhand.procedure.search_options import SearchOptions
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import (
     Goal,
@@ -19,6 +25,7 @@ from evenhand.search import (
     Outcome,
     SearchEvent,
     SearchResult,
+    ThroughputGoal,
     ThroughputResult,
     TrialFinished,
     run_search,
@@ -196,3 +203,85 @@ def throughput_document(result: SearchResult, profile: Profile) -> dict[str, Any
             for t in result.trials
         ],
     }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThroughputOptions(SearchOptions):
+    """Where to search, how long the trials are, and when to stop."""
+
+    maximum_rate: Annotated[
+        str | None,
+        Option(
+            grammar=RATE,
+            sets="max_fps",
+            help="Per direction. It is tried first. Default: the line rate, or the tester's own ceiling.",
+        ),
+    ] = None
+    minimum_rate: Annotated[
+        str | None, Option(grammar=RATE, sets="min_fps", help="Default: a thousandth of the maximum.")
+    ] = None
+    duration: Annotated[
+        str, Option(grammar=DURATION, sets="duration_s", help="Of the trials of the search.")
+    ] = "5s"
+    final_duration: Annotated[
+        str, Option(grammar=DURATION, sets="final_duration_s", help="Of the trial that confirms the result.")
+    ] = "60s"
+    precision: Annotated[str, Option(grammar=RATIO, help="Width at which the search stops.")] = "0.5%"
+    loss_verification: Annotated[
+        int,
+        Option(
+            sets="loss_verifications",
+            metavar="N",
+            least=0,
+            help="Repeat a lossy trial up to N times before it counts (ETSI TST009).",
+        ),
+    ] = 0
+    loss_ratio: Annotated[str, Option(grammar=RATIO, help="Largest loss ratio that passes.")] = "0"
+
+
+def _goal(options: ThroughputOptions, retries: Retries, known: KnownThroughput | None) -> Goal:
+    own = {"search_kind", "goals", "known_fps", "no_early_stop"}
+    given = {keyword: value for keyword, value in values_of(options).items() if keyword not in own}
+    return options.choose(ThroughputGoal(**{"max_fps": UP_TO_LINE_RATE, **given}, **retries))
+
+
+def _describe(goal: Goal, load: str | None) -> str:
+    first = (
+        "the line rate, or the tester's ceiling" if math.isinf(goal.max_fps) else format_rate(goal.max_fps)
+    )
+    if isinstance(goal, MlrGoals):
+        return f"mlr search from {first} for {', '.join(each.name for each in goal.goals)}"
+    loss = f", loss up to {format_ratio(goal.loss_ratio)}" if goal.loss_ratio else ""
+    return (
+        f"{goal.search} search from {first}, to {format_ratio(goal.precision)}{loss}; trials of"
+        f" {format_duration(goal.duration_s)}, confirmed by {format_duration(goal.final_duration_s)}"
+    )
+
+
+def _value(result: Mapping[str, Any]) -> float | None:
+    return as_number(result.get("throughput_fps_per_direction"))
+
+
+def _run(bed: Any, goal: Goal, options: ThroughputOptions, **conditions: Any) -> Throughput:
+    found: Throughput = bed.throughput(goal=goal, **conditions)
+    return found
+
+
+THROUGHPUT = Procedure(
+    name="throughput",
+    verb="throughput",
+    help="Find the throughput (RFC 2544 section 26.1) by the search of choice; loads are per direction.",
+    example="evenhand throughput lab.toml --plan gateway-v6 --maximum-rate 2Mfps --loss-ratio 0.1%"
+    " --run first.evenhand",
+    options=ThroughputOptions,
+    make_goal=_goal,
+    run=_run,
+    figure=Figure(name="throughput", unit="fps", is_higher_better=True),
+    value_of=_value,
+    expected_s=search_s,
+    expected_parts=search_parts,
+    describe=_describe,
+    frame_sizes=FrameSizes.SEVERAL,
+    load="max_fps",
+    gives_throughput=True,
+)

@@ -14,7 +14,8 @@ from typing import Literal
 
 from evenhand.analysis.inside import SeenTrial, seen_trial
 from evenhand.procedure import Statistics
-from evenhand.series import FIGURES, CampaignRecord, Point, PointRecord, Repetition, StoredSearch, StoredTrial
+from evenhand.procedure.registry import PROCEDURES
+from evenhand.series import CampaignRecord, Point, PointRecord, Repetition, StoredSearch, StoredTrial
 from evenhand.series.conditions import SearchConditions, conditions_of
 from evenhand.series.figures import is_worst_the_maximum, losses_of
 from evenhand.trial import DirectionResult, Verdict
@@ -170,8 +171,8 @@ _CONDITIONS = (
 )
 _VERDICTS = tuple(Column(f"trials_{verdict.lower()}", "integer", _count(verdict)) for verdict in Verdict)
 _FIGURE = (
-    Column("figure", "text", _point(lambda p: FIGURES[p.point.procedure].name)),
-    Column("unit", "text", _point(lambda p: FIGURES[p.point.procedure].unit)),
+    Column("figure", "text", _point(lambda p: PROCEDURES[p.point.procedure].figure.name)),
+    Column("unit", "text", _point(lambda p: PROCEDURES[p.point.procedure].figure.unit)),
 )
 _OF_REPETITION = (
     Column("repetition", "integer", _repetition(lambda r: r.number)),

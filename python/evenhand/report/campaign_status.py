@@ -13,8 +13,9 @@ from rich.text import Text
 from evenhand.analysis.words import show_value
 from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count, format_duration
+from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.plain import visible
-from evenhand.series import FIGURES, PointState, ProcedureName
+from evenhand.series import PointState
 from evenhand.series.campaign import bounds_of
 from evenhand.series.campaign_status import CampaignStatus, PointStatus
 from evenhand.series.resume_command import resume_command
@@ -24,9 +25,9 @@ SILENT_S = 10.0
 """It is written once a second, and a hook or an opening of the ports takes some."""
 
 
-def format_figure(procedure: ProcedureName, value: float) -> str:
+def format_figure(procedure: str, value: float) -> str:
     """A procedure's number with its unit."""
-    figure = FIGURES[procedure]
+    figure = PROCEDURES[procedure].figure
     match figure.unit:
         case "us":
             return f"{value:,.4g} us"
@@ -106,8 +107,8 @@ def campaign_document(status: CampaignStatus, left_s: float) -> dict[str, Any]:
                 "reason": point.reason,
                 "asked_repetitions": point.point.repetitions,
                 "finished_repetitions": point.finished,
-                "figure": FIGURES[point.point.procedure].name,
-                "unit": FIGURES[point.point.procedure].unit,
+                "figure": PROCEDURES[point.point.procedure].figure.name,
+                "unit": PROCEDURES[point.point.procedure].figure.unit,
                 "values": list(point.values),
                 "at_maximum": point.at_maximum,
                 "at_tester_limit": point.at_tester_limit,

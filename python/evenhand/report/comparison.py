@@ -21,7 +21,8 @@ from evenhand.analysis.comparison import (
 from evenhand.analysis.words import show_number, show_percent
 from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count
-from evenhand.series.campaign import AT_LEAST, Figure
+from evenhand.procedure.descriptor import Figure
+from evenhand.series.campaign import AT_LEAST
 
 BOUNDS = {"none": "", "at_least": AT_LEAST, "at_most": "<= ", "unknown": "? "}
 """What stands before a ratio. `?`: both medians are lower bounds, and nothing is known of what lies above."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evenhand.analysis import Analysis, BiasVerdict
+from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.page_facts import KINDS
 from evenhand.report.page_words import (
     Cell,
@@ -22,7 +23,7 @@ from evenhand.report.page_words import (
     version_of_plan,
 )
 from evenhand.report.summary import COLUMNS, NOTE, summary_rows
-from evenhand.series.campaign import FIGURES, CampaignRecord, PointRecord
+from evenhand.series.campaign import CampaignRecord, PointRecord
 from evenhand.series.figures import sustainable_of
 
 HASHES = {"type1": "addresses only (type 1)", "type2": "addresses and ports (type 2)"}
@@ -132,14 +133,17 @@ def headline_figures(record: CampaignRecord) -> list[str]:
 
 def _headline(version: str, found: PointRecord) -> str:
     point = found.point
-    per_direction = " per direction" if FIGURES[point.procedure].unit == "fps" else ""
+    per_direction = " per direction" if PROCEDURES[point.procedure].figure.unit == "fps" else ""
     median = show_median(found).replace(">= ", "at least ")
     conditions = [
         show_addresses(point),
         show_size(point),
         *([f"hash {point.hash_type}"] if point.hash_type else []),
     ]
-    return f"{version}: {FIGURES[point.procedure].name} {median}{per_direction} ({', '.join(conditions)})"
+    return (
+        f"{version}: {PROCEDURES[point.procedure].figure.name} {median}{per_direction}"
+        f" ({', '.join(conditions)})"
+    )
 
 
 def summary_table(record: CampaignRecord) -> Table | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from evenhand.analysis import Analysis
 from evenhand.base.units import format_count, format_duration, format_line_rate, format_ratio
+from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.page_words import (
     DASH,
     NONE,
@@ -23,7 +24,7 @@ from evenhand.report.page_words import (
     show_size,
     show_value,
 )
-from evenhand.series.campaign import AT_LEAST, FIGURES, CampaignRecord, PointRecord
+from evenhand.series.campaign import AT_LEAST, CampaignRecord, PointRecord
 from evenhand.series.figures import is_worst_the_maximum
 
 FOLDED = ("suite", "protocol", "addresses", "media", "rate", "figure")
@@ -225,7 +226,7 @@ def figures_table(record: CampaignRecord, procedures: tuple[str, ...]) -> Table 
     rows = [
         [
             one.point.suite,
-            FIGURES[one.point.procedure].name,
+            PROCEDURES[one.point.procedure].figure.name,
             show_size(one.point),
             show_addresses(one.point),
             show_median(one),

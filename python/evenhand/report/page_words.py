@@ -10,8 +10,9 @@ from typing import Any
 
 from evenhand.base.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
 from evenhand.plan import describe_size, parse_imix
+from evenhand.procedure.registry import PROCEDURES
 from evenhand.procedure.statistics import Statistics
-from evenhand.series.campaign import FIGURES, Point, PointRecord, bounds_of
+from evenhand.series.campaign import Point, PointRecord, bounds_of
 
 NONE = "-"
 DASH = "\N{EN DASH}"
@@ -115,7 +116,7 @@ def show_range(record: PointRecord) -> str:
 
 
 def unit_of(point: Point) -> str:
-    return FIGURES[point.procedure].unit
+    return PROCEDURES[point.procedure].figure.unit
 
 
 def median_of(record: PointRecord) -> float | None:

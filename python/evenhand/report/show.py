@@ -19,14 +19,14 @@ from evenhand.analysis.words import join
 from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.procedure import Statistics
+from evenhand.procedure.descriptor import Figure
+from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.campaign_rows import trials_of, verdicts_of
 from evenhand.report.plain import visible
 from evenhand.report.throughput import VERDICT_STYLES
 from evenhand.report.trial import allowed_loss
 from evenhand.series import (
-    FIGURES,
     CampaignRecord,
-    Figure,
     HookRun,
     PointRecord,
     PointState,
@@ -92,7 +92,7 @@ def campaign_report(record: CampaignRecord) -> Iterator[RenderableType]:
 
 def point_report(record: CampaignRecord, measured: PointRecord) -> Iterator[RenderableType]:
     """One point down to its trials, with their verdicts and reasons."""
-    point, figure = measured.point, FIGURES[measured.point.procedure]
+    point, figure = measured.point, PROCEDURES[measured.point.procedure].figure
     yield Text(f"Point {record.points.index(measured) + 1}: {visible(point.key)}", style="bold")
     hosts, networks = (" x ".join(map(format_count, pair)) for pair in (point.hosts, point.networks))
     yield _line(
@@ -190,7 +190,7 @@ def _head(record: CampaignRecord) -> Iterator[RenderableType]:
 
 
 def _title(measured: PointRecord) -> str:
-    point, figure = measured.point, FIGURES[measured.point.procedure]
+    point, figure = measured.point, PROCEDURES[measured.point.procedure].figure
     hashes = "" if point.hash_type is None else f", DUT hashes {_hash(point.hash_type)}"
     ways = "" if len(point.directions) > 1 else f", {point.directions[0]} only"
     return f"{point.suite}: {figure.name} in {figure.unit}, {point.plan}{hashes}{ways}"
@@ -217,7 +217,7 @@ def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> FittedTable:
             upper = measured.median_upper
             values = (
                 values[0],
-                "-" if upper is None else _figure(upper, FIGURES[point.procedure]),
+                "-" if upper is None else _figure(upper, PROCEDURES[point.procedure].figure),
                 *values[1:],
             )
         hosts = _pair(point.hosts) + (f" x {_pair(point.networks)}" if has_networks else "")
@@ -350,7 +350,7 @@ def _figures(measured: PointRecord, statistics: Statistics) -> tuple[str, ...]:
     values = (statistics.median, statistics.minimum, statistics.maximum)
     bounds = bounds_of(measured.values, measured.lower_bounds)
     return tuple(
-        f"{bound}{_figure(value, FIGURES[measured.point.procedure])}"
+        f"{bound}{_figure(value, PROCEDURES[measured.point.procedure].figure)}"
         for bound, value in zip(bounds, values, strict=True)
     )
 

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evenhand.base.units import format_count
+from evenhand.procedure.registry import PROCEDURES
 from evenhand.procedure.statistics import Statistics
 from evenhand.report.page_words import NONE, show_median, show_size, show_value, show_version, unit_of
 from evenhand.report.plain import visible
-from evenhand.series.campaign import FIGURES, CampaignRecord, PointRecord, bounds_of
+from evenhand.series.campaign import CampaignRecord, PointRecord, bounds_of
 
 NOTE = (
     "Rates are per direction; frame sizes are octets with the FCS; >= is a lower bound: the highest load"
@@ -94,7 +95,7 @@ def _row(found: PointRecord) -> tuple[str, ...]:
     done = len(found.values)
     return (
         point.suite,
-        FIGURES[point.procedure].name,
+        PROCEDURES[point.procedure].figure.name,
         show_version(point),
         point.hash_type or "not stated",
         _size(found),

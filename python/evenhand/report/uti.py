@@ -15,7 +15,8 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from evenhand.base.units import ETHERNET_GAP_OCTETS
-from evenhand.series import FIGURES, CampaignRecord, PointRecord, Repetition
+from evenhand.procedure.registry import PROCEDURES
+from evenhand.series import CampaignRecord, PointRecord, Repetition
 
 MODEL = "1.4.0"
 TEST_TYPES: Mapping[str, str] = {"throughput": "ndrpdr", "loss": "mrr"}
@@ -61,7 +62,8 @@ def _document(record: CampaignRecord, measured: PointRecord, repetition: Repetit
         "test_name_long": name,
         "test_name_short": _id(point.key),
         "test_type": TEST_TYPES[point.procedure],
-        "test_documentation": f"Evenhand {point.procedure}, {point.plan}: {FIGURES[point.procedure].name}.",
+        "test_documentation": f"Evenhand {point.procedure}, {point.plan}:"
+        f" {PROCEDURES[point.procedure].figure.name}.",
         "tags": _tags(measured),
         "start_time": start,
         "end_time": end,

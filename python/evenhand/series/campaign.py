@@ -10,14 +10,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal
+from typing import Any
 
-from evenhand.plan import Direction
 from evenhand.series.reading import StoredSearch
-
-ProcedureName = Literal["throughput", "loss", "latency", "pdv", "ipdv", "back-to-back", "burst", "recovery"]
-HashType = Literal["type1", "type2"]
-"""What the DUT's RSS hashes: addresses only, or addresses and ports."""
+from evenhand.spec.point import HashType as HashType
+from evenhand.spec.point import Point as Point
 
 
 class PointState(StrEnum):
@@ -47,46 +44,6 @@ def state_of(
     if has_value:
         return PointState.MEASURED, None, reason
     return PointState.NO_NUMBER, reason or last_reason or "no repetition ended with a number", None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
-    """One point of a campaign: one procedure under one set of conditions, which is repeated. Only what its
-    suite says of it."""
-
-    key: str
-    """Unique in the campaign, and the same each time its file is read: `direct, type1/throughput/64/n=16`."""
-    suite: str
-    number: int
-    """Its place in the suite as a reader wants to see it, from 0; the single address pair is first
-    (SEED-02)."""
-    procedure: ProcedureName
-    plan: str
-    """`gateway-v4`; of a mix `gateway-v4+gateway-v6`."""
-    plan_options: Mapping[str, Any]
-    """Keywords of `make_plan` beside the counts, such as `host_mode`; `mix` for a share of two. Empty: all as
-    the draft has it."""
-    hosts: tuple[int, int]
-    """Left, right."""
-    networks: tuple[int, int]
-    frame_size: int | str
-    """Octets with the FCS, or a sequence such as `imix:aaafg`."""
-    directions: tuple[Direction, ...]
-    hash_type: HashType | None
-    """What the DUT is set to while this point is measured; None: the campaign does not say."""
-    goal: Mapping[str, Any]
-    """Options of the procedure by the names of its verb (`duration`, `precision`, `search`, ...), as the file
-    has them or by default."""
-    repetitions: int
-    """How many were asked for."""
-    rounds: int = 1
-    """In how many blocks they are made; between two of them come all other points of the suite. 1: one after
-    the other, as before there were rounds."""
-
-    @property
-    def is_single_pair(self) -> bool:
-        """Whether every frame of a direction has the same two addresses."""
-        return self.hosts == (1, 1) and self.networks == (1, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +121,7 @@ class Repetition:
     outcome: str | None
     """Of the procedure, such as `found` or `tester_limit`; None while it goes on."""
     value: float | None
-    """The figure of the procedure (see `FIGURES`), if it ended with one."""
+    """The figure of the procedure (see `Procedure.figure`), if it ended with one."""
     result: Mapping[str, Any] | None
     """The procedure's document without its `trials`, as its verb writes it with `--json`."""
     searches: tuple[StoredSearch, ...]
@@ -304,26 +261,3 @@ class CampaignRecord:
     def suites(self) -> tuple[str, ...]:
         """Their names, in order."""
         return tuple(dict.fromkeys(record.point.suite for record in self.points))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """What a procedure's number is."""
-
-    name: str
-    unit: str
-    """fps (per direction), ratio, us, frames or s."""
-    is_higher_better: bool
-
-
-FIGURES: Mapping[ProcedureName, Figure] = {
-    "throughput": Figure(name="throughput", unit="fps", is_higher_better=True),
-    "loss": Figure(name="frame loss ratio at the highest load", unit="ratio", is_higher_better=False),
-    "latency": Figure(name="typical latency", unit="us", is_higher_better=False),
-    "pdv": Figure(name="PDV", unit="us", is_higher_better=False),
-    "ipdv": Figure(name="largest IPDV", unit="us", is_higher_better=False),
-    "back-to-back": Figure(name="longest burst", unit="frames", is_higher_better=True),
-    "burst": Figure(name="smallest interval between bursts", unit="us", is_higher_better=False),
-    "recovery": Figure(name="recovery time", unit="s", is_higher_better=False),
-}
-"""One number of each repetition; the rest of what it found is in `Repetition.result`."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, get_args
+from typing import Any
 
-from evenhand.series.campaign import Point, ProcedureName
+from evenhand.procedure.registry import PROCEDURES
+from evenhand.series.campaign import Point
 from evenhand.series.conditions import are_sound
 
 _PAIRS = ("hosts", "networks", "directions")
@@ -34,7 +35,7 @@ def check_point(point: Point) -> None:
     is_sound = (
         all(isinstance(text, str) for text in (point.key, point.suite))
         and all(isinstance(whole, int) and not isinstance(whole, bool) and whole >= 1 for whole in wholes)
-        and point.procedure in get_args(ProcedureName)
+        and point.procedure in PROCEDURES
         and point.rounds <= point.repetitions
         and are_sound(point)
         and isinstance(point.goal, Mapping)

@@ -12,10 +12,9 @@ import shlex
 from pathlib import Path
 
 from evenhand.base.state_folder import read_state, replace_state, state_file
+from evenhand.spec.file import PRESET_PREFIX
 
 VERSION = 1
-PRESET_PREFIX = "preset:"
-"""Before the name of a preset that is a campaign file by itself."""
 MOST_KEPT = 100
 """Campaigns. The oldest are forgotten."""
 

@@ -8,11 +8,11 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import get_args
 
-from evenhand.series.campaign import TESTER_LIMIT, Point, PointRecord, ProcedureName, Repetition, state_of
+from evenhand.procedure.latency import LATENCY
+from evenhand.procedure.registry import PROCEDURES
+from evenhand.series.campaign import TESTER_LIMIT, Point, PointRecord, Repetition, state_of
 from evenhand.series.conditions import conditions_of, configured
-from evenhand.series.figures import value_of
 from evenhand.series.point_document import check_point
 from evenhand.series.reading import StoredSearch
 
@@ -45,10 +45,10 @@ def points_of_run(suite: str, searches: Sequence[StoredSearch]) -> tuple[PointRe
     return tuple(records)
 
 
-def procedure_of(search: StoredSearch) -> ProcedureName | None:
+def procedure_of(search: StoredSearch) -> str | None:
     """None if it is no point's."""
-    kind = "latency" if search.kind == _LATENCY_RFC2544 else search.kind
-    return next((name for name in get_args(ProcedureName) if name == kind), None)
+    kind = LATENCY.name if search.kind == _LATENCY_RFC2544 else search.kind
+    return kind if kind in PROCEDURES else None
 
 
 def _conditions(search: StoredSearch) -> str:
@@ -97,9 +97,11 @@ def _point_record(key: str, suite: str, number: int, group: Sequence[StoredSearc
     return PointRecord(point=point, state=state, reason=reason, hooks=(), repetitions=repetitions)
 
 
-def _repetition(number: int, search: StoredSearch, procedure: ProcedureName) -> Repetition:
+def _repetition(number: int, search: StoredSearch, procedure: str) -> Repetition:
     is_finished = search.finished_at is not None and search.outcome != "stopped"
-    value = value_of(procedure, search.result) if is_finished and search.result is not None else None
+    value = (
+        PROCEDURES[procedure].value_of(search.result) if is_finished and search.result is not None else None
+    )
     return Repetition(
         number=number,
         seed=search.seed,

@@ -25,9 +25,9 @@ from evenhand.campaign.events import (
 from evenhand.campaign.time_left import TimeLeft, learnt_from
 from evenhand.cli.progress.line import OF_A_CEILING, ProgressDisplay
 from evenhand.procedure import Measured, ProcedureEvent
+from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.campaign_status import format_figure
 from evenhand.search import TrialFinished
-from evenhand.series.campaign import FIGURES
 from evenhand.series.campaign_status import CampaignStatus
 from evenhand.trial import TrialResult
 
@@ -100,7 +100,7 @@ class CampaignDisplay(ProgressDisplay):
         point = event.job.point
         self._left[point.key] = max(0, self._left.get(point.key, 1) - 1)
         self._time.learn(point, time.monotonic() - self._repetition_began_s)
-        figure = FIGURES[point.procedure]
+        figure = PROCEDURES[point.procedure].figure
         found = f"no number: {event.reason}"
         if event.value is not None:
             least = "at least " if event.is_at_least else ""

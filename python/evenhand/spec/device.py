@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of a device that shares its load by a hash: for `evenhand predict`, and for the reference
-router."""
+"""Specification: options of a device that shares its load by a hash: for `evenhand predict`, and for the
+reference router."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from evenhand.base.errors import RequestError
+from evenhand.base.option import Option
 from evenhand.base.units import parse_rate
 from evenhand.predict import VERIFICATION_KEY, DeviceModel, round_robin_table, symmetric_key
 from evenhand.predict.ethtool import is_ethtool, read_ethtool
@@ -28,14 +27,11 @@ class HashName(StrEnum):
     TYPE2 = "type2"
 
 
-def elements_option(default: str) -> typer.models.OptionInfo:
+def elements_option(default: str) -> Option:
     """`--elements`; what it is if it is left out depends on the verb."""
-    option: typer.models.OptionInfo = typer.Option(
-        "--elements",
-        metavar="N",
-        help=f"Processing elements of the device: cores, queues, pipelines. Default: {default}.",
+    return Option(
+        metavar="N", help=f"Processing elements of the device: cores, queues, pipelines. Default: {default}."
     )
-    return option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,18 +39,19 @@ class DeviceOptions:
     """How an element is chosen, and what each forwards."""
 
     rate: Annotated[
-        str | None, typer.Option("--rate", metavar="RATE", help="What one element forwards, such as 50kfps.")
+        str | None,
+        Option(declared="--rate", metavar="RATE", help="What one element forwards, such as 50kfps."),
     ] = None
     hash_type: Annotated[
-        HashName, typer.Option("--hash", help="type1: addresses; type2: addresses and ports.")
+        HashName, Option(declared="--hash", help="type1: addresses; type2: addresses and ports.")
     ] = HashName.TYPE1
     symmetric: Annotated[
-        bool, typer.Option("--symmetric", help="Hash source XOR destination (symmetric-XOR).")
+        bool, Option(declared="--symmetric", help="Hash source XOR destination (symmetric-XOR).")
     ] = False
     key: Annotated[
         str | None,
-        typer.Option(
-            "--key",
+        Option(
+            declared="--key",
             metavar="HEX|common|openbsd[:HHHH]",
             help="The hash key, with or without colons; the common one; or OpenBSD's: 16 bits, repeated"
             " (6d5a in its sources; newer kernels"
@@ -63,16 +60,16 @@ class DeviceOptions:
     ] = None
     table_size: Annotated[
         int | None,
-        typer.Option(
-            "--table-size",
+        Option(
+            declared="--table-size",
             metavar="N",
             help="Entries of the indirection table, filled round robin. Default: 128 or more.",
         ),
     ] = None
     table: Annotated[
-        str | None,
-        typer.Option(
-            "--table",
+        str | tuple[int, ...] | None,
+        Option(
+            declared="--table",
             metavar="FILE|LIST",
             help="The table itself: 0,1,2,3 or a file. Output of `ethtool -x` brings the key and"
             " symmetric-XOR too.",
@@ -91,7 +88,7 @@ class DeviceOptions:
                 where="--table, --table-size",
                 next_step="Give one of them.",
             )
-        given = Table() if self.table is None else read_table(self.table)
+        given = self._given_table()
         if given.why_no_key and self.key is None:
             raise RequestError(
                 f"this NIC's hash key is not known: {given.why_no_key}",
@@ -132,6 +129,11 @@ class DeviceOptions:
             )
         except RequestError as error:
             raise self._in_words_of_options(error) from error
+
+    def _given_table(self) -> Table:
+        if self.table is None:
+            return Table()
+        return read_table(self.table) if isinstance(self.table, str) else Table(entries=self.table)
 
     def _contradiction(self, elements: int, named: int, rings: int | None) -> RequestError:
         """What is predicted would be of neither device."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that choose a search and its goals, and the goal that they make (RFC 2544, ETSI TST009, RFC
-9971)."""
+"""Procedure: options that choose a search and its goals, and the goal that they make (RFC 2544, ETSI TST009,
+RFC 9971)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Annotated, Any
 
-import typer
-
 from evenhand.base.errors import RequestError
+from evenhand.base.option import Option
 from evenhand.base.units import parse_duration, parse_rate, parse_ratio
 from evenhand.search import Goal, MlrGoal, MlrGoals, ThroughputGoal, Tst009Goal
 
@@ -29,56 +28,52 @@ AUTO = "auto"
 DEFAULT_GOALS = ("NDR", "PDR")
 _PANEL = "Search"
 _KEYS = ("exceed", "final", "initial", "sum", "width")
-SearchOption = Annotated[
-    SearchKind,
-    typer.Option(
-        "--search",
-        help="binary: RFC 2544. tst009: the same, a lossy trial is verified by a second one. mlr: RFC 9971,"
-        " several goals at once.",
-        rich_help_panel=_PANEL,
-    ),
-]
-GoalOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--goal",
-        metavar="NAME[=LOSS][,KEY=VALUE...]",
-        help="Of --search mlr, once for each goal: NDR, PDR=0.5%, RFC2544, TST009. Keys: exceed, final,"
-        " initial, sum, width. "
-        "Default: NDR and PDR.",
-        rich_help_panel=_PANEL,
-    ),
-]
-StartOption = Annotated[
-    str | None,
-    typer.Option(
-        "--start",
-        metavar="auto|RATE",
-        help="Where binary and tst009 look first: at a rate known from before, or (auto) where the loss at"
-        " the maximum points at. "
-        "Both bounds are proven all the same.",
-        rich_help_panel=_PANEL,
-    ),
-]
-NoEarlyStopOption = Annotated[
-    bool,
-    typer.Option(
-        "--no-early-stop",
-        help="Make every trial to its end. Otherwise binary and tst009 end a trial when more was lost than"
-        " the whole trial may lose.",
-        rich_help_panel=_PANEL,
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
     """Which search, and for what."""
 
-    search_kind: SearchOption = SearchKind.BINARY
-    goals: GoalOption = None
-    start: StartOption = None
-    no_early_stop: NoEarlyStopOption = False
+    search_kind: Annotated[
+        SearchKind,
+        Option(
+            declared="--search",
+            help="binary: RFC 2544. tst009: the same, a lossy trial is verified by a second one. mlr: RFC"
+            " 9971,"
+            " several goals at once.",
+            panel=_PANEL,
+        ),
+    ] = SearchKind.BINARY
+    goals: Annotated[
+        list[str] | None,
+        Option(
+            declared="--goal",
+            metavar="NAME[=LOSS][,KEY=VALUE...]",
+            help="Of --search mlr, once for each goal: NDR, PDR=0.5%, RFC2544, TST009. Keys: exceed, final,"
+            " initial, sum, width. Default: NDR and PDR.",
+            panel=_PANEL,
+        ),
+    ] = None
+    start: Annotated[
+        str | None,
+        Option(
+            sets="known_fps",
+            metavar="auto|RATE",
+            help="Where binary and tst009 look first: at a rate known from before, or (auto) where the loss"
+            " at"
+            " the maximum points at. Both bounds are proven all the same.",
+            panel=_PANEL,
+        ),
+    ] = None
+    no_early_stop: Annotated[
+        bool,
+        Option(
+            help="Make every trial to its end. Otherwise binary and tst009 end a trial when more was lost"
+            " than"
+            " the whole trial may lose.",
+            panel=_PANEL,
+        ),
+    ] = False
 
     def choose(self, goal: ThroughputGoal) -> Goal:
         """See `choose_search`."""

@@ -1,49 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an argument of the Python API is called on the command line: errors name the argument, and get the
-user's name for it here."""
+"""Specification: what an argument of the Python API is called on the command line: errors name the argument,
+and get the user's name for it here."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import cache
 
-OPTIONS = {
-    "rate_fps": "--rate",
-    "max_fps": "--maximum-rate",
-    "min_fps": "--minimum-rate",
-    "throughput_fps": "--throughput",
-    "actual_fps": "--actual-rate",
-    "known_fps": "--start",
-    "duration_s": "--duration",
-    "final_duration_s": "--final-duration",
-    "observe_s": "--observe",
-    "from_s": "--from",
-    "max_burst_s": "--max-burst",
-    "step": "--step",
-    "step_frames": "--step",
-    "tagged_frames": "--tagged",
-    "burst_frames": "--burst",
-    "repetitions": "--repetitions",
-    "count": "--repetitions",
-    "spread": "--spread",
-    "precision": "--precision",
-    "loss_ratio": "--loss-ratio",
-    "loss_verifications": "--loss-verification",
-    "invalid_retries": "--invalid-retries",
-    "patience": "--patience",
-    "goals": "--goal",
-    "plan": "--plan",
+from evenhand.base.option import options_of
+from evenhand.procedure.registry import PROCEDURES
+from evenhand.spec.plan import CountOptions, PlanOptions
+from evenhand.spec.request import OF_ALL
+
+_OTHERS = {
     "first": "--plan",
     "second": "--plan",
     "share": "--mix",
-    "hosts": "--hosts",
-    "networks": "--networks",
+    "count": "--repetitions",
+    "spread": "--spread",
+    "goals": "--goal",
     "frame_size": "--frame-size",
     "frame_sizes": "--frame-size",
     "single_pair": "--after",
     "single_pair_first": "--single-pair-first",
     "allows_unreachable": "--allow-unreachable",
 }
+"""Arguments that no option sets by this name."""
+
+
+@cache
+def _options(_registered: tuple[str, ...]) -> dict[str, str]:
+    groups = [*(procedure.options for procedure in PROCEDURES.values()), *OF_ALL, PlanOptions, CountOptions]
+    declared = (each for group in groups for each in options_of(group))
+    return {**{each.keyword: each.where for each in declared}, **_OTHERS}
+
+
+def argument_options() -> dict[str, str]:
+    """By argument of the Python API, the option that sets it."""
+    return _options(tuple(PROCEDURES))
+
+
 _ARGUMENT = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
 """In a sentence: words without an underscore are words."""
 
@@ -63,5 +60,5 @@ def option_words(sentence: str, known: Collection[str] | None = None) -> str:
 
 
 def _option(name: str, known: Collection[str] | None) -> str:
-    option = OPTIONS.get(name, name)
+    option = argument_options().get(name, name)
     return option if known is None or option in known else name

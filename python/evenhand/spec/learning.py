@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of direct plans: the hosts' MACs, and learning before the first trial."""
+"""Specification: options of direct plans: the hosts' MACs, and learning before the first trial."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-import typer
-
 from evenhand.base.errors import RequestError
+from evenhand.base.option import Option
 from evenhand.plan import AddressPlan
 from evenhand.procedure import LearningChoice
 
@@ -24,28 +23,28 @@ class HostMacSet(StrEnum):
 _PANEL = "Direct plans (hosts on the link)"
 HostMacsOption = Annotated[
     HostMacSet,
-    typer.Option(
-        "--host-macs",
+    Option(
+        declared="--host-macs",
         metavar="|".join(HostMacSet),
         help="All hosts have the MAC of the tester's port, or each its own, drawn from the seed (RFC 4814,"
         " 4.2).",
-        rich_help_panel=_PANEL,
+        panel=_PANEL,
     ),
 ]
 NoLearningOption = Annotated[
     bool,
-    typer.Option(
-        "--no-learning",
+    Option(
+        declared="--no-learning",
         help="Do not have the DUT resolve every host before the first trial; a deviation.",
-        rich_help_panel=_PANEL,
+        panel=_PANEL,
     ),
 ]
 AllowUnreachableOption = Annotated[
     bool,
-    typer.Option(
-        "--allow-unreachable",
+    Option(
+        declared="--allow-unreachable",
         help="Go on if learning leaves hosts that the DUT does not reach.",
-        rich_help_panel=_PANEL,
+        panel=_PANEL,
     ),
 ]
 

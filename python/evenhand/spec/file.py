@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign file: the user's TOML becomes a checked, frozen `CampaignFile`. Errors name the key, its place and
-the nearest right one."""
+"""Specification: campaign file: the user's TOML becomes a checked, frozen `CampaignFile`. Errors name the
+key, its place and the nearest right one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
+from keyword import iskeyword
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -16,10 +17,12 @@ from pydantic import (
     Field,
     PrivateAttr,
     ValidationError,
+    create_model,
     model_validator,
 )
 
 from evenhand.base.errors import RequestError
+from evenhand.base.option import OptionField
 from evenhand.base.units import DURATION, parse_duration
 from evenhand.base.validation.checked_file import (
     FileKind,
@@ -31,13 +34,17 @@ from evenhand.base.validation.checked_file import (
     unknown_key,
     with_unit,
 )
-from evenhand.campaign.presets import EVERY_SUITE, apply_preset, preset_names, unheeded
-from evenhand.plan import Mode
 from evenhand.procedure import LAB_PREFIX, REFERENCE
+from evenhand.procedure.registry import PROCEDURES
+from evenhand.procedure.throughput import THROUGHPUT
 from evenhand.rig.testbed.model import DutFacts
-from evenhand.series.campaign import HashType, ProcedureName
-from evenhand.series.resume_command import PRESET_PREFIX
+from evenhand.spec.plan import DIRECTION, PLAN_OPTIONS
+from evenhand.spec.point import HashType
+from evenhand.spec.presets import EVERY_SUITE, apply_preset, preset_names, unheeded
+from evenhand.spec.request import point_options_of
 
+PRESET_PREFIX = "preset:"
+"""Before the name of a preset, where a file may be named."""
 DEFAULT_REPETITIONS = 10
 """SEED-72."""
 MOST_REPETITIONS = 1000
@@ -67,7 +74,6 @@ Text = Annotated[str, BeforeValidator(_text)]
 Texts = Annotated[tuple[Text, ...], Field(strict=False), BeforeValidator(_one_or_more)]
 Count = Annotated[int, Field(ge=1)]
 Duration = Annotated[float, with_unit(DURATION, parse_duration), Field(gt=0)]
-Procedures = Annotated[tuple[ProcedureName, ...], Field(strict=False), BeforeValidator(_one_or_more)]
 HashTypes = Annotated[tuple[HashType, ...], Field(strict=False), BeforeValidator(_one_or_more)]
 Hosts = Annotated[tuple[Count | str, ...], Field(strict=False), BeforeValidator(_one_or_more)]
 Repeats = Annotated[int, Field(ge=1, le=MOST_REPETITIONS)]
@@ -172,11 +178,12 @@ class CampaignDut(_Table):
 
 
 class Suite(_Table):
-    """A series of points with one address plan. What stands behind `hooks` are options of the verbs, by their
-    names."""
+    """A series of points with one address plan. Beside these keys it has the options of all procedures, by
+    the names that their verbs have (`campaign_model`)."""
 
     name: Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[^/\s][^/]*$")]
-    procedure: Procedures = ("throughput",)
+    procedure: Annotated[tuple[str, ...], Field(strict=False), BeforeValidator(_one_or_more)]
+    """Names of `PROCEDURES`."""
     plan: Text = "gateway-v4"
     hosts: Hosts = ("max",)
     """Per side: numbers, "N,M" for left and right, "doubling" (SEED-65), "max"."""
@@ -198,54 +205,10 @@ class Suite(_Table):
     """Whether a point with a single address pair is put first if there is none (SEED-02)."""
     hooks: Hooks = Hooks()
 
-    mix: Text | None = None
-    host_mode: Mode = "pseudorandom"
-    network_mode: Mode = "pseudorandom"
-    fixed_source: bool = False
-    fixed_source_network: bool = False
-    common_network: bool = False
-    source_ports: Text | None = None
-    destination_ports: Text | None = None
-    direction: Literal["both", "forward", "reverse"] = "both"
-
-    maximum_rate: Text | None = None
-    minimum_rate: Text | None = None
-    duration: Text | None = None
-    final_duration: Text | None = None
-    precision: Text | None = None
-    loss_verification: Annotated[int, Field(ge=0)] | None = None
-    loss_ratio: Text | None = None
-    search: Literal["binary", "tst009", "mlr"] | None = None
-    goal: Texts | None = None
-    start: Text | None = None
-    no_early_stop: bool | None = None
-    step: Text | None = None
-    rate: Text | None = None
-    from_: Text | None = None
-    profile: Literal["rfc8219", "rfc2544"] | None = None
-    tagged: Annotated[int, Field(ge=0)] | None = None
-    own_loop: bool | None = None
-    max_burst: Text | None = None
-    actual_rate: Text | None = None
-    throughput: Text | None = None
-    burst: Text | None = None
-    observe: Text | None = None
-
-    host_macs: Literal["port", "pseudorandom"] | None = None
-    no_learning: bool | None = None
-    allow_unreachable: bool | None = None
-    waits: Literal["rfc", "short"] | None = None
-    wait_after_routing: Text | None = None
-    wait_after_learning: Text | None = None
-    wait_residual: Text | None = None
-    wait_restabilize: Text | None = None
-    limits: Literal["rfc", "host"] | None = None
-    offered_tolerance: Text | None = None
-    overdue_after: Text | None = None
-    overdue_tolerance: Text | None = None
-    longest_overdue: Text | None = None
-    invalid_retries: Annotated[int, Field(ge=0)] | None = None
-    patience: Annotated[int, Field(ge=0)] | None = None
+    def written(self, option: str) -> Any:
+        """What the file says of an option, by its name; its default if it says nothing."""
+        names = {field.alias or name: name for name, field in type(self).model_fields.items()}
+        return getattr(self, names[option])
 
 
 class CampaignFile(_Table):
@@ -266,6 +229,7 @@ class CampaignFile(_Table):
     dut: CampaignDut | None = None
     published: Annotated[tuple[Published, ...], Field(strict=False)] = ()
     suite: Annotated[tuple[Suite, ...], Field(strict=False)]
+    """Each a table of the class that `campaign_model` makes."""
 
     _where: str = PrivateAttr(default="campaign")
     _folder: Path = PrivateAttr(default=Path())
@@ -305,6 +269,48 @@ class CampaignFile(_Table):
                 f'[reference] is the DUT of testbed = "{REFERENCE}", and here it is {self.testbed!r}'
             )
         return self
+
+
+def campaign_model() -> type[CampaignFile]:
+    """The tables of a campaign file, with the options of all procedures there are."""
+    return _model_of(tuple(PROCEDURES))
+
+
+@cache
+def _model_of(procedures: tuple[str, ...]) -> type[CampaignFile]:
+    options = [*PLAN_OPTIONS.values(), DIRECTION]
+    options += [each for name in procedures for each in point_options_of(PROCEDURES[name])]
+    keys: dict[str, Any] = {}
+    for each in options:
+        name = each.name.replace("-", "_")
+        if name != "repetitions":  # those within one execution are `inner-repetitions`
+            keys.setdefault(f"{name}_" if iskeyword(name) else name, _key(each))
+    names = Annotated[
+        tuple[Literal[procedures], ...],  # type: ignore[valid-type]
+        Field(strict=False),
+        BeforeValidator(_one_or_more),
+    ]
+    suite = create_model("Suite", __base__=Suite, procedure=(names, (THROUGHPUT.name,)), **keys)
+    suites = Annotated[tuple[suite, ...], Field(strict=False)]  # type: ignore[valid-type]
+    return create_model("CampaignFile", __base__=CampaignFile, suite=(suites, ...))
+
+
+def _key(each: OptionField) -> tuple[Any, Any]:
+    """Type and default of an option in a file: what a procedure's options are by default is left to them."""
+    kinds = get_args(each.kind) or (each.kind,)
+    found: Any = Text
+    if each.choices is not None:
+        found = Literal[tuple(str(choice) for choice in each.choices)]
+    elif get_origin(each.kind) is Literal:
+        found = each.kind
+    elif bool in kinds:
+        found = bool
+    elif int in kinds:
+        found = int if each.option.least is None else Annotated[int, Field(ge=each.option.least)]
+    elif any(get_origin(kind) is list for kind in (each.kind, *kinds)):
+        found = Texts
+    is_of_plan = each is DIRECTION or PLAN_OPTIONS.get(each.field) is each
+    return (found, each.default) if is_of_plan and each.default is not None else (found | None, None)
 
 
 def read_campaign(path: Path) -> CampaignFile:
@@ -348,7 +354,7 @@ def make_campaign(document: dict[str, Any], *, where: str, folder: Path = Path()
 def _check_top(document: Mapping[str, Any], where: str) -> None:
     """RequestError for an unknown key at the top: a misspelt [[suite]] is not missing, and nothing else is
     told of such a file."""
-    known = headings(CampaignFile) | {EVERY_SUITE: f"[{EVERY_SUITE}]"}
+    known = headings(campaign_model()) | {EVERY_SUITE: f"[{EVERY_SUITE}]"}
     for key in document:
         if key.replace("_", "-") not in known:
             raise unknown_key(key, list(known), where=f"{where}: {key}", written=known)

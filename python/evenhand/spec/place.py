@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: where a mistake stands, for errors of parts that know arguments, or options of the shell."""
+"""Specification: where a mistake stands, for errors of parts that know arguments, or options of the shell."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from evenhand.base.errors import EvenhandError, RequestError
-from evenhand.cli.argument_names import option_places, option_words
+from evenhand.spec.argument_names import option_places, option_words
 
 _DASHES = re.compile(r"--(?=[a-z])")
 _OTHER_NAMES = {"frame-size": "frame-sizes"}

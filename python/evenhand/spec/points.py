@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: a file becomes points in the order of the file, and jobs in the order of measuring. What cannot
-be is refused here."""
+"""Specification: a file becomes points in the order of the file, and jobs in the order of measuring. What
+cannot be is refused here."""
 
 from __future__ import annotations
 
@@ -10,25 +10,20 @@ from itertools import count, product, takewhile
 from typing import Any
 
 from evenhand.base.errors import RequestError
-from evenhand.campaign.file import DEFAULT_REPETITIONS, CampaignFile, Hooks, Reference, Suite
-from evenhand.campaign.options import (
-    AFTER,
-    LOADED,
-    REPEATS_ITSELF,
-    make_point_plan,
-    options_of,
-    plan_of,
-    read_point,
-    read_size,
-)
-from evenhand.campaign.place import placed
-from evenhand.campaign.reference import reference_dut
-from evenhand.cli.common import DirectionName, parse_counts, read_directions, read_frame_sizes
 from evenhand.plan import AddressPlan, FrameSize, Imix, largest_octets
 from evenhand.procedure import REFERENCE, check_whole_sizes, choose_frames
+from evenhand.procedure.descriptor import Procedure
+from evenhand.procedure.registry import PROCEDURES
+from evenhand.procedure.throughput import THROUGHPUT
 from evenhand.rig.testbed.vlan import TAG_OCTETS
-from evenhand.series.campaign import HashType, Point, ProcedureName
 from evenhand.series.folders import without_folders
+from evenhand.spec.file import DEFAULT_REPETITIONS, CampaignFile, Hooks, Reference, Suite
+from evenhand.spec.frames import read_frame_sizes, read_size
+from evenhand.spec.place import placed
+from evenhand.spec.plan import PLAN_OPTIONS, DirectionName, build_plan, parse_counts, read_directions
+from evenhand.spec.point import HashType, Point
+from evenhand.spec.reference import reference_dut
+from evenhand.spec.request import AFTER, plan_of, point_defaults, read_point
 
 DOUBLING, MAXIMUM = "doubling", "max"
 COSTLY_ROUNDS = 2
@@ -36,18 +31,6 @@ COSTLY_ROUNDS = 2
 from the addresses."""
 ONE_PAIR = ((1, 1), (1, 1))
 """Hosts and networks of both sides (SEED-02)."""
-ONE_SIZE: tuple[ProcedureName, ...] = ("back-to-back", "burst", "recovery")
-"""Procedures whose frames are all of one size."""
-_PLAN_KEYWORDS = (
-    "mix",
-    "host_mode",
-    "network_mode",
-    "fixed_source",
-    "fixed_source_network",
-    "common_network",
-    "source_ports",
-    "destination_ports",
-)
 _STRUCTURE = (
     "name",
     "procedure",
@@ -62,7 +45,7 @@ _STRUCTURE = (
     "single-pair-first",
     "hooks",
     "direction",
-    *(keyword.replace("_", "-") for keyword in _PLAN_KEYWORDS),
+    *(each.name for each in PLAN_OPTIONS.values()),
 )
 
 
@@ -161,48 +144,48 @@ def _points_of(suite: Suite, file: CampaignFile, where: str) -> list[Point]:
         _check_once(given, f"{where}: {key}")
     with placed(where):
         networks = parse_counts(None if suite.networks is None else str(suite.networks), where="networks")
-        keywords = {key: getattr(suite, key) for key in _PLAN_KEYWORDS}
-        options = {key: value for key, value in keywords.items() if value != Suite.model_fields[key].default}
-        whole = make_point_plan(suite.plan, None, networks, options)
+        written = {key: suite.written(each.name) for key, each in PLAN_OPTIONS.items()}
+        options = {key: value for key, value in written.items() if value != PLAN_OPTIONS[key].default}
+        whole = build_plan(suite.plan, None, networks, options)
         sizes, _ = read_frame_sizes(whole, [str(size) for size in suite.frame_sizes or ()])
         counts = _counts(suite, whole)
     # What gives a throughput comes before what takes it.
-    procedures = sorted(suite.procedure, key=lambda name: name != "throughput")
+    procedures = sorted((PROCEDURES[name] for name in suite.procedure), key=lambda p: not p.gives_throughput)
     hash_types: tuple[HashType | None, ...] = suite.hash_types or (None,)
     points: list[Point] = []
     for (hosts, of_networks), procedure, size, hash_type in product(counts, procedures, sizes, hash_types):
-        goal = options_of(procedure) | _given(suite, procedure)
+        goal = point_defaults(procedure) | _given(suite, procedure)
         n = f"n={_both(hosts)}" + (
             f",r={_both(of_networks)}" if whole.left.hosts.networks is not None else ""
         )
         parts = [
             suite.name,
-            procedure,
+            procedure.name,
             _short(size),
             *([hash_type] if len(hash_types) > 1 and hash_type else []),
             n,
         ]
         if _takes_throughput(procedure, goal, suite, where):
-            goal[AFTER] = "/".join(str(part) for part in (suite.name, "throughput", *parts[2:]))
-        repetitions = suite.repetitions or (1 if procedure in REPEATS_ITSELF else DEFAULT_REPETITIONS)
+            goal[AFTER] = "/".join(str(part) for part in (suite.name, THROUGHPUT.name, *parts[2:]))
+        repetitions = suite.repetitions or (1 if procedure.repeats_itself else DEFAULT_REPETITIONS)
         point = Point(
             key="/".join(str(part) for part in parts),
             suite=suite.name,
             number=len(points),
-            procedure=procedure,
+            procedure=procedure.name,
             plan=whole.title,
             plan_options=options,
             hosts=hosts,
             networks=of_networks,
             frame_size=_short(size),
-            directions=read_directions(DirectionName(suite.direction)),
+            directions=read_directions(DirectionName(suite.written("direction"))),
             hash_type=hash_type,
             goal=goal,
             repetitions=repetitions,
             rounds=_rounds_of(suite, file, repetitions),
         )
         with placed(where):
-            if procedure in ONE_SIZE:
+            if not procedure.frame_sizes.takes_mixes:
                 check_whole_sizes([size])
             read_point(point)
         points.append(point)
@@ -258,35 +241,31 @@ def _check_reference(file: CampaignFile, points: Sequence[Point]) -> None:
 
 def _check_options(suite: Suite, file: CampaignFile) -> None:
     """RequestError for an option that no procedure of the suite has: it would be without effect."""
-    known = {procedure: options_of(procedure) for procedure in suite.procedure}
-    for name, field in Suite.model_fields.items():
+    procedures = [PROCEDURES[name] for name in suite.procedure]
+    known = {option for procedure in procedures for option in point_defaults(procedure)}
+    for name, field in type(suite).model_fields.items():
         option = field.alias or name
-        if (
-            name not in suite.model_fields_set
-            or option in _STRUCTURE
-            or any(option in options for options in known.values())
-        ):
+        if name not in suite.model_fields_set or option in _STRUCTURE or option in known:
             continue
         raise RequestError(
             f"{option!r} is no option of {' or '.join(suite.procedure)}",
             where=file.where_of(suite.name, option),
-            next_step=f"Known here: {', '.join(sorted(set().union(*known.values()) - {'repetitions'}))}.",
+            next_step=f"Known here: {', '.join(sorted(known - {'repetitions'}))}.",
         )
-    if suite.inner_repetitions is not None and not set(suite.procedure) & set(REPEATS_ITSELF):
+    if suite.inner_repetitions is not None and not any(each.repeats_itself for each in procedures):
+        repeating = ", ".join(name for name, each in PROCEDURES.items() if each.repeats_itself)
         raise RequestError(
             f"{' and '.join(suite.procedure)}: no procedure that repeats itself",
             where=file.where_of(suite.name, "inner-repetitions"),
-            next_step=f"Write repetitions; inner-repetitions are those of {', '.join(REPEATS_ITSELF)}.",
+            next_step=f"Write repetitions; inner-repetitions are those of {repeating}.",
         )
 
 
-def _given(suite: Suite, procedure: ProcedureName) -> dict[str, Any]:
+def _given(suite: Suite, procedure: Procedure) -> dict[str, Any]:
     """What the suite says of the procedure's options."""
-    given = {field.alias or name: getattr(suite, name) for name, field in Suite.model_fields.items()}
-    known = options_of(procedure)
-    found = {option: value for option, value in given.items() if option in known and value is not None}
-    found.pop("repetitions", None)
-    if suite.inner_repetitions is not None and procedure in REPEATS_ITSELF:
+    names = [name for name in point_defaults(procedure) if name != "repetitions"]
+    found = {name: value for name in names if (value := suite.written(name)) is not None}
+    if suite.inner_repetitions is not None and procedure.repeats_itself:
         found["repetitions"] = suite.inner_repetitions
     return {option: list(value) if isinstance(value, tuple) else value for option, value in found.items()}
 
@@ -322,19 +301,19 @@ def _sides(plan: AddressPlan, what: str) -> tuple[int, int]:
     return (left, right)
 
 
-def _takes_throughput(procedure: ProcedureName, goal: Mapping[str, Any], suite: Suite, where: str) -> bool:
+def _takes_throughput(procedure: Procedure, goal: Mapping[str, Any], suite: Suite, where: str) -> bool:
     """Whether the point's load comes from the throughput that its suite measures."""
-    own = "throughput" if procedure in ("recovery", "back-to-back") else "rate"
-    if goal.get(own) is not None:
+    use = procedure.throughput
+    if use is None or goal.get(use.option) is not None:
         return False
-    if "throughput" in suite.procedure:
-        return procedure in (*LOADED, "back-to-back")
-    if procedure in LOADED:
+    if any(PROCEDURES[name].gives_throughput for name in suite.procedure):
+        return True
+    if use.is_needed:
         raise RequestError(
-            f"{procedure}: at which load?",
-            where=f"{where}: {own}",
-            next_step=f'Write procedure = ["throughput", "{procedure}"], which takes what is measured,'
-            f' or a rate like {own} = "500kfps".',
+            f"{procedure.name}: at which load?",
+            where=f"{where}: {use.option}",
+            next_step=f'Write procedure = ["{THROUGHPUT.name}", "{procedure.name}"], which takes what is'
+            f' measured, or a rate like {use.option} = "500kfps".',
         )
     return False
 

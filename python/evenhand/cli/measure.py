@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand PROCEDURE`: the verb of a procedure, made from what the procedure says of itself."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from evenhand.base.errors import RequestError
+from evenhand.base.option import options_of
+from evenhand.cli.common import TestbedArgument
+from evenhand.cli.conditions import ConditionOptions, Given
+from evenhand.cli.options import RepetitionOptions, with_options
+from evenhand.cli.tables import show_found
+from evenhand.cli.throughput_source import read_throughput
+from evenhand.plan import FrameSize
+from evenhand.procedure import Repetitions, Setup
+from evenhand.procedure.descriptor import ANY_THROUGHPUT, KnownThroughput, Procedure
+from evenhand.report.found import found_lines, found_table
+from evenhand.rig.testbed import TestbedLimits
+from evenhand.spec.frames import FRAME_SIZE_OPTIONS, read_sizes_of
+from evenhand.spec.limits import RetryOptions
+
+
+def verb_of(procedure: Procedure) -> Callable[..., None]:
+    """A function that Typer can make a command of."""
+
+    def verb(**given: Any) -> None:
+        _measure(_Request(procedure=procedure, **given))
+
+    parameters: dict[str, tuple[Any, Any]] = {
+        "testbed": (TestbedArgument, inspect.Parameter.empty),
+        "frame_size": (FRAME_SIZE_OPTIONS[procedure.frame_sizes], None),
+        "options": (procedure.options, inspect.Parameter.empty),
+        **({"repetition": (RepetitionOptions, inspect.Parameter.empty)} if procedure.is_repeated else {}),
+        "retries": (RetryOptions, inspect.Parameter.empty),
+        "conditions": (ConditionOptions, inspect.Parameter.empty),
+    }
+    verb.__name__ = procedure.name.replace("-", "_")
+    verb.__doc__ = procedure.help
+    verb.__annotations__ = {name: annotation for name, (annotation, _) in parameters.items()}
+    verb.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+            for name, (annotation, default) in parameters.items()
+        ]
+    )
+    return with_options(verb)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    procedure: Procedure
+    testbed: str
+    frame_size: Any
+    options: Any
+    repetition: RepetitionOptions | None = None
+    retries: RetryOptions
+    conditions: ConditionOptions
+
+    def goal(self, limits: TestbedLimits, known: KnownThroughput | None) -> Any:
+        return self.procedure.make_goal(self.options, self.retries.read(limits), known)
+
+
+def _measure(request: _Request) -> None:
+    procedure, options = request.procedure, request.options
+    given = request.conditions.read(request.testbed)
+    sizes, notes = read_sizes_of(procedure, given.plan, request.frame_size)
+    repetitions = Repetitions() if request.repetition is None else request.repetition.read()
+    after: Path | None = getattr(options, "after", None)
+    # What is wrong with the options is told before any file is read.
+    request.goal(TestbedLimits(), None if after is None else ANY_THROUGHPUT)
+    _check_one_throughput(request, len(sizes))
+    setup = given.read_setup()
+    known = _known(after, setup, given, sizes)
+    is_of_one_size = len(sizes) == 1
+    goal = request.goal(setup.testbed.limits, known.get(sizes[0]) if is_of_one_size else None)
+    load_fps = getattr(goal, procedure.load)
+    if load_fps != float("inf"):
+        given.check_rate(setup, load_fps, sizes, where=procedure.load_option.where)
+    expected = given.expect(procedure, goal, options, times=len(sizes) * repetitions.count)
+    with given.open(procedure.verb or procedure.name, setup, notes, expected=expected) as (bed, store, _):
+        if procedure.run_table is not None and procedure.needs_table(len(sizes), repetitions.count):
+            found = procedure.run_table(
+                bed, sizes, goal, repetitions=repetitions, throughputs=known, **given.of(setup)
+            )
+        else:
+            conditions = given.of(setup, frame_size=sizes[0])
+            found = procedure.run(bed, goal, options, name=procedure.name, **conditions)
+    show_found(
+        procedure.verb or procedure.name,
+        found,
+        partial(found_table, procedure=procedure),
+        partial(found_lines, procedure=procedure),
+        store,
+        is_json=request.conditions.json_output,
+    )
+
+
+def _check_one_throughput(request: _Request, sizes: int) -> None:
+    """RequestError for one throughput that the user gives for several frame sizes."""
+    use = request.procedure.throughput
+    if use is None or sizes == 1 or not request.procedure.frame_sizes.takes_several:
+        return
+    field = next(each for each in options_of(request.procedure.options) if each.name == use.option)
+    if getattr(request.options, field.field) is not None:
+        raise RequestError(
+            f"one throughput for {sizes} frame sizes",
+            where=field.where,
+            next_step="Use --after, or one --frame-size, or leave it out.",
+        )
+
+
+def _known(
+    after: Path | None, setup: Setup, given: Given, sizes: tuple[FrameSize, ...]
+) -> dict[FrameSize, KnownThroughput]:
+    """By frame size, what the run file of `--after` has. RequestError if it lacks one."""
+    if after is None:
+        return {}
+    return {
+        size: KnownThroughput(fps=read_throughput(after, setup, given, frame_size=size), source=after.name)
+        for size in sizes
+    }

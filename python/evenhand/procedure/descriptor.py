@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: what everything else knows of a procedure: how it is called, what it takes, what its number
+is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+from evenhand.base.option import OptionField, options_of
+from evenhand.procedure.limits import Retries
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """What a procedure's number is."""
+
+    name: str
+    unit: str
+    """fps (per direction), ratio, us, frames or s."""
+    is_higher_better: bool
+
+
+class FrameSizes(Enum):
+    """Which frames a procedure can be made with."""
+
+    ONE = "one size"
+    ONE_OR_MIX = "one size, or a sequence of sizes"
+    WHOLE = "several sizes, one after the other"
+    SEVERAL = "several sizes or sequences, one after the other"
+
+    @property
+    def takes_mixes(self) -> bool:
+        """Whether the frames of one trial may have several sizes (RFC 6985)."""
+        return self in (FrameSizes.ONE_OR_MIX, FrameSizes.SEVERAL)
+
+    @property
+    def takes_several(self) -> bool:
+        """Whether its verb takes more than one."""
+        return self in (FrameSizes.WHOLE, FrameSizes.SEVERAL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThroughputUse:
+    """How a procedure uses a throughput that was measured before."""
+
+    option: str
+    """That gives it instead: `rate` where it is the load itself, else `throughput`."""
+    is_needed: bool = True
+    """False: the procedure measures it by itself where none is given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownThroughput:
+    """A throughput that was measured before, under the same conditions."""
+
+    fps: float
+    """Per direction."""
+    source: str
+    """Where: a run file, or a point of the campaign."""
+
+
+ANY_THROUGHPUT = KnownThroughput(fps=1e6, source="")
+"""In place of one that is not known yet, to check all other options."""
+
+
+class Result(Protocol):
+    """What a procedure found."""
+
+    @property
+    def outcome(self) -> Any:
+        """How it ended, as text of the run file: `found`, `tester_limit`, `stopped`, ..."""
+
+    def to_document(self) -> dict[str, Any]:
+        """All of it, as the verb writes it with `--json`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Procedure:
+    """One test. To add one, write a file that makes such an object, and name it in `registry.py`: the verb,
+    the keys of the campaign file, `show`, `export` and the pages follow from it."""
+
+    name: str
+    """In campaign files, run files and exports."""
+    verb: str | None
+    """On the command line. None: an option of another verb makes it."""
+    help: str
+    """Of the verb: a sentence with the RFC section, and what else a user should know."""
+    example: str
+    """A command line that shows it."""
+    options: type
+    """A dataclass whose fields are options (`base/option.py`): those that only this procedure has."""
+    make_goal: Callable[[Any, Retries, KnownThroughput | None], Any]
+    """The goal of such options. RequestError names the option."""
+    run: Callable[..., Any]
+    """`run(bed, goal, options, name=NAME, **conditions)` measures once, with one frame size, and gives a
+    `Result`. `bed` is an `OpenTestbed`; `conditions` are the keywords of `Conditions`."""
+    run_table: Callable[..., Any] | None = None
+    """`run_table(bed, sizes, goal, repetitions=..., throughputs=..., **conditions)` measures with several
+    frame sizes, or several times, for the verb. None: the verb takes neither."""
+    is_always_table: bool = False
+    """Whether the verb shows a table for a single frame size too."""
+    figure: Figure
+    value_of: Callable[[Mapping[str, Any]], float | None]
+    """The figure in a result's document; None if it has none. Of two directions the worse one counts."""
+    expected_s: Callable[[Any, float], float]
+    """Of a goal, and the waits of each trial in seconds."""
+    expected_parts: Callable[[Any], Iterable[str]]
+    """What takes most of that time, for people."""
+    describe: Callable[[Any, str | None], str]
+    """What a goal looks for, in half a sentence. The second argument says where the load comes from; None:
+    the goal has it."""
+    frame_sizes: FrameSizes
+    load: str
+    """The attribute of the goal that is the highest load it offers, in fps per direction."""
+    throughput: ThroughputUse | None = None
+    """None: it has no use for one."""
+    gives_throughput: bool = False
+    """Whether other procedures take their load from it."""
+    has_own_loop: Callable[[Any], bool] = lambda options: False
+    """Whether the tester's own delays are measured first, with these options."""
+
+    @property
+    def repeats_itself(self) -> bool:
+        """Whether one execution has several trials or searches that count (`--repetitions` of its verb)."""
+        return any(each.field == "repetitions" for each in options_of(self.options))
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether the verb repeats whole executions (`--repetitions`)."""
+        return self.run_table is not None and not self.repeats_itself
+
+    def needs_table(self, sizes: int, repetitions: int) -> bool:
+        """Whether the verb uses `run_table` for so many frame sizes and repetitions."""
+        return self.run_table is not None and (self.is_always_table or sizes > 1 or repetitions > 1)
+
+    @property
+    def load_option(self) -> OptionField:
+        """By which the user chooses that load."""
+        return next(each for each in options_of(self.options) if each.keyword == self.load)
+
+
+def as_number(value: Any) -> float | None:
+    """Of a document."""
+    return None if value is None else float(value)
+
+
+def worst(values: Iterable[float | None]) -> float | None:
+    """None if any direction has none."""
+    found = list(values)
+    known = [value for value in found if value is not None]
+    return None if not known or len(known) < len(found) else max(known)
+
+
+def figures_by_direction(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Of a document whose figures stand by direction."""
+    return list((result.get("figures") or {}).values())

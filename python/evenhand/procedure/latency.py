@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: latency (RFC 8219, 7.2; RFC 2544, 26.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any
+
+from evenhand.base.option import Option
+from evenhand.procedure.delay import DelayGoal, DelayTest
+from evenhand.procedure.delay_options import (
+    DelayOptions,
+    delay_goal,
+    describe,
+    expected_parts,
+    expected_s,
+    median_us,
+    run_delay,
+)
+from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, Procedure, ThroughputUse
+from evenhand.procedure.limits import Retries
+
+LATENCY_FIGURES = ("typical", "latency")
+"""Of RFC 8219, of RFC 2544."""
+
+
+class LatencyProfile(StrEnum):
+    """Whose latency test."""
+
+    RFC8219 = "rfc8219"
+    RFC2544 = "rfc2544"
+
+
+TESTS = {LatencyProfile.RFC8219: DelayTest.LATENCY, LatencyProfile.RFC2544: DelayTest.LATENCY_RFC2544}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyOptions(DelayOptions):
+    """At which load, for how long, how often, and by which RFC."""
+
+    profile: Annotated[
+        LatencyProfile,
+        Option(help="rfc8219: median and 99.9th percentile of 500 tagged frames; rfc2544: one frame."),
+    ] = LatencyProfile.RFC8219
+    tagged: Annotated[
+        int | None,
+        Option(
+            sets="tagged_frames",
+            metavar="N",
+            least=0,
+            help="Tagged frames of a trial. Default: as the RFC has it.",
+        ),
+    ] = None
+
+
+def _goal(options: LatencyOptions, retries: Retries, known: KnownThroughput | None) -> DelayGoal:
+    return delay_goal(TESTS[options.profile], options, retries, known)
+
+
+def _value(result: Mapping[str, Any]) -> float | None:
+    return median_us(result, LATENCY_FIGURES)
+
+
+LATENCY = Procedure(
+    name="latency",
+    verb="latency",
+    help="""Measure latency at the throughput (RFC 8219 section 7.2, or RFC 2544 section 26.2), twenty times
+    over.
+
+    Latency is from building a frame to receiving it, and contains what the tester itself adds.""",
+    example="evenhand latency lab.toml --after throughput.evenhand --run latency.evenhand",
+    options=LatencyOptions,
+    make_goal=_goal,
+    run=run_delay,
+    figure=Figure(name="typical latency", unit="us", is_higher_better=False),
+    value_of=_value,
+    expected_s=expected_s,
+    expected_parts=expected_parts,
+    describe=describe,
+    frame_sizes=FrameSizes.ONE_OR_MIX,
+    load="rate_fps",
+    throughput=ThroughputUse(option="rate"),
+    has_own_loop=lambda options: bool(options.own_loop),
+)

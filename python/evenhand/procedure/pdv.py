@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: packet delay variation (RFC 8219, 7.3.1), and that between consecutive frames (7.3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from evenhand.base.option import Option
+from evenhand.procedure.delay import DelayGoal, DelayTest
+from evenhand.procedure.delay_options import (
+    DelayOptions,
+    delay_goal,
+    describe,
+    expected_parts,
+    expected_s,
+    median_us,
+    run_delay,
+)
+from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, Procedure, ThroughputUse
+from evenhand.procedure.limits import Retries
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PdvOptions(DelayOptions):
+    """At which load, for how long, how often, and whether consecutive frames are compared too."""
+
+    ipdv: Annotated[
+        bool,
+        Option(
+            sets="has_variation",
+            help="The differences of consecutive frames as well (RFC 8219, 7.3.2).",
+            is_for_shell_only=True,
+        ),
+    ] = False
+
+
+def _goal(options: DelayOptions, retries: Retries, known: KnownThroughput | None) -> DelayGoal:
+    return delay_goal(DelayTest.PDV, options, retries, known)
+
+
+def _goal_of_ipdv(options: DelayOptions, retries: Retries, known: KnownThroughput | None) -> DelayGoal:
+    return delay_goal(DelayTest.PDV, options, retries, known, has_variation=True)
+
+
+def _value(result: Mapping[str, Any]) -> float | None:
+    return median_us(result, ("pdv",))
+
+
+def _value_of_ipdv(result: Mapping[str, Any]) -> float | None:
+    return median_us(result, ("ipdv_max",))
+
+
+PDV = Procedure(
+    name="pdv",
+    verb="pdv",
+    help="Measure packet delay variation at the throughput over every frame (RFC 8219 section 7.3), twenty"
+    " times over.",
+    example="evenhand pdv lab.toml --after throughput.evenhand --ipdv",
+    options=PdvOptions,
+    make_goal=_goal,
+    run=run_delay,
+    figure=Figure(name="PDV", unit="us", is_higher_better=False),
+    value_of=_value,
+    expected_s=expected_s,
+    expected_parts=expected_parts,
+    describe=describe,
+    frame_sizes=FrameSizes.ONE_OR_MIX,
+    load="rate_fps",
+    throughput=ThroughputUse(option="rate"),
+    has_own_loop=lambda options: bool(options.own_loop),
+)
+IPDV = replace(
+    PDV,
+    name="ipdv",
+    verb=None,
+    help="Measure the delay variation between consecutive frames (RFC 8219 section 7.3.2).",
+    options=DelayOptions,
+    make_goal=_goal_of_ipdv,
+    figure=Figure(name="largest IPDV", unit="us", is_higher_better=False),
+    value_of=_value_of_ipdv,
+)

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Specification: when a trial is valid, and how often an INVALID one is repeated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any
+
+from evenhand.base.errors import RequestError
+from evenhand.base.option import DURATION, RATIO, Grammar, Option, options_of, values_of
+from evenhand.base.units import format_ratio, parse_duration
+from evenhand.procedure.limits import LIMIT_SET, Retries, retries_of
+from evenhand.rig.testbed import TestbedLimits
+from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
+
+_PANEL = "Validity (the testbed file's table limits has the same keys)"
+MOST_OFFERED_TOLERANCE = 0.1
+"""The contract allows no more."""
+
+
+class LimitSet(StrEnum):
+    """Named sets of limits."""
+
+    RFC = "rfc"
+    HOST = "host"
+
+
+def _parse_us(text: str, *, where: str) -> float:
+    return parse_duration(text, where=where) * 1e6
+
+
+_MICROSECONDS = Grammar(DURATION.metavar, _parse_us)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitOptions:
+    """When a trial is valid. As written; None: not given."""
+
+    limits: Annotated[
+        LimitSet | None,
+        Option(
+            sets=LIMIT_SET,
+            help="rfc: those named below; host: the strictest that this host can keep, measured first, each a"
+            " deviation. Default: rfc.",
+            panel=_PANEL,
+        ),
+    ] = None
+    offered_tolerance: Annotated[
+        str | None,
+        Option(grammar=RATIO, help="How far the offered load may be off. Default: 0.01%.", panel=_PANEL),
+    ] = None
+    overdue_after: Annotated[
+        str | None,
+        Option(
+            grammar=_MICROSECONDS,
+            sets="overdue_after_us",
+            help="A frame that leaves so late is overdue. Default: 100us.",
+            panel=_PANEL,
+        ),
+    ] = None
+    overdue_tolerance: Annotated[
+        str | None,
+        Option(grammar=RATIO, help="Share of overdue frames in a valid trial. Default: 1%.", panel=_PANEL),
+    ] = None
+    longest_overdue: Annotated[
+        str | None,
+        Option(
+            grammar=_MICROSECONDS,
+            sets="longest_overdue_us",
+            help="No frame may leave later. Default: 100ms.",
+            panel=_PANEL,
+        ),
+    ] = None
+
+    def read(self) -> dict[str, Any]:
+        """The values of `Limits` that were given, and the set of those that were not. RequestError names the
+        option."""
+        values = values_of(self)
+        for each in options_of(LimitOptions):
+            value, written = values.get(each.keyword), getattr(self, each.field)
+            if isinstance(value, float) and value <= 0:
+                raise RequestError(
+                    f"{written!r} must be above 0",
+                    where=each.where,
+                    next_step="Leave it out for the default.",
+                )
+        if values.get("offered_tolerance", 0.0) > MOST_OFFERED_TOLERANCE:
+            raise RequestError(
+                f"{self.offered_tolerance!r} is above {format_ratio(MOST_OFFERED_TOLERANCE)}",
+                where="--offered-tolerance",
+                next_step="A load that is off by more says nothing of the load that was asked for.",
+            )
+        return {key: str(value) if key == LIMIT_SET else value for key, value in values.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryOptions:
+    """How often INVALID trials are repeated."""
+
+    invalid_retries: Annotated[
+        int | None,
+        Option(
+            metavar="N",
+            least=0,
+            help="Repeat a trial whose load was not offered up to N times. Default:"
+            f" {DEFAULT_INVALID_RETRIES}.",
+            panel=_PANEL,
+        ),
+    ] = None
+    patience: Annotated[
+        int | None,
+        Option(
+            metavar="N",
+            least=0,
+            help="Repeat a trial that only a moment of this host spoiled, and the one that confirms the"
+            f" result, up to N times. Default: {DEFAULT_PATIENCE}.",
+            panel=_PANEL,
+        ),
+    ] = None
+
+    def read(self, testbed: TestbedLimits) -> Retries:
+        """Arguments of a goal: what was given, else the testbed's, else the defaults."""
+        return retries_of(testbed, invalid=self.invalid_retries, patience=self.patience)

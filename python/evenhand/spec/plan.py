@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Specification: the address plan: its options, and the one builder for the shell, campaign files, and what
+runs have stored."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from enum import StrEnum
+from functools import lru_cache
+from typing import Annotated, Any, get_args
+
+from evenhand.base.errors import RequestError
+from evenhand.base.option import Grammar, Option, OptionField, options_of
+from evenhand.plan import (
+    BOTH_DIRECTIONS,
+    CLASSIC_DESTINATION_PORT,
+    CLASSIC_SOURCE_PORT,
+    RFC4814_DESTINATION_PORTS,
+    RFC4814_SOURCE_PORTS,
+    AddressPlan,
+    Counts,
+    Direction,
+    Mode,
+    UdpRange,
+    make_plan,
+    mix_versions,
+    plan_title,
+)
+from evenhand.plan.ports import parse_ports
+from evenhand.procedure import PlanDefaults, plan_defaults_of
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+DEFAULT_MODE = MODES[0]
+EVEN_MIX = "50/50"
+
+
+class DirectionName(StrEnum):
+    """Which directions send."""
+
+    BOTH = "both"
+    FORWARD = "forward"
+    REVERSE = "reverse"
+
+
+def parse_counts(text: str | None, *, where: str) -> Counts:
+    """`1000`, or `1000,1` for left and right."""
+    if text is None:
+        return None
+    parts = text.split(",")
+    if len(parts) > 2 or not all(part.strip().isdecimal() for part in parts):
+        what = where.removeprefix("--")
+        raise RequestError(
+            f"{text!r} is not a number of {what}",
+            where=where,
+            next_step="Write one number, or two like 100,1 for left and right.",
+        )
+    numbers = [int(part) for part in parts]
+    return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
+
+
+def parse_mode(text: str, *, where: str) -> Mode:
+    """How hosts or networks are chosen."""
+    for mode in MODES:
+        if text == mode:
+            return mode
+    near = get_close_matches(text, MODES, n=1)
+    raise RequestError(
+        f"{text!r} is no mode",
+        where=where,
+        next_step=f"Did you mean {near[0]}?" if near else f"Use one of: {', '.join(MODES)}.",
+    )
+
+
+def parse_share(text: str, *, where: str) -> tuple[int, int]:
+    """`90/10`: of every 100 frames so many are of the first and of the second plan."""
+    found = re.fullmatch(r"(\d{1,3})/(\d{1,3})", text.strip(), re.ASCII)
+    if found is None:
+        raise RequestError(
+            f"{text!r} is no share of two plans", where=where, next_step="Write 90/10, 50/50 or 10/90."
+        )
+    return int(found[1]), int(found[2])
+
+
+def read_directions(direction: DirectionName) -> tuple[Direction, ...]:
+    """`--direction`."""
+    return tuple(each for each in BOTH_DIRECTIONS if direction in (DirectionName.BOTH, each))
+
+
+def _source_ports(text: str, *, where: str) -> UdpRange:
+    return parse_ports(text, RFC4814_SOURCE_PORTS, CLASSIC_SOURCE_PORT, where=where)
+
+
+def _destination_ports(text: str, *, where: str) -> UdpRange:
+    return parse_ports(text, RFC4814_DESTINATION_PORTS, CLASSIC_DESTINATION_PORT, where=where)
+
+
+COUNTS = Grammar("N|N,M", parse_counts)
+MODE = Grammar("MODE", parse_mode)
+PlanOption = Annotated[
+    str | None,
+    Option(
+        metavar="NAME|NAME+NAME",
+        help="The address plan, or one of IPv4 and one of IPv6; see: evenhand plan show. Default: the one"
+        " that"
+        " the lab, or dut.plan of the testbed file, names, else gateway-v4.",
+    ),
+]
+DirectionOption = Annotated[
+    DirectionName, Option(metavar="|".join(DirectionName), help="forward: left to right; reverse: back.")
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountOptions:
+    """How many addresses a plan has."""
+
+    hosts: Annotated[
+        str | None,
+        Option(
+            grammar=COUNTS,
+            help="Hosts per side, or left,right. Default: the maximum, unless the testbed file has"
+            " dut.hosts.",
+        ),
+    ] = None
+    networks: Annotated[
+        str | None,
+        Option(
+            grammar=COUNTS,
+            metavar="R|R,S",
+            help="Networks per side, or left,right, of nets-... plans. Default: the maximum, unless the"
+            " testbed file has dut.networks.",
+        ),
+    ] = None
+
+    def read(self, name: str, *, where: str = "NAME") -> AddressPlan:
+        """PlanError or RequestError if there is no such plan."""
+        return read_plan(name, self, {}, where)
+
+    def or_of(self, defaults: PlanDefaults, name: str) -> CountOptions:
+        """What was given, and the rest from a testbed whose DUT is set up for this plan."""
+        if plan_title(name) != defaults.plan:
+            return self
+        return CountOptions(
+            hosts=self.hosts or _pair(defaults.hosts), networks=self.networks or _pair(defaults.networks)
+        )
+
+
+def _pair(counts: tuple[int, int] | None) -> str | None:
+    """As it would be written."""
+    return None if counts is None else ",".join(map(str, counts))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """Which hosts frames come from, and their UDP ports."""
+
+    fixed_source: Annotated[
+        bool,
+        Option(help="All frames come from the first host of their side: RFC 2544 draws destinations only."),
+    ] = False
+    fixed_source_network: Annotated[
+        bool, Option(help="All frames come from the first network of their side, from any host of it.")
+    ] = False
+    common_network: Annotated[
+        bool, Option(help="One R for both: the destination's network has the number of the source's.")
+    ] = False
+    source_ports: Annotated[
+        str | None,
+        Option(
+            grammar=Grammar("N-M|N|fixed", _source_ports),
+            help="UDP ports, drawn from a range, or one; fixed is RFC 2544's 49184. N-M:increment and"
+            " N-M:decrement go step by step. Default: 1024-65535.",
+        ),
+    ] = None
+    destination_ports: Annotated[
+        str | None,
+        Option(
+            grammar=Grammar("N-M|N|fixed", _destination_ports),
+            help="The same; fixed is RFC 2544's 7. Default: 1-49151.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModeOptions:
+    """How host and network of a frame are chosen."""
+
+    host_mode: Annotated[
+        Mode,
+        Option(
+            grammar=MODE, help=f"{', '.join(MODES)}: how the host of a frame is chosen; for comparison runs."
+        ),
+    ] = DEFAULT_MODE
+    network_mode: Annotated[Mode, Option(grammar=MODE, help="The same for the network of a frame.")] = (
+        DEFAULT_MODE
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeOptions:
+    """What shapes a plan that has a name."""
+
+    counts: CountOptions
+    modes: ModeOptions
+    sources: SourceOptions
+
+    def read(self, name: str, *, where: str = "NAME") -> AddressPlan:
+        """PlanError or RequestError if there is no such plan."""
+        return read_plan(name, self.counts, vars_of(self.modes) | vars_of(self.sources), where)
+
+
+MixOption = Annotated[
+    str | None,
+    Option(
+        metavar="N/M", help="Of every N+M frames N are of the first and M of the second plan. Default: 50/50."
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOptions:
+    """The address plan, and what shapes it."""
+
+    plan: PlanOption = None
+    mix: MixOption = None
+    shape: ShapeOptions
+
+    def read(self, testbed: str | None) -> AddressPlan:
+        """PlanError or RequestError if there is no such plan.
+
+        Args:
+            testbed: As it is named on the command line: it may say which plan, and which addresses of it, are
+                meant where none are given.
+        """
+        defaults = PlanDefaults() if testbed is None else plan_defaults_of(testbed)
+        name = self.plan or defaults.plan
+        counts = self.shape.counts if "+" in name else self.shape.counts.or_of(defaults, name)
+        written = vars_of(self.shape.modes) | vars_of(self.shape.sources) | {"mix": self.mix}
+        return read_plan(name, counts, written, "--plan")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectionOptions:
+    """Which directions send."""
+
+    direction: DirectionOption = DirectionName.BOTH
+
+
+(DIRECTION,) = options_of(DirectionOptions)
+PLAN_OPTIONS: Mapping[str, OptionField] = {
+    each.field: each
+    for group in (PlanOptions, ModeOptions, SourceOptions)
+    for each in options_of(group)
+    if each.field != "plan"
+}
+"""What shapes a plan beside its counts, by keyword: `mix`, `host_mode`, `fixed_source`, `source_ports`,
+..."""
+
+
+def vars_of(group: Any) -> dict[str, Any]:
+    """The options of a group by field, as written."""
+    return {field.name: getattr(group, field.name) for field in fields(group)}
+
+
+def build_plan(
+    name: str, hosts: Counts = None, networks: Counts = None, written: Mapping[str, Any] | None = None
+) -> AddressPlan:
+    """The plan, or the mix of two, that this describes; for whoever has written it: the command line, a
+    campaign file, or a run file, which anybody may have made.
+
+    Args:
+        name: `gateway-v4`; of a mix `gateway-v4+gateway-v6`.
+        written: Values of PLAN_OPTIONS by keyword, as they are written. Others have their defaults.
+
+    Raises:
+        PlanError, RequestError: There is no such plan; names the option as the shell writes it.
+    """
+    given = {key: value for key, value in (written or {}).items() if value is not None}
+    for key, value in given.items():
+        option = PLAN_OPTIONS.get(key)
+        kind = bool if option is not None and isinstance(option.default, bool) else str
+        if option is None or not isinstance(value, kind):
+            raise RequestError(f"{key}: {value!r} is not an option of a plan", where=name)
+    return _build(name, hosts, networks, tuple(sorted(given.items())))
+
+
+@lru_cache(maxsize=1024)
+def _build(name: str, hosts: Counts, networks: Counts, written: tuple[tuple[str, Any], ...]) -> AddressPlan:
+    values = {key: PLAN_OPTIONS[key].read(value) for key, value in written}
+    mix = values.pop("mix", None)
+    first, plus, second = name.partition("+")
+    if not plus:
+        if mix is not None:
+            raise RequestError(
+                f"a mix of {mix}, and one plan",
+                where="--mix",
+                next_step=f"Name one of each IP version: --plan gateway-v4+gateway-v6 --mix {mix}.",
+            )
+        return make_plan(first, hosts, networks=networks, **values)
+    share = parse_share(EVEN_MIX if mix is None else mix, where="--mix")
+    of_first, of_second = (make_plan(each, hosts, networks=networks, **values) for each in (first, second))
+    return mix_versions(of_first, of_second, share)
+
+
+def read_plan(
+    name: str, counts: CountOptions, written: Mapping[str, Any], where: str = "NAME"
+) -> AddressPlan:
+    """The plan of the shell's options; see `build_plan`. Errors without a place are of `where`."""
+    of_counts = {each.field: each.read(getattr(counts, each.field)) for each in options_of(CountOptions)}
+    for key, value in written.items():
+        PLAN_OPTIONS[key].read(value)  # errors of the options come before those of the plan
+    try:
+        return build_plan(name, of_counts["hosts"], of_counts["networks"], written)
+    except RequestError as error:
+        error.where = error.where or where
+        raise

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Specification: the reference router, as `evenhand router` and the table `[reference]` of a campaign
+describe it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from evenhand.base.errors import RequestError
+from evenhand.base.option import DURATION, Option
+from evenhand.base.units import parse_duration, parse_ratio
+from evenhand.rig.reference import (
+    DEFAULT_QUEUE_FRAMES,
+    DEFECT_KINDS,
+    MAX_ROUTER_ELEMENTS,
+    Defects,
+    NeighborCost,
+    ReferenceDut,
+)
+from evenhand.rig.testbed.vlan import parse_vlans
+from evenhand.spec.device import DeviceOptions, HashName, elements_option
+from evenhand.spec.file import Reference
+from evenhand.spec.frames import LargestFrameOption, VlanOption, read_largest_frame
+from evenhand.spec.point import HashType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceOptions(DeviceOptions):
+    """Its elements, their hash, and what is set beside them."""
+
+    elements: Annotated[int | None, elements_option("none, as fast as it can")] = None
+    queue_frames: Annotated[int, Option(metavar="N", least=1, help="Frames that wait before an element.")] = (
+        DEFAULT_QUEUE_FRAMES
+    )
+    delay: Annotated[str, Option(grammar=DURATION, help="Added to each forwarded frame.")] = "0s"
+    neighbor_cost: Annotated[
+        str | None,
+        Option(
+            metavar="N,RATIO",
+            help="From N neighbours on a frame costs RATIO more for each doubling: 4096,10%.",
+        ),
+    ] = None
+    defect: Annotated[
+        list[str] | None,
+        Option(
+            metavar="KIND=RATIO", help=f"Done wrong on purpose: {', '.join(DEFECT_KINDS)}. May be repeated."
+        ),
+    ] = None
+    largest_frame: LargestFrameOption = None
+    vlan: VlanOption = None
+
+    def dut(self) -> ReferenceDut:
+        """The DUT. RequestError names the option."""
+        if (self.elements is None) != (self.rate is None):
+            raise RequestError(
+                "elements need a rate, and a rate needs elements",
+                where="--elements, --rate",
+                next_step="Give both, or neither.",
+            )
+        model = None
+        if self.elements is None:
+            _refuse_idle(self)
+        else:
+            if not 1 <= self.elements <= MAX_ROUTER_ELEMENTS:
+                raise RequestError(
+                    f"{self.elements} elements",
+                    where="--elements",
+                    next_step=f"Write 1 to {MAX_ROUTER_ELEMENTS}.",
+                )
+            model = self.read(self.elements, default=self.elements)
+            model = replace(model, queue_frames=self.queue_frames)
+        return ReferenceDut(
+            model=model,
+            extra_delay_us=parse_duration(self.delay, where="--delay") * 1e6,
+            neighbor_cost=None if self.neighbor_cost is None else read_neighbor_cost(self.neighbor_cost),
+            defects=Defects(ratios=dict(map(read_defect, self.defect))) if self.defect else None,
+            largest_frame_size=read_largest_frame(self.largest_frame),
+            vlans={} if self.vlan is None else parse_vlans(self.vlan, where="--vlan"),
+        )
+
+
+def reference_dut(reference: Reference, hash_type: HashType | None = None) -> ReferenceDut:
+    """The DUT while a point is measured. RequestError names the option.
+
+    Args:
+        hash_type: Of the point; None: that of the table.
+    """
+    # Without elements nothing is hashed, whatever the point says of the DUT.
+    chosen = hash_type if hash_type is not None and reference.elements is not None else reference.hash
+    size = reference.largest_frame
+    return ReferenceOptions(
+        elements=reference.elements,
+        rate=reference.rate,
+        hash_type=HashName(chosen),
+        symmetric=reference.symmetric,
+        key=reference.key,
+        table_size=reference.table_size,
+        table=reference.table,
+        queue_frames=reference.queue_frames,
+        delay=reference.delay,
+        neighbor_cost=reference.neighbor_cost,
+        defect=list(reference.defect),
+        largest_frame=None if size is None else str(size),
+        vlan=reference.vlan,
+    ).dut()
+
+
+def _refuse_idle(device: DeviceOptions) -> None:
+    """RequestError for options that say how an element is chosen, where there are none."""
+    for option, is_given in (
+        ("--hash", device.hash_type is not HashName.TYPE1),
+        ("--symmetric", device.symmetric),
+        ("--key", device.key is not None),
+        ("--table-size", device.table_size is not None),
+        ("--table", device.table is not None),
+    ):
+        if is_given:
+            raise RequestError(
+                "without elements nothing is hashed",
+                where=option,
+                next_step="Add --elements and --rate, or leave it out.",
+            )
+
+
+def read_neighbor_cost(text: str) -> NeighborCost:
+    """`4096,10%`."""
+    entries, comma, growth = text.partition(",")
+    if not comma or not entries.strip().isdecimal() or int(entries) < 1:
+        raise RequestError(
+            f"{text!r} is no cost of neighbours", where="--neighbor-cost", next_step="Write 4096,10%."
+        )
+    return NeighborCost(free_entries=int(entries), growth=parse_ratio(growth, where="--neighbor-cost"))
+
+
+def read_defect(text: str) -> tuple[str, float]:
+    """`loss=0.1%`."""
+    kind, equals, ratio = text.partition("=")
+    if not equals or kind not in DEFECT_KINDS:
+        raise RequestError(
+            f"{text!r} is no defect",
+            where="--defect",
+            next_step=f"Write KIND=RATIO; kinds: {', '.join(DEFECT_KINDS)}.",
+        )
+    return kind, parse_ratio(ratio, where="--defect")

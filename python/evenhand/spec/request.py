@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Specification: a point as its procedure takes it. Its options are those of the procedure's verb: the same
+names, the same defaults, read the same way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.base.option import OptionField, fill, options_of
+from evenhand.plan import AddressPlan
+from evenhand.procedure import Conditions, limits_of
+from evenhand.procedure.descriptor import ANY_THROUGHPUT, KnownThroughput, Procedure
+from evenhand.procedure.registry import PROCEDURES
+from evenhand.rig.testbed import TestbedLimits
+from evenhand.spec.frames import read_size
+from evenhand.spec.learning import LearningOptions
+from evenhand.spec.limits import LimitOptions, RetryOptions
+from evenhand.spec.plan import build_plan
+from evenhand.spec.point import Point
+from evenhand.spec.waits import WaitOptions
+
+AFTER = "after"
+"""The key of a point's goal that names the point whose throughput it takes."""
+OF_ALL = (LearningOptions, WaitOptions, LimitOptions, RetryOptions)
+"""Groups of options that every procedure has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointRequest:
+    """A point as `OpenTestbed` takes it."""
+
+    procedure: Procedure
+    options: Any
+    """Those that only this procedure has, filled in."""
+    goal: Any
+    conditions: Conditions
+    """All but the seed."""
+
+
+def point_options_of(procedure: Procedure) -> list[OptionField]:
+    """The options that a point of this procedure may have: its own, and those that every procedure has."""
+    found = [each for group in (procedure.options, *OF_ALL) for each in options_of(group)]
+    return [each for each in found if not each.option.is_for_shell_only]
+
+
+def point_defaults(procedure: Procedure) -> dict[str, Any]:
+    """The same by name, with their defaults as they are written: texts, numbers, booleans, lists or None."""
+    return {each.name: each.default for each in point_options_of(procedure)}
+
+
+def read_point(
+    point: Point, testbed: TestbedLimits | None = None, *, throughput_fps: float | None = None
+) -> PointRequest:
+    """All that the point's procedure is called with.
+
+    Args:
+        testbed: Limits of the testbed file, which stand behind the point's own.
+        throughput_fps: Per direction, of the point that `goal["after"]` names; None: it is not known yet, and
+            another one stands in its place.
+
+    Raises:
+        RequestError: It cannot be; names the option as the shell writes it.
+    """
+    limits, procedure = testbed or TestbedLimits(), PROCEDURES[point.procedure]
+    written = {name: value for name, value in point.goal.items() if name != AFTER}
+    plan, known = plan_of(point), None
+    if AFTER in point.goal:
+        fps = ANY_THROUGHPUT.fps if throughput_fps is None else throughput_fps
+        known = KnownThroughput(fps=fps, source=point.goal[AFTER])
+    learning = fill(LearningOptions, written)
+    options: Any = fill(procedure.options, written)
+    goal = procedure.make_goal(options, fill(RetryOptions, written).read(limits), known)
+    loss_ratio = getattr(goal, "loss_ratio", 0.0)
+    return PointRequest(
+        procedure=procedure,
+        options=options,
+        goal=goal,
+        conditions=Conditions(
+            plan=plan,
+            frame_size=read_size(point.frame_size),
+            directions=point.directions,
+            waits=fill(WaitOptions, written).read(),
+            limits=limits_of(limits, loss_ratio=loss_ratio, given=fill(LimitOptions, written).read()),
+            host_macs=learning.host_macs.value,
+            learning=learning.read(plan),
+        ),
+    )
+
+
+def plan_of(point: Point, *, is_whole: bool = False) -> AddressPlan:
+    """The addresses that the point sends.
+
+    Args:
+        is_whole: Instead of these all that the plan has: what the DUT is set up for, once for all points of a
+            suite.
+
+    Raises:
+        PlanError, RequestError: There is no such plan.
+    """
+    hosts, networks = (None, None) if is_whole else (point.hosts, point.networks)
+    return build_plan(point.plan, hosts, networks, point.plan_options)
+
+
+def goal_in_words(point: Point) -> str:
+    """What the procedure looks for, and how long its trials are."""
+    request = read_point(point)
+    load = "the throughput of its suite" if AFTER in point.goal else None
+    return request.procedure.describe(request.goal, load)
