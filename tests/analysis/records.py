@@ -10,15 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.plan import Direction, make_plan
-from evenhand.series.campaign import (
-    CampaignRecord,
-    HashType,
-    Point,
-    PointRecord,
-    PointState,
-    ProcedureName,
-    Repetition,
-)
+from evenhand.series.campaign import CampaignRecord, HashType, Point, PointRecord, PointState, Repetition
 
 DOUBLING = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65533)
 BOTH: tuple[Direction, ...] = ("forward", "reverse")
@@ -30,7 +22,7 @@ def point(
     values: Sequence[float | None],
     *,
     suite: str = "direct",
-    procedure: ProcedureName = "throughput",
+    procedure: str = "throughput",
     plan: str = "direct-v4-net16",
     frame_size: int | str = 64,
     hash_type: HashType | None = "type1",

@@ -121,7 +121,10 @@ def test_errors_name_the_argument_of_python_and_the_verb_its_option(
         kind(**arguments)
     assert refused.value.where == where
     assert where in arguments
-    assert as_typed(refused.value, ["throughput"], set(OPTIONS.values())).where == OPTIONS[where]
+    assert (
+        as_typed(refused.value, ["throughput"], set(argument_options().values())).where
+        == argument_options()[where]
+    )
 
 
 def test_an_argument_is_an_option_only_of_a_verb_that_has_it() -> None:
@@ -142,7 +145,7 @@ def test_every_option_of_the_table_is_one_of_some_verb() -> None:
     commands: list[Any] = [get_command(app_of())]
     for command in commands:
         commands += getattr(command, "commands", {}).values()
-    assert set(OPTIONS.values()) <= {
+    assert set(argument_options().values()) <= {
         name for command in commands for parameter in command.params for name in parameter.opts
     }
 

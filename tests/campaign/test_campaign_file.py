@@ -11,8 +11,8 @@ import pytest
 
 from evenhand.base.errors import RequestError
 from evenhand.campaign import expand, make_campaign, read_campaign
-from evenhand.spec.file import Suite
-from evenhand.spec.request import options_of
+from evenhand.procedure.registry import PROCEDURES
+from evenhand.spec.request import point_defaults
 from tests.campaign.campaigns import campaign
 
 SUITE = "c.toml: suite 'a': "
@@ -288,7 +288,7 @@ def test_keys_may_be_written_as_in_python() -> None:
     (suite,) = make_campaign(
         campaign({"host_mode": "increment", "hash_types": "type1"}), where="c.toml"
     ).suite
-    assert (suite.host_mode, suite.hash_types) == ("increment", ("type1",))
+    assert (suite.written("host-mode"), suite.hash_types) == ("increment", ("type1",))
 
 
 def test_a_file_is_read_from_disk(tmp_path: Path) -> None:
@@ -305,7 +305,10 @@ def test_a_file_is_read_from_disk(tmp_path: Path) -> None:
 
 def test_a_suite_has_every_option_of_the_verbs() -> None:
     """What can be measured by hand can be measured in a campaign."""
-    keys = {field.alias for field in Suite.model_fields.values()}
-    for procedure in ("throughput", "loss", "latency", "pdv", "ipdv", "back-to-back", "burst", "recovery"):
-        options = set(options_of(procedure))
+    (suite,) = make_campaign(campaign({}), where="c.toml").suite
+    keys = {field.alias for field in type(suite).model_fields.values()}
+    names = ("throughput", "loss", "latency", "pdv", "ipdv", "back-to-back", "burst", "recovery")
+    assert tuple(PROCEDURES) == names
+    for procedure in names:
+        options = set(point_defaults(PROCEDURES[procedure]))
         assert options - {"repetitions"} <= keys, procedure

@@ -17,8 +17,14 @@ from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.progress.rates import Rates, direction_texts
 from evenhand.plan import Direction, make_plan
 from evenhand.procedure import Began, BurstGoal, DelayGoal, LossGoal, Measured, RecoveryGoal, TrialPhase
+from evenhand.procedure.burst import BURST
 from evenhand.procedure.delay import DelayTest
-from evenhand.procedure.expected_time import AnyGoal, ExpectedTime, learning_s
+from evenhand.procedure.descriptor import Procedure
+from evenhand.procedure.expected_time import expected_of_trial, learning_s
+from evenhand.procedure.latency import LATENCY
+from evenhand.procedure.loss import LOSS
+from evenhand.procedure.recovery import RECOVERY
+from evenhand.procedure.throughput import THROUGHPUT
 from evenhand.search import MlrGoal, MlrGoals, ThroughputGoal
 from evenhand.trial import Load, Reason, SimulatedMeasurer
 
@@ -123,7 +129,7 @@ def test_all_reasons_of_an_invalid_trial_are_shown() -> None:
 
 def test_programs_get_a_line_of_json_each_second(capsys: pytest.CaptureFixture[str]) -> None:
     with JsonProgress(Console(stderr=True)) as display:
-        display.expect(ExpectedTime.of(Load(rate_fps=1e6, duration_s=60.0), 11.0))
+        display.expect(expected_of_trial(Load(rate_fps=1e6, duration_s=60.0), 11.0))
         display.on_event(Began(what="trial 1: 1 Mfps", remaining_s=71.0, number=1))
         for halves in range(8, 21):
             display.on_event(phase(halves / 2, lost=100_000))
@@ -153,38 +159,45 @@ def test_the_engines_progress_is_read_with_and_without_directions() -> None:
     assert phases[1].directions["reverse"].mean_latency_ns is None
 
 
-GOALS: dict[str, tuple[AnyGoal, str]] = {
-    "throughput": (ThroughputGoal(max_fps=1e6), "trials of 5 s"),
-    "mlr": (MlrGoals(goals=(MlrGoal(name="NDR"),), max_fps=1e6), "RFC 9971"),
-    "loss": (LossGoal(), "loads of 60 s"),
-    "latency": (DelayGoal(test=DelayTest.LATENCY, rate_fps=1e6), "20 trials of 2 min"),
+GOALS: dict[str, tuple[Procedure, Any, str]] = {
+    "throughput": (THROUGHPUT, ThroughputGoal(max_fps=1e6), "trials of 5 s"),
+    "mlr": (THROUGHPUT, MlrGoals(goals=(MlrGoal(name="NDR"),), max_fps=1e6), "RFC 9971"),
+    "loss": (LOSS, LossGoal(), "loads of 60 s"),
+    "latency": (LATENCY, DelayGoal(test=DelayTest.LATENCY, rate_fps=1e6), "20 trials of 2 min"),
     "recovery": (
+        RECOVERY,
         RecoveryGoal(throughput_fps=1e6),
         "10 overloads of 60 s, each followed by half the load for 60 s",
     ),
-    "burst": (BurstGoal(), "4 burst sizes"),
-    "trial": (Load(rate_fps=1e6, duration_s=60.0), "one trial of 60 s"),
+    "burst": (BURST, BurstGoal(), "4 burst sizes"),
 }
 
 
 @pytest.mark.parametrize("name", GOALS)
 def test_every_goal_has_an_expected_time_in_one_line(name: str) -> None:
-    goal, words = GOALS[name]
-    one, three = ExpectedTime.of(goal, 11.0), ExpectedTime.of(goal, 11.0, times=3)
+    procedure, goal, words = GOALS[name]
+    one, three = procedure.expected(goal, 11.0), procedure.expected(goal, 11.0, times=3)
     assert one.line.startswith("Expected time: about ")
     assert words in one.line
     assert "\n" not in one.line
     assert 2 * one.seconds < three.seconds <= 3 * one.seconds
 
 
+def test_a_single_trial_has_an_expected_time() -> None:
+    one = expected_of_trial(Load(rate_fps=1e6, duration_s=60.0), 11.0)
+    assert "one trial of 60 s" in one.line
+    assert "\n" not in one.line
+    assert one.seconds == pytest.approx(73)
+
+
 def test_ten_overloads_take_twenty_two_minutes() -> None:
     """R2544-29: 10 times 60 s, 60 s and the waits."""
-    expected = ExpectedTime.of(RecoveryGoal(throughput_fps=1e6), 11.0)
+    expected = RECOVERY.expected(RecoveryGoal(throughput_fps=1e6), 11.0)
     assert expected.seconds == pytest.approx(10 * 131 + 2)
 
 
 @pytest.mark.parametrize("plan", ["direct-v4-net16", "direct-v6"])
 def test_learning_is_part_of_what_a_direct_plan_takes(plan: str) -> None:
-    goal = Load(rate_fps=1e6, duration_s=60.0)
-    with_learning = ExpectedTime.of(goal, 11.0, learning_s=learning_s(make_plan(plan)))
-    assert with_learning.seconds > ExpectedTime.of(goal, 11.0).seconds + 3
+    load = Load(rate_fps=1e6, duration_s=60.0)
+    with_learning = expected_of_trial(load, 11.0, learning_s=learning_s(make_plan(plan)))
+    assert with_learning.seconds > expected_of_trial(load, 11.0).seconds + 3

@@ -5,22 +5,23 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
 from evenhand.campaign import describe, expand, make_campaign, preset_names, read_campaign
+from evenhand.procedure.registry import PROCEDURES
 from evenhand.rig.reference import DEFAULT_QUEUE_FRAMES
-from evenhand.series.campaign import ProcedureName
-from evenhand.spec.file import CampaignDut, CampaignFile, Hooks, Published, Reference, Suite
-from evenhand.spec.request import options_of
+from evenhand.spec.file import CampaignDut, CampaignFile, Hooks, Published, Reference
+from evenhand.spec.request import point_defaults
 from tests.docs.documents import ROOT, Block, blocks, name_of, read, table_rows
 
+SUITE = type(make_campaign({"name": "x", "suite": [{"name": "a"}]}, where="x").suite[0])
 PAGE = "docs/reference/campaign-file.md"
 TABLES: dict[str, type[BaseModel]] = {
     "Top level": CampaignFile,
-    "[[suite]]": Suite,
+    "[[suite]]": SUITE,
     "[hooks] and [suite.hooks]": Hooks,
     "[reference]": Reference,
     "[dut]": CampaignDut,
@@ -63,7 +64,7 @@ def test_the_page_lists_every_key_and_no_other() -> None:
     for heading, table in TABLES.items():
         rows = {row[0].strip("`"): row for row in shown[f"{heading}/4"]}
         keys = {field.alias: field for field in table.model_fields.values()}
-        assert set(rows) | (options if table is Suite else set()) == set(keys), heading
+        assert set(rows) | (options if table is SUITE else set()) == set(keys), heading
         for key, row in rows.items():
             assert row[2].startswith("required") == keys[key].is_required(), key
             default = keys[key].default
@@ -76,11 +77,13 @@ def test_the_page_lists_every_key_and_no_other() -> None:
 
 def test_the_page_tells_which_options_a_procedure_has() -> None:
     rows = [({key.strip("` ") for key in row[0].split(",")}, row[1]) for row in section_rows()["[[suite]]/2"]]
-    for procedure in get_args(ProcedureName):
+    for procedure in PROCEDURES:
         names = {
             name for keys, of in rows if of.startswith("all") or procedure in of.split(", ") for name in keys
         }
-        assert names == set(options_of(procedure)) - {"repetitions"} | set(SAME_FOR_ALL), procedure
+        assert names == set(point_defaults(PROCEDURES[procedure])) - {"repetitions"} | set(SAME_FOR_ALL), (
+            procedure
+        )
 
 
 def test_the_page_lists_every_preset_with_its_points() -> None:

@@ -24,7 +24,6 @@ from evenhand.series.campaign import (
     Point,
     PointRecord,
     PointState,
-    ProcedureName,
     Repetition,
 )
 from evenhand.trial import SimulatedMeasurer, TrialResult
@@ -287,7 +286,7 @@ def point_of(
     number: int,
     plan: str,
     hosts: int,
-    procedure: ProcedureName = "throughput",
+    procedure: str = "throughput",
     size: int = 64,
     **changes: Any,
 ) -> Point:

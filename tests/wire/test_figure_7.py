@@ -15,8 +15,9 @@ from evenhand.analysis.plateau import find_shape
 from evenhand.cli.main import main
 from evenhand.plan import make_plan
 from evenhand.predict import DeviceModel, NeighborCost, neighbor_entries, predict, symmetric_key
+from evenhand.procedure.registry import PROCEDURES
 from evenhand.procedure.statistics import Statistics
-from evenhand.series import FIGURES, PointState, read_record
+from evenhand.series import PointState, read_record
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.slow]
 ELEMENT_FPS = {16: 8000, 36: 4000}
@@ -85,7 +86,7 @@ def shape_of(values: dict[int, float]) -> tuple[int | None, int | None, list[int
         )
         for n, fps in values.items()
     ]
-    shape = find_shape(points, FIGURES["throughput"])
+    shape = find_shape(points, PROCEDURES["throughput"].figure)
     assert shape is not None
     numbers = list(values)
     first, last = numbers.index(shape.plateau[0]), numbers.index(shape.plateau[-1])

@@ -17,7 +17,7 @@ from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_
 from evenhand.plan import AddressPlan, FrameSize
 from evenhand.procedure import Conditions, OpenTestbed, Setup, limits_of, read_setup
 from evenhand.procedure.descriptor import Procedure
-from evenhand.procedure.expected_time import OPENING_S, ExpectedTime, learning_s
+from evenhand.procedure.expected_time import ExpectedTime, learning_s
 from evenhand.rig.testbed import check_rate
 from evenhand.series import RunStore
 from evenhand.spec.learning import LearningOptions
@@ -112,16 +112,7 @@ class Given:
             times: So many frame sizes or repetitions are measured with the goal.
         """
         waits_s = self.conditions["waits"].total_s
-        is_own_loop_first = options is not None and procedure.has_own_loop(options)
-        return ExpectedTime.of(
-            goal,
-            procedure.expected_s(goal, waits_s),
-            procedure.expected_parts(goal),
-            waits_s,
-            times=times,
-            learning_s=self.learning_s,
-            own_loop_s=goal.length_s + waits_s + OPENING_S if is_own_loop_first else 0.0,
-        )
+        return procedure.expected(goal, waits_s, options=options, times=times, learning_s=self.learning_s)
 
     @property
     def learning_s(self) -> float:

@@ -9,14 +9,15 @@ import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.base.option import Option, options_of
-from evenhand.base.units import format_duration, parse_duration, parse_rate, parse_ratio
+from evenhand.base.units import parse_duration, parse_rate, parse_ratio
 from evenhand.cli.common import TestbedArgument, out, write_json
 from evenhand.cli.conditions import ConditionOptions
 from evenhand.cli.options import with_options
-from evenhand.procedure.expected_time import ExpectedTime
+from evenhand.procedure.expected_time import expected_of_trial
 from evenhand.procedure.throughput import ThroughputOptions
 from evenhand.report import trial_report
 from evenhand.spec.frames import FramesOption, read_frames
+from evenhand.trial import Load
 
 LOSS_RATIO = next(each for each in options_of(ThroughputOptions) if each.field == "loss_ratio")
 EXAMPLE = "Example: evenhand trial lab.toml --rate 500kfps --duration 10s"
@@ -47,14 +48,8 @@ def trial(
     largest_loss_ratio = parse_ratio(loss_ratio, where="--loss-ratio")
     setup = given.read_setup()
     given.check_rate(setup, rate_fps, [size], where="--rate")
-    waits_s = given.conditions["waits"].total_s
-    expected = ExpectedTime.of(
-        None,
-        duration_s + waits_s,
-        [f"one trial of {format_duration(duration_s)}"],
-        waits_s,
-        learning_s=given.learning_s,
-    )
+    load = Load(rate_fps=rate_fps, duration_s=duration_s)
+    expected = expected_of_trial(load, given.conditions["waits"].total_s, learning_s=given.learning_s)
     with given.open("trial", setup, [note], expected=expected) as (bed, store, _):
         measured = bed.trial(
             rate_fps=rate_fps,

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any, Protocol
 
 from evenhand.base.option import OptionField, options_of
+from evenhand.procedure.expected_time import OPENING_S, ExpectedTime
 from evenhand.procedure.limits import Retries
 
 
@@ -121,6 +122,28 @@ class Procedure:
     """Whether other procedures take their load from it."""
     has_own_loop: Callable[[Any], bool] = lambda options: False
     """Whether the tester's own delays are measured first, with these options."""
+
+    def expected(
+        self, goal: Any, waits_s: float, *, options: Any = None, times: int = 1, learning_s: float = 0.0
+    ) -> ExpectedTime:
+        """How long the verb should take with this goal.
+
+        Args:
+            waits_s: Of each trial, besides sending.
+            options: Of the procedure; None: the defaults.
+            times: So many frame sizes or repetitions are measured with the goal.
+            learning_s: To have the hosts of a direct plan learnt.
+        """
+        is_own_loop_first = options is not None and self.has_own_loop(options)
+        return ExpectedTime.of(
+            goal,
+            self.expected_s(goal, waits_s),
+            self.expected_parts(goal),
+            waits_s,
+            times=times,
+            learning_s=learning_s,
+            own_loop_s=goal.length_s + waits_s + OPENING_S if is_own_loop_first else 0.0,
+        )
 
     @property
     def repeats_itself(self) -> bool:

@@ -13,6 +13,7 @@ from evenhand.base.units import format_duration
 from evenhand.plan import AddressPlan
 from evenhand.search import Goal, MlrGoals, ThroughputGoal
 from evenhand.search.bracket import LoadBracket
+from evenhand.trial import Load
 from evenhand.trial.learning import DEFAULT_RATE_FPS, DEFAULT_WAIT_S
 
 OPENING_S = 2.0
@@ -78,6 +79,12 @@ class ExpectedTime:
             f"Expected time: about {format_duration(max(1, step_s * round(self.seconds / step_s)))}"
             f" ({self.parts})."
         )
+
+
+def expected_of_trial(load: Load, waits_s: float, *, learning_s: float = 0.0) -> ExpectedTime:
+    """Of a single trial."""
+    parts = [f"one trial of {format_duration(load.sending_s)}"]
+    return ExpectedTime.of(None, load.sending_s + waits_s, parts, waits_s, learning_s=learning_s)
 
 
 def learning_s(

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any
 
-from rich.table import Table
-
+from evenhand.base.terminal_table import FittedTable
 from evenhand.procedure import BackToBackTable, BurstIntervals, DelayResult, FrameLoss, Recovery
 from evenhand.procedure.descriptor import Procedure
 from evenhand.procedure.repetition import LossTable, ThroughputTable
@@ -23,10 +22,12 @@ from evenhand.report.table import loss_sizes_table, table_lines, throughput_size
 
 
 @singledispatch
-def found_table(result: Any, procedure: Procedure) -> Table:
+def found_table(result: Any, procedure: Procedure) -> FittedTable:
     """Of a result of any other type: how it ended, and its one number."""
     value = procedure.value_of(result.to_document())
-    table = Table("outcome", procedure.figure.name, title=procedure.name, title_justify="left")
+    table = FittedTable(procedure.name)
+    table.add_column("outcome")
+    table.add_column(procedure.figure.name, justify="right")
     table.add_row(str(result.outcome), "-" if value is None else format_figure(procedure.name, value))
     return table
 

@@ -182,7 +182,9 @@ class Suite(_Table):
     the names that their verbs have (`campaign_model`)."""
 
     name: Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[^/\s][^/]*$")]
-    procedure: Annotated[tuple[str, ...], Field(strict=False), BeforeValidator(_one_or_more)]
+    procedure: Annotated[tuple[str, ...], Field(strict=False), BeforeValidator(_one_or_more)] = (
+        THROUGHPUT.name,
+    )
     """Names of `PROCEDURES`."""
     plan: Text = "gateway-v4"
     hosts: Hosts = ("max",)
@@ -285,12 +287,9 @@ def _model_of(procedures: tuple[str, ...]) -> type[CampaignFile]:
         name = each.name.replace("-", "_")
         if name != "repetitions":  # those within one execution are `inner-repetitions`
             keys.setdefault(f"{name}_" if iskeyword(name) else name, _key(each))
-    names = Annotated[
-        tuple[Literal[procedures], ...],  # type: ignore[valid-type]
-        Field(strict=False),
-        BeforeValidator(_one_or_more),
-    ]
-    suite = create_model("Suite", __base__=Suite, procedure=(names, (THROUGHPUT.name,)), **keys)
+    names = Annotated[tuple[Literal[procedures], ...], BeforeValidator(_one_or_more)]  # type: ignore[valid-type]
+    procedure = (names, Field(default=(THROUGHPUT.name,), strict=False))
+    suite = create_model("Suite", __base__=Suite, procedure=procedure, **keys)
     suites = Annotated[tuple[suite, ...], Field(strict=False)]  # type: ignore[valid-type]
     return create_model("CampaignFile", __base__=CampaignFile, suite=(suites, ...))
 
@@ -342,10 +341,14 @@ def make_campaign(document: dict[str, Any], *, where: str, folder: Path = Path()
     _check_top(document, where)
     whole = apply_preset(document, where=where)
     try:
-        campaign = CampaignFile.model_validate(whole)
+        campaign = campaign_model().model_validate(whole)
     except ValidationError as error:
         raise refusal(
-            error, CampaignFile, where=where, place=partial(_place, whole=whole, document=document), advice={}
+            error,
+            campaign_model(),
+            where=where,
+            place=partial(_place, whole=whole, document=document),
+            advice={},
         ) from error
     campaign._where, campaign._folder, campaign._document = where, folder, document
     return campaign
