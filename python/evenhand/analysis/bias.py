@@ -23,6 +23,7 @@ from evenhand.analysis.ratios import COARSE, SAME_WITHIN, deciding_precision, is
 from evenhand.analysis.words import show_percent, show_probability, show_value, too_coarse
 from evenhand.base.units import format_count, format_ratio
 from evenhand.procedure.statistics import Statistics
+from evenhand.procedure.throughput import THROUGHPUT
 from evenhand.series.campaign import CampaignRecord, PointRecord
 
 DIRECTIONS_OF_TEST = 2
@@ -61,7 +62,7 @@ def bias_verdicts(record: CampaignRecord, curves: Sequence[Curve]) -> tuple[Bias
     groups: dict[tuple[object, ...], list[Curve]] = {}
     for curve in curves:
         key = curve.key
-        if key.procedure == "throughput":
+        if key.procedure == THROUGHPUT.name:
             groups.setdefault(
                 (ip_version(key.plan), str(key.frame_size), key.hash_type, key.directions), []
             ).append(curve)

@@ -13,6 +13,7 @@ from evenhand.analysis.model import Curve, CurveKey, CurvePoint, Degradation
 from evenhand.analysis.plateau import find_shape
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.procedure.statistics import Statistics
+from evenhand.procedure.throughput import THROUGHPUT
 from evenhand.series.campaign import CampaignRecord, Point, PointRecord
 
 _Alike: TypeAlias = tuple[str, ...]
@@ -56,7 +57,7 @@ def degradations_of(points: Sequence[CurvePoint], *, is_higher_better: bool) -> 
 
 def _curve(key: CurveKey, records: Sequence[PointRecord], device: KnownDevice | None) -> Curve:
     figure = PROCEDURES[key.procedure].figure
-    predictable = device if key.procedure == "throughput" else None
+    predictable = device if key.procedure == THROUGHPUT.name else None
     points = tuple(
         sorted(
             (_curve_point(record, predictable) for record in records),

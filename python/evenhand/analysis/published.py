@@ -19,6 +19,7 @@ from evenhand.analysis.plateau import find_shape
 from evenhand.analysis.words import show_percent
 from evenhand.base.units import format_count
 from evenhand.procedure.statistics import Statistics
+from evenhand.procedure.throughput import THROUGHPUT
 from evenhand.series.campaign import CampaignRecord
 
 FIGURE_7 = (
@@ -62,7 +63,7 @@ def published_comparisons(record: CampaignRecord, curves: Sequence[Curve]) -> tu
         for curve in curves
         if curve.shape is not None
         and not curve.shape.is_capped
-        and curve.key.procedure == "throughput"
+        and curve.key.procedure == THROUGHPUT.name
         and curve.key.hash_type != "type2"
         and is_direct(curve.key.plan)
         and ip_version(curve.key.plan) is not None

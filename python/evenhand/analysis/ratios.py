@@ -11,6 +11,7 @@ from evenhand.analysis.medians import MedianRatio, Pool, median_ratio, show_rati
 from evenhand.analysis.model import Curve, CurvePoint, Ratio
 from evenhand.analysis.words import show_percent, too_coarse
 from evenhand.procedure.statistics import Interval
+from evenhand.procedure.throughput import THROUGHPUT
 
 SAME_WITHIN = 0.05
 """Two results are about equal within 5 percent (SEED-70)."""
@@ -57,13 +58,13 @@ def _many_behind_gateways(curves: Sequence[Curve]) -> Iterator[tuple[Curve, Curv
     for curve in curves:
         many = [point for point in curve.measured if not point.is_single_pair]
         is_gateway = ip_version(curve.key.plan) is not None and not is_direct(curve.key.plan)
-        if curve.key.procedure == "throughput" and curve.key.hash_type != "type2" and is_gateway and many:
+        if curve.key.procedure == THROUGHPUT.name and curve.key.hash_type != "type2" and is_gateway and many:
             yield curve, many[-1]
 
 
 def _is_alike(curve: Curve, other: Curve) -> bool:
     a, b = curve.key, other.key
-    return b.procedure == "throughput" and (ip_version(a.plan), str(a.frame_size), a.directions) == (
+    return b.procedure == THROUGHPUT.name and (ip_version(a.plan), str(a.frame_size), a.directions) == (
         ip_version(b.plan),
         str(b.frame_size),
         b.directions,

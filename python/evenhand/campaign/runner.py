@@ -19,6 +19,7 @@ from evenhand.campaign.jobs import WHOLE, Job, jobs
 from evenhand.campaign.lab_of_run import LabOfRun, lab_of_run, wish_of
 from evenhand.campaign.measure import PointOrder, run_and_keep
 from evenhand.procedure import REFERENCE, Note, SinglePair, says_something
+from evenhand.procedure.throughput import THROUGHPUT
 from evenhand.search import Outcome
 from evenhand.series.campaign import Point
 from evenhand.series.campaign_store import CampaignStore
@@ -180,7 +181,7 @@ class CampaignRunner:
     def _single_pair_of(self, point: Point, testbed: str) -> SinglePair | None:
         """The first repetition of the point with one address pair that has all else in common with this
         one."""
-        if point.is_single_pair or point.procedure != "throughput":
+        if point.is_single_pair or point.procedure != THROUGHPUT.name:
             return None
         for other in self.plan.points:
             if not other.is_single_pair or _compared(other) != _compared(point):

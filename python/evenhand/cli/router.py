@@ -19,6 +19,7 @@ from evenhand.cli.common import err, out, quoted, write_json_line
 from evenhand.cli.options import with_options
 from evenhand.plan import AddressPlan, SideName, plan_title
 from evenhand.predict import predict
+from evenhand.procedure.throughput import THROUGHPUT
 from evenhand.rig.reference import ReferenceRouter, reference_router
 from evenhand.rig.reference.cpus import RouterCpus
 from evenhand.rig.reference.testbed_file import DEFAULT_NAME, check_place, written_testbed
@@ -93,7 +94,7 @@ def router(
     ):
         fps = 0.0 if dut.model is None else predict(address_plan, dut.model).throughput_fps or 0
         maximum = "500kfps" if not fps else f"{math.ceil(fps * A_QUARTER_ABOVE / 1000)}kfps"
-        words = ["evenhand", "throughput", str(file), "--maximum-rate", maximum, "--waits", "short"]
+        words = ["evenhand", THROUGHPUT.name, str(file), "--maximum-rate", maximum, "--waits", "short"]
         for line in others_lines(running.cpus):
             say(line)
         say(f"The router forwards on CPU {running.cpu}; Ctrl-C ends it. In another terminal:")

@@ -18,6 +18,9 @@ from evenhand.exchange.siitperf_plan import SIDE, FoundPlan, Version, find_plan,
 from evenhand.exchange.siitperf_ports import FoundPorts, find_ports
 from evenhand.exchange.testbed_text import Given, PortFacts, write_testbed
 from evenhand.plan import SideName
+from evenhand.procedure.latency import LATENCY
+from evenhand.procedure.pdv import PDV
+from evenhand.procedure.throughput import THROUGHPUT
 
 ROAD = "translation and stateful NAT come in a later version"
 _MOST_SHARE = 999
@@ -386,7 +389,7 @@ def _commands(
     options += [*traffic.plans[0].options, *ports.options, *_direction_option(file)]
     name = str(testbed) if not str(testbed).startswith("-") else f"./{testbed}"
     if typed is None:
-        return [Command(instead_of="binary-rate-alg.sh", words=("evenhand", "throughput", name, *options))]
+        return [Command(instead_of="binary-rate-alg.sh", words=("evenhand", THROUGHPUT.name, name, *options))]
     arguments = typed.arguments
     size = ["--frame-size", str(_frame_size(typed, traffic))]
     wait = (
@@ -404,19 +407,19 @@ def _commands(
             "1",
         ]
         return [
-            Command(instead_of="siitperf-lat", words=("evenhand", "latency", name, *load, *more, *common))
+            Command(instead_of="siitperf-lat", words=("evenhand", LATENCY.name, name, *load, *more, *common))
         ]
     if typed.program == "siitperf-pdv" and not arguments["frame timeout"]:
         return [
             Command(
                 instead_of="siitperf-pdv",
-                words=("evenhand", "pdv", name, *load, "--repetitions", "1", *common),
+                words=("evenhand", PDV.name, name, *load, "--repetitions", "1", *common),
             )
         ]
     search = ("--final-duration", f"{arguments['duration']}s")
     return [
         Command(instead_of=typed.program, words=("evenhand", "trial", name, *load, *common)),
-        Command(instead_of="binary-rate-alg.sh", words=("evenhand", "throughput", name, *search, *common)),
+        Command(instead_of="binary-rate-alg.sh", words=("evenhand", THROUGHPUT.name, name, *search, *common)),
     ]
 
 

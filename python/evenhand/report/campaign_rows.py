@@ -14,6 +14,7 @@ from typing import Literal
 
 from evenhand.analysis.inside import SeenTrial, seen_trial
 from evenhand.procedure import Statistics
+from evenhand.procedure.latency import LATENCY
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.series import CampaignRecord, Point, PointRecord, Repetition, StoredSearch, StoredTrial
 from evenhand.series.conditions import SearchConditions, conditions_of
@@ -133,7 +134,7 @@ def _direction(name: str, get: Callable[[DirectionResult], Value]) -> Callable[[
 def _is_worst_case_maximum(repetition: Repetition) -> Value:
     """None where there is no worst-case latency."""
     goal = (repetition.result or {}).get("goal")
-    is_latency = isinstance(goal, Mapping) and goal.get("test") == "latency"
+    is_latency = isinstance(goal, Mapping) and goal.get("test") == LATENCY.name
     return is_worst_the_maximum(repetition.result) if is_latency else None
 
 

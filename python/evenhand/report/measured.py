@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from evenhand.base.units import format_count
+from evenhand.procedure.throughput import THROUGHPUT
 from evenhand.report.mlr import search_tables
 from evenhand.report.throughput import trials_table
 from evenhand.report.trial import trial_report
@@ -55,7 +56,8 @@ def measured_report(searches: Sequence[MeasuredSearch]) -> list[RenderableType]:
         )
         parts += [
             trials_table(
-                search.trials, title=f"Trials of {search.name}" if search.name != "throughput" else "Trials"
+                search.trials,
+                title=f"Trials of {search.name}" if search.name != THROUGHPUT.name else "Trials",
             ),
             Text(f"{value}Outcome: {describe_outcome(result)}. Trials: {len(result.trials)} ({counts})."),
         ]

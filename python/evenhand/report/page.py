@@ -13,6 +13,14 @@ import evenhand
 from evenhand.analysis import Analysis, analyse
 from evenhand.base.new_file import replace_own
 from evenhand.base.units import format_count
+from evenhand.procedure.back_to_back import BACK_TO_BACK
+from evenhand.procedure.burst import BURST
+from evenhand.procedure.latency import LATENCY
+from evenhand.procedure.loss import LOSS
+from evenhand.procedure.pdv import IPDV, PDV
+from evenhand.procedure.recovery import RECOVERY
+from evenhand.procedure.registry import PROCEDURES
+from evenhand.procedure.throughput import THROUGHPUT
 from evenhand.report.figures import DARK, LIGHT, Picture, draw_inline, draw_png_file, draw_svg_file
 from evenhand.report.page_facts import (
     commands_of,
@@ -259,25 +267,32 @@ def _sections(record: CampaignRecord, pictures: Pictures) -> list[Section]:
     inside = inside_of(record)
     sections = [
         _section(
-            "throughput",
+            THROUGHPUT.name,
             "Throughput",
             [*pictures.throughput, *pictures.sizes],
             [throughput_table(record)],
             shown_first,
         ),
         _section("inside", "Inside the DUT", inside.pictures, inside.tables),
-        _section("loss", "Frame loss", pictures.loss, [], shown_first),
+        _section(LOSS.name, "Frame loss", pictures.loss, [], shown_first),
         _section(
-            "latency",
+            LATENCY.name,
             "Latency and delay variation",
             [*pictures.delays, *pictures.variation],
             [latency_table(record), variation_table(record)],
         ),
-        _section("bursts", "Bursts", [], [burst_table(record), figures_table(record, ("burst",))]),
-        _section("recovery", "Recovery", [], [figures_table(record, ("recovery",))]),
+        _section("bursts", "Bursts", [], [burst_table(record), figures_table(record, (BURST.name,))]),
+        _section(RECOVERY.name, "Recovery", [], [figures_table(record, (RECOVERY.name,))]),
+        _section("others", "Other procedures", [], [figures_table(record, _others())]),
         _section("over-time", "Loss over time", pictures.histories, []),
     ]
     return [section for section in sections if section.figures or section.tables]
+
+
+def _others() -> tuple[str, ...]:
+    """Procedures that have no section of their own."""
+    own = (THROUGHPUT, LOSS, LATENCY, PDV, IPDV, BACK_TO_BACK, BURST, RECOVERY)
+    return tuple(name for name in PROCEDURES if name not in {each.name for each in own})
 
 
 def _section(

@@ -11,6 +11,11 @@ from typing import Any, TypeVar
 
 from evenhand.analysis import Analysis, Curve
 from evenhand.base.units import format_rate
+from evenhand.procedure.latency import LATENCY
+from evenhand.procedure.loss import LOSS
+from evenhand.procedure.pdv import IPDV, PDV
+from evenhand.procedure.recovery import RECOVERY
+from evenhand.procedure.throughput import THROUGHPUT
 from evenhand.report.figures import Picture
 from evenhand.report.figures_throughput import (
     DrawnCurve,
@@ -98,7 +103,7 @@ def _throughput_pictures(record: CampaignRecord, analysis: Analysis) -> Iterator
     kept = [
         curve
         for curve in analysis.curves
-        if curve.key.procedure == "throughput"
+        if curve.key.procedure == THROUGHPUT.name
         and any(point.state != "pending" for point in curve.points)
         # A size alone of a suite over frame sizes is in the picture over frame sizes.
         and (len(curve.points) > 1 or curve.points[0].key not in over_sizes)
@@ -192,7 +197,7 @@ def _suites_over_sizes(record: CampaignRecord) -> set[str]:
     """Suites with throughput at several frame sizes."""
     sizes: dict[str, set[Any]] = {}
     for found in record.points:
-        if found.point.procedure == "throughput" and isinstance(found.point.frame_size, int):
+        if found.point.procedure == THROUGHPUT.name and isinstance(found.point.frame_size, int):
             sizes.setdefault(found.point.suite, set()).add(found.point.frame_size)
     return {suite for suite, several in sizes.items() if len(several) > 1}
 
@@ -205,7 +210,7 @@ def _size_pictures(record: CampaignRecord) -> Iterator[Picture]:
         of_suite = [
             found
             for found in record.points
-            if found.point.suite == suite and found.point.procedure == "throughput"
+            if found.point.suite == suite and found.point.procedure == THROUGHPUT.name
         ]
         lines: dict[str, list[PointRecord]] = {}
         for found in of_suite:
@@ -242,7 +247,7 @@ def _by_size(found: Iterable[PointRecord]) -> list[PointRecord]:
 
 def _loss_pictures(record: CampaignRecord) -> Iterator[Picture]:
     """R2544-28."""
-    for suite, found in _of(record, ("loss",)):
+    for suite, found in _of(record, (LOSS.name,)):
         shares = {
             "share_of_theoretical": "theoretical maximum",
             "share_of_maximum": "highest load that was tried",
@@ -271,7 +276,7 @@ def _loss_curve(found: PointRecord, share: str, among: Sequence[PointRecord]) ->
 
 
 def _delay_pictures(record: CampaignRecord) -> Iterator[Picture]:
-    for suite, found in _of(record, ("latency", "pdv", "ipdv")):
+    for suite, found in _of(record, (LATENCY.name, PDV.name, IPDV.name)):
         curves = [curve for one in found if (curve := _delay_curve(one, found)) is not None]
         for number, some in enumerate(_parts(curves), start=1):
             yield delays_picture(_name("delays", suite, number), f"Delay of every frame: {suite}", some)
@@ -289,7 +294,7 @@ def _delay_curve(found: PointRecord, among: Sequence[PointRecord]) -> DelayCurve
 
 def _sample_pictures(record: CampaignRecord) -> Iterator[Picture]:
     """Latency and PDV of each repetition, both directions apart."""
-    for suite, found in _of(record, ("latency", "pdv", "ipdv")):
+    for suite, found in _of(record, (LATENCY.name, PDV.name, IPDV.name)):
         for name, title in DELAY_FIGURES.items():
             samples = [sample for one in found for sample in _samples(one, name, found)]
             for number, some in enumerate(_parts(samples, most=6), start=1):
@@ -313,7 +318,7 @@ def _samples(found: PointRecord, name: str, among: Sequence[PointRecord]) -> Ite
 def _history_pictures(record: CampaignRecord) -> Iterator[Picture]:
     """Loss over time: of recovery tests, whose load falls, and of the lossy trial of each suite that is
     nearest to its result."""
-    for suite, found in _of(record, ("recovery",)):
+    for suite, found in _of(record, (RECOVERY.name,)):
         trials = [
             trial
             for one in found
@@ -337,7 +342,7 @@ def _history_pictures(record: CampaignRecord) -> Iterator[Picture]:
             )
     nearest = [
         history
-        for suite, found in _of(record, ("throughput",))
+        for suite, found in _of(record, (THROUGHPUT.name,))
         if (nearest_loss := _nearest_loss(found)) is not None
         for history in islice(_histories(nearest_loss[1], f"{suite}: {_place(nearest_loss[0])}"), 1)
     ]

@@ -9,7 +9,11 @@ from typing import Any
 
 from evenhand.analysis import Analysis
 from evenhand.base.units import format_count, format_duration, format_line_rate, format_ratio
+from evenhand.procedure.back_to_back import BACK_TO_BACK
+from evenhand.procedure.latency import LATENCY
+from evenhand.procedure.pdv import IPDV, PDV
 from evenhand.procedure.registry import PROCEDURES
+from evenhand.procedure.throughput import THROUGHPUT
 from evenhand.report.page_words import (
     DASH,
     NONE,
@@ -30,7 +34,7 @@ from evenhand.series.figures import is_worst_the_maximum
 FOLDED = ("suite", "protocol", "addresses", "media", "rate", "figure")
 """Columns that a table does without where all rows have the same there."""
 OF_DIRECTION = ("suite", "frame size", "direction", "#rate", "media")
-LATENCY = {"typical": "worst_case", "latency": ""}
+WORST_OF = {"typical": "worst_case", "latency": ""}
 """Name of the typical latency in documents, by RFC 8219 and by RFC 2544; and that of the worst case, where
 there is one."""
 VARIATIONS = {
@@ -56,7 +60,7 @@ OF_FEW_TAGS = (
 def throughput_table(record: CampaignRecord) -> Table | None:
     """R2544-23: each advertised rate with its frame size, protocol and theoretical limit; for suites over
     frame sizes."""
-    found = [one for one in record.points if one.point.procedure == "throughput" and one.values]
+    found = [one for one in record.points if one.point.procedure == THROUGHPUT.name and one.values]
     suites: dict[str, set[Any]] = {}
     for one in found:
         suites.setdefault(one.point.suite, set()).add(one.point.frame_size)
@@ -103,14 +107,14 @@ def latency_table(record: CampaignRecord) -> Table | None:
     rows = []
     tags = {
         int(result["goal"]["tagged_frames"])
-        for _, result in _results(record, "latency")
+        for _, result in _results(record, LATENCY.name)
         if is_worst_the_maximum(result)
     }
-    for beginning, figures in _directions(record, "latency"):
-        name = next((name for name in LATENCY if figures.get(name)), None)
+    for beginning, figures in _directions(record, LATENCY.name):
+        name = next((name for name in WORST_OF if figures.get(name)), None)
         if name is None:
             continue
-        typical, worst = figures[name], figures.get(LATENCY[name])
+        typical, worst = figures[name], figures.get(WORST_OF[name])
         rows.append(
             [
                 *beginning,
@@ -145,7 +149,7 @@ def variation_table(record: CampaignRecord) -> Table | None:
     """R8219-12, R8219-13."""
     rows = []
     widest_ns = 0.0
-    for beginning, figures in chain(_directions(record, "pdv"), _directions(record, "ipdv")):
+    for beginning, figures in chain(_directions(record, PDV.name), _directions(record, IPDV.name)):
         widest_ns = max(widest_ns, figures.get("pdv_resolution_ns") or 0.0)
         for name, title in VARIATIONS.items():
             if figures.get(name):
@@ -186,7 +190,7 @@ def burst_table(record: CampaignRecord) -> Table | None:
     """R9004-11: a row for each frame size, with the number of repetitions, the step and the longest burst
     that was tried."""
     rows = []
-    for one, whole in _results(record, "back-to-back"):
+    for one, whole in _results(record, BACK_TO_BACK.name):
         for result in whole.get("rows") or [whole]:
             goal = result.get("goal") or {}
             bound = AT_LEAST if result.get("is_at_least") is True else ""

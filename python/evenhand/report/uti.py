@@ -15,17 +15,19 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from evenhand.base.units import ETHERNET_GAP_OCTETS
+from evenhand.procedure.loss import LOSS
 from evenhand.procedure.registry import PROCEDURES
+from evenhand.procedure.throughput import THROUGHPUT
 from evenhand.series import CampaignRecord, PointRecord, Repetition
 
 MODEL = "1.4.0"
-TEST_TYPES: Mapping[str, str] = {"throughput": "ndrpdr", "loss": "mrr"}
+TEST_TYPES: Mapping[str, str] = {THROUGHPUT.name: "ndrpdr", LOSS.name: "mrr"}
 """Of ours by procedure. The others have no place in the model."""
 PDR_LOSS_RATIO = 0.005
 _UNKNOWN = "unknown"
 _TELEMETRY: Mapping[str, str] = {
-    "throughput": "evenhand_throughput_fps_per_direction",
-    "loss": "evenhand_loss_ratio",
+    THROUGHPUT.name: "evenhand_throughput_fps_per_direction",
+    LOSS.name: "evenhand_loss_ratio",
 }
 
 
@@ -48,7 +50,9 @@ def _document(record: CampaignRecord, measured: PointRecord, repetition: Repetit
     testbed = record.testbeds.get(repetition.testbed, {})
     dut = testbed.get("dut") or {}
     name = _id(f"{point.key}-r{repetition.number}")
-    result = _ndrpdr(measured, repetition) if point.procedure == "throughput" else _mrr(measured, repetition)
+    result = (
+        _ndrpdr(measured, repetition) if point.procedure == THROUGHPUT.name else _mrr(measured, repetition)
+    )
     start, end = repetition.started_at, str(repetition.finished_at)
     least = ',is_at_least="true"' if repetition.is_at_least else ""
     figure = (

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A procedure is one file with one descriptor: whatever else knows it by name has that from the registry."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from rich.console import Console
+
+from evenhand.base.option import DURATION, RATE, Option, fill, options_of, values_of
+from evenhand.campaign import describe, expand, make_campaign
+from evenhand.cli.main import app_of, main
+from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, Procedure, ThroughputUse
+from evenhand.procedure.limits import Retries
+from evenhand.procedure.registry import PROCEDURES
+from evenhand.report.found import found_lines, found_table
+from evenhand.spec.request import point_defaults, read_point
+
+PACKAGE = Path(__file__).resolve().parents[2] / "python" / "evenhand"
+OTHER_WORDS = {
+    ("rig/reference/config.py", "loss"): "a defect of the reference router",
+    ("report/page_figures.py", "latency"): "a figure of the engine's documents",
+    ("report/page_figures.py", "pdv"): "a figure of the engine's documents",
+    ("report/page_tables.py", "latency"): "a figure of the engine's documents",
+    ("report/page_tables.py", "pdv"): "a figure of the engine's documents",
+    ("report/delay.py", "latency"): "a figure of the engine's documents",
+    ("report/delay.py", "pdv"): "a figure of the engine's documents",
+    ("report/suite.py", "loss"): "the heading of a column",
+    ("report/throughput.py", "loss"): "the heading of a column",
+    ("report/show.py", "loss"): "the heading of a column",
+    ("report/loss.py", "loss"): "the heading of a column",
+    ("report/back_to_back.py", "throughput"): "the heading of a column",
+    ("search/model.py", "throughput"): "what a search looks for, in its sentences",
+    ("exchange/otg_write.py", "loss"): "a key of OTG",
+    ("trial/simulated.py", "loss"): "the code of a reason",
+    ("trial/simulated.py", "burst"): "a key of the contract",
+    ("trial/simulated.py", "latency"): "a key of the contract",
+    ("trial/replay.py", "burst"): "a key of the contract",
+    ("trial/direction.py", "latency"): "a key of the contract",
+    ("trial/result.py", "loss"): "the code of a reason",
+    ("trial/load.py", "burst"): "a key of the contract",
+}
+"""Where a word that names a procedure means something else."""
+
+
+def test_no_procedure_is_named_outside_its_room() -> None:
+    """Else a new procedure would have to be written into each of these places."""
+    found = {
+        (str(path.relative_to(PACKAGE)), node.value)
+        for path in PACKAGE.rglob("*.py")
+        if path.relative_to(PACKAGE).parts[0] != "procedure"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and node.value in PROCEDURES
+    }
+    assert sorted(found - set(OTHER_WORDS)) == []
+    assert sorted(set(OTHER_WORDS) - found) == [], "no longer there"
+
+
+# --- A procedure of one file, as somebody would write it.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoakOptions:
+    """At which load, for how long."""
+
+    rate: Annotated[str | None, Option(grammar=RATE, sets="rate_fps", help="Load per direction.")] = None
+    soak: Annotated[str, Option(grammar=DURATION, sets="duration_s", help="Of the only trial.")] = "1h"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoakGoal:
+    rate_fps: float
+    duration_s: float
+    retries: Retries
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoakResult:
+    lost_frames: int
+    outcome: str = "measured"
+    trials: tuple[Any, ...] = ()
+
+    def to_document(self) -> dict[str, Any]:
+        return {"outcome": self.outcome, "lost_frames": self.lost_frames}
+
+
+def _goal(options: SoakOptions, retries: Retries, known: KnownThroughput | None) -> SoakGoal:
+    given = values_of(options)
+    return SoakGoal(**{"rate_fps": known.fps if known else 0.0, **given}, retries=retries)
+
+
+def _value(result: Mapping[str, Any]) -> float | None:
+    lost = result.get("lost_frames")
+    return None if lost is None else float(lost)
+
+
+def _run(bed: Any, goal: SoakGoal, options: SoakOptions, *, name: str, **conditions: Any) -> SoakResult:
+    with bed.tester(**conditions) as tester:
+        result = tester.measurer(bed.on_event).measure(goal.duration_s, goal.rate_fps)
+    return SoakResult(lost_frames=result.lost_frames)
+
+
+def _parts(goal: SoakGoal) -> Iterable[str]:
+    yield "one long trial"
+
+
+SOAK = Procedure(
+    name="soak",
+    verb="soak",
+    help="Send for a long time.",
+    example="evenhand soak lab.toml --rate 1Mfps",
+    options=SoakOptions,
+    make_goal=_goal,
+    run=_run,
+    figure=Figure(name="frames lost in a long trial", unit="frames", is_higher_better=False),
+    value_of=_value,
+    expected_s=lambda goal, waits_s: goal.duration_s + waits_s,
+    expected_parts=_parts,
+    describe=lambda goal, load: f"one trial of {goal.duration_s:g} s at {load or goal.rate_fps}",
+    frame_sizes=FrameSizes.ONE,
+    load="rate_fps",
+    throughput=ThroughputUse(option="rate"),
+)
+
+
+@pytest.fixture
+def soak() -> Iterator[Procedure]:
+    PROCEDURES.add(SOAK)
+    app_of.cache_clear()
+    yield SOAK
+    PROCEDURES.remove(SOAK)
+    app_of.cache_clear()
+
+
+def test_a_procedure_of_one_file_is_a_verb(soak: Procedure, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    assert "soak" in capsys.readouterr().out
+    assert main(["soak", "--help"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "--soak" in shown
+    assert "Of the only trial." in shown
+    assert "evenhand soak lab.toml --rate 1Mfps" in shown
+
+
+def test_a_procedure_of_one_file_is_measured_by_campaigns(soak: Procedure) -> None:
+    suite = {"name": "a", "procedure": ["throughput", "soak"], "hosts": [1], "soak": "30s", "repetitions": 2}
+    plan = expand(make_campaign({"name": "x", "testbed": "reference", "suite": [suite]}, where="x"))
+    first, then = plan.points
+    assert then.procedure == soak.name
+    assert then.goal["after"] == first.key
+    request = read_point(then, throughput_fps=5e5)
+    assert (request.goal.rate_fps, request.goal.duration_s) == (5e5, 30.0)
+    outline = describe(plan).rows[1]
+    assert outline.goal == "one trial of 30 s at the throughput of its suite"
+    assert outline.expected_s == pytest.approx(2 * (30 + 11 + 2))
+    json.dumps(then.goal)
+
+
+def test_a_result_of_an_unknown_type_is_shown_by_its_figure(soak: Procedure) -> None:
+    console = Console(file=io.StringIO(), width=100)
+    console.print(found_table(SoakResult(lost_frames=7), procedure=soak))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "frames lost in a long trial" in shown
+    assert "7 frames" in shown
+    assert found_lines(SoakResult(lost_frames=7), procedure=soak) == []
+
+
+def test_an_option_is_declared_once(soak: Procedure) -> None:
+    """Its name, default and grammar are the same in the shell and in a file; its help is the shell's."""
+    (rate, long) = options_of(SoakOptions)
+    assert (long.name, long.where, long.default, long.keyword) == ("soak", "--soak", "1h", "duration_s")
+    assert point_defaults(soak)["soak"] == "1h"
+    assert values_of(fill(SoakOptions, {"soak": "2s", "rate": "1kfps"})) == {
+        "rate_fps": 1000.0,
+        "duration_s": 2.0,
+    }
+    assert rate.read(None) is None
+
+
+def test_two_procedures_of_one_name_are_refused(soak: Procedure) -> None:
+    with pytest.raises(ValueError, match="there is a procedure 'soak' already"):
+        PROCEDURES.add(SOAK)
