@@ -1,32 +1,43 @@
-import importlib
+# SPDX-License-Identifier: Apache-2.0
+"""Station 9, series: runs and what they are stored in."""
 
-_M = {
-    "CampaignRecord": "evenhand.series.campaign",
-    "HashType": "evenhand.series.campaign",
-    "HookRun": "evenhand.series.campaign",
-    "Point": "evenhand.series.campaign",
-    "PointRecord": "evenhand.series.campaign",
-    "PointState": "evenhand.series.campaign",
-    "Repetition": "evenhand.series.campaign",
-    "without_folders": "evenhand.series.folders",
-    "read_host_facts": "evenhand.series.host_facts",
-    "read_versions": "evenhand.series.host_facts",
-    "RunTables": "evenhand.series.reading",
-    "StoredRun": "evenhand.series.reading",
-    "StoredSearch": "evenhand.series.reading",
-    "StoredTrial": "evenhand.series.reading",
-    "open_to_read": "evenhand.series.reading",
-    "read_run": "evenhand.series.reading",
-    "read_record": "evenhand.series.record",
-    "SUFFIX": "evenhand.series.schema",
-    "MeasuredSearch": "evenhand.series.store",
-    "RunStore": "evenhand.series.store",
-    "SearchWriter": "evenhand.series.store",
-    "StorageError": "evenhand.series.store",
-}
+from evenhand.series.campaign import (
+    CampaignRecord,
+    HashType,
+    HookRun,
+    Point,
+    PointRecord,
+    PointState,
+    Repetition,
+)
+from evenhand.series.folders import without_folders
+from evenhand.series.host_facts import read_host_facts, read_versions
+from evenhand.series.reading import RunTables, StoredRun, StoredSearch, StoredTrial, open_to_read, read_run
+from evenhand.series.record import read_record
+from evenhand.series.schema import SUFFIX
+from evenhand.series.store import MeasuredSearch, RunStore, SearchWriter, StorageError
 
-
-def __getattr__(n):
-    if n in _M:
-        return getattr(importlib.import_module(_M[n]), n)
-    raise AttributeError(n)
+__all__ = [
+    "SUFFIX",
+    "CampaignRecord",
+    "HashType",
+    "HookRun",
+    "MeasuredSearch",
+    "Point",
+    "PointRecord",
+    "PointState",
+    "Repetition",
+    "RunStore",
+    "RunTables",
+    "SearchWriter",
+    "StorageError",
+    "StoredRun",
+    "StoredSearch",
+    "StoredTrial",
+    "open_to_read",
+    "read_host_facts",
+    "read_record",
+    "read_run",
+    "read_versions",
+    "without_folders",
+]
