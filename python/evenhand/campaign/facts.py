@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from evenhand.base.without_folders import without_folders
 from evenhand.procedure import Setup
 from evenhand.procedure.inside import READ_THERE, lasting_facts, with_facts
 from evenhand.rig.dut.facts import without_set_up
+from evenhand.rig.host.facts import read_host_facts
 from evenhand.rig.testbed import DutFacts, Testbed
 from evenhand.rig.testbed.device import read_device
-from evenhand.series import read_host_facts
-from evenhand.series.folders import without_folders
 
 FACTS = tuple(DutFacts.model_fields)
 """Of both machines, by the keys of the testbed file's `[dut.facts]` (SEED-84)."""

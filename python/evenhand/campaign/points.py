@@ -10,6 +10,7 @@ from itertools import count, product, takewhile
 from typing import Any
 
 from evenhand.base.errors import RequestError
+from evenhand.base.without_folders import without_folders
 from evenhand.campaign.file import DEFAULT_REPETITIONS, CampaignFile, Hooks, Reference, Suite
 from evenhand.campaign.options import (
     AFTER,
@@ -28,7 +29,6 @@ from evenhand.plan import AddressPlan, FrameSize, Imix, largest_octets
 from evenhand.procedure import REFERENCE, check_whole_sizes, choose_frames
 from evenhand.rig.testbed.vlan import TAG_OCTETS
 from evenhand.series.campaign import HashType, Point, ProcedureName
-from evenhand.series.folders import without_folders
 
 DOUBLING, MAXIMUM = "doubling", "max"
 COSTLY_ROUNDS = 2

@@ -11,6 +11,7 @@ from itertools import groupby
 from statistics import median
 
 from evenhand.base.errors import EvenhandError, RequestError
+from evenhand.base.without_folders import without_folders
 from evenhand.campaign.dut_setup import dut_over_ssh, name_of_run, put_dut_back
 from evenhand.campaign.events import OnCampaignEvent, PointBegan, PointEnded, ignore
 from evenhand.campaign.executor import Executor
@@ -25,7 +26,6 @@ from evenhand.procedure import REFERENCE, Note, SinglePair, says_something
 from evenhand.search import Outcome
 from evenhand.series.campaign import Point
 from evenhand.series.campaign_store import CampaignStore
-from evenhand.series.folders import without_folders
 
 OnPoint = Callable[[Point], None]
 

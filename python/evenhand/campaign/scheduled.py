@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import evenhand
 from evenhand.base.errors import EvenhandError, HostError
+from evenhand.base.version import VERSION
 from evenhand.campaign.dask_address import ask_scheduler, import_distributed, no_scheduler, scheduler_place
 from evenhand.campaign.events import OnCampaignEvent, PointArrived
 from evenhand.campaign.file import Reference
@@ -73,7 +73,7 @@ class ScheduledExecutor:
         found = self.testbeds()
         if not found:
             raise HostError(
-                f"no worker of Evenhand {evenhand.__version__} is at this scheduler",
+                f"no worker of Evenhand {VERSION} is at this scheduler",
                 where=self.address,
                 next_step=f"On each testbed's machine: evenhand worker {self.address} TESTBED",
             )

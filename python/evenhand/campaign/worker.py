@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-import evenhand
 from evenhand.analysis.words import show_value
 from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.base.temporary_folder import temporary_folder
+from evenhand.base.version import VERSION
+from evenhand.base.without_folders import without_folders
 from evenhand.campaign.collecting import CollectingKeeper
 from evenhand.campaign.dask_address import import_distributed, no_scheduler, own_address, scheduler_place
 from evenhand.campaign.dut_setup import dut_over_ssh, is_set_up_over_ssh, put_dut_back
@@ -30,7 +31,6 @@ from evenhand.campaign.measure import PointOrder, measure_point
 from evenhand.procedure import REFERENCE, ProcedureEvent, read_setup
 from evenhand.rig.lab.borrow import kind_of
 from evenhand.series.campaign import FIGURES, Point
-from evenhand.series.folders import without_folders
 from evenhand.series.remote_point import RemotePoint
 
 CLOSE_S = 10.0
@@ -69,7 +69,7 @@ def resources_for(name: str = "") -> dict[str, float]:
 
     The version is in it, since an order is understood by the same version only.
     """
-    any_testbed = f"evenhand {evenhand.__version__}"
+    any_testbed = f"evenhand {VERSION}"
     return {any_testbed: 1.0, **({f"{any_testbed} on {name}": 1.0} if name else {})}
 
 

@@ -14,10 +14,10 @@ from typing import Annotated, Any
 
 import typer
 
-import evenhand
 from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.base.temporary_folder import temporary_folder
 from evenhand.base.units import format_duration, parse_duration
+from evenhand.base.version import VERSION
 from evenhand.cli.ceiling import read_ceiling_goal
 from evenhand.cli.common import (
     DEFAULT_SEED,
@@ -348,7 +348,7 @@ class _Run:
         return {
             "command": "check",
             "schema": SCHEMA,
-            "version": evenhand.__version__,
+            "version": VERSION,
             "host": self._survey.to_document(),
             "testbed": self._testbed,
             "ceilings": [entry.to_document() for entry in self._ceilings],

@@ -13,6 +13,7 @@ import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_rate, parse_duration, parse_rate
+from evenhand.base.without_folders import without_folders
 from evenhand.cli.common import FramesOption, TestbedArgument, read_frames
 from evenhand.cli.conditions import ConditionOptions, Given
 from evenhand.cli.limits import RetryOptions
@@ -26,7 +27,7 @@ from evenhand.procedure.delay import REPETITIONS
 from evenhand.report import delay_lines, delay_table
 from evenhand.rig.testbed import TestbedLimits
 from evenhand.search import Outcome
-from evenhand.series import StoredSearch, without_folders
+from evenhand.series import StoredSearch
 
 LATENCY_EXAMPLE = "Example: evenhand latency lab.toml --after throughput.evenhand --run latency.evenhand"
 PDV_EXAMPLE = "Example: evenhand pdv lab.toml --after throughput.evenhand --ipdv"

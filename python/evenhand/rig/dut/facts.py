@@ -19,7 +19,7 @@ from evenhand.rig.dut.facts_interface import COMMANDS, DEVICE, read_interface
 from evenhand.rig.dut.reading import understood
 from evenhand.rig.dut.readings import END, MARK, split_parts
 from evenhand.rig.dut.shell import Shell
-from evenhand.series.kernel_parameters import kept_parameters
+from evenhand.rig.host.kernel_parameters import kept_parameters
 
 FACTS_TIMEOUT_S = 120.0
 _CPU = "/sys/devices/system/cpu"
