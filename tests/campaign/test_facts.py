@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from evenhand import campaign
-from evenhand.procedure import Setup
+from evenhand.rig import Setup
 from evenhand.rig.host.facts import read_host_facts
 from evenhand.rig.testbed import DutFacts, make_testbed
 

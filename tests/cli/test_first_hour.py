@@ -19,8 +19,9 @@ from evenhand.base.errors import HostError
 from evenhand.cli.common import DirectionName, read_directions
 from evenhand.cli.usage import as_typed
 from evenhand.plan import make_plan
-from evenhand.procedure import Profile, choose_frame_size, default_plan_of
+from evenhand.procedure import Profile, choose_frame_size
 from evenhand.procedure.single_trial import SingleTrial
+from evenhand.rig import default_plan_of
 from evenhand.rig.lab import linux
 from evenhand.series import read_run
 from evenhand.trial import Deviation

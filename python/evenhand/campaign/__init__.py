@@ -2,7 +2,6 @@
 """Campaign, above the procedures: what a campaign file asks for, point by point."""
 
 from evenhand.campaign.estimate import time_of
-from evenhand.campaign.facts import testbed_facts, tester_facts
 from evenhand.campaign.file import CampaignFile, Hooks, Reference, Suite, make_campaign, read_campaign
 from evenhand.campaign.jobs import Job, difference, jobs, seed_of
 from evenhand.campaign.options import AFTER, PointRequest, plan_of, read_point
@@ -10,7 +9,7 @@ from evenhand.campaign.outline import Outline, OutlineRow, describe, deviations_
 from evenhand.campaign.points import CampaignPlan, expand
 from evenhand.campaign.presets import preset_names, preset_text
 from evenhand.campaign.reference import reference_dut
-from evenhand.procedure import REFERENCE
+from evenhand.rig import REFERENCE, testbed_facts, tester_facts
 
 __all__ = [
     "AFTER",

@@ -33,8 +33,7 @@ from evenhand.base.validation.checked_file import (
 )
 from evenhand.campaign.presets import EVERY_SUITE, apply_preset, preset_names, unheeded
 from evenhand.plan import Mode
-from evenhand.procedure import LAB_PREFIX, REFERENCE
-from evenhand.rig.testbed.model import DutFacts
+from evenhand.rig import REFERENCE, DutFacts, rig_of
 from evenhand.series.campaign import HashType, ProcedureName
 from evenhand.series.resume_command import PRESET_PREFIX
 
@@ -288,7 +287,7 @@ class CampaignFile(_Table):
     @property
     def testbed_place(self) -> str | None:
         """The testbed as it is found from here."""
-        if self.testbed is None or self.testbed == REFERENCE or self.testbed.startswith(LAB_PREFIX):
+        if self.testbed is None or not rig_of(self.testbed).is_file:
             return self.testbed
         return str(self._folder / self.testbed)
 

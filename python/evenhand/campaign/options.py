@@ -45,7 +45,7 @@ from evenhand.procedure import (
     RecoveryGoal,
     limits_of,
 )
-from evenhand.rig.testbed import TestbedLimits
+from evenhand.rig import TestbedLimits
 from evenhand.search import Goal
 from evenhand.series.campaign import Point, ProcedureName
 

@@ -14,7 +14,8 @@ from evenhand.campaign.jobs import jobs
 from evenhand.campaign.options import AFTER, plan_of, read_point, read_size
 from evenhand.campaign.points import CampaignPlan
 from evenhand.plan import Traffic, describe_mix, plan_warnings
-from evenhand.procedure import REFERENCE, BackToBackGoal, BurstGoal, DelayGoal, LossGoal, RecoveryGoal
+from evenhand.procedure import BackToBackGoal, BurstGoal, DelayGoal, LossGoal, RecoveryGoal
+from evenhand.rig import REFERENCE
 from evenhand.search import MlrGoals, ThroughputGoal
 from evenhand.series.campaign import Point
 from evenhand.trial import Deviation

@@ -26,8 +26,8 @@ from evenhand.campaign.place import placed
 from evenhand.campaign.reference import reference_dut
 from evenhand.cli.common import DirectionName, parse_counts, read_directions, read_frame_sizes
 from evenhand.plan import AddressPlan, FrameSize, Imix, largest_octets
-from evenhand.procedure import REFERENCE, check_whole_sizes, choose_frames
-from evenhand.rig.testbed.vlan import TAG_OCTETS
+from evenhand.procedure import check_whole_sizes, choose_frames
+from evenhand.rig import REFERENCE, TAG_OCTETS
 from evenhand.series.campaign import HashType, Point, ProcedureName
 
 DOUBLING, MAXIMUM = "doubling", "max"

@@ -8,8 +8,7 @@ from evenhand.campaign.file import Reference
 from evenhand.cli.common import read_largest_frame
 from evenhand.cli.device import DeviceOptions, HashName
 from evenhand.cli.router import read_dut
-from evenhand.rig.reference import ReferenceDut
-from evenhand.rig.testbed.vlan import parse_vlans
+from evenhand.rig import ReferenceDut, parse_vlans
 from evenhand.series.campaign import HashType
 
 

@@ -19,10 +19,10 @@ from evenhand.base.version import VERSION
 from evenhand.campaign.dask_address import ask_scheduler, import_distributed, no_scheduler, scheduler_place
 from evenhand.campaign.events import OnCampaignEvent, PointArrived
 from evenhand.campaign.file import Reference
-from evenhand.campaign.lab_of_run import LabOfRun
 from evenhand.campaign.measure import PointOrder
 from evenhand.campaign.worker import Answer, measure_here, resources_for, why_not_here
 from evenhand.procedure import Note
+from evenhand.rig import LeasedLab
 from evenhand.series.campaign import Point
 from evenhand.series.campaign_store import CampaignStore
 from evenhand.series.remote_point import check_remote_point, store_remote_point
@@ -97,7 +97,7 @@ class ScheduledExecutor:
         keeper: CampaignStore,
         on_event: OnCampaignEvent,
         *,
-        lab: LabOfRun | None = None,
+        lab: LeasedLab | None = None,
     ) -> Iterator[Point]:
         """See `Executor`. A worker that is lost in a point has stored nothing of it: dask hands the point to
         another one.

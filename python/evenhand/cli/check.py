@@ -46,13 +46,10 @@ from evenhand.procedure import (
     CeilingEntry,
     CeilingGoal,
     OpenTester,
-    Setup,
     limits_of,
-    make_looped_setup,
     measure_ceiling,
     measure_host_limits,
     open_tester,
-    read_setup,
 )
 from evenhand.procedure.expected_time import ExpectedTime
 from evenhand.report.check import (
@@ -67,9 +64,9 @@ from evenhand.report.check import (
     unreached_line,
 )
 from evenhand.report.trial import describe_clock_offsets
+from evenhand.rig import Setup, make_looped_setup, read_setup
 from evenhand.rig.host import HostSurvey, Part, survey_host
 from evenhand.rig.host.ports import InterfaceFacts, PortFacts, port_facts, read_interface
-from evenhand.rig.lab.namespaces import host_errors, run_inside
 from evenhand.rig.testbed import Tester, check_rate, lay_out_workers
 from evenhand.trial import EngineSession, Watch, find_engine, read_clock_offsets, watch
 
@@ -465,11 +462,7 @@ def _ports(setup: Setup, tester: OpenTester) -> list[PortFacts]:
     def read() -> dict[str, InterfaceFacts]:
         return {side: read_interface(port.device) for side, port in testbed.ports.items()}
 
-    if setup.lab is None:
-        interfaces = read()
-    else:
-        with host_errors("look at the lab's interfaces", where=setup.lab.tester_namespace):
-            interfaces = run_inside(setup.lab.tester_namespace, read)
+    interfaces = setup.at_the_ports(read)
     workers = lay_out_workers(testbed.tester.cpus, testbed.tester.receive_queues)
     return [
         port_facts(

@@ -27,8 +27,9 @@ from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
 from evenhand.cli.waits import WaitOptions
 from evenhand.plan import AddressPlan, FrameSize
-from evenhand.procedure import Conditions, OpenTestbed, Setup, limits_of, read_setup
+from evenhand.procedure import Conditions, OpenTestbed, limits_of
 from evenhand.procedure.expected_time import AnyGoal, ExpectedTime, learning_s
+from evenhand.rig import Setup, read_setup
 from evenhand.rig.testbed import check_rate
 from evenhand.series import RunStore
 

@@ -22,9 +22,10 @@ from evenhand.cli.single_pair import devices_of
 from evenhand.cli.tables import show_found
 from evenhand.cli.throughput_source import throughput_searches
 from evenhand.plan import FrameSize, describe_mix, describe_size, whole_octets, with_titles
-from evenhand.procedure import DelayGoal, DelayTest, Setup
+from evenhand.procedure import DelayGoal, DelayTest
 from evenhand.procedure.delay import REPETITIONS
 from evenhand.report import delay_lines, delay_table
+from evenhand.rig import Setup
 from evenhand.rig.testbed import TestbedLimits
 from evenhand.search import Outcome
 from evenhand.series import StoredSearch

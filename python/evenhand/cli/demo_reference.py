@@ -18,8 +18,9 @@ from evenhand.cli.common import command_line, err, open_run, out, write_json
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Traffic, make_plan
 from evenhand.predict import DeviceModel, predict
-from evenhand.procedure import OpenTestbed, SinglePair, limits_of, make_reference_setup
+from evenhand.procedure import OpenTestbed, SinglePair, limits_of
 from evenhand.report.bias import BiasCase, bias_document, bias_lines, bias_picture
+from evenhand.rig import make_reference_setup
 from evenhand.rig.host.facts import read_host_facts, read_versions
 from evenhand.rig.reference import ReferenceDut, reference_router
 from evenhand.search import Outcome, ThroughputGoal, ThroughputResult

@@ -15,7 +15,7 @@ from evenhand.base.units import format_count
 from evenhand.cli.common import JsonOption, PlanOption, out, warn_about, write_json
 from evenhand.cli.device import read_key
 from evenhand.cli.options import CountOptions, with_options
-from evenhand.procedure import DEFAULT_PLAN, default_plan_of, read_dut
+from evenhand.rig import DEFAULT_PLAN, default_plan_of, read_dut
 from evenhand.rig.dut import HashType, describe_setup
 from evenhand.rig.dut.linux_nic import NicWishes
 from evenhand.rig.dut.linux_state import FLOWS, LinuxState

@@ -28,9 +28,10 @@ from evenhand.cli.error_output import error_part, told
 from evenhand.cli.learning import AllowUnreachableOption, HostMacSet, HostMacsOption, check_host_macs
 from evenhand.cli.options import CountOptions, with_options
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
-from evenhand.procedure import check_reachable, open_tester, plan_defaults_of, read_setup
+from evenhand.procedure import check_reachable, open_tester
 from evenhand.procedure.expected_time import OPENING_S, ExpectedTime, learning_s
 from evenhand.report import learning_lines
+from evenhand.rig import plan_defaults_of, read_setup
 from evenhand.trial import DEFAULT_ROUNDS, learn
 
 EXAMPLE = "Example: evenhand learn lab.toml --plan direct-v4-net16"
@@ -105,7 +106,7 @@ def learn_hosts(
             directions=directions,
             on_progress=progress.on_event,
         )
-        dut = None if setup.lab is None else setup.lab.facts()
+        dut = setup.own_facts()
     unreachable = None
     if not allow_unreachable:
         try:

@@ -36,7 +36,8 @@ from evenhand.cli.common import (
     run_file,
 )
 from evenhand.plan import AddressPlan, mix_versions, plan_title
-from evenhand.procedure import PlanDefaults, Repetitions, plan_defaults_of
+from evenhand.procedure import Repetitions
+from evenhand.rig import PlanDefaults, plan_defaults_of
 from evenhand.series import RunStore
 
 Verb = Callable[..., None]

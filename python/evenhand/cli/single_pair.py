@@ -22,7 +22,8 @@ from evenhand.plan import (
     whole_octets,
     with_titles,
 )
-from evenhand.procedure import Setup, SinglePair, says_something
+from evenhand.procedure import SinglePair, says_something
+from evenhand.rig import Setup
 from evenhand.search import Outcome
 from evenhand.series import StoredSearch
 
