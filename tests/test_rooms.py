@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 import evenhand
+from evenhand.rig import REFERENCE
+from evenhand.rig.lab_rig import LAB_PREFIX
 
 PACKAGE = Path(__file__).resolve().parents[1] / "python" / "evenhand"
 ROOMS = (
@@ -165,6 +167,27 @@ def test_a_record_is_read_without_what_measured_it(room: str) -> None:
     for name in files:
         found = {module for module in imports_of(name) if room_of(module) in NARROWER[room]}
         assert found <= OUT_OF_THEM, name
+
+
+@pytest.mark.parametrize("room", ["procedure", "spec", "campaign"])
+def test_what_measures_knows_the_rig_by_its_door_alone(room: str) -> None:
+    """`evenhand.rig` says what can be asked of any DUT; which kind of DUT it is, only the rig knows."""
+    for name in modules():
+        if room_of(name) == room:
+            found = {module for module in imports_of(name) if module.startswith("evenhand.rig.")}
+            assert found == set(), name
+
+
+def test_only_the_rig_has_names_of_kinds_of_duts() -> None:
+    """Another kind must not have to be written into other rooms. Prose may name one."""
+    for name, file in modules().items():
+        if room_of(name) not in ("procedure", "spec", "campaign", "api"):
+            continue
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                text = node.value
+                assert text != REFERENCE, f"{name}:{node.lineno}"
+                assert not (text.startswith(LAB_PREFIX) and " " not in text), f"{name}:{node.lineno}"
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:
