@@ -29,12 +29,12 @@ from evenhand.procedure import (
     DelayTest,
     OpenTestbed,
     OwnLoop,
-    make_reference_setup,
     measure_ceiling,
     measure_delay,
     measure_own_loop,
     open_tester,
 )
+from evenhand.rig import make_reference_setup
 from evenhand.rig.reference import LongerDelay, ReferenceDut, reference_router
 from evenhand.trial import Delays, Limits, Waits
 

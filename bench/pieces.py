@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.plan import AddressPlan
-from evenhand.series.host_facts import read_host_facts
+from evenhand.rig.host.facts import read_host_facts
 from evenhand.trial.engine_session import EngineSession
 from evenhand.trial.find_engine import find_engine
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from evenhand.procedure import OnEvent, OpenTestbed, ignore, read_setup
+from evenhand.procedure import OnEvent, OpenTestbed, ignore
+from evenhand.rig import read_setup
 from evenhand.series import RunStore
 
 

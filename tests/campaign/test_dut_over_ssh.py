@@ -22,7 +22,7 @@ import pytest
 
 from evenhand.campaign import expand
 from evenhand.campaign.dut_setup import set_up_for
-from evenhand.procedure import Setup
+from evenhand.rig import LabSetup
 from evenhand.rig.testbed import make_testbed
 from evenhand.series import read_record
 from evenhand.spec.file import make_campaign
@@ -147,7 +147,7 @@ def test_a_point_with_a_hash_has_no_number_where_no_nic_has_one() -> None:
         "right": {"device": "net_ring1"},
         "tester": {"cpus": [0]},
     }
-    setup = Setup(
+    setup = LabSetup(
         name="lab:linux",
         testbed=make_testbed(document, where="lab"),
         lab=cast(Any, SimpleNamespace(ssh_config=None)),

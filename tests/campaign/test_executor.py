@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.campaign import expand, jobs, make_campaign, time_of
-from evenhand.campaign.lab_of_run import wish_of
+from evenhand.campaign.demands import lab_wish_of
 from evenhand.campaign.measure import PointOrder
 from evenhand.campaign.time_left import TimeLeft
 
@@ -37,7 +37,7 @@ def test_an_order_can_be_pickled() -> None:
         hooks=plan.suite_hooks["a"],
         testbed="reference",
         reference=plan.reference,
-        lab_wish=wish_of(plan.points),
+        lab_wish=lab_wish_of(plan.points),
     )
     assert pickle.loads(pickle.dumps(order)) == order
 

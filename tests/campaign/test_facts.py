@@ -6,9 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from evenhand import campaign
-from evenhand.procedure import Setup
+from evenhand.rig import Setup
+from evenhand.rig.host.facts import read_host_facts
 from evenhand.rig.testbed import DutFacts, make_testbed
-from evenhand.series import read_host_facts
 
 HOST = {
     "proc/cpuinfo": "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) Gold 6330N CPU @ 2.20GHz\ncpu MHz\t\t:"

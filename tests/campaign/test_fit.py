@@ -15,8 +15,9 @@ import pytest
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.campaign import CampaignPlan, expand, make_campaign
-from evenhand.campaign.fit import check_fit, check_lab_points
-from evenhand.campaign.lab_of_run import wish_of
+from evenhand.campaign.demands import demands_of, lab_wish_of
+from evenhand.campaign.fit import check_fit
+from evenhand.rig import rig_of
 from tests.campaign.small_campaign import OPTIONS, write_campaign
 from tests.cli.running import TESTBED
 
@@ -52,10 +53,10 @@ def test_what_a_linux_lab_cannot_be_set_to_is_refused(
 ) -> None:
     """RSS-02: its links hash nothing; R5180-14: it forwards one IP version."""
     with pytest.raises(RequestError, match=what) as refused:
-        check_lab_points("lab:linux", "linux", campaign(suite).points)
+        rig_of("lab:linux").check_demands(lambda: demands_of(campaign(suite).points))
     assert "suite 's'" in refused.value.where
     assert next_step in refused.value.next_step
-    check_lab_points("lab:vm", "vm", campaign(suite).points)
+    rig_of("lab:vm").check_demands(lambda: demands_of(campaign(suite).points))
 
 
 def test_a_lab_is_set_up_for_the_largest_of_all_points_of_a_suite() -> None:
@@ -85,7 +86,7 @@ def test_a_lab_is_set_up_for_the_largest_of_all_points_of_a_suite() -> None:
             where="c.toml",
         )
     )
-    wish = wish_of([point for point in plan.points if point.suite == "a"], plan.points)
+    wish = lab_wish_of([point for point in plan.points if point.suite == "a"], plan.points)
     assert (wish.plan, wish.hosts, wish.networks, wish.largest_frame_size) == (
         "nets-v6-gateway",
         (8, 4),

@@ -13,7 +13,8 @@ import pytest
 
 from evenhand.base.errors import RequestError
 from evenhand.campaign import expand, jobs, make_campaign, preset_names, preset_text, read_campaign, time_of
-from evenhand.campaign.fit import check_lab_points
+from evenhand.campaign.demands import demands_of
+from evenhand.rig import rig_of
 from evenhand.series.campaign import Point
 from evenhand.spec.file import CampaignFile, Published
 from tests.campaign.campaigns import expanded
@@ -68,7 +69,7 @@ def test_a_preset_for_a_lab_measures_both_ip_versions_alike(name: str, testbed: 
     assert of_v4 == of_v6
     assert len(of_v4) + len(of_v6) == len(plan.points)
     if testbed.startswith("lab:"):
-        check_lab_points(testbed, testbed.removeprefix("lab:"), plan.points)
+        rig_of(testbed).check_demands(lambda: demands_of(plan.points))
     assert sum(time_of(point) for point in plan.points) < 16 * 60
 
 

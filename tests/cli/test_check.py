@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 
 from evenhand.base.errors import HostError
-from evenhand.procedure import setup
+from evenhand.cli.dut import setup
 from evenhand.rig.host import Part
 from evenhand.trial import find_engine
 from tests.cli.running import TESTBED, Ended

@@ -18,8 +18,9 @@ import pytest
 from evenhand.base.errors import HostError
 from evenhand.cli.usage import as_typed
 from evenhand.plan import make_plan
-from evenhand.procedure import Profile, choose_frame_size, default_plan_of
+from evenhand.procedure import Profile, choose_frame_size
 from evenhand.procedure.single_trial import SingleTrial
+from evenhand.rig import default_plan_of
 from evenhand.rig.lab import linux
 from evenhand.series import read_run
 from evenhand.spec.plan import DirectionName, read_directions

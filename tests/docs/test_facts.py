@@ -31,6 +31,7 @@ from evenhand.search.ceiling import DEFAULT_PRECISION
 from evenhand.series import schema
 from evenhand.trial import USUAL_OVERDUE_AFTER_US, Limits, Waits
 from tests.docs.documents import DOCUMENTS, ROOT, Block, blocks, name_of, read, table_rows
+from tests.test_rooms import ROOMS
 
 Run = Callable[[str], subprocess.CompletedProcess[str]]
 
@@ -350,11 +351,11 @@ def test_dependencies_page_names_every_dependency() -> None:
 
 
 def test_folder_map_is_complete_and_true() -> None:
-    rows = {row[0].rstrip("/") for row in table_rows("HACKING.md", "folder")}
+    rows = {row[0].rstrip("/") for head in ("folder", "room") for row in table_rows("HACKING.md", head)}
     assert [name for name in sorted(rows) if not (ROOT / name).is_dir()] == []
     inner = [
         path
-        for parent in ("engine", "python/evenhand")
+        for parent in ("engine", "python/evenhand", "python/evenhand/rig")
         for path in (ROOT / parent).iterdir()
         if path.is_dir()
     ]
@@ -362,6 +363,13 @@ def test_folder_map_is_complete_and_true() -> None:
         path for path in inner if any(path.glob("*.py")) or any(path.glob("*.cpp")) or any(path.glob("*.hpp"))
     ]
     assert [name_of(path) for path in sorted(sources) if name_of(path) not in rows] == []
+
+
+def test_rooms_are_listed_in_the_order_that_their_imports_keep() -> None:
+    rooms = [row[0].rstrip("/").removeprefix("python/evenhand/") for row in table_rows("HACKING.md", "room")]
+    assert [room for room in rooms if "/" not in room] == [
+        room for room in ROOMS if (ROOT / "python/evenhand" / room).is_dir()
+    ]
 
 
 def test_source_files_named_in_documents_exist() -> None:

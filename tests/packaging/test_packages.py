@@ -69,7 +69,7 @@ def test_all_say_the_same_version() -> None:
     assert {evenhand.__version__, newest[1]} == {version}
     assert (
         tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["version"]["path"]
-        == "python/evenhand/__init__.py"
+        == "python/evenhand/base/version.py"
     )
 
 

@@ -11,11 +11,12 @@ import pytest
 
 from evenhand.base.errors import RequestError
 from evenhand.plan import make_plan
-from evenhand.procedure import DelayGoal, DelayResult, DelayTest, OwnLoop, Profile, Setup
+from evenhand.procedure import DelayGoal, DelayResult, DelayTest, OwnLoop, Profile
 from evenhand.procedure.delay import STAMPS, _Repeat
-from evenhand.procedure.own_loop import why_unknown
+from evenhand.procedure.own_loop import LOOPED_DRIVER
 from evenhand.procedure.record import nowhere
 from evenhand.report import delay_lines, delay_table
+from evenhand.rig import Setup
 from evenhand.rig.testbed import make_testbed
 from evenhand.trial import Load, SimulatedMeasurer
 from tests.report.test_throughput import shown
@@ -155,7 +156,7 @@ def test_only_ports_that_can_be_joined_have_an_own_loop(left: str, right: str, r
         "right": {"device": right},
         "tester": {"cpus": [0]},
     }
-    found = why_unknown(Setup(name="t.toml", testbed=make_testbed(document, where="t.toml")))
+    found = Setup(name="t.toml", testbed=make_testbed(document, where="t.toml")).why_not_joined(LOOPED_DRIVER)
     assert found is None if reason is None else reason in (found or "")
 
 

@@ -10,7 +10,8 @@ import pytest
 
 import evenhand
 from evenhand.base.errors import RequestError
-from evenhand.procedure import LossGoal, OpenTestbed, Setup
+from evenhand.procedure import LossGoal, OpenTestbed
+from evenhand.rig import Setup
 from evenhand.rig.testbed import make_testbed
 
 VERBS = ("throughput", "loss", "latency", "pdv", "ipdv", "burst", "back_to_back", "recovery", "trial")

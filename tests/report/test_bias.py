@@ -18,8 +18,8 @@ from evenhand.predict import DeviceModel, HashType, predict
 from evenhand.procedure import Profile
 from evenhand.report.bias import BiasCase, bias_document, bias_lines, bias_picture, bias_verdict
 from evenhand.report.bias_page import write_bias_page
+from evenhand.rig.host.facts import read_host_facts, read_versions
 from evenhand.search import Outcome, ThroughputGoal, find_throughput
-from evenhand.series import read_host_facts, read_versions
 from evenhand.trial import SimulatedMeasurer
 
 PLANS = pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])

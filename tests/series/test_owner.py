@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.base.without_folders import without_folders
 from evenhand.plan import make_plan
-from evenhand.series import RunStore, read_host_facts, read_run
-from evenhand.series.folders import without_folders
-from evenhand.series.kernel_parameters import kept_parameters
+from evenhand.rig.host.facts import read_host_facts
+from evenhand.rig.host.kernel_parameters import kept_parameters
+from evenhand.series import RunStore, read_run
 
 BENCH_RESULTS = Path(__file__).parents[2] / "bench" / "results"
 HOST = "alices-notebook.lab.example"

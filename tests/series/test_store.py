@@ -13,8 +13,9 @@ import pytest
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.plan import make_plan
+from evenhand.rig.host.facts import read_host_facts
 from evenhand.search import SearchEvent, ThroughputGoal, ThroughputResult, TrialFinished, find_throughput
-from evenhand.series import RunStore, read_host_facts, read_run
+from evenhand.series import RunStore, read_run
 from evenhand.trial import SimulatedMeasurer
 
 SEED = 2**64 - 1

@@ -15,8 +15,8 @@ import jsonschema
 import pytest
 
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
-from evenhand.procedure import LOOPED_WAY, CeilingGoal, make_looped_setup, measure_ceiling, open_tester
-from evenhand.rig import testbed
+from evenhand.procedure import LOOPED_WAY, CeilingGoal, measure_ceiling, open_tester
+from evenhand.rig import make_looped_setup, testbed
 from evenhand.rig.lab import linux_lab
 from evenhand.trial import Limits, find_engine
 from tests.wire.wire_session import PATIENT, cpus

@@ -18,7 +18,8 @@ import pytest
 
 from evenhand.base.errors import RequestError
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
-from evenhand.procedure import DelayGoal, DelayTest, OpenTestbed, make_reference_setup
+from evenhand.procedure import DelayGoal, DelayTest, OpenTestbed
+from evenhand.rig import make_reference_setup
 from evenhand.rig.reference import (
     Defects,
     LongerDelay,

@@ -17,8 +17,9 @@ from jsonschema import Draft202012Validator
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.plan import AddressPlan, Direction, SideName, gateway_v4, gateway_v6
-from evenhand.procedure import OpenTestbed, Setup
+from evenhand.procedure import OpenTestbed
 from evenhand.procedure.events import Note
+from evenhand.rig import Setup
 from evenhand.rig.dut.facts import CHANGED_BY_SET_UP
 from evenhand.rig.lab import LinuxLab, linux_lab
 from evenhand.series import read_record

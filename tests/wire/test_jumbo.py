@@ -11,7 +11,7 @@ import pytest
 
 from evenhand.base.errors import RequestError
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
-from evenhand.procedure.setup import make_lab_setup, make_reference_setup
+from evenhand.rig import make_lab_setup, make_reference_setup
 from evenhand.rig.lab import linux_lab
 from evenhand.rig.reference import ReferenceDut, reference_router
 from tests.wire.wire_session import engine, measure, memif_cable, open_ports

@@ -22,7 +22,7 @@ from evenhand.plan import (
     parse_imix,
 )
 from evenhand.procedure import choose_frames
-from evenhand.procedure.setup import make_reference_setup
+from evenhand.rig import make_reference_setup
 from evenhand.rig.reference import ReferenceDut, reference_router
 from evenhand.rig.testbed import needed_memory_mb
 from evenhand.trial import EngineSession

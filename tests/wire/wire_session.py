@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from evenhand.plan import SIDES, AddressPlan, SideName
-from evenhand.procedure import OpenTestbed, Setup
+from evenhand.procedure import OpenTestbed
+from evenhand.rig import Setup
 from evenhand.rig.lab import RING_FRAMES, LinuxLab
 from evenhand.rig.testbed import needed_memory_mb
 from evenhand.trial import EngineSession, Limits, TrialResult, Waits, find_engine

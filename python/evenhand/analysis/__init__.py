@@ -25,7 +25,8 @@ from evenhand.analysis.model import (
     Shape,
 )
 from evenhand.analysis.sessions import compare_sessions
-from evenhand.analysis.testbeds import BedDifference, BedsVerdict, compare_testbeds, values_by_testbed
+from evenhand.analysis.testbeds import compare_testbeds, values_by_testbed
+from evenhand.analysis.testbeds_model import BedDifference, BedsVerdict
 
 __all__ = [
     "Analysis",

@@ -17,8 +17,8 @@ from itertools import combinations, groupby
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from evenhand.analysis.drift_model import Drift
 from evenhand.analysis.model import BiasVerdict, Shape
-from evenhand.analysis.words import show_percent, show_probability
 from evenhand.base.lazy_import import lazy_import
 from evenhand.series.campaign import PointRecord, Repetition
 
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 else:
     np = lazy_import("numpy")
 
-DRIFT_LEVEL = 0.05
-"""Most probability with which a DUT that does not drift seems to."""
-RELEVANT_DRIFT = 0.025
-"""A smaller drift withholds nothing: half of what counts as a change."""
 SAFE = 2.0
 """A change so many times larger than the drift stands: in no order could the drift have made it."""
 PERMUTATIONS = 999
@@ -39,56 +35,6 @@ ONE_AFTER_THE_OTHER = (
     "The repetitions of each point were made one after the other: a DUT that drifted"
     " meanwhile would look the same."
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drift:
-    """How the DUT changed from round to round."""
-
-    is_in_rounds: bool
-    """Any two points were measured over times that overlap. False: a drift and an effect of the addresses
-    look the same."""
-    rounds: int
-    change: float
-    """From the first to the last round, relative: -0.03 is 3 percent lower."""
-    range: float
-    """Between the highest and the lowest round, or block of a point, relative."""
-    p_value: float | None
-    """The lower of both tests', times their number; None: too few values."""
-
-    @property
-    def is_seen(self) -> bool:
-        """It is more than noise, and large enough to matter."""
-        return self.p_value is not None and self.p_value <= DRIFT_LEVEL and self.size >= RELEVANT_DRIFT
-
-    @property
-    def size(self) -> float:
-        return max(abs(self.change), self.range)
-
-    @property
-    def sentence(self) -> str:
-        """What was seen."""
-        assert self.p_value is not None
-        if abs(self.change) >= self.range / 2:
-            way = "lower" if self.change < 0 else "higher"
-            what = (
-                f"became {show_percent(abs(self.change))} {way} from the first to the last of"
-                f" {self.rounds} rounds"
-            )
-        else:
-            what = f"changed by {show_percent(self.range)} between {self.rounds} rounds"
-        return f"what the DUT shows {what}, whatever the addresses ({show_probability(self.p_value)})"
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "is_in_rounds": self.is_in_rounds,
-            "rounds": self.rounds,
-            "change": self.change,
-            "range": self.range,
-            "p_value": self.p_value,
-            "level": DRIFT_LEVEL,
-            "is_seen": self.is_seen,
-        }
 
 
 @dataclass(frozen=True, slots=True)

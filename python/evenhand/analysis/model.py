@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from evenhand.analysis.drift_model import Drift
 from evenhand.analysis.medians import MedianRatio
+from evenhand.analysis.testbeds_model import BedsVerdict
 from evenhand.base.units import format_count
 from evenhand.plan import Direction
 from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.statistics import Statistics
 from evenhand.series.campaign import HashType, PointState, is_median_at_least
-
-if TYPE_CHECKING:
-    from evenhand.analysis.drift import Drift
-    from evenhand.analysis.testbeds import BedsVerdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

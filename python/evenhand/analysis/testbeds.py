@@ -12,70 +12,16 @@ medians that are RELEVANT apart count: a tolerance, no test.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from math import inf
 from statistics import median
-from typing import Any
 
 from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL, RELEVANT
 from evenhand.analysis.ranks import least_p_value, lower_p_value
+from evenhand.analysis.testbeds_model import BedDifference, BedsVerdict
 from evenhand.analysis.words import join, show_percent, show_probability, show_value
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.series.campaign import CampaignRecord, PointRecord, is_median_at_least
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BedDifference:
-    """One point on two testbeds."""
-
-    key: str
-    """Of the point."""
-    testbeds: tuple[str, str]
-    medians: tuple[float, float]
-    """In the unit of the procedure's figure."""
-    change: float | None
-    """Of the second to the first, as a share of it; None if that is 0."""
-    p_value: float | None
-    """Two-sided; None: too few repetitions for a test."""
-    is_different: bool
-    """By more than their noise."""
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "point": self.key,
-            "testbeds": list(self.testbeds),
-            "medians": list(self.medians),
-            "change": self.change,
-            "p_value": self.p_value,
-            "is_different": self.is_different,
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BedsVerdict:
-    """Whether the testbeds of a campaign agree."""
-
-    testbeds: tuple[str, ...]
-    """That have a point in common with another one."""
-    tests: tuple[BedDifference, ...]
-    """Each pair at each point."""
-    sentences: tuple[str, ...]
-    """For people: which disagree, and where."""
-    method: str
-
-    @property
-    def different(self) -> tuple[BedDifference, ...]:
-        """Those that disagree."""
-        return tuple(test for test in self.tests if test.is_different)
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "testbeds": list(self.testbeds),
-            "tests": [test.to_document() for test in self.tests],
-            "sentences": list(self.sentences),
-            "method": self.method,
-        }
 
 
 def values_by_testbed(record: PointRecord) -> dict[str, tuple[float, ...]]:

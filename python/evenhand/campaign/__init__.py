@@ -2,10 +2,9 @@
 """Campaign, above the procedures: what a campaign file asks for, point by point."""
 
 from evenhand.campaign.estimate import time_of
-from evenhand.campaign.facts import testbed_facts, tester_facts
 from evenhand.campaign.jobs import Job, difference, jobs, seed_of
 from evenhand.campaign.outline import Outline, OutlineRow, describe, deviations_of
-from evenhand.procedure import REFERENCE
+from evenhand.rig import REFERENCE, testbed_facts, tester_facts
 from evenhand.spec.file import CampaignFile, Hooks, Reference, Suite, make_campaign, read_campaign
 from evenhand.spec.points import CampaignPlan, expand
 from evenhand.spec.presets import preset_names, preset_text

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Protocol
 
 from evenhand.campaign.events import OnCampaignEvent
-from evenhand.campaign.lab_of_run import LabOfRun
 from evenhand.campaign.measure import PointOrder, measure_point
+from evenhand.rig import LeasedLab
 from evenhand.series.campaign import Point
 from evenhand.series.campaign_store import CampaignStore
 
@@ -25,7 +25,7 @@ class Executor(Protocol):
         keeper: CampaignStore,
         on_event: OnCampaignEvent,
         *,
-        lab: LabOfRun | None = None,
+        lab: LeasedLab | None = None,
     ) -> Iterator[Point]:
         """Gives each point when all of it is kept.
 
@@ -49,7 +49,7 @@ class HereExecutor:
         keeper: CampaignStore,
         on_event: OnCampaignEvent,
         *,
-        lab: LabOfRun | None = None,
+        lab: LeasedLab | None = None,
     ) -> Iterator[Point]:
         """See `Executor`."""
         for order in orders:

@@ -5,15 +5,15 @@ names."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from evenhand.base.errors import EvenhandError
 from evenhand.base.locks import InUseError
-from evenhand.campaign.dut_setup import is_set_up_over_ssh, set_up_for
+from evenhand.campaign.dut_setup import set_up_for
 from evenhand.campaign.events import (
     HookEnded,
     OnCampaignEvent,
@@ -22,24 +22,10 @@ from evenhand.campaign.events import (
     RepetitionBegan,
     RepetitionEnded,
 )
-from evenhand.campaign.facts import testbed_facts
 from evenhand.campaign.hooks import environment_of, run_hook, why_failed
 from evenhand.campaign.jobs import Job
-from evenhand.campaign.lab_of_run import LabOfRun
-from evenhand.procedure import (
-    REFERENCE,
-    Conditions,
-    Note,
-    OpenTestbed,
-    Recorder,
-    Setup,
-    SinglePair,
-    Throughput,
-    make_reference_setup,
-    read_setup,
-)
-from evenhand.rig.lab.borrow import LabWish
-from evenhand.rig.reference import reference_router
+from evenhand.procedure import Conditions, Note, OpenTestbed, Recorder, SinglePair, Throughput
+from evenhand.rig import LabWish, LeasedLab, Setup, campaign_facts, rig_of
 from evenhand.series.campaign import HookRun, Point, is_lower_bound
 from evenhand.series.campaign_store import Ended
 from evenhand.series.repetition_recorder import STOPPED, CannotContinueError
@@ -124,7 +110,7 @@ def measure_point(
     *,
     engine: Path | None,
     on_event: OnCampaignEvent,
-    lab: LabOfRun | None = None,
+    lab: LeasedLab | None = None,
 ) -> None:
     """All jobs of the order. A point that cannot be measured is kept with the reason, and that is no error.
 
@@ -148,7 +134,7 @@ def measure_point(
             with _setup_of(order) as setup:
                 reason = set_up_for(point, setup, keeper, on_event, run=order.run)
                 if reason is None:
-                    is_set_up = is_set_up_over_ssh(setup)
+                    is_set_up = setup.reachable is not None
                     reason = _measure_on(replace(setup, is_set_up=is_set_up), order, keeper, engine, on_event)
     except _HookFailedError as failure:
         reason = str(failure)
@@ -234,7 +220,7 @@ def _measure(bed: OpenTestbed, job: Job, request: PointRequest, single_pair: Sin
     found: Any = procedure.run(bed, request.goal, request.options, name=name, **conditions)
     if isinstance(found, Throughput):
         found = replace(found, is_repetition=True)
-        found = _beside(found, single_pair, is_ours=bed.setup.router is not None)
+        found = _beside(found, single_pair, is_ours=bed.setup.has_new_macs)
     document = _without_trials(found.to_document())
     value = procedure.value_of(document)
     trials = found.search.trials if isinstance(found, Throughput) else found.trials
@@ -271,34 +257,16 @@ def _without_trials(value: Any) -> Any:
     return [_without_trials(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-@contextmanager
-def _setup_of(order: PointOrder) -> Iterator[Setup]:
-    if order.testbed != REFERENCE:
-        yield read_setup(order.testbed)
-        return
-    dut = reference_dut(order.reference or Reference(), order.point.hash_type)
-    with reference_router(plan_of(order.point), dut) as router:
-        yield make_reference_setup(router)
+def _setup_of(order: PointOrder) -> AbstractContextManager[Setup]:
+    reference = order.reference or Reference()
+    return rig_of(order.testbed).open(
+        lambda: plan_of(order.point), lambda: reference_dut(reference, order.point.hash_type)
+    )
 
 
 def _facts_of(setup: Setup, order: PointOrder) -> dict[str, Any]:
     """What is known of the testbed, and whether it is the same when the campaign goes on."""
-    facts = testbed_facts(setup)
-    testbed = setup.testbed.model_dump(mode="json")
-    testbed["dut"].pop("threads", None)
-    for key in ("ssh", "os", "left", "right"):  # a run that was begun when there were no such keys goes on
-        if testbed["dut"][key] is None:
-            del testbed["dut"][key]
-    if setup.router is not None:
-        # Each point has a router of its own: what is set for it stands with its searches.
-        reference = (order.reference or Reference()).to_document()
-        facts["own_dut"] = {
-            "kind": "reference",
-            "version": setup.router.facts()["version"],
-            "configured": reference,
-        }
-        testbed = {"tester": testbed["tester"]}
-    return {**facts, "testbed": testbed}
+    return campaign_facts(setup, (order.reference or Reference()).to_document())
 
 
 def _run_hook(when: str, order: PointOrder, keeper: Keeper[Kept], on_event: OnCampaignEvent) -> None:

@@ -11,7 +11,7 @@ from evenhand.base.units import format_count
 from evenhand.campaign.estimate import time_of
 from evenhand.campaign.jobs import jobs
 from evenhand.plan import Traffic, describe_mix, plan_warnings
-from evenhand.procedure import REFERENCE
+from evenhand.rig import REFERENCE
 from evenhand.series.campaign import Point
 from evenhand.spec.frames import read_size
 from evenhand.spec.points import CampaignPlan

@@ -11,19 +11,20 @@ from itertools import groupby
 from statistics import median
 
 from evenhand.base.errors import EvenhandError, RequestError
+from evenhand.base.without_folders import without_folders
+from evenhand.campaign.demands import lab_wish_of
 from evenhand.campaign.dut_setup import dut_over_ssh, name_of_run, put_dut_back
 from evenhand.campaign.events import OnCampaignEvent, PointBegan, PointEnded, ignore
 from evenhand.campaign.executor import Executor
 from evenhand.campaign.hooks import environment_of_suite
 from evenhand.campaign.jobs import WHOLE, Job, jobs
-from evenhand.campaign.lab_of_run import LabOfRun, lab_of_run, wish_of
 from evenhand.campaign.measure import PointOrder, run_and_keep
-from evenhand.procedure import REFERENCE, Note, SinglePair, says_something
+from evenhand.procedure import Note, SinglePair, says_something
 from evenhand.procedure.throughput import THROUGHPUT
+from evenhand.rig import REFERENCE, LeasedLab, rig_of
 from evenhand.search import Outcome
 from evenhand.series.campaign import Point
 from evenhand.series.campaign_store import CampaignStore
-from evenhand.series.folders import without_folders
 from evenhand.spec.file import Hooks
 from evenhand.spec.points import CampaignPlan
 from evenhand.spec.request import AFTER
@@ -54,8 +55,10 @@ class CampaignRunner:
         """
         left = list(self._left())
         if left:
-            borrowed = lab_of_run(self.testbed, run=name_of_run(self.store.path), on_event=self.on_event)
-            with borrowed as lab, self._dut_as_before():
+            leased = rig_of(self.testbed).leased(
+                run=name_of_run(self.store.path), on_note=lambda text: self.on_event(Note(text=text))
+            )
+            with leased as lab, self._dut_as_before():
                 for suite, group in groupby(left, key=lambda of_point: of_point[0].point.suite):
                     self._run_suite(suite, list(group), lab)
         self.store.finish()
@@ -105,7 +108,7 @@ class CampaignRunner:
         for _, group in groupby(left, key=lambda job: job.point.key):
             yield tuple(group)
 
-    def _run_suite(self, suite: str, left: list[tuple[Job, ...]], lab: LabOfRun | None) -> None:
+    def _run_suite(self, suite: str, left: list[tuple[Job, ...]], lab: LeasedLab | None) -> None:
         hooks = self.plan.suite_hooks[suite]
         environment = {
             **self._environment(),
@@ -160,7 +163,7 @@ class CampaignRunner:
                         single_pair=self._single_pair_of(point, testbed),
                         environment=self._environment(),
                         run=name_of_run(self.store.path),
-                        lab_wish=wish_of(self._alike(point), self.plan.points),
+                        lab_wish=lab_wish_of(self._alike(point), self.plan.points),
                         is_last=last[point.key] is of_point,
                     )
 
@@ -229,7 +232,7 @@ def choose_testbed(plan: CampaignPlan, given: str | None) -> str:
             where="--testbed",
             next_step="Give --testbed FILE, lab:linux or reference, or name it in the file.",
         )
-    if plan.reference is not None and chosen != REFERENCE:
+    if plan.reference is not None and not rig_of(chosen).takes_reference:
         raise RequestError(
             f"[reference] sets up a reference router, and the testbed is {without_folders(chosen)!r}",
             where="--testbed",

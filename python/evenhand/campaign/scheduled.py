@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import evenhand
 from evenhand.base.errors import EvenhandError, HostError
+from evenhand.base.version import VERSION
 from evenhand.campaign.dask_address import ask_scheduler, import_distributed, no_scheduler, scheduler_place
 from evenhand.campaign.events import OnCampaignEvent, PointArrived
-from evenhand.campaign.lab_of_run import LabOfRun
 from evenhand.campaign.measure import PointOrder
 from evenhand.campaign.worker import Answer, measure_here, resources_for, why_not_here
 from evenhand.procedure import Note
+from evenhand.rig import LeasedLab
 from evenhand.series.campaign import Point
 from evenhand.series.campaign_store import CampaignStore
 from evenhand.series.remote_point import check_remote_point, store_remote_point
@@ -73,7 +73,7 @@ class ScheduledExecutor:
         found = self.testbeds()
         if not found:
             raise HostError(
-                f"no worker of Evenhand {evenhand.__version__} is at this scheduler",
+                f"no worker of Evenhand {VERSION} is at this scheduler",
                 where=self.address,
                 next_step=f"On each testbed's machine: evenhand worker {self.address} TESTBED",
             )
@@ -97,7 +97,7 @@ class ScheduledExecutor:
         keeper: CampaignStore,
         on_event: OnCampaignEvent,
         *,
-        lab: LabOfRun | None = None,
+        lab: LeasedLab | None = None,
     ) -> Iterator[Point]:
         """See `Executor`. A worker that is lost in a point has stored nothing of it: dask hands the point to
         another one.

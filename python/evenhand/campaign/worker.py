@@ -15,22 +15,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-import evenhand
 from evenhand.analysis.words import show_value
 from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.base.temporary_folder import temporary_folder
+from evenhand.base.version import VERSION
+from evenhand.base.without_folders import without_folders
 from evenhand.campaign.collecting import CollectingKeeper
 from evenhand.campaign.dask_address import import_distributed, no_scheduler, own_address, scheduler_place
-from evenhand.campaign.dut_setup import dut_over_ssh, is_set_up_over_ssh, put_dut_back
+from evenhand.campaign.demands import demands_of
+from evenhand.campaign.dut_setup import dut_over_ssh, put_dut_back
 from evenhand.campaign.events import CampaignEvent, OnCampaignEvent, RepetitionEnded
-from evenhand.campaign.fit import check_lab_points, check_points
-from evenhand.campaign.lab_of_run import LabOfRun, lab_name_of, lab_of_run
 from evenhand.campaign.measure import PointOrder, measure_point
-from evenhand.procedure import REFERENCE, ProcedureEvent, read_setup
+from evenhand.procedure import Note, ProcedureEvent
 from evenhand.procedure.registry import PROCEDURES
-from evenhand.rig.lab.borrow import kind_of
+from evenhand.rig import REFERENCE, LeasedLab, rig_of
 from evenhand.series.campaign import Point
-from evenhand.series.folders import without_folders
 from evenhand.series.remote_point import RemotePoint
 from evenhand.spec.file import Reference
 
@@ -70,7 +69,7 @@ def resources_for(name: str = "") -> dict[str, float]:
 
     The version is in it, since an order is understood by the same version only.
     """
-    any_testbed = f"evenhand {evenhand.__version__}"
+    any_testbed = f"evenhand {VERSION}"
     return {any_testbed: 1.0, **({f"{any_testbed} on {name}": 1.0} if name else {})}
 
 
@@ -111,7 +110,7 @@ class WorkerProcess:
         self._on_event = on_event
         self._calls = _MainThread()
         self._dask: Any = None
-        self._lab: LabOfRun | None = None
+        self._lab: LeasedLab | None = None
 
     def serve(self, address: str, *, host: str | None, say: Callable[[str], None]) -> None:
         """Measure what the scheduler at this address hands over, until it ends or Ctrl-C comes.
@@ -128,10 +127,10 @@ class WorkerProcess:
         place = host or own_address(scheduler)
         loop = asyncio.new_event_loop()
         threading.Thread(target=loop.run_forever, daemon=True).start()
-        borrowed = lab_of_run(
-            self.bed.testbed, run=f"worker {self.bed.name}", on_event=self._on_event, say=say
+        leased = rig_of(self.bed.testbed).leased(
+            run=f"worker {self.bed.name}", on_note=lambda text: self._on_event(Note(text=text)), say=say
         )
-        with temporary_folder() as folder, borrowed as self._lab:
+        with temporary_folder() as folder, leased as self._lab:
             say(f"Testbed {self.bed.name!r} looks for the scheduler at {address}.")
             self._dask = _tell_while(
                 asyncio.run_coroutine_threadsafe(self._start(address, place, folder), loop), address, say
@@ -292,7 +291,8 @@ async def why_not_here(points: Iterable[Point], reference: Reference | None) -> 
 def check_fit(bed: Bed, points: Iterable[Point], reference: Reference | None) -> None:
     """RequestError if the testbed cannot take part in this campaign: its DUT is set up for another plan, or
     is not the one described."""
-    if bed.testbed == REFERENCE:
+    rig = rig_of(bed.testbed)
+    if rig.takes_reference:
         return
     if reference is not None:
         raise RequestError(
@@ -301,12 +301,7 @@ def check_fit(bed: Bed, points: Iterable[Point], reference: Reference | None) ->
             next_step=f"Start that worker with {REFERENCE}, or take [reference] out of the campaign file.",
         )
     with _of_worker(bed):
-        name = lab_name_of(bed.testbed)
-        if name is not None and (kind := kind_of(name)) is not None:
-            check_lab_points(bed.testbed, kind, list(points))
-            return
-        setup = read_setup(bed.testbed)
-        check_points(setup, points, is_set_up=is_set_up_over_ssh(setup))
+        rig.check_demands(lambda: demands_of(points))
 
 
 def describe_repetition(event: RepetitionEnded) -> str:

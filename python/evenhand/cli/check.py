@@ -14,10 +14,10 @@ from typing import Annotated, Any
 
 import typer
 
-import evenhand
 from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.base.temporary_folder import temporary_folder
 from evenhand.base.units import format_duration, parse_duration
+from evenhand.base.version import VERSION
 from evenhand.cli.ceiling import read_ceiling_goal
 from evenhand.cli.common import (
     DEFAULT_SEED,
@@ -40,13 +40,10 @@ from evenhand.procedure import (
     CeilingEntry,
     CeilingGoal,
     OpenTester,
-    Setup,
     limits_of,
-    make_looped_setup,
     measure_ceiling,
     measure_host_limits,
     open_tester,
-    read_setup,
 )
 from evenhand.procedure.ceiling import expected_parts, expected_s
 from evenhand.procedure.expected_time import ExpectedTime
@@ -62,9 +59,9 @@ from evenhand.report.check import (
     unreached_line,
 )
 from evenhand.report.trial import describe_clock_offsets
+from evenhand.rig import Setup, make_looped_setup, read_setup
 from evenhand.rig.host import HostSurvey, Part, survey_host
 from evenhand.rig.host.ports import InterfaceFacts, PortFacts, port_facts, read_interface
-from evenhand.rig.lab.namespaces import host_errors, run_inside
 from evenhand.rig.testbed import Tester, check_rate, lay_out_workers
 from evenhand.spec.frames import FramesOption, read_frames
 from evenhand.spec.limits import LimitOptions
@@ -346,7 +343,7 @@ class _Run:
         return {
             "command": "check",
             "schema": SCHEMA,
-            "version": evenhand.__version__,
+            "version": VERSION,
             "host": self._survey.to_document(),
             "testbed": self._testbed,
             "ceilings": [entry.to_document() for entry in self._ceilings],
@@ -463,11 +460,7 @@ def _ports(setup: Setup, tester: OpenTester) -> list[PortFacts]:
     def read() -> dict[str, InterfaceFacts]:
         return {side: read_interface(port.device) for side, port in testbed.ports.items()}
 
-    if setup.lab is None:
-        interfaces = read()
-    else:
-        with host_errors("look at the lab's interfaces", where=setup.lab.tester_namespace):
-            interfaces = run_inside(setup.lab.tester_namespace, read)
+    interfaces = setup.at_the_ports(read)
     workers = lay_out_workers(testbed.tester.cpus, testbed.tester.receive_queues)
     return [
         port_facts(

@@ -15,9 +15,10 @@ from evenhand.cli.options import RunOptions
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
 from evenhand.plan import AddressPlan, FrameSize
-from evenhand.procedure import Conditions, OpenTestbed, Setup, limits_of, read_setup
+from evenhand.procedure import Conditions, OpenTestbed, limits_of
 from evenhand.procedure.descriptor import Procedure
 from evenhand.procedure.expected_time import ExpectedTime, learning_s
+from evenhand.rig import Setup, read_setup
 from evenhand.rig.testbed import check_rate
 from evenhand.series import RunStore
 from evenhand.spec.learning import LearningOptions

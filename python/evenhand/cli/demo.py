@@ -23,7 +23,7 @@ from evenhand.cli.common import (
 )
 from evenhand.cli.demo_linux import linux_demo
 from evenhand.cli.demo_reference import reference_demo
-from evenhand.procedure import DEFAULT_PLAN
+from evenhand.rig import DEFAULT_PLAN
 from evenhand.trial import find_engine
 
 EXAMPLE = "Example: evenhand demo --html demo.html"

@@ -14,11 +14,13 @@ from evenhand.base.units import format_count, format_ratio
 from evenhand.cli.common import err, open_run, out, write_json
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.plan import AddressPlan, Direction, Traffic, make_plan, plan_title
-from evenhand.procedure import Began, Measured, OpenTestbed, Setup, SinglePair, make_lab_setup, open_tester
+from evenhand.procedure import Began, Measured, OpenTestbed, SinglePair, open_tester
 from evenhand.report import SuiteEntry, suite_deviations, suite_lines, suite_table
+from evenhand.rig import Setup, make_lab_setup
+from evenhand.rig.host.facts import read_host_facts, read_versions
 from evenhand.rig.lab import LinuxLab, linux_lab
 from evenhand.search import Outcome, ThroughputGoal, ThroughputResult, find_tester_ceiling
-from evenhand.series import RunStore, read_host_facts, read_versions
+from evenhand.series import RunStore
 from evenhand.trial import (
     SHORT_WAITS,
     USUAL_OVERDUE_AFTER_US,

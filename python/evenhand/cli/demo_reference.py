@@ -13,15 +13,18 @@ from typing import Any, Literal
 from evenhand.base.errors import RequestError
 from evenhand.base.programs import ROUTER, find_program
 from evenhand.base.units import format_duration, format_ratio
+from evenhand.base.without_folders import without_folders
 from evenhand.cli.common import command_line, err, open_run, out, write_json
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Traffic, make_plan
 from evenhand.predict import DeviceModel, predict
-from evenhand.procedure import OpenTestbed, SinglePair, limits_of, make_reference_setup
+from evenhand.procedure import OpenTestbed, SinglePair, limits_of
 from evenhand.report.bias import BiasCase, bias_document, bias_lines, bias_picture
+from evenhand.rig import make_reference_setup
+from evenhand.rig.host.facts import read_host_facts, read_versions
 from evenhand.rig.reference import ReferenceDut, reference_router
 from evenhand.search import Outcome, ThroughputGoal, ThroughputResult
-from evenhand.series import RunStore, read_host_facts, read_versions, without_folders
+from evenhand.series import RunStore
 from evenhand.trial import Waits
 
 PLANS = ("gateway_v4", "gateway_v6")

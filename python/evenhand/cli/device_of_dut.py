@@ -9,7 +9,7 @@ from evenhand.base.errors import RequestError
 from evenhand.base.units import parse_rate
 from evenhand.plan import AddressPlan, Direction
 from evenhand.predict import DeviceModel
-from evenhand.procedure import read_dut
+from evenhand.rig import read_dut
 from evenhand.rig.dut.facts import read_facts
 from evenhand.rig.dut.facts_model import RECEIVES, device_of
 from evenhand.rig.dut.ssh import open_shell

@@ -14,7 +14,7 @@ from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
 from evenhand.cli.common import JsonOption, out, warn_about, write_json
 from evenhand.cli.options import with_options
-from evenhand.procedure import DEFAULT_PLAN, default_plan_of, read_dut
+from evenhand.rig import DEFAULT_PLAN, default_plan_of, read_dut
 from evenhand.rig.dut import HashType, describe_setup
 from evenhand.rig.dut.linux_nic import NicWishes
 from evenhand.rig.dut.linux_state import FLOWS, LinuxState

@@ -23,9 +23,10 @@ from evenhand.cli.common import (
 from evenhand.cli.error_output import error_part, told
 from evenhand.cli.options import with_options
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
-from evenhand.procedure import check_reachable, open_tester, plan_defaults_of, read_setup
+from evenhand.procedure import check_reachable, open_tester
 from evenhand.procedure.expected_time import OPENING_S, ExpectedTime, learning_s
 from evenhand.report import learning_lines
+from evenhand.rig import plan_defaults_of, read_setup
 from evenhand.spec.learning import AllowUnreachableOption, HostMacSet, HostMacsOption, check_host_macs
 from evenhand.spec.plan import CountOptions, DirectionName, DirectionOption, PlanOption, read_directions
 from evenhand.trial import DEFAULT_ROUNDS, learn
@@ -102,7 +103,7 @@ def learn_hosts(
             directions=directions,
             on_progress=progress.on_event,
         )
-        dut = None if setup.lab is None else setup.lab.facts()
+        dut = setup.own_facts()
     unreachable = None
     if not allow_unreachable:
         try:

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
-import evenhand
 from evenhand.base.errors import EngineError, EvenhandError, HostError, OutputError, RequestError
 from evenhand.base.new_file import is_disk_full
+from evenhand.base.version import VERSION
 from evenhand.cli import streams
 from evenhand.cli.error_output import tell
 from evenhand.cli.registry import GROUPS, register, verb_names
@@ -52,7 +52,7 @@ def app_for(arguments: Sequence[str]) -> Verbs:
 
 def _print_version(is_asked: bool) -> None:
     if is_asked:
-        print(f"evenhand {evenhand.__version__}")
+        print(f"evenhand {VERSION}")
         raise typer.Exit
 
 

@@ -18,9 +18,10 @@ from evenhand.cli.options import RepetitionOptions, with_options
 from evenhand.cli.tables import show_found
 from evenhand.cli.throughput_source import read_throughput
 from evenhand.plan import FrameSize
-from evenhand.procedure import Repetitions, Setup
+from evenhand.procedure import Repetitions
 from evenhand.procedure.descriptor import ANY_THROUGHPUT, KnownThroughput, Procedure
 from evenhand.report.found import found_lines, found_table
+from evenhand.rig.setup import Setup
 from evenhand.rig.testbed import TestbedLimits
 from evenhand.spec.frames import FRAME_SIZE_OPTIONS, read_sizes_of
 from evenhand.spec.limits import RetryOptions

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.base.errors import RequestError
+from evenhand.base.without_folders import without_folders
 from evenhand.cli.throughput_source import devices_of, throughput_searches
 from evenhand.plan import (
     AddressPlan,
@@ -21,10 +22,11 @@ from evenhand.plan import (
     whole_octets,
     with_titles,
 )
-from evenhand.procedure import Setup, SinglePair, says_something
+from evenhand.procedure import SinglePair, says_something
 from evenhand.procedure.throughput import THROUGHPUT
+from evenhand.rig import Setup
 from evenhand.search import Outcome
-from evenhand.series import StoredSearch, without_folders
+from evenhand.series import StoredSearch
 
 _PANEL = "First a single address pair (draft, section 2.1)"
 SinglePairFirstOption = Annotated[

@@ -9,12 +9,13 @@ from typing import Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_rate
+from evenhand.base.without_folders import without_folders
 from evenhand.cli.conditions import Given
 from evenhand.plan import FrameSize, describe_mix, describe_size, whole_octets, with_titles
-from evenhand.procedure import Setup
 from evenhand.procedure.throughput import THROUGHPUT
+from evenhand.rig.setup import Setup
 from evenhand.search import Outcome
-from evenhand.series import StoredSearch, read_run, without_folders
+from evenhand.series import StoredSearch, read_run
 from evenhand.series.snapshot import not_a_run
 
 

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
+from evenhand.base.without_folders import without_folders
 from evenhand.campaign.events import CampaignEvent, HookEnded, PointBegan, PointEnded, RepetitionEnded
 from evenhand.campaign.fit import check_testbed
 from evenhand.cli.common import EngineOption, err
 from evenhand.procedure import ProcedureEvent
-from evenhand.series.folders import without_folders
 from evenhand.trial import find_engine
 
 EXAMPLE = "Example: evenhand worker tcp://192.0.2.1:8786 lab.toml --name munich"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.base.errors import RequestError
+from evenhand.base.validation.hostile_json import read_json
 from evenhand.exchange.foreign import read_foreign, shown
 from evenhand.exchange.otg_write import HOP_LIMIT
 from evenhand.exchange.outcome import Became, Command, Imported, Row
@@ -18,7 +19,6 @@ from evenhand.exchange.siitperf_file import PARTS, Part
 from evenhand.exchange.siitperf_plan import FoundPlan, Version, WantedSide, nearest_plan
 from evenhand.exchange.testbed_text import Given, PortFacts, write_testbed
 from evenhand.plan import RFC4814_DESTINATION_PORTS, RFC4814_SOURCE_PORTS, SIDES, Direction, Mode, SideName
-from evenhand.series.hostile_json import read_json
 
 MOST_OCTETS = 4 * 1024 * 1024
 MOST_FLOWS = 2

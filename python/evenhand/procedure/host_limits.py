@@ -25,9 +25,8 @@ from evenhand.plan import BOTH_DIRECTIONS, make_plan
 from evenhand.procedure.ceiling import CEILING_WAITS
 from evenhand.procedure.events import Began, Note, OnEvent, ignore
 from evenhand.procedure.limits import HOST_CHOOSES, WishedLimits
-from evenhand.procedure.setup import Setup, make_looped_setup
 from evenhand.procedure.tester import open_tester
-from evenhand.rig.testbed import Tester
+from evenhand.rig import Setup, Tester, make_looped_setup
 from evenhand.trial import Limits, TrialResult
 
 PROBES, PROBE_S = 8, 1.0
@@ -152,7 +151,7 @@ def settle_limits(
     if not isinstance(limits, WishedLimits):
         return limits
     found = limits_of_host(
-        setup.testbed.tester, engine=engine, on_event=on_event, run=run, is_urgent=setup.lab is not None
+        setup.testbed.tester, engine=engine, on_event=on_event, run=run, is_urgent=setup.is_urgent
     )
     named = {of.name: getattr(limits, of.name) for of in fields(Limits)}
     return Limits(**{**named, **{name: found[name] for name in limits.host_keeps}})

@@ -17,11 +17,9 @@ from evenhand.procedure.ceiling import CEILING_WAITS
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.limits import limits_of
 from evenhand.procedure.record import Recorder, recording
-from evenhand.procedure.setup import Setup, make_looped_setup
 from evenhand.procedure.statistics import finite
 from evenhand.procedure.tester import open_tester
-from evenhand.rig.testbed.device import read_device
-from evenhand.rig.testbed.drivers import PCI
+from evenhand.rig import Setup, make_looped_setup
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.trial import Delays, DelayWish, Limits, Load, Replay, TrialResult
 
@@ -60,21 +58,6 @@ class OwnLoop:
         }
 
 
-def why_unknown(setup: Setup) -> str | None:
-    """Why the ports of this testbed cannot be joined to each other here; None if they can."""
-    if setup.lab is not None:
-        return "the ports of a lab are joined to its router"
-    drivers = {read_device(port.device).driver for port in setup.testbed.ports.values()} - {LOOPED_DRIVER}
-    if not drivers:
-        return None
-    names = sorted("a PCI device" if driver == PCI else driver for driver in drivers)
-    return (
-        f"ports of {' and '.join(names)} cannot be joined to each other inside this machine; with a cable"
-        " between them, and without the"
-        " DUT, the same command measures it"
-    )
-
-
 def measure_own_loop(
     setup: Setup,
     plan: AddressPlan,
@@ -106,7 +89,7 @@ def measure_own_loop(
     Raises:
         HostError: The host is not ready, or the trial was stopped.
     """
-    reason = why_unknown(setup)
+    reason = setup.why_not_joined(LOOPED_DRIVER)
     if reason is not None:
         return OwnLoop(unknown=reason)
     length_s = min(duration_s, LONGEST_S)

@@ -6,16 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Protocol, Self
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count, format_ratio
-from evenhand.plan import SideName
+from evenhand.plan import PortMacs, SideName
 from evenhand.search import Outcome, SearchResult, is_outcome_at_least
 from evenhand.trial import Deviation
-
-if TYPE_CHECKING:
-    from evenhand.procedure.profile import Profile
 
 RESULTS_OF_THE_DUT = (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.BELOW_MINIMUM)
 """Outcomes that say something of the DUT; the others are the tester's, or nobody's, unless a load passed
@@ -35,6 +32,16 @@ def says_something(outcome: str | None, throughput_fps: float | None) -> bool:
     return outcome in RESULTS_OF_THE_DUT or (outcome == Outcome.TESTER_LIMIT and throughput_fps is not None)
 
 
+class ProfileOfPair(Protocol):
+    """What is asked of a search's `Profile`."""
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def macs(self) -> Mapping[SideName, PortMacs] | None: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinglePair:
     """A search with one address pair, made before on the same testbed."""
@@ -52,7 +59,7 @@ class SinglePair:
     """Where it is: `in this run`, or the name of a run file."""
 
     @classmethod
-    def of(cls, result: SearchResult, profile: Profile) -> Self | None:
+    def of(cls, result: SearchResult, profile: ProfileOfPair) -> Self | None:
         """Of a search that has just been made; None if it has ended without a result of the DUT."""
         if not says_something(result.outcome, result.throughput_fps):
             return None
@@ -110,7 +117,7 @@ class SinglePair:
         }
 
 
-def check_same_dut(single_pair: SinglePair, profile: Profile) -> None:
+def check_same_dut(single_pair: SinglePair, profile: ProfileOfPair) -> None:
     """RequestError if another DUT answers now than in the run that was named."""
     for side, macs in (profile.macs or {}).items():
         before = single_pair.dut_macs.get(side)

@@ -47,12 +47,12 @@ from evenhand.procedure.repetition import (
     check_whole_sizes,
     repeat,
 )
-from evenhand.procedure.setup import Setup
 from evenhand.procedure.single_pair import SinglePair
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
 from evenhand.procedure.start import choose_start
 from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
 from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, check_maximum, measure_throughput
+from evenhand.rig import Setup
 from evenhand.search import Goal, Outcome, ThroughputGoal
 from evenhand.trial import RFC_WAITS, Limits, Replay, Waits
 

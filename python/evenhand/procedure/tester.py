@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.base.errors import HostError, RequestError
-from evenhand.base.locks import holding
 from evenhand.base.units import max_theoretical_fps
 from evenhand.base.validation.typed_fields import check_type
 from evenhand.plan import (
@@ -27,17 +26,11 @@ from evenhand.plan import (
     largest_octets,
     mean_octets,
 )
-from evenhand.procedure.events import OnEvent, TrialPhase, ignore
-from evenhand.procedure.inside import Inside, look_inside, with_facts
+from evenhand.procedure.events import Note, OnEvent, TrialPhase, ignore
 from evenhand.procedure.limits import limits_of
 from evenhand.procedure.profile import Profile
-from evenhand.procedure.setup import Setup
 from evenhand.procedure.single_pair import SinglePair, check_same_dut
-from evenhand.rig.lab import lab_status
-from evenhand.rig.lab.namespaces import namespace_path
-from evenhand.rig.lab.state import tester_resource
-from evenhand.rig.testbed import check_rate
-from evenhand.rig.testbed.resources import OWN_NAMESPACE, resources_of
+from evenhand.rig import Inside, Setup, check_rate, with_facts
 from evenhand.trial import RFC_WAITS, DelayWish, EngineMeasurer, EngineSession, Limits, Replay, Waits
 
 RESOLVE_TIMEOUT_S = 5.0
@@ -98,7 +91,7 @@ class OpenTester:
             stops_when_failed=stops_when_failed,
             replay=self.replay,
             on_event=tell,
-            check_dut=None if self.setup.lab is None else self.setup.lab.check_running,
+            check_dut=self.setup.check_dut,
             witness=None if self.inside is None else self.inside.witness,
         )
 
@@ -165,7 +158,7 @@ def open_tester(
     setup.check_frame_size(largest_octets(frame_size))
     with ExitStack() as stack:
         command = setup.engine_command(engine)
-        locked = stack.enter_context(_locked(setup))
+        locked = stack.enter_context(setup.locked())
         inside, unreached = _look_inside(stack, setup, on_event, needs_dut=needs_dut)
         session = stack.enter_context(EngineSession(command, inherited=locked))
         request = setup.testbed.open_request(plan, frame_size=frame_size, seed=seed)
@@ -207,29 +200,6 @@ def _dut_facts(setup: Setup, inside: Inside | None) -> dict[str, str | None] | N
     return written if written is None or inside is None else with_facts(written, inside.facts)
 
 
-@contextmanager
-def _locked(setup: Setup) -> Iterator[tuple[int, ...]]:
-    """Nobody else has the lab and the ports until the block ends."""
-    lab = setup.lab
-    namespace = OWN_NAMESPACE if lab is None else namespace_path(lab.tester_namespace)
-    resources = [] if lab is None else [tester_resource(lab.name)]
-    next_step = "Wait for it, or stop it; two testers on one port take each other's frames."
-    with ExitStack() as stack:
-        locked = stack.enter_context(holding(resources, where=setup.name, next_step=next_step))
-        if lab is not None and lab_status(lab.name) != lab:
-            raise HostError(
-                f"the lab {lab.name!r} was taken down or set up anew just now",
-                where=setup.name,
-                next_step="Give the command again.",
-            )
-        ports = [
-            resource
-            for port in setup.testbed.ports.values()
-            for resource in resources_of(port.device, namespace=namespace)
-        ]
-        yield (*locked, *stack.enter_context(holding(ports, where=setup.name, next_step=next_step)))
-
-
 def _macs_of(opened: dict[str, Any], resolved: dict[str, Any]) -> dict[SideName, PortMacs]:
     return {
         side: PortMacs(tester=opened[side]["mac"], dut=resolved.get(side, {}).get("dut_mac"))
@@ -241,8 +211,10 @@ def _look_inside(
     stack: ExitStack, setup: Setup, on_event: OnEvent, *, needs_dut: bool
 ) -> tuple[Inside | None, HostError | None]:
     """The look into the DUT, or why there is none."""
+    # Who tells nobody is told nothing.
+    on_note = None if on_event is ignore else lambda text: on_event(Note(text=text))
     try:
-        return stack.enter_context(look_inside(setup, on_event=on_event)), None
+        return stack.enter_context(setup.look_inside(on_note)), None
     except HostError as error:
         if needs_dut:
             raise

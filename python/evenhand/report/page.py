@@ -9,10 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import evenhand
 from evenhand.analysis import Analysis, analyse
 from evenhand.base.new_file import replace_own
 from evenhand.base.units import format_count
+from evenhand.base.version import VERSION
 from evenhand.procedure.back_to_back import BACK_TO_BACK
 from evenhand.procedure.burst import BURST
 from evenhand.procedure.latency import LATENCY
@@ -167,7 +167,7 @@ def render(template: str, **content: Any) -> str:
     return (
         _environment()
         .get_template(template)
-        .render(light=LIGHT, dark=DARK, generator=f"Evenhand {evenhand.__version__}", **content)
+        .render(light=LIGHT, dark=DARK, generator=f"Evenhand {VERSION}", **content)
     )
 
 
@@ -313,9 +313,9 @@ def _number(count: int, what: str) -> str:
 
 
 def _footer(record: CampaignRecord) -> str:
-    version = record.versions.get("evenhand", evenhand.__version__)
+    version = record.versions.get("evenhand", VERSION)
     return (
-        f"Measured by Evenhand {version}, page by Evenhand {evenhand.__version__}. Method:"
+        f"Measured by Evenhand {version}, page by Evenhand {VERSION}. Method:"
         " draft-lencse-bmwg-multiple-ip-addresses on top of RFC 2544, RFC 4814 and RFC 8219."
         " Rates are frames per second per direction; frame sizes include the FCS."
     )

@@ -11,8 +11,8 @@ from rich.text import Text
 from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
 from evenhand.procedure import Profile, WorstTesterFigures, search_deviations
-from evenhand.procedure.inside import READ_THERE
 from evenhand.report.invalid import next_lines
+from evenhand.rig import READ_THERE
 from evenhand.search import (
     DEFAULT_INVALID_RETRIES,
     DEFAULT_PATIENCE,

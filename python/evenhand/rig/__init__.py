@@ -1,1 +1,72 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Rig, between search and procedure: what is measured with and measured on. Later rooms know it by these
+names alone; `rig.py` says what a testbed is before it is open, `setup.py` when it is."""
+
+from evenhand.rig.dut.facts import READ_THERE, with_facts
+from evenhand.rig.dut.setup import HeldError
+from evenhand.rig.facts import campaign_facts, testbed_facts, tester_facts
+from evenhand.rig.host.facts import read_host_facts, read_versions
+from evenhand.rig.host.known_ceilings import KnownCeiling, find_ceiling, keep_ceiling
+from evenhand.rig.inside import Inside
+from evenhand.rig.lab.borrow import LabWish
+from evenhand.rig.lab.build import USUAL_MAX_FRAME_SIZE
+from evenhand.rig.lab_lease import LeasedLab
+from evenhand.rig.lab_rig import LabSetup, make_lab_setup
+from evenhand.rig.over_ssh import APPLIED, DutChange, DutWish, ReachableDut, put_back
+from evenhand.rig.reference import ReferenceDut
+from evenhand.rig.reference_rig import REFERENCE, make_reference_setup
+from evenhand.rig.registry import default_plan_of, plan_defaults_of, read_dut, read_setup, rig_of
+from evenhand.rig.rig import Demand, PlanDefaults, Rig
+from evenhand.rig.setup import DEFAULT_PLAN, Setup, make_looped_setup
+from evenhand.rig.testbed import DutFacts, Testbed, TestbedDut, TestbedLimits, Tester, check_rate
+from evenhand.rig.testbed.vlan import TAG_OCTETS, Vlans, VlansOfSides, parse_vlans, show_vlans
+
+__all__ = [
+    "APPLIED",
+    "DEFAULT_PLAN",
+    "READ_THERE",
+    "REFERENCE",
+    "TAG_OCTETS",
+    "USUAL_MAX_FRAME_SIZE",
+    "Demand",
+    "DutChange",
+    "DutFacts",
+    "DutWish",
+    "HeldError",
+    "Inside",
+    "KnownCeiling",
+    "LabSetup",
+    "LabWish",
+    "LeasedLab",
+    "PlanDefaults",
+    "ReachableDut",
+    "ReferenceDut",
+    "Rig",
+    "Setup",
+    "Testbed",
+    "TestbedDut",
+    "TestbedLimits",
+    "Tester",
+    "Vlans",
+    "VlansOfSides",
+    "campaign_facts",
+    "check_rate",
+    "default_plan_of",
+    "find_ceiling",
+    "keep_ceiling",
+    "make_lab_setup",
+    "make_looped_setup",
+    "make_reference_setup",
+    "parse_vlans",
+    "plan_defaults_of",
+    "put_back",
+    "read_dut",
+    "read_host_facts",
+    "read_setup",
+    "read_versions",
+    "rig_of",
+    "show_vlans",
+    "testbed_facts",
+    "tester_facts",
+    "with_facts",
+]

@@ -22,9 +22,7 @@ from evenhand.search.model import (
     FULL_LENGTH_S,
     Outcome,
     ProgressCallback,
-    Purpose,
     SearchEvent,
-    SearchTrial,
     ThroughputGoal,
     ThroughputResult,
     TrialFinished,
@@ -32,6 +30,7 @@ from evenhand.search.model import (
     describe_outcome,
     is_outcome_at_least,
 )
+from evenhand.search.search_trial import Purpose, SearchTrial
 from evenhand.search.throughput import find_throughput
 from evenhand.search.tst009 import Tst009Goal
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evenhand.base.units import format_count
+from evenhand.search.search_trial import SearchTrial
 from evenhand.trial import TrialResult
-
-if TYPE_CHECKING:
-    from evenhand.search.model import SearchTrial
 
 
 @dataclass(slots=True, kw_only=True)

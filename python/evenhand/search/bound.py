@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evenhand.search.model import SearchTrial
+from evenhand.search.search_trial import SearchTrial
 from evenhand.trial import DirectionResult, TrialResult, Verdict
 
 SMALLEST_QUEUE_SHARE = 1 / 1024

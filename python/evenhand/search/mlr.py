@@ -27,7 +27,8 @@ from evenhand.search.classification import (
 )
 from evenhand.search.mlr_estimate import PRECEDING_TARGETS, Remaining, estimate
 from evenhand.search.mlr_model import GoalResult, MlrGoal, MlrGoals, MlrResult
-from evenhand.search.model import Outcome, ProgressCallback, Purpose, SearchTrial, TrialFinished, TrialStarted
+from evenhand.search.model import Outcome, ProgressCallback, TrialFinished, TrialStarted
+from evenhand.search.search_trial import Purpose, SearchTrial
 from evenhand.trial import Measurer, TrialResult
 
 if TYPE_CHECKING:

@@ -19,11 +19,11 @@ from evenhand.search.model import (
     DEFAULT_PATIENCE,
     FULL_LENGTH_S,
     Outcome,
-    SearchTrial,
     check_loads,
     check_retries,
     is_outcome_at_least,
 )
+from evenhand.search.search_trial import SearchTrial
 from evenhand.trial import Deviation, TrialResult, Verdict
 
 DEFAULT_EXCEED_RATIO = 0.5

@@ -13,6 +13,7 @@ from evenhand.base.units import format_count, format_duration, format_rate
 from evenhand.base.validation.typed_fields import check_types
 from evenhand.search.attempts import Uncharged, uncharged_attempts
 from evenhand.search.losses import DirectionLoss, losses_document, losses_in
+from evenhand.search.search_trial import Purpose, SearchTrial
 from evenhand.trial import TrialResult, Verdict, causes_of_invalid, describe_causes
 
 FULL_LENGTH_S = 60.0
@@ -61,19 +62,6 @@ class Outcome(StrEnum):
 def is_outcome_at_least(outcome: Outcome) -> bool:
     """Whether a load that passed in a search that ended so is a lower bound."""
     return outcome in (Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.TESTER_LIMIT)
-
-
-class Purpose(StrEnum):
-    """Why a trial was made."""
-
-    MAXIMUM = "maximum"
-    SEARCH = "search"
-    CONFIRMATION = "confirmation"
-    KNOWN = "known"
-    """At a load that is known from before, full-length: it is to be proven anew."""
-    BOUND = "bound"
-    """At the lowest load that failed, to the end: the trial that failed there was stopped early, and a queue
-    may have stood still."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,19 +177,6 @@ class ThroughputGoal:
             "is_guided": self.is_guided,
             "stops_early": self.stops_early,
         }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchTrial:
-    """One trial within a search."""
-
-    number: int
-    """From 1, in the order in which they were made."""
-    purpose: Purpose
-    attempt: int
-    """1, or 2 and more after INVALID trials at the same load, or lossy ones that are verified."""
-    is_full_length: bool
-    result: TrialResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

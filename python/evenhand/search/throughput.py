@@ -14,14 +14,13 @@ from evenhand.search.guide import Guide
 from evenhand.search.model import (
     Outcome,
     ProgressCallback,
-    Purpose,
     SearchEvent,
-    SearchTrial,
     ThroughputGoal,
     ThroughputResult,
     TrialFinished,
     TrialStarted,
 )
+from evenhand.search.search_trial import Purpose, SearchTrial
 from evenhand.trial import EarlyStopper, Measurer, TrialResult, Verdict
 
 LOADS_GIVEN_UP_IN_A_ROW = 5

@@ -10,8 +10,6 @@ from evenhand.series.campaign import (
     PointState,
     Repetition,
 )
-from evenhand.series.folders import without_folders
-from evenhand.series.host_facts import read_host_facts, read_versions
 from evenhand.series.reading import RunTables, StoredRun, StoredSearch, StoredTrial, open_to_read, read_run
 from evenhand.series.record import read_record
 from evenhand.series.schema import SUFFIX
@@ -35,9 +33,6 @@ __all__ = [
     "StoredSearch",
     "StoredTrial",
     "open_to_read",
-    "read_host_facts",
     "read_record",
     "read_run",
-    "read_versions",
-    "without_folders",
 ]

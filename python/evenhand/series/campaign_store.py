@@ -14,10 +14,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from evenhand.base.errors import HostError, RequestError
+from evenhand.base.without_folders import without_folders
+from evenhand.rig.host.facts import read_host_facts, read_versions
 from evenhand.series.campaign import TESTER_LIMIT, HookRun, Point
 from evenhand.series.campaign_lock import campaign_locked
-from evenhand.series.folders import without_folders
-from evenhand.series.host_facts import read_host_facts, read_versions
 from evenhand.series.point_document import point_document
 from evenhand.series.record import CUT_SHORT, read_record
 from evenhand.series.repetition_recorder import RepetitionRecorder

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from evenhand.base.errors import EngineError, RequestError
-from evenhand.series.hostile_json import MAX_TEXT, read_json
+from evenhand.base.validation.hostile_json import MAX_TEXT, read_json
 from evenhand.series.schema import APPLICATION_ID, SCHEMAS, SUFFIX
 from evenhand.series.snapshot import copy_to_memory, not_a_run
 from evenhand.trial import TrialResult

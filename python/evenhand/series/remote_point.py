@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evenhand.base.errors import EvenhandError
+from evenhand.base.without_folders import without_folders
 from evenhand.series.campaign import HookRun, Point
-from evenhand.series.folders import without_folders
 from evenhand.series.record import CUT_SHORT
 from evenhand.series.store import insert_search, insert_trial, search_columns, to_json
 from evenhand.trial import TrialResult

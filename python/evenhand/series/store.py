@@ -16,9 +16,9 @@ from typing import Any, Self
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.new_file import check_new, make_new
+from evenhand.base.without_folders import without_folders
+from evenhand.rig.host.facts import read_host_facts, read_versions
 from evenhand.search import Goal, MlrGoals, SearchResult, SearchTrial, ThroughputGoal
-from evenhand.series.folders import without_folders
-from evenhand.series.host_facts import read_host_facts, read_versions
 from evenhand.series.schema import APPLICATION_ID, RUN_VERSION, SCHEMAS
 from evenhand.trial import TrialResult
 

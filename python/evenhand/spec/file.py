@@ -34,9 +34,9 @@ from evenhand.base.validation.checked_file import (
     unknown_key,
     with_unit,
 )
-from evenhand.procedure import LAB_PREFIX, REFERENCE
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.procedure.throughput import THROUGHPUT
+from evenhand.rig import REFERENCE, rig_of
 from evenhand.rig.testbed.model import DutFacts
 from evenhand.spec.plan import DIRECTION, PLAN_OPTIONS
 from evenhand.spec.point import HashType
@@ -254,7 +254,7 @@ class CampaignFile(_Table):
     @property
     def testbed_place(self) -> str | None:
         """The testbed as it is found from here."""
-        if self.testbed is None or self.testbed == REFERENCE or self.testbed.startswith(LAB_PREFIX):
+        if self.testbed is None or not rig_of(self.testbed).is_file:
             return self.testbed
         return str(self._folder / self.testbed)
 

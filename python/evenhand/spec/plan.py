@@ -30,7 +30,8 @@ from evenhand.plan import (
     plan_title,
 )
 from evenhand.plan.ports import parse_ports
-from evenhand.procedure import PlanDefaults, plan_defaults_of
+from evenhand.rig.registry import plan_defaults_of
+from evenhand.rig.rig import PlanDefaults
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 DEFAULT_MODE = MODES[0]

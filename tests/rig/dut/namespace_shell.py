@@ -7,14 +7,13 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from evenhand.base.errors import HostError
-from evenhand.procedure import Setup
-from evenhand.procedure.setup import make_lab_setup
+from evenhand.rig import Setup, make_lab_setup
 from evenhand.rig import testbed as testbeds
 from evenhand.rig.dut.shell import Answer
 from evenhand.rig.dut.ssh import DutHost
@@ -54,7 +53,7 @@ def reachable_lab(lab: LinuxLab, monkeypatch: pytest.MonkeyPatch) -> tuple[Setup
         assert config is None
         yield shell
 
-    monkeypatch.setattr("evenhand.procedure.inside.open_shell", open_shell)
+    monkeypatch.setattr("evenhand.rig.inside.open_shell", open_shell)
     setup = make_lab_setup(lab)
     reach = {
         "ssh": f"root@{lab.dut_namespace}",
@@ -63,4 +62,4 @@ def reachable_lab(lab: LinuxLab, monkeypatch: pytest.MonkeyPatch) -> tuple[Setup
         "right": lab.dut_interface("right"),
     }
     dut = setup.testbed.dut.model_copy(update=reach)
-    return Setup(name=setup.name, testbed=setup.testbed.model_copy(update={"dut": dut}), lab=lab), shell
+    return replace(setup, testbed=setup.testbed.model_copy(update={"dut": dut})), shell

@@ -19,9 +19,11 @@ from evenhand.rig.dut.facts_interface import COMMANDS, DEVICE, read_interface
 from evenhand.rig.dut.reading import understood
 from evenhand.rig.dut.readings import END, MARK, split_parts
 from evenhand.rig.dut.shell import Shell
-from evenhand.series.kernel_parameters import kept_parameters
+from evenhand.rig.host.kernel_parameters import kept_parameters
 
 FACTS_TIMEOUT_S = 120.0
+READ_THERE = " (read on the DUT)"
+"""Behind every fact that the user did not write."""
 _CPU = "/sys/devices/system/cpu"
 _SYSCTLS = (
     "net/ipv4/ip_forward",
@@ -224,6 +226,15 @@ def told_facts(facts: Mapping[str, Any]) -> dict[str, str]:
         "flow_hash": _both(_hash_words(interface["hash"]["fields"]) for interface in interfaces),
     }
     return {name: str(value) for name, value in found.items() if value}
+
+
+def with_facts(written: Mapping[str, str | None], facts: Mapping[str, Any]) -> dict[str, str | None]:
+    """What the testbed file tells, and where it tells nothing what was read, with its source."""
+    read = told_facts(facts)
+    return {
+        name: value if value is not None or name not in read else read[name] + READ_THERE
+        for name, value in written.items()
+    }
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from evenhand.rig.host.facts import read_host_facts
 from evenhand.rig.host.finding import Finding, Part, State
 from evenhand.rig.host.reading import format_cpu_list, list_folder, parse_cpu_list, read_text
-from evenhand.series import read_host_facts
 
 CPU_FOLDER = Path("sys/devices/system/cpu")
 ROUTER_AND_TESTER = 2

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.base.state_folder import read_state, replace_state, state_file
-from evenhand.series.folders import without_folders
-from evenhand.series.host_facts import read_host_facts
+from evenhand.base.without_folders import without_folders
+from evenhand.rig.host.facts import read_host_facts
 
 VERSION = 1
 MOST_KEPT = 200

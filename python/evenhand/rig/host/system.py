@@ -10,10 +10,10 @@ from typing import Any
 
 from evenhand.base.errors import EvenhandError
 from evenhand.base.programs import in_checkout
+from evenhand.rig.host.facts import read_host_facts
 from evenhand.rig.host.finding import Finding, Part, State
 from evenhand.rig.host.reading import list_folder, read_number, read_text
 from evenhand.rig.testbed import LEAST_MEMORY_MB
-from evenhand.series import read_host_facts
 
 TESTED_SYSTEMS = (("debian", "12"), ("debian", "13"))
 

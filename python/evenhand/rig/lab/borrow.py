@@ -3,7 +3,7 @@
 it had.
 
 What it was is on disk before anything is changed, and stays there until the lab is given back. So whoever
-comes after a process that was killed knows it: the guardian of that process (`campaign/lab_guardian.py`), or
+comes after a process that was killed knows it: the guardian of that process (`rig/lab_guardian.py`), or
 the next borrower.
 """
 
@@ -22,13 +22,13 @@ from evenhand.plan import AddressPlan, make_plan, plan_title
 from evenhand.rig.dut.setup import uninterrupted
 from evenhand.rig.lab import linux, state, vm
 from evenhand.rig.lab.build import USUAL_MAX_FRAME_SIZE
-from evenhand.rig.lab.labs import Lab, lab_status
+from evenhand.rig.lab.labs import LABS, Lab, lab_status
 from evenhand.rig.lab.linux import LinuxLab
 from evenhand.rig.lab.vm import VmLab
 
 BORROWED_DIRECTORY = state.STATE_DIRECTORY.parent / "borrowed"
 VERSION = 1
-KINDS = (LinuxLab.kind, VmLab.kind)
+KINDS = tuple(lab.kind for lab in LABS)
 
 Tell = Callable[[str], None]
 

@@ -8,6 +8,13 @@ from evenhand.rig.lab.linux import LinuxLab
 from evenhand.rig.lab.vm import VmLab
 
 Lab = LinuxLab | VmLab
+LABS: tuple[type[Lab], ...] = (LinuxLab, VmLab)
+"""Every kind."""
+
+
+def lab_class(kind: str) -> type[Lab]:
+    """Of a lab of this kind."""
+    return next(lab for lab in LABS if lab.kind == kind)
 
 
 def lab_status(name: str = "linux") -> Lab | None:

@@ -68,6 +68,12 @@ class LinuxLab:
 
     kind: ClassVar[str] = "linux"
     """As `lab up` names it."""
+    title: ClassVar[str] = "Linux"
+    """For people: the Linux lab."""
+    has_hash: ClassVar[bool] = False
+    """Whether its DUT has NICs whose hash can be set; veth pairs hash nothing."""
+    mixes_versions: ClassVar[bool] = False
+    """Whether its DUT forwards both IP versions at a time."""
     name: str
     plan: str
     """Name of the address plan that the DUT is set up for."""
@@ -82,6 +88,10 @@ class LinuxLab:
     """CPUs that are left for the tester, in order; `dut_cpu` itself if there is no other."""
     largest_frame_size: int = USUAL_MAX_FRAME_SIZE
     """Octets with FCS that both links take."""
+
+    @staticmethod
+    def check_programs() -> None:
+        """HostError if this host lacks a program that such a lab needs: it needs none."""
 
     @property
     def tester_namespace(self) -> str:

@@ -54,6 +54,9 @@ class VmLab:
 
     kind: ClassVar[str] = KIND
     """As `lab up` names it."""
+    title: ClassVar[str] = KIND
+    has_hash: ClassVar[bool] = True
+    mixes_versions: ClassVar[bool] = True
     name: str
     plan: str
     """Name of the address plan that the DUT was set up for."""
@@ -75,6 +78,11 @@ class VmLab:
     system: str = ""
     """What the machine said of itself when it was up: name and version of its Debian."""
     kernel: str = ""
+
+    @staticmethod
+    def check_programs() -> None:
+        """As `check_vm_programs`."""
+        check_vm_programs()
 
     @property
     def tester_namespace(self) -> str:

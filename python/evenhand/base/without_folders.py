@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 9: names of files without their folders, which tell more of a run's owner (home, customer, project)
-than of the run."""
+"""Names of files without their folders, which tell more of a run's owner (home, customer, project) than of
+the run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 9: parameters of the kernel's command line that a measurement depends on, by name; the rest of the
-line is its owner's."""
+"""Host: parameters of the kernel's command line that a measurement depends on, by name; the rest of the line
+is its owner's."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 9: JSON that somebody else has written, within bounds. Whoever walks through it later cannot be
-made to fall."""
+"""JSON that somebody else has written, within bounds. Whoever walks through it later cannot be made to
+fall."""
 
 from __future__ import annotations
 

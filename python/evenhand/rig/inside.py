@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: the look into a DUT that is reached over SSH: its facts before the first trial, its counters
-around each.
+"""Rig: the look into a DUT that is reached over SSH: its facts before the first trial, its counters around
+each.
 
 Without `[dut] ssh` in the testbed file nothing of it happens. Recorded only: no verdict knows of it
 (SEED-07).
@@ -8,24 +8,20 @@ Without `[dut] ssh` in the testbed file nothing of it happens. Recorded only: no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.plan import SideName
-from evenhand.procedure.events import Note, OnEvent, ignore
-from evenhand.procedure.setup import Setup
-from evenhand.rig.dut.facts import read_facts, read_facts_and_macs, told_facts
+from evenhand.rig.dut.facts import read_facts, read_facts_and_macs
 from evenhand.rig.dut.last_facts import changes_since_last
 from evenhand.rig.dut.linux_state import read_carriers
 from evenhand.rig.dut.ssh import SshShell, open_shell
 from evenhand.rig.dut.witness import DutWitness, open_witness
 from evenhand.rig.testbed import TestbedDut
-
-READ_THERE = " (read on the DUT)"
-"""Behind every fact that the user did not write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,40 +71,45 @@ class Inside:
             )
 
 
-def can_look_inside(setup: Setup) -> bool:
+def can_look_inside(dut: TestbedDut) -> bool:
     """Whether the testbed tells how, and the DUT is one whose counters are known here."""
-    return setup.testbed.dut.ssh is not None and setup.testbed.dut.os == "linux"
+    return dut.ssh is not None and dut.os == "linux"
 
 
 @contextmanager
-def look_inside(setup: Setup, *, on_event: OnEvent = ignore) -> Iterator[Inside | None]:
-    """One connection until the block ends; what changed since the last run on this DUT is told. None if
-    `can_look_inside` is not.
+def look_inside(
+    dut: TestbedDut, *, name: str, config: Path | None, on_note: Callable[[str], None] | None
+) -> Iterator[Inside | None]:
+    """One connection until the block ends. None if `can_look_inside` is not.
+
+    Args:
+        name: Of the testbed, for errors.
+        config: See `Setup.ssh_config`.
+        on_note: Is told what changed since the last run on this DUT.
 
     Raises:
         RequestError, HostError: The DUT cannot be reached, or does not tell of itself.
     """
-    dut = setup.testbed.dut
-    if not can_look_inside(setup):
+    if not can_look_inside(dut):
         yield None
         return
     assert dut.ssh is not None
     assert dut.left is not None
     assert dut.right is not None
-    where = f"{setup.name}: dut.ssh, {dut.ssh}"
-    with open_shell(dut, config=setup.ssh_config) as shell:
+    where = f"{name}: dut.ssh, {dut.ssh}"
+    with open_shell(dut, config=config) as shell:
         _refuse_carriers(shell, dut, where=where)
         facts, macs = read_facts_and_macs(shell, left=dut.left, right=dut.right, where=where)
         # Told once: whoever tells nobody must not take it from the next one who does.
-        changes = None if on_event is ignore else changes_since_last(dut.ssh, dut.left, dut.right, facts)
-        if changes is not None:
-            on_event(Note(text=changes))
+        changes = None if on_note is None else changes_since_last(dut.ssh, dut.left, dut.right, facts)
+        if on_note is not None and changes is not None:
+            on_note(changes)
         witness = open_witness(
             shell,
             left=dut.left,
             right=dut.right,
             where=where,
-            on_trouble=lambda text: on_event(Note(text=text)),
+            on_trouble=lambda text: None if on_note is None else on_note(text),
         )
         yield Inside(witness=witness, facts=facts, macs=macs)
 
@@ -129,28 +130,14 @@ def _refuse_carriers(shell: SshShell, dut: TestbedDut, *, where: str) -> None:
 _ONCE: dict[tuple[str | None, str | None, str | None], dict[str, Any]] = {}
 
 
-def lasting_facts(setup: Setup) -> dict[str, Any] | None:
+def lasting_facts(dut: TestbedDut, *, name: str, config: Path | None) -> dict[str, Any] | None:
     """The facts that no point of a campaign sets for itself, read once in the life of this process; None if
-    `can_look_inside` is not.
-
-    Raises:
-        RequestError, HostError: As `look_inside`.
-    """
-    dut = setup.testbed.dut
-    if not can_look_inside(setup):
+    `can_look_inside` is not. Arguments and errors as `look_inside`."""
+    if not can_look_inside(dut):
         return None
     key = (dut.ssh, dut.left, dut.right)
     if key not in _ONCE:
-        with open_shell(dut, config=setup.ssh_config) as shell:
-            where = f"{setup.name}: dut.ssh, {dut.ssh}"
+        with open_shell(dut, config=config) as shell:
+            where = f"{name}: dut.ssh, {dut.ssh}"
             _ONCE[key] = read_facts(shell, left=str(dut.left), right=str(dut.right), where=where)
     return _ONCE[key]
-
-
-def with_facts(written: Mapping[str, str | None], facts: Mapping[str, Any]) -> dict[str, str | None]:
-    """What the testbed file tells, and where it tells nothing what was read, with its source."""
-    read = told_facts(facts)
-    return {
-        name: value if value is not None or name not in read else read[name] + READ_THERE
-        for name, value in written.items()
-    }

@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: what the draft's Figure 6 and its text tell of tester and DUT, with None where nobody has said,
+"""Rig: what the draft's Figure 6 and its text tell of tester and DUT, with None where nobody has said,
 and what is missing by name."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evenhand.procedure import Setup
-from evenhand.procedure.inside import READ_THERE, lasting_facts, with_facts
+from evenhand.base.without_folders import without_folders
 from evenhand.rig.dut.facts import without_set_up
+from evenhand.rig.host.facts import read_host_facts
+from evenhand.rig.setup import Setup
 from evenhand.rig.testbed import DutFacts, Testbed
 from evenhand.rig.testbed.device import read_device
-from evenhand.series import read_host_facts
-from evenhand.series.folders import without_folders
 
 FACTS = tuple(DutFacts.model_fields)
 """Of both machines, by the keys of the testbed file's `[dut.facts]` (SEED-84)."""
@@ -23,8 +22,6 @@ NOT_OF_A_TESTER = ("flow_hash", "policing")
 """It forwards nothing."""
 OF_A_PLAN = ("neighbor_table", "plan", "sysctls", "napi_threads")
 """Facts of a lab that change when it is set up anew."""
-HASH_OF_POINTS = f"of each point its own, with its results{READ_THERE}"
-"""A campaign may set it from point to point, and each search has what was read before it."""
 
 
 def testbed_facts(setup: Setup, root: Path = Path("/")) -> dict[str, Any]:  # noqa: PT028 (no test, whatever its name)
@@ -34,35 +31,36 @@ def testbed_facts(setup: Setup, root: Path = Path("/")) -> dict[str, Any]:  # no
     `missing` names what is None of each. No folders, and no name of this host.
     """
     tester = tester_facts(setup.testbed, root)
-    own = setup.router or setup.lab
-    dut: dict[str, Any] = dict.fromkeys(FACTS)
-    inside = lasting_facts(setup)
-    if own is None:
-        dut |= setup.testbed.dut.facts.model_dump()
-        if inside is not None:
-            dut = {**with_facts(dut, inside), **({} if dut["flow_hash"] else {"flow_hash": HASH_OF_POINTS})}
-    elif inside is not None:
-        # A virtual machine: a computer of its own on the tester's CPUs.
-        dut = {**with_facts(dut | {"cpu_model": tester["cpu_model"]}, inside), "flow_hash": HASH_OF_POINTS}
-    else:
-        # It is a program on this machine, so the machine is the same.
-        dut |= {key: value for key, value in tester.items() if key not in ("cores", "nic", "driver")}
-        dut |= {
-            "cores": f"CPUs {', '.join(map(str, setup.testbed.dut.cpus))}",
-            "nic": "none: inside the tester's machine",
-        }
-        dut |= {} if setup.router is None else setup.router.dut_facts()
+    inside = setup.lasting_facts()
+    own = setup.own_facts()
+    dut: dict[str, Any] = dict.fromkeys(FACTS) | setup.describe_dut(tester, inside)
     return {
         "name": without_folders(setup.name),
         "tester": tester,
         "dut": dut,
-        "own_dut": None if own is None else without_folders(_lasting(own.facts())),
+        "own_dut": None if own is None else without_folders(_lasting(own)),
         **({} if inside is None else {"inside_dut": {"facts": without_set_up(inside)}}),
         "missing": {
             "tester": [key for key in FACTS if tester.get(key) is None and key not in NOT_OF_A_TESTER],
             "dut": [key for key in FACTS if dut[key] is None],
         },
     }
+
+
+def campaign_facts(setup: Setup, configured: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The same, and `testbed`, for a campaign: whether it is the same testbed when the campaign goes on.
+
+    Args:
+        configured: The table `[reference]`, for a DUT that is set by it.
+    """
+    facts = testbed_facts(setup)
+    return {**facts, **setup.to_campaign_document(facts["own_dut"], configured)}
+
+
+def of_this_machine(tester: Mapping[str, str | None], cpus: Sequence[int]) -> dict[str, str | None]:
+    """Facts of a DUT that is a program on the tester's machine."""
+    same = {key: value for key, value in tester.items() if key not in ("cores", "nic", "driver")}
+    return {**same, "cores": f"CPUs {', '.join(map(str, cpus))}", "nic": "none: inside the tester's machine"}
 
 
 def _lasting(facts: Mapping[str, Any]) -> dict[str, Any]:

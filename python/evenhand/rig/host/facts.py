@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 9: what must be known of the host to believe or repeat a run."""
+"""Host: what must be known of it to believe or repeat a run."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-import evenhand
-from evenhand.series.kernel_parameters import kept_parameters
+from evenhand.base.version import VERSION
+from evenhand.rig.host.kernel_parameters import kept_parameters
 
 
 def read_versions() -> dict[str, str]:
     """Versions of Evenhand and Python; the engine's and DPDK's come from its `about`."""
-    return {"evenhand": evenhand.__version__, "python": platform.python_version()}
+    return {"evenhand": VERSION, "python": platform.python_version()}
 
 
 def read_host_facts(root: Path = Path("/"), *, host_name: bool = False) -> dict[str, Any]:

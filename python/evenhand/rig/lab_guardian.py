@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: what the guardian of a lab does when its run was killed: wait for the engine to end, and give the
+"""Rig: what the guardian of a lab does when its run was killed: wait for the engine to end, and give the
 lab back as it was found."""
 
 from __future__ import annotations
@@ -10,23 +10,15 @@ import time
 from contextlib import suppress
 
 from evenhand.base.errors import EvenhandError
-from evenhand.campaign.dut_setup import dut_over_ssh, put_dut_back
-from evenhand.procedure import LAB_PREFIX
 from evenhand.rig.lab.borrow import give_back, lab_before
 from evenhand.rig.lab.labs import lab_status
 from evenhand.rig.lab.vm import VmLab
-from evenhand.series.campaign import HookRun, Point
+from evenhand.rig.lab_rig import make_lab_setup
+from evenhand.rig.over_ssh import put_back
 
 PATIENCE_S = 60.0
 """Until the engine of the killed run has closed its ports."""
 LOOK_AGAIN_S = 0.5
-
-
-class _Nowhere:
-    """The run's file is no longer open: what is done to the DUT now is kept nowhere."""
-
-    def add_hook(self, hook: HookRun, *, point: Point | None, suite: str | None) -> None:
-        pass
 
 
 def take_over(name: str, run: str) -> None:
@@ -54,6 +46,7 @@ def _put_machine_back(name: str, run: str) -> None:
     now = lab_status(name)
     if not isinstance(now, VmLab) or not now.is_running or lab_before(name) is None:
         return
-    dut = dut_over_ssh(f"{LAB_PREFIX}{name}")
+    dut = make_lab_setup(now).reachable
     if dut is not None:
-        put_dut_back(dut, _Nowhere(), lambda event: None, run=run)
+        # The run's file is no longer open: what is done to the DUT now is kept nowhere.
+        put_back(dut, run=run, on_change=lambda change: None, on_note=lambda text: None)

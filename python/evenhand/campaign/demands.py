@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign: what its points ask of a testbed, in the words of the rig."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from evenhand.plan import largest_octets
+from evenhand.rig import USUAL_MAX_FRAME_SIZE, Demand, DutWish, LabWish
+from evenhand.series.campaign import Point
+from evenhand.spec.frames import read_size
+from evenhand.spec.plan import build_plan
+from evenhand.spec.request import plan_of
+
+WITHOUT_HASH = 'Write hash-types = "not-stated" in that suite, or in [every-suite] for all of them'
+"""What takes a key out of a preset."""
+
+
+def demands_of(points: Iterable[Point]) -> Iterator[Demand]:
+    """What these points ask, each that asks for something else once."""
+    suites: dict[str, dict[tuple[object, ...], Point]] = {}
+    for point in points:
+        asked = (point.plan, point.hosts, point.networks, point.frame_size, point.hash_type)
+        suites.setdefault(point.suite, {})[asked] = point
+    for suite, of_suite in suites.items():
+        lab_wish = lab_wish_of(of_suite.values())
+        for point in of_suite.values():
+            yield Demand(
+                suite=f"suite {suite!r}",
+                plan=plan_of(point),
+                largest_octets=largest_octets(read_size(point.frame_size)),
+                wish=dut_wish_of(point),
+                lab_wish=lab_wish,
+                without_hash=WITHOUT_HASH,
+            )
+
+
+def dut_wish_of(point: Point) -> DutWish:
+    """What the DUT is set up for while the point is measured."""
+    return DutWish(plan=plan_of(point, is_whole=True), hash_type=point.hash_type, label=f"point {point.key}")
+
+
+def lab_wish_of(points: Iterable[Point], of_all: Iterable[Point] = ()) -> LabWish:
+    """What a lab must be set up for to measure all these points, which have one plan.
+
+    Args:
+        of_all: All points of the campaign: the links take the frames of each, so that all are measured on the
+            same links.
+    """
+    known = list(points)
+    hosts, networks = (
+        (max(getattr(point, part)[0] for point in known), max(getattr(point, part)[1] for point in known))
+        for part in ("hosts", "networks")
+    )
+    first = known[0]
+    # Of a mix of both IP versions the first plan: only a machine takes part in it, and the rest is set up
+    # over SSH.
+    name = first.plan.partition("+")[0]
+    plan = build_plan(
+        name, None, None, {key: value for key, value in first.plan_options.items() if key != "mix"}
+    )
+    largest = max(largest_octets(read_size(point.frame_size)) for point in (*known, *of_all))
+    return LabWish(
+        plan=plan.title,
+        hosts=hosts,
+        networks=networks if plan.left.hosts.networks is not None else None,
+        largest_frame_size=max(largest, USUAL_MAX_FRAME_SIZE),
+    )

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rig: a lab by its name, `lab:linux` or `lab:vm`, and what is measured with it. A campaign sets it up for
+each of its suites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evenhand.base.errors import HostError, RequestError
+from evenhand.base.locks import Resource
+from evenhand.base.suggestion import suggestion
+from evenhand.plan import AddressPlan, plan_title
+from evenhand.rig.dut.facts import with_facts
+from evenhand.rig.facts import FACTS, of_this_machine
+from evenhand.rig.lab import Lab, LinuxLab, lab_names, lab_status, require_root
+from evenhand.rig.lab.borrow import KINDS, kind_of
+from evenhand.rig.lab.labs import lab_class
+from evenhand.rig.lab.namespaces import host_errors, namespace_path, run_inside
+from evenhand.rig.lab.state import tester_resource
+from evenhand.rig.lab_lease import LeasedLab, leased_lab
+from evenhand.rig.over_ssh import DutWish, OnDutChange, OnNote, ReachableDut, set_up
+from evenhand.rig.rig import Demands, PlanDefaults, Rig, by_suite
+from evenhand.rig.setup import DEFAULT_PLAN, HASH_OF_POINTS, Result, Setup
+from evenhand.rig.testbed import make_testbed
+from evenhand.trial import find_engine
+
+LAB_PREFIX = "lab:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabSetup(Setup):
+    """A lab that is up."""
+
+    lab: Lab
+
+    def engine_command(self, engine: Path | None) -> list[str]:
+        return self.lab.engine_command(find_engine(engine))
+
+    def at_the_ports(self, read: Callable[[], Result]) -> Result:
+        with host_errors("look at the lab's interfaces", where=self.lab.tester_namespace):
+            return run_inside(self.lab.tester_namespace, read)
+
+    def why_not_joined(self, driver: str) -> str | None:
+        return "the ports of a lab are joined to its router"
+
+    @property
+    def _namespace(self) -> Path:
+        return namespace_path(self.lab.tester_namespace)
+
+    def _own_resources(self) -> list[Resource]:
+        return [tester_resource(self.lab.name)]
+
+    def _check_still_there(self) -> None:
+        if lab_status(self.lab.name) != self.lab:
+            raise HostError(
+                f"the lab {self.lab.name!r} was taken down or set up anew just now",
+                where=self.name,
+                next_step="Give the command again.",
+            )
+
+    @property
+    def own_plan(self) -> str:
+        return plan_title(self.lab.plan)
+
+    def _check_own_plan(self, plan: AddressPlan) -> None:
+        if plan.other is not None:
+            raise RequestError(
+                f"the lab {self.lab.name!r} is set up for one IP version, not for {plan.title}",
+                where="plan",
+                next_step=f"Use the plan {plan_title(self.lab.plan)} alone, or a testbed file.",
+            )
+        if self.lab.plan != plan.name:
+            raise RequestError(
+                f"the lab {self.lab.name!r} is set up for {plan_title(self.lab.plan)}, not for {plan.title}",
+                where="plan",
+                next_step=f"Use the plan {plan_title(self.lab.plan)}, or: evenhand lab up {self.lab.kind}"
+                f" --plan {plan.title}",
+            )
+        _check_room(self.lab, plan)
+
+    def _how_to_take_frames_of(self, size: int) -> tuple[str, str]:
+        return (
+            "frame_size",
+            f"evenhand lab up {self.lab.kind} --plan {plan_title(self.lab.plan)} --largest-frame {size}",
+        )
+
+    @property
+    def ssh_config(self) -> Path | None:
+        return self.lab.ssh_config
+
+    def set_up_for(self, wish: DutWish, *, run: str, on_change: OnDutChange, on_note: OnNote) -> str | None:
+        dut = self.reachable
+        if dut is not None:
+            return set_up(dut, wish, run=run, on_change=on_change, on_note=on_note)
+        if wish.hash_type is not None:
+            return f"the DUT of {self.name} has no NIC whose hash could be set (hash-types)"
+        return None
+
+    @property
+    def check_dut(self) -> Callable[[], None]:
+        return self.lab.check_running
+
+    @property
+    def dut_facts(self) -> None:
+        return None
+
+    def own_facts(self) -> dict[str, Any]:
+        return self.lab.facts()
+
+    def describe_dut(
+        self, tester: Mapping[str, str | None], inside: Mapping[str, Any] | None
+    ) -> dict[str, str | None]:
+        if inside is None:
+            return of_this_machine(tester, self.testbed.dut.cpus)
+        # A virtual machine: a computer of its own on the tester's CPUs.
+        known = dict.fromkeys(FACTS) | {"cpu_model": tester["cpu_model"]}
+        return {**with_facts(known, inside), "flow_hash": HASH_OF_POINTS}
+
+
+def make_lab_setup(lab: Lab, plan: AddressPlan | None = None) -> LabSetup:
+    """The testbed that a lab is. A lab is its own isolated test environment (SEED-80).
+
+    Raises:
+        RequestError: It is set up for another plan.
+        HostError: Its DUT has ended.
+    """
+    lab.check_running()
+    document = {
+        "isolated_test_environment": True,
+        "left": {"device": lab.left_device},
+        "right": {"device": lab.right_device},
+        "tester": {"cpus": list(lab.tester_cpus)},
+        "dut": {
+            "cpus": [lab.dut_cpu],
+            "threads": lab.dut_threads(),
+            "ring_frames": lab.ring_frames,
+            "largest_frame_size": lab.largest_frame_size,
+            **lab.testbed_dut(),
+        },
+    }
+    setup = LabSetup(
+        name=f"{LAB_PREFIX}{lab.name}",
+        testbed=make_testbed(document, where=f"lab {lab.name}"),
+        is_urgent=True,
+        lab=lab,
+    )
+    if plan is not None:
+        setup.check_plan(plan)
+    return setup
+
+
+@dataclass(frozen=True, slots=True)
+class LabRig(Rig):
+    """The lab of this name, up or down."""
+
+    @classmethod
+    def of(cls, text: str) -> LabRig | None:
+        return cls(text) if text.startswith(LAB_PREFIX) else None
+
+    @property
+    def name(self) -> str:
+        return self.text.removeprefix(LAB_PREFIX)
+
+    @property
+    def _kind(self) -> str | None:
+        """None: no lab of this name is up, and none could be set up."""
+        return kind_of(self.name)
+
+    def read(self, plan: AddressPlan | None = None) -> Setup:
+        lab = lab_status(self.name)
+        if lab is None:
+            raise _no_lab(self.text, self.name, DEFAULT_PLAN if plan is None else plan.title)
+        return make_lab_setup(lab, plan)
+
+    def plan_defaults(self) -> PlanDefaults:
+        lab = lab_status(self.name)
+        if lab is None:
+            return PlanDefaults()
+        return PlanDefaults(
+            plan=plan_title(lab.plan),
+            hosts=lab.hosts,
+            networks=lab.networks if lab.plan.startswith("nets_") else None,
+        )
+
+    @property
+    def sets_up_its_dut(self) -> bool:
+        return self._kind is not None
+
+    def reachable_dut(self) -> ReachableDut | None:
+        return None if lab_status(self.name) is None else self.read().reachable
+
+    @contextmanager
+    def leased(
+        self, *, run: str, on_note: OnNote, say: OnNote = lambda text: None
+    ) -> Iterator[LeasedLab | None]:
+        if self._kind is None:
+            yield None
+            return
+        with leased_lab(self.name, run=run, on_note=on_note, say=say) as lab:
+            yield lab
+
+    def check_demands(self, demands: Demands) -> None:
+        kind = self._kind
+        if kind is None:
+            Rig.check_demands(self, demands)
+        else:
+            self._check_kind(kind, demands)
+
+    def _check_kind(self, kind: str, demands: Demands) -> None:
+        """RequestError for points that a lab, which is set up for each of them, cannot measure."""
+        lab = lab_class(kind)
+        for suite, of_suite in by_suite(demands()):
+            hashed = next((each for each in of_suite if each.wish.hash_type is not None), None)
+            if hashed is not None and not lab.has_hash:
+                raise RequestError(
+                    f"{self.text} has no NIC whose hash could be set to {hashed.wish.hash_type}: its links"
+                    " are veth pairs, which hash nothing",
+                    where=f"{suite}: hash-types",
+                    next_step=f"{hashed.without_hash}; or use --testbed lab:vm, whose NICs hash.",
+                )
+            if not lab.mixes_versions and any(each.plan.other is not None for each in of_suite):
+                raise RequestError(
+                    f"{self.text} forwards one IP version at a time, and {of_suite[0].plan.title} sends both",
+                    where=f"{suite}: plan",
+                    next_step="Use --testbed lab:vm or reference, or a suite for each version.",
+                )
+            of_suite[0].lab_wish.make_plan()
+
+    def check_campaign(self, demands: Demands, *, is_made_later: bool, is_dry: bool) -> list[str]:
+        kind = self._kind
+        if kind is None:
+            return Rig.check_campaign(self, demands, is_made_later=is_made_later, is_dry=is_dry)
+        self._check_kind(kind, demands)
+        return _check_host(kind, is_dry=is_dry)
+
+    def check_host(self) -> None:
+        kind = self._kind
+        if kind is None:
+            Rig.check_host(self)
+        else:
+            _check_host(kind, is_dry=False)
+
+
+def _check_host(kind: str, *, is_dry: bool) -> list[str]:
+    """Whether this host, and this user, can have a lab of this kind. See `Rig.check_campaign`."""
+    lab = lab_class(kind)
+    lab.check_programs()
+    try:
+        require_root(lab=lab.title)
+    except HostError as error:
+        if not is_dry:
+            raise
+        return [f"{error.what[0].upper()}{error.what[1:]}: run it with sudo."]
+    return []
+
+
+def _check_room(lab: Lab, plan: AddressPlan) -> None:
+    """RequestError if the DUT was not set up for so many: its neighbour table would be full, and other labs'
+    too, or it has no routes."""
+    if lab.hosts is None or lab.networks is None:
+        return
+    for side, hosts, networks in zip(plan.sides, lab.hosts, lab.networks, strict=True):
+        what = ""
+        # Behind a gateway the DUT has one neighbour, whatever the number of hosts.
+        if side.dut_neighbors > max(1, hosts * networks):
+            what = f"room for {hosts * networks} hosts on the {side.name}, not for {side.dut_neighbors}"
+        elif side.hosts.network_count > networks:
+            what = f"routes to {networks} networks on the {side.name}, not to {side.hosts.network_count}"
+        if what:
+            raise RequestError(
+                f"the DUT of the lab {lab.name!r} has {what}",
+                where="hosts, networks",
+                next_step=f"Use fewer, or set the lab up for more: evenhand lab up {lab.kind} --plan"
+                f" {plan.title} --hosts N",
+            )
+
+
+def _no_lab(text: str, name: str, plan: str) -> RequestError:
+    if name in KINDS:
+        return RequestError(
+            f"the lab {name!r} is not up",
+            where=text,
+            next_step=f"Set it up: sudo evenhand lab up {name} --plan {plan}",
+        )
+    there = [f"{LAB_PREFIX}{known}" for known in dict.fromkeys((*KINDS, *lab_names()))]
+    near = suggestion(text, there, cutoff=0.7)
+    hint = "" if near is None else f"Did you mean {near}? "
+    return RequestError(
+        f"there is no lab {name!r}",
+        where=text,
+        next_step=f"{hint}There are {', '.join(there)}; one is set up by: sudo evenhand lab up"
+        f" {LinuxLab.kind} --plan {plan}",
+    )

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rig: a DUT that is set up over SSH for each point that asks for something else than the one before, and put
+back at the end."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from evenhand.base.errors import EvenhandError, HostError, RequestError
+from evenhand.plan import AddressPlan
+from evenhand.rig.dut import DutSetup, HashType, describe_setup
+from evenhand.rig.dut.items import NotTakenError
+from evenhand.rig.dut.linux_items import linux_items
+from evenhand.rig.dut.record import Holder, SetupRecord, read_held
+from evenhand.rig.dut.setup import (
+    DutOnShell,
+    HeldError,
+    apply,
+    check_dut,
+    fingerprint_of,
+    is_in_place,
+    undo,
+    uninterrupted,
+)
+from evenhand.rig.dut.ssh import open_shell
+from evenhand.rig.testbed import TestbedDut
+
+MOST_LISTED = 1000
+"""Changes that a document lists; there may be 131,072 neighbours."""
+
+APPLIED, UNDONE = "dut_apply", "dut_undo"
+
+OnNote = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReachableDut:
+    """A DUT that a run sets up: a router over SSH, or the virtual machine of a lab, which has the hash of no
+    point by itself."""
+
+    dut: TestbedDut
+    ssh_config: Path | None
+    """See `Setup.ssh_config`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DutWish:
+    """What a DUT is set up for: a plan, and which fields its NICs hash."""
+
+    plan: AddressPlan
+    """All its addresses, whatever a point sends: the DUT is set up for them once. Of both IP versions it may
+    be."""
+    hash_type: HashType | None
+    """None: as it is."""
+    label: str
+    """Of who wishes it, for errors: `point s/throughput/1`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DutChange:
+    """What was done to a DUT."""
+
+    when: str
+    """APPLIED or UNDONE."""
+    record: SetupRecord
+    duration_s: float
+
+    @property
+    def command(self) -> str:
+        """That would have done the same."""
+        return f"evenhand {self.when.replace('_', ' ')}"
+
+    def to_json(self) -> str:
+        """For the run file."""
+        record = self.record
+        changes = [
+            {"name": item.name, "before": item.before, "value": item.wanted} for item in record.changes
+        ]
+        document = {
+            "plan": record.plan,
+            "hash": record.hash_type,
+            "interfaces": record.interfaces,
+            "changes": changes[:MOST_LISTED],
+        }
+        left_out = len(changes) - MOST_LISTED
+        return json.dumps({**document, **({"left_out": left_out} if left_out > 0 else {})})
+
+
+OnDutChange = Callable[[DutChange], None]
+
+
+def check_settable(dut: ReachableDut, wishes: Iterable[DutWish]) -> None:
+    """Refuse a DUT that is to be set up over SSH, and cannot be reached, or cannot be set up so. Changes
+    nothing.
+
+    Raises:
+        RequestError: As `check_dut`, or a wish is for what the DUT does not have, such as a hash.
+        HostError: As `check_dut`.
+    """
+    with _on(dut) as on:
+        state, _ = check_dut(on)
+        for wish in {(wish.plan.title, wish.hash_type): wish for wish in wishes}.values():
+            try:
+                linux_items(_setups(wish, on), state)
+            except NotTakenError as error:
+                raise RequestError(
+                    f"{error.what} ({wish.label})", where=error.where, next_step=error.next_step
+                ) from error
+
+
+def set_up(
+    dut: ReachableDut, wish: DutWish, *, run: str, on_change: OnDutChange, on_note: OnNote
+) -> str | None:
+    """Have the DUT set up so. Why it cannot be; None if it is.
+
+    Args:
+        run: Which run this is: what the same run has set up before, it changes.
+        on_change: Is told while the connection is open, before the change is noted to people.
+
+    Raises:
+        HeldError: Somebody else has set it up.
+        HostError: It cannot be reached.
+    """
+    try:
+        with _on(dut) as on:
+            wanted = _setups(wish, on)
+            held = read_held(on.shell)
+            if held is not None and _stands(on, held, wanted, run):
+                return None
+            if held is not None and held.holder.run == run:
+                _put_back(on, run=run, on_change=on_change, on_note=on_note)
+            began = time.monotonic()
+
+            def keep(record: SetupRecord) -> None:
+                on_change(DutChange(when=APPLIED, record=record, duration_s=time.monotonic() - began))
+
+            record = apply(on, wanted, holder=Holder.here("run", run), on_record=keep)
+            on_note(f"The DUT is set up for {_asked(record)}: {len(record.changes)} changes, each read back.")
+    except HeldError:
+        raise
+    except EvenhandError as error:
+        if isinstance(error, HostError) and not isinstance(error, NotTakenError):
+            raise
+        return f"the DUT cannot be set up for it: {error.what} ({error.where})"
+    return None
+
+
+def put_back(dut: ReachableDut, *, run: str, on_change: OnDutChange, on_note: OnNote) -> None:
+    """As it was before this run, if this run has set it up. HostError if that does not work; what to do is
+    told with it."""
+    with uninterrupted(), _on(dut) as on:
+        _put_back(on, run=run, on_change=on_change, on_note=on_note)
+
+
+def _put_back(on: DutOnShell, *, run: str, on_change: OnDutChange, on_note: OnNote) -> None:
+    began = time.monotonic()
+    record = undo(on, run=run)
+    if record is not None:
+        on_note(f"The DUT is as it was before it was set up for {_asked(record)}.")
+        on_change(DutChange(when=UNDONE, record=record, duration_s=time.monotonic() - began))
+
+
+def _stands(on: DutOnShell, held: SetupRecord, wanted: list[DutSetup], run: str) -> bool:
+    """Whether the DUT has it already, by this run or by hand."""
+    if held.fingerprint != fingerprint_of(wanted) or (held.holder.run != run and held.holder.kind != "hand"):
+        return False
+    return is_in_place(on, held)
+
+
+def _setups(wish: DutWish, on: DutOnShell) -> list[DutSetup]:
+    plan, (left, right) = wish.plan, on.interfaces
+    plans = [plan] if plan.other is None else [plan, plan.other.plan]
+    return [describe_setup(each, left=left, right=right, hash_type=wish.hash_type) for each in plans]
+
+
+@contextmanager
+def _on(dut: ReachableDut) -> Iterator[DutOnShell]:
+    with open_shell(dut.dut, config=dut.ssh_config) as shell:
+        yield DutOnShell(dut=dut.dut, shell=shell)
+
+
+def _asked(record: SetupRecord) -> str:
+    return record.plan + (f", hash {record.hash_type}" if record.hash_type else "")

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rig: a reference router that is started for each point of a campaign, and what is measured with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from evenhand.base.errors import RequestError
+from evenhand.base.programs import ROUTER, find_program
+from evenhand.plan import AddressPlan
+from evenhand.rig.facts import of_this_machine
+from evenhand.rig.over_ssh import ReachableDut
+from evenhand.rig.reference import ReferenceDut, ReferenceRouter, reference_router
+from evenhand.rig.rig import Demands, PlanDefaults, Rig
+from evenhand.rig.setup import Setup
+from evenhand.rig.testbed import make_testbed
+from evenhand.rig.testbed_rig import TestbedRig
+
+REFERENCE = "reference"
+"""The testbed that is made for a campaign: a reference router, set by its `[reference]`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceSetup(Setup):
+    """A reference router that runs."""
+
+    has_new_macs: ClassVar[bool] = True
+
+    router: ReferenceRouter
+
+    def _how_to_take_frames_of(self, size: int) -> tuple[str, str]:
+        return "frame_size", f"Start it with largest_frame_size {size}."
+
+    @property
+    def dut_facts(self) -> None:
+        return None
+
+    @property
+    def reachable(self) -> None:
+        """It is set up when it is started."""
+        return None
+
+    def own_facts(self) -> dict[str, Any]:
+        return self.router.facts()
+
+    def describe_dut(
+        self, tester: Mapping[str, str | None], inside: Mapping[str, Any] | None
+    ) -> dict[str, str | None]:
+        return {**of_this_machine(tester, self.testbed.dut.cpus), **self.router.dut_facts()}
+
+    def to_campaign_document(self, own_dut: Any, configured: Mapping[str, Any] | None) -> dict[str, Any]:
+        # Each point has a router of its own: what is set for it stands with its searches.
+        facts = self.router.facts()
+        own_dut = {"kind": facts["kind"], "version": facts["version"], "configured": configured}
+        return {"own_dut": own_dut, "testbed": {"tester": self.testbed.model_dump(mode="json")["tester"]}}
+
+
+def make_reference_setup(router: ReferenceRouter) -> ReferenceSetup:
+    """The testbed that a reference router is. Both ends of its memif cables are ours, so it is isolated
+    (SEED-80)."""
+    document = {
+        "isolated_test_environment": True,
+        "left": {"device": router.left_device, "vlan": router.dut.vlans.get("left", ())},
+        "right": {"device": router.right_device, "vlan": router.dut.vlans.get("right", ())},
+        "tester": {"cpus": list(router.tester_cpus)},
+        "dut": {
+            "cpus": [router.cpu],
+            "threads": [router.thread],
+            "ring_frames": router.ring_frames,
+            "largest_frame_size": router.dut.largest_frame_size,
+        },
+        "limits": router.dut.justified_limits(),
+    }
+    return ReferenceSetup(
+        name="reference router", testbed=make_testbed(document, where="reference router"), router=router
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceRig(Rig):
+    """A router that only a campaign has started."""
+
+    takes_reference: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, text: str) -> ReferenceRig | None:
+        return cls(text) if text == REFERENCE else None
+
+    def read(self, plan: AddressPlan | None = None) -> Setup:
+        """What a user has in a file of this name; the router itself there is for the length of a point."""
+        if Path(self.text).exists():
+            return TestbedRig(self.text).read(plan)
+        raise RequestError(
+            "there is no testbed of this name: only a campaign has a reference router started for it",
+            where=self.text,
+            next_step="Start one in another terminal with `evenhand router gateway-v4 --testbed"
+            " router.toml`, and name router.toml here.",
+        )
+
+    def plan_defaults(self) -> PlanDefaults:
+        return TestbedRig(self.text).plan_defaults()
+
+    @contextmanager
+    def open(self, plan: Callable[[], AddressPlan], reference: Callable[[], ReferenceDut]) -> Iterator[Setup]:
+        with reference_router(plan(), reference()) as router:
+            yield make_reference_setup(router)
+
+    @property
+    def sets_up_its_dut(self) -> bool:
+        return True
+
+    def reachable_dut(self) -> ReachableDut | None:
+        return None
+
+    def check_demands(self, demands: Demands) -> None:
+        """It can be set to whatever a campaign file may ask for, which is checked when that is read."""
+
+    def check_campaign(self, demands: Demands, *, is_made_later: bool, is_dry: bool) -> list[str]:
+        self.check_host()
+        return []
+
+    def check_host(self) -> None:
+        find_program(ROUTER)

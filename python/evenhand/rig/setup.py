@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rig: what is measured with and measured on, once it is there: a checked testbed and its DUT. Starts
+nothing.
+
+`Setup` is all that later rooms know of a DUT: how the tester is opened on it, what its facts are, how it is
+watched, and how its hash is set. This one is for a DUT of which there is a testbed file and no more. A DUT
+that Evenhand makes is a subclass beside the `Rig` that makes it (`lab_rig.py`, `reference_rig.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from evenhand.base.errors import RequestError
+from evenhand.base.locks import Resource, holding
+from evenhand.plan import AddressPlan, make_plan, plan_title
+from evenhand.rig.dut.facts import READ_THERE, with_facts
+from evenhand.rig.inside import Inside, lasting_facts, look_inside
+from evenhand.rig.lab.napi import MOST_URGENT
+from evenhand.rig.over_ssh import DutWish, OnDutChange, OnNote, ReachableDut, check_settable, set_up
+from evenhand.rig.testbed import Testbed, TestbedLimits, Tester, make_testbed, read_device
+from evenhand.rig.testbed.drivers import PCI
+from evenhand.rig.testbed.resources import OWN_NAMESPACE, resources_of
+from evenhand.trial import find_engine
+
+DEFAULT_PLAN = "gateway-v4"
+"""With all its addresses (SEED-05)."""
+MEMIF_BUFFER_OCTETS = 2048
+"""Without `bsize`."""
+HASH_OF_POINTS = f"of each point its own, with its results{READ_THERE}"
+"""A campaign may set it from point to point, and each search has what was read before it."""
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What to test with: a checked testbed, and how the engine is started for it."""
+
+    has_new_macs: ClassVar[bool] = False
+    """Whether it is another process each time, so that its MACs say nothing of whether it is the same DUT."""
+
+    name: str
+    testbed: Testbed
+    is_urgent: bool = False
+    """Whether the engine is as urgent as the DUT's threads, which only root may ask for."""
+    is_set_up: bool = False
+    """Whether the DUT was set up just now for the plan that is to be measured: what lab and testbed file say
+    of its plan is of before."""
+
+    # Open: the engine, and what nobody else may use meanwhile.
+
+    def engine_command(self, engine: Path | None) -> list[str]:
+        """HostError if there is no engine."""
+        return [*(["nice", "-n", str(MOST_URGENT)] if self.is_urgent else []), str(find_engine(engine))]
+
+    @contextmanager
+    def locked(self) -> Iterator[tuple[int, ...]]:
+        """Nobody else has the DUT and the ports until the block ends. Gives the descriptors of the locks, for
+        the engine to inherit. InUseError names who has them."""
+        next_step = "Wait for it, or stop it; two testers on one port take each other's frames."
+        with ExitStack() as stack:
+            locked = stack.enter_context(holding(self._own_resources(), where=self.name, next_step=next_step))
+            self._check_still_there()
+            ports = [
+                resource
+                for port in self.testbed.ports.values()
+                for resource in resources_of(port.device, namespace=self._namespace)
+            ]
+            yield (*locked, *stack.enter_context(holding(ports, where=self.name, next_step=next_step)))
+
+    def at_the_ports(self, read: Callable[[], Result]) -> Result:
+        """The result of a function that looks at the ports' interfaces, called where they are."""
+        return read()
+
+    def why_not_joined(self, driver: str) -> str | None:
+        """Why its ports cannot be joined to each other in this machine by ports of this driver; None if they
+        can: they are such."""
+        drivers = {read_device(port.device).driver for port in self.testbed.ports.values()} - {driver}
+        if not drivers:
+            return None
+        names = sorted("a PCI device" if driver == PCI else driver for driver in drivers)
+        return (
+            f"ports of {' and '.join(names)} cannot be joined to each other inside this machine; with a cable"
+            " between them, and without the"
+            " DUT, the same command measures it"
+        )
+
+    @property
+    def _namespace(self) -> Path:
+        """The file of the network namespace that the ports are in."""
+        return OWN_NAMESPACE
+
+    def _own_resources(self) -> list[Resource]:
+        """What a tester takes besides the ports."""
+        return []
+
+    def _check_still_there(self) -> None:
+        """HostError if what was read is no longer so, now that nobody else can change it."""
+
+    # What is asked of it: plan and frame size.
+
+    @property
+    def own_plan(self) -> str:
+        """The plan that is meant where none is named: what the DUT is set up for, if that is known, else
+        DEFAULT_PLAN."""
+        own = self.testbed.dut.plan
+        return DEFAULT_PLAN if own is None else plan_title(own)
+
+    def make_own_plan(self) -> AddressPlan:
+        """The same with its addresses: those that the DUT is set up for, if that is known, else all."""
+        dut = self.testbed.dut
+        return make_plan(self.own_plan, dut.pair("hosts"), networks=dut.pair("networks"))
+
+    def check_plan(self, plan: AddressPlan) -> None:
+        """RequestError if the DUT is set up for another one: it would not answer for the plan's addresses,
+        and nothing would say why."""
+        if self.is_set_up:
+            return
+        self._check_own_plan(plan)
+        known = self.testbed.dut.plan
+        if known is not None and (known != plan.name or plan.other is not None):
+            raise RequestError(
+                f"the DUT is set up for {plan_title(known)}, not for {plan.title}",
+                where=f"{self.name}: dut.plan",
+                next_step=f"Use the plan {plan_title(known)}, or set the DUT up for {plan.title}, and name"
+                " that in the file.",
+            )
+        self._check_networks(plan)
+
+    def _check_own_plan(self, plan: AddressPlan) -> None:
+        """The same for what is known of the DUT besides its testbed."""
+
+    def _check_networks(self, plan: AddressPlan) -> None:
+        """RequestError if there are more than the DUT knows: it would lose all frames to the others."""
+        for side, known in zip(plan.sides, self.testbed.dut.pair("networks") or (), strict=False):
+            asked = side.hosts.network_count
+            if asked > known:
+                raise RequestError(
+                    f"the DUT is set up for {known} networks on the {side.name}, not for {asked}",
+                    where=f"{self.name}: dut.networks",
+                    next_step=f"Use at most {known} networks, or set the DUT up for more, and say so in the"
+                    " file.",
+                )
+
+    def check_frame_size(self, size: int) -> None:
+        """RequestError if the DUT's interfaces do not take frames of this size: it would lose all of them
+        (R8219-20)."""
+        largest = self.testbed.dut.largest_frame_size
+        # An MTU does not count the tags of a link, and frames without them are the same on both.
+        if largest is None or size - min(port.tag_octets for port in self.testbed.ports.values()) <= largest:
+            return
+        where, next_step = self._how_to_take_frames_of(size)
+        raise RequestError(
+            f"the DUT takes frames of {largest} octets at the most, not of {size}",
+            where=where,
+            next_step=next_step,
+        )
+
+    def _how_to_take_frames_of(self, size: int) -> tuple[str, str]:
+        """Where, and what to do."""
+        return (
+            f"{self.name}: dut.largest_frame_size",
+            "Give the DUT's interfaces a larger MTU, and say so there.",
+        )
+
+    # Set: the plan and the hash, for each point of a run.
+
+    @property
+    def ssh_config(self) -> Path | None:
+        """Instead of the user's own ~/.ssh/config, for a DUT that a lab has made."""
+        return None
+
+    @property
+    def reachable(self) -> ReachableDut | None:
+        """The DUT, if a run is to set it up over SSH for each of its points."""
+        dut = self.testbed.dut
+        return None if dut.ssh is None else ReachableDut(dut=dut, ssh_config=self.ssh_config)
+
+    def set_up_for(self, wish: DutWish, *, run: str, on_change: OnDutChange, on_note: OnNote) -> str | None:
+        """Have the DUT set up for this plan and this hash. Why it cannot be; None if it is, or if it is not
+        for a run to do. Arguments and errors as `over_ssh.set_up`."""
+        dut = self.reachable
+        if dut is not None:
+            return set_up(dut, wish, run=run, on_change=on_change, on_note=on_note)
+        return None
+
+    def check_settable(self, wishes: Callable[[], Iterable[DutWish]]) -> None:
+        """See `over_ssh.check_settable`; nothing where no run sets up the DUT."""
+        if self.reachable is not None:
+            check_settable(self.reachable, wishes())
+
+    # Watch, and look inside.
+
+    @property
+    def check_dut(self) -> Callable[[], None] | None:
+        """Raises HostError if the DUT has ended; None if nothing can be told of that."""
+        return None
+
+    def look_inside(self, on_note: OnNote | None) -> AbstractContextManager[Inside | None]:
+        """Facts and witness of the DUT; see `inside.look_inside`."""
+        return look_inside(self.testbed.dut, name=self.name, config=self.ssh_config, on_note=on_note)
+
+    def lasting_facts(self) -> dict[str, Any] | None:
+        """See `inside.lasting_facts`."""
+        return lasting_facts(self.testbed.dut, name=self.name, config=self.ssh_config)
+
+    # Facts.
+
+    @property
+    def dut_facts(self) -> dict[str, str | None] | None:
+        """What the testbed file tells of the DUT, and None for what it does not; None for a DUT of our
+        own."""
+        return self.testbed.dut.facts.model_dump()
+
+    def own_facts(self) -> dict[str, Any] | None:
+        """What a DUT of our own tells of itself, recorded with each search; None for any other."""
+        return None
+
+    def describe_dut(
+        self, tester: Mapping[str, str | None], inside: Mapping[str, Any] | None
+    ) -> dict[str, str | None]:
+        """What a reader must know of the DUT, by the keys of `[dut.facts]` (SEED-84).
+
+        Args:
+            tester: The same of this machine.
+            inside: What was read on the DUT; None if it cannot be looked into.
+        """
+        written: dict[str, str | None] = self.testbed.dut.facts.model_dump()
+        if inside is None:
+            return written
+        hashes = {} if written["flow_hash"] else {"flow_hash": HASH_OF_POINTS}
+        return {**with_facts(written, inside), **hashes}
+
+    def to_document(self) -> dict[str, Any]:
+        """For the run file."""
+        return {"name": self.name, "testbed": self.testbed.model_dump(mode="json"), "dut": self.own_facts()}
+
+    def to_campaign_document(self, own_dut: Any, configured: Mapping[str, Any] | None) -> dict[str, Any]:
+        """What of the testbed must be the same when a campaign goes on: `testbed` and `own_dut`.
+
+        Args:
+            own_dut: `own_facts`, without what a plan sets.
+            configured: The table `[reference]`, for a DUT that is set by it.
+        """
+        testbed = self.testbed.model_dump(mode="json")
+        testbed["dut"].pop("threads", None)
+        for key in ("ssh", "os", "left", "right"):  # a run from before these keys goes on
+            if testbed["dut"][key] is None:
+                del testbed["dut"][key]
+        return {"own_dut": own_dut, "testbed": testbed}
+
+
+def make_looped_setup(
+    tester: Tester, folder: Path, *, limits: TestbedLimits | None = None, largest_octets: int = 0
+) -> Setup:
+    """The tester's two ports joined to each other by a memif cable, on the CPUs of this tester. No frame
+    leaves the process (SEED-80).
+
+    Both ends have as many queues as streams: what a stream sends on a ring without a queue at the other end
+    would never arrive.
+
+    Args:
+        folder: For the cable's socket; its path must be short.
+        limits: Of the testbed that the tester stands in.
+        largest_octets: Of the frames that are to be sent; the cable's buffers must hold one.
+    """
+    queues = max(len(tester.cpus) // 4, 1)
+    cpus = tester.cpus if len(tester.cpus) < 4 else tester.cpus[: 4 * queues]
+    buffers = f",bsize={largest_octets}" if largest_octets > MEMIF_BUFFER_OCTETS else ""
+    cable = f"id=0,socket={folder / 'cable'},socket-abstract=no,rsize=11{buffers}"
+    document = {
+        "isolated_test_environment": True,
+        "left": {"device": f"net_memif0,role=server,{cable}", "dut_mac": "02:00:00:00:d0:01"},
+        "right": {"device": f"net_memif1,role=client,{cable}", "dut_mac": "02:00:00:00:d0:02"},
+        "tester": {"cpus": list(cpus), "receive_queues": queues},
+    }
+    testbed = make_testbed(document, where="looped ports")
+    return Setup(
+        name="looped", testbed=testbed if limits is None else testbed.model_copy(update={"limits": limits})
+    )
