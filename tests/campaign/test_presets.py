@@ -283,6 +283,6 @@ def test_the_wheel_has_the_presets(tmp_path: Path) -> None:
     names = {
         Path(name).stem
         for name in zipfile.ZipFile(wheel).namelist()
-        if "campaign/presets" in name and name.endswith(".toml")
+        if "spec/presets" in name and name.endswith(".toml")
     }
     assert names == set(preset_names())

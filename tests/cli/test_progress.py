@@ -17,14 +17,10 @@ from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.progress.rates import Rates, direction_texts
 from evenhand.plan import Direction, make_plan
 from evenhand.procedure import Began, BurstGoal, DelayGoal, LossGoal, Measured, RecoveryGoal, TrialPhase
-from evenhand.procedure.burst import BURST
 from evenhand.procedure.delay import DelayTest
 from evenhand.procedure.descriptor import Procedure
 from evenhand.procedure.expected_time import expected_of_trial, learning_s
-from evenhand.procedure.latency import LATENCY
-from evenhand.procedure.loss import LOSS
-from evenhand.procedure.recovery import RECOVERY
-from evenhand.procedure.throughput import THROUGHPUT
+from evenhand.procedure.registry import BURST, LATENCY, LOSS, RECOVERY, THROUGHPUT
 from evenhand.search import MlrGoal, MlrGoals, ThroughputGoal
 from evenhand.trial import Load, Reason, SimulatedMeasurer
 

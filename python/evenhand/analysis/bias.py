@@ -20,10 +20,11 @@ from evenhand.analysis.model import BiasVerdict, Curve, CurvePoint
 from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL
 from evenhand.analysis.ranks import least_p_value, lower_p_value
 from evenhand.analysis.ratios import COARSE, SAME_WITHIN, deciding_precision, is_decided
-from evenhand.analysis.words import show_percent, show_probability, show_value, too_coarse
+from evenhand.analysis.words import show_percent, show_probability, too_coarse
 from evenhand.base.units import format_count, format_ratio
+from evenhand.procedure.descriptor import show_value
+from evenhand.procedure.registry import THROUGHPUT
 from evenhand.procedure.statistics import Statistics
-from evenhand.procedure.throughput import THROUGHPUT
 from evenhand.series.campaign import CampaignRecord, PointRecord
 
 DIRECTIONS_OF_TEST = 2

@@ -11,9 +11,8 @@ from evenhand.analysis.device import KnownDevice, known_device
 from evenhand.analysis.drift import drift_of, heed_in_shape
 from evenhand.analysis.model import Curve, CurveKey, CurvePoint, Degradation
 from evenhand.analysis.plateau import find_shape
-from evenhand.procedure.registry import PROCEDURES
+from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.procedure.statistics import Statistics
-from evenhand.procedure.throughput import THROUGHPUT
 from evenhand.series.campaign import CampaignRecord, Point, PointRecord
 
 _Alike: TypeAlias = tuple[str, ...]

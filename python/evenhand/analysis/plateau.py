@@ -20,8 +20,8 @@ from evenhand.analysis.medians import Pool, search_width
 from evenhand.analysis.model import CurvePoint, PointTest, Shape
 from evenhand.analysis.ranks import least_p_value, lower_p_value
 from evenhand.analysis.ratios import COARSE, SAME_WITHIN
-from evenhand.analysis.words import join, show_percent, show_probability, show_value
-from evenhand.procedure.descriptor import Figure
+from evenhand.analysis.words import join, show_percent, show_probability
+from evenhand.procedure.descriptor import Figure, show_value
 from evenhand.procedure.statistics import Statistics
 
 RELEVANT = SAME_WITHIN

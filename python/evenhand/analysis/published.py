@@ -18,8 +18,8 @@ from evenhand.analysis.model import Curve, CurvePoint, PublishedComparison, Publ
 from evenhand.analysis.plateau import find_shape
 from evenhand.analysis.words import show_percent
 from evenhand.base.units import format_count
+from evenhand.procedure.registry import THROUGHPUT
 from evenhand.procedure.statistics import Statistics
-from evenhand.procedure.throughput import THROUGHPUT
 from evenhand.series.campaign import CampaignRecord
 
 FIGURE_7 = (

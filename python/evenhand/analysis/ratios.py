@@ -10,8 +10,8 @@ from evenhand.analysis.device import ip_version, is_direct
 from evenhand.analysis.medians import MedianRatio, Pool, median_ratio, show_ratio
 from evenhand.analysis.model import Curve, CurvePoint, Ratio
 from evenhand.analysis.words import show_percent, too_coarse
+from evenhand.procedure.registry import THROUGHPUT
 from evenhand.procedure.statistics import Interval
-from evenhand.procedure.throughput import THROUGHPUT
 
 SAME_WITHIN = 0.05
 """Two results are about equal within 5 percent (SEED-70)."""

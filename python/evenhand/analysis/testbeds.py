@@ -19,7 +19,8 @@ from statistics import median
 from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL, RELEVANT
 from evenhand.analysis.ranks import least_p_value, lower_p_value
 from evenhand.analysis.testbeds_model import BedDifference, BedsVerdict
-from evenhand.analysis.words import join, show_percent, show_probability, show_value
+from evenhand.analysis.words import join, show_percent, show_probability
+from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.series.campaign import CampaignRecord, PointRecord, is_median_at_least
 

@@ -5,25 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evenhand.base.units import format_count, format_ratio
-from evenhand.procedure.descriptor import Figure
-
-
-def show_value(value: float, figure: Figure) -> str:
-    """`794,000 fps`, `12.5 us`."""
-    return (
-        show_number(value, figure)
-        if figure.unit == "ratio"
-        else f"{show_number(value, figure)} {figure.unit}"
-    )
-
-
-def show_number(value: float, figure: Figure) -> str:
-    """`794,000`, `12.5`; a ratio in percent."""
-    if figure.unit in ("fps", "frames"):
-        return format_count(round(value))
-    return format_ratio(value) if figure.unit == "ratio" else f"{value:.4g}"
-
 
 def show_percent(share: float) -> str:
     """One digit: `12.5 %`."""

@@ -20,7 +20,7 @@ from evenhand.campaign.hooks import environment_of_suite
 from evenhand.campaign.jobs import WHOLE, Job, jobs
 from evenhand.campaign.measure import PointOrder, run_and_keep
 from evenhand.procedure import Note, SinglePair, says_something
-from evenhand.procedure.throughput import THROUGHPUT
+from evenhand.procedure.registry import THROUGHPUT
 from evenhand.rig import REFERENCE, LeasedLab, rig_of
 from evenhand.search import Outcome
 from evenhand.series.campaign import Point

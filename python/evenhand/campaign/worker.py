@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from evenhand.analysis.words import show_value
 from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.base.temporary_folder import temporary_folder
 from evenhand.base.version import VERSION
@@ -27,6 +26,7 @@ from evenhand.campaign.dut_setup import dut_over_ssh, put_dut_back
 from evenhand.campaign.events import CampaignEvent, OnCampaignEvent, RepetitionEnded
 from evenhand.campaign.measure import PointOrder, measure_point
 from evenhand.procedure import Note, ProcedureEvent
+from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.rig import REFERENCE, LeasedLab, rig_of
 from evenhand.series.campaign import Point

@@ -10,8 +10,7 @@ from importlib import import_module
 
 from evenhand.cli.verbs import Verbs
 from evenhand.procedure.descriptor import Procedure
-from evenhand.procedure.registry import PROCEDURES
-from evenhand.procedure.throughput import THROUGHPUT
+from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 
 
 @dataclass(frozen=True, slots=True)

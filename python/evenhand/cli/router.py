@@ -19,7 +19,7 @@ from evenhand.cli.common import err, out, quoted, write_json_line
 from evenhand.cli.options import with_options
 from evenhand.plan import AddressPlan, SideName, plan_title
 from evenhand.predict import predict
-from evenhand.procedure.throughput import THROUGHPUT
+from evenhand.procedure.registry import THROUGHPUT
 from evenhand.rig.reference import ReferenceRouter, reference_router
 from evenhand.rig.reference.cpus import RouterCpus
 from evenhand.rig.reference.testbed_file import DEFAULT_NAME, check_place, written_testbed

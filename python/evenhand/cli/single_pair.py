@@ -23,7 +23,7 @@ from evenhand.plan import (
     with_titles,
 )
 from evenhand.procedure import SinglePair, says_something
-from evenhand.procedure.throughput import THROUGHPUT
+from evenhand.procedure.registry import THROUGHPUT
 from evenhand.rig import Setup
 from evenhand.search import Outcome
 from evenhand.series import StoredSearch

@@ -13,7 +13,8 @@ from evenhand.cli.single_pair import SinglePairOptions, read_single_pair
 from evenhand.cli.tables import show_found
 from evenhand.plan import Traffic
 from evenhand.procedure import Conditions, SinglePair
-from evenhand.procedure.throughput import THROUGHPUT, ThroughputOptions, too_few
+from evenhand.procedure.registry import THROUGHPUT
+from evenhand.procedure.throughput import ThroughputOptions, too_few
 from evenhand.report import search_lines, search_tables
 from evenhand.report.found import found_lines, found_table
 from evenhand.rig.testbed import TestbedLimits

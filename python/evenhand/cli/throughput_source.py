@@ -12,7 +12,7 @@ from evenhand.base.units import format_rate
 from evenhand.base.without_folders import without_folders
 from evenhand.cli.conditions import Given
 from evenhand.plan import FrameSize, describe_mix, describe_size, whole_octets, with_titles
-from evenhand.procedure.throughput import THROUGHPUT
+from evenhand.procedure.registry import THROUGHPUT
 from evenhand.rig.setup import Setup
 from evenhand.search import Outcome
 from evenhand.series import StoredSearch, read_run

@@ -18,9 +18,7 @@ from evenhand.exchange.siitperf_plan import SIDE, FoundPlan, Version, find_plan,
 from evenhand.exchange.siitperf_ports import FoundPorts, find_ports
 from evenhand.exchange.testbed_text import Given, PortFacts, write_testbed
 from evenhand.plan import SideName
-from evenhand.procedure.latency import LATENCY
-from evenhand.procedure.pdv import PDV
-from evenhand.procedure.throughput import THROUGHPUT
+from evenhand.procedure.registry import LATENCY, PDV, THROUGHPUT
 
 ROAD = "translation and stateful NAT come in a later version"
 _MOST_SHARE = 999

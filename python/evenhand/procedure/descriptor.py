@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any, Protocol
 
 from evenhand.base.option import OptionField, options_of
+from evenhand.base.units import format_count, format_ratio
 from evenhand.procedure.expected_time import OPENING_S, ExpectedTime
 from evenhand.procedure.limits import Retries
 
@@ -180,3 +181,19 @@ def worst(values: Iterable[float | None]) -> float | None:
 def figures_by_direction(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Of a document whose figures stand by direction."""
     return list((result.get("figures") or {}).values())
+
+
+def show_value(value: float, figure: Figure) -> str:
+    """`794,000 fps`, `12.5 us`."""
+    return (
+        show_number(value, figure)
+        if figure.unit == "ratio"
+        else f"{show_number(value, figure)} {figure.unit}"
+    )
+
+
+def show_number(value: float, figure: Figure) -> str:
+    """`794,000`, `12.5`; a ratio in percent."""
+    if figure.unit in ("fps", "frames"):
+        return format_count(round(value))
+    return format_ratio(value) if figure.unit == "ratio" else f"{value:.4g}"

@@ -15,6 +15,19 @@ from evenhand.procedure.pdv import IPDV, PDV
 from evenhand.procedure.recovery import RECOVERY
 from evenhand.procedure.throughput import THROUGHPUT
 
+__all__ = [
+    "BACK_TO_BACK",
+    "BURST",
+    "IPDV",
+    "LATENCY",
+    "LOSS",
+    "PDV",
+    "PROCEDURES",
+    "RECOVERY",
+    "THROUGHPUT",
+    "Procedure",
+]
+
 
 class _Registry(Mapping[str, Procedure]):
     def __init__(self, procedures: tuple[Procedure, ...]) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 from rich.text import Text
 
-from evenhand.analysis.words import show_value
 from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count, format_duration
+from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.plain import visible
 from evenhand.series import PointState

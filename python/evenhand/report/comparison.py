@@ -18,10 +18,10 @@ from evenhand.analysis.comparison import (
     TOO_FEW_SESSIONS,
     FailBy,
 )
-from evenhand.analysis.words import show_number, show_percent
+from evenhand.analysis.words import show_percent
 from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count
-from evenhand.procedure.descriptor import Figure
+from evenhand.procedure.descriptor import Figure, show_number
 from evenhand.series.campaign import AT_LEAST
 
 BOUNDS = {"none": "", "at_least": AT_LEAST, "at_most": "<= ", "unknown": "? "}

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from evenhand.base.units import format_count
-from evenhand.procedure.throughput import THROUGHPUT
+from evenhand.procedure.registry import THROUGHPUT
 from evenhand.report.mlr import search_tables
 from evenhand.report.throughput import trials_table
 from evenhand.report.trial import trial_report

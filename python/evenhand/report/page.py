@@ -13,14 +13,17 @@ from evenhand.analysis import Analysis, analyse
 from evenhand.base.new_file import replace_own
 from evenhand.base.units import format_count
 from evenhand.base.version import VERSION
-from evenhand.procedure.back_to_back import BACK_TO_BACK
-from evenhand.procedure.burst import BURST
-from evenhand.procedure.latency import LATENCY
-from evenhand.procedure.loss import LOSS
-from evenhand.procedure.pdv import IPDV, PDV
-from evenhand.procedure.recovery import RECOVERY
-from evenhand.procedure.registry import PROCEDURES
-from evenhand.procedure.throughput import THROUGHPUT
+from evenhand.procedure.registry import (
+    BACK_TO_BACK,
+    BURST,
+    IPDV,
+    LATENCY,
+    LOSS,
+    PDV,
+    PROCEDURES,
+    RECOVERY,
+    THROUGHPUT,
+)
 from evenhand.report.figures import DARK, LIGHT, Picture, draw_inline, draw_png_file, draw_svg_file
 from evenhand.report.page_facts import (
     commands_of,

@@ -11,11 +11,7 @@ from typing import Any, TypeVar
 
 from evenhand.analysis import Analysis, Curve
 from evenhand.base.units import format_rate
-from evenhand.procedure.latency import LATENCY
-from evenhand.procedure.loss import LOSS
-from evenhand.procedure.pdv import IPDV, PDV
-from evenhand.procedure.recovery import RECOVERY
-from evenhand.procedure.throughput import THROUGHPUT
+from evenhand.procedure.registry import IPDV, LATENCY, LOSS, PDV, RECOVERY, THROUGHPUT
 from evenhand.report.figures import Picture
 from evenhand.report.figures_throughput import (
     DrawnCurve,

@@ -9,11 +9,7 @@ from typing import Any
 
 from evenhand.analysis import Analysis
 from evenhand.base.units import format_count, format_duration, format_line_rate, format_ratio
-from evenhand.procedure.back_to_back import BACK_TO_BACK
-from evenhand.procedure.latency import LATENCY
-from evenhand.procedure.pdv import IPDV, PDV
-from evenhand.procedure.registry import PROCEDURES
-from evenhand.procedure.throughput import THROUGHPUT
+from evenhand.procedure.registry import BACK_TO_BACK, IPDV, LATENCY, PDV, PROCEDURES, THROUGHPUT
 from evenhand.report.page_words import (
     DASH,
     NONE,

@@ -15,9 +15,7 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from evenhand.base.units import ETHERNET_GAP_OCTETS
-from evenhand.procedure.loss import LOSS
-from evenhand.procedure.registry import PROCEDURES
-from evenhand.procedure.throughput import THROUGHPUT
+from evenhand.procedure.registry import LOSS, PROCEDURES, THROUGHPUT
 from evenhand.series import CampaignRecord, PointRecord, Repetition
 
 MODEL = "1.4.0"

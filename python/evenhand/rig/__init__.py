@@ -13,7 +13,14 @@ from evenhand.rig.lab.build import USUAL_MAX_FRAME_SIZE
 from evenhand.rig.lab_lease import LeasedLab
 from evenhand.rig.lab_rig import LabSetup, make_lab_setup
 from evenhand.rig.over_ssh import APPLIED, DutChange, DutWish, ReachableDut, put_back
-from evenhand.rig.reference import ReferenceDut
+from evenhand.rig.reference import (
+    DEFAULT_QUEUE_FRAMES,
+    DEFECT_KINDS,
+    MAX_ROUTER_ELEMENTS,
+    Defects,
+    NeighborCost,
+    ReferenceDut,
+)
 from evenhand.rig.reference_rig import REFERENCE, make_reference_setup
 from evenhand.rig.registry import default_plan_of, plan_defaults_of, read_dut, read_setup, rig_of
 from evenhand.rig.rig import Demand, PlanDefaults, Rig
@@ -24,10 +31,14 @@ from evenhand.rig.testbed.vlan import TAG_OCTETS, Vlans, VlansOfSides, parse_vla
 __all__ = [
     "APPLIED",
     "DEFAULT_PLAN",
+    "DEFAULT_QUEUE_FRAMES",
+    "DEFECT_KINDS",
+    "MAX_ROUTER_ELEMENTS",
     "READ_THERE",
     "REFERENCE",
     "TAG_OCTETS",
     "USUAL_MAX_FRAME_SIZE",
+    "Defects",
     "Demand",
     "DutChange",
     "DutFacts",
@@ -38,6 +49,7 @@ __all__ = [
     "LabSetup",
     "LabWish",
     "LeasedLab",
+    "NeighborCost",
     "PlanDefaults",
     "ReachableDut",
     "ReferenceDut",

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from evenhand.procedure.latency import LATENCY
+from evenhand.procedure.registry import LATENCY
 
 LEAST_FOR_WORST = 1000
 """Values from which on the 99.9th percentile is not their maximum."""

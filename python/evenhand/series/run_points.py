@@ -9,8 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import fields
 
-from evenhand.procedure.latency import LATENCY
-from evenhand.procedure.registry import PROCEDURES
+from evenhand.procedure.registry import LATENCY, PROCEDURES
 from evenhand.series.campaign import TESTER_LIMIT, Point, PointRecord, Repetition, state_of
 from evenhand.series.conditions import conditions_of, configured
 from evenhand.series.point_document import check_point

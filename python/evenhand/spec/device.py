@@ -92,13 +92,13 @@ class DeviceOptions:
         if given.why_no_key and self.key is None:
             raise RequestError(
                 f"this NIC's hash key is not known: {given.why_no_key}",
-                where=f"--table {self.table}",
+                where=f"--table {self._table_text}",
                 next_step="Give it with --key; --key common is the one that many NICs have.",
             )
         if given.why_no_function and self.key is None:
             raise RequestError(
                 f"this NIC's hash function is not known: {given.why_no_function}",
-                where=f"--table {self.table}",
+                where=f"--table {self._table_text}",
                 next_step="If it is Toeplitz, say so by giving its key with --key.",
             )
         if given.entries:
@@ -130,6 +130,11 @@ class DeviceOptions:
         except RequestError as error:
             raise self._in_words_of_options(error) from error
 
+    @property
+    def _table_text(self) -> str:
+        """As it would be written."""
+        return self.table if isinstance(self.table, str) else ",".join(map(str, self.table or ()))
+
     def _given_table(self) -> Table:
         if self.table is None:
             return Table()
@@ -141,14 +146,14 @@ class DeviceOptions:
         counts = f"{named} or {rings}" if more else str(named)
         return RequestError(
             f"{elements} elements, and the last that the table names is element {named - 1}{more}",
-            where=f"--elements {elements}, --table {self.table}",
+            where=f"--elements {elements}, --table {self._table_text}",
             next_step=f"Leave --elements out, or give {counts}; or give the table of a device with"
             f" {elements}.",
         )
 
     def _in_words_of_options(self, error: RequestError) -> RequestError:
         """A field of the model is the option that fills it."""
-        table = "--table-size" if self.table is None else f"--table {self.table}"
+        table = "--table-size" if self.table is None else f"--table {self._table_text}"
         options = {
             "device.elements": ("--elements", "Write 1 or more, and at most 4096."),
             "device.key": ("--key" if self.key is not None else table, error.next_step),

@@ -34,10 +34,8 @@ from evenhand.base.validation.checked_file import (
     unknown_key,
     with_unit,
 )
-from evenhand.procedure.registry import PROCEDURES
-from evenhand.procedure.throughput import THROUGHPUT
-from evenhand.rig import REFERENCE, rig_of
-from evenhand.rig.testbed.model import DutFacts
+from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
+from evenhand.rig import REFERENCE, DutFacts, rig_of
 from evenhand.spec.plan import DIRECTION, PLAN_OPTIONS
 from evenhand.spec.point import HashType
 from evenhand.spec.presets import EVERY_SUITE, apply_preset, preset_names, unheeded

@@ -11,7 +11,7 @@ from evenhand.base.errors import RequestError
 from evenhand.base.option import DURATION, RATIO, Grammar, Option, options_of, values_of
 from evenhand.base.units import format_ratio, parse_duration
 from evenhand.procedure.limits import LIMIT_SET, Retries, retries_of
-from evenhand.rig.testbed import TestbedLimits
+from evenhand.rig import TestbedLimits
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 
 _PANEL = "Validity (the testbed file's table limits has the same keys)"

@@ -30,8 +30,7 @@ from evenhand.plan import (
     plan_title,
 )
 from evenhand.plan.ports import parse_ports
-from evenhand.rig.registry import plan_defaults_of
-from evenhand.rig.rig import PlanDefaults
+from evenhand.rig import PlanDefaults, plan_defaults_of
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 DEFAULT_MODE = MODES[0]
@@ -240,7 +239,7 @@ class PlanOptions:
         name = self.plan or defaults.plan
         counts = self.shape.counts if "+" in name else self.shape.counts.or_of(defaults, name)
         written = vars_of(self.shape.modes) | vars_of(self.shape.sources) | {"mix": self.mix}
-        return read_plan(name, counts, written, "--plan")
+        return read_plan(name, counts, written, "--plan", takes_mix=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,13 +306,24 @@ def _build(name: str, hosts: Counts, networks: Counts, written: tuple[tuple[str,
 
 
 def read_plan(
-    name: str, counts: CountOptions, written: Mapping[str, Any], where: str = "NAME"
+    name: str,
+    counts: CountOptions,
+    written: Mapping[str, Any],
+    where: str = "NAME",
+    *,
+    takes_mix: bool = False,
 ) -> AddressPlan:
-    """The plan of the shell's options; see `build_plan`. Errors without a place are of `where`."""
+    """The plan of the shell's options; see `build_plan`. Errors without a place are of `where`.
+
+    Args:
+        takes_mix: Whether the name may be that of a mix of two plans.
+    """
     of_counts = {each.field: each.read(getattr(counts, each.field)) for each in options_of(CountOptions)}
     for key, value in written.items():
         PLAN_OPTIONS[key].read(value)  # errors of the options come before those of the plan
     try:
+        if not takes_mix and "+" in name:
+            make_plan(name)  # refuses it
         return build_plan(name, of_counts["hosts"], of_counts["networks"], written)
     except RequestError as error:
         error.where = error.where or where

@@ -14,10 +14,8 @@ from evenhand.base.without_folders import without_folders
 from evenhand.plan import AddressPlan, FrameSize, Imix, largest_octets
 from evenhand.procedure import check_whole_sizes, choose_frames
 from evenhand.procedure.descriptor import Procedure
-from evenhand.procedure.registry import PROCEDURES
-from evenhand.procedure.throughput import THROUGHPUT
-from evenhand.rig import REFERENCE
-from evenhand.rig.testbed.vlan import TAG_OCTETS
+from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
+from evenhand.rig import REFERENCE, TAG_OCTETS
 from evenhand.spec.file import DEFAULT_REPETITIONS, CampaignFile, Hooks, Reference, Suite
 from evenhand.spec.frames import read_frame_sizes, read_size
 from evenhand.spec.place import placed

@@ -10,15 +10,15 @@ from typing import Annotated
 from evenhand.base.errors import RequestError
 from evenhand.base.option import DURATION, Option
 from evenhand.base.units import parse_duration, parse_ratio
-from evenhand.rig.reference import (
+from evenhand.rig import (
     DEFAULT_QUEUE_FRAMES,
     DEFECT_KINDS,
     MAX_ROUTER_ELEMENTS,
     Defects,
     NeighborCost,
     ReferenceDut,
+    parse_vlans,
 )
-from evenhand.rig.testbed.vlan import parse_vlans
 from evenhand.spec.device import DeviceOptions, HashName, elements_option
 from evenhand.spec.file import Reference
 from evenhand.spec.frames import LargestFrameOption, VlanOption, read_largest_frame

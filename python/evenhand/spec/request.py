@@ -12,7 +12,7 @@ from evenhand.plan import AddressPlan
 from evenhand.procedure import Conditions, limits_of
 from evenhand.procedure.descriptor import ANY_THROUGHPUT, KnownThroughput, Procedure
 from evenhand.procedure.registry import PROCEDURES
-from evenhand.rig.testbed import TestbedLimits
+from evenhand.rig import TestbedLimits
 from evenhand.spec.frames import read_size
 from evenhand.spec.learning import LearningOptions
 from evenhand.spec.limits import LimitOptions, RetryOptions
