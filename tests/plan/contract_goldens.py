@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the engine is asked for each topology with each kind of options: `python -m tests.plan.contract_goldens`
-writes the golden lines anew, which only a new version of the contract may need."""
+"""What the engine is asked for each topology with each kind of options.
+
+`python -m tests.plan.contract_goldens` writes the golden lines anew, which only a new contract may need.
+"""
 
 from __future__ import annotations
 

@@ -169,8 +169,7 @@ def _stands(on: DutOnShell, held: SetupRecord, wanted: list[DutSetup], run: str)
 
 def _setups(point: Point, on: DutOnShell) -> list[DutSetup]:
     plan, (left, right) = plan_of(point, is_whole=True), on.interfaces
-    plans = [plan] if plan.other is None else [plan, plan.other.plan]
-    return [describe_setup(each, left=left, right=right, hash_type=point.hash_type) for each in plans]
+    return [describe_setup(each, left=left, right=right, hash_type=point.hash_type) for each in plan.plans]
 
 
 def _reachable(setup: Setup) -> ReachableDut | None:

@@ -13,7 +13,6 @@ from evenhand.campaign.dut_setup import check_reachable_dut, is_set_up_over_ssh
 from evenhand.campaign.lab_of_run import lab_name_of, wish_of
 from evenhand.campaign.options import plan_of, read_size
 from evenhand.campaign.points import CampaignPlan
-from evenhand.plan import largest_octets
 from evenhand.procedure import REFERENCE, Setup, read_setup
 from evenhand.rig.lab import LinuxLab, check_vm_programs, require_root
 from evenhand.rig.lab.borrow import kind_of
@@ -95,7 +94,8 @@ def check_points(setup: Setup, points: Iterable[Point], *, is_set_up: bool) -> N
         try:
             if not is_set_up:
                 setup.check_plan(plan_of(point))
-            setup.check_frame_size(largest_octets(read_size(point.frame_size)))
+            size = read_size(point.frame_size)
+            setup.check_frame_sizes(setup.testbed.streams(plan_of(point), size, point.directions))
         except RequestError as error:
             raise RequestError(
                 f"{error.what} (point {point.key})", where=error.where, next_step=error.next_step

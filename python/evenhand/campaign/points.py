@@ -24,9 +24,9 @@ from evenhand.campaign.options import (
 from evenhand.campaign.place import placed
 from evenhand.campaign.reference import reference_dut
 from evenhand.cli.common import DirectionName, parse_counts, read_directions, read_frame_sizes
-from evenhand.plan import AddressPlan, FrameSize, Imix, largest_octets
+from evenhand.plan import AddressPlan, FrameSize, Imix, largest_frame, largest_octets
 from evenhand.procedure import REFERENCE, check_whole_sizes, choose_frames
-from evenhand.rig.testbed.vlan import TAG_OCTETS
+from evenhand.rig.testbed.vlan import tag_octets
 from evenhand.series.campaign import HashType, Point, ProcedureName
 from evenhand.series.folders import without_folders
 
@@ -245,9 +245,10 @@ def _check_reference(file: CampaignFile, points: Sequence[Point]) -> None:
             dut = reference_dut(file.reference or Reference(), point.hash_type)
         with placed(f"{file.where}: suite {point.suite!r}"):
             size = read_size(point.frame_size)
-            tags = TAG_OCTETS * max((len(vlan) for vlan in dut.vlans.values()), default=0)
-            chosen, _ = choose_frames(plan_of(point), size, tag_octets=tags)
-            if largest_octets(chosen) - tags > dut.largest_frame_size:
+            plan, tags = plan_of(point), tag_octets(dut.vlans)
+            chosen, _ = choose_frames(plan, size, tag_octets=tags)
+            streams = plan.streams(chosen, point.directions, tag_octets=tags)
+            if largest_frame(streams, has_tags=False) > dut.largest_frame_size:
                 raise RequestError(
                     f"{point.frame_size}: the reference router takes frames of {dut.largest_frame_size}"
                     " octets at the most",

@@ -27,6 +27,7 @@ from evenhand.plan import (
     BOTH_DIRECTIONS,
     CLASSIC_DESTINATION_PORT,
     CLASSIC_SOURCE_PORT,
+    NO_TAGS,
     RFC4814_DESTINATION_PORTS,
     RFC4814_SOURCE_PORTS,
     TOPOLOGIES,
@@ -35,6 +36,7 @@ from evenhand.plan import (
     Direction,
     FrameSize,
     Mode,
+    SideCounts,
     is_imix,
     make_plan,
     parse_imix,
@@ -400,7 +402,9 @@ def read_largest_frame(text: str | None) -> int:
     return size
 
 
-def read_frames(plan: AddressPlan, text: str | None, *, tag_octets: int = 0) -> tuple[FrameSize, str | None]:
+def read_frames(
+    plan: AddressPlan, text: str | None, *, tag_octets: SideCounts = NO_TAGS
+) -> tuple[FrameSize, str | None]:
     """`--frame-size` of verbs that take a sequence of sizes as well (R6985-01); see `choose_frames`."""
     return choose_frames(plan, None if text is None else _parse_frames(text), tag_octets=tag_octets)
 

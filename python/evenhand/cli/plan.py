@@ -38,6 +38,7 @@ from evenhand.cli.learning import HostMacSet, HostMacsOption, check_host_macs
 from evenhand.cli.options import CountOptions, ShapeOptions, SourceOptions, with_options
 from evenhand.cli.verbs import Verbs
 from evenhand.plan import (
+    SIDES,
     TOPOLOGIES,
     AddressPlan,
     Direction,
@@ -51,7 +52,7 @@ from evenhand.plan import (
     whole_octets,
 )
 from evenhand.report import make_pcap
-from evenhand.rig.testbed.vlan import TAG_OCTETS, Vlans, parse_vlans
+from evenhand.rig.testbed.vlan import Vlans, parse_vlans, tag_octets
 from evenhand.trial import EngineSession, find_engine
 
 app = Verbs(help="Show address plans and the frames that they make.", no_args_is_help=True)
@@ -201,7 +202,7 @@ def frames(
     check_host_macs(host_macs, plan)
     vlans = parse_vlans(vlan or "none", where="--vlan")
     tags = vlans["right" if direction is OneDirection.REVERSE else "left"]
-    size, note = read_frames(plan, frame_size, tag_octets=TAG_OCTETS * len(tags))
+    size, note = read_frames(plan, frame_size, tag_octets=tag_octets(dict.fromkeys(SIDES, tags)))
     if note is not None:
         err().print(note)
     drawn = ask_for_frames(

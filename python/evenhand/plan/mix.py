@@ -99,7 +99,7 @@ def describe_mix(plan: AddressPlan, size: FrameSize) -> dict[str, Any] | None:
         else {
             "plans": [plan_title(plan.name), other.plan.title],
             "share": list(other.share),
-            "other_plan": {**other.plan.to_contract(), "name": other.plan.title},
+            "other_plan": {**other.plan.to_document(), "name": other.plan.title},
         },
     }
 
@@ -135,9 +135,9 @@ def mix_lines(plan: AddressPlan, size: FrameSize) -> list[str]:
         )
     if plan.other is not None:
         n, m = plan.other.share
+        first, second = (part.ip_version for part in plan.plans)
         lines.append(
-            f"IP versions: of every {n + m} frames of a direction {n} are IPv{plan.ip_version} and {m} are"
-            f" IPv{plan.other.plan.ip_version},"
+            f"IP versions: of every {n + m} frames of a direction {n} are IPv{first} and {m} are IPv{second},"
             " evenly spread."
         )
     return lines

@@ -4,13 +4,14 @@ nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.suggestion import suggestion
-from evenhand.plan import AddressPlan, make_plan, plan_title
+from evenhand.plan import AddressPlan, Stream, largest_frame, make_plan, plan_title
 from evenhand.rig.lab import Lab, LinuxLab, VmLab, lab_names, lab_status
 from evenhand.rig.lab.napi import MOST_URGENT
 from evenhand.rig.reference import ReferenceRouter
@@ -123,12 +124,13 @@ class Setup:
                     " file.",
                 )
 
-    def check_frame_size(self, size: int) -> None:
+    def check_frame_sizes(self, streams: Sequence[Stream]) -> None:
         """RequestError if the DUT's interfaces do not take frames of this size: it would lose all of them
         (R8219-20)."""
         largest = self.testbed.dut.largest_frame_size
-        # An MTU does not count the tags of a link, and frames without them are the same on both.
-        if largest is None or size - min(port.tag_octets for port in self.testbed.ports.values()) <= largest:
+        # An MTU does not count the tags of a link.
+        size = largest_frame(streams, has_tags=False)
+        if largest is None or size <= largest:
             return
         where, next_step = (
             f"{self.name}: dut.largest_frame_size",
