@@ -109,6 +109,14 @@ def show(name: OptionalNameArgument = None, *, shape: ShapeOptions, json_output:
         ],
         "DUT's neighbours": [format_count(side.dut_neighbors) for side in plan.sides],
     }
+    if plan.is_translated:
+        rows["IP version"] = [f"IPv{side.ip_version}" for side in plan.sides]
+        rows["other side's hosts"] = [
+            "their own addresses"
+            if side.peers is None
+            else f"{side.peers.first_address} .. {side.peers.last_address}"
+            for side in plan.sides
+        ]
     for title, cells in rows.items():
         table.add_row(title, *cells)
     console = out()
@@ -134,7 +142,7 @@ def _list_plans(shape: ShapeOptions, *, json_output: bool) -> None:
             {
                 "plan": plan.title,
                 "figure": plan.figure,
-                "ip_version": plan.ip_version,
+                "ip_version": plan.to_document()["ip_version"],
                 "is_direct": plan.is_direct,
                 "hosts": plan.left.hosts.count,
                 "networks": plan.left.hosts.network_count,
@@ -151,7 +159,7 @@ def _list_plans(shape: ShapeOptions, *, json_output: bool) -> None:
         )
     for plan in plans:
         counts = (plan.left.hosts.count, plan.left.hosts.network_count)
-        table.add_row(plan.title, f"IPv{plan.ip_version}", *map(format_count, counts), plan.figure)
+        table.add_row(plan.title, plan.version_words, *map(format_count, counts), plan.figure)
     console = out()
     console.print(table)
     console.print(

@@ -99,7 +99,7 @@ def _flow(
     macs: Mapping[SideName, PortMacs] | None,
 ) -> dict[str, Any]:
     sender, receiver = sending_side(direction), receiving_side(direction)
-    sent = plan.stream_of(direction).sent
+    sent = plan.stream_of(direction, frame_size).sent
     source, destination = sent.ends
     if sent.ip_version == 6 and source.drawn > 1 and destination.drawn > 1:
         draw.unsaid.append(
@@ -129,7 +129,7 @@ def _flow(
                 },
             },
         ],
-        "size": {"choice": "fixed", "fixed": frame_size},
+        "size": {"choice": "fixed", "fixed": sent.largest_octets},
         "rate": {"choice": "pps", "pps": rate_fps},
         "duration": {"choice": "fixed_seconds", "fixed_seconds": {"seconds": duration_s}},
         "metrics": {"enable": True, "loss": True},
@@ -190,10 +190,11 @@ def _ports(ports: UdpRange, draw: _Draw) -> dict[str, Any]:
 
 def _always(plan: AddressPlan, macs: Mapping[SideName, PortMacs] | None) -> list[str]:
     """What no configuration of OTG says of a plan."""
+    asks = " and ".join("ARP" if version == 4 else "Neighbour Discovery" for version in plan.versions)
     said = [
         "Frames: no tag and no sequence number, so duplicates, reordering and late frames cannot be told"
         " apart.",
-        f"Neighbours: who answers the DUT's {'ARP' if plan.ip_version == 4 else 'Neighbour Discovery'} for"
+        f"Neighbours: who answers the DUT's {asks} for"
         f" {'each host' if plan.is_direct else 'the gateways'}; write devices for it, or static entries on"
         " the DUT.",
         "Trials: waits, learning frames, validity, verdicts and searches.",

@@ -190,6 +190,12 @@ class AddressPlan:
         return ip_versions(self.streams())
 
     @property
+    def version_words(self) -> str:
+        """`IPv4`, or `IPv6 (left) and IPv4 (right)`; of a mix in its first plan."""
+        left, right = self._own_versions
+        return f"IPv{left}" if left == right else f"IPv{left} (left) and IPv{right} (right)"
+
+    @property
     def _own_versions(self) -> tuple[IpVersion, IpVersion]:
         return self.left.ip_version, self.right.ip_version
 

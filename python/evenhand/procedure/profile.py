@@ -103,7 +103,7 @@ class Profile:
             each[0]
             if len(each) == 1
             else " and ".join(
-                f"IPv{plan.left.ip_version} {text}" for plan, text in zip(self.plan.plans, each, strict=True)
+                f"{plan.version_words} {text}" for plan, text in zip(self.plan.plans, each, strict=True)
             )
         )
 
