@@ -143,8 +143,9 @@ class Setup:
             )
         elif self.router is not None:
             where, next_step = "frame_size", f"Start it with largest_frame_size {size}."
+        without = " (without VLAN tags)" if any(self.testbed.tag_octets) else ""
         raise RequestError(
-            f"the DUT takes frames of {largest} octets at the most, not of {size}",
+            f"the DUT takes frames of {largest} octets at the most, not of {size}{without}",
             where=where,
             next_step=next_step,
         )
