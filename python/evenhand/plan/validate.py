@@ -93,10 +93,10 @@ def _check_peers(plan: AddressPlan, side: PlanSide) -> None:
             )
         return
     peers = side.peers
-    for address in (peers.first_address, peers.last_address):
-        if address in side.hosts:
+    for translated in (peers.first_address, peers.last_address):
+        if translated in side.hosts:
             raise PlanError(
-                f"{address} is both one of the {_hosts(side)} and an address that the DUT translates to",
+                f"{translated} is both one of the {_hosts(side)} and an address that the DUT translates to",
                 where=_where(side),
                 next_step="Move one of the ranges.",
             )
