@@ -312,14 +312,15 @@ class AddressPlan:
         """The plan as the engine reads it (contract/request.schema.json), without the other IP version's.
 
         Raises:
-            PlanError: Frames arrive otherwise than they are sent; a request has no words for that yet.
+            PlanError: Frames arrive otherwise than they are sent, or have other sizes than are asked for; a
+                request has no words for that yet.
         """
-        if self.is_translated:
+        if self.is_translated or any(side.added_octets for side in self.sides):
             raise PlanError(
-                f"frames of {self.title} arrive with another IP version, size or addresses than they are"
-                " sent with",
+                f"frames of {self.title} have another IP version, size or addresses on one side than on the"
+                " other",
                 where="plan",
-                next_step="This engine sends and expects the same; use a plan of a router.",
+                next_step="This engine expects what it sends; use a plan of a router.",
             )
         return self.to_document()
 
