@@ -80,7 +80,9 @@ class Break:
         found = list(re.finditer("".join(map("".join, zip(["", *gaps[1:]], parts, strict=True))), source))
         if len(found) != 1:
             raise ValueError(f"the text to replace stands {len(found)} times in {self.file}, not once")
-        return source[: found[0].start()] + self.new + source[found[0].end() :]
+        # The text is found behind the indentation of its first line, so that of the replacement goes.
+        indentation = self.old[: len(self.old) - len(self.old.lstrip(" "))]
+        return source[: found[0].start()] + self.new.removeprefix(indentation) + source[found[0].end() :]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

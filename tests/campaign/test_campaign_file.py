@@ -224,6 +224,13 @@ BAD_FILES: list[tuple[dict[str, Any], str, str, str]] = [
         "type1",
     ),
     (campaign({"frame-sizes": 2000}, testbed="reference"), "suite 'a': frame-sizes", "2000", "largest-frame"),
+    # From the right it is sent without tags, so all of it counts.
+    (
+        campaign({"frame-sizes": 1520}, testbed="reference", reference={"vlan": "5,none"}),
+        "suite 'a': frame-sizes",
+        "1520",
+        "largest-frame",
+    ),
     (
         campaign({}, published=[{"name": "x", "source": "y", "dut": {"krnl": "z"}}]),
         "published.dut.krnl",

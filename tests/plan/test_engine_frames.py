@@ -63,7 +63,8 @@ def test_every_frame_is_of_the_set_and_its_octets_say_so(
     """SEED-03, SEED-04, SEED-31, SEED-32, SEED-36, SEED-47, R2544-38: octets and checksums as another program
     reads them."""
     plan = make_plan(name)
-    source, destination = plan.hosts_of(direction)
+    frames_sent = plan.stream_of(direction).sent
+    source, destination = frames_sent.sources, frames_sent.destinations
     layer = IP if plan.ip_version == 4 else IPv6
     for frame in frames_of(engine, plan, direction, 300):
         packet = Ether(bytes.fromhex(frame["octets"]))
@@ -86,7 +87,8 @@ def test_every_pair_of_a_small_plan_occurs_and_no_other(engine: EngineSession, n
     hosts, networks = min(topology.hosts, 3), min(topology.networks or 1, 4)
     plan = topology((hosts, 1), networks=(networks, 2 if topology.networks else 1))
     for direction in DIRECTIONS:
-        ends = plan.hosts_of(direction)
+        frames_sent = plan.stream_of(direction).sent
+        ends = frames_sent.sources, frames_sent.destinations
         expected = {
             (str(a), str(b))
             for a in (
@@ -142,7 +144,8 @@ def test_one_network_number_for_both_addresses_can_be_chosen(
     equal = {}
     for is_common in (False, True):
         plan = make_plan(name, networks=16, common_network=is_common)
-        source, destination = plan.hosts_of(direction)
+        frames_sent = plan.stream_of(direction).sent
+        source, destination = frames_sent.sources, frames_sent.destinations
         places = [
             (
                 source.find(ipaddress.ip_address(f["source"])),
@@ -171,7 +174,8 @@ def test_the_source_network_alone_can_be_fixed(
     """SEED-83, R2544-13: random destination networks, the source's network fixed, its hosts varying; each
     direction."""
     plan = make_plan(name, 50, networks=8, fixed_source_network=True)
-    source, destination = plan.hosts_of(direction)
+    frames_sent = plan.stream_of(direction).sent
+    source, destination = frames_sent.sources, frames_sent.destinations
     frames = frames_of(engine, plan, direction, 2000)
     sources = [source.find(ipaddress.ip_address(f["source"])) for f in frames]
     destinations = [destination.find(ipaddress.ip_address(f["destination"])) for f in frames]

@@ -261,7 +261,8 @@ def test_one_network_number_for_both_addresses_is_counted_as_it_occurs(name: str
     plan = make_plan(name, hosts, networks=5, common_network=True)
     model = DeviceModel(elements=7, symmetric=is_symmetric)
     for direction in BOTH_DIRECTIONS:
-        source, destination = plan.hosts_of(direction)
+        sent = plan.stream_of(direction).sent
+        source, destination = sent.sources, sent.destinations
         wanted = [0] * model.elements
         for network in range(5):
             for s in range(hosts):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evenhand.base.errors import RequestError
-from evenhand.plan import make_plan
+from evenhand.plan import make_plan, mix_versions
 from evenhand.procedure import BackToBack, BackToBackGoal, BackToBackTable, Profile
 from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.back_to_back import _why_skipped, search_burst, with_rate
@@ -198,6 +198,14 @@ def test_what_departs_from_the_rfc_is_told() -> None:
     ]
     measured = replace(measure(), goal=replace(GOAL, throughput_source="first.evenhand", repetitions=50))
     assert {deviation.requirement for deviation in measured.deviations} == set()
+
+
+@pytest.mark.parametrize(("first", "second"), [("gateway-v4", "gateway-v6"), ("gateway-v6", "gateway-v4")])
+def test_ipv6_departs_from_the_rfc_wherever_it_stands_in_a_mix(first: str, second: str) -> None:
+    """R5180-17."""
+    plan = mix_versions(make_plan(first), make_plan(second), (1, 1))
+    found = measure(profile=replace(profile_of(), plan=plan))
+    assert "R5180-17" in {deviation.requirement for deviation in found.deviations}
 
 
 def test_invalid_bursts_are_sent_again_and_not_charged_to_the_dut() -> None:

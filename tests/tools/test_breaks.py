@@ -4,6 +4,7 @@ does not."""
 
 from __future__ import annotations
 
+import ast
 import os
 import signal
 import subprocess
@@ -56,6 +57,12 @@ def test_every_break_still_applies_and_every_tested_requirement_has_one() -> Non
     """Else the list rots: each text stands exactly once, each test exists and names the requirement that it
     must see broken."""
     assert breaks.problems(listed(), breaks.ROOT) == []
+
+
+@pytest.mark.parametrize("broken", [b for b in listed() if b.file.endswith(".py")], ids=lambda b: b.name)
+def test_a_broken_python_file_still_compiles(broken: Break) -> None:
+    """Else its tests would fail whatever they test."""
+    ast.parse(broken.applied_to((breaks.ROOT / broken.file).read_text()))
 
 
 def test_a_list_that_does_not_fit_is_told() -> None:

@@ -13,6 +13,7 @@ from evenhand.base.errors import RequestError
 from evenhand.plan import (
     SIDES,
     AddressPlan,
+    SideCounts,
     SideName,
     gateway_v4,
     gateway_v6,
@@ -228,7 +229,7 @@ def test_a_size_that_tags_leave_no_room_in_is_refused(tmp_path: Path) -> None:
         )
     assert refused.value.where.startswith("mix.classes[")
     with pytest.raises(RequestError, match="has 92 to 9216 octets with FCS and its VLAN tags"):
-        choose_frames(plan, size, tag_octets=8)
+        choose_frames(plan, size, tag_octets=SideCounts(8, 0))
 
 
 @pytest.mark.two_cpus
@@ -255,7 +256,7 @@ def test_the_reference_router_forwards_between_vlans(
             for side, port in setup.testbed.ports.items()
         }
         setup = replace(setup, testbed=setup.testbed.model_copy(update=ports))
-        tags = [port.tag_octets for port in setup.testbed.ports.values()]
+        tags = setup.testbed.tag_octets
         assert measure(setup, plan, plan.smallest_frame_size + max(tags)).verdict == "PASS"
         assert measure(setup, plan, 1518 + min(tags)).verdict == "PASS"
         with pytest.raises(RequestError, match="octets with FCS"):

@@ -227,7 +227,7 @@ def _predicted(record: PointRecord, direction: Direction) -> tuple[float, ...] |
         ),
         None,
     )
-    if plan is None or facts is None or len(plan.versions) > 1:
+    if plan is None or facts is None or plan.other is not None:
         return None
     try:
         return tuple(map(float, predict_queues(facts, plan, direction, where="").loads(direction)))

@@ -20,7 +20,7 @@ def demands_of(points: Iterable[Point]) -> Iterator[Demand]:
     """What these points ask, each that asks for something else once."""
     suites: dict[str, dict[tuple[object, ...], Point]] = {}
     for point in points:
-        asked = (point.plan, point.hosts, point.networks, point.frame_size, point.hash_type)
+        asked = (point.plan, point.hosts, point.networks, point.frame_size, point.directions, point.hash_type)
         suites.setdefault(point.suite, {})[asked] = point
     for suite, of_suite in suites.items():
         lab_wish = lab_wish_of(of_suite.values())
@@ -28,7 +28,8 @@ def demands_of(points: Iterable[Point]) -> Iterator[Demand]:
             yield Demand(
                 suite=f"suite {suite!r}",
                 plan=plan_of(point),
-                largest_octets=largest_octets(read_size(point.frame_size)),
+                frame_size=read_size(point.frame_size),
+                directions=point.directions,
                 wish=dut_wish_of(point),
                 lab_wish=lab_wish,
                 without_hash=WITHOUT_HASH,

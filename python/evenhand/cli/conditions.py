@@ -99,7 +99,9 @@ class Given:
         for size in sizes:
             check_rate(
                 rate_fps,
-                setup.testbed.max_theoretical_fps(size),
+                setup.testbed.max_theoretical_fps(
+                    setup.testbed.streams(self.plan, size, self.conditions["directions"])
+                ),
                 line_rate_bps=None,
                 frame_size=size,
                 where=where,

@@ -54,7 +54,7 @@ def device_of_dut(
             where=f"{file}: dut.os",
             next_step="Give what you know of it: --table, --key, --hash.",
         )
-    if len(plan.versions) > 1:
+    if plan.other is not None:
         raise RequestError(
             f"{plan.title} has two IP versions", where="PLAN", next_step="Predict one of them at a time."
         )
@@ -62,11 +62,12 @@ def device_of_dut(
         facts = read_facts(
             shell, left=str(dut.left), right=str(dut.right), where=f"{file}: dut.ssh, {dut.ssh}"
         )
-    (version,) = plan.versions
     rate_fps = None if options.rate is None else parse_rate(options.rate, where="--rate")
     interfaces = [facts["interfaces"][RECEIVES[direction]] for direction in directions]
+    versions = [plan.stream_of(direction).sent.ip_version for direction in directions]
     models = [
-        device_of(interface, version, where=f"{WHERE} {file}", rate_fps=rate_fps) for interface in interfaces
+        device_of(interface, version, where=f"{WHERE} {file}", rate_fps=rate_fps)
+        for interface, version in zip(interfaces, versions, strict=True)
     ]
     names = [interface["name"] for interface in interfaces]
     if any(model != models[0] for model in models):

@@ -34,6 +34,7 @@ from evenhand.cli.common import (
 from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
 from evenhand.plan import (
+    SIDES,
     TOPOLOGIES,
     AddressPlan,
     Direction,
@@ -47,7 +48,7 @@ from evenhand.plan import (
     whole_octets,
 )
 from evenhand.report import make_pcap
-from evenhand.rig.testbed.vlan import TAG_OCTETS, Vlans, parse_vlans
+from evenhand.rig.testbed.vlan import Vlans, parse_vlans, tag_octets
 from evenhand.spec.frames import FramesOption, VlanOption, read_frames
 from evenhand.spec.learning import HostMacSet, HostMacsOption, check_host_macs
 from evenhand.spec.plan import CountOptions, ModeOptions, ShapeOptions, SourceOptions
@@ -107,6 +108,14 @@ def show(name: OptionalNameArgument = None, *, shape: ShapeOptions, json_output:
         ],
         "DUT's neighbours": [format_count(side.dut_neighbors) for side in plan.sides],
     }
+    if plan.is_translated:
+        rows["IP version"] = [f"IPv{side.ip_version}" for side in plan.sides]
+        rows["other side's hosts"] = [
+            "their own addresses"
+            if side.peers is None
+            else f"{side.peers.first_address} .. {side.peers.last_address}"
+            for side in plan.sides
+        ]
     for title, cells in rows.items():
         table.add_row(title, *cells)
     console = out()
@@ -132,7 +141,7 @@ def _list_plans(shape: ShapeOptions, *, json_output: bool) -> None:
             {
                 "plan": plan.title,
                 "figure": plan.figure,
-                "ip_version": plan.ip_version,
+                "ip_version": plan.to_document()["ip_version"],
                 "is_direct": plan.is_direct,
                 "hosts": plan.left.hosts.count,
                 "networks": plan.left.hosts.network_count,
@@ -149,7 +158,7 @@ def _list_plans(shape: ShapeOptions, *, json_output: bool) -> None:
         )
     for plan in plans:
         counts = (plan.left.hosts.count, plan.left.hosts.network_count)
-        table.add_row(plan.title, f"IPv{plan.ip_version}", *map(format_count, counts), plan.figure)
+        table.add_row(plan.title, plan.version_words, *map(format_count, counts), plan.figure)
     console = out()
     console.print(table)
     console.print(
@@ -200,7 +209,7 @@ def frames(
     check_host_macs(host_macs, plan)
     vlans = parse_vlans(vlan or "none", where="--vlan")
     tags = vlans["right" if direction is OneDirection.REVERSE else "left"]
-    size, note = read_frames(plan, frame_size, tag_octets=TAG_OCTETS * len(tags))
+    size, note = read_frames(plan, frame_size, tag_octets=tag_octets(dict.fromkeys(SIDES, tags)))
     if note is not None:
         err().print(note)
     drawn = ask_for_frames(

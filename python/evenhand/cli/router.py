@@ -141,8 +141,8 @@ def ready_document(
         "pid": os.getpid(),
         "testbed": str(testbed.absolute()),
         "plan": plan.title,
-        "hosts": {side.name: side.hosts.count for side in plan.sides},
-        "networks": {side.name: side.hosts.network_count for side in plan.sides},
+        "hosts": plan.hosts.to_document(),
+        "networks": plan.networks.to_document(),
         "cpu": router.cpu,
         "tester_cpus": list(router.tester_cpus),
         "other_router": router.cpus.other,
@@ -154,11 +154,8 @@ def ready_document(
 
 def describe_hosts(plan: AddressPlan) -> str:
     """`65,534 x 65,534 hosts`, `10 x 10 hosts in 4 x 4 networks`."""
-    sides = [plan.left.hosts, plan.right.hosts]
-    hosts = " x ".join(format_count(each.count) for each in sides) + " hosts"
-    if all(each.network_count == 1 for each in sides):
-        return hosts
-    return f"{hosts} in {' x '.join(format_count(each.network_count) for each in sides)} networks"
+    hosts = f"{plan.hosts} hosts"
+    return hosts if plan.networks == (1, 1) else f"{hosts} in {plan.networks} networks"
 
 
 def others_lines(cpus: RouterCpus) -> list[str]:

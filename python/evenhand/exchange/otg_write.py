@@ -14,17 +14,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.base.errors import RequestError
-from evenhand.plan import AddressPlan, Direction, HostRange, PortMacs, SideName, UdpRange
+from evenhand.plan import (
+    AddressPlan,
+    Direction,
+    HostRange,
+    PortMacs,
+    SideName,
+    UdpRange,
+    receiving_side,
+    sending_side,
+)
 
 MOST_COUNT = 2**32 - 1
 HOP_LIMIT = 10
 """Of every test frame (R2544-30)."""
 _NETWORK_STEP = {4: 1 << 8, 6: 1 << 64}
 """From an address of a network to the same one of the next: bits 16-23 of IPv4, 56-63 of IPv6."""
-_END: Mapping[Direction, tuple[SideName, SideName]] = {
-    "forward": ("left", "right"),
-    "reverse": ("right", "left"),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,23 +98,24 @@ def _flow(
     draw: _Draw,
     macs: Mapping[SideName, PortMacs] | None,
 ) -> dict[str, Any]:
-    sender, receiver = _END[direction]
-    source, destination = (hosts.occurring for hosts in plan.hosts_of(direction))
-    if plan.ip_version == 6 and source.drawn > 1 and destination.drawn > 1:
+    sender, receiver = sending_side(direction), receiving_side(direction)
+    sent = plan.stream_of(direction, frame_size).sent
+    source, destination = sent.ends
+    if sent.ip_version == 6 and source.drawn > 1 and destination.drawn > 1:
         draw.unsaid.append(
             f"Pairs: IPv6 addresses have no random pattern, so both step together: about"
             f" {max(source.addresses, destination.addresses):,} pairs instead of"
-            f" {plan.pairs_of(direction):,}."
+            f" {sent.pairs:,}."
         )
-    hops = "time_to_live" if plan.ip_version == 4 else "hop_limit"
+    hops = "time_to_live" if sent.ip_version == 4 else "hop_limit"
     return {
         "name": direction,
         "tx_rx": {"choice": "port", "port": {"tx_name": sender, "rx_names": [receiver]}},
         "packet": [
             {"choice": "ethernet", "ethernet": _ethernet(None if macs is None else macs.get(sender))},
             {
-                "choice": f"ipv{plan.ip_version}",
-                f"ipv{plan.ip_version}": {
+                "choice": f"ipv{sent.ip_version}",
+                f"ipv{sent.ip_version}": {
                     "src": _addresses(source, draw),
                     "dst": _addresses(destination, draw),
                     hops: {"choice": "value", "value": HOP_LIMIT},
@@ -118,12 +124,12 @@ def _flow(
             {
                 "choice": "udp",
                 "udp": {
-                    "src_port": _ports(plan.source_ports, draw),
-                    "dst_port": _ports(plan.destination_ports, draw),
+                    "src_port": _ports(sent.source_ports, draw),
+                    "dst_port": _ports(sent.destination_ports, draw),
                 },
             },
         ],
-        "size": {"choice": "fixed", "fixed": frame_size},
+        "size": {"choice": "fixed", "fixed": sent.largest_octets},
         "rate": {"choice": "pps", "pps": rate_fps},
         "duration": {"choice": "fixed_seconds", "fixed_seconds": {"seconds": duration_s}},
         "metrics": {"enable": True, "loss": True},
@@ -184,10 +190,11 @@ def _ports(ports: UdpRange, draw: _Draw) -> dict[str, Any]:
 
 def _always(plan: AddressPlan, macs: Mapping[SideName, PortMacs] | None) -> list[str]:
     """What no configuration of OTG says of a plan."""
+    asks = " and ".join("ARP" if version == 4 else "Neighbour Discovery" for version in plan.versions)
     said = [
         "Frames: no tag and no sequence number, so duplicates, reordering and late frames cannot be told"
         " apart.",
-        f"Neighbours: who answers the DUT's {'ARP' if plan.ip_version == 4 else 'Neighbour Discovery'} for"
+        f"Neighbours: who answers the DUT's {asks} for"
         f" {'each host' if plan.is_direct else 'the gateways'}; write devices for it, or static entries on"
         " the DUT.",
         "Trials: waits, learning frames, validity, verdicts and searches.",

@@ -15,19 +15,28 @@ from evenhand.plan.imix import (
     whole_octets,
 )
 from evenhand.plan.mix import describe_mix, mix_lines, mix_request, mix_versions, with_titles
-from evenhand.plan.model import (
-    BENCHMARKING_BLOCK,
-    BOTH_DIRECTIONS,
-    SIDES,
-    AddressPlan,
-    Direction,
-    HostMacs,
-    OtherVersion,
-    PlanSide,
-    SideName,
-    plan_title,
+from evenhand.plan.model import BENCHMARKING_BLOCK, AddressPlan, HostMacs, OtherVersion, PlanSide, plan_title
+from evenhand.plan.ranges import (
+    Address,
+    HostRange,
+    Interface,
+    IpVersion,
+    Mode,
+    Network,
+    NetworkRange,
+    UdpRange,
 )
-from evenhand.plan.ranges import Address, HostRange, Interface, Mode, Network, NetworkRange, UdpRange
+from evenhand.plan.sides import (
+    BOTH_DIRECTIONS,
+    NO_TAGS,
+    SIDES,
+    Direction,
+    SideCounts,
+    SideName,
+    receiving_side,
+    sending_side,
+)
+from evenhand.plan.stream import SMALLEST_FRAME, Frames, Stream, ip_versions, largest_frame, theoretical_fps
 from evenhand.plan.topologies import TOPOLOGIES, gateway_v4, gateway_v6, make_plan
 from evenhand.plan.topology import (
     CLASSIC_DESTINATION_PORT,
@@ -35,9 +44,11 @@ from evenhand.plan.topology import (
     RFC4814_DESTINATION_PORTS,
     RFC4814_SOURCE_PORTS,
     Counts,
+    PeerAddresses,
+    SideAddresses,
     Topology,
 )
-from evenhand.plan.traffic import PortMacs, Traffic, show_ports
+from evenhand.plan.traffic import PortMacs, Traffic, arrival_lines, show_ports
 from evenhand.plan.validate import check_plan
 from evenhand.plan.warnings import plan_warnings
 
@@ -46,9 +57,11 @@ __all__ = [
     "BOTH_DIRECTIONS",
     "CLASSIC_DESTINATION_PORT",
     "CLASSIC_SOURCE_PORT",
+    "NO_TAGS",
     "RFC4814_DESTINATION_PORTS",
     "RFC4814_SOURCE_PORTS",
     "SIDES",
+    "SMALLEST_FRAME",
     "TOPOLOGIES",
     "Address",
     "AddressPlan",
@@ -56,20 +69,27 @@ __all__ = [
     "Direction",
     "DrawnOrder",
     "FrameSize",
+    "Frames",
     "HostMacs",
     "HostRange",
     "Imix",
     "Interface",
+    "IpVersion",
     "Mode",
     "Network",
     "NetworkRange",
     "OtherVersion",
+    "PeerAddresses",
     "PlanSide",
     "PortMacs",
+    "SideAddresses",
+    "SideCounts",
     "SideName",
+    "Stream",
     "Topology",
     "Traffic",
     "UdpRange",
+    "arrival_lines",
     "check_plan",
     "describe_frames",
     "describe_mix",
@@ -77,7 +97,9 @@ __all__ = [
     "describe_size",
     "gateway_v4",
     "gateway_v6",
+    "ip_versions",
     "is_imix",
+    "largest_frame",
     "largest_octets",
     "make_plan",
     "mean_octets",
@@ -87,7 +109,10 @@ __all__ = [
     "parse_imix",
     "plan_title",
     "plan_warnings",
+    "receiving_side",
+    "sending_side",
     "show_ports",
+    "theoretical_fps",
     "whole_octets",
     "with_titles",
 ]

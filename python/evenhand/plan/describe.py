@@ -13,7 +13,7 @@ def describe_plan(plan: AddressPlan) -> dict[str, Any]:
     """The contract's document, and what only people and DUTs need (SEED-49); the plan's name as people type
     it."""
     return {
-        **plan.to_contract(),
+        **plan.to_document(),
         "name": plan_title(plan.name),
         "figure": plan.figure,
         "is_derived": plan.is_derived,

@@ -34,9 +34,9 @@ def mix_versions(first: AddressPlan, second: AddressPlan, share: tuple[int, int]
             next_step="Write 90/10, 50/50 or 10/90, or others of at most 100 together; for one IP version"
             " give its plan alone.",
         )
-    if first.ip_version == second.ip_version:
+    if first.versions == second.versions:
         raise PlanError(
-            f"{first.title} and {second.title} are both IPv{first.ip_version}",
+            f"{first.title} and {second.title} are both {first.version_words}",
             where="first, second",
             next_step="Name one of each IP version.",
         )
@@ -99,7 +99,7 @@ def describe_mix(plan: AddressPlan, size: FrameSize) -> dict[str, Any] | None:
         else {
             "plans": [plan_title(plan.name), other.plan.title],
             "share": list(other.share),
-            "other_plan": {**other.plan.to_contract(), "name": other.plan.title},
+            "other_plan": {**other.plan.to_document(), "name": other.plan.title},
         },
     }
 
@@ -135,9 +135,9 @@ def mix_lines(plan: AddressPlan, size: FrameSize) -> list[str]:
         )
     if plan.other is not None:
         n, m = plan.other.share
+        first, second = (part.version_words for part in plan.plans)
         lines.append(
-            f"IP versions: of every {n + m} frames of a direction {n} are IPv{plan.ip_version} and {m} are"
-            f" IPv{plan.other.plan.ip_version},"
+            f"IP versions: of every {n + m} frames of a direction {n} are {first} and {m} are {second},"
             " evenly spread."
         )
     return lines

@@ -4,21 +4,30 @@
 from __future__ import annotations
 
 import ipaddress
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Literal
 
-from evenhand.plan.ranges import HostRange, Interface, Network, UdpRange
+from evenhand.base.errors import PlanError
+from evenhand.plan.imix import FrameSize, Imix
+from evenhand.plan.ranges import HostRange, Interface, IpVersion, Network, UdpRange
+from evenhand.plan.sides import (
+    BOTH_DIRECTIONS,
+    NO_TAGS,
+    Direction,
+    SideCounts,
+    SideName,
+    receiving_side,
+    sending_side,
+)
+from evenhand.plan.stream import SMALLEST_FRAME, Frames, Stream, ip_versions
 
-SideName = Literal["left", "right"]
-Direction = Literal["forward", "reverse"]
-SIDES: tuple[SideName, SideName] = ("left", "right")
-BOTH_DIRECTIONS: tuple[Direction, ...] = ("forward", "reverse")
 HostMacs = Literal["port", "pseudorandom"]
 """MACs of hosts on the link: all that of the tester's port, or one of each host's own, drawn from the seed
 (R4814-05)."""
 
-BENCHMARKING_BLOCK: dict[tuple[int, SideName], Network] = {
+BENCHMARKING_BLOCK: dict[tuple[IpVersion, SideName], Network] = {
     (4, "left"): ipaddress.ip_network("198.18.0.0/16"),
     (4, "right"): ipaddress.ip_network("198.19.0.0/16"),
     (6, "left"): ipaddress.ip_network("2001:2::/49"),
@@ -41,6 +50,16 @@ class PlanSide:
     hosts: HostRange
     routes: tuple[Network, ...]
     """Networks that the DUT routes to `gateway`; none in direct forms."""
+    peers: HostRange | None = None
+    """The addresses that hosts of the other side have on this one, where the DUT translates; None: their
+    own."""
+    added_octets: int = 0
+    """How much larger frames are on this side than the frame size that is asked for. A translator makes them
+    larger on one side."""
+
+    @property
+    def ip_version(self) -> IpVersion:
+        return self.hosts.ip_version
 
     @property
     def is_direct(self) -> bool:
@@ -81,7 +100,6 @@ class AddressPlan:
     name: str
     figure: str
     """Where the plan comes from, such as "Figure 3"."""
-    ip_version: Literal[4, 6]
     left: PlanSide
     right: PlanSide
     source_ports: UdpRange
@@ -116,38 +134,147 @@ class AddressPlan:
     def sides(self) -> tuple[PlanSide, PlanSide]:
         return (self.left, self.right)
 
+    def side(self, name: SideName) -> PlanSide:
+        return self.left if name == "left" else self.right
+
     @property
     def is_direct(self) -> bool:
         return self.left.is_direct
 
     @property
-    def versions(self) -> tuple[Literal[4, 6], ...]:
+    def is_translated(self) -> bool:
+        """Whether frames arrive otherwise than they are sent (`Stream.is_translated`); of a mix of IP
+        versions in its first plan."""
+        return any(self.stream_of(direction).is_translated for direction in BOTH_DIRECTIONS)
+
+    @property
+    def plans(self) -> tuple[AddressPlan, ...]:
+        """This plan, and of a mix of IP versions the other."""
+        return (self,) if self.other is None else (self, self.other.plan)
+
+    @property
+    def _shares(self) -> tuple[Fraction, ...]:
+        """How many of a direction's frames are of each of `plans`."""
+        share = (1,) if self.other is None else self.other.share
+        return tuple(Fraction(part, sum(share)) for part in share)
+
+    @property
+    def hosts(self) -> SideCounts:
+        """Hosts of each network."""
+        return SideCounts(self.left.hosts.count, self.right.hosts.count)
+
+    @property
+    def networks(self) -> SideCounts:
+        """Networks of each side."""
+        return SideCounts(self.left.hosts.network_count, self.right.hosts.network_count)
+
+    @property
+    def ip_version(self) -> IpVersion:
+        """That of both sides, of a mix in its first plan.
+
+        Raises:
+            PlanError: The sides differ, so that only a stream or a side has one.
+        """
+        left, right = self._own_versions
+        if left != right:
+            raise PlanError(
+                f"{self.title} has IPv{left} on the left and IPv{right} on the right",
+                where="plan",
+                next_step="Use a plan of one IP version here.",
+            )
+        return left
+
+    @property
+    def versions(self) -> tuple[IpVersion, ...]:
         """IP versions of the frames."""
-        return (self.ip_version,) if self.other is None else (self.ip_version, self.other.plan.ip_version)
+        return ip_versions(self.streams())
+
+    @property
+    def version_words(self) -> str:
+        """`IPv4`, or `IPv6 (left) and IPv4 (right)`; of a mix in its first plan."""
+        left, right = self._own_versions
+        return f"IPv{left}" if left == right else f"IPv{left} (left) and IPv{right} (right)"
+
+    @property
+    def _own_versions(self) -> tuple[IpVersion, IpVersion]:
+        return self.left.ip_version, self.right.ip_version
 
     @property
     def smallest_frame_size(self) -> int:
         """Octets with FCS that hold the headers and the 18 octets of the tag (R2544-33, R5180-10), in each of
         its IP versions."""
-        return 84 if 6 in self.versions else 64
+        return self.smallest_frame()[0]
 
-    def hosts_of(self, direction: Direction) -> tuple[HostRange, HostRange]:
-        """Source and destination hosts of a direction, as they occur there."""
-        source, destination = (self.left, self.right) if direction == "forward" else (self.right, self.left)
-        hosts = source.hosts
-        if self.fixed_source:
-            hosts = hosts.fixed()
-        elif self.fixed_source_network:
-            hosts = hosts.fixed_network()
-        return hosts, destination.hosts
+    def smallest_frame(self, tag_octets: SideCounts = NO_TAGS) -> tuple[int, IpVersion]:
+        """The smallest frame size that can be asked for, and the IP version that does not allow a smaller
+        one.
+
+        Args:
+            tag_octets: Of the VLAN tags of each link, which a frame size counts.
+        """
+        return max(
+            (SMALLEST_FRAME[side.ip_version] - side.added_octets + tag_octets.of(side.name), side.ip_version)
+            for plan in self.plans
+            for side in plan.sides
+        )
+
+    def streams(
+        self,
+        frame_size: FrameSize | None = None,
+        directions: Sequence[Direction] = BOTH_DIRECTIONS,
+        *,
+        tag_octets: SideCounts = NO_TAGS,
+    ) -> tuple[Stream, ...]:
+        """What is sent and what arrives, of each direction in turn; of a mix of IP versions, a stream for
+        each.
+
+        Args:
+            frame_size: As people ask for it: with the FCS and the tags of the side that sends. None: the
+                smallest.
+            tag_octets: Of the VLAN tags of each link.
+        """
+        size = self.smallest_frame(tag_octets)[0] if frame_size is None else frame_size
+        return tuple(
+            replace(plan.stream_of(direction, size, tag_octets=tag_octets), share=share)
+            for direction in directions
+            for plan, share in zip(self.plans, self._shares, strict=True)
+        )
+
+    def stream_of(
+        self, direction: Direction, frame_size: FrameSize | None = None, *, tag_octets: SideCounts = NO_TAGS
+    ) -> Stream:
+        """The same of one direction; of a mix of IP versions that of the first plan."""
+        size = self.smallest_frame(tag_octets)[0] if frame_size is None else frame_size
+        asked = size.octets if isinstance(size, Imix) else (size,)
+        sender, receiver = self.side(sending_side(direction)), self.side(receiving_side(direction))
+        asked_tags = tag_octets.of(sender.name)
+
+        def frames(side: PlanSide, sources: HostRange, destinations: HostRange) -> Frames:
+            tags = tag_octets.of(side.name)
+            if self.fixed_source:
+                sources = sources.fixed()
+            elif self.fixed_source_network:
+                sources = sources.fixed_network()
+            return Frames(
+                side=side.name,
+                sources=sources,
+                destinations=destinations,
+                source_ports=self.source_ports,
+                destination_ports=self.destination_ports,
+                common_network=self.common_network,
+                octets=tuple(octets + side.added_octets - asked_tags + tags for octets in asked),
+                tag_octets=tags,
+            )
+
+        return Stream(
+            direction=direction,
+            sent=frames(sender, sender.hosts, sender.peers or receiver.hosts),
+            arrives=frames(receiver, receiver.peers or sender.hosts, receiver.hosts),
+        )
 
     def pairs_of(self, direction: Direction) -> int:
-        """Address pairs that occur: source x destination, unless both go step by step (SEED-41) or have one
-        network (SEED-82)."""
-        source, destination = self.hosts_of(direction)
-        if self.common_network:
-            destination = destination.fixed_network()
-        return source.drawn * destination.drawn * math.lcm(source.steps, destination.steps)
+        """Address pairs that are sent in a direction."""
+        return self.stream_of(direction).sent.pairs
 
     @property
     def pairs(self) -> int:
@@ -155,44 +282,83 @@ class AddressPlan:
         sides differ."""
         return self.pairs_of("forward")
 
+    def with_counts(self, hosts: int, networks: int | None = None) -> AddressPlan:
+        """The same set-up of the DUT, of which the first hosts of each network are used, and the first
+        networks of each side.
+
+        Args:
+            networks: None for all that there are.
+        """
+
+        def fewer(of_side: HostRange) -> HostRange:
+            kept = of_side.networks
+            if kept is not None and networks is not None:
+                kept = replace(kept, count=networks)
+            return replace(of_side, count=hosts, networks=kept)
+
+        def side(of_plan: PlanSide) -> PlanSide:
+            peers = None if of_plan.peers is None else fewer(of_plan.peers)
+            return replace(of_plan, hosts=fewer(of_plan.hosts), peers=peers)
+
+        return replace(self, left=side(self.left), right=side(self.right))
+
     def single_pair(self) -> AddressPlan:
         """The same set-up of the DUT, of which one address pair is used: the first host of each side
         (SEED-02)."""
-
-        def one(side: PlanSide) -> PlanSide:
-            networks = side.hosts.networks
-            hosts = replace(
-                side.hosts, count=1, networks=None if networks is None else replace(networks, count=1)
-            )
-            return replace(side, hosts=hosts)
-
         other = None if self.other is None else replace(self.other, plan=self.other.plan.single_pair())
-        return replace(self, left=one(self.left), right=one(self.right), other=other)
+        return replace(self.with_counts(1, 1), other=other)
 
     def to_contract(self) -> dict[str, Any]:
-        """The plan as the engine reads it (contract/request.schema.json), without the other IP version's."""
+        """The plan as the engine reads it (contract/request.schema.json), without the other IP version's.
 
-        def side(s: PlanSide) -> dict[str, Any]:
-            h = s.hosts
-            hosts: dict[str, Any] = {
+        Raises:
+            PlanError: Frames arrive otherwise than they are sent, or have other sizes than are asked for; a
+                request has no words for that yet.
+        """
+        if self.is_translated or any(side.added_octets for side in self.sides):
+            raise PlanError(
+                f"frames of {self.title} have another IP version, size or addresses on one side than on the"
+                " other",
+                where="plan",
+                next_step="This engine expects what it sends; use a plan of a router.",
+            )
+        return self.to_document()
+
+    def to_document(self) -> dict[str, Any]:
+        """The addresses, as the contract has them; where the DUT translates, with what each side has of its
+        own."""
+
+        def hosts(h: HostRange) -> dict[str, Any]:
+            found: dict[str, Any] = {
                 "base": str(h.base),
                 "host": {"offset": h.offset, "first": h.first, "count": h.count, "mode": h.mode},
             }
             if h.networks is not None:
-                hosts["network"] = {
+                found["network"] = {
                     "offset": h.networks.offset,
                     "count": h.networks.count,
                     "mode": h.networks.mode,
                 }
+            return found
+
+        def side(s: PlanSide) -> dict[str, Any]:
             gateway = {} if s.gateway is None else {"gateway": str(s.gateway.ip)}
-            return {**gateway, "dut_address": str(s.dut[0].ip), "hosts": hosts}
+            addresses = {**gateway, "dut_address": str(s.dut[0].ip), "hosts": hosts(s.hosts)}
+            if not self.is_translated:
+                return addresses
+            return {
+                "ip_version": s.ip_version,
+                **addresses,
+                "peers": None if s.peers is None else hosts(s.peers),
+                "added_octets": s.added_octets,
+            }
 
         def udp(r: UdpRange) -> dict[str, Any]:
             return {"first": r.first, "last": r.last, "mode": r.mode}
 
         return {
             "name": self.name,
-            "ip_version": self.ip_version,
+            "ip_version": self.left.ip_version if len(set(self._own_versions)) == 1 else None,
             "left": side(self.left),
             "right": side(self.right),
             "udp_ports": {"source": udp(self.source_ports), "destination": udp(self.destination_ports)},

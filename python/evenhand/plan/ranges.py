@@ -12,6 +12,7 @@ from evenhand.base.errors import PlanError
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+IpVersion = Literal[4, 6]
 Mode = Literal["pseudorandom", "fixed", "increment", "decrement"]
 
 MOST_NETWORKS = 256
@@ -77,6 +78,10 @@ class HostRange:
                 f"{self.network_count} networks from that of {self.base} on leave their octets",
                 where="networks",
             )
+
+    @property
+    def ip_version(self) -> IpVersion:
+        return 4 if self.base.version == 4 else 6
 
     @property
     def shares_octets(self) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass
-from typing import Literal
 
 from evenhand.base.errors import PlanError
-from evenhand.plan.model import AddressPlan, PlanSide, SideName, plan_title
-from evenhand.plan.ranges import HostRange, Interface, Mode, Network, NetworkRange, UdpRange
+from evenhand.plan.model import AddressPlan, PlanSide, plan_title
+from evenhand.plan.ranges import HostRange, Interface, IpVersion, Mode, Network, NetworkRange, UdpRange
+from evenhand.plan.sides import SideCounts, SideName
 from evenhand.plan.validate import check_plan
 
 Counts = int | tuple[int, int] | None
@@ -25,6 +25,16 @@ RFC4814_DESTINATION_PORTS = UdpRange(first=1, last=49151)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PeerAddresses:
+    """The addresses that a translator gives to the other side's hosts on this side, as text."""
+
+    base: str
+    """The address whose 16-bit host number is 0."""
+    offset: int
+    """Octet at which that number stands: 2 in IPv4, 14 behind an IPv6 prefix of 96 bits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SideAddresses:
     """The addresses of one side, as text."""
 
@@ -34,6 +44,14 @@ class SideAddresses:
     """The tester's interface that the DUT routes to; None if the hosts are on the link."""
     hosts: str
     """Network 0 of the hosts."""
+    peers: PeerAddresses | None = None
+    """Where the DUT translates: how the hosts of the other side are addressed here."""
+    added_octets: int = 0
+    """How much larger frames are here than the frame size that is asked for."""
+
+    @property
+    def ip_version(self) -> IpVersion:
+        return 4 if ipaddress.ip_network(self.hosts).version == 4 else 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +72,9 @@ class Topology:
     """What stands behind the host number of an IPv6 address."""
 
     @property
-    def ip_version(self) -> Literal[4, 6]:
-        return 4 if ipaddress.ip_network(self.left.hosts).version == 4 else 6
+    def ip_version(self) -> IpVersion:
+        """Of both sides, unless the DUT translates; then of the left."""
+        return self.left.ip_version
 
     def __call__(
         self,
@@ -91,12 +110,12 @@ class Topology:
                 where="network mode",
                 next_step="Leave it out, or use a plan with networks, such as nets-v4-gateway.",
             )
-        left_hosts, right_hosts = self._hosts_of_sides(hosts)
-        left_networks, right_networks = self._networks_of_sides(networks)
+        host_counts, network_counts = self._hosts_of_sides(hosts), self._networks_of_sides(networks)
 
-        def side(name: SideName, addresses: SideAddresses, host_count: int, network_count: int) -> PlanSide:
+        def side(name: SideName, addresses: SideAddresses) -> PlanSide:
             network_0 = ipaddress.ip_network(addresses.hosts)
             dut = ipaddress.ip_interface(addresses.dut)
+            network_count, ip_version = network_counts.of(name), addresses.ip_version
             return PlanSide(
                 name=name,
                 dut=(dut,)
@@ -104,28 +123,37 @@ class Topology:
                 else tuple(_interface_of(dut, n) for n in range(network_count)),
                 gateway=ipaddress.ip_interface(addresses.gateway) if addresses.gateway else None,
                 hosts=HostRange(
-                    base=network_0.network_address + self.interface_id,
-                    offset=2 if self.ip_version == 4 else 12,
+                    base=network_0.network_address + (0 if ip_version == 4 else self.interface_id),
+                    offset=2 if ip_version == 4 else 12,
                     first=self.first_host,
-                    count=host_count,
+                    count=host_counts.of(name),
                     mode=host_mode,
                     networks=None
                     if self.networks is None
                     else NetworkRange(
-                        offset=2 if self.ip_version == 4 else 6, count=network_count, mode=network_mode
+                        offset=2 if ip_version == 4 else 6, count=network_count, mode=network_mode
                     ),
                 ),
                 routes=tuple(_network_of(network_0, n) for n in range(network_count))
                 if addresses.gateway
                 else (),
+                peers=None
+                if addresses.peers is None
+                else HostRange(
+                    base=ipaddress.ip_address(addresses.peers.base),
+                    offset=addresses.peers.offset,
+                    first=self.first_host,
+                    count=host_counts.right if name == "left" else host_counts.left,
+                    mode=host_mode,
+                ),
+                added_octets=addresses.added_octets,
             )
 
         plan = AddressPlan(
             name=self.name,
             figure=self.figure,
-            ip_version=self.ip_version,
-            left=side("left", self.left, left_hosts, left_networks),
-            right=side("right", self.right, right_hosts, right_networks),
+            left=side("left", self.left),
+            right=side("right", self.right),
             source_ports=source_ports,
             destination_ports=destination_ports,
             fixed_source=fixed_source,
@@ -135,7 +163,7 @@ class Topology:
         check_plan(plan)
         return plan
 
-    def _hosts_of_sides(self, hosts: Counts) -> tuple[int, int]:
+    def _hosts_of_sides(self, hosts: Counts) -> SideCounts:
         most = max(_both(hosts, 0))
         if self.networks is not None and self.ip_version == 4 and most > 0xFF:
             raise PlanError(
@@ -147,7 +175,7 @@ class Topology:
             )
         return self._limited(hosts, self.hosts, "hosts", "in each network")
 
-    def _networks_of_sides(self, networks: Counts) -> tuple[int, int]:
+    def _networks_of_sides(self, networks: Counts) -> SideCounts:
         if self.networks is not None:
             return self._limited(networks, self.networks, "networks", "on each side")
         most = max(_both(networks, 1))
@@ -167,7 +195,7 @@ class Topology:
             )
         return self._limited(networks, 1, "networks", "on each side")
 
-    def _limited(self, counts: Counts, maximum: int, what: str, where: str) -> tuple[int, int]:
+    def _limited(self, counts: Counts, maximum: int, what: str, where: str) -> SideCounts:
         for n in _both(counts, maximum):
             if not 1 <= n <= maximum:
                 limits = "1" if maximum == 1 else f"1 to {maximum}"
@@ -179,10 +207,10 @@ class Topology:
         return _both(counts, maximum)
 
 
-def _both(counts: Counts, default: int) -> tuple[int, int]:
+def _both(counts: Counts, default: int) -> SideCounts:
     if isinstance(counts, tuple):
-        return counts
-    return (default, default) if counts is None else (counts, counts)
+        return SideCounts(*counts)
+    return SideCounts(default, default) if counts is None else SideCounts(counts, counts)
 
 
 def _network_of(network_0: Network, number: int) -> Network:

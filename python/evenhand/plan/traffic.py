@@ -12,8 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.plan.model import BOTH_DIRECTIONS, AddressPlan, Direction, HostMacs, SideName
+from evenhand.plan.model import AddressPlan, HostMacs
 from evenhand.plan.ranges import Address, HostRange, Mode, UdpRange
+from evenhand.plan.sides import BOTH_DIRECTIONS, Direction, SideCounts, SideName
+from evenhand.plan.stream import Frames, Stream
 
 _ROLES = ("source", "destination")
 
@@ -38,9 +40,8 @@ class Traffic:
     directions: tuple[Direction, ...] = BOTH_DIRECTIONS
 
     def ends(self, direction: Direction) -> tuple[HostRange, HostRange]:
-        """Source and destination hosts that occur."""
-        source, destination = self.plan.hosts_of(direction)
-        return source.occurring, destination.occurring
+        """Source and destination hosts that occur, as they are sent."""
+        return self.plan.stream_of(direction).sent.ends
 
     def pairs(self, direction: Direction) -> int:
         """Address pairs that occur."""
@@ -144,6 +145,7 @@ class Traffic:
                         for role, hosts in zip(_ROLES, self.ends(direction), strict=True)
                     },
                     "pairs": self.pairs(direction),
+                    **self._arriving(direction),
                 }
                 for direction in self.directions
             },
@@ -164,9 +166,26 @@ class Traffic:
             else {name: {"tester": of.tester, "dut": of.dut} for name, of in macs.items()},
         }
 
-    def hosts(self, side: SideName) -> HostRange:
+    @property
+    def hosts(self) -> SideCounts:
+        """Hosts of each network that occur."""
+        return SideCounts(self.occurring("left").count, self.occurring("right").count)
+
+    @property
+    def networks(self) -> SideCounts:
+        """Networks of each side that occur."""
+        return SideCounts(self.occurring("left").network_count, self.occurring("right").network_count)
+
+    def occurring(self, side: SideName) -> HostRange:
         """The hosts of a side that occur, be it as source or as destination."""
         return max(self._roles_of(side).values(), key=lambda hosts: hosts.addresses)
+
+    def _arriving(self, direction: Direction) -> dict[str, Any]:
+        """What the DUT translates the frames to; nothing if they arrive as they are sent."""
+        stream = self.plan.stream_of(direction)
+        if not stream.is_translated:
+            return {}
+        return {"sent": _describe_frames(stream.sent), "arrives": _describe_frames(stream.arrives)}
 
     @property
     def _has_fixed_source(self) -> bool:
@@ -200,9 +219,11 @@ class Traffic:
         """Hosts of a side by what they are to the frames."""
         found = {}
         for direction in self.directions:
-            ends = dict(zip(_ROLES, self.ends(direction), strict=True))
-            role = "source" if (direction == "forward") == (side == "left") else "destination"
-            found[role] = ends[role]
+            sent, arrives = self.plan.stream_of(direction).ends
+            if sent.side == side:
+                found["source"] = sent.sources.occurring
+            else:
+                found["destination"] = arrives.destinations.occurring
         return found
 
     def _span_of(self, side: SideName) -> str:
@@ -270,6 +291,35 @@ def _describe_hosts(hosts: HostRange) -> dict[str, Any]:
         "networks": hosts.network_count,
         "network_mode": None if hosts.networks is None else hosts.networks.mode,
     }
+
+
+def _describe_frames(frames: Frames) -> dict[str, Any]:
+    return {
+        "ip_version": frames.ip_version,
+        **{role: _describe_hosts(hosts) for role, hosts in zip(_ROLES, frames.ends, strict=True)},
+        "udp_ports": {
+            "source": _describe_ports(frames.source_ports),
+            "destination": _describe_ports(frames.destination_ports),
+        },
+    }
+
+
+def arrival_lines(streams: Sequence[Stream]) -> list[str]:
+    """Sentences for below a result, for streams that the DUT translates: what is sent, and as what it
+    arrives."""
+    return [
+        f"Translated ({stream.direction}): sent as {_show_frames(stream.sent)};"
+        f" arrives as {_show_frames(stream.arrives)}."
+        for stream in streams
+        if stream.is_translated
+    ]
+
+
+def _show_frames(frames: Frames) -> str:
+    source, destination = frames.ends
+    sizes = sorted(set(frames.octets))
+    octets = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+    return f"IPv{frames.ip_version}, {octets} octets, {_span(source)} to {_span(destination)}"
 
 
 def _describe_ports(udp: UdpRange) -> dict[str, Any]:

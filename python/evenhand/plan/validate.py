@@ -21,8 +21,8 @@ _MISPRINTS: tuple[tuple[Network, str], ...] = (
 def check_plan(plan: AddressPlan) -> None:
     """Raise PlanError that names the clash and the addresses in it."""
     for side in plan.sides:
-        _check_versions(plan, side)
-        _check_block(plan, side)
+        _check_version(side)
+        _check_block(side)
         _check_interfaces(side)
         _check_host_networks(side)
     if (plan.left.hosts.networks is None) != (plan.right.hosts.networks is None):
@@ -34,6 +34,7 @@ def check_plan(plan: AddressPlan) -> None:
     _check_network_choices(plan)
     for side in plan.sides:
         _check_owners(plan, side)
+        _check_peers(plan, side)
     _check_disjoint(plan)
     if plan.destination_ports.first == 0 or plan.source_ports.first == 0:
         raise PlanError(
@@ -68,18 +69,41 @@ def _check_network_choices(plan: AddressPlan) -> None:
         )
 
 
-def _check_versions(plan: AddressPlan, side: PlanSide) -> None:
+def _check_version(side: PlanSide) -> None:
     gateways = () if side.gateway is None else (side.gateway,)
-    for thing in (*side.dut, *gateways, side.hosts.base, *side.routes):
-        if thing.version != plan.ip_version:
+    peers = () if side.peers is None else (side.peers.base,)
+    for thing in (*side.dut, *gateways, *peers, *side.routes):
+        if thing.version != side.ip_version:
             raise PlanError(
-                f"{thing} is an IPv{thing.version} address in an IPv{plan.ip_version} plan",
+                f"{thing} is an IPv{thing.version} address in an IPv{side.ip_version} plan",
                 where=_where(side),
             )
 
 
-def _check_block(plan: AddressPlan, side: PlanSide) -> None:
-    block = BENCHMARKING_BLOCK[plan.ip_version, side.name]
+def _check_peers(plan: AddressPlan, side: PlanSide) -> None:
+    """Each side can address the hosts of the other."""
+    other = plan.side("right" if side.name == "left" else "left")
+    if side.peers is None:
+        if other.ip_version != side.ip_version:
+            raise PlanError(
+                f"IPv{other.ip_version} hosts on the {other.name} have no IPv{side.ip_version} address on the"
+                f" {side.name}",
+                where=_where(side),
+                next_step="Say which addresses the DUT translates theirs to (peers).",
+            )
+        return
+    peers = side.peers
+    for translated in (peers.first_address, peers.last_address):
+        if translated in side.hosts:
+            raise PlanError(
+                f"{translated} is both one of the {_hosts(side)} and an address that the DUT translates to",
+                where=_where(side),
+                next_step="Move one of the ranges.",
+            )
+
+
+def _check_block(side: PlanSide) -> None:
+    block = BENCHMARKING_BLOCK[side.ip_version, side.name]
     hosts = side.hosts
     # The block is a prefix and both numbers run upwards, so the outermost addresses stand for all.
     for address in (

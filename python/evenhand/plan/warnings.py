@@ -11,7 +11,7 @@ MOST_UNSUSPICIOUS_DIRECT_HOSTS = 2048
 
 def plan_warnings(plan: AddressPlan) -> list[str]:
     """Sentences for people, before anything is sent or set up; none for gateway forms (SEED-06, SEED-80)."""
-    return [*_warnings(plan), *([] if plan.other is None else _warnings(plan.other.plan))]
+    return [warning for part in plan.plans for warning in _warnings(part)]
 
 
 def _warnings(plan: AddressPlan) -> list[str]:
@@ -21,7 +21,9 @@ def _warnings(plan: AddressPlan) -> list[str]:
     if not crowded:
         return []
     counts = " and ".join(f"{side.dut_neighbors:,} on the {side.name} side" for side in crowded)
-    protocol = "ARP" if plan.ip_version == 4 else "Neighbour Discovery"
+    protocol = " and ".join(
+        dict.fromkeys("ARP" if side.ip_version == 4 else "Neighbour Discovery" for side in crowded)
+    )
     return [
         f"The DUT has to resolve every host by {protocol}: {counts}. Above"
         f" {MOST_UNSUSPICIOUS_DIRECT_HOSTS:,} a side its neighbour table "

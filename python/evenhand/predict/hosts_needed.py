@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from math import isqrt
 
@@ -17,16 +16,12 @@ EVEN_TOLERANCE = Fraction(5, 100)
 
 def with_hosts(plan: AddressPlan, hosts: int) -> AddressPlan:
     """The plan with the first `hosts` hosts of each side, or of each of its networks (SEED-42)."""
-    return replace(
-        plan,
-        left=replace(plan.left, hosts=replace(plan.left.hosts, count=hosts)),
-        right=replace(plan.right, hosts=replace(plan.right.hosts, count=hosts)),
-    )
+    return plan.with_counts(hosts)
 
 
 def maximum_hosts(plan: AddressPlan) -> int:
     """Per side, or per network where the plan has several; the smaller side decides."""
-    return min(side.hosts.count for side in plan.sides)
+    return min(plan.hosts)
 
 
 def even_limit(model: DeviceModel, tolerance: Fraction | float = EVEN_TOLERANCE) -> Fraction:

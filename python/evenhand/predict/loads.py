@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from evenhand.base.errors import PlanError
 from evenhand.base.lazy_import import lazy_import
-from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, HostRange, Mode
+from evenhand.plan import (
+    BOTH_DIRECTIONS,
+    AddressPlan,
+    Direction,
+    HostRange,
+    Mode,
+    receiving_side,
+    sending_side,
+)
 from evenhand.predict.model import DeviceModel
 from evenhand.predict.toeplitz import FIELD_BITS, contributions
 
@@ -105,8 +113,8 @@ class Prediction:
 
     def to_document(self) -> dict[str, Any]:
         return {
-            "hosts": {side.name: side.hosts.count for side in self.plan.sides},
-            "networks": {side.name: side.hosts.network_count for side in self.plan.sides},
+            "hosts": self.plan.hosts.to_document(),
+            "networks": self.plan.networks.to_document(),
             "directions": list(self.directions),
             "combinations": self.combinations,
             "counts": {direction: list(counts) for direction, counts in self.counts.items()},
@@ -147,23 +155,18 @@ def predict(
 
 def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) -> list[TupleField]:
     """Every field that the device hashes."""
-    source, destination = plan.hosts_of(direction)
-    ends = dict(
-        zip(
-            ("left", "right") if direction == "forward" else ("right", "left"),
-            (source, destination),
-            strict=True,
-        )
-    )
+    sent = plan.stream_of(direction).sent  # what comes to the DUT, which hashes it before it changes anything
+    source, destination = sent.sources, sent.destinations
+    ends = {sending_side(direction): source, receiving_side(direction): destination}
     modes = {f"{name} hosts": hosts.mode for name, hosts in ends.items() if hosts.count > 1}
     networks = {name: hosts.networks for name, hosts in ends.items()}
-    if plan.common_network:
-        del networks["right" if direction == "forward" else "left"]  # it has no number of its own
+    if sent.common_network:
+        del networks[receiving_side(direction)]  # it has no number of its own
     modes |= {f"{name} networks": n.mode for name, n in networks.items() if n is not None and n.count > 1}
     address_bits = 8 * len(source.base.packed)
     pairs = [(0, address_bits, _address_words(source), _address_words(destination))]
     if model.hash_type == "type2":
-        ports = {"source ports": plan.source_ports, "destination ports": plan.destination_ports}
+        ports = {"source ports": sent.source_ports, "destination ports": sent.destination_ports}
         modes |= {name: udp.mode for name, udp in ports.items() if udp.first != udp.last}
         source_word, destination_word = (
             [(0, _drawn(range(udp.first, udp.last + 1), udp.mode))] for udp in ports.values()
@@ -171,7 +174,7 @@ def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) ->
         pairs.append((2 * address_bits, FIELD_BITS, source_word, destination_word))
     _check_independence(modes)
     fields = []
-    if plan.common_network:
+    if sent.common_network:
         fields.append(_tie_networks(pairs[0][2], pairs[0][3], address_bits, model))
     for first_bit, width, source_words, destination_words in pairs:
         for is_destination, words_of_end in enumerate((source_words, destination_words)):

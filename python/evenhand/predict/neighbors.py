@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction
+from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, receiving_side
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,5 +29,4 @@ class NeighborCost:
 def neighbor_entries(plan: AddressPlan, directions: Sequence[Direction] = BOTH_DIRECTIONS) -> int:
     """How many neighbours a device has once it has forwarded to every destination: hosts on the link, or the
     gateways before them."""
-    sides = [plan.right if direction == "forward" else plan.left for direction in dict.fromkeys(directions)]
-    return sum(side.hosts.addresses if side.gateway is None else 1 for side in sides)
+    return sum(plan.side(receiving_side(direction)).dut_neighbors for direction in dict.fromkeys(directions))

@@ -59,7 +59,7 @@ def series_table(series: Sequence[Prediction]) -> Table:
     bars.justify, bars.no_wrap, bars.min_width = "left", False, LEAST_BAR_CELLS
     for point in series:
         table.add_row(
-            format_count(point.plan.left.hosts.count), *_cells(point), _Bar(float(point.share_of_plateau))
+            format_count(point.plan.hosts.left), *_cells(point), _Bar(float(point.share_of_plateau))
         )
     return table
 
@@ -159,7 +159,7 @@ def _elements(count: int) -> str:
 
 
 def _where(plan: AddressPlan) -> str:
-    return "per side" if max(side.hosts.network_count for side in plan.sides) == 1 else "in each network"
+    return "per side" if max(plan.networks) == 1 else "in each network"
 
 
 def _hosts(count: int) -> str:

@@ -333,7 +333,7 @@ class BackToBack:
             )
         if goal.repetitions < REPETITIONS:
             found.append(("R9004-06", f"{goal.repetitions} repetitions instead of {REPETITIONS}"))
-        if profile.plan.ip_version == 6:
+        if 6 in profile.plan.versions:
             found.append(
                 (
                     "R5180-17",

@@ -91,9 +91,7 @@ def learning_s(
     plan: AddressPlan, *, rate_fps: float = DEFAULT_RATE_FPS, wait_s: float = DEFAULT_WAIT_S
 ) -> float:
     """To have every host of the plan learnt, if all are reached in the first round."""
-    return hosts_learning_s(
-        (side.hosts.addresses for side in (plan.left, plan.right)), rate_fps=rate_fps, wait_s=wait_s
-    )
+    return hosts_learning_s(plan.hosts.times(plan.networks), rate_fps=rate_fps, wait_s=wait_s)
 
 
 def hosts_learning_s(

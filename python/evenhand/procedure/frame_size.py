@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from evenhand.base.errors import RequestError
 from evenhand.base.validation.typed_fields import check_type
-from evenhand.plan import AddressPlan, FrameSize, Imix
+from evenhand.plan import NO_TAGS, AddressPlan, FrameSize, Imix, IpVersion, SideCounts
 
 MAX_FRAME_SIZE = 9216
 USUAL_MAX_FRAME_SIZE = 1518
@@ -23,40 +23,41 @@ FRAME_SIZE_SETS = {"all": RFC_FRAME_SIZES, "jumbo": JUMBO_FRAME_SIZES, "rfc8219"
 
 
 def choose_frame_size(
-    plan: AddressPlan, size: int | None, *, tag_octets: int = 0, where: str = "frame_size"
+    plan: AddressPlan, size: int | None, *, tag_octets: SideCounts = NO_TAGS, where: str = "frame_size"
 ) -> tuple[int, str | None]:
     """The frame size in octets with the FCS, and a note if another one was put in its place (R5180-10).
 
     Args:
-        tag_octets: Of the VLAN tags, which count: the smallest frame is so much larger.
+        tag_octets: Of the VLAN tags of each link, which count: the smallest frame is so much larger.
 
     Raises:
         RequestError: The plan's frames cannot have this size.
     """
     check_type(size, int | None, where=where)
-    smallest, version = plan.smallest_frame_size + tag_octets, max(plan.versions)
+    smallest, version = plan.smallest_frame(tag_octets)
     if size is None:
         return smallest, None
     # RFC 2544's first size becomes IPv6's (R5180-10), also in lists; any other that is too small is a
     # mistake.
     if size in (DEFAULT_FRAME_SIZE, plan.smallest_frame_size) and size < smallest:
-        vlan = " and VLAN tags" if tag_octets else ""
+        vlan = " and VLAN tags" if any(tag_octets) else ""
         return (
             smallest,
             f"Frame size {size} cannot hold an IPv{version} test frame with its tag{vlan}: {smallest} is"
             " used instead (R5180-10).",
         )
-    if not smallest <= size <= MAX_FRAME_SIZE:
+    largest = _largest_frame_size(plan)
+    if not smallest <= size <= largest:
         raise RequestError(
-            f"{size} octets: an IPv{version} test frame has {smallest} to {MAX_FRAME_SIZE} octets with FCS",
+            f"{size} octets: {_test_frame(plan, version)} has {smallest} to {largest} octets with FCS",
             where=where,
-            next_step=f"Use {smallest} or more." if size < smallest else f"Use {MAX_FRAME_SIZE} or less.",
+            next_step=f"Use {smallest} or more." if size < smallest else f"Use {largest} or less.",
         )
     return size, None
 
 
 def choose_frames(
-    plan: AddressPlan, size: FrameSize | None, *, tag_octets: int = 0, where: str = "frame_size"
+    plan: AddressPlan, size: FrameSize | None, *, tag_octets: SideCounts = NO_TAGS, where: str = "frame_size"
 ) -> tuple[FrameSize, str | None]:
     """The same where a sequence of sizes may stand instead of one (R6985-01). No size of a sequence is put in
     another's place.
@@ -66,15 +67,27 @@ def choose_frames(
     """
     if not isinstance(size, Imix):
         return choose_frame_size(plan, size, tag_octets=tag_octets, where=where)
-    smallest, version = plan.smallest_frame_size + tag_octets, max(plan.versions)
-    vlan = " and its VLAN tags" if tag_octets else ""
+    smallest, version = plan.smallest_frame(tag_octets)
+    largest = _largest_frame_size(plan)
+    vlan = " and its VLAN tags" if any(tag_octets) else ""
     for letter, octets in dict(zip(size.letters, size.octets, strict=True)).items():
-        if not smallest <= octets <= MAX_FRAME_SIZE:
+        if not smallest <= octets <= largest:
             raise RequestError(
-                f"{letter} of {size} is {octets} octets: an IPv{version} test frame has {smallest} to"
-                f" {MAX_FRAME_SIZE} octets with FCS" + vlan,
+                f"{letter} of {size} is {octets} octets: {_test_frame(plan, version)} has {smallest} to"
+                f" {largest} octets with FCS" + vlan,
                 where=where,
                 next_step="Use letters of other sizes, or sizes of your own:"
-                f" imix:AAAFG:A={smallest}:F=1280:G={MAX_FRAME_SIZE}.",
+                f" imix:AAAFG:A={smallest}:F=1280:G={largest}.",
             )
     return size, None
+
+
+def _largest_frame_size(plan: AddressPlan) -> int:
+    """The largest frame size that can be asked for: a translator makes frames larger on one side."""
+    return MAX_FRAME_SIZE - max(side.added_octets for part in plan.plans for side in part.sides)
+
+
+def _test_frame(plan: AddressPlan, version: IpVersion) -> str:
+    """`an IPv6 test frame`; where the DUT translates, a size is that of no version alone."""
+    is_translated = any(part.is_translated for part in plan.plans)
+    return f"a test frame of {plan.title}" if is_translated else f"an IPv{version} test frame"

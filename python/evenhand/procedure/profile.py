@@ -15,15 +15,19 @@ from evenhand.plan import (
     HostMacs,
     PortMacs,
     SideName,
+    Stream,
     Traffic,
+    arrival_lines,
     describe_frames,
     describe_mix,
     describe_size,
+    ip_versions,
     mix_lines,
     whole_octets,
 )
 from evenhand.procedure.single_pair import OMISSION, SinglePair
-from evenhand.rig import KnownCeiling, Vlans, show_vlans
+from evenhand.rig.host.known_ceilings import KnownCeiling
+from evenhand.rig.testbed.vlan import Vlans, show_vlans, tag_octets
 from evenhand.search import FULL_LENGTH_S, SearchTrial
 from evenhand.trial import Deviation, LearningResult, TrialResult, causes_of_invalid, describe_causes
 
@@ -59,7 +63,7 @@ class Profile:
 
     @property
     def protocol(self) -> str:
-        return "UDP over " + " and ".join(f"IPv{version}" for version in sorted(self.plan.versions))
+        return "UDP over " + " and ".join(f"IPv{version}" for version in sorted(ip_versions(self.streams)))
 
     @property
     def frames(self) -> str:
@@ -84,21 +88,23 @@ class Profile:
     @property
     def traffics(self) -> tuple[Traffic, ...]:
         """The same of both IP versions, if there are two."""
-        other = (
-            ()
-            if self.plan.other is None
-            else (Traffic(plan=self.plan.other.plan, directions=self.directions),)
-        )
-        return (self.traffic, *other)
+        return tuple(Traffic(plan=plan, directions=self.directions) for plan in self.plan.plans)
 
     @property
-    def hosts(self) -> str:
+    def streams(self) -> tuple[Stream, ...]:
+        """What is sent and what arrives."""
+        return self.plan.streams(self.frame_size, self.directions, tag_octets=tag_octets(self.vlans))
+
+    @property
+    def addresses(self) -> str:
         """`1 address pair`, `65,534 x 65,534 addresses`: as they occur, not as the plan has them."""
         each = [traffic.addresses for traffic in self.traffics]
         return (
             each[0]
             if len(each) == 1
-            else " and ".join(f"IPv{t.plan.ip_version} {t.addresses}" for t in self.traffics)
+            else " and ".join(
+                f"{plan.version_words} {text}" for plan, text in zip(self.plan.plans, each, strict=True)
+            )
         )
 
     @property
@@ -109,7 +115,12 @@ class Profile:
             for t in self.traffics
             for line in t.lines(seed=self.seed, macs=self.macs, host_macs=self.host_macs)
         ]
-        return [*lines, *mix_lines(self.plan, self.frame_size), *self.vlan_lines]
+        return [
+            *lines,
+            *arrival_lines(self.streams),
+            *mix_lines(self.plan, self.frame_size),
+            *self.vlan_lines,
+        ]
 
     @property
     def vlan_lines(self) -> list[str]:
@@ -127,25 +138,16 @@ class Profile:
     @property
     def deviations(self) -> list[Deviation]:
         """Of the whole, beside those of single trials."""
-        plans = [traffic.plan for traffic in self.traffics]
-        sides = [
-            plan.right if direction == "forward" else plan.left
-            for plan in plans
-            for direction in self.directions
-        ]
-        return (
-            learning_deviations(self.learning, sum(side.hosts.addresses for side in sides))
-            if self.plan.is_direct
-            else []
-        )
+        learnt = sum(stream.arrives.destinations.addresses for stream in self.streams)
+        return learning_deviations(self.learning, learnt) if self.plan.is_direct else []
 
     def to_document(self) -> dict[str, Any]:
         return {
             "plan": self.plan.title,
             "figure": self.plan.figure,
             "is_derived": self.plan.is_derived,
-            "hosts": {side.name: self.traffic.hosts(side.name).count for side in self.plan.sides},
-            "networks": {side.name: self.traffic.hosts(side.name).network_count for side in self.plan.sides},
+            "hosts": self.traffic.hosts.to_document(),
+            "networks": self.traffic.networks.to_document(),
             "traffic": self.traffic.to_document(macs=self.macs, host_macs=self.host_macs),
             "protocol": self.protocol,
             "frame_size": whole_octets(self.frame_size),

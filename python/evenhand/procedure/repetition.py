@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_ratio
 from evenhand.base.validation.typed_fields import check_types
-from evenhand.plan import AddressPlan, FrameSize, Imix, describe_size, whole_octets
+from evenhand.plan import NO_TAGS, AddressPlan, FrameSize, Imix, SideCounts, describe_size, whole_octets
 from evenhand.procedure.events import Note, OnEvent
 from evenhand.procedure.frame_size import choose_frames
 from evenhand.procedure.loss import FrameLoss, LossOutcome
@@ -142,7 +142,7 @@ class LossTable:
 
 
 def check_frame_sizes(
-    plan: AddressPlan, sizes: Sequence[FrameSize | None], *, tag_octets: int = 0
+    plan: AddressPlan, sizes: Sequence[FrameSize | None], *, tag_octets: SideCounts = NO_TAGS
 ) -> tuple[tuple[FrameSize, ...], list[str]]:
     """What is used for these sizes, and notes where it is another one (R5180-10). RequestError if one is
     impossible, or twice there."""

@@ -20,7 +20,6 @@ from evenhand.plan import (
     FrameSize,
     HostMacs,
     describe_size,
-    largest_octets,
     make_plan,
 )
 from evenhand.procedure import back_to_back, burst, loss
@@ -406,14 +405,15 @@ class OpenTestbed:
         plan = self._plan(conditions.get("plan"))
         self.setup.check_plan(plan)
         size, _ = choose_frames(plan, conditions.get("frame_size"), tag_octets=self.setup.testbed.tag_octets)
-        self.setup.check_frame_size(largest_octets(size))
+        directions = conditions.get("directions", BOTH_DIRECTIONS)
+        self.setup.check_frame_sizes(self.setup.testbed.streams(plan, size, directions))
         return measure_own_loop(
             self.setup,
             plan,
             rate_fps=goal.rate_fps,
             duration_s=goal.length_s,
             frame_size=size,
-            directions=conditions.get("directions", BOTH_DIRECTIONS),
+            directions=directions,
             seed=conditions.get("seed", 1),
             has_variation=goal.has_variation,
             invalid_retries=goal.invalid_retries,

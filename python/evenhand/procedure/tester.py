@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.base.errors import HostError, RequestError
-from evenhand.base.units import max_theoretical_fps
 from evenhand.base.validation.typed_fields import check_type
 from evenhand.plan import (
     SIDES,
@@ -23,8 +22,7 @@ from evenhand.plan import (
     HostMacs,
     PortMacs,
     SideName,
-    largest_octets,
-    mean_octets,
+    theoretical_fps,
 )
 from evenhand.procedure.events import Note, OnEvent, TrialPhase, ignore
 from evenhand.procedure.limits import limits_of
@@ -155,7 +153,8 @@ def open_tester(
         RequestError: The DUT, or a port, does not take frames of this size.
         HostError: Another tester has the lab or one of the ports; names its process.
     """
-    setup.check_frame_size(largest_octets(frame_size))
+    streams = setup.testbed.streams(plan, frame_size, directions)
+    setup.check_frame_sizes(streams)
     with ExitStack() as stack:
         command = setup.engine_command(engine)
         locked = stack.enter_context(setup.locked())
@@ -165,17 +164,14 @@ def open_tester(
         stack.enter_context(_kept_off(worker["cpu"] for worker in request["workers"]))
         opened = session.request("open", **request, host_macs=host_macs)
         resolved, unresolved = _resolve(session, setup, inside, needs_dut=needs_dut)
-        rates = [opened[side]["line_rate_bps"] for side in ("left", "right")]
-        known = [rate for rate in rates if rate is not None]
-        line_rate_bps = min(known) if known else None
-        largest = setup.testbed.largest_on_a_link(mean_octets(frame_size))
+        rates_bps = {side: opened[side]["line_rate_bps"] for side in SIDES}
         profile = Profile(
             plan=plan,
             frame_size=frame_size,
             seed=seed,
             directions=directions,
-            line_rate_bps=line_rate_bps,
-            theoretical_fps=None if line_rate_bps is None else max_theoretical_fps(line_rate_bps, largest),
+            line_rate_bps=min((rate for rate in rates_bps.values() if rate is not None), default=None),
+            theoretical_fps=theoretical_fps(streams, rates_bps),
             host_macs=host_macs,
             macs=_macs_of(opened, resolved),
             dut=_dut_facts(setup, inside),

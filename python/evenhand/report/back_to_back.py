@@ -57,7 +57,8 @@ def back_to_back_lines(table: BackToBackTable) -> list[str]:
         else ""
     )
     lines = [
-        f"{profile.protocol}, {profile.hosts} ({profile.plan.label}), {' and '.join(profile.directions)}.",
+        f"{profile.protocol}, {profile.addresses} ({profile.plan.label}),"
+        f" {' and '.join(profile.directions)}.",
         f"Binary search over the burst to {_counted(goal.step_frames, 'frame')}, bursts of up to"
         f" {format_duration(goal.max_burst_s)};"
         f" {goal.repetitions} repetitions{verified}. The benchmark is the average.",

@@ -46,7 +46,7 @@ class BiasCase:
         return (
             "one address pair"
             if traffic.is_single_pair
-            else f"{format_count(traffic.hosts('left').addresses)} addresses a side"
+            else f"{format_count(traffic.occurring('left').addresses)} addresses a side"
         )
 
     @property

@@ -30,7 +30,7 @@ def burst_lines(result: BurstIntervals) -> list[str]:
     profile, goal = result.profile, result.goal
     lines = [
         f"Bursts at {format_count(goal.rate_fps)} fps per direction; {profile.frames}, {profile.protocol},"
-        f" {profile.hosts}"
+        f" {profile.addresses}"
         f" ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
         "Interval: from the begin of a burst to that of the next; gap: from the end of one to the begin of"
         " the next. Binary search to"

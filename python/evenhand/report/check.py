@@ -206,7 +206,9 @@ def ceiling_lines(entry: CeilingEntry) -> Iterator[Text]:
     yield Text(f"The tester's ceiling, {way}", style="bold")
     both = "each of both directions" if len(profile.directions) == 2 else "one direction"
     cpus = f"CPU{'s' if len(entry.cpus) > 1 else ''} {', '.join(map(str, entry.cpus))}"
-    yield Text(f"{profile.plan.label}, {profile.hosts}, {profile.protocol}, {profile.octets}, {both}, {cpus}")
+    yield Text(
+        f"{profile.plan.label}, {profile.addresses}, {profile.protocol}, {profile.octets}, {both}, {cpus}"
+    )
     changed = [
         f"{key} {value:g}"
         for key, value in entry.limits.to_contract().items()

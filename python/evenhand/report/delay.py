@@ -67,7 +67,7 @@ def delay_lines(result: DelayResult) -> list[str]:
     lines = [
         f"{goal.test.headline} at {format_count(goal.rate_fps)} fps per direction; {profile.frames},"
         f" {profile.protocol},"
-        f" {profile.hosts} ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
+        f" {profile.addresses} ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
         f"{len(result.valid)} of {goal.repetitions} repetitions, each of {format_duration(goal.length_s)},"
         f" with {counted} frames that are"
         f" due from {format_duration(goal.start_s)} on. A lost frame is infinitely late.",

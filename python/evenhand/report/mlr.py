@@ -70,7 +70,7 @@ def mlr_lines(result: MlrResult, profile: Profile) -> list[str]:
     (MLR-11)."""
     lines = [_goal_line(found, profile) for found in result.goals]
     lines.append(
-        f"{profile.frames}, {profile.protocol}, {profile.hosts} ({profile.plan.label}); theoretical limit"
+        f"{profile.frames}, {profile.protocol}, {profile.addresses} ({profile.plan.label}); theoretical limit"
         f" {describe_limit(profile)}."
     )
     for found in result.goals:

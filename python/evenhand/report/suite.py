@@ -68,7 +68,7 @@ def suite_lines(entries: Sequence[SuiteEntry]) -> list[str]:
             lines += (
                 []
                 if lost is None
-                else [f"{entry.profile.plan.label}, {entry.profile.hosts}: lost at that load {lost}."]
+                else [f"{entry.profile.plan.label}, {entry.profile.addresses}: lost at that load {lost}."]
             )
     lines += dict.fromkeys(line for entry in entries for line in verification_lines(entry.result.goal))
     lines += dict.fromkeys(line for entry in entries for line in sent_lines(entry.profile))
@@ -126,7 +126,7 @@ def _search_line(entry: SuiteEntry) -> str:
         said.append(f"tester late by at most {late}, poll gap {gap}")
     if figures.is_of_invalid_trials:
         said.append(f"no trial was valid ({describe_causes(figures.invalid_reasons)})")
-    return f"{entry.profile.plan.label}, {entry.profile.hosts}: {'; '.join(said)}."
+    return f"{entry.profile.plan.label}, {entry.profile.addresses}: {'; '.join(said)}."
 
 
 def _words(outcome: Outcome) -> str:
@@ -152,8 +152,8 @@ def _comparisons(entries: Sequence[SuiteEntry]) -> list[str]:
             assert one.result.throughput_fps is not None
             ratio = entry.result.throughput_fps / one.result.throughput_fps
             lines.append(
-                f"{entry.profile.plan.title}: with {entry.profile.hosts} the DUT forwards {ratio:.2f} times"
-                " what it forwards "
-                "with one address pair (one search each: no spread is known)."
+                f"{entry.profile.plan.title}: with {entry.profile.addresses} the DUT forwards"
+                f" {ratio:.2f} times what it forwards with one address pair (one search each: no"
+                " spread is known)."
             )
     return lines

@@ -131,9 +131,10 @@ def _has_one_flow(profile: Profile | None) -> bool:
     """In each direction: then the count is that of its order. Unknown is no."""
     if profile is None or not profile.traffic.is_single_pair:
         return False
-    plans = [profile.plan, *(() if profile.plan.other is None else (profile.plan.other.plan,))]
-    return len(plans) == 1 and all(
-        ports.first == ports.last for ports in (profile.plan.source_ports, profile.plan.destination_ports)
+    return profile.plan.other is None and all(
+        ports.first == ports.last
+        for stream in profile.streams
+        for ports in (stream.sent.source_ports, stream.sent.destination_ports)
     )
 
 

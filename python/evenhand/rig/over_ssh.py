@@ -174,8 +174,7 @@ def _stands(on: DutOnShell, held: SetupRecord, wanted: list[DutSetup], run: str)
 
 def _setups(wish: DutWish, on: DutOnShell) -> list[DutSetup]:
     plan, (left, right) = wish.plan, on.interfaces
-    plans = [plan] if plan.other is None else [plan, plan.other.plan]
-    return [describe_setup(each, left=left, right=right, hash_type=wish.hash_type) for each in plans]
+    return [describe_setup(each, left=left, right=right, hash_type=wish.hash_type) for each in plan.plans]
 
 
 @contextmanager

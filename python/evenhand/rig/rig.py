@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from evenhand.base.errors import HostError, RequestError
-from evenhand.plan import AddressPlan
+from evenhand.plan import AddressPlan, Direction, FrameSize
 from evenhand.rig.lab.borrow import LabWish
 from evenhand.rig.lab_lease import LeasedLab
 from evenhand.rig.over_ssh import DutWish, OnNote, ReachableDut
@@ -43,8 +43,8 @@ class Demand:
     """Of the point, for errors: `suite 'a'`."""
     plan: AddressPlan
     """The addresses that it sends."""
-    largest_octets: int
-    """Of its frames."""
+    frame_size: FrameSize
+    directions: tuple[Direction, ...]
     wish: DutWish
     """What the DUT is set up for."""
     lab_wish: LabWish
@@ -177,7 +177,7 @@ def _check_points(setup: Setup, demands: Iterable[Demand]) -> None:
         try:
             if not is_set_up:
                 setup.check_plan(demand.plan)
-            setup.check_frame_size(demand.largest_octets)
+            setup.check_frame_sizes(setup.testbed.streams(demand.plan, demand.frame_size, demand.directions))
         except RequestError as error:
             raise RequestError(
                 f"{error.what} ({demand.wish.label})", where=error.where, next_step=error.next_step

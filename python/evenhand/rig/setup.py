@@ -9,7 +9,7 @@ that Evenhand makes is a subclass beside the `Rig` that makes it (`lab_rig.py`, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar
 
 from evenhand.base.errors import RequestError
 from evenhand.base.locks import Resource, holding
-from evenhand.plan import AddressPlan, make_plan, plan_title
+from evenhand.plan import AddressPlan, Stream, largest_frame, make_plan, plan_title
 from evenhand.rig.dut.facts import READ_THERE, with_facts
 from evenhand.rig.inside import Inside, lasting_facts, look_inside
 from evenhand.rig.lab.napi import MOST_URGENT
@@ -147,16 +147,18 @@ class Setup:
                     " file.",
                 )
 
-    def check_frame_size(self, size: int) -> None:
+    def check_frame_sizes(self, streams: Sequence[Stream]) -> None:
         """RequestError if the DUT's interfaces do not take frames of this size: it would lose all of them
         (R8219-20)."""
         largest = self.testbed.dut.largest_frame_size
-        # An MTU does not count the tags of a link, and frames without them are the same on both.
-        if largest is None or size - min(port.tag_octets for port in self.testbed.ports.values()) <= largest:
+        # An MTU does not count the tags of a link.
+        size = largest_frame(streams, has_tags=False)
+        if largest is None or size <= largest:
             return
+        without = " (without VLAN tags)" if any(self.testbed.tag_octets) else ""
         where, next_step = self._how_to_take_frames_of(size)
         raise RequestError(
-            f"the DUT takes frames of {largest} octets at the most, not of {size}",
+            f"the DUT takes frames of {largest} octets at the most, not of {size}{without}",
             where=where,
             next_step=next_step,
         )

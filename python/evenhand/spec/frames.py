@@ -10,7 +10,7 @@ from typing import Annotated
 from evenhand.base.errors import RequestError
 from evenhand.base.option import Option
 from evenhand.base.units import parse_size
-from evenhand.plan import AddressPlan, FrameSize, is_imix, parse_imix
+from evenhand.plan import NO_TAGS, AddressPlan, FrameSize, SideCounts, is_imix, parse_imix
 from evenhand.procedure import (
     FRAME_SIZE_SETS,
     MAX_FRAME_SIZE,
@@ -77,7 +77,9 @@ def read_frame_size(plan: AddressPlan, text: str | None) -> tuple[int, str | Non
     return choose_frame_size(plan, None if text is None else parse_size(text, where="--frame-size"))
 
 
-def read_frames(plan: AddressPlan, text: str | None, *, tag_octets: int = 0) -> tuple[FrameSize, str | None]:
+def read_frames(
+    plan: AddressPlan, text: str | None, *, tag_octets: SideCounts = NO_TAGS
+) -> tuple[FrameSize, str | None]:
     """Where a sequence of sizes is possible as well (R6985-01); see `choose_frames`."""
     return choose_frames(plan, None if text is None else _parse_frames(text), tag_octets=tag_octets)
 

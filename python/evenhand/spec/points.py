@@ -11,16 +11,17 @@ from typing import Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.without_folders import without_folders
-from evenhand.plan import AddressPlan, FrameSize, Imix, largest_octets
+from evenhand.plan import AddressPlan, FrameSize, Imix, largest_frame, largest_octets
 from evenhand.procedure import check_whole_sizes, choose_frames
 from evenhand.procedure.descriptor import Procedure
 from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
-from evenhand.rig import REFERENCE, TAG_OCTETS
+from evenhand.rig.reference_rig import REFERENCE
+from evenhand.rig.testbed.vlan import tag_octets
+from evenhand.series.campaign import HashType, Point
 from evenhand.spec.file import DEFAULT_REPETITIONS, CampaignFile, Hooks, Reference, Suite
 from evenhand.spec.frames import read_frame_sizes, read_size
 from evenhand.spec.place import placed
 from evenhand.spec.plan import PLAN_OPTIONS, DirectionName, build_plan, parse_counts, read_directions
-from evenhand.spec.point import HashType, Point
 from evenhand.spec.reference import reference_dut
 from evenhand.spec.request import AFTER, plan_of, point_defaults, read_point
 
@@ -227,9 +228,10 @@ def _check_reference(file: CampaignFile, points: Sequence[Point]) -> None:
             dut = reference_dut(file.reference or Reference(), point.hash_type)
         with placed(f"{file.where}: suite {point.suite!r}"):
             size = read_size(point.frame_size)
-            tags = TAG_OCTETS * max((len(vlan) for vlan in dut.vlans.values()), default=0)
-            chosen, _ = choose_frames(plan_of(point), size, tag_octets=tags)
-            if largest_octets(chosen) - tags > dut.largest_frame_size:
+            plan, tags = plan_of(point), tag_octets(dut.vlans)
+            chosen, _ = choose_frames(plan, size, tag_octets=tags)
+            streams = plan.streams(chosen, point.directions, tag_octets=tags)
+            if largest_frame(streams, has_tags=False) > dut.largest_frame_size:
                 raise RequestError(
                     f"{point.frame_size}: the reference router takes frames of {dut.largest_frame_size}"
                     " octets at the most",

@@ -91,11 +91,13 @@ def test_the_tags_of_a_link_are_told_to_the_engine(tmp_path: Path, value: str, v
     assert request["ports"]["left"]["vlan"] == vlans
     assert "vlan" not in request["ports"]["right"]
     around = 4 * len(vlans)
-    assert testbed.tag_octets == around
-    assert testbed.max_theoretical_fps(64 + around) == int(1e10 / (8 * (64 + 2 * around + 20)))
-    assert choose_frame_size(make_plan("gateway_v6"), None, tag_octets=around)[0] == 84 + around
+    assert testbed.tag_octets == (around, 0)
+    assert testbed.max_theoretical_fps(testbed.streams(make_plan("gateway_v4"), 64 + around)) == int(
+        1e10 / (8 * (64 + 2 * around + 20))
+    )
+    assert choose_frame_size(make_plan("gateway_v6"), None, tag_octets=testbed.tag_octets)[0] == 84 + around
     with pytest.raises(RequestError, match=f"has {64 + around} to 9216 octets"):
-        choose_frame_size(make_plan("gateway_v4"), 65, tag_octets=around)
+        choose_frame_size(make_plan("gateway_v4"), 65, tag_octets=testbed.tag_octets)
 
 
 @pytest.mark.parametrize("value", ["0", "4095", "[]x", "[1, 2, 3]", '"100"', "true", "[100, 1.5]"])
@@ -174,7 +176,8 @@ def test_a_wrong_key_of_these_tables_is_named(tmp_path: Path, table: str, where:
 
 def test_the_slower_port_gives_the_theoretical_limit(tmp_path: Path) -> None:
     """R2544-16."""
-    assert read_testbed(write(tmp_path, GOOD)).max_theoretical_fps(64) == 14_880_952
+    testbed = read_testbed(write(tmp_path, GOOD))
+    assert testbed.max_theoretical_fps(testbed.streams(make_plan("gateway_v4"), 64)) == 14_880_952
 
 
 @pytest.mark.parametrize(

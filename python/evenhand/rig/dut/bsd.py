@@ -68,9 +68,9 @@ def _make_steps(dialect: _Dialect, setup: DutSetup) -> list[Step]:
 
 
 def _interface(dialect: _Dialect, setup: DutSetup, link: DutLink, kept: str) -> Step:
-    name, family = link.interface, _family(setup)
+    name, family = link.interface, _family(link)
     file = f"{kept}.{name.replace('/', '-')}"
-    needs_ipv6 = dialect.ipv6_interface and setup.plan.ip_version == 6
+    needs_ipv6 = dialect.ipv6_interface and link.side.ip_version == 6
     return Step(
         part="interfaces",
         purpose=interface_purpose(link),
@@ -93,7 +93,7 @@ def _interface(dialect: _Dialect, setup: DutSetup, link: DutLink, kept: str) -> 
 
 
 def _routes(setup: DutSetup, link: DutLink) -> Step:
-    family = _family(setup)
+    family = _family(link)
     return Step(
         part="routes",
         purpose=route_purpose(link),
@@ -108,7 +108,7 @@ def _routes(setup: DutSetup, link: DutLink) -> Step:
 
 
 def _static_neighbors(dialect: _Dialect, setup: DutSetup, link: DutLink) -> Step:
-    program, ending = ("arp", dialect.static_arp) if setup.plan.ip_version == 4 else ("ndp", "")
+    program, ending = ("arp", dialect.static_arp) if link.side.ip_version == 4 else ("ndp", "")
     entries = list(link.static_neighbors())
     lines = (f"{address} {mac}{ending}" for address, mac in entries)
     return Step(
@@ -142,8 +142,8 @@ def _freebsd_limits(setup: DutSetup, kept: str) -> Step | None:
     return None
 
 
-def _family(setup: DutSetup) -> str:
-    return "inet" if setup.plan.ip_version == 4 else "inet6"
+def _family(link: DutLink) -> str:
+    return "inet" if link.side.ip_version == 4 else "inet6"
 
 
 _OPENBSD = _Dialect(

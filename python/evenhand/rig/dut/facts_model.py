@@ -62,7 +62,7 @@ def predict_queues(
     Raises:
         RequestError: As `device_of`; or fields of the plan count together.
     """
-    (version,) = plan.versions
+    version = plan.stream_of(direction).sent.ip_version
     return predict(
         plan, device_of(facts["interfaces"][RECEIVES[direction]], version, where=where), (direction,)
     )

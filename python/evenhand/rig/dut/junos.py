@@ -68,7 +68,7 @@ def _interface(setup: DutSetup, link: DutLink) -> Step:
 
 
 def _routes(setup: DutSetup, link: DutLink) -> Step:
-    table = "routing-options static" if setup.plan.ip_version == 4 else "routing-options rib inet6.0 static"
+    table = "routing-options static" if link.side.ip_version == 4 else "routing-options rib inet6.0 static"
     return _set_step(
         "routes",
         route_purpose(link),
@@ -78,7 +78,7 @@ def _routes(setup: DutSetup, link: DutLink) -> Step:
 
 
 def _static_neighbors(setup: DutSetup, link: DutLink) -> Step:
-    protocol = "arp" if setup.plan.ip_version == 4 else "ndp"
+    protocol = "arp" if link.side.ip_version == 4 else "ndp"
     entries = list(link.static_neighbors())
     statements = []
     for number, (neighbor, mac) in enumerate(entries):
@@ -103,7 +103,7 @@ def _set_step(part: Part, purpose: str, statements: list[str], *, cut: str | Non
 
 def _family(setup: DutSetup, link: DutLink) -> str:
     device, _, unit = link.interface.partition(".")
-    return f"interfaces {device} unit {unit or 0} family {'inet' if setup.plan.ip_version == 4 else 'inet6'}"
+    return f"interfaces {device} unit {unit or 0} family {'inet' if link.side.ip_version == 4 else 'inet6'}"
 
 
 JUNOS = OperatingSystem(

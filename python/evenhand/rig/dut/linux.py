@@ -107,7 +107,7 @@ def _neighbor_limits(setup: DutSetup, kept: str) -> list[Step]:
 
 def _interface(setup: DutSetup, link: DutLink, kept: str) -> Step:
     # Without duplicate address detection an IPv6 address is there at once, as an IPv4 address is.
-    no_wait = " nodad" if setup.plan.ip_version == 6 else ""
+    no_wait = " nodad" if link.side.ip_version == 6 else ""
     name = link.interface
     return Step(
         part="interfaces",
@@ -125,7 +125,7 @@ def _interface(setup: DutSetup, link: DutLink, kept: str) -> Step:
             " report it, and keep it the "
             "same in all runs (R5180-08).",
         )
-        if setup.plan.ip_version == 6 and link.side.name == "left"
+        if link.side.ip_version == 6 and link.side.name == "left"
         else (),
     )
 
@@ -133,7 +133,7 @@ def _interface(setup: DutSetup, link: DutLink, kept: str) -> Step:
 def _routes(setup: DutSetup, link: DutLink) -> Step:
     def lines(verb: str, routes: Iterable[object]) -> Iterable[str]:
         return (
-            f"ip -{setup.plan.ip_version} route {verb} {route} via {link.next_hop} dev {link.interface}"
+            f"ip -{link.side.ip_version} route {verb} {route} via {link.next_hop} dev {link.interface}"
             for route in routes
         )
 

@@ -210,8 +210,8 @@ def _items(setup: DutSetup, state: LinuxState, nics: NicWishes) -> Iterator[Item
     yield from _limits(setup, state)
     for name in names:
         yield item("link", name, wanted="up")
-    no_wait = "nodad" if setup.plan.ip_version == 6 else ""
     for link in setup.links:
+        no_wait = "nodad" if link.side.ip_version == 6 else ""
         for own in link.addresses:
             if str(own) not in state.links[link.interface].addresses:
                 yield Item("address", (link.interface, str(own)), None, no_wait)

@@ -185,8 +185,8 @@ def _build_dut(names: LabNames, plan: AddressPlan, dut_cpu: int, mtu: int) -> No
             _switch_offloads_off(interface)  # after XDP, which switches GRO on
             pin_napi(interface, dut_cpu)
             if side.is_direct:
-                write_sysctls({f"net/ipv{plan.ip_version}/neigh/{interface}/ucast_solicit": MOST_PROBES})
-            flags = {"flags": _IFA_F_NODAD} if plan.ip_version == 6 else {}
+                write_sysctls({f"net/ipv{side.ip_version}/neigh/{interface}/ucast_solicit": MOST_PROBES})
+            flags = {"flags": _IFA_F_NODAD} if side.ip_version == 6 else {}
             for dut in side.dut:
                 ip.addr("add", index=index, address=str(dut.ip), prefixlen=dut.network.prefixlen, **flags)
             if side.gateway is not None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import re
-from fractions import Fraction
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,7 +20,6 @@ from evenhand.base.units import (
     RATIO,
     format_count,
     format_line_rate,
-    max_theoretical_fps,
     parse_duration,
     parse_line_rate,
     parse_memory,
@@ -28,14 +27,18 @@ from evenhand.base.units import (
 )
 from evenhand.base.validation.checked_file import FileKind, RefusedError, read_toml, refusal, with_unit
 from evenhand.plan import (
+    BOTH_DIRECTIONS,
     AddressPlan,
+    Direction,
     FrameSize,
+    SideCounts,
     SideName,
+    Stream,
     describe_size,
-    largest_octets,
+    largest_frame,
     make_plan,
-    mean_octets,
     mix_request,
+    theoretical_fps,
     whole_octets,
 )
 from evenhand.rig.testbed.device import read_device
@@ -43,7 +46,7 @@ from evenhand.rig.testbed.eal_arguments import check_eal_arguments
 from evenhand.rig.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
 from evenhand.rig.testbed.resources import resources_of
 from evenhand.rig.testbed.ssh_destination import check_destination
-from evenhand.rig.testbed.vlan import LARGEST_VLAN, MOST_TAGS, TAG_OCTETS, as_vlans
+from evenhand.rig.testbed.vlan import LARGEST_VLAN, MOST_TAGS, as_vlans, tag_octets
 from evenhand.rig.testbed.workers import lay_out_workers
 
 CONFIRMATION = "isolated_test_environment"
@@ -163,11 +166,6 @@ class TestbedPort(_Table):
     ] = ()
     """Tags of all frames on this link: `100`, or `[200, 100]` for an outer one of 802.1ad and an inner one of
     802.1Q."""
-
-    @property
-    def tag_octets(self) -> int:
-        """That each frame of this link has for them."""
-        return TAG_OCTETS * len(self.vlan)
 
     def to_contract(self) -> dict[str, Any]:
         port = {
@@ -381,22 +379,19 @@ class Testbed(_Table):
         return {"left": self.left, "right": self.right}
 
     @property
-    def tag_octets(self) -> int:
-        """Of the VLAN tags of the link that has more."""
-        return max(port.tag_octets for port in self.ports.values())
+    def tag_octets(self) -> SideCounts:
+        """Of the VLAN tags of each link."""
+        return tag_octets({side: port.vlan for side, port in self.ports.items()})
 
-    def largest_on_a_link(self, octets: int | Fraction) -> Fraction:
-        """Octets of a frame that leaves with so many, where its tags are more."""
-        return Fraction(octets) + abs(self.left.tag_octets - self.right.tag_octets)
+    def streams(
+        self, plan: AddressPlan, frame_size: FrameSize, directions: Sequence[Direction] = BOTH_DIRECTIONS
+    ) -> tuple[Stream, ...]:
+        """What is sent and what arrives on these ports."""
+        return plan.streams(frame_size, directions, tag_octets=self.tag_octets)
 
-    def max_theoretical_fps(self, frame_size: FrameSize) -> int | None:
+    def max_theoretical_fps(self, streams: Sequence[Stream]) -> int | None:
         """Of the slower port, per direction; None if the file gives no line rate."""
-        rates = [port.line_rate for port in self.ports.values() if port.line_rate is not None]
-        return (
-            max_theoretical_fps(min(rates), self.largest_on_a_link(mean_octets(frame_size)))
-            if rates
-            else None
-        )
+        return theoretical_fps(streams, {side: port.line_rate for side, port in self.ports.items()})
 
     def open_request(self, plan: AddressPlan, *, frame_size: FrameSize, seed: int) -> dict[str, Any]:
         """The arguments of the engine's `open`."""
@@ -406,7 +401,7 @@ class Testbed(_Table):
         needed = (
             LEAST_MEMORY_MB
             if self.tester.hugepages
-            else needed_memory_mb(workers, ports, int(self.largest_on_a_link(largest_octets(frame_size))))
+            else needed_memory_mb(workers, ports, largest_frame(self.streams(plan, frame_size)))
         )
         host: dict[str, Any] = {"memory_mb": self.tester.memory or needed, "hugepages": self.tester.hugepages}
         if self.tester.extra_eal_arguments:

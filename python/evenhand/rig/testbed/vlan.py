@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from evenhand.base.errors import RequestError
-from evenhand.plan import SideName
+from evenhand.plan import SideCounts, SideName
 
 MOST_TAGS = 2
 LARGEST_VLAN = 4094
@@ -34,6 +35,11 @@ def parse_vlans(text: str, *, where: str) -> VlansOfSides:
     if len(sides) > MOST_TAGS:
         raise _bad(text, where)
     return {"left": sides[0], "right": sides[-1]}
+
+
+def tag_octets(vlans: Mapping[SideName, Vlans]) -> SideCounts:
+    """Octets of the tags of each link; a side that is not named has none."""
+    return SideCounts(TAG_OCTETS * len(vlans.get("left", ())), TAG_OCTETS * len(vlans.get("right", ())))
 
 
 def show_vlans(vlans: Vlans) -> str:

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 1, address plan: what the frames of a direction are when the tester sends them, and what they must
+be when they arrive.
+
+A router changes nothing that is described here, so that both are alike. A translator changes the IP version,
+the addresses and with them the size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from evenhand.base.units import max_theoretical_fps
+from evenhand.plan.ranges import HostRange, IpVersion, UdpRange
+from evenhand.plan.sides import Direction, SideName
+
+SMALLEST_FRAME: dict[IpVersion, int] = {4: 64, 6: 84}
+"""Octets with FCS, without VLAN tags, that hold the headers and the 18 octets of the test frame's tag
+(R2544-33, R5180-10)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frames:
+    """The test frames of one direction on the link of one side."""
+
+    side: SideName
+    sources: HostRange
+    destinations: HostRange
+    source_ports: UdpRange
+    destination_ports: UdpRange
+    common_network: bool = False
+    """One number for the networks of both addresses of a frame (SEED-82)."""
+    octets: tuple[int, ...]
+    """Frame sizes with the FCS and the VLAN tags of this link, in the order of the sequence that repeats; a
+    single one if all frames are of one size."""
+    tag_octets: int = 0
+    """Octets of the VLAN tags among them."""
+
+    @property
+    def ip_version(self) -> IpVersion:
+        return self.sources.ip_version
+
+    @property
+    def ends(self) -> tuple[HostRange, HostRange]:
+        """Source and destination hosts that occur: of a fixed range the first alone."""
+        return self.sources.occurring, self.destinations.occurring
+
+    @property
+    def pairs(self) -> int:
+        """Address pairs that occur: source x destination, unless both go step by step (SEED-41) or have one
+        network (SEED-82)."""
+        source, destination = self.sources, self.destinations
+        if self.common_network:
+            destination = destination.fixed_network()
+        return source.drawn * destination.drawn * math.lcm(source.steps, destination.steps)
+
+    @property
+    def mean_octets(self) -> Fraction:
+        return Fraction(sum(self.octets), len(self.octets))
+
+    @property
+    def largest_octets(self) -> int:
+        return max(self.octets)
+
+    @property
+    def untagged(self) -> Frames:
+        """The same without VLAN tags."""
+        return replace(self, octets=tuple(size - self.tag_octets for size in self.octets), tag_octets=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """The test frames of one direction that are of one plan. A mix of plans has a stream for each."""
+
+    direction: Direction
+    sent: Frames
+    """What the tester sends, and the DUT receives."""
+    arrives: Frames
+    """What the DUT sends, and the tester must receive."""
+    share: Fraction = Fraction(1)
+    """Of all frames of the direction."""
+
+    @property
+    def ends(self) -> tuple[Frames, Frames]:
+        """What is on the link of the side that sends, and on that of the side that receives."""
+        return self.sent, self.arrives
+
+    @property
+    def is_translated(self) -> bool:
+        """Whether frames arrive with other addresses, ports, or another IP version or size than they are sent
+        with. VLAN tags do not count: each link has its own."""
+        return self.sent.untagged != replace(self.arrives.untagged, side=self.sent.side)
+
+
+def ip_versions(streams: Sequence[Stream]) -> tuple[IpVersion, ...]:
+    """Those of the frames, on either link, each once."""
+    return tuple(dict.fromkeys(frames.ip_version for stream in streams for frames in stream.ends))
+
+
+def largest_frame(streams: Sequence[Stream], *, has_tags: bool = True) -> int:
+    """Octets with the FCS of the largest frame on either link.
+
+    Args:
+        has_tags: Whether the VLAN tags count.
+    """
+    return max(
+        (frames if has_tags else frames.untagged).largest_octets
+        for stream in streams
+        for frames in stream.ends
+    )
+
+
+def theoretical_fps(streams: Sequence[Stream], line_rates_bps: Mapping[SideName, float | None]) -> int | None:
+    """Maximum theoretical frame rate per direction: no line carries more of these frames, neither as they are
+    sent nor as they arrive. The slowest line decides.
+
+    Args:
+        line_rates_bps: By side; None where it is not known, so that this line limits nothing.
+
+    Returns:
+        None if no line rate is known.
+    """
+    octets: dict[tuple[Direction, SideName], Fraction] = defaultdict(Fraction)
+    for stream in streams:
+        sent, arrives = stream.ends
+        octets[stream.direction, sent.side] += stream.share * sent.mean_octets
+        # The engine refuses a load that the receiving line would not carry with the tags of the sending one
+        # (`Tester::check_rate`), also where the DUT takes some of them away.
+        taken = max(0, sent.tag_octets - arrives.tag_octets)
+        octets[stream.direction, arrives.side] += stream.share * (arrives.mean_octets + taken)
+    limits = [
+        max_theoretical_fps(rate_bps, mean)
+        for (_, side), mean in octets.items()
+        if (rate_bps := line_rates_bps.get(side)) is not None
+    ]
+    return min(limits, default=None)
