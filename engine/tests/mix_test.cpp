@@ -101,7 +101,7 @@ FaultCode fault_of(const plan::AddressPlan& first, std::vector<FrameClass> class
     return FaultCode::internal;
 }
 
-/// Left to right over a cable, as run/trial.cpp puts it together.
+/// Left to right over a cable, as run/worker_trials.cpp puts it together.
 struct MixRig {
     explicit MixRig(MixedPlans m, std::uint64_t count = 1000) : mixed{std::move(m)}, frames{count} {
         left.connect(right);
