@@ -3,8 +3,8 @@
 
     tools/dpdk_headers.py
 
-It follows the includes from file to file. What is compiled without DPDK's headers can be read and tested without
-them, and a new kind of port changes nothing there.
+It follows the includes from file to file. What is compiled without DPDK's headers can be read and tested
+without them, and a new kind of port changes nothing there.
 """
 
 from __future__ import annotations
