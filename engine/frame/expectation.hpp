@@ -37,8 +37,8 @@ class HostCheck {
         }
     }
 
-    /// `at`: the address in a frame.
-    [[nodiscard]] bool holds(const std::byte* at) const noexcept {
+    /// `at`: the address in a frame. Inlined whatever the compiler thinks, which differs with what else is in its file.
+    [[nodiscard, gnu::always_inline]] bool holds(const std::byte* at) const noexcept {
         const Words address = read(at);
         std::uint64_t difference = (address[0] & mask_[0]) ^ fixed_[0];
         if constexpr (words == 2) difference |= (address[1] & mask_[1]) ^ fixed_[1];
