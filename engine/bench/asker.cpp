@@ -13,7 +13,7 @@
 #include "pace/clock.hpp"
 #include "plan/host_set.hpp"
 #include "port/dpdk_host.hpp"
-#include "port/dpdk_port.hpp"
+#include "port/dpdk_port_inline.hpp"
 #include "run/sender.hpp"
 
 namespace {

@@ -17,7 +17,7 @@
 #include "frame/template.hpp"
 #include "pace/clock.hpp"
 #include "port/dpdk_host.hpp"
-#include "port/dpdk_port.hpp"
+#include "port/dpdk_port_inline.hpp"
 #include "run/sender.hpp"
 
 namespace {

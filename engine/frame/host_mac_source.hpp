@@ -19,6 +19,8 @@ namespace evenhand::frame {
 template <class Source, IpVersion V>
 class HostMacSource {
    public:
+    using Expectation = typename Source::Expectation;
+
     /// `hosts` and `macs` are those of the sending side.
     HostMacSource(const Source& source, const plan::HostSet& hosts, const plan::HostMacs& macs) noexcept
         : source_{source}, hosts_{hosts}, macs_{macs} {}

@@ -16,6 +16,8 @@ namespace evenhand::frame {
 /// the host as sequence number: a receiver that marks sequence numbers marks the hosts that were reached.
 class LearningSource {
    public:
+    using Expectation = TestFrameExpectation;
+
     /// Frame i goes to host `pending[share.sequence(i)]`; `pending` outlives this. The UDP ports are the first of the
     /// plan's ranges. `source_mac` is that of the sending side's host 0.
     LearningSource(const plan::AddressPlan& plan, StreamIdentity identity, const plan::HostSet& from,

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "fault.hpp"
-#include "frame/mix_check.hpp"
+#include "frame/mix_expectation.hpp"
 #include "frame/mix_source.hpp"
 #include "frame/template.hpp"
 
@@ -96,8 +96,8 @@ void check_mix(const plan::AddressPlan& first, const MixedPlans& mixed) {
     }
 }
 
-bool MixCheck::holds(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept {
-    return of_class_[frame_class].holds(frame, version);
+bool MixExpectation::holds(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept {
+    return of_class_[frame_class].holds(0, frame, version);
 }
 
 std::shared_ptr<const MixParts> make_mix_parts(const plan::AddressPlan& first, const MixedPlans& mixed,

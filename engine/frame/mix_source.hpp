@@ -19,6 +19,8 @@
 
 namespace evenhand::frame {
 
+class MixExpectation;
+
 /// What the frames of one stream of a mix are made of. Made before the start, then only read.
 struct MixParts {
     /// Of one plan.
@@ -82,6 +84,8 @@ struct MixMacs {
 /// of both IP versions the octets behind the tag are those of pattern_of().
 class MixSource {
    public:
+    using Expectation = MixExpectation;
+
     explicit MixSource(std::shared_ptr<const MixParts> parts) noexcept : parts_{std::move(parts)} {}
 
     /// Of the `ahead`th of the next frames, below MixParts::longest_look.

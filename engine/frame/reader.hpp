@@ -76,7 +76,9 @@ template <IpVersion V>
 
 /// Whether all that the frame says of itself holds: the checksums (UDP over addresses, ports and payload, and the IPv4
 /// header's), version, lengths and protocol; and it is a whole packet, no fragment. The tag must have been read.
-[[nodiscard]] inline bool is_intact(const std::byte* frame, std::size_t octets, IpVersion version) noexcept {
+/// Inlined whatever the compiler thinks: once for each frame, and the call costs some 13 instructions.
+[[nodiscard, gnu::always_inline]] inline bool is_intact(const std::byte* frame, std::size_t octets,
+                                                        IpVersion version) noexcept {
     constexpr std::uint16_t good = 0xFFFF;
     if (version == IpVersion::v4) {
         using L = Layout<IpVersion::v4>;

@@ -15,6 +15,8 @@
 
 namespace evenhand::frame {
 
+class TestFrameExpectation;
+
 /// The share of one stream: its frame i is frame `first + i * stride` of the direction. With n streams, stream s has
 /// first s and stride n, so the frames of a direction are the same for any number of streams, and each is sent by
 /// exactly one of them.
@@ -34,6 +36,8 @@ struct StreamShare {
 template <IpVersion V>
 class TestFrameSource {
    public:
+    using Expectation = TestFrameExpectation;
+
     TestFrameSource(const FrameTemplate& frame_template, const plan::FlowDraw& draw, StreamShare share) noexcept
         : shape_{frame_template, V},
           write_{fastest_frame_writer(V, frame_template.has_network_octets)},

@@ -77,6 +77,8 @@ class VlanTags {
 template <class Source>
 class TaggedSource {
    public:
+    using Expectation = typename Source::Expectation;
+
     TaggedSource(Source source, const VlanTags& tags) noexcept : source_{std::move(source)}, tags_{tags} {}
 
     [[nodiscard]] std::size_t frame_octets(std::size_t ahead) const noexcept {

@@ -2,7 +2,6 @@
 #include "port/dpdk_port.hpp"
 
 #include <fmt/format.h>
-#include <rte_alarm.h>
 #include <rte_bus_vdev.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
@@ -17,7 +16,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <numeric>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -27,19 +25,21 @@
 #include "frame/vlan.hpp"
 #include "port/device_argument.hpp"
 #include "port/device_reason.hpp"
+#include "port/dpdk_counters.hpp"
+#include "port/dpdk_flow_control.hpp"
 #include "port/dpdk_host.hpp"
+#include "port/dpdk_pool.hpp"
+#include "port/dpdk_port_inline.hpp"
 #include "port/extended_counters.hpp"
+#include "port/interrupt_thread.hpp"
 
 namespace evenhand::port {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr unsigned pool_cache = 256;
 constexpr unsigned least_receive_buffers = 16383;  // net_af_xdp wants some 8k for its rings alone
 constexpr unsigned least_transmit_buffers = 8191;
-constexpr unsigned answer_ring_frames =
-    4096;  // a receiver takes 64 questions a turn, and answers leave every few turns
 
 /// What a driver that neither follows the number of descriptors nor tells its own has at the least: QEMU's virtio has
 /// 256 entries.
@@ -94,43 +94,8 @@ class Deadline {
     std::chrono::steady_clock::time_point at_;
 };
 
-/// Returns when DPDK's interrupt thread has done what it had to do. No call tells that, but the thread also runs
-/// alarms, and what was ready before an alarm was set is done in the same round as the alarm or before, thus before the
-/// next alarm. Several rounds, since one socket that is closed makes the other end's ready.
-void wait_for_interrupt_thread() {
-    constexpr int rounds = 5;
-    constexpr std::uint64_t round_us = 2000;
-    constexpr auto patience = 2s;  // of a machine that lets the thread wait; longer than any stall that was seen
-    for (int round = 0; round < rounds; ++round) {
-        std::atomic<bool> has_run{false};
-        const auto run = [](void* flag) {
-            static_cast<std::atomic<bool>*>(flag)->store(true, std::memory_order_release);
-        };
-        if (rte_eal_alarm_set(round_us, run, &has_run) != 0) {
-            std::this_thread::sleep_for(20ms);
-            continue;
-        }
-        const auto give_up = std::chrono::steady_clock::now() + patience;
-        while (!has_run.load(std::memory_order_acquire) && std::chrono::steady_clock::now() < give_up)
-            std::this_thread::sleep_for(200us);
-        (void)rte_eal_alarm_cancel(run, &has_run);  // also waits for one that is running: it must not see the flag go
-    }
-}
-
 /// Where DPDK loads its drivers from.
 constexpr std::string_view plugins = RTE_EAL_PMD_PATH;
-
-/// DPDK loads the driver of its pools as a plug-in, from a package of its own; without it every pool is "out of
-/// memory".
-void require_pool_driver() {
-    constexpr std::string_view usual = RTE_MBUF_DEFAULT_MEMPOOL_OPS;
-    for (unsigned i = 0; i < rte_mempool_ops_table.num_ops; ++i) {
-        if (rte_mempool_ops_table.ops[i].name == usual) return;
-    }
-    throw Fault{
-        FaultCode::no_device, fmt::format("DPDK's driver of buffer pools, {}, is not installed", usual), "host",
-        fmt::format("Install its package: sudo apt-get install {}", package_of("librte_mempool_ring", plugins))};
-}
 
 /// A memif without another end. `when` ends the sentence.
 [[noreturn]] void refuse_memif(const PortOptions& options, const std::string& when = "") {
@@ -189,7 +154,7 @@ void DpdkPort::probe() {
         files_ = DeviceFiles{options_.device, options_.where};
         const int result = attach(files_.device());
         if (result != 0 || rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
-            id_ = RTE_MAX_ETHPORTS;
+            id_ = no_id;
             files_.remove();
             refuse_unopened(options_, result);
         }
@@ -267,36 +232,23 @@ void DpdkPort::let_large_frames_in() const {
 void DpdkPort::make_pools(const std::function<void(std::span<std::byte>)>& fill_buffer) {
     // Near the device, which reads and writes them; wherever there is room if it does not say where it is
     // (SOCKET_ID_ANY).
-    const int socket = rte_eth_dev_socket_id(id_);
-    const auto make = [this, socket](const std::string& name, unsigned buffers,
-                                     std::uint16_t buffer_octets = RTE_MBUF_DEFAULT_BUF_SIZE) {
-        rte_mempool* pool = rte_pktmbuf_pool_create(name.c_str(), buffers, pool_cache, 0, buffer_octets, socket);
-        // Memory may have been reserved on another node only: slower, but it works.
-        if (pool == nullptr && socket != SOCKET_ID_ANY)
-            pool = rte_pktmbuf_pool_create(name.c_str(), buffers, pool_cache, 0, buffer_octets, SOCKET_ID_ANY);
-        if (pool == nullptr) {
-            require_pool_driver();
-            throw Fault{FaultCode::no_memory,
-                        fmt::format("no memory for {} frame buffers of {} ({})", buffers, options_.device,
-                                    rte_strerror(rte_errno)),
-                        "host.memory_mb", "Raise memory_mb, or lower the ring sizes."};
-        }
-        return pool;
-    };
+    const int node = rte_eth_dev_socket_id(id_);
     receive_pool_ =
-        make(fmt::format("receive-{}", id_),
-             std::max(least_receive_buffers, 4 * options_.receive_queues * options_.receive_ring_frames - 1) +
-                 options_.extra_receive_buffers,
-             receive_buffer_octets(receive_room(driver_, options_.device, options_.largest_receive_octets)));
-    answer_pool_ = make(fmt::format("answer-{}", id_), 2 * answer_ring_frames - 1);
+        make_pool(fmt::format("receive-{}", id_),
+                  std::max(least_receive_buffers, 4 * options_.receive_queues * options_.receive_ring_frames - 1) +
+                      options_.extra_receive_buffers,
+                  receive_buffer_octets(receive_room(driver_, options_.device, options_.largest_receive_octets)), node,
+                  options_.device);
+    answers_ = std::make_unique<DpdkAnswers>(id_, options_.device, node);
     for (unsigned queue = 0; queue < options_.transmit_queues; ++queue) {
-        transmit_pools_.push_back(make(fmt::format("transmit-{}-{}", id_, queue),
-                                       std::max(least_transmit_buffers, 2 * options_.transmit_ring_frames - 1),
-                                       transmit_buffer_octets(options_.largest_transmit_octets)));
+        transmit_pools_.push_back(make_pool(fmt::format("transmit-{}-{}", id_, queue),
+                                            std::max(least_transmit_buffers, 2 * options_.transmit_ring_frames - 1),
+                                            transmit_buffer_octets(options_.largest_transmit_octets), node,
+                                            options_.device));
         // The constant octets are written once; what a buffer lacks then is written by the frame source
         // (frame/source.hpp).
         rte_mempool_obj_iter(
-            transmit_pools_.back(),
+            transmit_pools_.back().get(),
             [](rte_mempool*, void* fill, void* object, unsigned) {
                 auto* const buffer = static_cast<rte_mbuf*>(object);
                 rte_pktmbuf_reset(buffer);
@@ -304,10 +256,6 @@ void DpdkPort::make_pools(const std::function<void(std::span<std::byte>)>& fill_
             },
             const_cast<std::function<void(std::span<std::byte>)>*>(&fill_buffer));
     }
-    answers_ =
-        rte_ring_create(fmt::format("answers-{}", id_).c_str(), answer_ring_frames, SOCKET_ID_ANY, RING_F_SC_DEQ);
-    if (answers_ == nullptr)
-        throw Fault{FaultCode::no_memory, "no memory for the ring of answers", "host.memory_mb", "Raise memory_mb."};
 }
 
 void DpdkPort::start() {
@@ -319,7 +267,7 @@ void DpdkPort::start() {
             "the ring sizes do not suit the device");
     const auto socket = static_cast<unsigned>(std::max(0, rte_eth_dev_socket_id(id_)));
     for (std::uint16_t queue = 0; queue < receive_queues; ++queue) {
-        require(options_, rte_eth_rx_queue_setup(id_, queue, receive_descriptors, socket, nullptr, receive_pool_),
+        require(options_, rte_eth_rx_queue_setup(id_, queue, receive_descriptors, socket, nullptr, receive_pool_.get()),
                 fmt::format("receive queue {} cannot be set up", queue));
     }
     for (std::uint16_t queue = 0; queue < transmit_queues; ++queue) {
@@ -330,8 +278,8 @@ void DpdkPort::start() {
     started_ = true;
     hear_everything();
     kernel_interface_ = interface_of(options_.device);
-    switch_flow_control_off();
-    find_extended_counters();
+    flow_control_ = switch_flow_control_off(id_, options_.device, kernel_interface_);
+    counters_ = std::make_unique<DpdkCounters>(id_, kernel_interface_);
     const auto of_software = software_ring_frames(driver_, options_.device);
     transmit_ring_frames_ = of_software.value_or(transmit_descriptors);
     rte_eth_rxq_info queue_info{};
@@ -364,51 +312,6 @@ void DpdkPort::hear_everything() const {
            "Use another port, or allow it where a hypervisor forbids it (`trust on` for a virtual function).");
 }
 
-/// With it a full ring of ours would stop the DUT, which then drops; and a full DUT would stop us (R2544-39). Ports
-/// without it answer ENOTSUP.
-void DpdkPort::switch_flow_control_off() {
-    rte_eth_fc_conf conf{};
-    if (rte_eth_dev_flow_ctrl_get(id_, &conf) != 0) {
-        // A NIC has flow control, whether its driver tells or not; so has one behind an interface of the kernel.
-        const bool is_nic =
-            is_pci_device(options_.device) ||
-            (!kernel_interface_.empty() && std::filesystem::exists("/sys/class/net/" + kernel_interface_ + "/device"));
-        if (is_nic) flow_control_ = "unknown";
-        return;
-    }
-    if (conf.mode != RTE_ETH_FC_NONE) {
-        conf.mode = RTE_ETH_FC_NONE;
-        (void)rte_eth_dev_flow_ctrl_set(id_, &conf);
-        if (rte_eth_dev_flow_ctrl_get(id_, &conf) != 0) conf.mode = RTE_ETH_FC_FULL;
-    }
-    flow_control_ = conf.mode == RTE_ETH_FC_NONE ? "off" : "on";
-}
-
-void DpdkPort::find_extended_counters() {
-    const int count = rte_eth_xstats_get_names(id_, nullptr, 0);
-    if (count <= 0) return;
-    std::vector<rte_eth_xstat_name> names(static_cast<std::size_t>(count));
-    if (rte_eth_xstats_get_names(id_, names.data(), static_cast<unsigned>(count)) != count) return;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        const std::string name{static_cast<const char*>(names[i].name)};
-        if (is_pause_counter(name)) {
-            pause_counters_.push_back(i);
-        } else if (is_hidden_drop_counter(name)) {
-            drop_counters_.push_back(i);
-            drop_names_.push_back(name);
-        }
-    }
-}
-
-/// Nothing if there are none, or the driver does not tell.
-std::vector<std::uint64_t> DpdkPort::extended(const std::vector<std::uint64_t>& ids) const {
-    std::vector<std::uint64_t> values(ids.size());
-    const auto count = static_cast<int>(values.size());
-    if (count == 0 || rte_eth_xstats_get_by_id(id_, ids.data(), values.data(), static_cast<unsigned>(count)) != count)
-        return {};
-    return values;
-}
-
 bool DpdkPort::counts_exactly() const noexcept { return tells_each_frame(driver_); }
 
 double DpdkPort::link_timeout_s() const {
@@ -417,22 +320,7 @@ double DpdkPort::link_timeout_s() const {
     return options_.link_timeout_s.value_or(is_pci_device(options_.device) ? of_nics_s : of_others_s);
 }
 
-/// As the kernel counts them, so that nothing between two looks is missed; 0 where there is no such interface.
-std::uint64_t DpdkPort::kernel_carrier_changes() const {
-    std::uint64_t changes = 0;
-    if (!kernel_interface_.empty())
-        std::ifstream{"/sys/class/net/" + kernel_interface_ + "/carrier_changes"} >> changes;
-    return changes;
-}
-
-void DpdkPort::keep_watch() noexcept {
-    constexpr unsigned watches_between_counters = 50;
-    const bool is_up = is_link_up();
-    link_changes_ += static_cast<std::uint64_t>(is_up != link_was_up_);
-    link_was_up_ = is_up;
-    rte_eth_stats stats{};
-    if (++watches_ % watches_between_counters == 0) (void)rte_eth_stats_get(id_, &stats);
-}
+void DpdkPort::keep_watch() noexcept { counters_->keep_watch(); }
 
 void DpdkPort::start_device() const {
     const Deadline deadline{link_timeout_s()};
@@ -464,9 +352,9 @@ void DpdkPort::wait_for_link() {
             start_device();
         }
     }
-    link_was_up_ = true;  // that it came up is no change in the first trial
-    if (std::string_view{flow_control_} == "on")
-        switch_flow_control_off();  // some drivers agree on it with the other end only when the link comes up
+    counters_->begin_with_link_up();
+    if (std::string_view{flow_control_} == "on")  // some drivers agree on it with the other end only when it comes up
+        flow_control_ = switch_flow_control_off(id_, options_.device, kernel_interface_);
 }
 
 plan::MacAddress DpdkPort::mac() const {
@@ -477,71 +365,26 @@ plan::MacAddress DpdkPort::mac() const {
     return mac;
 }
 
-bool DpdkPort::is_link_up() const {
-    rte_eth_link link{};
-    return rte_eth_link_get_nowait(id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
-}
+bool DpdkPort::is_link_up() const { return port::is_link_up(id_); }
 
 std::optional<double> DpdkPort::line_rate_bps() const {
-    rte_eth_link link{};
-    constexpr double bits_per_megabit = 1e6;
-    if (!is_pci_device(options_.device) || rte_eth_link_get_nowait(id_, &link) != 0 ||
-        link.link_speed == RTE_ETH_SPEED_NUM_NONE || link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN) {
-        return std::nullopt;
-    }
-    return bits_per_megabit * link.link_speed;
+    return is_pci_device(options_.device) ? link_rate_bps(id_) : std::nullopt;
 }
 
 tally::PortCounters DpdkPort::counters() const {
-    rte_eth_stats stats{};
-    const bool is_read = rte_eth_stats_get(id_, &stats) == 0;
-    const auto pauses = extended(pause_counters_);
-    const auto drops = extended(drop_counters_);
-    std::vector<tally::NamedCount> hidden_drops;
-    hidden_drops.reserve(drops.size());
-    for (std::size_t i = 0; i < drops.size(); ++i) hidden_drops.push_back({.name = drop_names_[i], .frames = drops[i]});
-    return {.received_frames = stats.ipackets,
-            .transmitted_frames = stats.opackets,
-            .missed_frames = stats.imissed,
-            .receive_errors = stats.ierrors,
-            .transmit_errors = stats.oerrors,
-            .no_buffer_frames = stats.rx_nombuf,
-            .link_changes = link_changes_ + kernel_carrier_changes(),
-            .pause_frames = std::accumulate(pauses.begin(), pauses.end(), std::uint64_t{0}),
-            .counts_pause = !pauses.empty(),
-            .hidden_drops = std::move(hidden_drops),
-            .dropped_answers = dropped_answers(),
-            .link_up = is_link_up(),
-            .is_read = is_read};
+    auto counters = counters_->read();
+    counters.dropped_answers = dropped_answers();
+    return counters;
 }
 
-unsigned DpdkPort::send_answers() noexcept {
-    unsigned total = 0;
-    // Bounded, so that test frames are not kept waiting: a burst of answers takes about as long as a burst of them.
-    constexpr int most_bursts = 4;
-    for (int burst = 0; burst < most_bursts; ++burst) {
-        if (held_answers_ == 0)
-            held_answers_ =
-                rte_ring_dequeue_burst(answers_, reinterpret_cast<void**>(answer_burst_.data()), answer_burst, nullptr);
-        const unsigned sent = send(0, answer_burst_.data(), held_answers_);
-        total += sent;
-        held_answers_ -= sent;
-        // What the device does not take now stays here, and in the ring behind it, until the next flush.
-        std::copy_n(answer_burst_.begin() + sent, held_answers_, answer_burst_.begin());
-        if (held_answers_ != 0 || rte_ring_empty(answers_) != 0) break;
-    }
-    return total;
-}
+std::uint64_t DpdkPort::dropped_answers() const noexcept { return answers_->dropped(); }
 
 void DpdkPort::send_control(const std::function<std::size_t(std::span<std::byte>)>& write) {
-    rte_mbuf* frame = rte_pktmbuf_alloc(answer_pool_);
-    if (frame == nullptr) return;
-    set_length(frame, write({octets(frame), room(frame)}));
-    if (send(0, &frame, 1) == 0) rte_pktmbuf_free(frame);
+    answers_->send_control(write);
 }
 
 void DpdkPort::close() noexcept {
-    if (id_ != RTE_MAX_ETHPORTS) {
+    if (id_ != no_id) {
         rte_eth_dev_info info{};
         rte_device* const device = rte_eth_dev_info_get(id_, &info) == 0 ? info.device : nullptr;
         // memif takes its sockets down in DPDK's interrupt thread, a moment after the call, from memory that the next
@@ -555,21 +398,10 @@ void DpdkPort::close() noexcept {
         settle();
         if (device != nullptr) (void)rte_dev_remove(device);
         settle();
-        id_ = RTE_MAX_ETHPORTS;
+        id_ = no_id;
     }
-    rte_pktmbuf_free_bulk(answer_burst_.data(), held_answers_);
-    held_answers_ = 0;
-    while (answers_ != nullptr && rte_ring_empty(answers_) == 0) {
-        void* frame = nullptr;
-        if (rte_ring_dequeue(answers_, &frame) == 0) rte_pktmbuf_free(static_cast<rte_mbuf*>(frame));
-    }
-    rte_ring_free(answers_);
-    answers_ = nullptr;
-    rte_mempool_free(receive_pool_);
-    receive_pool_ = nullptr;
-    rte_mempool_free(answer_pool_);
-    answer_pool_ = nullptr;
-    for (rte_mempool* const pool : transmit_pools_) rte_mempool_free(pool);
+    answers_.reset();
+    receive_pool_.reset();
     transmit_pools_.clear();
 }
 

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Station 4, port: any DPDK device. The only way frames leave and enter.
+//
+// What it is and can, without DPDK's headers. The hot path is inlined where a loop is compiled:
+// port/dpdk_port_inline.hpp has it.
 #pragma once
 
-#include <rte_ethdev.h>
-#include <rte_mbuf.h>
-#include <rte_mempool.h>
-#include <rte_ring.h>
-
-#include <array>
-#include <atomic>
 #include <cstddef>
-#include <cstring>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,9 +16,15 @@
 
 #include "plan/address.hpp"
 #include "port/device_files.hpp"
+#include "port/dpdk_pool.hpp"
 #include "tally/result.hpp"
 
+struct rte_mbuf;
+
 namespace evenhand::port {
+
+class DpdkAnswers;
+class DpdkCounters;
 
 struct PortOptions {
     std::string device;  // net_memif0,role=client,... or 0000:01:00.0
@@ -80,57 +82,33 @@ class DpdkPort {
     /// inside the tester.
     [[nodiscard]] bool counts_exactly() const noexcept;
     [[nodiscard]] tally::PortCounters counters() const;
-    [[nodiscard]] std::uint64_t dropped_answers() const noexcept {
-        return dropped_answers_.load(std::memory_order_relaxed);
-    }
+    [[nodiscard]] std::uint64_t dropped_answers() const noexcept;
     /// To be called several times a second during a trial: notes a link that goes, and reads counters before short ones
     /// of the device wrap.
     void keep_watch() noexcept;
 
     // The hot path. See the concepts in run/sender.hpp and run/receiver.hpp.
-    unsigned reserve(unsigned queue, Frame** frames, unsigned n) noexcept {
-        return rte_mempool_get_bulk(transmit_pools_[queue], reinterpret_cast<void**>(frames), n) == 0 ? n : 0;
-    }
-    static std::byte* octets(Frame* frame) noexcept { return rte_pktmbuf_mtod(frame, std::byte*); }
-    static std::size_t length(Frame* frame) noexcept { return rte_pktmbuf_data_len(frame); }
-    static std::size_t room(Frame* frame) noexcept { return rte_pktmbuf_data_len(frame) + rte_pktmbuf_tailroom(frame); }
-    static void set_length(Frame* frame, std::size_t octets) noexcept {
-        frame->data_len = static_cast<std::uint16_t>(octets);
-        frame->pkt_len = static_cast<std::uint32_t>(octets);
-    }
-    unsigned send(unsigned queue, Frame** frames, unsigned n) noexcept {
-        return rte_eth_tx_burst(id_, static_cast<std::uint16_t>(queue), frames, static_cast<std::uint16_t>(n));
-    }
-    void give_back(Frame** frames, unsigned n) noexcept { rte_pktmbuf_free_bulk(frames, n); }
-    unsigned receive(unsigned queue, Frame** frames, unsigned n) noexcept {
-        return rte_eth_rx_burst(id_, static_cast<std::uint16_t>(queue), frames, static_cast<std::uint16_t>(n));
-    }
-    void release(Frame** frames, unsigned n) noexcept { rte_pktmbuf_free_bulk(frames, n); }
-    /// Any receiving worker; full means dropped, as on any wire: the neighbour asks again. The answer leaves in a
-    /// buffer of its own: sent from its own receive buffer, net_af_xdp came to use some of these twice (seen with
-    /// 20,000 a second), and then received nothing more.
-    void post_answer(Frame* frame) noexcept {
-        rte_mbuf* const answer = rte_pktmbuf_alloc(answer_pool_);
-        if (answer != nullptr) {
-            std::memcpy(octets(answer), octets(frame), length(frame));
-            set_length(answer, length(frame));
-        }
-        if (answer == nullptr || rte_ring_enqueue(answers_, answer) != 0) {
-            rte_pktmbuf_free(answer);
-            dropped_answers_.fetch_add(1, std::memory_order_relaxed);
-        }
-        rte_pktmbuf_free(frame);
-    }
+    inline unsigned reserve(unsigned queue, Frame** frames, unsigned n) noexcept;
+    inline static std::byte* octets(Frame* frame) noexcept;
+    inline static std::size_t length(Frame* frame) noexcept;
+    inline static std::size_t room(Frame* frame) noexcept;
+    inline static void set_length(Frame* frame, std::size_t octets) noexcept;
+    inline unsigned send(unsigned queue, Frame** frames, unsigned n) noexcept;
+    inline void give_back(Frame** frames, unsigned n) noexcept;
+    inline unsigned receive(unsigned queue, Frame** frames, unsigned n) noexcept;
+    inline void release(Frame** frames, unsigned n) noexcept;
+    /// An answer in its receive buffer; from any receiving worker.
+    inline void post_answer(Frame* frame) noexcept;
     /// Sends answers that wait, at most some bursts; returns how many. The worker that owns transmit queue 0 only.
-    unsigned flush_answers() noexcept {
-        return held_answers_ != 0 || rte_ring_empty(answers_) == 0 ? send_answers() : 0;
-    }
+    inline unsigned flush_answers() noexcept;
 
     /// Send one frame of our own outside trials, built by `write` in a buffer that it may fill. Owner of transmit queue
     /// 0 only.
     void send_control(const std::function<std::size_t(std::span<std::byte>)>& write);
 
    private:
+    static constexpr std::uint16_t no_id = 0xFFFF;
+
     void probe();
     void configure();
     void let_large_frames_in() const;
@@ -138,40 +116,24 @@ class DpdkPort {
     void start();
     void start_device() const;
     void hear_everything() const;
-    void switch_flow_control_off();
-    void find_extended_counters();
     [[nodiscard]] double link_timeout_s() const;
-    [[nodiscard]] std::vector<std::uint64_t> extended(const std::vector<std::uint64_t>& ids) const;
-    [[nodiscard]] std::uint64_t kernel_carrier_changes() const;
-    unsigned send_answers() noexcept;
     void close() noexcept;
 
     PortOptions options_;
     DeviceFiles files_;
     std::string driver_;
-    std::uint16_t id_ = RTE_MAX_ETHPORTS;
+    std::uint16_t id_ = no_id;
     bool started_ = false;
     unsigned receive_ring_frames_ = 0;
     const char* receive_ring_source_ = "driver";
     const char* flow_control_ = "none";
     const char* hardware_stamps_ = "none";
-    std::string kernel_interface_;               // behind the device, if there is one
-    std::vector<std::uint64_t> pause_counters_;  // ids of extended statistics
-    std::vector<std::uint64_t> drop_counters_;   // the same, of frames that came in and were dropped
-    std::vector<std::string> drop_names_;
-    bool link_was_up_ = true;         // at the last keep_watch()
-    std::uint64_t link_changes_ = 0;  // that it saw
-    unsigned watches_ = 0;
-    std::atomic<std::uint64_t> dropped_answers_{0};  // by all receivers of this port
+    std::string kernel_interface_;  // behind the device, if there is one
     unsigned transmit_ring_frames_ = 0;
-    rte_mempool* receive_pool_ = nullptr;
-    rte_mempool* answer_pool_ = nullptr;        // shared by the receivers of this port
-    std::vector<rte_mempool*> transmit_pools_;  // by queue
-    rte_ring* answers_ = nullptr;               // from the receivers of this port to the owner of transmit queue 0
-    // Of the owner of transmit queue 0: taken from the ring, not yet taken by the device.
-    static constexpr unsigned answer_burst = 32;
-    std::array<rte_mbuf*, answer_burst> answer_burst_{};
-    unsigned held_answers_ = 0;
+    Pool receive_pool_;
+    std::vector<Pool> transmit_pools_;        // by queue
+    std::unique_ptr<DpdkAnswers> answers_;    // of the receivers of this port
+    std::unique_ptr<DpdkCounters> counters_;  // once it is started
 };
 
 }  // namespace evenhand::port

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace evenhand::port {
@@ -70,6 +71,13 @@ class MemoryPort {
     }
     void release(Frame** frames, unsigned n) noexcept { give_back(frames, n); }
     void post_answer(Frame* frame) noexcept { (void)send(0, &frame, 1); }
+    unsigned flush_answers() noexcept { return 0; }  // no answer waits
+    void send_control(const std::function<std::size_t(std::span<std::byte>)>& write) {
+        Frame* frame = nullptr;
+        if (reserve(0, &frame, 1) == 0) return;
+        set_length(frame, write(frame->octets));
+        (void)send(0, &frame, 1);
+    }
 
     /// A frame from outside, for tests.
     void inject(const Frame& frame) { arrived_.push_back(frame); }

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "frame/vlan.hpp"
-#include "port/dpdk_port.hpp"
+#include "port/dpdk_port_inline.hpp"
 
 namespace evenhand::port {
 

@@ -6,6 +6,8 @@
 #include <memory>
 #include <thread>
 
+#include "frame/learning_source.hpp"
+#include "frame/vlan.hpp"
 #include "run/learning.hpp"
 #include "run/tester.hpp"
 
@@ -23,6 +25,12 @@ constexpr double grace_s = 5;
 double since(Steady::time_point t) { return std::chrono::duration<double>{Steady::now() - t}.count(); }
 
 std::size_t index(Side side) { return static_cast<std::size_t>(side); }
+
+/// Small test frames of this plan, whatever size those of trials have.
+frame::Traffic learning_traffic(const Tester& tester, Direction direction, std::size_t plan) {
+    return frame::routed(tester.plan(plan), direction,
+                         frame::LearningSource::octets_of(tester.plan(plan).version) + frame::fcs_octets);
+}
 
 /// One round in both directions.
 class Round {
@@ -42,12 +50,14 @@ class Round {
         for (const auto& worker : tester.request().workers) {
             auto share = std::make_unique<WorkerTrial>();
             share->finish = finish;
-            auto& senders = share->senders.emplace<std::vector<LearningSender>>();
+            Senders senders;
+            std::vector<Stream> streams;
             for (auto& d : directions) {
                 if (d.pending().empty()) continue;
-                add_senders(tester, worker, d, {start, rate, rate_fps}, finish, senders, share->sender_directions);
+                add_senders(tester, worker, d, {start, rate, rate_fps}, finish, senders, streams);
                 add_receptions(tester, worker, d, start, finish, *share);
             }
+            share->loop = make_loop(tester.workers()[shares_.size()]->queues(), std::move(senders), std::move(streams));
             shares_.push_back(std::move(share));
         }
     }
@@ -73,9 +83,11 @@ class Round {
     }
 
    private:
+    using Senders = std::vector<Sender<port::DpdkPort, frame::TaggedSource<frame::LearningSource>>>;
+
     void add_senders(Tester& tester, const WorkerRequest& worker, const HostsToReach& hosts,
-                     const pace::EvenSchedule& whole, Ticks deadline, std::vector<LearningSender>& senders,
-                     std::vector<Direction>& directions) const {
+                     const pace::EvenSchedule& whole, Ticks deadline, Senders& senders,
+                     std::vector<Stream>& streams_of_senders) const {
         for (const auto& s : worker.senders) {
             if (plan::direction_sent_by(s.side) != hosts.direction()) continue;
             const unsigned streams = tester.streams(s.side);
@@ -88,7 +100,7 @@ class Round {
             constexpr Punctuality never_overdue{.overdue_after = Ticks{1} << 62U};
             senders.emplace_back(tester.port(s.side), s.number, source, schedule, share.count(hosts.pending().size()),
                                  never_overdue, deadline);
-            directions.push_back(hosts.direction());
+            streams_of_senders.push_back({.direction = hosts.direction(), .share = share});
         }
     }
 
@@ -102,7 +114,9 @@ class Round {
                  .direction = hosts.direction(),
                  .expectation = {.trial = 0,
                                  .direction = hosts.direction(),
-                                 .check = tester.frame_check(hosts.direction(), hosts.octets(), plan_),
+                                 .frames = tester.frame_expectation(
+                                     hosts.direction(), learning_traffic(tester, hosts.direction(), plan_).arrives,
+                                     plan_),
                                  .start = start,
                                  .clock_skew =
                                      static_cast<Ticks>(tally::clock_skew_us * 1e-6 * tester.ticks_per_second()),
@@ -212,10 +226,8 @@ LearningResult add(LearningResult first, const LearningResult& second) {
 
 LearningResult Tester::learn(const LearnRequest& request, LearningObserver& observer) {
     for (const auto direction : request.directions) {
-        const auto around = tags(plan::sending_side(direction)).octets();
         for (std::size_t p = 0; p < plans(); ++p)
-            check_rate(direction, request.rate_fps,
-                       frame::LearningSource::octets_of(plan(p).version) + frame::fcs_octets + around, "rate_fps");
+            check_rate(direction, request.rate_fps, {.kinds = {learning_traffic(*this, direction, p)}}, "rate_fps");
     }
     check_resolved("learn");
     std::array<std::uint64_t, 2> answers_before{};

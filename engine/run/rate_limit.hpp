@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "frame/traffic.hpp"
 #include "pace/schedule.hpp"
 
 namespace evenhand::run {
@@ -29,6 +30,20 @@ struct RateLimit {
                                        static_cast<long double>(bits_per_octet * (octets + frames * overhead_octets))));
     return of_line <= of_clock ? RateLimit{.fps = of_line, .is_of_line = true}
                                : RateLimit{.fps = of_clock, .is_of_line = false};
+}
+
+/// Of both lines of a direction, nothing where the rate is not known.
+struct LineRates {
+    std::optional<double> sending_bps;
+    std::optional<double> receiving_bps;
+};
+
+/// The lower of the limits of both lines: each carries the frames as they are on it.
+[[nodiscard]] inline RateLimit rate_limit(const LineRates& lines, const frame::OctetsOnLinks& octets,
+                                          double ticks_per_second) noexcept {
+    const auto sending = rate_limit(lines.sending_bps, octets.sent, ticks_per_second, octets.frames);
+    const auto receiving = rate_limit(lines.receiving_bps, octets.arriving, ticks_per_second, octets.frames);
+    return receiving.fps < sending.fps ? receiving : sending;
 }
 
 }  // namespace evenhand::run

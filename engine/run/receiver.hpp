@@ -11,9 +11,10 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <type_traits>
 
-#include "frame/check.hpp"
-#include "frame/mix_check.hpp"
+#include "frame/expectation.hpp"
+#include "frame/mix_expectation.hpp"
 #include "frame/reader.hpp"
 #include "frame/vlan.hpp"
 #include "pace/clock.hpp"
@@ -47,17 +48,30 @@ concept NeighborAnswerer = requires(R responder, std::span<std::byte> frame, std
     { responder.answer(frame, octets) } noexcept -> std::same_as<std::size_t>;
 };
 
+/// What arrives: the twin of FrameSource (run/sender.hpp). It is made from what arrives in a direction, not from what
+/// was sent there, so a device that changes frames needs no other receiver.
+template <class E>
+concept FrameExpectation = requires(const E expected, std::uint64_t sequence, std::size_t frame_class,
+                                    const std::byte* frame, frame::IpVersion version) {
+    { E::has_classes } -> std::convertible_to<bool>;                               // else all frames are of class 0
+    { expected.class_of(sequence) } noexcept -> std::same_as<std::size_t>;         // of this frame of the direction
+    { expected.frame_octets(frame_class) } noexcept -> std::same_as<std::size_t>;  // without FCS, of each of the class
+    {
+        expected.holds(frame_class, frame, version)
+    } noexcept -> std::same_as<bool>;  // whether a frame of that length is one that was sent
+};
+
 /// What a receiver expects during one trial or one round of learning.
 struct Expectation {
     std::uint16_t trial = 0;  // number in the tag; 0 in learning
     plan::Direction direction = plan::Direction::forward;
-    frame::FrameCheck check;      // of every frame, unless there is a mix
-    Ticks start = 0;              // when the first frame was due; what was sent before is stale
-    Ticks clock_skew = 0;         // so much may the counters of two CPUs differ
-    Ticks residual_end = 0;       // later frames are late (R2544-19)
-    Ticks ring_lasts = 0;         // how long the receive ring takes what comes at the intended load
-    Ticks burst_lasts = 0;        // the same of receive_burst frames
-    bool is_one_of_many = false;  // the port has other queues, to which a share of the frames goes
+    frame::TestFrameExpectation frames;  // each of them, unless there is a mix
+    Ticks start = 0;                     // when the first frame was due; what was sent before is stale
+    Ticks clock_skew = 0;                // so much may the counters of two CPUs differ
+    Ticks residual_end = 0;              // later frames are late (R2544-19)
+    Ticks ring_lasts = 0;                // how long the receive ring takes what comes at the intended load
+    Ticks burst_lasts = 0;               // the same of receive_burst frames
+    bool is_one_of_many = false;         // the port has other queues, to which a share of the frames goes
     /// Shared by the receivers of a direction, if there are several; outlives the trial.
     tally::StreamOrder* order = nullptr;
     /// The same, by all of them; nothing where only the histogram is wanted, over all frames.
@@ -70,11 +84,8 @@ struct Expectation {
     pace::Schedule schedule;
     Ticks overdue_after = 0;
     /// Where frames are of several classes; outlives the trial.
-    const frame::MixCheck* mix = nullptr;
+    const frame::MixExpectation* mix = nullptr;
 };
-
-/// Whether the frames of a trial are all alike. Said where the loop is compiled: what a mix costs, no other trial pays.
-enum class FrameKinds : std::uint8_t { alike, mixed };
 
 constexpr unsigned receive_burst = 64;
 constexpr unsigned more_may_wait = 32;  // some drivers hand over so many at the most, however many are asked for
@@ -117,8 +128,9 @@ class Receiver {
 
     /// `now` is of this turn of the worker's loop; frames that have come are given a time read after receive(), since a
     /// time read before could lie before the sending of a frame that came in between. Returns how many frames had come.
-    /// `mixed` only with an expectation that has a mix.
-    template <FrameKinds kinds = FrameKinds::alike, class Clock>
+    /// `Frames`: which part of the expectation is meant, said where the loop is compiled: what a mix costs, no other
+    /// trial pays.
+    template <FrameExpectation Frames = frame::TestFrameExpectation, class Clock>
     unsigned turn(Ticks now, Clock& clock) noexcept {
         const Ticks before = now;
         const unsigned n = port_->receive(queue_, frames_.data(), receive_burst);
@@ -127,7 +139,7 @@ class Receiver {
             std::atomic_ref{taken_frames_}.store(taken_frames_ + n, std::memory_order_relaxed);
         }
         if (is_armed_) note_poll(now, n);
-        if (n != 0) take<kinds>(n, now);
+        if (n != 0) take<Frames>(n, now);
         if (is_armed_ && expectation_->order != nullptr) share_order(before, n, clock);
         return n;
     }
@@ -136,7 +148,7 @@ class Receiver {
     // A function of its own: left alone, the compiler puts it into every loop, and the checks of a frame elsewhere. It
     // does the latter too where there are two of it for frames that are all alike; so whether a link has tags is asked
     // for each frame, which is as good as free.
-    template <FrameKinds kinds>
+    template <FrameExpectation Frames>
     [[gnu::noinline]] void take(unsigned n, Ticks now) noexcept {
         const std::size_t around = tags_.octets();
         unsigned kept = 0;
@@ -155,7 +167,7 @@ class Receiver {
             }
             const frame::FirstLook look = frame::look_at(octets, length);
             if (look.kind == frame::FrameKind::test) {
-                if (is_armed_) count_test_frame<kinds>(octets, length, look, now);
+                if (is_armed_) count_test_frame<Frames>(octets, length, look, now);
             } else if (look.kind == frame::FrameKind::neighbor) {
                 if (is_armed_) ++tally_->neighbor_frames;
                 const std::size_t answer = responder_->answer({octets, Port::room(frame) - around}, length);
@@ -289,34 +301,30 @@ class Receiver {
         }
     }
 
-    template <FrameKinds kinds>
+    template <FrameExpectation Frames>
+    [[nodiscard]] const Frames& expected() const noexcept {
+        if constexpr (std::is_same_v<Frames, frame::MixExpectation>)
+            return *expectation_->mix;
+        else
+            return expectation_->frames;
+    }
+
+    template <FrameExpectation Frames>
     void count_test_frame(const std::byte* octets, std::size_t length, const frame::FirstLook& look,
                           Ticks now) noexcept {
         tally::ReceiverTally& t = *tally_;
         const frame::Tag& tag = look.tag;
-        [[maybe_unused]] std::size_t frame_class = 0;
-        if constexpr (kinds == FrameKinds::mixed) frame_class = expectation_->mix->class_of(tag.sequence);
-        const auto expected_octets = [&] {
-            if constexpr (kinds == FrameKinds::mixed)
-                return expectation_->mix->frame_octets(frame_class);
-            else
-                return expectation_->check.frame_octets();
-        };
-        const auto holds = [&] {
-            if constexpr (kinds == FrameKinds::mixed)
-                return expectation_->mix->holds(frame_class, octets, look.version);
-            else
-                return expectation_->check.holds(octets, look.version);
-        };
+        const Frames& expected = this->template expected<Frames>();
+        const std::size_t frame_class = expected.class_of(tag.sequence);
         if (tag.trial != expectation_->trial) {
             ++t.stale_frames;
         } else if (is_of_another_time(now, tag.time_ticks)) [[unlikely]] {
             note_wrong_time(now, tag.time_ticks);
         } else if (tag.direction != expectation_->direction) {
             ++t.foreign_frames;
-        } else if (length != expected_octets()) {
+        } else if (length != expected.frame_octets(frame_class)) {
             ++t.wrong_length_frames;
-        } else if (tag.sequence >= map_->frames() || !holds()) {
+        } else if (tag.sequence >= map_->frames() || !expected.holds(frame_class, octets, look.version)) {
             ++t.corrupted_frames;
         } else if (is_after(now, expectation_->residual_end)) {
             ++t.late_frames;
@@ -328,7 +336,7 @@ class Receiver {
         } else {
             if (t.received_frames++ == 0) [[unlikely]]
                 t.first_hop_limit = frame::hop_limit_of(octets, look.version);
-            if constexpr (kinds == FrameKinds::mixed) ++t.received_of_class[frame_class];
+            if constexpr (Frames::has_classes) ++t.received_of_class[frame_class];
             std::uint64_t& next = t.next_in_order[tag.stream];
             if (tag.sequence < next) {
                 ++t.reordered_frames;

@@ -10,7 +10,7 @@
 
 #include "pace/clock.hpp"
 #include "run/request.hpp"
-#include "run/worker.hpp"
+#include "run/worker_trial.hpp"
 #include "tally/sequence_map.hpp"
 
 namespace evenhand::run {

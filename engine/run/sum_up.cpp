@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <variant>
 
 #include "frame/layout.hpp"
 #include "run/load.hpp"
@@ -37,24 +36,31 @@ std::shared_ptr<tally::DelayResult> sum_up_delays(const tally::DelayTracks& trac
 
 /// Offered is known from what each stream offered, since it sends its frames in their order.
 std::vector<tally::ClassCount> count_classes(const Tester& tester, Direction direction,
-                                             const std::vector<std::unique_ptr<WorkerTrial>>& trials,
+                                             const std::vector<TrialLoop::Sent>& streams,
                                              const tally::ReceiverTally& received) {
     if (tester.mix() == nullptr) return {};
     std::vector<tally::ClassCount> counts;
     for (const auto& c : tester.mix()->classes()) {
-        counts.push_back({.version = tester.plan(c.plan).version,
+        counts.push_back({.version = tester.traffic(direction).kinds[counts.size()].sent.version,
                           .frame_size = c.frame_size,
                           .received_frames = received.received_of_class[counts.size()]});
     }
-    const auto add = [&](const WorkerTrial& trial, const auto& senders) {
-        for (std::size_t i = 0; i < senders.size(); ++i) {
-            if (trial.sender_directions[i] != direction) continue;
-            const auto offered = tester.mix()->count(trial.sender_shares[i], senders[i].tally().offered_frames);
-            for (std::size_t c = 0; c < counts.size(); ++c) counts[c].offered_frames += offered[c];
-        }
-    };
-    for (const auto& trial : trials) std::visit([&](const auto& senders) { add(*trial, senders); }, trial->senders);
+    for (const auto& sent : streams) {
+        const auto offered = tester.mix()->count(sent.stream.share, sent.tally.offered_frames);
+        for (std::size_t c = 0; c < counts.size(); ++c) counts[c].offered_frames += offered[c];
+    }
     return counts;
+}
+
+/// What the senders of a direction did.
+std::vector<TrialLoop::Sent> sent_of(const std::vector<std::unique_ptr<WorkerTrial>>& trials, Direction direction) {
+    std::vector<TrialLoop::Sent> found;
+    for (const auto& trial : trials) {
+        for (const auto& sent : trial->loop->sent()) {
+            if (sent.stream.direction == direction) found.push_back(sent);
+        }
+    }
+    return found;
 }
 
 }  // namespace
@@ -98,25 +104,17 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     }
     std::uint64_t end = 0;       // beyond the last frame that was to be sent
     std::uint64_t sent_end = 0;  // beyond the last one that was
-    const auto each_sender = [&](auto use) {
-        for (const auto& trial : trials) {
-            std::visit(
-                [&](const auto& senders) {
-                    for (std::size_t i = 0; i < senders.size(); ++i) {
-                        if (trial->sender_directions[i] == direction) use(senders[i], trial->sender_shares[i]);
-                    }
-                },
-                trial->senders);
-        }
-    };
-    each_sender([&](const auto& sender, const frame::StreamShare& share) {
-        d.intended_frames += sender.frames();
-        if (sender.frames() != 0) end = std::max(end, share.sequence(sender.frames() - 1) + 1);
-        if (const auto sent = sender.tally().offered_frames; sent != 0)
-            sent_end = std::max(sent_end, share.sequence(sent - 1) + 1);
-    });
-    each_sender([&](const auto& sender, const frame::StreamShare& share) {
-        const auto& t = sender.tally();
+    const auto streams = sent_of(trials, direction);
+    for (const auto& sent : streams) {
+        const auto& share = sent.stream.share;
+        d.intended_frames += sent.frames;
+        if (sent.frames != 0) end = std::max(end, share.sequence(sent.frames - 1) + 1);
+        if (const auto offered = sent.tally.offered_frames; offered != 0)
+            sent_end = std::max(sent_end, share.sequence(offered - 1) + 1);
+    }
+    for (const auto& sent : streams) {
+        const auto& t = sent.tally;
+        const auto& share = sent.stream.share;
         d.offered_frames += t.offered_frames;
         d.overdue_frames += t.overdue_frames;
         d.refusals += t.refusals;
@@ -129,7 +127,7 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
              unsent < share.count(sent_end); ++unsent) {
             if (map.holds(share.sequence(unsent))) map.mark(share.sequence(unsent));
         }
-    });
+    }
     losses.take_missing(map, sent_end, [&](std::uint64_t tenth) { return frames_in_tenths(request, tenth); });
     losses.take_unsent(end, [&](std::uint64_t tenth) { return frames_in_tenths(request, tenth); });
     if (delays) {
@@ -163,7 +161,7 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
                             d.offered_frames > d.ring_frames ? d.offered_frames - d.ring_frames : 0);
     d.latency = sum.latency;
     d.delay_by_slice = sum.delay_by_slice;
-    d.classes = count_classes(tester, direction, trials, sum);
+    d.classes = count_classes(tester, direction, streams, sum);
     d.lost_by_tenth = losses.by_tenth();
     d.first_lost = losses.first();
     if (request.then && losses.last())

@@ -22,6 +22,7 @@ namespace evenhand::run {
 namespace {
 
 constexpr std::array both_sides{plan::Side::left, plan::Side::right};
+constexpr std::array both_directions{plan::Direction::forward, plan::Direction::reverse};
 
 const char* name_of(plan::Side side) { return side == plan::Side::left ? "left" : "right"; }
 
@@ -77,9 +78,10 @@ Tester::Tester(OpenRequest request)
     for (const auto side : both_sides) tags_[index(side)] = frame::VlanTags{request_.ports[index(side)].vlans};
     if (request_.mix) {
         for (const auto side : both_sides) frame::check_mix(request_.plan, untagged_mix(side));
-    } else {
-        check_frame_sizes();
     }
+    for (const auto direction : both_directions)
+        traffic_[static_cast<std::size_t>(direction)] = make_traffic(direction);
+    if (!request_.mix) check_frame_sizes();
     count_queues();
 
     opened_at_ = pace::sample_clocks();  // the rate is measured while the ports open
@@ -93,11 +95,12 @@ Tester::Tester(OpenRequest request)
     for (const auto& w : request_.workers) {
         auto worker = std::make_unique<Worker>(w.cpu);
         for (const auto& r : w.receivers)
-            worker->add_receiver(*ports_[index(r.side)], r.number, *responders_[0][index(r.side)], tags(r.side));
+            worker->queues().add_receiver(*ports_[index(r.side)], r.number, *responders_[0][index(r.side)],
+                                          tags(r.side));
         for (const auto& s : w.senders) {
             if (s.number != 0) continue;
             for (std::size_t p = 0; p < plans(); ++p)
-                worker->add_outlet(*ports_[index(s.side)], *responders_[p][index(s.side)], tags(s.side));
+                worker->queues().add_outlet(*ports_[index(s.side)], *responders_[p][index(s.side)], tags(s.side));
         }
         workers_.push_back(std::move(worker));
     }
@@ -158,19 +161,40 @@ void Tester::count_queues() {
     }
 }
 
-/// A frame size counts the tags of the side that sends; the other side's may make the frame longer.
+/// One place says what arrives of what is sent: frame::routed().
+frame::DirectionTraffic Tester::make_traffic(plan::Direction direction) const {
+    const auto from = plan::sending_side(direction);
+    const auto without_tags = [&](std::size_t size) { return size - std::min(size, tags(from).octets()); };
+    frame::DirectionTraffic traffic;
+    if (!request_.mix) {
+        traffic.kinds.push_back(frame::routed(request_.plan, direction, without_tags(request_.frame_size)));
+        return traffic;
+    }
+    const auto frames = mix()->count({}, mix()->period());
+    for (std::size_t c = 0; c < frames.size(); ++c) {
+        const auto& of_class = mix()->classes()[c];
+        auto kind = frame::routed(request_.mix->plan(request_.plan, of_class.plan), direction,
+                                  without_tags(of_class.frame_size));
+        kind.frames = frames[c];
+        traffic.kinds.push_back(std::move(kind));
+    }
+    return traffic;
+}
+
+/// A frame size counts the tags of the side that sends; the other side's may make the frame longer, and so may a device
+/// that changes it.
 void Tester::check_frame_sizes() const {
     for (const auto side : both_sides) {
+        const auto& [sent, arrives, frames] = traffic(plan::direction_sent_by(side)).kinds.front();
         const auto around = tags(side).octets();
-        const auto larger =
-            std::max(request_.frame_size, request_.frame_size - around + tags(plan::other_side(side)).octets());
-        const std::size_t least = frame::smallest_frame_size(request_.plan.version) + around;
+        const auto larger = std::max(request_.frame_size, arrives.frame_size + tags(plan::other_side(side)).octets());
+        const std::size_t least = frame::smallest_frame_size(sent.version) + around;
         if (around == 0 && larger == request_.frame_size) {
-            frame::check_frame_size(request_.plan.version, request_.frame_size);
+            frame::check_frame_size(sent.version, request_.frame_size);
         } else if (request_.frame_size < least || larger > frame::largest_frame_size) {
             throw Fault{FaultCode::bad_frame_size,
                         fmt::format("{} octets cannot be an IPv{} test frame with the VLAN tags of the {} side",
-                                    request_.frame_size, static_cast<int>(request_.plan.version), name_of(side)),
+                                    request_.frame_size, static_cast<int>(sent.version), name_of(side)),
                         "frame_size",
                         fmt::format("Use {} to {}: a frame size counts the tags.", least,
                                     frame::largest_frame_size - (larger - request_.frame_size))};
@@ -180,11 +204,12 @@ void Tester::check_frame_sizes() const {
 
 void Tester::open_port(plan::Side side) {
     const auto& p = request_.ports[index(side)];
-    const std::size_t octets =
-        (mix() != nullptr ? mix()->largest_frame_size() : request_.frame_size) - frame::fcs_octets;
     const std::size_t around = tags(side).octets();
-    const std::size_t coming = octets - tags(plan::other_side(side)).octets() + around;
-    const auto version = frame::pattern_of(request_.plan.version, plans() > 1);
+    const auto& leaving = traffic(plan::direction_sent_by(side));
+    const auto& coming = traffic(plan::direction_sent_by(plan::other_side(side)));
+    const std::size_t octets = leaving.largest_sent() + around - frame::fcs_octets;
+    const std::size_t coming_octets = coming.largest_arriving() + around - frame::fcs_octets;
+    const auto version = frame::pattern_of(leaving.kinds.front().sent.version, plans() > 1);
     ports_[index(side)] = std::make_unique<port::DpdkPort>(
         port::PortOptions{.device = p.device,
                           .where = fmt::format("ports.{}.device", name_of(side)),
@@ -193,13 +218,14 @@ void Tester::open_port(plan::Side side) {
                           .receive_ring_frames = p.receive_ring_frames,
                           .transmit_ring_frames = p.transmit_ring_frames,
                           .largest_transmit_octets = static_cast<unsigned>(octets),
-                          .largest_receive_octets = static_cast<unsigned>(std::max(octets, coming)),
+                          .largest_receive_octets = static_cast<unsigned>(std::max(octets, coming_octets)),
                           .tag_octets = static_cast<unsigned>(around),
                           .link_timeout_s = p.link_timeout_s},
         [=](std::span<std::byte> buffer) { frame::write_pattern(version, buffer.first(octets).subspan(around)); });
     make_responders(side);
 }
 
+/// From the addresses of this side alone, of whatever IP version they are: the other side may have another.
 void Tester::make_responders(plan::Side side) {
     const auto& p = request_.ports[index(side)];
     const auto own_mac = p.mac.value_or(ports_[index(side)]->mac());
@@ -239,28 +265,27 @@ plan::MacAddress Tester::source_mac(plan::Side side, std::uint32_t host) const {
                                                            : responder(side).own_mac();
 }
 
-frame::FrameCheck Tester::frame_check(plan::Direction direction, std::size_t frame_octets, std::size_t plan) const {
+frame::TestFrameExpectation Tester::frame_expectation(plan::Direction direction, const frame::LinkFrames& arrives,
+                                                      std::size_t plan) const {
     const auto& receiving = responder(plan::receiving_side(direction), plan);
     const auto own_mac = request_.host_macs == HostMacMode::port ? std::optional{receiving.own_mac()} : std::nullopt;
-    return {this->plan(plan), direction, frame_octets, own_mac,
-            responder(plan::sending_side(direction), plan).dut_mac().value_or(plan::MacAddress{})};
+    return {arrives, own_mac, responder(plan::sending_side(direction), plan).dut_mac().value_or(plan::MacAddress{})};
 }
 
-void Tester::check_rate(plan::Direction direction, double rate_fps, std::size_t octets, const char* where,
-                        std::size_t frames) const {
+void Tester::check_rate(plan::Direction direction, double rate_fps, const frame::DirectionTraffic& traffic,
+                        const char* where) const {
     const auto from = plan::sending_side(direction);
     const auto to = plan::receiving_side(direction);
-    const std::size_t longer = frames * (std::max(tags(from).octets(), tags(to).octets()) - tags(from).octets());
-    const auto limit = std::min(rate_limit(line_rate_bps(from), octets, ticks_per_second(), frames),
-                                rate_limit(line_rate_bps(to), octets + longer, ticks_per_second(), frames),
-                                [](const auto& a, const auto& b) { return a.fps < b.fps; });
+    const auto octets = traffic.period_octets(tags(from).octets(), tags(to).octets());
+    const auto limit = rate_limit({line_rate_bps(from), line_rate_bps(to)}, octets, ticks_per_second());
     if (rate_fps > limit.fps) {
         const auto what = limit.is_of_line ? "the line carries" : "can be told apart by this CPU's clock";
         throw Fault{FaultCode::bad_rate,
                     fmt::format("{:.0f} fps are more than the {:.0f} fps that {}", rate_fps, limit.fps, what), where,
-                    frames == 1 ? fmt::format("Use at most {:.0f} fps for frames of {} octets.", limit.fps, octets)
-                                : fmt::format("Use at most {:.0f} fps for frames of {:g} octets in the mean.",
-                                              limit.fps, static_cast<double>(octets) / static_cast<double>(frames))};
+                    octets.frames == 1
+                        ? fmt::format("Use at most {:.0f} fps for frames of {} octets.", limit.fps, octets.sent)
+                        : fmt::format("Use at most {:.0f} fps for frames of {:g} octets in the mean.", limit.fps,
+                                      static_cast<double>(octets.sent) / static_cast<double>(octets.frames))};
     }
 }
 

@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "frame/check.hpp"
+#include "frame/expectation.hpp"
+#include "frame/traffic.hpp"
 #include "frame/vlan.hpp"
 #include "neighbor/responder.hpp"
 #include "port/dpdk_port.hpp"
@@ -42,10 +43,10 @@ class Tester {
     /// are right. Faults: bad_rate, not_resolved (nothing is sent then).
     [[nodiscard]] LearningResult learn(const LearnRequest& request, LearningObserver& observer);
 
-    /// Throws Fault{bad_rate} if frames that leave with this size do not fit on one of both lines, or into the ticks of
-    /// the clock. Of frames of several sizes as many as `octets` is the sum of, with FCS.
-    void check_rate(plan::Direction direction, double rate_fps, std::size_t octets, const char* where,
-                    std::size_t frames = 1) const;
+    /// Throws Fault{bad_rate} if so many frames of a direction do not fit on one of both lines, or into the ticks of
+    /// the clock.
+    void check_rate(plan::Direction direction, double rate_fps, const frame::DirectionTraffic& traffic,
+                    const char* where) const;
     /// Throws Fault{not_resolved} unless the DUT's MAC is known on both sides.
     void check_resolved(const char* where) const;
 
@@ -85,17 +86,18 @@ class Tester {
         return static_cast<std::uint16_t>((trial - 1U + session_) % 65535U + 1U);
     }
     [[nodiscard]] std::uint16_t session() const noexcept { return session_; }
-    /// What arrives in this direction, as a receiver checks it.
-    [[nodiscard]] frame::FrameCheck frame_check(plan::Direction direction, std::size_t frame_octets,
-                                                std::size_t plan = 0) const;
+    /// What trials send in this direction, and what arrives of it; a mix has a kind for each of its classes.
+    [[nodiscard]] const frame::DirectionTraffic& traffic(plan::Direction direction) const {
+        return traffic_[static_cast<std::size_t>(direction)];
+    }
+    /// What a receiver of this direction expects, where frames of this plan arrive so.
+    [[nodiscard]] frame::TestFrameExpectation frame_expectation(plan::Direction direction,
+                                                                const frame::LinkFrames& arrives,
+                                                                std::size_t plan = 0) const;
     /// Those of all frames on the link of this side.
     [[nodiscard]] const frame::VlanTags& tags(plan::Side side) const { return tags_[index(side)]; }
     [[nodiscard]] bool has_tags() const { return tags_[0].octets() + tags_[1].octets() != 0; }
-    /// Frame size as the plan's frames would have it without the tags of the side that sends them.
-    [[nodiscard]] std::size_t untagged_frame_size(plan::Side side) const {
-        return request_.frame_size - tags(side).octets();
-    }
-    /// Of a request with a mix: the same of its classes.
+    /// Of a request with a mix: its classes without the tags of the side that sends them.
     [[nodiscard]] frame::MixedPlans untagged_mix(plan::Side side) const {
         return {.mix = request_.mix.value().mix.without_tags(tags(side).octets()),
                 .other_plan = request_.mix->other_plan};
@@ -114,6 +116,7 @@ class Tester {
     static std::size_t index(plan::Side side) { return static_cast<std::size_t>(side); }
     void count_queues();
     void measure_clocks();
+    [[nodiscard]] frame::DirectionTraffic make_traffic(plan::Direction direction) const;
     void check_frame_sizes() const;
     void open_port(plan::Side side);
     void make_responders(plan::Side side);
@@ -124,6 +127,7 @@ class Tester {
     std::uint16_t session_ = 0;
     std::array<bool, 2> has_learnt_{};  // by the side where the hosts are
     std::array<frame::VlanTags, 2> tags_;
+    std::array<frame::DirectionTraffic, 2> traffic_;  // by direction
     std::array<unsigned, 2> streams_{};
     std::array<unsigned, 2> receive_queues_{};
     std::array<std::unique_ptr<port::DpdkPort>, 2> ports_;

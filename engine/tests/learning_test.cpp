@@ -173,14 +173,15 @@ class LearningRig {
             }
             tallies.push_back(std::make_unique<tally::ReceiverTally>());
             const auto to = static_cast<std::size_t>(plan::receiving_side(hosts.direction()));
-            receivers[to].arm({.trial = 0,
-                               .direction = hosts.direction(),
-                               .check = {plan, hosts.direction(), hosts.octets(), std::nullopt, dut_mac},
-                               .start = clock.time,
-                               .clock_skew = us,
-                               .residual_end = finish,
-                               .ring_lasts = second},
-                              hosts.map(), *tallies.back(), clock.now());
+            receivers[to].arm(
+                {.trial = 0,
+                 .direction = hosts.direction(),
+                 .frames = expected(plan, hosts.octets() + frame::fcs_octets, hosts.direction(), std::nullopt),
+                 .start = clock.time,
+                 .clock_skew = us,
+                 .residual_end = finish,
+                 .ring_lasts = second},
+                hosts.map(), *tallies.back(), clock.now());
             longest = std::max(longest, hosts.pending().size());
         }
         for (const Ticks end = clock.time + (longest + 200) * us; clock.time < end; clock.time += 8 * us) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fault.hpp"
-#include "frame/mix_check.hpp"
+#include "frame/mix_expectation.hpp"
 #include "frame/mix_source.hpp"
 #include "rig.hpp"
 
@@ -101,7 +101,7 @@ FaultCode fault_of(const plan::AddressPlan& first, std::vector<FrameClass> class
     return FaultCode::internal;
 }
 
-/// Left to right over a cable, as run/trial.cpp puts it together.
+/// Left to right over a cable, as run/worker_trials.cpp puts it together.
 struct MixRig {
     explicit MixRig(MixedPlans m, std::uint64_t count = 1000) : mixed{std::move(m)}, frames{count} {
         left.connect(right);
@@ -111,21 +111,21 @@ struct MixRig {
             frame::write_pattern(frame::pattern_of(first.version, mixed.mix.has_two_plans()),
                                  std::span{f->octets}.first(1514));
         left.give_back(all.data(), n);
-        std::vector<frame::FrameCheck> of_class;
+        std::vector<frame::TestFrameExpectation> of_class;
         for (const auto& c : mixed.mix.classes()) {
-            of_class.emplace_back(mixed.plan(first, c.plan), Direction::forward, c.frame_size - frame::fcs_octets,
+            of_class.emplace_back(frame::routed(mixed.plan(first, c.plan), Direction::forward, c.frame_size).arrives,
                                   right_mac, dut_mac);
         }
-        check = std::make_unique<frame::MixCheck>(mixed.mix, of_class);
+        expectation = std::make_unique<frame::MixExpectation>(mixed.mix, of_class);
         receiver.arm({.trial = trial,
                       .direction = Direction::forward,
-                      .check = of_class.front(),
+                      .frames = of_class.front(),
                       .start = start,
                       .clock_skew = us,
                       .residual_end = start + second,
                       .ring_lasts = second,
                       .burst_lasts = run::receive_burst * us,
-                      .mix = check.get()},
+                      .mix = expectation.get()},
                      map, *tally, clock.now());
     }
 
@@ -139,7 +139,7 @@ struct MixRig {
                                                          start + second};
         for (; clock.time < start + (frames + 100) * us; clock.time += us) {
             sender.turn(clock.now());
-            receiver.turn<run::FrameKinds::mixed>(clock.now(), clock);
+            receiver.turn<frame::MixExpectation>(clock.now(), clock);
         }
         CHECK(sender.tally().offered_frames == frames);
     }
@@ -153,7 +153,7 @@ struct MixRig {
     run::Receiver<MemoryPort, neighbor::Responder> receiver{right, 0, responder};
     tally::SequenceMap map{frames, false};
     std::unique_ptr<tally::ReceiverTally> tally = std::make_unique<tally::ReceiverTally>();
-    std::unique_ptr<frame::MixCheck> check;
+    std::unique_ptr<frame::MixExpectation> expectation;
     HandClock clock{start - 10 * us};
 };
 

@@ -58,6 +58,13 @@ struct Options {
 constexpr double rate_fps = 1e6;  // a frame each microsecond
 constexpr std::uint16_t trial = 77;
 
+/// What arrives of frames of this size, with FCS, if each host of the receiving side has the same MAC, or none is told.
+[[nodiscard]] inline frame::TestFrameExpectation expected(const plan::AddressPlan& plan, std::size_t frame_size,
+                                                          Direction direction = Direction::forward,
+                                                          const std::optional<plan::MacAddress>& own_mac = right_mac) {
+    return {frame::routed(plan, direction, frame_size).arrives, own_mac, dut_mac};
+}
+
 /// One direction, left to right: senders, a cable, a receiver with its responder.
 template <IpVersion V>
 class Rig {
@@ -89,7 +96,7 @@ class Rig {
         }
         expectation = {.trial = trial,
                        .direction = Direction::forward,
-                       .check = {plan, Direction::forward, size - frame::fcs_octets, right_mac, dut_mac},
+                       .frames = expected(plan, size),
                        .start = o.start,
                        .clock_skew = us,
                        .residual_end = residual_end,

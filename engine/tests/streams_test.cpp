@@ -40,7 +40,7 @@ struct Queue {
     void arm(std::size_t octets, tally::SequenceMap& map, tally::StreamOrder* order, Ticks begin = tests::start) {
         receiver.arm({.trial = trial,
                       .direction = Direction::forward,
-                      .check = {plan, Direction::forward, octets, right_mac, dut_mac},
+                      .frames = expected(plan, octets + frame::fcs_octets),
                       .start = begin,
                       .clock_skew = second,  // these tests give frames when they like
                       .residual_end = begin + second,

@@ -95,7 +95,7 @@ void check_tagged(const std::vector<std::uint16_t>& sent, const std::vector<std:
     run::Receiver<MemoryPort, neighbor::Responder> receiver{rig.right, 0, rig.responder, tags_of(expected)};
     receiver.arm({.trial = trial,
                   .direction = Direction::forward,
-                  .check = {rig.plan, Direction::forward, frame::Layout<V>::tag_end, right_mac, dut_mac},
+                  .frames = tests::expected(rig.plan, frame::Layout<V>::smallest_frame_size),
                   .start = start,
                   .clock_skew = us,
                   .residual_end = rig.residual_end,

@@ -14,6 +14,7 @@
 #include "elements/calendar.hpp"
 #include "elements/elements.hpp"
 #include "elements/spread.hpp"
+#include "forward/arrival_times.hpp"
 #include "forward/counters.hpp"
 #include "forward/departures.hpp"
 #include "forward/packet.hpp"
@@ -45,9 +46,9 @@ struct ForwardOptions {
     Ticks ticks_per_second = 1;
 };
 
-/// One worker's router between two ports. Its model is in the time at which frames came, not in that at which they were
-/// looked at: what is found after an absence is taken to have come evenly over it. So a busy host delays frames, but
-/// does not fill queues that would not have been full. What is found late may leave late; that is counted.
+/// One worker's router between two ports. Its model is in the time at which frames came (arrival_times.hpp), not in
+/// that at which they were looked at: a busy host delays frames, but does not fill queues that would not have been
+/// full. What is found late may leave late; that is counted.
 template <class Port>
 class Forwarder {
    public:
@@ -67,25 +68,20 @@ class Forwarder {
           options_{options},
           departures_{ports, std::move(defects), options.ticks_per_second / 100, counters_},
           calendar_{options.waiting_frames, options.horizon, 0},
-          start_{start} {}
+          start_{start},
+          times_{options.ticks_per_second, model_.has_value() || options.stall_every != 0} {}
 
     /// Never waits. `clock` never goes back, but may pass 2^64.
     void turn(Ticks clock) noexcept {
         const Ticks now = clock - start_;
         now_ = now;
-        const unsigned most = was_away(now) ? most_after_absence : most_arrivals;
+        const unsigned most = times_.most(now);
         const std::array<std::size_t, 2> came{take(0, most), take(1, most)};
-        if (std::max(came[0], came[1]) > most_arrivals) {
-            ++looks_after_absence_;
-        } else if (std::max(came[0], came[1]) < most_arrivals) {
-            looks_after_absence_ = 0;
-        }
         if (came[0] + came[1] != 0) {
-            counters_.model.longest_gap = std::max(counters_.model.longest_gap, now - last_look_);
+            counters_.model.longest_gap = std::max(counters_.model.longest_gap, now - times_.last_look());
             last_arrival_ = now;
         }
-        process(came, model_time_of(came, most, now));
-        last_look_ = now;
+        process(came, times_.look(came, most, now));
         calendar_.advance(now, leave_);
         if (static_cast<std::int64_t>(now - next_timers_) >= 0) run_timers(now);
         departures_.flush_all(now);
@@ -93,33 +89,19 @@ class Forwarder {
 
     /// Nothing has come for `at_least` ticks, and nothing waits to leave.
     [[nodiscard]] bool is_idle(Ticks at_least) const noexcept {
-        return last_look_ - last_arrival_ > at_least && calendar_.waiting() == 0;
+        return times_.last_look() - last_arrival_ > at_least && calendar_.waiting() == 0;
     }
 
     [[nodiscard]] const ForwardCounters& counters() const noexcept { return counters_; }
     [[nodiscard]] const std::optional<ElementModel>& model() const noexcept { return model_; }
 
    private:
-    /// Of one look at a port. More would push each other out of the cache: taking 16,384 at once costs three times as
-    /// much for each.
-    static constexpr unsigned most_arrivals = 256;
-    /// But after an absence, so that their number tells how fast they came: as many as the largest ring holds.
-    static constexpr unsigned most_after_absence = 16384;
-    /// Until one leaves nothing behind: a router that has too much to do is away because it took so many.
-    static constexpr unsigned most_looks_after_absence = 4;
     static constexpr unsigned receive_burst = 64;
-    static constexpr double unknown = 1e12;  // ticks: longer than any gap
 
     struct Waiting {
         Frame* frame = nullptr;
         std::uint8_t out = 0;
     };
-
-    /// Another program or the hypervisor had the CPU; what came meanwhile needs times.
-    [[nodiscard]] bool was_away(Ticks now) const noexcept {
-        return now - last_look_ > options_.ticks_per_second / 1000 && looks_after_absence_ < most_looks_after_absence &&
-               (model_ || options_.stall_every != 0);
-    }
 
     std::size_t take(unsigned in, unsigned most) noexcept {
         std::size_t n = 0;
@@ -132,51 +114,18 @@ class Forwarder {
         return n;
     }
 
-    /// Until when the frames that were taken now have come: until now if the ports have no more. Else as long as so
-    /// many take to come at the rate of late, since those behind them came later. `most`: that a port was asked for.
-    [[nodiscard]] Ticks model_time_of(const std::array<std::size_t, 2>& came, unsigned most, Ticks now) noexcept {
-        Ticks until = now;
-        bool is_behind = false;
-        for (unsigned in = 0; in < 2; ++in) {
-            rate_frames_[in] += came[in];
-            if (came[in] < most) continue;
-            is_behind = true;
-            until = std::min(until, model_time_ + static_cast<Ticks>(static_cast<double>(came[in]) * spacing_[in]));
-        }
-        if (!is_behind) note_rates(now);
-        return until;
-    }
-
-    /// Ticks from frame to frame of each port, over spans of ten milliseconds and more. Both ends of a span are looks
-    /// that left nothing behind, so that its frames are those that came in it.
-    void note_rates(Ticks now) noexcept {
-        const Ticks span = now - rates_since_;
-        if (span < options_.ticks_per_second / 100) return;
-        for (unsigned in = 0; in < 2; ++in) {
-            spacing_[in] =
-                static_cast<double>(span) / static_cast<double>(std::max<std::uint64_t>(1, rate_frames_[in]));
-            rate_frames_[in] = 0;
-        }
-        rates_since_ = now;
-    }
-
-    /// Both ports' frames in the order of their arrival, which was evenly over the time since the last ones.
-    void process(const std::array<std::size_t, 2>& came, Ticks until) noexcept {
-        const auto span = static_cast<double>(until - model_time_);
-        std::array<double, 2> spacing{};
-        for (unsigned in = 0; in < 2; ++in) spacing[in] = came[in] == 0 ? 0 : span / static_cast<double>(came[in]);
+    /// Both ports' frames in the order of their arrival.
+    void process(const std::array<std::size_t, 2>& came, const ArrivalSpan& span) noexcept {
+        const std::array<double, 2> spacing{span.spacing(came[0]), span.spacing(came[1])};
         std::array<std::size_t, 2> next{};
         while (next[0] < came[0] || next[1] < came[1]) {
-            const std::array<Ticks, 2> at{
-                model_time_ + static_cast<Ticks>(static_cast<double>(next[0] + 1) * spacing[0]),
-                model_time_ + static_cast<Ticks>(static_cast<double>(next[1] + 1) * spacing[1])};
+            const std::array<Ticks, 2> at{span.arrival(next[0], spacing[0]), span.arrival(next[1], spacing[1])};
             const unsigned in = next[0] >= came[0]   ? 1U
                                 : next[1] >= came[1] ? 0U
                                                      : static_cast<unsigned>(at[1] < at[0]);
             calendar_.pass(at[in], leave_);
             receive(arrivals_[in][next[in]++], in, at[in]);
         }
-        model_time_ = until;
     }
 
     void receive(Frame* frame, unsigned in, Ticks arrival) noexcept {
@@ -342,19 +291,14 @@ class Forwarder {
     Calendar<Waiting> calendar_;
     Leave leave_{this};
     Ticks start_;  // by the clock; all other times are since then
-    Ticks last_look_ = 0;
+    ArrivalTimes times_;
     Ticks last_arrival_ = 0;
-    Ticks model_time_ = 0;  // until when frames have come, as the model sees it
-    Ticks rates_since_ = 0;
-    std::array<std::uint64_t, 2> rate_frames_{};
-    std::array<double, 2> spacing_{unknown, unknown};  // ticks from frame to frame
-    unsigned looks_after_absence_ = 0;                 // since a look left nothing behind
     Ticks now_ = 0;
     Ticks next_timers_ = 0;
     std::uint64_t admitted_ = 0;
     std::array<Ticks, 2> stall_number_{};  // by side: the stall that stalled_ is of
     std::array<std::size_t, 2> stalled_{};
-    std::array<std::array<Frame*, most_after_absence>, 2> arrivals_{};
+    std::array<std::array<Frame*, ArrivalTimes::most_after_absence>, 2> arrivals_{};
 };
 
 }  // namespace evenhand::router

@@ -26,7 +26,7 @@ from evenhand.rig.registry import default_plan_of, plan_defaults_of, read_dut, r
 from evenhand.rig.rig import Demand, PlanDefaults, Rig
 from evenhand.rig.setup import DEFAULT_PLAN, Setup, make_looped_setup
 from evenhand.rig.testbed import DutFacts, Testbed, TestbedDut, TestbedLimits, Tester, check_rate
-from evenhand.rig.testbed.vlan import TAG_OCTETS, Vlans, VlansOfSides, parse_vlans, show_vlans
+from evenhand.rig.testbed.vlan import TAG_OCTETS, Vlans, VlansOfSides, parse_vlans, show_vlans, tag_octets
 
 __all__ = [
     "APPLIED",
@@ -78,6 +78,7 @@ __all__ = [
     "read_versions",
     "rig_of",
     "show_vlans",
+    "tag_octets",
     "testbed_facts",
     "tester_facts",
     "with_facts",

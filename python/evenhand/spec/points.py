@@ -15,13 +15,12 @@ from evenhand.plan import AddressPlan, FrameSize, Imix, largest_frame, largest_o
 from evenhand.procedure import check_whole_sizes, choose_frames
 from evenhand.procedure.descriptor import Procedure
 from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
-from evenhand.rig.reference_rig import REFERENCE
-from evenhand.rig.testbed.vlan import tag_octets
-from evenhand.series.campaign import HashType, Point
+from evenhand.rig import REFERENCE, tag_octets
 from evenhand.spec.file import DEFAULT_REPETITIONS, CampaignFile, Hooks, Reference, Suite
 from evenhand.spec.frames import read_frame_sizes, read_size
 from evenhand.spec.place import placed
 from evenhand.spec.plan import PLAN_OPTIONS, DirectionName, build_plan, parse_counts, read_directions
+from evenhand.spec.point import HashType, Point
 from evenhand.spec.reference import reference_dut
 from evenhand.spec.request import AFTER, plan_of, point_defaults, read_point
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "frame/reader.hpp"
+#include "frame/traffic.hpp"
 #include "plan/plan.hpp"
 
 namespace evenhand::frame {
@@ -36,8 +37,8 @@ class HostCheck {
         }
     }
 
-    /// `at`: the address in a frame.
-    [[nodiscard]] bool holds(const std::byte* at) const noexcept {
+    /// `at`: the address in a frame. Inlined whatever the compiler thinks, which differs with what else is in its file.
+    [[nodiscard, gnu::always_inline]] bool holds(const std::byte* at) const noexcept {
         const Words address = read(at);
         std::uint64_t difference = (address[0] & mask_[0]) ^ fixed_[0];
         if constexpr (words == 2) difference |= (address[1] & mask_[1]) ^ fixed_[1];
@@ -90,33 +91,36 @@ class HostCheck {
     bool has_network_octets_;
 };
 
-/// What the test frames of one direction of a plan have in common when they arrive. A tag alone says too little: what a
-/// switch floods, a capture that somebody plays back, or a frame of another plan has it too.
-class FrameCheck {
+/// What test frames that are all alike have in common when they arrive: the twin of TestFrameSource. A tag alone says
+/// too little: what a switch floods, a capture that somebody plays back, or a frame of another plan has it too.
+class TestFrameExpectation {
    public:
-    /// `frame_octets`: without FCS. `own_mac` is that of the receiving side; nothing if each of its hosts has its own
-    /// (R4814-06). `cable_mac` is where the other side sends to: with a cable instead of a DUT, frames still have it.
-    FrameCheck(const plan::AddressPlan& plan, plan::Direction direction, std::size_t frame_octets,
-               const std::optional<plan::MacAddress>& own_mac, const plan::MacAddress& cable_mac)
-        : version_{plan.version},
-          octets_{frame_octets},
-          sources_v4_{hosts_of(plan, plan::sending_side(direction), IpVersion::v4)},
-          destinations_v4_{hosts_of(plan, plan::receiving_side(direction), IpVersion::v4)},
-          sources_v6_{hosts_of(plan, plan::sending_side(direction), IpVersion::v6)},
-          destinations_v6_{hosts_of(plan, plan::receiving_side(direction), IpVersion::v6)},
-          source_ports_{plan.source_ports},
-          destination_ports_{plan.destination_ports},
+    static constexpr bool has_classes = false;
+
+    /// `own_mac` is that of the receiving side; nothing if each of its hosts has its own (R4814-06). `cable_mac` is
+    /// where the other side sends to: with a cable instead of a DUT, frames still have it.
+    TestFrameExpectation(const LinkFrames& arrives, const std::optional<plan::MacAddress>& own_mac,
+                         const plan::MacAddress& cable_mac)
+        : version_{arrives.version},
+          octets_{arrives.frame_size - fcs_octets},
+          sources_v4_{hosts_of(arrives, arrives.sources, IpVersion::v4)},
+          destinations_v4_{hosts_of(arrives, arrives.destinations, IpVersion::v4)},
+          sources_v6_{hosts_of(arrives, arrives.sources, IpVersion::v6)},
+          destinations_v6_{hosts_of(arrives, arrives.destinations, IpVersion::v6)},
+          source_ports_{arrives.source_ports},
+          destination_ports_{arrives.destination_ports},
           checks_mac_{own_mac.has_value()},
           own_mac_{number_of(own_mac.value_or(plan::MacAddress{}))},
           cable_mac_{number_of(cable_mac)} {}
 
+    [[nodiscard]] std::size_t class_of(std::uint64_t /*sequence*/) const noexcept { return 0; }
     /// Without FCS.
-    [[nodiscard]] std::size_t frame_octets() const noexcept { return octets_; }
+    [[nodiscard]] std::size_t frame_octets(std::size_t /*frame_class*/) const noexcept { return octets_; }
 
     /// Of a frame of frame_octets() whose tag was read: the checksums, lengths, protocol and hop limit; no fragment;
     /// from a host of the one side to one of the other, and to the MAC where the DUT should send it; UDP ports of the
     /// plan (R2544-06, R2544-40).
-    [[nodiscard]] bool holds(const std::byte* frame, IpVersion version) const noexcept {
+    [[nodiscard]] bool holds(std::size_t /*frame_class*/, const std::byte* frame, IpVersion version) const noexcept {
         if (version != version_ || !is_intact(frame, octets_, version)) return false;
         return version == IpVersion::v4 ? holds_for<IpVersion::v4>(frame) : holds_for<IpVersion::v6>(frame);
     }
@@ -127,8 +131,9 @@ class FrameCheck {
         for (const auto octet : mac) number = number << 8U | octet;
         return number;
     }
-    [[nodiscard]] static plan::HostRange hosts_of(const plan::AddressPlan& plan, plan::Side side, IpVersion version) {
-        return plan.version == version ? plan.side(side).hosts : plan::HostRange{};
+    [[nodiscard]] static plan::HostRange hosts_of(const LinkFrames& frames, const plan::HostRange& range,
+                                                  IpVersion version) {
+        return frames.version == version ? range : plan::HostRange{};
     }
     [[nodiscard]] static bool is_in(const plan::FieldRange& range, std::uint16_t value) noexcept {
         return value - range.first < range.count;
@@ -155,7 +160,7 @@ class FrameCheck {
 
     IpVersion version_;
     std::size_t octets_;
-    HostCheck<IpVersion::v4> sources_v4_;  // of the plan's version; those of the other are never asked
+    HostCheck<IpVersion::v4> sources_v4_;  // of what arrives; those of the other IP version are never asked
     HostCheck<IpVersion::v4> destinations_v4_;
     HostCheck<IpVersion::v6> sources_v6_;
     HostCheck<IpVersion::v6> destinations_v6_;

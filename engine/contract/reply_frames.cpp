@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contract: the preview of a direction's frames.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <span>
+#include <string>
+
+#include "contract/reply.hpp"
+#include "contract/reply_parts.hpp"
+#include "frame/host_mac_source.hpp"
+#include "frame/mix_source.hpp"
+#include "frame/source.hpp"
+#include "frame/vlan.hpp"
+
+namespace evenhand::contract {
+namespace {
+
+std::string hexadecimal(std::span<const std::byte> octets) {
+    std::string text;
+    text.reserve(2 * octets.size());
+    for (const auto octet : octets) fmt::format_to(std::back_inserter(text), "{:02x}", static_cast<unsigned>(octet));
+    return text;
+}
+
+/// Frames are written by the very source that the sender uses: what is shown is what is sent.
+template <plan::IpVersion V>
+Ordered preview(const FramesRequest& r) {
+    const plan::FlowDraw draw{r.plan, r.direction, r.seed};
+    const auto& from = r.plan.side(plan::sending_side(r.direction)).hosts;
+    const auto& to = r.plan.side(plan::receiving_side(r.direction)).hosts;
+    const plan::HostSet hosts{from};
+    const plan::HostMacs macs{r.seed, plan::sending_side(r.direction)};
+    Ordered frames = Ordered::array();
+    std::vector<std::byte> octets(r.frame_size - frame::fcs_octets);
+    const frame::VlanTags tags{r.vlans};
+    const std::size_t untagged = r.frame_size - std::min(r.frame_size, tags.octets());
+    frame::check_frame_size(V, untagged);
+    frame::write_pattern(V, std::span{octets}.subspan(tags.octets()));
+    for (std::uint64_t k = r.first; k < r.first + r.count; ++k) {
+        const auto stream = static_cast<std::uint8_t>(k % r.streams);
+        const auto shape =
+            frame::make_template(r.plan, untagged, {.direction = r.direction, .stream = stream, .trial = r.trial},
+                                 r.source_mac, r.destination_mac);
+        frame::TestFrameSource<V> source{shape, draw, {.first = k, .stride = r.streams}};
+        std::byte* const buffer = octets.data() + tags.octets();
+        if (r.host_macs == run::HostMacMode::pseudorandom) {
+            frame::HostMacSource<frame::TestFrameSource<V>, V>{source, hosts, macs}.write_next({&buffer, 1}, 0);
+        } else {
+            source.write_next({&buffer, 1}, 0);
+        }
+        tags.put(octets.data());
+        const auto flow = draw.draw(k);
+        frames.push_back({{"sequence", k},
+                          {"stream", stream},
+                          {"source", plan::to_string(from.address(flow.source))},
+                          {"destination", plan::to_string(to.address(flow.destination))},
+                          {"source_port", flow.source_port},
+                          {"destination_port", flow.destination_port},
+                          {"octets", hexadecimal(octets)}});
+    }
+    return frames;
+}
+
+/// The same for frames of several classes.
+Ordered preview_mix(const FramesRequest& r) {
+    const auto& mix = r.mix->mix;
+    const frame::VlanTags tags{r.vlans};
+    const frame::MixedPlans untagged{.mix = mix.without_tags(tags.octets()), .other_plan = r.mix->other_plan};
+    frame::check_mix(r.plan, untagged);
+    const auto side = plan::sending_side(r.direction);
+    const auto host_macs =
+        r.host_macs == run::HostMacMode::pseudorandom ? std::optional{plan::HostMacs{r.seed, side}} : std::nullopt;
+    std::vector<frame::TaggedSource<frame::MixSource>> sources;
+    for (unsigned stream = 0; stream < r.streams; ++stream) {
+        // Whose frames go on from `first`.
+        const std::uint64_t first = r.first + (stream + r.streams - r.first % r.streams) % r.streams;
+        sources.emplace_back(
+            frame::MixSource{frame::make_mix_parts(
+                r.plan, untagged, r.seed,
+                {.direction = r.direction, .stream = static_cast<std::uint8_t>(stream), .trial = r.trial},
+                {.first = first, .stride = r.streams},
+                {.source_mac = r.source_mac, .dut_macs = {r.destination_mac, r.destination_mac}, .hosts = host_macs})},
+            tags);
+    }
+    std::vector<std::byte> buffer(mix.largest_frame_size() - frame::fcs_octets);
+    frame::write_pattern(frame::pattern_of(r.plan.version, mix.has_two_plans()),
+                         std::span{buffer}.subspan(tags.octets()));
+    Ordered frames = Ordered::array();
+    for (std::uint64_t k = r.first; k < r.first + r.count; ++k) {
+        auto& source = sources[k % r.streams];
+        const auto octets = std::span{buffer}.first(source.frame_octets(0));
+        std::byte* const at = buffer.data();
+        source.write_next({&at, 1}, 0);
+        const auto& plan = r.mix->plan(r.plan, mix.classes()[mix.class_of(k)].plan);
+        const auto flow = plan::FlowDraw{plan, r.direction, r.seed}.draw(k);
+        frames.push_back(
+            {{"sequence", k},
+             {"stream", k % r.streams},
+             {"source", plan::to_string(plan.side(side).hosts.address(flow.source))},
+             {"destination",
+              plan::to_string(plan.side(plan::receiving_side(r.direction)).hosts.address(flow.destination))},
+             {"source_port", flow.source_port},
+             {"destination_port", flow.destination_port},
+             {"octets", hexadecimal(octets)}});
+    }
+    return frames;
+}
+
+Ordered preview_any(const FramesRequest& r) {
+    if (r.mix) return preview_mix(r);
+    return r.plan.version == plan::IpVersion::v4 ? preview<plan::IpVersion::v4>(r) : preview<plan::IpVersion::v6>(r);
+}
+
+}  // namespace
+
+std::string write_frames(std::int64_t id, const FramesRequest& request) {
+    return line_of({{"id", id}, {"response", "frames"}, {"frames", preview_any(request)}});
+}
+
+}  // namespace evenhand::contract

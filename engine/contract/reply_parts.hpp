@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contract: what several replies are made of. For the files that write them: others see no JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/plan.hpp"
+#include "tally/result.hpp"
+
+namespace evenhand::contract {
+
+// Keys keep the order in which they are written: a line should read from the important to the small.
+using Ordered = nlohmann::ordered_json;
+
+[[nodiscard]] inline std::string line_of(const Ordered& json) {
+    return json.dump(-1, ' ', false, Ordered::error_handler_t::replace);
+}
+
+/// null for nothing.
+[[nodiscard]] inline Ordered optional_number(std::optional<double> value) {
+    return value ? Ordered(*value) : Ordered(nullptr);
+}
+
+[[nodiscard]] inline const char* name_of(plan::Direction direction) {
+    return direction == plan::Direction::forward ? "forward" : "reverse";
+}
+
+[[nodiscard]] Ordered port_counters(const tally::PortCounters& c);
+[[nodiscard]] Ordered clock_offsets(const std::vector<tally::ClockOffset>& offsets);
+
+}  // namespace evenhand::contract

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contract: the result of a trial.
+#include <algorithm>
+#include <cmath>
+
+#include "contract/reply.hpp"
+#include "contract/reply_parts.hpp"
+
+namespace evenhand::contract {
+namespace {
+
+Ordered both(const Ordered& left, const Ordered& right) { return {{"left", left}, {"right", right}}; }
+
+Ordered latency(const tally::LatencyHistogram& h, double ticks_per_second) {
+    constexpr double ns_per_second = 1e9;
+    const auto ns = [=](std::uint64_t ticks) {
+        return std::round(static_cast<double>(ticks) * ns_per_second / ticks_per_second);
+    };
+    const auto percentile = [&](std::uint64_t numerator, std::uint64_t denominator) -> Ordered {
+        const auto ticks = h.percentile(numerator, denominator);
+        return ticks ? Ordered(ns(*ticks)) : Ordered(nullptr);
+    };
+    const bool any = h.count() != 0;
+    Ordered buckets = Ordered::array();
+    h.for_each_group([&](std::uint64_t lower, std::uint64_t count) { buckets.push_back({ns(lower), count}); });
+    return {{"count", h.count()},
+            {"min_ns", any ? Ordered(ns(h.min())) : Ordered(nullptr)},
+            {"max_ns", any ? Ordered(ns(h.max())) : Ordered(nullptr)},
+            {"mean_ns", any ? Ordered(std::round(h.mean() * ns_per_second / ticks_per_second)) : Ordered(nullptr)},
+            {"p50_ns", percentile(1, 2)},
+            {"p99_ns", percentile(99, 100)},
+            {"p999_ns", percentile(999, 1000)},
+            {"buckets", buckets}};
+}
+
+Ordered delay_by_slice(const tally::SliceDelays& delays, double ticks_per_second) {
+    constexpr double ns_per_second = 1e9;
+    const auto ns = [=](double ticks) { return std::round(ticks * ns_per_second / ticks_per_second); };
+    Ordered json = Ordered::array();
+    for (const auto& s : delays.all()) {
+        if (s.frames == 0) {
+            json.push_back({0, nullptr, nullptr, nullptr});
+        } else {
+            json.push_back({s.frames, ns(static_cast<double>(s.sum) / static_cast<double>(s.frames)),
+                            ns(static_cast<double>(s.min)), ns(static_cast<double>(s.max))});
+        }
+    }
+    return json;
+}
+
+/// R8219-16: a lost frame's delay is infinite in a percentile, which is null here, and has no part in the minimum or in
+/// a difference.
+Ordered delays(const tally::DelayResult& result, const tally::LatencyHistogram& h, double ticks_per_second) {
+    constexpr double ns_per_second = 1e9;
+    const auto ns = [=](auto ticks) {
+        return std::round(static_cast<double>(ticks) * ns_per_second / ticks_per_second);
+    };
+    const std::uint64_t frames = h.count() + result.lost_frames;
+    const auto ranked = [&](std::uint64_t numerator, std::uint64_t denominator) {
+        return tally::nth_delay(result.spreads,
+                                std::max<std::uint64_t>(1, (frames * numerator + denominator - 1) / denominator));
+    };
+    const auto percentile = [&](std::uint64_t numerator, std::uint64_t denominator) -> std::optional<std::uint64_t> {
+        const auto found = ranked(numerator, denominator);
+        return found ? std::optional{found->delay} : std::nullopt;
+    };
+    const auto finite = [&](std::optional<std::uint64_t> ticks) {
+        return ticks ? Ordered(ns(*ticks)) : Ordered(nullptr);
+    };
+    const auto worst = ranked(999, 1000);
+    const auto p999 = worst ? std::optional{worst->delay} : std::nullopt;
+    Ordered tagged = Ordered::array();
+    for (const auto& t : result.tagged)
+        tagged.push_back({t.sequence, t.delay ? Ordered(ns(*t.delay)) : Ordered(nullptr)});
+    Ordered variation = nullptr;
+    if (result.variation) {
+        const auto& v = result.variation->differences;
+        const bool any = v.count() != 0;
+        const auto half = v.percentile(1, 2);
+        variation = {{"pairs", v.count()},
+                     {"unseen_pairs", result.variation->pairs - v.count()},
+                     {"min_ns", any ? Ordered(ns(v.min())) : Ordered(nullptr)},
+                     {"median_ns", half ? Ordered(ns(*half)) : Ordered(nullptr)},
+                     {"max_ns", any ? Ordered(ns(v.max())) : Ordered(nullptr)}};
+    }
+    return {{"first_frame", result.first_frame},
+            {"offered_frames", result.offered_frames},
+            {"lost_frames", result.lost_frames},
+            {"left_out_frames", result.left_out_frames},
+            {"left_out_tags", result.left_out_tags},
+            {"min_ns", h.count() != 0 ? Ordered(ns(h.min())) : Ordered(nullptr)},
+            {"p50_ns", finite(percentile(1, 2))},
+            {"p99_ns", finite(percentile(99, 100))},
+            {"p999_ns", finite(p999)},
+            {"pdv_ns", finite(p999 ? std::optional{*p999 - h.min()} : std::nullopt)},
+            {"pdv_resolution_ns", worst ? Ordered(ns(worst->width + 1)) : Ordered(nullptr)},
+            {"tagged", tagged},
+            {"variation", variation}};
+}
+
+Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResult& trial) {
+    Ordered json{
+        {"intended_frames", d.intended_frames},
+        {"offered_frames", d.offered_frames},
+        {"offered_fps", d.offered_fps},
+        {"received_frames", d.received_frames},
+        {"lost_frames", d.lost_frames()},
+        {"duplicated_frames", d.duplicated_frames},
+        {"reordered_frames", d.reordered_frames},
+        {"late_frames", d.late_frames},
+        {"late_by_gap_frames", d.late_by_gap_frames},
+        {"corrupted_frames", d.corrupted_frames},
+        {"wrong_length_frames", d.wrong_length_frames},
+        {"foreign_frames", d.foreign_frames},
+        {"stale_frames", d.stale_frames},
+        {"unrecorded_frames", d.unrecorded_frames},
+        {"wrong_time_frames", d.wrong_time_frames},
+        {"neighbor_frames", d.neighbor_frames},
+        {"loss_ratio", d.loss_ratio()},
+        {"forwarding_rate_fps", static_cast<double>(d.received_frames) / trial.sending_s()},
+        {"sender",
+         {{"overdue_frames", d.overdue_frames},
+          {"max_overdue_us", d.max_overdue_us},
+          {"refusals", d.refusals},
+          {"largest_burst", d.largest_burst}}},
+        {"receiver",
+         {{"max_poll_gap_us", d.max_poll_gap_us}, {"gap_frames", d.gap_frames}, {"ring_frames", d.ring_frames}}},
+        {"away_frames", d.away_frames},
+        {"latency", latency(d.latency, trial.ticks_per_second)},
+        {"delay_by_slice", delay_by_slice(d.delay_by_slice, trial.ticks_per_second)},
+        {"lost_by_tenth", d.lost_by_tenth},
+        {"first_lost", d.first_lost}};
+    if (!d.classes.empty()) {
+        Ordered classes = Ordered::array();
+        for (const auto& c : d.classes) {
+            classes.push_back({{"ip_version", static_cast<int>(c.version)},
+                               {"frame_size", c.frame_size},
+                               {"offered_frames", c.offered_frames},
+                               {"received_frames", c.received_frames},
+                               {"lost_frames", c.lost_frames()}});
+        }
+        json["classes"] = classes;
+    }
+    if (d.queue_filling)
+        json["queue_filling"] = {{"slope", d.queue_filling->slope},
+                                 {"sustainable_fps", std::round(d.queue_filling->sustainable_fps)}};
+    if (trial.then)
+        json["last_lost"] = d.last_lost ? Ordered{{"sequence", d.last_lost->sequence}, {"due_s", d.last_lost->due_s}}
+                                        : Ordered(nullptr);
+    if (d.delays) json["delays"] = delays(*d.delays, d.latency, trial.ticks_per_second);
+    return json;
+}
+
+Ordered host_record(const tally::HostRecord& host) {
+    Ordered tester = Ordered::array();
+    for (const auto& c : host.tester)
+        tester.push_back({{"cpu", c.cpu}, {"stolen_us", c.stolen_us}, {"waited_us", c.waited_us}});
+    Ordered dut = nullptr;
+    if (host.dut) {
+        Ordered cpus = Ordered::array();
+        for (const auto& c : host.dut->cpus) {
+            cpus.push_back({{"cpu", c.cpu},
+                            {"stolen_us", c.stolen_us},
+                            {"waited_us", c.waited_us},
+                            {"absences", c.absences},
+                            {"longest_us", c.longest_us}});
+        }
+        dut = {{"ring_frames", host.dut->ring_frames}, {"cpus", cpus}};
+    }
+    return {{"tester", tester}, {"dut", dut}};
+}
+
+const char* name_of(tally::Verdict verdict) {
+    switch (verdict) {
+        case tally::Verdict::pass: return "PASS";
+        case tally::Verdict::fail: return "FAIL";
+        case tally::Verdict::invalid: break;
+    }
+    return "INVALID";
+}
+
+}  // namespace
+
+std::string write_trial(std::int64_t id, const tally::TrialResult& r) {
+    Ordered reasons = Ordered::array();
+    for (const auto& reason : r.reasons) reasons.push_back({{"code", reason.code}, {"text", reason.text}});
+    Ordered notes = Ordered::array();
+    for (const auto& note : r.notes) notes.push_back({{"code", note.code}, {"text", note.text}});
+    Ordered deviations = Ordered::array();
+    for (const auto& d : r.deviations) deviations.push_back({{"requirement", d.requirement}, {"text", d.text}});
+    Ordered phases = Ordered::array();
+    for (const auto& p : r.phases)
+        phases.push_back({{"phase", p.name}, {"start_s", p.start_s}, {"seconds", p.seconds}});
+    Ordered directions = Ordered::object();
+    for (const auto& d : r.directions) directions[name_of(d.direction)] = direction_result(d, r);
+    const auto before_after = [](const tally::TrialResult::BeforeAfter& p) -> Ordered {
+        return {{"before", port_counters(p.before)}, {"after", port_counters(p.after)}};
+    };
+    Ordered json{{"id", id},
+                 {"response", "trial"},
+                 {"contract", version},
+                 {"trial", r.trial},
+                 {"verdict", name_of(r.verdict)},
+                 {"reasons", reasons},
+                 {"notes", notes},
+                 {"started_at", r.started_at},
+                 {"frame_size", r.frame_size},
+                 {"intended_fps", r.intended_fps},
+                 {"intended_duration_s", r.intended_duration_s},
+                 {"loss_ratio", r.loss_ratio()},
+                 {"limits",
+                  {{"loss_ratio", r.limits.loss_ratio},
+                   {"offered_tolerance", r.limits.offered_tolerance},
+                   {"overdue_after_us", r.limits.overdue_after_us},
+                   {"overdue_tolerance", r.limits.overdue_tolerance},
+                   {"longest_overdue_us", r.limits.longest_overdue_us},
+                   {"clock_ppm", r.limits.clock_ppm},
+                   {"duplicate_tolerance", r.limits.duplicate_tolerance}}},
+                 {"deviations", deviations},
+                 {"phases", phases},
+                 {"directions", directions},
+                 {"ports", both(before_after(r.ports[0]), before_after(r.ports[1]))},
+                 {"host", host_record(r.host)},
+                 {"clock",
+                  {{"ticks_per_second", r.ticks_per_second},
+                   {"error_ppm", r.clock_error_ppm},
+                   {"steered_error_ppm", optional_number(r.steered_clock_error_ppm)},
+                   {"offsets", clock_offsets(r.clock_offsets)}}}};
+    if (r.mix) json["mix"] = {{"period_frames", r.mix->period_frames}, {"mean_frame_size", r.mix->mean_frame_size}};
+    if (r.burst)
+        json["burst"] = {
+            {"frames", r.burst->frames}, {"interval_s", r.burst->interval_s}, {"rate_fps", r.burst->rate_fps}};
+    if (r.then)
+        json["then"] = {
+            {"before_fps", r.then->before_fps}, {"rate_fps", r.then->rate_fps}, {"duration_s", r.then->duration_s}};
+    if (r.stopped_early_s) json["stopped_early_s"] = *r.stopped_early_s;
+    return line_of(json);
+}
+
+}  // namespace evenhand::contract

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contract: what several requests have in common, and the long ones. For the files that read them: others see no JSON.
+// Each throws Fault{bad_request, bad_plan}.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "contract/reader.hpp"
+#include "frame/mix.hpp"
+#include "plan/plan.hpp"
+#include "run/request.hpp"
+
+namespace evenhand::contract {
+
+constexpr std::uint64_t any_whole = std::numeric_limits<std::uint64_t>::max();
+constexpr double any_number = std::numeric_limits<double>::max();
+
+constexpr std::uint64_t largest_cpu = 65535;
+
+constexpr std::array<std::pair<const char*, plan::Direction>, 2> directions{
+    {{"forward", plan::Direction::forward}, {"reverse", plan::Direction::reverse}}};
+
+/// A list of whole numbers.
+[[nodiscard]] std::vector<std::uint64_t> read_wholes(ObjectReader& r, std::string_view key, std::uint64_t least,
+                                                     std::uint64_t most);
+
+[[nodiscard]] std::size_t read_frame_size(ObjectReader& r);
+[[nodiscard]] plan::AddressPlan read_plan(ObjectReader r);
+/// None, one, or two: the outer one first.
+[[nodiscard]] std::vector<std::uint16_t> read_vlans(ObjectReader& r);
+/// Of a request with this plan.
+[[nodiscard]] std::optional<frame::MixedPlans> read_mix(ObjectReader& r, const plan::AddressPlan& plan);
+/// Those of a request with this plan; that of the port if it says nothing.
+[[nodiscard]] run::HostMacMode read_host_macs(ObjectReader& r, const plan::AddressPlan& plan);
+
+[[nodiscard]] run::OpenRequest read_open(ObjectReader& r);
+[[nodiscard]] run::TrialRequest read_trial(ObjectReader& r);
+[[nodiscard]] run::LearnRequest read_learn(ObjectReader& r);
+[[nodiscard]] run::WatchRequest read_watch(ObjectReader& r);
+
+}  // namespace evenhand::contract

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contract: the plan of a request, its frames, and whose MACs they have.
+#include "contract/request_parts.hpp"
+#include "frame/layout.hpp"
+#include "frame/vlan.hpp"
+
+namespace evenhand::contract {
+namespace {
+
+constexpr std::array<std::pair<const char*, plan::Mode>, 4> modes{{{"pseudorandom", plan::Mode::pseudorandom},
+                                                                   {"fixed", plan::Mode::fixed},
+                                                                   {"increment", plan::Mode::increment},
+                                                                   {"decrement", plan::Mode::decrement}}};
+
+plan::Mode read_mode(ObjectReader& r) { return r.has("mode") ? r.choice("mode", modes) : plan::Mode::pseudorandom; }
+
+plan::PlanSide read_plan_side(ObjectReader r) {
+    plan::PlanSide side;
+    if (r.has("gateway")) side.gateway = r.address("gateway");
+    side.dut_address = r.address("dut_address");
+    auto hosts = r.object("hosts");
+    side.hosts.base = hosts.address("base");
+    auto host = hosts.object("host");
+    side.hosts.offset = static_cast<std::uint32_t>(host.whole("offset", 0, 14));
+    side.hosts.host = {.first = static_cast<std::uint32_t>(host.whole("first", 0, 65535)),
+                       .count = static_cast<std::uint32_t>(host.whole("count", 1, 65536)),
+                       .mode = read_mode(host)};
+    host.finish();
+    if (hosts.has("network")) {
+        auto network = hosts.object("network");
+        side.hosts.network = {.offset = static_cast<std::uint32_t>(network.whole("offset", 0, 14)),
+                              .count = static_cast<std::uint32_t>(network.whole("count", 1, plan::most_networks)),
+                              .mode = read_mode(network)};
+        network.finish();
+    }
+    hosts.finish();
+    r.finish();
+    return side;
+}
+
+plan::FieldRange read_udp_range(ObjectReader r) {
+    const auto first = static_cast<std::uint32_t>(r.whole("first", 0, 65535));
+    const auto last = static_cast<std::uint32_t>(r.whole("last", 0, 65535));
+    if (last < first)
+        r.refuse("last", fmt::format("UDP ports {}-{}: the last is below the first", first, last),
+                 "Want first <= last.");
+    const auto mode = r.has("mode") ? read_mode(r) : plan::Mode::pseudorandom;
+    r.finish();
+    return {.first = first, .count = last - first + 1, .mode = mode};
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> read_wholes(ObjectReader& r, std::string_view key, std::uint64_t least, std::uint64_t most) {
+    std::vector<std::uint64_t> found;
+    const Json& list = r.array(key);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        const std::string place = fmt::format("{}[{}]", r.where(key), i);
+        const Json holder{{place, list[i]}};
+        found.push_back(ObjectReader{holder, ""}.whole(place, least, most));
+    }
+    return found;
+}
+
+std::size_t read_frame_size(ObjectReader& r) { return r.whole("frame_size", 64, frame::largest_frame_size); }
+
+plan::AddressPlan read_plan(ObjectReader r) {
+    plan::AddressPlan plan;
+    plan.name = r.text("name");
+    const auto version = r.whole("ip_version", 4, 6);
+    if (version == 5) r.refuse("ip_version", "there is no IPv5 to test", "Use 4 or 6.");
+    plan.version = version == 4 ? plan::IpVersion::v4 : plan::IpVersion::v6;
+    plan.left = read_plan_side(r.object("left"));
+    plan.right = read_plan_side(r.object("right"));
+    auto udp = r.object("udp_ports");
+    plan.source_ports = read_udp_range(udp.object("source"));
+    plan.destination_ports = read_udp_range(udp.object("destination"));
+    udp.finish();
+    if (r.has("fixed_source")) plan.fixed_source = r.boolean("fixed_source");
+    if (r.has("fixed_source_network")) plan.fixed_source_network = r.boolean("fixed_source_network");
+    if (r.has("common_network")) plan.common_network = r.boolean("common_network");
+    r.finish();
+    plan::check_plan(plan);
+    return plan;
+}
+
+std::vector<std::uint16_t> read_vlans(ObjectReader& r) {
+    std::vector<std::uint16_t> vlans;
+    if (!r.has("vlan")) return vlans;
+    for (const auto vlan : read_wholes(r, "vlan", 1, frame::largest_vlan))
+        vlans.push_back(static_cast<std::uint16_t>(vlan));
+    if (vlans.empty() || vlans.size() > frame::most_vlan_tags) {
+        r.refuse("vlan", fmt::format("{} VLAN tags", vlans.size()),
+                 "Give one, or two: the outer (802.1ad) first; or leave it out.");
+    }
+    return vlans;
+}
+
+std::optional<frame::MixedPlans> read_mix(ObjectReader& r, const plan::AddressPlan& plan) {
+    if (!r.has("mix")) return std::nullopt;
+    auto mix = r.object("mix");
+    std::optional<plan::AddressPlan> other_plan;
+    if (mix.has("other_plan")) other_plan = read_plan(mix.object("other_plan"));
+    std::vector<frame::FrameClass> classes;
+    const Json& list = mix.array("classes");
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        ObjectReader entry{list[i], fmt::format("{}[{}]", mix.where("classes"), i)};
+        frame::FrameClass c{.plan = 0, .frame_size = read_frame_size(entry)};
+        if (entry.has("plan")) c.plan = entry.whole("plan", 0, 1);
+        entry.finish();
+        classes.push_back(c);
+    }
+    std::vector<std::uint8_t> cycle;
+    for (const auto number : read_wholes(mix, "cycle", 0, frame::FrameMix::most_classes - 1))
+        cycle.push_back(static_cast<std::uint8_t>(number));
+    mix.finish();
+    frame::MixedPlans mixed{.mix = {std::move(classes), std::move(cycle)}, .other_plan = std::move(other_plan)};
+    frame::check_mix(plan, mixed);
+    return mixed;
+}
+
+run::HostMacMode read_host_macs(ObjectReader& r, const plan::AddressPlan& plan) {
+    if (!r.has("host_macs")) return run::HostMacMode::port;
+    constexpr std::array<std::pair<const char*, run::HostMacMode>, 2> modes{
+        {{"port", run::HostMacMode::port}, {"pseudorandom", run::HostMacMode::pseudorandom}}};
+    const auto mode = r.choice("host_macs", modes);
+    if (mode == run::HostMacMode::pseudorandom && (plan.left.gateway || plan.right.gateway)) {
+        r.refuse("host_macs",
+                 "\"pseudorandom\" with a gateway: hosts behind a gateway have no MAC on the link (R4814-06)",
+                 "Use a direct form, or leave host_macs out.");
+    }
+    return mode;
+}
+
+}  // namespace evenhand::contract

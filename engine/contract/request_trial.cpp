@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contract: the requests that take time: a trial, a round of learning, a look at CPUs.
+#include "contract/request_parts.hpp"
+
+namespace evenhand::contract {
+namespace {
+
+std::vector<plan::Direction> read_directions(ObjectReader& r) {
+    std::vector<plan::Direction> found;
+    const Json& list = r.array("directions");
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        const std::string key = fmt::format("directions[{}]", i);
+        const Json holder{{key, list[i]}};
+        ObjectReader reader{holder, ""};
+        const auto direction = reader.choice(key, directions);
+        for (const auto other : found) {
+            if (other == direction) r.refuse("directions", "a direction stands twice", "Name each once.");
+        }
+        found.push_back(direction);
+    }
+    if (found.empty()) r.refuse("directions", "there is no direction", "Use forward, reverse or both.");
+    return found;
+}
+
+tally::Burst read_burst(ObjectReader r, double rate_fps) {
+    constexpr std::uint64_t most_frames = std::uint64_t{1} << 35U;
+    constexpr double longest_s = 86400;
+    constexpr double rounding = 1e-9;
+    const tally::Burst burst{.frames = r.whole("frames", 1, most_frames),
+                             .interval_s = r.number("interval_s", 0, longest_s, true),
+                             .rate_fps = rate_fps};
+    const double lasts_s = static_cast<double>(burst.frames) / rate_fps;
+    if (burst.interval_s < lasts_s * (1 - rounding)) {
+        r.refuse("interval_s",
+                 fmt::format("a burst every {} s, but {} frames at {} fps last {} s", burst.interval_s, burst.frames,
+                             rate_fps, lasts_s),
+                 "Lengthen the interval, or shorten the burst.");
+    }
+    r.finish();
+    return burst;
+}
+
+}  // namespace
+
+run::LearnRequest read_learn(ObjectReader& r) {
+    run::LearnRequest learn;
+    constexpr std::uint64_t most_rounds = 1000;
+    constexpr double longest_wait_s = 3600;
+    if (r.has("rate_fps")) learn.rate_fps = r.number("rate_fps", 0, any_number, true);
+    if (r.has("rounds")) learn.rounds = static_cast<unsigned>(r.whole("rounds", 1, most_rounds));
+    if (r.has("wait_s")) learn.wait_s = r.number("wait_s", 0, longest_wait_s);
+    if (r.has("directions")) learn.directions = read_directions(r);
+    return learn;
+}
+
+run::WatchRequest read_watch(ObjectReader& r) {
+    run::WatchRequest watch;
+    constexpr double longest_s = 3600;
+    if (r.has("seconds")) watch.seconds = r.number("seconds", 0, longest_s, true);
+    for (const auto cpu : read_wholes(r, "cpus", 0, largest_cpu)) watch.cpus.push_back(static_cast<unsigned>(cpu));
+    if (watch.cpus.empty()) r.refuse("cpus", "there is no CPU", "Name at least one.");
+    return watch;
+}
+
+run::TrialRequest read_trial(ObjectReader& r) {
+    run::TrialRequest trial;
+    constexpr double longest_s = 86400;
+    constexpr double longest_wait_s = 3600;
+    constexpr double longest_overdue_us = 1e12;
+    trial.trial = static_cast<std::uint16_t>(r.whole("trial", 1, 65535));
+    trial.rate_fps = r.number("rate_fps", 0, any_number, true);
+    trial.duration_s = r.number("duration_s", 0, longest_s, true);
+    if (r.has("burst")) trial.burst = read_burst(r.object("burst"), trial.rate_fps);
+    if (r.has("then")) {
+        if (trial.burst) r.refuse("then", "bursts and a second load in one trial", "Ask for one of them.");
+        auto then = r.object("then");
+        trial.then = tally::LoadChange{.rate_fps = then.number("rate_fps", 0, any_number, true),
+                                       .duration_s = then.number("duration_s", 0, longest_s, true),
+                                       .before_fps = trial.rate_fps};
+        then.finish();
+    }
+    if (r.has("directions")) trial.directions = read_directions(r);
+    if (r.has("waits")) {
+        auto waits = r.object("waits");
+        const auto wait = [&](const char* key, double& value) {
+            if (waits.has(key)) value = waits.number(key, 0, longest_wait_s);
+        };
+        wait("after_routing_s", trial.waits.after_routing_s);
+        wait("after_learning_s", trial.waits.after_learning_s);
+        wait("residual_s", trial.waits.residual_s);
+        wait("restabilize_s", trial.waits.restabilize_s);
+        waits.finish();
+    }
+    if (r.has("limits")) {
+        auto limits = r.object("limits");
+        if (limits.has("loss_ratio")) trial.limits.loss_ratio = limits.number("loss_ratio", 0, 0.999999);
+        if (limits.has("offered_tolerance"))
+            trial.limits.offered_tolerance = limits.number("offered_tolerance", 0, 0.1, true);
+        trial.has_overdue_after = limits.has("overdue_after_us");
+        if (trial.has_overdue_after)
+            trial.limits.overdue_after_us = limits.number("overdue_after_us", 0, longest_overdue_us, true);
+        if (limits.has("overdue_tolerance"))
+            trial.limits.overdue_tolerance = limits.number("overdue_tolerance", 0, 1, true);
+        if (limits.has("longest_overdue_us"))
+            trial.limits.longest_overdue_us = limits.number("longest_overdue_us", 0, longest_overdue_us, true);
+        if (limits.has("clock_ppm")) trial.limits.clock_ppm = limits.number("clock_ppm", 0, any_number, true);
+        if (limits.has("duplicate_tolerance"))
+            trial.limits.duplicate_tolerance = limits.number("duplicate_tolerance", 0, any_number);
+        limits.finish();
+    }
+    if (r.has("stop_when_failed")) trial.stops_when_failed = r.boolean("stop_when_failed");
+    if (trial.stops_when_failed && (trial.burst || trial.then))
+        r.refuse("stop_when_failed", "bursts, or a second load, in a trial that may stop early",
+                 "Want one or the other.");
+    if (r.has("delays")) {
+        constexpr std::uint64_t most_tagged = 1'000'000;
+        auto delays = r.object("delays");
+        trial.delays.emplace();
+        if (delays.has("from_s")) trial.delays->from_s = delays.number("from_s", 0, longest_s);
+        if (delays.has("tagged_frames")) trial.delays->tagged_frames = delays.whole("tagged_frames", 0, most_tagged);
+        if (delays.has("variation")) trial.delays->has_variation = delays.boolean("variation");
+        delays.finish();
+    }
+    return trial;
+}
+
+}  // namespace evenhand::contract

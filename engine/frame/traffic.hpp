@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 2, frame: what a direction sends, and what arrives of it.
+//
+// Everything on the sending side is made from what is sent, everything on the receiving side from what arrives. A
+// router changes neither addresses nor size, so the two are the same but for the VLAN tags of their links, which are
+// not counted here. A device that translates (SIIT, NAT64) needs another `arrives`, made where routed() makes it today.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "plan/plan.hpp"
+
+namespace evenhand::frame {
+
+/// Test frames of one kind, as they are on one link.
+struct LinkFrames {
+    plan::IpVersion version = plan::IpVersion::v4;
+    plan::HostRange sources;
+    plan::HostRange destinations;
+    plan::FieldRange source_ports;
+    plan::FieldRange destination_ports;
+    std::size_t frame_size = 0;  // with FCS, without the VLAN tags of the link
+};
+
+/// Test frames of one kind in one direction.
+struct Traffic {
+    LinkFrames sent;
+    LinkFrames arrives;
+    std::size_t frames = 1;  // of this kind, of the frames after which the kinds of a direction repeat
+};
+
+/// Through a device that passes frames on as they are. `frame_size`: with FCS, without tags.
+[[nodiscard]] inline Traffic routed(const plan::AddressPlan& plan, plan::Direction direction, std::size_t frame_size) {
+    const LinkFrames sent{.version = plan.version,
+                          .sources = plan.side(plan::sending_side(direction)).hosts,
+                          .destinations = plan.side(plan::receiving_side(direction)).hosts,
+                          .source_ports = plan.source_ports,
+                          .destination_ports = plan.destination_ports,
+                          .frame_size = frame_size};
+    return {.sent = sent, .arrives = sent};
+}
+
+/// Octets of frames together, with FCS and with the tags of each link.
+struct OctetsOnLinks {
+    std::size_t sent = 0;
+    std::size_t arriving = 0;
+    std::size_t frames = 0;
+};
+
+/// All test frames of a direction: one kind, or one for each class of a mix.
+struct DirectionTraffic {
+    std::vector<Traffic> kinds;  // one at least
+
+    [[nodiscard]] std::size_t largest_sent() const {
+        return std::ranges::max(kinds, {}, [](const Traffic& t) { return t.sent.frame_size; }).sent.frame_size;
+    }
+    [[nodiscard]] std::size_t largest_arriving() const {
+        return std::ranges::max(kinds, {}, [](const Traffic& t) { return t.arrives.frame_size; }).arrives.frame_size;
+    }
+    /// Of the frames after which the kinds repeat.
+    [[nodiscard]] OctetsOnLinks period_octets(std::size_t sent_tags, std::size_t arriving_tags) const {
+        OctetsOnLinks octets;
+        for (const auto& kind : kinds) {
+            octets.sent += kind.frames * (kind.sent.frame_size + sent_tags);
+            octets.arriving += kind.frames * (kind.arrives.frame_size + arriving_tags);
+            octets.frames += kind.frames;
+        }
+        return octets;
+    }
+};
+
+}  // namespace evenhand::frame

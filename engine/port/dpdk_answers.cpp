@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "port/dpdk_answers.hpp"
+
+#include <fmt/format.h>
+#include <rte_ethdev.h>
+
+#include <algorithm>
+
+#include "fault.hpp"
+
+namespace evenhand::port {
+namespace {
+
+constexpr unsigned ring_frames = 4096;  // a receiver takes 64 questions a turn, and answers leave every few turns
+
+}  // namespace
+
+DpdkAnswers::DpdkAnswers(std::uint16_t id, const std::string& device, int node)
+    : id_{id},
+      pool_{make_pool(fmt::format("answer-{}", id), 2 * ring_frames - 1, RTE_MBUF_DEFAULT_BUF_SIZE, node, device)},
+      ring_{rte_ring_create(fmt::format("answers-{}", id).c_str(), ring_frames, SOCKET_ID_ANY, RING_F_SC_DEQ)} {
+    if (!ring_)
+        throw Fault{FaultCode::no_memory, "no memory for the ring of answers", "host.memory_mb", "Raise memory_mb."};
+}
+
+DpdkAnswers::~DpdkAnswers() {
+    rte_pktmbuf_free_bulk(burst_.data(), held_);
+    while (rte_ring_empty(ring_.get()) == 0) {
+        void* frame = nullptr;
+        if (rte_ring_dequeue(ring_.get(), &frame) == 0) rte_pktmbuf_free(static_cast<rte_mbuf*>(frame));
+    }
+}
+
+unsigned DpdkAnswers::send() noexcept {
+    unsigned total = 0;
+    // Bounded, so that test frames are not kept waiting: a burst of answers takes about as long as a burst of them.
+    constexpr int most_bursts = 4;
+    for (int burst = 0; burst < most_bursts; ++burst) {
+        if (held_ == 0)
+            held_ = rte_ring_dequeue_burst(ring_.get(), reinterpret_cast<void**>(burst_.data()), burst_frames, nullptr);
+        const unsigned sent = rte_eth_tx_burst(id_, 0, burst_.data(), static_cast<std::uint16_t>(held_));
+        total += sent;
+        held_ -= sent;
+        // What the device does not take now stays here, and in the ring behind it, until the next flush.
+        std::copy_n(burst_.begin() + sent, held_, burst_.begin());
+        if (held_ != 0 || rte_ring_empty(ring_.get()) != 0) break;
+    }
+    return total;
+}
+
+void DpdkAnswers::send_control(const std::function<std::size_t(std::span<std::byte>)>& write) noexcept {
+    rte_mbuf* frame = rte_pktmbuf_alloc(pool_.get());
+    if (frame == nullptr) return;
+    const std::size_t room = rte_pktmbuf_data_len(frame) + rte_pktmbuf_tailroom(frame);
+    const std::size_t octets = write({rte_pktmbuf_mtod(frame, std::byte*), room});
+    frame->data_len = static_cast<std::uint16_t>(octets);
+    frame->pkt_len = static_cast<std::uint32_t>(octets);
+    if (rte_eth_tx_burst(id_, 0, &frame, 1) == 0) rte_pktmbuf_free(frame);
+}
+
+}  // namespace evenhand::port

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 4, port: answers to neighbours, from whichever worker heard the question to the one that sends. For files
+// that include DPDK's headers.
+#pragma once
+
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "port/dpdk_pool.hpp"
+
+namespace evenhand::port {
+
+/// Of one port: a ring from its receivers to the owner of its transmit queue 0. It has to go after the device is
+/// closed, which may hold its buffers, and before the pools that received frames come from.
+class DpdkAnswers {
+   public:
+    /// `id` and `device` of the port. Throws Fault{no_memory, no_device}.
+    DpdkAnswers(std::uint16_t id, const std::string& device, int node);
+    ~DpdkAnswers();
+    DpdkAnswers(const DpdkAnswers&) = delete;
+    DpdkAnswers& operator=(const DpdkAnswers&) = delete;
+
+    /// Any receiving worker; full means dropped, as on any wire: the neighbour asks again. The answer leaves in a
+    /// buffer of its own: sent from its own receive buffer, net_af_xdp came to use some of these twice (seen with
+    /// 20,000 a second), and then received nothing more.
+    void post(rte_mbuf* frame) noexcept {
+        rte_mbuf* const answer = rte_pktmbuf_alloc(pool_.get());
+        if (answer != nullptr) {
+            const auto octets = rte_pktmbuf_data_len(frame);
+            std::memcpy(rte_pktmbuf_mtod(answer, std::byte*), rte_pktmbuf_mtod(frame, std::byte*), octets);
+            answer->data_len = octets;
+            answer->pkt_len = octets;
+        }
+        if (answer == nullptr || rte_ring_enqueue(ring_.get(), answer) != 0) {
+            rte_pktmbuf_free(answer);
+            dropped_.fetch_add(1, std::memory_order_relaxed);
+        }
+        rte_pktmbuf_free(frame);
+    }
+
+    /// Sends answers that wait, at most some bursts; returns how many. The owner of transmit queue 0 only.
+    unsigned flush() noexcept { return held_ != 0 || rte_ring_empty(ring_.get()) == 0 ? send() : 0; }
+
+    /// One frame of our own, built by `write` in a buffer that it may fill. The same worker only.
+    void send_control(const std::function<std::size_t(std::span<std::byte>)>& write) noexcept;
+
+    /// For any thread.
+    [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
+
+   private:
+    struct FreeRing {
+        void operator()(rte_ring* ring) const noexcept { rte_ring_free(ring); }
+    };
+    static constexpr unsigned burst_frames = 32;
+
+    unsigned send() noexcept;
+
+    std::uint16_t id_;
+    Pool pool_;
+    std::unique_ptr<rte_ring, FreeRing> ring_;
+    std::atomic<std::uint64_t> dropped_{0};  // by all receivers of the port
+    // Of the owner of transmit queue 0: taken from the ring, not yet taken by the device.
+    std::array<rte_mbuf*, burst_frames> burst_{};
+    unsigned held_ = 0;
+};
+
+}  // namespace evenhand::port

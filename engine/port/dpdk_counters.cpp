@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "port/dpdk_counters.hpp"
+
+#include <rte_ethdev.h>
+
+#include <fstream>
+#include <numeric>
+#include <utility>
+
+#include "port/extended_counters.hpp"
+
+namespace evenhand::port {
+
+bool is_link_up(std::uint16_t id) noexcept {
+    rte_eth_link link{};
+    return rte_eth_link_get_nowait(id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
+std::optional<double> link_rate_bps(std::uint16_t id) noexcept {
+    rte_eth_link link{};
+    constexpr double bits_per_megabit = 1e6;
+    if (rte_eth_link_get_nowait(id, &link) != 0 || link.link_speed == RTE_ETH_SPEED_NUM_NONE ||
+        link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN) {
+        return std::nullopt;
+    }
+    return bits_per_megabit * link.link_speed;
+}
+
+DpdkCounters::DpdkCounters(std::uint16_t id, std::string kernel_interface)
+    : id_{id}, kernel_interface_{std::move(kernel_interface)} {
+    const int count = rte_eth_xstats_get_names(id_, nullptr, 0);
+    if (count <= 0) return;
+    std::vector<rte_eth_xstat_name> names(static_cast<std::size_t>(count));
+    if (rte_eth_xstats_get_names(id_, names.data(), static_cast<unsigned>(count)) != count) return;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        const std::string name{static_cast<const char*>(names[i].name)};
+        if (is_pause_counter(name)) {
+            pause_counters_.push_back(i);
+        } else if (is_hidden_drop_counter(name)) {
+            drop_counters_.push_back(i);
+            drop_names_.push_back(name);
+        }
+    }
+}
+
+/// Nothing if there are none, or the driver does not tell.
+std::vector<std::uint64_t> DpdkCounters::extended(const std::vector<std::uint64_t>& ids) const {
+    std::vector<std::uint64_t> values(ids.size());
+    const auto count = static_cast<int>(values.size());
+    if (count == 0 || rte_eth_xstats_get_by_id(id_, ids.data(), values.data(), static_cast<unsigned>(count)) != count)
+        return {};
+    return values;
+}
+
+/// As the kernel counts them, so that nothing between two looks is missed; 0 where there is no such interface.
+std::uint64_t DpdkCounters::kernel_carrier_changes() const {
+    std::uint64_t changes = 0;
+    if (!kernel_interface_.empty())
+        std::ifstream{"/sys/class/net/" + kernel_interface_ + "/carrier_changes"} >> changes;
+    return changes;
+}
+
+void DpdkCounters::keep_watch() noexcept {
+    constexpr unsigned watches_between_counters = 50;
+    const bool is_up = is_link_up(id_);
+    link_changes_ += static_cast<std::uint64_t>(is_up != link_was_up_);
+    link_was_up_ = is_up;
+    rte_eth_stats stats{};
+    if (++watches_ % watches_between_counters == 0) (void)rte_eth_stats_get(id_, &stats);
+}
+
+tally::PortCounters DpdkCounters::read() const {
+    rte_eth_stats stats{};
+    const bool is_read = rte_eth_stats_get(id_, &stats) == 0;
+    const auto pauses = extended(pause_counters_);
+    const auto drops = extended(drop_counters_);
+    std::vector<tally::NamedCount> hidden_drops;
+    hidden_drops.reserve(drops.size());
+    for (std::size_t i = 0; i < drops.size(); ++i) hidden_drops.push_back({.name = drop_names_[i], .frames = drops[i]});
+    return {.received_frames = stats.ipackets,
+            .transmitted_frames = stats.opackets,
+            .missed_frames = stats.imissed,
+            .receive_errors = stats.ierrors,
+            .transmit_errors = stats.oerrors,
+            .no_buffer_frames = stats.rx_nombuf,
+            .link_changes = link_changes_ + kernel_carrier_changes(),
+            .pause_frames = std::accumulate(pauses.begin(), pauses.end(), std::uint64_t{0}),
+            .counts_pause = !pauses.empty(),
+            .hidden_drops = std::move(hidden_drops),
+            .link_up = is_link_up(id_),
+            .is_read = is_read};
+}
+
+}  // namespace evenhand::port

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 4, port: THE loops, compiled for DPDK's ports with each source of frames that there is. The one file of this
+// folder that knows the loops: run/ is compiled without DPDK's headers, and here its templates and the port's bursts
+// are inlined into each other.
+#include "frame/host_mac_source.hpp"
+#include "frame/learning_source.hpp"
+#include "frame/mix_source.hpp"
+#include "frame/source.hpp"
+#include "frame/vlan.hpp"
+#include "port/dpdk_port_inline.hpp"
+#include "run/loops.hpp"
+
+namespace evenhand::run {
+namespace {
+
+using Loop = std::unique_ptr<TrialLoop>;
+using Queues = WorkerQueues<port::DpdkPort>;
+using Streams = std::vector<Stream>;
+template <class Source>
+using Senders = std::vector<Sender<port::DpdkPort, Source>>;
+
+using Frames4 = frame::TestFrameSource<plan::IpVersion::v4>;
+using Frames6 = frame::TestFrameSource<plan::IpVersion::v6>;
+using HostMacs4 = frame::HostMacSource<Frames4, plan::IpVersion::v4>;
+using HostMacs6 = frame::HostMacSource<Frames6, plan::IpVersion::v6>;
+
+}  // namespace
+
+template class WorkerQueues<port::DpdkPort>;
+
+template Loop make_loop(Queues&, Senders<Frames4>, Streams);
+template Loop make_loop(Queues&, Senders<Frames6>, Streams);
+template Loop make_loop(Queues&, Senders<HostMacs4>, Streams);
+template Loop make_loop(Queues&, Senders<HostMacs6>, Streams);
+template Loop make_loop(Queues&, Senders<frame::TaggedSource<Frames4>>, Streams);
+template Loop make_loop(Queues&, Senders<frame::TaggedSource<Frames6>>, Streams);
+template Loop make_loop(Queues&, Senders<frame::TaggedSource<HostMacs4>>, Streams);
+template Loop make_loop(Queues&, Senders<frame::TaggedSource<HostMacs6>>, Streams);
+template Loop make_loop(Queues&, Senders<frame::MixSource>, Streams);
+template Loop make_loop(Queues&, Senders<frame::TaggedSource<frame::MixSource>>, Streams);
+template Loop make_loop(Queues&, Senders<frame::TaggedSource<frame::LearningSource>>, Streams);
+
+}  // namespace evenhand::run

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stations 3 to 5: the `for` around the loops of a worker's senders and receivers. For the files that compile it for a
+// kind of port: it is inlined there, down to the port's bursts.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "pace/clock.hpp"
+#include "port/bursts.hpp"
+#include "run/worker_queues.hpp"
+#include "run/worker_trial.hpp"
+
+namespace evenhand::run {
+
+/// A port whose owner of transmit queue 0 also sends what is no test frame.
+template <class P>
+concept AnsweringPort = TxPort<P> && RxPort<P> && requires(P port) {
+    { port.flush_answers() } noexcept -> std::same_as<unsigned>;  // how many it sent
+};
+
+template <class Port>
+template <FrameExpectation Frames, class Clock>
+void WorkerQueues<Port>::receive(Ticks now, Clock& clock) noexcept {
+    for (auto& receiver : receivers_) receiver.template turn<Frames>(now, clock);
+}
+
+template <class Port>
+void WorkerQueues<Port>::flush_answers() noexcept {
+    for (auto& outlet : outlets_) (void)outlet->port->flush_answers();
+}
+
+template <class Port>
+bool WorkerQueues<Port>::idle_turn() {
+    pace::TickClock clock;
+    unsigned frames = 0;
+    for (auto& receiver : receivers_) frames += receiver.turn(clock.now(), clock);
+    for (auto& outlet : outlets_) {
+        frames += outlet->port->flush_answers();
+        if (outlet->question_wanted.exchange(false, std::memory_order_acquire)) {
+            outlet->port->send_control([&](std::span<std::byte> frame) {
+                const std::size_t octets = outlet->responder->write_question(frame.subspan(outlet->tags.octets()));
+                outlet->tags.put(frame.data());
+                return outlet->tags.octets() + octets;
+            });
+        }
+        announce_next(*outlet);
+    }
+    return frames != 0;
+}
+
+template <class Port>
+void WorkerQueues<Port>::announce_next(Outlet& outlet) {
+    Announcements* const hosts = outlet.announcements.load(std::memory_order_acquire);
+    if (hosts == nullptr) return;
+    if (hosts->next < hosts->hosts.size()) {
+        const std::uint32_t host = hosts->hosts[hosts->next++];
+        outlet.port->send_control([&](std::span<std::byte> frame) {
+            const std::size_t octets = outlet.responder->write_announcement(frame.subspan(outlet.tags.octets()), host);
+            outlet.tags.put(frame.data());
+            return outlet.tags.octets() + octets;
+        });
+        return;
+    }
+    outlet.announcements.store(nullptr, std::memory_order_relaxed);
+    hosts->is_over.store(true, std::memory_order_release);
+}
+
+/// THE loop for one kind of port and of frames.
+template <AnsweringPort Port, FrameSource Source>
+class PortLoop final : public TrialLoop {
+   public:
+    PortLoop(WorkerQueues<Port>& queues, std::vector<Sender<Port, Source>> senders, std::vector<Stream> streams)
+        : queues_{&queues}, senders_{std::move(senders)}, streams_{std::move(streams)} {}
+
+    void run(WorkerTrial& trial) noexcept override {
+        queues_->begin(trial, pace::TickClock::now());
+        run_until_finish(trial);
+        queues_->end();
+    }
+
+    [[nodiscard]] std::vector<Sent> sent() const override {
+        std::vector<Sent> found;
+        for (std::size_t i = 0; i < senders_.size(); ++i)
+            found.push_back({.stream = streams_[i], .frames = senders_[i].frames(), .tally = senders_[i].tally()});
+        return found;
+    }
+
+   private:
+    void run_until_finish(WorkerTrial& trial) noexcept {
+        // What is not sending or receiving is looked at once in so many turns. Answers: a burst of them costs the port
+        // little more than one, but 64 questions in each turn must fit into the ring until then. The rest: ten times
+        // rarer.
+        constexpr int turns_between_answers = 32;
+        constexpr int answers_between_looks = 16;
+        pace::TickClock clock;
+        Ticks finish = trial.finish;
+        bool is_shortened = false;
+        do {
+            for (int i = 0; i < answers_between_looks; ++i) {
+                for (int j = 0; j < turns_between_answers; ++j) {
+                    // What another sender takes for its burst must not be in this one's stamps.
+                    Ticks now = clock.now();
+                    for (std::size_t s = 0; s < senders_.size(); ++s) {
+                        if (s != 0) now = clock.now();
+                        senders_[s].turn(now);
+                    }
+                    queues_->template receive<typename Source::Expectation>(now, clock);
+                }
+                queues_->flush_answers();
+            }
+            port::Bursts::is_between();
+            tell_so_far(trial);
+            if (!is_shortened && trial.is_shortened.load(std::memory_order_acquire)) {
+                shorten(trial);
+                finish = trial.ending.finish;
+                is_shortened = true;
+            }
+        } while (!trial.stop.load(std::memory_order_relaxed) && static_cast<std::int64_t>(clock.now() - finish) < 0);
+        for (auto& sender : senders_) sender.give_back();
+    }
+
+    void shorten(const WorkerTrial& trial) noexcept {
+        const auto& ending = trial.ending;
+        for (std::size_t i = 0; i < senders_.size(); ++i)
+            senders_[i].end_after(streams_[i].share.count(ending.frames), ending.send_deadline);
+        queues_->shorten(trial);
+    }
+
+    /// A few sums and plain stores, once in some hundred turns. Nothing that a turn counts with is shared.
+    void tell_so_far(WorkerTrial& trial) noexcept {
+        struct Sums {
+            std::uint64_t sent = 0;
+            std::uint64_t received = 0;
+            std::uint64_t timed = 0;
+            double latency = 0;
+            std::uint64_t max_latency = 0;
+        };
+        std::array<Sums, 2> sums{};
+        for (std::size_t s = 0; s < senders_.size(); ++s)
+            sums[static_cast<std::size_t>(streams_[s].direction)].sent += senders_[s].tally().offered_frames;
+        for (const auto& reception : trial.receptions) {
+            auto& of = sums[static_cast<std::size_t>(reception.direction)];
+            const auto& latency = reception.tally->latency;
+            of.received += reception.tally->received_frames;
+            of.timed += latency.count();
+            of.latency += latency.sum();
+            of.max_latency = std::max(of.max_latency, latency.max());
+        }
+        for (std::size_t d = 0; d < sums.size(); ++d) {
+            const auto& of = sums[d];
+            auto& so_far = trial.so_far[d];
+            so_far.sent_frames.store(of.sent, std::memory_order_relaxed);
+            so_far.received_frames.store(of.received, std::memory_order_relaxed);
+            so_far.timed_frames.store(of.timed, std::memory_order_relaxed);
+            so_far.max_latency_ticks.store(of.max_latency, std::memory_order_relaxed);
+            if (of.timed != 0)
+                so_far.mean_latency_ticks.store(of.latency / static_cast<double>(of.timed), std::memory_order_relaxed);
+        }
+    }
+
+    WorkerQueues<Port>* queues_;
+    std::vector<Sender<Port, Source>> senders_;
+    std::vector<Stream> streams_;  // by sender
+};
+
+template <class Port, FrameSource Source>
+std::unique_ptr<TrialLoop> make_loop(WorkerQueues<Port>& queues, std::vector<Sender<Port, Source>> senders,
+                                     std::vector<Stream> streams) {
+    return std::make_unique<PortLoop<Port, Source>>(queues, std::move(senders), std::move(streams));
+}
+
+}  // namespace evenhand::run

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stations 4 and 5: the queues of one worker: those that it receives from, and where its answers leave.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "frame/vlan.hpp"
+#include "neighbor/responder.hpp"
+#include "run/receiver.hpp"
+#include "run/worker_trial.hpp"
+
+namespace evenhand::run {
+
+/// Used by its worker alone but for what says otherwise. What touches a port is in run/loops.hpp.
+template <class Port>
+class WorkerQueues {
+   public:
+    /// Before the worker starts: receive queue `queue` of `port` is read here.
+    void add_receiver(Port& port, unsigned queue, neighbor::Responder& responder, const frame::VlanTags& tags) {
+        receivers_.emplace_back(port, queue, responder, tags);
+        receiver_ports_.push_back(&port);
+    }
+    /// The same: answers and questions of `port` leave here; the worker owns its transmit queue 0.
+    void add_outlet(Port& port, neighbor::Responder& responder, const frame::VlanTags& tags) {
+        outlets_.push_back(std::make_unique<Outlet>(port, responder, tags));
+    }
+
+    /// For any thread. See Worker.
+    void send_questions() noexcept {
+        for (auto& outlet : outlets_) outlet->question_wanted.store(true, std::memory_order_release);
+    }
+    [[nodiscard]] bool announce(Announcements& hosts) noexcept {
+        for (auto& outlet : outlets_) {
+            if (outlet->responder != hosts.responder) continue;
+            outlet->announcements.store(&hosts, std::memory_order_release);
+            return true;
+        }
+        return false;
+    }
+    [[nodiscard]] std::uint64_t taken_frames(const Port& port) const noexcept {
+        std::uint64_t frames = 0;
+        for (std::size_t i = 0; i < receivers_.size(); ++i)
+            frames += receiver_ports_[i] == &port ? receivers_[i].taken_frames() : 0;
+        return frames;
+    }
+
+    /// Between trials: receive, answer, ask, announce. False if nothing had come and nothing was to be sent.
+    [[nodiscard]] bool idle_turn();
+
+    /// From begin() to end() test frames are counted, each in the reception of its receiver.
+    void begin(WorkerTrial& trial, Ticks now) noexcept {
+        for (auto& reception : trial.receptions)
+            receivers_[reception.receiver].arm(reception.expectation, *reception.map, *reception.tally, now);
+    }
+    void end() noexcept {
+        for (auto& receiver : receivers_) receiver.disarm();
+    }
+    /// The residual wait ends earlier than it was said.
+    void shorten(const WorkerTrial& trial) noexcept {
+        for (const auto& reception : trial.receptions) receivers_[reception.receiver].end_by(trial.ending.residual_end);
+    }
+    /// One turn of every receiver.
+    template <FrameExpectation Frames, class Clock>
+    void receive(Ticks now, Clock& clock) noexcept;
+    void flush_answers() noexcept;
+
+   private:
+    struct Outlet {
+        Outlet(Port& p, neighbor::Responder& r, const frame::VlanTags& t) : port{&p}, responder{&r}, tags{t} {}
+        Port* port;
+        neighbor::Responder* responder;
+        frame::VlanTags tags;
+        std::atomic<bool> question_wanted{false};            // set by the session, cleared by the worker
+        std::atomic<Announcements*> announcements{nullptr};  // the same
+    };
+
+    void announce_next(Outlet& outlet);
+
+    std::vector<Receiver<Port, neighbor::Responder>> receivers_;
+    std::vector<const Port*> receiver_ports_;  // of each of these
+    std::vector<std::unique_ptr<Outlet>> outlets_;
+};
+
+}  // namespace evenhand::run

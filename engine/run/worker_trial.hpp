@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stations 3 to 5: what one worker does in one trial, and the one call that does it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "frame/source.hpp"
+#include "neighbor/responder.hpp"
+#include "plan/plan.hpp"
+#include "run/receiver.hpp"
+#include "run/sender.hpp"
+
+namespace evenhand::run {
+
+struct WorkerTrial;
+
+/// One stream of a trial: whose frames a sender sends.
+struct Stream {
+    plan::Direction direction = plan::Direction::forward;
+    frame::StreamShare share;
+};
+
+/// The senders of one worker in one trial, and THE loop, compiled for their kind of frame and of port. Which that is
+/// was decided before the start: during the trial it is one call.
+class TrialLoop {
+   public:
+    struct Sent {
+        Stream stream;
+        std::uint64_t frames = 0;  // that were to be sent
+        tally::SenderTally tally;
+    };
+
+    TrialLoop() = default;
+    virtual ~TrialLoop() = default;
+    TrialLoop(const TrialLoop&) = delete;
+    TrialLoop& operator=(const TrialLoop&) = delete;
+
+    /// From the first frame to the end of the trial. For the worker.
+    virtual void run(WorkerTrial& trial) noexcept = 0;
+    /// By sender; after the trial.
+    [[nodiscard]] virtual std::vector<Sent> sent() const = 0;
+};
+
+template <class Port>
+class WorkerQueues;
+
+/// Sends with `senders`, each a stream of `streams`, and receives from `queues`, which outlive the loop. All senders of
+/// a worker send one kind of frame, so that the loop is compiled for it. Compiled for DPDK's ports in
+/// port/dpdk_loops.cpp, with each source that there is; for other ports include run/loops.hpp.
+template <class Port, FrameSource Source>
+[[nodiscard]] std::unique_ptr<TrialLoop> make_loop(WorkerQueues<Port>& queues,
+                                                   std::vector<Sender<Port, Source>> senders,
+                                                   std::vector<Stream> streams);
+
+/// One worker's share of one trial or of one round of learning. Made by the session before it, used by the worker
+/// during it, read by the session after it.
+struct WorkerTrial {
+    std::unique_ptr<TrialLoop> loop;
+
+    struct Reception {
+        std::size_t receiver = 0;  // index into the worker's receivers
+        plan::Direction direction = plan::Direction::forward;
+        Expectation expectation;
+        tally::SequenceMap* map = nullptr;
+        std::unique_ptr<tally::ReceiverTally> tally;
+        std::unique_ptr<tally::DelaySpread> spread;            // where delays are asked for
+        std::unique_ptr<tally::VariationHistogram> variation;  // where it is asked for
+        std::unique_ptr<frame::MixExpectation> mix;            // where frames are of several classes
+    };
+    std::vector<Reception> receptions;
+    Ticks finish = 0;  // when the last phase ends
+    /// Another end, once `is_shortened` is set. Both are written by the session.
+    struct Ending {
+        std::uint64_t frames = 0;  // of each direction
+        Ticks send_deadline = 0;
+        Ticks residual_end = 0;
+        Ticks finish = 0;
+    } ending;
+    std::atomic<bool> is_shortened{false};
+    void shorten(const Ending& other) noexcept {
+        ending = other;
+        is_shortened.store(true, std::memory_order_release);
+    }
+    std::atomic<bool> stop{false};     // written by the session
+    std::atomic<bool> is_over{false};  // written by the worker, last of all
+    /// Copied from the tallies by the worker now and then, for whoever watches the trial. Each is right for itself;
+    /// together they are not of one moment.
+    struct SoFar {
+        std::atomic<std::uint64_t> sent_frames{0};
+        std::atomic<std::uint64_t> received_frames{0};
+        std::atomic<std::uint64_t> timed_frames{0};  // those that the next two are of
+        std::atomic<double> mean_latency_ticks{0};
+        std::atomic<std::uint64_t> max_latency_ticks{0};
+    };
+    std::array<SoFar, 2> so_far{};  // by plan::Direction
+};
+
+/// Hosts whose MACs are to be told to the DUT between trials. Made by the session, which leaves it alone until
+/// `is_over`.
+struct Announcements {
+    const neighbor::Responder* responder = nullptr;
+    std::span<const std::uint32_t> hosts;
+    std::size_t next = 0;              // of `hosts`; the worker's
+    std::atomic<bool> is_over{false};  // written by the worker
+};
+
+}  // namespace evenhand::run

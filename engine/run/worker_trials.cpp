@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/worker_trials.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "frame/host_mac_source.hpp"
+#include "frame/mix_source.hpp"
+#include "frame/source.hpp"
+#include "frame/template.hpp"
+#include "frame/vlan.hpp"
+#include "run/load.hpp"
+
+namespace evenhand::run {
+namespace {
+
+using plan::Direction;
+using plan::IpVersion;
+using plan::Side;
+
+constexpr double us_per_second = 1e6;
+
+/// The shares of the workers, made one after the other.
+class TrialMaker {
+   public:
+    TrialMaker(Tester& tester, const TrialRequest& request, const Timeline& time, double ticks_per_second,
+               const TrialRecords& records)
+        : tester_{tester}, request_{request}, time_{time}, ticks_per_second_{ticks_per_second}, records_{records} {}
+
+    /// Of the worker with this number in the request.
+    [[nodiscard]] std::unique_ptr<WorkerTrial> make(std::size_t number) const {
+        const auto& worker = tester_.request().workers[number];
+        auto trial = std::make_unique<WorkerTrial>();
+        trial->loop = make_loop_of(worker, tester_.workers()[number]->queues());
+        for (std::size_t i = 0; i < worker.receivers.size(); ++i) {
+            const auto direction = plan::direction_sent_by(plan::other_side(worker.receivers[i].side));
+            if (is_asked_for(direction)) trial->receptions.push_back(make_reception(i, direction));
+        }
+        trial->finish = time_.finish;
+        return trial;
+    }
+
+   private:
+    using Queues = WorkerQueues<port::DpdkPort>;
+
+    [[nodiscard]] bool is_asked_for(Direction direction) const {
+        return std::ranges::find(request_.directions, direction) != request_.directions.end();
+    }
+    [[nodiscard]] Ticks ticks(double us) const { return static_cast<Ticks>(us * ticks_per_second_ / us_per_second); }
+
+    /// The kind of frame is chosen here: a trial whose hosts have the port's MAC runs the loop without theirs. Both
+    /// directions send the frames of one plan, so those of one IP version, unless there is a mix.
+    [[nodiscard]] std::unique_ptr<TrialLoop> make_loop_of(const WorkerRequest& worker, Queues& queues) const {
+        if (tester_.mix() != nullptr) return make_mix_loop(worker, queues);
+        return tester_.request().plan.version == IpVersion::v4 ? make_plain_loop<IpVersion::v4>(worker, queues)
+                                                               : make_plain_loop<IpVersion::v6>(worker, queues);
+    }
+
+    template <IpVersion V>
+    [[nodiscard]] std::unique_ptr<TrialLoop> make_plain_loop(const WorkerRequest& worker, Queues& queues) const {
+        using Plain = frame::TestFrameSource<V>;
+        using WithMacs = frame::HostMacSource<Plain, V>;
+        const auto& open = tester_.request();
+        const auto plain = [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
+            const auto& responder = tester_.responder(side);
+            const auto& sent = tester_.traffic(identity.direction).kinds.front().sent;
+            const auto frame_template = frame::make_template(open.plan, sent.frame_size, identity, responder.own_mac(),
+                                                             responder.dut_mac().value());
+            return Plain{frame_template, plan::FlowDraw{open.plan, identity.direction, open.seed}, share};
+        };
+        if (open.host_macs == HostMacMode::port) return make_tagged_or_not<Plain>(worker, queues, plain);
+        return make_tagged_or_not<WithMacs>(
+            worker, queues, [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
+                return WithMacs{plain(side, identity, share),
+                                plan::HostSet{tester_.traffic(identity.direction).kinds.front().sent.sources},
+                                plan::HostMacs{open.seed, side}};
+            });
+    }
+
+    /// The same where frames are of several classes.
+    [[nodiscard]] std::unique_ptr<TrialLoop> make_mix_loop(const WorkerRequest& worker, Queues& queues) const {
+        const auto& open = tester_.request();
+        const auto source = [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
+            std::vector<plan::MacAddress> dut_macs;
+            dut_macs.reserve(tester_.plans());
+            for (std::size_t p = 0; p < tester_.plans(); ++p)
+                dut_macs.push_back(tester_.responder(side, p).dut_mac().value());
+            const auto host_macs = open.host_macs == HostMacMode::pseudorandom
+                                       ? std::optional{plan::HostMacs{open.seed, side}}
+                                       : std::nullopt;
+            return frame::MixSource{frame::make_mix_parts(
+                open.plan, tester_.untagged_mix(side), open.seed, identity, share,
+                {.source_mac = tester_.responder(side).own_mac(), .dut_macs = dut_macs, .hosts = host_macs})};
+        };
+        return make_tagged_or_not<frame::MixSource>(worker, queues, source);
+    }
+
+    /// A trial without VLAN tags runs the loop without those. `make_source`: from the side that sends, the identity of
+    /// the stream, and its share.
+    template <class Source, class MakeSource>
+    [[nodiscard]] std::unique_ptr<TrialLoop> make_tagged_or_not(const WorkerRequest& worker, Queues& queues,
+                                                                MakeSource make_source) const {
+        if (!tester_.has_tags()) return make_senders<Source>(worker, queues, make_source);
+        using Tagged = frame::TaggedSource<Source>;
+        return make_senders<Tagged>(
+            worker, queues, [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
+                return Tagged{make_source(side, identity, share), tester_.tags(side)};
+            });
+    }
+
+    template <class Source, class MakeSource>
+    [[nodiscard]] std::unique_ptr<TrialLoop> make_senders(const WorkerRequest& worker, Queues& queues,
+                                                          MakeSource make_source) const {
+        std::vector<Sender<port::DpdkPort, Source>> senders;
+        std::vector<Stream> streams;
+        for (const auto& s : worker.senders) {
+            const auto direction = plan::direction_sent_by(s.side);
+            if (!is_asked_for(direction)) continue;
+            const frame::StreamIdentity identity{.direction = direction,
+                                                 .stream = static_cast<std::uint8_t>(s.number),
+                                                 .trial = tester_.wire_trial(request_.trial)};
+            const frame::StreamShare share{.first = s.number, .stride = tester_.streams(s.side)};
+            const auto schedule =
+                schedule_of(request_, time_.start, ticks_per_second_).stream(share.first, share.stride);
+            senders.emplace_back(
+                tester_.port(s.side), s.number, make_source(s.side, identity, share), schedule,
+                share.count(frames_of(request_)),
+                Punctuality{.overdue_after = ticks(request_.limits.overdue_after_us),
+                            .port_lag = static_cast<std::uint64_t>(std::ldexp(request_.limits.offered_tolerance, 32))},
+                time_.send_deadline);
+            streams.push_back({.direction = direction, .share = share});
+        }
+        return make_loop(queues, std::move(senders), std::move(streams));
+    }
+
+    [[nodiscard]] WorkerTrial::Reception make_reception(std::size_t receiver, Direction direction) const {
+        const auto side = plan::receiving_side(direction);
+        const auto index = static_cast<std::size_t>(direction);
+        const auto ticks_of = [&](double frames) {
+            return static_cast<Ticks>(frames / peak_fps(request_) * ticks_per_second_);
+        };
+        // The port's hash may give all frames to one queue; with a single address pair it does.
+        const bool is_one_of_many = tester_.receive_queues(side) > 1;
+        auto& tracks = records_.delays[index];
+        WorkerTrial::Reception reception{
+            .receiver = receiver,
+            .direction = direction,
+            .expectation = {.trial = tester_.wire_trial(request_.trial),
+                            .direction = direction,
+                            .frames =
+                                tester_.frame_expectation(direction, tester_.traffic(direction).kinds.front().arrives),
+                            .start = time_.start,
+                            .clock_skew = ticks(tally::clock_skew_us),
+                            .residual_end = time_.residual_end,
+                            .ring_lasts = ticks_of(tester_.port(side).receive_ring_frames()),
+                            .burst_lasts = ticks_of(receive_burst),
+                            .is_one_of_many = is_one_of_many,
+                            .order = is_one_of_many ? &records_.orders[index] : nullptr,
+                            .delays = tracks ? &*tracks : nullptr,
+                            .schedule = schedule_of(request_, time_.start, ticks_per_second_),
+                            .overdue_after = ticks(request_.limits.overdue_after_us)},
+            .map = &records_.maps[index],
+            .tally = std::make_unique<tally::ReceiverTally>()};
+        if (tester_.mix() != nullptr) {
+            reception.mix = make_mix_expectation(direction);
+            reception.expectation.mix = reception.mix.get();
+        }
+        if (tracks) {
+            reception.spread = std::make_unique<tally::DelaySpread>();
+            reception.expectation.spread = reception.spread.get();
+        }
+        if (tracks && tracks->wish().has_variation) {
+            reception.variation = std::make_unique<tally::VariationHistogram>();
+            reception.expectation.variation = reception.variation.get();
+        }
+        return reception;
+    }
+
+    /// What arrives of a mix in one direction.
+    [[nodiscard]] std::unique_ptr<frame::MixExpectation> make_mix_expectation(Direction direction) const {
+        std::vector<frame::TestFrameExpectation> of_class;
+        const auto& kinds = tester_.traffic(direction).kinds;
+        for (std::size_t c = 0; c < kinds.size(); ++c)
+            of_class.push_back(
+                tester_.frame_expectation(direction, kinds[c].arrives, tester_.mix()->classes()[c].plan));
+        return std::make_unique<frame::MixExpectation>(*tester_.mix(), std::move(of_class));
+    }
+
+    Tester& tester_;
+    const TrialRequest& request_;
+    const Timeline& time_;
+    double ticks_per_second_;
+    const TrialRecords& records_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, const TrialRequest& request,
+                                                             const Timeline& time, double ticks_per_second,
+                                                             const TrialRecords& records) {
+    const TrialMaker maker{tester, request, time, ticks_per_second, records};
+    std::vector<std::unique_ptr<WorkerTrial>> trials;
+    for (std::size_t i = 0; i < tester.workers().size(); ++i) trials.push_back(maker.make(i));
+    return trials;
+}
+
+}  // namespace evenhand::run

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forward: when the frames came that a look at the ports found.
+//
+// The router looks as often as it can, but another program or the hypervisor may have its CPU for a while, and what is
+// found then came all along. So each look is a span of time, over which its frames came evenly, and an absence does not
+// fill queues that would not have been full.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "pace/clock.hpp"
+
+namespace evenhand::router {
+
+using pace::Ticks;
+
+/// The frames of one look came evenly from `from` (exclusive) to `until`.
+struct ArrivalSpan {
+    Ticks from = 0;
+    Ticks until = 0;
+
+    /// Ticks from frame to frame, of `frames` that came to one port.
+    [[nodiscard]] double spacing(std::size_t frames) const noexcept {
+        return frames == 0 ? 0 : static_cast<double>(until - from) / static_cast<double>(frames);
+    }
+    /// Of the frame with this number, from 0.
+    [[nodiscard]] Ticks arrival(std::size_t number, double spacing) const noexcept {
+        return from + static_cast<Ticks>(static_cast<double>(number + 1) * spacing);
+    }
+};
+
+/// Decides how many frames a look may take, and says when they came. Times begin at 0 and never go back.
+class ArrivalTimes {
+   public:
+    /// Of one look at a port. More would push each other out of the cache: taking 16,384 at once costs three times as
+    /// much for each.
+    static constexpr unsigned most_of_look = 256;
+    /// But after an absence, so that their number tells how fast they came: as many as the largest ring holds.
+    static constexpr unsigned most_after_absence = 16384;
+
+    /// `matter`: whether anything depends on when frames came. Else an absence changes nothing.
+    ArrivalTimes(Ticks ticks_per_second, bool matter) noexcept : ticks_per_second_{ticks_per_second}, matter_{matter} {}
+
+    /// How many frames the look at `now` may take from each port.
+    [[nodiscard]] unsigned most(Ticks now) const noexcept { return was_away(now) ? most_after_absence : most_of_look; }
+
+    /// After the look at `now`, which brought `came` frames from each port and was allowed `most`.
+    [[nodiscard]] ArrivalSpan look(const std::array<std::size_t, 2>& came, unsigned most, Ticks now) noexcept {
+        const auto largest = std::max(came[0], came[1]);
+        if (largest > most_of_look) {
+            ++looks_after_absence_;
+        } else if (largest < most_of_look) {
+            looks_after_absence_ = 0;
+        }
+        const ArrivalSpan span{.from = until_, .until = end_of(came, most, now)};
+        until_ = span.until;
+        last_look_ = now;
+        return span;
+    }
+
+    [[nodiscard]] Ticks last_look() const noexcept { return last_look_; }
+
+   private:
+    /// Until one leaves nothing behind: a router that has too much to do is away because it took so many.
+    static constexpr unsigned most_looks_after_absence = 4;
+    static constexpr double unknown = 1e12;  // ticks: longer than any gap
+
+    /// Another program or the hypervisor had the CPU; what came meanwhile needs times.
+    [[nodiscard]] bool was_away(Ticks now) const noexcept {
+        return now - last_look_ > ticks_per_second_ / 1000 && looks_after_absence_ < most_looks_after_absence &&
+               matter_;
+    }
+
+    /// Until when the frames of this look have come: until now if the ports have no more. Else as long as so many take
+    /// to come at the rate of late, since those behind them came later.
+    [[nodiscard]] Ticks end_of(const std::array<std::size_t, 2>& came, unsigned most, Ticks now) noexcept {
+        Ticks until = now;
+        bool is_behind = false;
+        for (std::size_t in = 0; in < came.size(); ++in) {
+            frames_[in] += came[in];
+            if (came[in] < most) continue;
+            is_behind = true;
+            until = std::min(until, until_ + static_cast<Ticks>(static_cast<double>(came[in]) * spacing_[in]));
+        }
+        if (!is_behind) note_rates(now);
+        return until;
+    }
+
+    /// Over spans of ten milliseconds and more. Both ends of a span are looks that left nothing behind, so that its
+    /// frames are those that came in it.
+    void note_rates(Ticks now) noexcept {
+        const Ticks span = now - rates_since_;
+        if (span < ticks_per_second_ / 100) return;
+        for (std::size_t in = 0; in < frames_.size(); ++in) {
+            spacing_[in] = static_cast<double>(span) / static_cast<double>(std::max<std::uint64_t>(1, frames_[in]));
+            frames_[in] = 0;
+        }
+        rates_since_ = now;
+    }
+
+    Ticks ticks_per_second_;
+    bool matter_;
+    Ticks last_look_ = 0;
+    Ticks until_ = 0;                                  // until when frames have come, as the model sees it
+    unsigned looks_after_absence_ = 0;                 // since a look left nothing behind
+    Ticks rates_since_ = 0;                            // when the frames below began to come
+    std::array<std::uint64_t, 2> frames_{};            // by port
+    std::array<double, 2> spacing_{unknown, unknown};  // of late: ticks from frame to frame, by port
+};
+
+}  // namespace evenhand::router
