@@ -141,11 +141,9 @@ def _be(request: dict[str, Any], streams: list[int]) -> NoReturn:
         time.tzset()
         signal.signal(signal.SIGINT, signal.default_int_handler)
         # What the interpreter makes when it starts.
-        sys.stdin = io.TextIOWrapper(open(0, "rb", closefd=False), encoding="utf-8")
-        sys.stdout = io.TextIOWrapper(open(1, "wb", closefd=False), encoding="utf-8")
-        sys.stderr = io.TextIOWrapper(
-            open(2, "wb", closefd=False), encoding="utf-8", errors="backslashreplace", line_buffering=True
-        )
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8")
+        sys.stdout = _text_of(1, errors="strict")
+        sys.stderr = _text_of(2, errors="backslashreplace")
         sys.argv = ["evenhand", *request["arguments"]]
         import evenhand_command
 
@@ -154,6 +152,11 @@ def _be(request: dict[str, Any], streams: list[int]) -> NoReturn:
         traceback.print_exc()
     finally:
         os._exit(code)
+
+
+def _text_of(number: int, *, errors: str) -> io.TextIOWrapper:
+    raw = io.FileIO(number, "w", closefd=False)
+    return io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors=errors)
 
 
 def _code_of(run: Any) -> int:
