@@ -122,6 +122,17 @@ def test_the_slowest_tests_of_all_suites_are_named(tmp_path: Path) -> None:
     assert len(named) == 10
 
 
+def test_files_are_kept_in_memory_only_where_there_is_room_and_programs_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_tests, "ROOM_OCTETS", 1)
+    assert run_tests.quick_folder(tmp_path) == tmp_path
+    assert run_tests.quick_folder(tmp_path / "none") is None
+    assert run_tests.quick_folder(Path("/proc")) is None
+    monkeypatch.setattr(run_tests, "ROOM_OCTETS", 1 << 62)
+    assert run_tests.quick_folder(tmp_path) is None
+
+
 def test_what_yields_its_cpus_is_a_suite_like_others() -> None:
     """Its output and its exit code; and it gets its share where others leave it none."""
     program = "import os; print(os.sched_getscheduler(0)); raise SystemExit(7)"
