@@ -22,12 +22,19 @@ settings.load_profile("evenhand")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+DIVIDING_MARKS = ("wire", "root", "two_cpus", "alone")
+"""By which `make test` makes parts of the tests."""
+FILES_OF_MARKS = pytest.StashKey[dict[str, set[Path]]]()
+"""Of all files that were read, those with such a test."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--cpu-each",
-        action="store_true",
-        help="keep each process of pytest-xdist, and all that it starts, on a CPU of its own",
+        "--cpus-each",
+        type=int,
+        default=0,
+        metavar="N",
+        help="keep each process of pytest-xdist, and all that it starts, on so many CPUs of its own",
     )
     parser.addoption(
         "--stall-cpu",
@@ -39,9 +46,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")
-    if worker and config.getoption("--cpu-each"):
+    each = config.getoption("--cpus-each")
+    if worker and each:
         cpus = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {cpus[int(worker.removeprefix("gw")) % len(cpus)]})
+        # A worker that takes the place of one that died has the next number.
+        first = int(worker.removeprefix("gw")) % (len(cpus) // each) * each
+        os.sched_setaffinity(0, cpus[first : first + each])
+
+
+@pytest.hookimpl(tryfirst=True)  # before those are dropped that `-m` does not name
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    config.stash[FILES_OF_MARKS] = {
+        mark: {item.path for item in items if item.get_closest_marker(mark)} for mark in DIVIDING_MARKS
+    }
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

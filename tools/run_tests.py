@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs every test suite, and ends with how many tests of each ran.
+"""Runs every test suite, and ends with the slowest tests and with how many of each suite ran.
 
 The counts come from the suites' own reports. A suite that crashed, reported nothing or ran nothing has
 failed.
@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +37,19 @@ WITHOUT_PORTS = "not wire and not root"
 IN_NAMESPACES = "root and not wire"
 ONE_CPU = "wire and not root and not two_cpus and not alone"
 """Tests of a tester alone. What is marked `root` shares with others what the kernel has once."""
-ONE_BY_ONE = f"wire and not ({ONE_CPU})"
-_KEPT: dict[str, Any] = {
-    "stdout": subprocess.PIPE,
-    "stderr": subprocess.STDOUT,
-    "text": True,
-    "errors": "replace",
-}
-"""What a suite prints is kept until it has ended."""
+ALONE = "wire and alone"
+"""What they look at, others would change. Run when all others have ended."""
+TWO_CPUS = "wire and two_cpus and not root and not alone"
+"""Tests of a tester and a DUT, each with a CPU."""
+ONE_BY_ONE = "wire and root and not alone"
+SLOWEST = 10
+"""Tests that are named at the end."""
+STARVED_S = 30.0
+"""A suite that others leave no CPU for so long gets its share again."""
+STARVED_SHARE = 0.02
+IN_MEMORY = Path("/dev/shm")
+ROOM_OCTETS = 2 << 30
+"""Of all suites at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +62,8 @@ class Outcome:
     skipped: int = 0
     trouble: str = ""
     """Why the suite failed although no test of it did; empty if it did not."""
+    durations: tuple[tuple[float, str], ...] = field(default=(), compare=False)
+    """Seconds and name of each test, in any order; none if the suite does not tell."""
 
     @property
     def is_good(self) -> bool:
@@ -65,14 +76,23 @@ class Outcome:
         return f"{self.name}: {', '.join(counts)}" + (f" - FAILED: {self.trouble}" if self.trouble else "")
 
 
-def judged(name: str, passed: int, failed: int, skipped: int, exit_code: int) -> Outcome:
+def judged(
+    name: str,
+    passed: int,
+    failed: int,
+    skipped: int,
+    exit_code: int,
+    durations: tuple[tuple[float, str], ...] = (),
+) -> Outcome:
     """An outcome that is good only if something ran and the suite's exit code agrees with its counts."""
     trouble = ""
     if passed + failed == 0:
         trouble = "no test ran"
     elif exit_code != 0 and failed == 0:
         trouble = f"exit code {exit_code}"
-    return Outcome(name=name, passed=passed, failed=failed, skipped=skipped, trouble=trouble)
+    return Outcome(
+        name=name, passed=passed, failed=failed, skipped=skipped, trouble=trouble, durations=durations
+    )
 
 
 def read_doctest(name: str, output: str, exit_code: int) -> Outcome:
@@ -93,7 +113,104 @@ def read_pytest(name: str, report: Path, exit_code: int) -> Outcome:
     tests, failures, errors, skipped = (
         sum(int(s.get(key, "0")) for s in suites) for key in ("tests", "failures", "errors", "skipped")
     )
-    return judged(name, max(tests - failures - errors - skipped, 0), failures + errors, skipped, exit_code)
+    durations = tuple(
+        (float(case.get("time", "0")), f"{case.get('classname', '')}::{case.get('name', '')}")
+        for suite in suites
+        for case in suite.iter("testcase")
+    )
+    passed = max(tests - failures - errors - skipped, 0)
+    return judged(name, passed, failures + errors, skipped, exit_code, durations)
+
+
+def slowest(outcomes: Sequence[Outcome]) -> list[str]:
+    """A line for each of the slowest tests of all suites, the slowest first."""
+    found = sorted((one for outcome in outcomes for one in outcome.durations), reverse=True)
+    return [f"{seconds:6.1f} s  {name}" for seconds, name in found[:SLOWEST]]
+
+
+def quick_folder(folder: Path = IN_MEMORY) -> Path | None:
+    """Where files of tests are written without waiting for a disk: a run file waits for it with each trial.
+    None if there is too little room, as in some containers, or programs cannot be started from there."""
+    try:
+        room = os.statvfs(folder)
+    except OSError:
+        return None
+    is_good = room.f_bavail * room.f_frsize >= ROOM_OCTETS and not room.f_flag & os.ST_NOEXEC
+    return folder if is_good and os.access(folder, os.W_OK) else None
+
+
+def files_marked(mark: str) -> list[str]:
+    """Files whose tests may have this mark: pytest imports no others then."""
+    return sorted(
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if f"mark.{mark}" in path.read_text()
+    )
+
+
+def processes_below(pid: int) -> list[int]:
+    """This process and all that it started, as far as they are there."""
+    found = [pid]
+    with suppress(OSError, ValueError):
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            found += processes_below(int(child))
+    return found
+
+
+def cpu_s(pid: int) -> float:
+    """What this process and its children have used, those included that have ended."""
+    with suppress(OSError, ValueError, IndexError):
+        # Behind the name, which may have spaces: utime, stime, cutime and cstime.
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
+
+
+def output_of_polite(command: Sequence[str | Path], **arguments: Any) -> tuple[str, int]:
+    """What a command prints that takes only the CPU time that others leave, and its exit code.
+
+    Where others leave nothing (this machine has more to do than these tests), it gets its share after a
+    while: its tests would wait in vain for what they started.
+
+    Raises:
+        OSError: It cannot be started.
+        subprocess.TimeoutExpired: It was stopped after `ENDLESS_S`.
+    """
+    idle = [] if shutil.which("chrt") is None else ["chrt", "--idle", "0"]
+    if not Path(command[0]).exists():
+        raise FileNotFoundError(f"there is no {command[0]}")
+    with subprocess.Popen(
+        [*idle, *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        **arguments,
+    ) as process:
+        has_ended = threading.Event()
+        watch = threading.Thread(target=_let_live, args=(process.pid, has_ended), daemon=True)
+        watch.start()
+        try:
+            printed, _ = process.communicate(timeout=ENDLESS_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+        finally:
+            has_ended.set()
+    return printed, process.returncode
+
+
+def _let_live(pid: int, has_ended: threading.Event) -> None:
+    used_s = 0.0
+    while not has_ended.wait(STARVED_S):
+        processes = processes_below(pid)
+        now_s = sum(map(cpu_s, processes))
+        if now_s - used_s < STARVED_SHARE * STARVED_S:
+            for process in processes:
+                with suppress(OSError):
+                    os.sched_setscheduler(process, os.SCHED_OTHER, os.sched_param(0))
+            return
+        used_s = now_s
 
 
 def run_cpp_tests(name: str, build: str, of: str) -> Outcome:
@@ -106,11 +223,11 @@ def run_cpp_tests(name: str, build: str, of: str) -> Outcome:
         "ASAN_OPTIONS": "detect_stack_use_after_return=1",
     }
     try:
-        ended = subprocess.run([program, "--no-colors"], env=environment, check=False, **_KEPT)
-    except OSError as error:
+        printed, code = output_of_polite([program, "--no-colors"], env=environment)
+    except (OSError, subprocess.TimeoutExpired) as error:
         return Outcome(name=name, trouble=str(error))
-    print(f"\n== {name}\n{ended.stdout}", flush=True)
-    return read_doctest(name, ended.stdout, ended.returncode)
+    print(f"\n== {name}\n{printed}", flush=True)
+    return read_doctest(name, printed, code)
 
 
 def run_cpp_suites() -> list[Outcome]:
@@ -132,31 +249,35 @@ def pytest_command(report: Path, *, at_once: int, hangs_s: float = HANGS_S) -> l
 
 
 def run_python_tests(
-    name: str, marked: str, *, at_once: int = 1, has_cpu_each: bool = False, is_beside: bool = False
+    name: str,
+    marked: str,
+    *,
+    files: Sequence[str] = (),
+    at_once: int = 1,
+    cpus_each: int = 0,
+    is_polite: bool = False,
 ) -> Outcome:
     """What is marked so under tests/, with the reason of each skip.
 
     Args:
-        at_once: Tests that run at the same time. 1 where tester and DUT have all CPUs: others would spoil
-            their trials.
-        has_cpu_each: Each of those at once has a CPU of its own, as long as all of them live.
-        is_beside: Another suite prints meanwhile; this one prints when it has ended.
+        files: Where such tests are; all of tests/ unless told.
+        at_once: Tests that run at the same time.
+        cpus_each: CPUs of its own for each of those at once, as long as all of them live; 0 if all share all.
+        is_polite: Takes the CPU time that other suites leave, and prints when it has ended.
     """
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(prefix="evenhand-tests-", dir=quick_folder()) as folder:
         report = Path(folder) / "report.xml"
         command = pytest_command(report, at_once=at_once)
-        command += ["--cpu-each"] if has_cpu_each else []
-        command += [
-            "-m",
-            f"({marked}) and not slow and not vm and not nic",
-            "-rs",
-            "--durations=40",
-            "--durations-min=4",
-        ]
+        command += [f"--basetemp={folder}/of", "-o", "tmp_path_retention_policy=failed"]
+        command += [f"--cpus-each={cpus_each}"] if cpus_each else []
+        command += ["-m", f"({marked}) and not slow and not vm and not nic", "-rs", *files]
         try:
-            ended = subprocess.run(
-                command, cwd=ROOT, timeout=ENDLESS_S, check=False, **(_KEPT if is_beside else {})
-            )
+            if is_polite:
+                printed, code = output_of_polite(command, cwd=ROOT)
+                print(f"\n== {name}\n{printed}", flush=True)
+            else:
+                print(f"\n== {name}", flush=True)
+                code = subprocess.run(command, cwd=ROOT, timeout=ENDLESS_S, check=False).returncode
         except subprocess.TimeoutExpired as error:
             kept = (
                 error.stdout
@@ -165,45 +286,70 @@ def run_python_tests(
             )
             print(f"\n== {name}\n{kept}", flush=True)
             return Outcome(name=name, trouble=f"did not end within {ENDLESS_S} s")
-        if is_beside:
-            print(f"\n== {name}\n{ended.stdout}", flush=True)
-        return read_pytest(name, report, ended.returncode)
+        return read_pytest(name, report, code)
+
+
+def run_suites() -> list[Outcome]:
+    """What sends nothing asks no clock: it has the CPU time that is left by tests of frames, which wait a
+    lot."""
+    cpus = min(len(os.sched_getaffinity(0)), 8)
+    on_ports = "Python tests on ports"
+    outcomes = []
+    with ThreadPoolExecutor(max_workers=3) as beside:
+        cpp = beside.submit(run_cpp_suites)
+        without_ports = beside.submit(
+            run_python_tests, "Python tests", WITHOUT_PORTS, at_once=max(cpus, 2), is_polite=True
+        )
+        # One after the other: labs change limits that all namespaces share.
+        in_namespaces = (
+            beside.submit(
+                run_python_tests,
+                "Python tests in namespaces",
+                IN_NAMESPACES,
+                files=files_marked("root"),
+                is_polite=True,
+            )
+            if os.geteuid() == 0
+            else None
+        )
+        outcomes.append(
+            run_python_tests(
+                f"{on_ports}, a CPU each", ONE_CPU, files=files_marked("wire"), at_once=cpus, cpus_each=1
+            )
+        )
+        if cpus > 1:
+            outcomes.append(
+                run_python_tests(
+                    f"{on_ports}, two CPUs each",
+                    TWO_CPUS,
+                    files=files_marked("two_cpus"),
+                    at_once=cpus // 2,
+                    cpus_each=2,
+                )
+            )
+        if in_namespaces is not None:
+            outcomes.append(in_namespaces.result())
+            outcomes.append(run_python_tests(f"{on_ports} of labs", ONE_BY_ONE, files=files_marked("root")))
+        outcomes += [without_ports.result(), *cpp.result()]
+    outcomes.append(run_python_tests(f"{on_ports}, alone", ALONE, files=files_marked("alone")))
+    return outcomes
 
 
 def main() -> int:
     start = time.monotonic()
-    # Tests start a thousand commands. Some systems forbid Python to keep what it compiled, and each command
+    # Tests start hundreds of commands. Some systems forbid Python to keep what it compiled, and each command
     # then compiles all of Evenhand.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    cpus = min(len(os.sched_getaffinity(0)), 8)
-    # C++ tests, and Python tests that send nothing, ask no clock: they share the CPUs. Who sends frames has
-    # them alone.
-    with ThreadPoolExecutor(max_workers=2) as beside:
-        cpp = beside.submit(run_cpp_suites)
-        # One after the other: labs change limits that all namespaces share.
-        name = "Python tests in namespaces"
-        in_namespaces = (
-            beside.submit(run_python_tests, name, IN_NAMESPACES, is_beside=True)
-            if os.geteuid() == 0
-            else None
-        )
-        without_an_engine = run_python_tests("Python tests", WITHOUT_PORTS, at_once=max(cpus, 2))
-        outcomes = [
-            *cpp.result(),
-            without_an_engine,
-            *([] if in_namespaces is None else [in_namespaces.result()]),
-        ]
-    print("\n== Python tests on ports, a CPU each", flush=True)
-    outcomes.append(
-        run_python_tests("Python tests on ports, a CPU each", ONE_CPU, at_once=cpus, has_cpu_each=True)
-    )
-    print("\n== Python tests on ports", flush=True)
-    outcomes.append(run_python_tests("Python tests on ports", ONE_BY_ONE))
+    outcomes = run_suites()
+    print("\n== The slowest tests")
+    print("\n".join(slowest(outcomes)))
     print(f"\n== {time.monotonic() - start:.0f} s")
     for outcome in outcomes:
         print(outcome)
-    if in_namespaces is None:
-        print(f"{name}: not run, they need root: sudo make test")
+    if os.geteuid() != 0:
+        print("Python tests in namespaces and on ports of labs: not run, they need root: sudo make test")
+    if len(os.sched_getaffinity(0)) < 2:
+        print("Python tests on ports, two CPUs each: not run, there is one")
     passed, failed, skipped = (
         sum(getattr(o, key) for o in outcomes) for key in ("passed", "failed", "skipped")
     )

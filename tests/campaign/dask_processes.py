@@ -16,6 +16,8 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
+from tests.preloaded.commands import evenhand_command
+
 START_S = 90.0
 """On a machine that is busy loading takes long."""
 
@@ -53,7 +55,7 @@ class Cluster:
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """A command line of Evenhand in the folder."""
         return subprocess.run(
-            [sys.executable, "-m", "evenhand", *arguments],
+            [*evenhand_command(), *arguments],
             cwd=self.folder,
             env=dict(self.environment),
             capture_output=True,

@@ -8,7 +8,6 @@ import json
 import os
 import sqlite3
 import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from rich.console import Console
 from evenhand.report.campaign_status import campaign_lines, campaign_table
 from evenhand.series.campaign_status import read_status
 from tests.campaign.small_campaign import small, write_campaign
+from tests.preloaded.commands import evenhand_command
 
 SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "contract" / "result.schema.json").read_text())
 
@@ -31,7 +31,7 @@ def document(folder: Path, *arguments: str) -> Any:
         "XDG_STATE_HOME": str(folder / "state"),
     }
     ended = subprocess.run(
-        [sys.executable, "-m", "evenhand", *arguments, "--json"],
+        [*evenhand_command(), *arguments, "--json"],
         cwd=folder,
         env=environment,
         capture_output=True,

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +19,12 @@ from evenhand.campaign.fit import check_fit
 from evenhand.rig import rig_of
 from tests.campaign.small_campaign import OPTIONS, write_campaign
 from tests.cli.running import TESTBED
+from tests.preloaded.commands import evenhand_command
 
 
 def evenhand(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "evenhand", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+        [*evenhand_command(), *arguments], capture_output=True, text=True, timeout=120, check=False
     )
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from evenhand.spec.file import Hooks
 from tests.campaign.campaigns import expanded
 from tests.campaign.small_campaign import OPTIONS, write_campaign
 from tests.cli.running import TESTBED
+from tests.preloaded.commands import evenhand_command
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOWN = re.compile(r'^(?:# )?(before|after)-(suite|point) = (".*")$', re.MULTILINE)
@@ -89,7 +89,7 @@ def run_campaign(folder: Path) -> subprocess.CompletedProcess[str]:
         "EVENHAND_ENGINE": str(folder / "engine"),
         "PATH": f"{folder}:{os.environ['PATH']}",
     }
-    command = [sys.executable, "-m", "evenhand", "run", "x.toml", "--run", "x.evenhand", "--no-html"]
+    command = [*evenhand_command(), "run", "x.toml", "--run", "x.evenhand", "--no-html"]
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
     )

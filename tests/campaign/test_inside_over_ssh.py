@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +20,7 @@ import pytest
 from evenhand.series import read_record
 from tests.campaign.small_campaign import OPTIONS, write_campaign
 from tests.cli.running import TESTBED
+from tests.preloaded.commands import evenhand_command
 from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut, why_not
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(why_not() is not None, reason=str(why_not()))]
@@ -62,7 +62,7 @@ def run(dut: NamespaceDut, folder: Path, *arguments: str) -> str:
         "XDG_STATE_HOME": str(folder / "state"),
     }
     done = subprocess.run(
-        [sys.executable, "-m", "evenhand", "run", "series.toml", *arguments],
+        [*evenhand_command(), "run", "series.toml", *arguments],
         cwd=folder,
         env=environment,
         text=True,

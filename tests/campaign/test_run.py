@@ -20,6 +20,7 @@ from evenhand.cli.live_page import LivePage
 from evenhand.series import CampaignRecord, PointState, read_record
 from evenhand.series.resume_command import MOST_KEPT, find_source, remember_source, resume_command
 from tests.campaign.small_campaign import OPTIONS, essence, write_campaign
+from tests.preloaded.commands import evenhand_command
 
 FILES = Path(__file__).parents[1] / "series" / "files"
 Evenhand = Callable[..., subprocess.CompletedProcess[str]]
@@ -50,7 +51,7 @@ def evenhand(tmp_path: Path) -> Evenhand:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
 
         return subprocess.run(
-            [sys.executable, "-m", "evenhand", *arguments],
+            [*evenhand_command(), *arguments],
             cwd=tmp_path,
             env=environment(tmp_path),
             capture_output=True,

@@ -202,28 +202,28 @@ def test_a_worker_sends_nothing_before_its_own_testbed_is_confirmed_as_isolated(
     assert "isolated_test_environment" in ended.stderr
 
 
-def test_a_worker_that_is_lost_in_a_point_costs_that_point_a_new_beginning(tmp_path: Path) -> None:
+def test_a_worker_that_is_lost_in_a_point_costs_that_point_a_new_beginning(both: Cluster) -> None:
     """D11: dask hands the point to the other one; nothing of the first beginning is in the file."""
-    with cluster(tmp_path) as running:
-        for number, name in enumerate(LIMITS):
-            begin(running, name, number)
-        running.wait_for(*LIMITS)
-        hooks = (
-            'hooks = { before-point = "sleep 1; echo $EVENHAND_POINT $EVENHAND_TESTBED >> begun.txt;'
-            ' sleep 1" }'
-        )
-        write(running, "lost", campaign(hosts="[1, 2, 4, 8]", hooks=hooks))
-        process = running.begin_run(
-            "run", "lost.toml", "--scheduler", running.address, "--run", "lost.evenhand", "--no-html"
-        )
-        wait_until(lambda: len(begun(running.folder)) >= 3, (running.folder / "run.log").read_text, process)
-        place = next(line.split()[1] for line in begun(running.folder)[::-1])
-        running.kill(place.partition("/")[0])
-        assert process.wait(120) == 0, (running.folder / "run.log").read_text()
-        nothing_twice(read_record(running.folder / "lost.evenhand"))
-        assert "is lost" in (running.folder / "run.log").read_text()
-        again = Counter(line.split()[0] for line in begun(running.folder))
-        assert sorted(again.values()) == [1, 1, 1, 2]
+    hooks = (
+        'hooks = { before-point = "sleep 1; echo $EVENHAND_POINT $EVENHAND_TESTBED >> begun.txt; sleep 1" }'
+    )
+    write(both, "lost", campaign(hosts="[1, 2, 4, 8]", hooks=hooks))
+    process = both.begin_run(
+        "run", "lost.toml", "--scheduler", both.address, "--run", "lost.evenhand", "--no-html"
+    )
+    wait_until(lambda: len(begun(both.folder)) >= 3, (both.folder / "run.log").read_text, process)
+    place = next(line.split()[1] for line in begun(both.folder)[::-1])
+    lost = place.partition("/")[0]
+    both.kill(lost)
+    try:
+        assert process.wait(120) == 0, (both.folder / "run.log").read_text()
+    finally:
+        begin(both, lost, list(LIMITS).index(lost))
+        both.wait_for(lost)
+    nothing_twice(read_record(both.folder / "lost.evenhand"))
+    assert "is lost" in (both.folder / "run.log").read_text()
+    again = Counter(line.split()[0] for line in begun(both.folder))
+    assert sorted(again.values()) == [1, 1, 1, 2]
 
 
 def begun(folder: Path) -> list[str]:

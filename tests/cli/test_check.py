@@ -287,7 +287,8 @@ def test_a_port_that_does_not_open_is_told_in_the_one_document(
     device = "net_memif{n},role=client,id={n},socket-abstract=no,socket=" + str(socket)
     file = tmp_path / "gone.toml"
     tables = "".join(
-        f'[{side}]\ndevice = "{device.format(n=n)}"\n' for n, side in enumerate(("left", "right"))
+        f'[{side}]\ndevice = "{device.format(n=n)}"\nlink_timeout = "1s"\n'
+        for n, side in enumerate(("left", "right"))
     )
     file.write_text(f"isolated_test_environment = true\n{tables}[tester]\ncpus = [0]\n")
     line = (

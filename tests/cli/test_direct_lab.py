@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,9 +15,9 @@ import pytest
 from evenhand.plan import make_plan
 from evenhand.rig.lab import LinuxLab, lab_down, lab_up
 from evenhand.series import read_run
+from tests.preloaded.commands import evenhand_command
 
 pytestmark = [pytest.mark.root, pytest.mark.wire]
-EVENHAND = [sys.executable, "-m", "evenhand"]
 GUARD_S = 120
 TRIAL = ("--rate", "2kfps", "--duration", "1s", "--waits", "short", "--hosts", "50")
 
@@ -31,7 +30,7 @@ def lab(request: pytest.FixtureRequest) -> Iterator[LinuxLab]:
 
 
 def evenhand(verb: str, lab: LinuxLab, *options: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [*EVENHAND, verb, f"lab:{lab.name}", "--plan", lab.plan, *map(str, options)]
+    command = [*evenhand_command(), verb, f"lab:{lab.name}", "--plan", lab.plan, *map(str, options)]
     return subprocess.run(command, capture_output=True, text=True, timeout=GUARD_S, check=False)
 
 

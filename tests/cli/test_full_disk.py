@@ -8,7 +8,6 @@ import os
 import re
 import resource
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.series import read_run
+from tests.preloaded.commands import evenhand_command
 
 Play = Callable[[str], Path]
 QUICK = ("--maximum-rate", "1Mfps", "--duration", "1s", "--final-duration", "2s", "--waits", "short")
@@ -42,7 +42,7 @@ def evenhand(*arguments: str | Path, file_limit: int | None = None) -> subproces
             resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
 
     return subprocess.run(
-        [sys.executable, "-m", "evenhand", *arguments],
+        [*evenhand_command(), *arguments],
         capture_output=True,
         text=True,
         timeout=120,

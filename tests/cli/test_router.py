@@ -21,6 +21,7 @@ from evenhand.base.programs import ENGINE, ROUTER, find_program
 from evenhand.cli.main import main
 from evenhand.rig.reference.testbed_file import written_testbed
 from tests.cli.test_json_documents import validate
+from tests.preloaded.commands import evenhand_command
 
 EVENHAND = [sys.executable, "-m", "evenhand"]
 CONTRACT = Path(__file__).parents[2] / "contract"
@@ -138,7 +139,7 @@ def start_router(
 def trial(folder: Path, testbed: str, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [
-            *EVENHAND,
+            *evenhand_command(),
             "trial",
             testbed,
             "--rate",

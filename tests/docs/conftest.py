@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from evenhand.base.errors import HostError
 from evenhand.trial import find_engine
 from tests.docs.documents import ROOT
+from tests.preloaded.commands import put_on_path
 
 Run = Callable[[str], subprocess.CompletedProcess[str]]
 
@@ -35,24 +37,27 @@ def sockets() -> Iterator[Path]:
 
 
 @pytest.fixture
-def run(tmp_path: Path, sockets: Path) -> Run:
+def run(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, sockets: Path) -> Run:
     """Run a shell command as the documents mean it: in the checkout, with the virtualenv's programs at hand,
     as root without sudo."""
     for name in ("build", ".venv", "Makefile"):
         if (ROOT / name).exists():
             (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "examples").mkdir()
+    programs = tmp_path_factory.mktemp("programs")
+    put_on_path(programs)
     cpus = sorted(os.sched_getaffinity(0))
     for example in (ROOT / "examples").iterdir():
-        # Sockets of their own: another test run on this machine uses the examples too. Of two CPUs the router
-        # has 0 and the tester 1.
+        # Sockets of their own: another test run on this machine uses the examples too. The router has the
+        # first of this test's CPUs and the tester the second; of one CPU both have that.
         text = example.read_text().replace("socket=/tmp/", f"socket={sockets}/")
-        if len(cpus) == 1:
-            text = text.replace("cpus = [0]", f"cpus = {cpus}").replace("cpus = [1]", f"cpus = {cpus}")
+        text = re.sub(
+            r'(cpus = \[|"cpu": )([01])\b', lambda found: f"{found[1]}{cpus[:2][-1 * int(found[2])]}", text
+        )
         (tmp_path / "examples" / example.name).write_text(text)
     environment = {
         **os.environ,
-        "PATH": f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}",
+        "PATH": f"{programs}:{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}",
         "TERM": "dumb",
         "COLUMNS": "200",
     }

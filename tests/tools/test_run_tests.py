@@ -4,22 +4,33 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+import sys
 from itertools import combinations
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import FILES_OF_MARKS
+from tools import run_tests
 from tools.run_tests import (
+    ALONE,
     IN_NAMESPACES,
     ONE_BY_ONE,
     ONE_CPU,
+    TWO_CPUS,
     WITHOUT_PORTS,
     Outcome,
+    files_marked,
+    output_of_polite,
     pytest_command,
     read_doctest,
     read_pytest,
+    slowest,
 )
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def powerset(names: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -83,9 +94,66 @@ def test_a_missing_report_is_a_failure(tmp_path: Path) -> None:
 @pytest.mark.parametrize("marks", powerset(("wire", "root", "two_cpus", "alone")), ids=" ".join)
 def test_each_test_is_run_once(marks: tuple[str, ...]) -> None:
     """Whatever marks it has, it belongs to one part of `make test`."""
-    parts = (WITHOUT_PORTS, IN_NAMESPACES, ONE_CPU, ONE_BY_ONE)
+    parts = (WITHOUT_PORTS, IN_NAMESPACES, ONE_CPU, TWO_CPUS, ONE_BY_ONE, ALONE)
     names = {name: name in marks for name in ("wire", "root", "two_cpus", "alone")}
     assert [bool(eval(part, {}, names)) for part in parts].count(True) == 1
+
+
+def test_no_file_is_left_out_whose_tests_have_a_mark(pytestconfig: pytest.Config) -> None:
+    """A suite imports the files in which its mark is written; a mark that came from elsewhere would be
+    lost."""
+    for mark, files in pytestconfig.stash[FILES_OF_MARKS].items():
+        assert {str(path.relative_to(ROOT)) for path in files} <= set(files_marked(mark))
+
+
+def test_the_slowest_tests_of_all_suites_are_named(tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    outcomes = []
+    for suite in ("a", "b"):
+        cases = "".join(f'<testcase classname="{suite}" name="t{n}" time="{n}.5"/>' for n in range(9))
+        report.write_text(f'<testsuites><testsuite tests="9">{cases}</testsuite></testsuites>')
+        outcomes.append(read_pytest(suite, report, 0))
+    named = slowest([Outcome(name="C++"), *outcomes])
+    assert [line.split() for line in named[:3]] == [
+        ["8.5", "s", "b::t8"],
+        ["8.5", "s", "a::t8"],
+        ["7.5", "s", "b::t7"],
+    ]
+    assert len(named) == 10
+
+
+def test_files_are_kept_in_memory_only_where_there_is_room_and_programs_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_tests, "ROOM_OCTETS", 1)
+    assert run_tests.quick_folder(tmp_path) == tmp_path
+    assert run_tests.quick_folder(tmp_path / "none") is None
+    assert run_tests.quick_folder(Path("/proc")) is None
+    monkeypatch.setattr(run_tests, "ROOM_OCTETS", 1 << 62)
+    assert run_tests.quick_folder(tmp_path) is None
+
+
+def test_what_yields_its_cpus_is_a_suite_like_others() -> None:
+    """Its output and its exit code; and it gets its share where others leave it none."""
+    program = "import os; print(os.sched_getscheduler(0)); raise SystemExit(7)"
+    printed, code = output_of_polite([sys.executable, "-c", program])
+    assert code == 7
+    assert int(printed) == (os.SCHED_OTHER if shutil.which("chrt") is None else os.SCHED_IDLE)
+    with pytest.raises(FileNotFoundError, match="no-such-suite"):
+        output_of_polite([ROOT / "no-such-suite"])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="who is not root takes no lower priority back")
+def test_a_suite_that_gets_no_cpu_time_has_its_share_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_tests, "STARVED_S", 0.05)
+    program = (
+        "import os, time\n"
+        "give_up = time.monotonic() + 60\n"
+        "while os.sched_getscheduler(0) != os.SCHED_OTHER and time.monotonic() < give_up: time.sleep(0.5)\n"
+        "print(os.sched_getscheduler(0))"
+    )
+    printed, _ = output_of_polite([sys.executable, "-c", program])
+    assert int(printed) == os.SCHED_OTHER
 
 
 @pytest.mark.parametrize("at_once", [1, 2])

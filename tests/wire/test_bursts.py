@@ -5,7 +5,6 @@ it just holds."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -36,22 +35,22 @@ PATIENT = evenhand.Limits(overdue_after_us=5_000, overdue_tolerance=0.5, offered
 ONE_WAY: tuple[Direction, ...] = ("forward",)
 
 
-@contextmanager
-def router(name: str, folder: Path) -> Iterator[Path]:
-    """A testbed file for a router with one element; its queue is empty again long before the next trial."""
+@pytest.fixture(scope="module", params=["gateway-v4", "gateway-v6"])
+def router(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The testbed file of a router with one element, named as its plan; its queue is empty again long before
+    the next trial."""
     try:
         find_program(ROUTER)
     except HostError as error:
         pytest.skip(f"no router: {error}")
     model = DeviceModel(elements=1, rate_fps=SERVICE_FPS, queue_frames=QUEUE_FRAMES)
-    with reference_router(make_plan(name), ReferenceDut(model=model)) as running:
-        path = folder / f"{name}.toml"
+    with reference_router(make_plan(request.param), ReferenceDut(model=model)) as running:
+        path = tmp_path_factory.mktemp("router") / f"{request.param}.toml"
         path.write_text(text_for(running, None))
         yield path
 
 
-@pytest.mark.parametrize("name", ["gateway-v4", "gateway-v6"])
-def test_a_queue_of_known_depth_gives_the_burst_and_the_buffer_time(name: str, tmp_path: Path) -> None:
+def test_a_queue_of_known_depth_gives_the_burst_and_the_buffer_time(router: Path, tmp_path: Path) -> None:
     """R9004-01, R9004-03, R9004-05, R9004-08, R9004-09, IPv4 and IPv6: what a stall of this host makes of a
     burst costs some frames."""
     run = tmp_path / "bursts.evenhand"
@@ -66,9 +65,9 @@ def test_a_queue_of_known_depth_gives_the_burst_and_the_buffer_time(name: str, t
         invalid_retries=30,
         patience=60,
     )
-    with router(name, tmp_path) as path, evenhand.open_testbed(path, run=run) as opened:
+    with evenhand.open_testbed(router, run=run) as opened:
         (row,) = opened.back_to_back(
-            [84], goal=goal, plan=name, directions=ONE_WAY, waits=QUICK, limits=LIMITS
+            [84], goal=goal, plan=router.stem, directions=ONE_WAY, waits=QUICK, limits=LIMITS
         ).rows
     assert row.outcome == "measured", [str(trial.reasons) for trial in row.trials]
     assert len(row.values) == 2
@@ -94,18 +93,16 @@ def recovery_goal(throughput_fps: float) -> evenhand.RecoveryGoal:
     )
 
 
-@pytest.mark.parametrize("name", ["gateway-v4", "gateway-v6"])
-def test_a_full_queue_has_recovered_at_once_and_one_that_is_still_overloaded_has_not(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_full_queue_has_recovered_at_once_and_one_that_is_still_overloaded_has_not(router: Path) -> None:
     """R2544-29, IPv4 and IPv6: the queue is full at the fall of the load, and takes every frame of less than
     it is served at."""
-    with router(name, tmp_path) as path, evenhand.open_testbed(path) as opened:
+    plan = router.stem
+    with evenhand.open_testbed(router) as opened:
         found = opened.recovery(
-            goal=recovery_goal(1.5 * SERVICE_FPS), plan=name, directions=ONE_WAY, waits=QUICK, limits=PATIENT
+            goal=recovery_goal(1.5 * SERVICE_FPS), plan=plan, directions=ONE_WAY, waits=QUICK, limits=PATIENT
         )
         endless = opened.recovery(
-            goal=recovery_goal(3 * SERVICE_FPS), plan=name, directions=ONE_WAY, waits=QUICK, limits=PATIENT
+            goal=recovery_goal(3 * SERVICE_FPS), plan=plan, directions=ONE_WAY, waits=QUICK, limits=PATIENT
         )
     assert found.outcome == endless.outcome == "measured"
     assert found.lost_frames("forward") > 0
@@ -135,9 +132,11 @@ def test_the_last_lost_frame_is_the_one_that_the_router_lost(name: str, tmp_path
     assert found.values("forward") == pytest.approx((0.2,), abs=2 / QUIET_FPS)
 
 
-@pytest.mark.parametrize(("name", "sizes"), [("gateway-v4", (256,)), ("gateway-v6", (256, 2048))])
+@pytest.mark.parametrize(
+    ("router", "sizes"), [("gateway-v4", (256,)), ("gateway-v6", (256, 2048))], indirect=["router"]
+)
 def test_bursts_may_follow_each_other_as_fast_as_they_are_served(
-    name: str, sizes: tuple[int, ...], tmp_path: Path
+    router: Path, sizes: tuple[int, ...]
 ) -> None:
     """R2544-17, IPv4 and IPv6: of 256 frames 85 have been served when the last one comes; 2048 leave more
     than the queue holds."""
@@ -150,11 +149,11 @@ def test_bursts_may_follow_each_other_as_fast_as_they_are_served(
         invalid_retries=30,
         patience=60,
     )
-    with router(name, tmp_path) as path, evenhand.open_testbed(path) as opened:
+    with evenhand.open_testbed(router) as opened:
         # A burst that comes while this host has the router's CPU is evened out, and fits.
         found = until(
             lambda found: all(interval.outcome == "below_minimum" for interval in found.intervals[1:]),
-            lambda: opened.burst(goal=goal, plan=name, directions=ONE_WAY, waits=QUICK, limits=LIMITS),
+            lambda: opened.burst(goal=goal, plan=router.stem, directions=ONE_WAY, waits=QUICK, limits=LIMITS),
         )
     small, *large = found.intervals
     assert small.outcome == "found", [str(trial.result.reasons) for trial in found.trials]

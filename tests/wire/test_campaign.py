@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -19,6 +19,7 @@ from evenhand.base.errors import EvenhandError, HostError
 from evenhand.base.programs import ROUTER, find_program
 from evenhand.series import CampaignRecord, PointState, read_record
 from evenhand.series.campaign_status import read_status
+from tests.preloaded.commands import evenhand_command
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 ELEMENTS, RATE_FPS = 8, 20_000
@@ -64,9 +65,9 @@ def _needs_router() -> None:
         pytest.skip(f"no router: {error}")
 
 
-def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+def start(folder: Path, evenhand: Sequence[str], *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "evenhand", "run", "wire.toml", "--run", "wire.evenhand", *arguments],
+        [*evenhand, "run", "wire.toml", "--run", "wire.evenhand", *arguments],
         cwd=folder,
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -79,7 +80,7 @@ def killed_and_resumed(folder: Path, campaign: str, *, after_trials: int) -> Cam
     """Killed when so many trials are stored. What was stored is still there, and no repetition was begun
     anew."""
     (folder / "wire.toml").write_text(campaign)
-    killed = start(folder)
+    killed = start(folder, (sys.executable, "-m", "evenhand"))
     while True:
         assert killed.poll() is None, killed.communicate()[1]
         if (folder / "wire.evenhand").exists():
@@ -93,7 +94,7 @@ def killed_and_resumed(folder: Path, campaign: str, *, after_trials: int) -> Cam
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
     made = trials_of(read_record(folder / "wire.evenhand"))
-    resumed = start(folder, "--resume")
+    resumed = start(folder, evenhand_command(), "--resume")
     _, told = resumed.communicate(timeout=GUARD_S)
     assert resumed.returncode == 0, told
     record = read_record(folder / "wire.evenhand")

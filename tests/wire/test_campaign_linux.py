@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import pytest
 from evenhand.plan import make_plan
 from evenhand.rig.lab import LinuxLab, lab_down, lab_up
 from evenhand.series import PointState, read_record
+from tests.preloaded.commands import evenhand_command
 
 pytestmark = [pytest.mark.root, pytest.mark.wire, pytest.mark.slow]
 GUARD_S = 600
@@ -62,7 +62,7 @@ def lab(request: pytest.FixtureRequest) -> Iterator[LinuxLab]:
 
 
 def evenhand(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "evenhand", *arguments]
+    command = [*evenhand_command(), *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=GUARD_S, check=False)
 
 

@@ -19,6 +19,7 @@ from evenhand.procedure import LOOPED_WAY, CeilingGoal, measure_ceiling, open_te
 from evenhand.rig import make_looped_setup, testbed
 from evenhand.rig.lab import linux_lab
 from evenhand.trial import Limits, find_engine
+from tests.preloaded.commands import evenhand_command
 from tests.wire.wire_session import PATIENT, cpus
 
 pytestmark = pytest.mark.wire
@@ -26,7 +27,6 @@ CONTRACT = Path(__file__).resolve().parents[2] / "contract"
 PLANS = pytest.mark.parametrize(
     "plan", [gateway_v4(), gateway_v6(), gateway_v6(1)], ids=["v4", "v6", "v6-one-pair"]
 )
-CHECK = [sys.executable, "-m", "evenhand", "check"]
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 AS_NOBODY = ["unshare", "--user", "--map-user=65534", "--map-group=65534"]
 """A nobody who can read a checkout in root's home: he has the rights of files, and no others. A chroot does
@@ -34,9 +34,10 @@ not allow it."""
 
 
 def run(*words: str | Path, prefix: list[str] | None = None) -> subprocess.CompletedProcess[str]:
-    """A check in a process of its own; its engine is the one that was built."""
+    """Its engine is the one that was built. With a prefix it is a process that was started by that."""
     environment = {**os.environ, "EVENHAND_ENGINE": str(find_engine())}
-    command = [*(prefix or []), *CHECK, *map(str, words)]
+    evenhand = evenhand_command() if prefix is None else (*prefix, sys.executable, "-m", "evenhand")
+    command = [*evenhand, "check", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, check=False)
 
 

@@ -5,13 +5,13 @@ each point why it has none."""
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from evenhand.rig.lab import lab_status
 from evenhand.series import PointState, read_record
+from tests.preloaded.commands import evenhand_command
 
 pytestmark = [pytest.mark.wire, pytest.mark.slow]
 GUARD_S = 3000
@@ -29,7 +29,7 @@ needs_root = [pytest.mark.root]
 def test_a_preset_for_a_lab_ends_in_numbers_and_a_page(name: str, lab: str | None, tmp_path: Path) -> None:
     """SEED-02, SEED-60: over IPv4 and IPv6, in one testbed; a lab of this name is as it was before."""
     before = None if lab is None else lab_status(lab)
-    command = [sys.executable, "-m", "evenhand", "run", f"preset:{name}", "--run", "lab.evenhand"]
+    command = [*evenhand_command(), "run", f"preset:{name}", "--run", "lab.evenhand"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=GUARD_S, check=False)
     assert done.returncode in (0, 1), done.stderr
     record = read_record(tmp_path / "lab.evenhand")

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from evenhand.plan import (
     parse_imix,
 )
 from evenhand.trial import TrialResult, find_engine
+from tests.preloaded.commands import evenhand_command
 from tests.wire.captures import UDP_CHECKSUM_AT, sent_frames, tag_of, without_time
 from tests.wire.wire_session import (
     NOBODY,
@@ -220,11 +220,7 @@ def test_three_streams_send_the_same_mix(tmp_path: Path) -> None:
 
 def run_cli(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "evenhand", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+        [*evenhand_command(), *arguments], capture_output=True, text=True, timeout=120, check=False
     )
 
 

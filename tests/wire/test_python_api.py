@@ -33,9 +33,10 @@ PATIENT = evenhand.Limits(offered_tolerance=0.02, overdue_tolerance=0.9)
 """A tester that is late is not what these tests are about."""
 
 
-@pytest.fixture(params=["gateway-v4", "gateway-v6"])
-def testbed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """The file of a router that runs, and does LIMIT_FPS per direction."""
+@pytest.fixture(scope="module", params=["gateway-v4", "gateway-v6"])
+def testbed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The file of a router that runs, and does LIMIT_FPS per direction. All tests of one plan use it: its
+    queue is empty again long before the next test's first trial."""
     try:
         find_program(ROUTER)
     except HostError as error:
@@ -43,7 +44,7 @@ def testbed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     # One element for both directions: it serves twice what each of them may have.
     model = DeviceModel(elements=1, rate_fps=2 * LIMIT_FPS, queue_frames=QUEUE_FRAMES)
     with reference_router(make_plan(request.param), ReferenceDut(model=model)) as router:
-        path = tmp_path / f"{request.param}.toml"
+        path = tmp_path_factory.mktemp("router") / f"{request.param}.toml"
         path.write_text(text_for(router, None))
         yield path
 

@@ -20,6 +20,7 @@ from evenhand.base.errors import HostError
 from evenhand.cli.main import main
 from evenhand.plan import make_plan
 from evenhand.rig.lab import lab_down, lab_status, lab_up
+from tests.preloaded.commands import evenhand_command
 
 pytestmark = [pytest.mark.wire, pytest.mark.root]
 SENDING_S = 10
@@ -31,7 +32,8 @@ def command(*arguments: str | Path) -> list[str]:
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=120, check=False)
+    line = [*evenhand_command(), *map(str, arguments)]
+    return subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
 
 
 @pytest.fixture

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `evenhand` for tests that need a process, but no interpreter of its own: most of the CPU time
+of a command goes into loading Evenhand.
+
+It has arguments, environment, folder, limits, streams, signals and an exit code of its own. Not for tests of
+what happens while Python loads, of memory, of namespaces, of closed descriptors, or of a process's id.
+"""
+
+from __future__ import annotations
+
+import atexit
+import shlex
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parents[1]
+
+
+@cache
+def evenhand_command() -> tuple[str, ...]:
+    """What stands before its arguments. The server behind it starts with the first one, and ends with this
+    process, however that ends."""
+    folder = Path(mkdtemp(prefix="evenhand-tests-"))  # a short one: a socket's path has 107 octets
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    socket = folder / "server"
+    server = subprocess.Popen(
+        [sys.executable, FOLDER / "server.py", socket],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdout is not None
+    assert server.stdout.readline() == "loaded\n"
+    atexit.register(server.kill)
+    return (sys.executable, "-I", "-S", str(FOLDER / "client.py"), str(socket))
+
+
+def put_on_path(folder: Path) -> None:
+    """A program `evenhand` in this folder."""
+    program = folder / "evenhand"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(evenhand_command())} "$@"\n')
+    program.chmod(0o755)
