@@ -46,6 +46,7 @@ PROJECT = (
     "changelog.d/README.md",
     "contract/README.md",
 )
+PICTURES = (".svg", ".png")
 LANGUAGES = {".toml": "toml", ".json": "json", ".jsonl": "json", ".py": "python", ".sh": "sh"}
 FOREIGN = re.compile(r"(?:https?:)?//")
 COUNTED = {
@@ -55,7 +56,7 @@ COUNTED = {
     "h2": "h2",
     "h3": "h3",
 }
-_LINK = re.compile(r"(\[[^\]]*\]\()([^)\s]+)(\))")
+_LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
 _ROW = re.compile(r"^\|.*$", re.MULTILINE)
 _SPAN = re.compile(r"`[^`\n]+`")
 _CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
@@ -132,6 +133,7 @@ def stage(folder: Path) -> None:
     """Copy the pages with links that hold in the site, and make a page of each file that they link."""
     known = set(pages())
     files: set[str] = set()
+    pictures: set[str] = set()
     for page in sorted(known):
         # On a forge a bar in a cell's code needs a backslash, which is not shown; here it needs none, and one
         # would be shown.
@@ -141,10 +143,13 @@ def stage(folder: Path) -> None:
         )
         parts = _CODE.split(text)
         parts[::2] = [
-            _LINK.sub(lambda match, page=page: _relinked(match, page, known, files), part)
+            _LINK.sub(lambda match, page=page: _relinked(match, page, known, files, pictures), part)
             for part in parts[::2]
         ]
         _write(folder / staged_name(page), "".join(parts))
+    for picture in pictures:
+        (folder / picture).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / picture, folder / picture)
     inside = {
         file: sorted(path.name for path in (ROOT / file).iterdir() if path.is_file())
         for file in files
@@ -174,7 +179,7 @@ def _named_by(page: str, path: str) -> str:
     return os.path.normpath(PurePosixPath(page).parent / path)
 
 
-def _relinked(match: re.Match[str], page: str, known: set[str], files: set[str]) -> str:
+def _relinked(match: re.Match[str], page: str, known: set[str], files: set[str], pictures: set[str]) -> str:
     before, target, after = match.groups()
     path, hash_sign, anchor = target.partition("#")
     if re.match(r"[a-z]+:", target) or not path:
@@ -185,9 +190,10 @@ def _relinked(match: re.Match[str], page: str, known: set[str], files: set[str])
             raise SystemExit(
                 f"site: {page} links {target}: there is no such file. Link a page, a file or a folder."
             )
-        files.add(wanted)
+        (pictures if before.startswith("!") else files).add(wanted)
     start = PurePosixPath(staged_name(page)).parent
-    return f"{before}{os.path.relpath(staged_name(wanted), start)}{hash_sign}{anchor}{after}"
+    aim = wanted if wanted in pictures and before.startswith("!") else staged_name(wanted)
+    return f"{before}{os.path.relpath(aim, start)}{hash_sign}{anchor}{after}"
 
 
 def _write(path: Path, text: str) -> None:
@@ -196,11 +202,12 @@ def _write(path: Path, text: str) -> None:
 
 
 class _Page(HTMLParser):
-    """What a built page fetches from elsewhere, and how much of each kind its article has."""
+    """What a built page fetches from elsewhere, its own pictures, and the number of tables etc. in its article."""
 
     def __init__(self) -> None:
         super().__init__()
         self.foreign: list[str] = []
+        self.pictures: list[str] = []
         self.counts = dict.fromkeys(COUNTED, 0)
         self._article = 0
 
@@ -210,6 +217,8 @@ class _Page(HTMLParser):
             self._article += 1
         if self._article and tag in self.counts:
             self.counts[tag] += 1
+        if tag == "img" and not FOREIGN.match(given.get("src") or ""):
+            self.pictures.append(str(given.get("src")))
         for name in ("src", "srcset", "data", "poster", "action") + (
             ("href",) if tag in ("link", "use", "image") else ()
         ):
@@ -240,6 +249,12 @@ def faults(html: Path) -> list[str]:
             if seen.counts[tag] != wanted:
                 found.append(f"{page}: {wanted} of <{tag}> on a forge, {seen.counts[tag]} in the site")
         found += [f"{page}: fetches {url}" for url in seen.foreign]
+        found += [
+            f"{page}: the picture {name} is missing or is not a picture"
+            for name in seen.pictures
+            if not name.startswith("data:")
+            and not ((built.parent / name).is_file() and PurePosixPath(name).suffix in PICTURES)
+        ]
     for sheet in html.rglob("*.css"):
         found += [
             f"{sheet.name}: fetches {url}"

@@ -50,6 +50,16 @@ def test_links_of_the_copies_hold_in_the_site(root: Path, tmp_path: Path) -> Non
     assert "[one](docs/how-to/one.md#two) [readme](readme.md)" in start
 
 
+def test_a_picture_is_copied_and_shown_as_one(root: Path, tmp_path: Path) -> None:
+    """A page with its text in its place would be a broken picture."""
+    write(root / "docs/pictures/a.svg", "<svg/>")
+    write(root / PAGE, "# One\n\n![a](../pictures/a.svg)\n")
+    build_site.stage(tmp_path / "copy")
+    assert "![a](../pictures/a.svg)\n" in (tmp_path / "copy" / PAGE).read_text()
+    assert (tmp_path / "copy/docs/pictures/a.svg").read_text() == "<svg/>"
+    assert not (tmp_path / "copy/docs/pictures/a.svg.md").exists()
+
+
 def test_a_link_to_a_file_that_is_not_there_ends_the_build(root: Path, tmp_path: Path) -> None:
     write(root / PAGE, "# One\n\n[a](gone.md)\n")
     with pytest.raises(SystemExit, match=r"docs/how-to/one.md links gone.md: there is no such file"):
@@ -94,7 +104,8 @@ def test_what_is_missing_or_would_be_fetched_is_a_fault(root: Path, tmp_path: Pa
     assert build_site.faults(tmp_path / "html") == []
     write(
         tmp_path / "html/docs/how-to/one.html",
-        '<script src="https://example.org/x.js"></script><article><h2>Two</h2>| t |</article>',
+        '<script src="https://example.org/x.js"></script><article><h2>Two</h2>| t |<img src="gone.svg">'
+        "</article>",
     )
     write(
         tmp_path / "html/a.css",
@@ -106,6 +117,7 @@ def test_what_is_missing_or_would_be_fetched_is_a_fault(root: Path, tmp_path: Pa
         "a.css: fetches //example.org/font",
         "docs/how-to/one.md: 1 of <table> on a forge, 0 in the site",
         "docs/how-to/one.md: fetches https://example.org/x.js",
+        "docs/how-to/one.md: the picture gone.svg is missing or is not a picture",
     ]
 
 
