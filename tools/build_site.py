@@ -202,7 +202,7 @@ def _write(path: Path, text: str) -> None:
 
 
 class _Page(HTMLParser):
-    """What a built page fetches from elsewhere, its own pictures, and the number of tables etc. in its article."""
+    """What a built page fetches from elsewhere, its own pictures, and the tables and lists of its article."""
 
     def __init__(self) -> None:
         super().__init__()
