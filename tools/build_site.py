@@ -5,7 +5,8 @@
 
 The pages stay as a forge shows them; a copy of them is built, in the same folders. A file of the repository
 that a page links is a page of the site with its text, a folder a list of its files. The navigation is made
-here: a page is in it because it is in its folder, in the order in which README names the pages, others after.
+here: a page is in it because it is in its folder, in the order in which docs/README.md, the start page, names
+the pages, others after.
 
 Exit code 0: built; 1: a link leads nowhere, a page is shown otherwise than on a forge, or something would be
 fetched from elsewhere.
@@ -29,14 +30,23 @@ FOLDER = ROOT / "build-site"
 SETTINGS = ROOT / "tools" / "site" / "zensical.toml"
 ASSETS = ("site.css", "iframe-worker.js")
 
-HOME = "README.md"
+HOME = "docs/README.md"
+"""The start page: index.html of the site's root."""
 SECTIONS = {
     "Tutorials": "docs/tutorial",
     "How to": "docs/how-to",
     "Reference": "docs/reference",
     "Explanation": "docs/explanation",
 }
-PROJECT = ("HACKING.md", "CONTRIBUTING.md", "CHANGELOG.md", "contract/README.md")
+PROJECT = (
+    "README.md",
+    "HACKING.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "changelog.d/README.md",
+    "contract/README.md",
+)
+PICTURES = (".svg", ".png")
 LANGUAGES = {".toml": "toml", ".json": "json", ".jsonl": "json", ".py": "python", ".sh": "sh"}
 FOREIGN = re.compile(r"(?:https?:)?//")
 COUNTED = {
@@ -46,17 +56,17 @@ COUNTED = {
     "h2": "h2",
     "h3": "h3",
 }
-_LINK = re.compile(r"(\[[^\]]*\]\()([^)\s]+)(\))")
+_LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
 _ROW = re.compile(r"^\|.*$", re.MULTILINE)
 _SPAN = re.compile(r"`[^`\n]+`")
 _CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 
 
 def pages() -> list[str]:
-    """Every page of the repository, relative to its root: README, those of the four kinds, the project's
-    own."""
-    found = [path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.md")]
-    return [HOME, *sorted(found), *PROJECT]
+    """Every page of the repository, relative to its root: the start page, those of the four kinds, the
+    project's own."""
+    found = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.md")}
+    return [HOME, *sorted(found - {HOME}), *PROJECT]
 
 
 def title_of(page: str) -> str:
@@ -70,11 +80,11 @@ def title_of(page: str) -> str:
 def navigation() -> dict[str, list[str]]:
     """The pages of each section. A folder of docs/ without a section is an error, not a page that nobody
     finds."""
-    order = [
-        target.partition("#")[0] for _, target, _ in _LINK.findall((ROOT / HOME).read_text(encoding="utf-8"))
-    ]
-    # The last list of README says in which order to read; what is linked further up is linked in passing.
-    rank = {page: place for place, page in enumerate(order)}
+    targets = [target for _, target, _ in _LINK.findall((ROOT / HOME).read_text(encoding="utf-8"))]
+    order = [_named_by(HOME, target.partition("#")[0]) for target in targets]
+    # The start page lists all pages in the order to read them; a page that is linked again further down keeps
+    # its place.
+    rank = {page: place for place, page in reversed(list(enumerate(order)))}
     sections = {}
     for section, folder in SECTIONS.items():
         inside = [page for page in pages() if page.startswith(f"{folder}/")]
@@ -107,8 +117,13 @@ def _quoted(text: str) -> str:
 
 
 def staged_name(path: str) -> str:
-    """Where a page, or a file that is shown as one, stands in the copy: README is the index of its folder."""
+    """The place of a page, or of a file that is shown as one, in the copy: the start page is the index of the
+    site, any other README but the repository's own is the index of its folder."""
+    if path == HOME:
+        return "index.md"
     pure = PurePosixPath(path)
+    if path == "README.md":
+        return "readme.md"
     if pure.name == "README.md":
         return pure.with_name("index.md").as_posix()
     return path if pure.suffix == ".md" else f"{path}.md"
@@ -118,6 +133,7 @@ def stage(folder: Path) -> None:
     """Copy the pages with links that hold in the site, and make a page of each file that they link."""
     known = set(pages())
     files: set[str] = set()
+    pictures: set[str] = set()
     for page in sorted(known):
         # On a forge a bar in a cell's code needs a backslash, which is not shown; here it needs none, and one
         # would be shown.
@@ -127,10 +143,13 @@ def stage(folder: Path) -> None:
         )
         parts = _CODE.split(text)
         parts[::2] = [
-            _LINK.sub(lambda match, page=page: _relinked(match, page, known, files), part)
+            _LINK.sub(lambda match, page=page: _relinked(match, page, known, files, pictures), part)
             for part in parts[::2]
         ]
         _write(folder / staged_name(page), "".join(parts))
+    for picture in pictures:
+        (folder / picture).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / picture, folder / picture)
     inside = {
         file: sorted(path.name for path in (ROOT / file).iterdir() if path.is_file())
         for file in files
@@ -155,20 +174,26 @@ def stage(folder: Path) -> None:
         )
 
 
-def _relinked(match: re.Match[str], page: str, known: set[str], files: set[str]) -> str:
+def _named_by(page: str, path: str) -> str:
+    """The file that a link of a page names, relative to the repository's root."""
+    return os.path.normpath(PurePosixPath(page).parent / path)
+
+
+def _relinked(match: re.Match[str], page: str, known: set[str], files: set[str], pictures: set[str]) -> str:
     before, target, after = match.groups()
     path, hash_sign, anchor = target.partition("#")
     if re.match(r"[a-z]+:", target) or not path:
         return match[0]
-    wanted = os.path.normpath(PurePosixPath(page).parent / path)
+    wanted = _named_by(page, path)
     if wanted not in known:
         if not (ROOT / wanted).exists():
             raise SystemExit(
                 f"site: {page} links {target}: there is no such file. Link a page, a file or a folder."
             )
-        files.add(wanted)
+        (pictures if before.startswith("!") else files).add(wanted)
     start = PurePosixPath(staged_name(page)).parent
-    return f"{before}{os.path.relpath(staged_name(wanted), start)}{hash_sign}{anchor}{after}"
+    aim = wanted if wanted in pictures and before.startswith("!") else staged_name(wanted)
+    return f"{before}{os.path.relpath(aim, start)}{hash_sign}{anchor}{after}"
 
 
 def _write(path: Path, text: str) -> None:
@@ -177,11 +202,12 @@ def _write(path: Path, text: str) -> None:
 
 
 class _Page(HTMLParser):
-    """What a built page fetches from elsewhere, and how much of each kind its article has."""
+    """What a built page fetches from elsewhere, its own pictures, and the tables and lists of its article."""
 
     def __init__(self) -> None:
         super().__init__()
         self.foreign: list[str] = []
+        self.pictures: list[str] = []
         self.counts = dict.fromkeys(COUNTED, 0)
         self._article = 0
 
@@ -191,6 +217,8 @@ class _Page(HTMLParser):
             self._article += 1
         if self._article and tag in self.counts:
             self.counts[tag] += 1
+        if tag == "img" and not FOREIGN.match(given.get("src") or ""):
+            self.pictures.append(str(given.get("src")))
         for name in ("src", "srcset", "data", "poster", "action") + (
             ("href",) if tag in ("link", "use", "image") else ()
         ):
@@ -221,6 +249,12 @@ def faults(html: Path) -> list[str]:
             if seen.counts[tag] != wanted:
                 found.append(f"{page}: {wanted} of <{tag}> on a forge, {seen.counts[tag]} in the site")
         found += [f"{page}: fetches {url}" for url in seen.foreign]
+        found += [
+            f"{page}: the picture {name} is missing or is not a picture"
+            for name in seen.pictures
+            if not name.startswith("data:")
+            and not ((built.parent / name).is_file() and PurePosixPath(name).suffix in PICTURES)
+        ]
     for sheet in html.rglob("*.css"):
         found += [
             f"{sheet.name}: fetches {url}"

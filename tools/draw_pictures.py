@@ -3,8 +3,8 @@
 """Draws the pictures of docs/pictures/ with the code that draws them for users. Called by
 tools/generate-docs.
 
-demo.svg has the numbers of the demo's output in README.md, so that picture and text never differ; series.svg
-those of a simulated series.
+demo.svg has the numbers of the demo's output in the tutorial, so that picture and text never differ;
+series.svg those of a simulated series.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 FOLDER = ROOT / "docs" / "pictures"
+OUTPUT = "docs/tutorial/one-router-three-results.md"
 ROW = re.compile(
     r"^(addresses[\w ]*?) {2,}.*? ([\d.]+) % +([\d.]+ \w?fps) +([\d.]+ \w?fps)\n +(.+)$", re.MULTILINE
 )
@@ -29,13 +30,13 @@ def demo_picture() -> bytes:
     from evenhand.report.figures_bias import Bar, bars_picture
 
     output = (
-        (ROOT / "README.md")
+        (ROOT / OUTPUT)
         .read_text(encoding="utf-8")
         .partition("<!-- demo-output -->")[2]
         .partition("<!-- /demo-output -->")[0]
     )
     rows = ROW.findall(output)
-    assert len(rows) == 3, "README.md: the demo's table is not as it was"
+    assert len(rows) == 3, f"{OUTPUT}: the demo's table has changed"
     predicted = [parse_rate(row[3]) for row in rows]
     bars = [
         Bar(

@@ -16,7 +16,12 @@ from markdown_it.token import Token
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted(
-    [*ROOT.glob("*.md"), ROOT / "contract" / "README.md", *ROOT.glob("docs/**/*.md")],
+    [
+        *ROOT.glob("*.md"),
+        ROOT / "changelog.d" / "README.md",
+        ROOT / "contract" / "README.md",
+        *ROOT.glob("docs/**/*.md"),
+    ],
     key=lambda path: path.relative_to(ROOT).as_posix(),
 )
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -36,13 +36,28 @@ def write(path: Path, text: str) -> None:
 
 
 def test_links_of_the_copies_hold_in_the_site(root: Path, tmp_path: Path) -> None:
-    """README is the index; a file of the repository is a page with its text."""
+    """docs/README.md is the start page, the repository's README a page like others; a file of the repository
+    is a page with its text."""
     build_site.stage(tmp_path / "copy")
     page = (tmp_path / "copy" / PAGE).read_text()
-    assert "[a](../../index.md#x) [b](../../examples/b.toml.md) [c](#two) `[d](gone.md)`" in page
+    assert "[a](../../readme.md#x) [b](../../examples/b.toml.md) [c](#two) `[d](gone.md)`" in page
     assert "| `x | y` |" in page
     assert '````toml\ntext = "```"\n````' in (tmp_path / "copy/examples/b.toml.md").read_text()
     assert "\\|" in (root / PAGE).read_text()
+    write(root / build_site.HOME, "# Home\n\n[one](how-to/one.md#two) [readme](../README.md)\n")
+    build_site.stage(tmp_path / "copy")
+    start = (tmp_path / "copy/index.md").read_text()
+    assert "[one](docs/how-to/one.md#two) [readme](readme.md)" in start
+
+
+def test_a_picture_is_copied_and_shown_as_one(root: Path, tmp_path: Path) -> None:
+    """A page with its text in its place would be a broken picture."""
+    write(root / "docs/pictures/a.svg", "<svg/>")
+    write(root / PAGE, "# One\n\n![a](../pictures/a.svg)\n")
+    build_site.stage(tmp_path / "copy")
+    assert "![a](../pictures/a.svg)\n" in (tmp_path / "copy" / PAGE).read_text()
+    assert (tmp_path / "copy/docs/pictures/a.svg").read_text() == "<svg/>"
+    assert not (tmp_path / "copy/docs/pictures/a.svg.md").exists()
 
 
 def test_a_link_to_a_file_that_is_not_there_ends_the_build(root: Path, tmp_path: Path) -> None:
@@ -51,10 +66,13 @@ def test_a_link_to_a_file_that_is_not_there_ends_the_build(root: Path, tmp_path:
         build_site.stage(tmp_path / "copy")
 
 
-def test_pages_come_in_the_order_of_readme_and_then_by_title(root: Path) -> None:
+def test_pages_come_in_the_order_of_the_start_page_and_then_by_title(root: Path) -> None:
     for name, title in (("b", "Alpha"), ("c", "Zulu"), ("d", "Mike")):
         write(root / f"docs/how-to/{name}.md", f"# {title}\n")
-    write(root / "README.md", "# Home\n\n[one](docs/how-to/one.md), then [zulu](docs/how-to/c.md#anchor)\n")
+    write(
+        root / build_site.HOME,
+        "# Home\n\n[one](how-to/one.md), then [zulu](how-to/c.md#anchor), and again [one](how-to/one.md)\n",
+    )
     assert build_site.navigation()["How to"] == [f"docs/how-to/{name}.md" for name in ("one", "c", "b", "d")]
     written = tomllib.loads(build_site.settings())["project"]
     assert written["nav"][2] == {
@@ -86,7 +104,8 @@ def test_what_is_missing_or_would_be_fetched_is_a_fault(root: Path, tmp_path: Pa
     assert build_site.faults(tmp_path / "html") == []
     write(
         tmp_path / "html/docs/how-to/one.html",
-        '<script src="https://example.org/x.js"></script><article><h2>Two</h2>| t |</article>',
+        '<script src="https://example.org/x.js"></script><article><h2>Two</h2>| t |<img src="gone.svg">'
+        "</article>",
     )
     write(
         tmp_path / "html/a.css",
@@ -98,6 +117,7 @@ def test_what_is_missing_or_would_be_fetched_is_a_fault(root: Path, tmp_path: Pa
         "a.css: fetches //example.org/font",
         "docs/how-to/one.md: 1 of <table> on a forge, 0 in the site",
         "docs/how-to/one.md: fetches https://example.org/x.js",
+        "docs/how-to/one.md: the picture gone.svg is missing or is not a picture",
     ]
 
 
