@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is written of each recorded run file, as digests in `goldens.json`: exports and `show --json` must stay the
-same, octet for octet.
+"""What is written of each recorded run file, as digests in `goldens.json`: exports and `show --json` must
+stay the same, octet for octet.
 
-`python -m tests.series.goldens` writes the digests anew; `python -m tests.series.goldens FOLDER` writes the outputs
-themselves, to be compared with those of another state of the code.
+`python -m tests.series.goldens` writes the digests anew; `python -m tests.series.goldens FOLDER` writes the
+outputs themselves, to be compared with those of another state of the code.
 """
 
 from __future__ import annotations

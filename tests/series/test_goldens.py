@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exports of recorded run files are the same, octet for octet, whatever version of the file they come from."""
+"""Exports of recorded run files are the same, octet for octet, whatever version of the file they come
+from."""
 
 from __future__ import annotations
 

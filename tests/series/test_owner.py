@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.plan import make_plan
+from evenhand.search import Role, SearchHead
 from evenhand.series import RunStore, read_host_facts, read_run
 from evenhand.series.folders import without_folders
 from evenhand.series.kernel_parameters import kept_parameters
@@ -43,8 +44,19 @@ def owned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path
         }
         plan = make_plan("gateway-v4").to_contract()
         with (
-            RunStore(path, command=command, host_name=host_name) as store,
-            store.search("s", kind="trial", plan=plan, frame_size=64, seed=1, setup=setup, goal={}) as writer,
+            RunStore.create(path, command=command, host_name=host_name) as store,
+            store.search(
+                SearchHead(
+                    label="s",
+                    kind="trial",
+                    role=Role.TRIAL,
+                    plan=plan,
+                    frame_size=64,
+                    seed=1,
+                    setup=setup,
+                    goal={},
+                )
+            ) as writer,
         ):
             writer.finish_with("PASS")
         return path

@@ -46,11 +46,11 @@ from evenhand.procedure import (
 from evenhand.rig.lab.borrow import LabWish
 from evenhand.rig.reference import reference_router
 from evenhand.series.campaign import HookRun, Point, is_lower_bound
-from evenhand.series.campaign_store import Ended
 from evenhand.series.figures import value_of
-from evenhand.series.repetition_recorder import STOPPED, CannotContinueError
-from evenhand.series.run_points import why_no_number
-from evenhand.series.store import StorageError
+from evenhand.series.no_number import why_no_number
+from evenhand.series.recorder import STOPPED, CannotContinueError
+from evenhand.series.run_file import StorageError
+from evenhand.series.store import RepetitionEnd
 from evenhand.trial import Replay, TrialResult, describe_reasons, describe_taken
 
 ENGINE_ENDS_WITHIN_S = 15.0
@@ -85,7 +85,7 @@ class PointOrder:
     """Nothing of the point is left for a later round."""
 
 
-class RepetitionKeeper(Recorder, Replay, Protocol):
+class RepetitionRecorder(Recorder, Replay, Protocol):
     """Where one repetition is kept, with what it had before it was cut short."""
 
     @property
@@ -93,11 +93,11 @@ class RepetitionKeeper(Recorder, Replay, Protocol):
         """That it had."""
 
 
-Kept = TypeVar("Kept", bound=RepetitionKeeper)
+R = TypeVar("R", bound=RepetitionRecorder)
 
 
-class Keeper(Protocol[Kept]):
-    """Where a point's trials are kept as they are made: `CampaignStore` in a file, `CollectingKeeper` for
+class PointRecorder(Protocol[R]):
+    """Where a point's trials are kept as they are made: `RunStore` in a file, `CollectingRecorder` for
     somebody elsewhere."""
 
     def add_testbed(self, name: str, document: Mapping[str, Any]) -> str:
@@ -106,10 +106,10 @@ class Keeper(Protocol[Kept]):
     def add_hook(self, hook: HookRun, *, point: Point | None, suite: str | None) -> None:
         """A command that has ended."""
 
-    def begin(self, point: Point, number: int, *, seed: int, testbed: str, anew: bool = False) -> Kept:
+    def begin(self, point: Point, number: int, *, seed: int, testbed: str, anew: bool = False) -> R:
         """A repetition begins, or goes on."""
 
-    def end(self, recorder: Kept, ended: Ended) -> None:
+    def end(self, recorder: R, end: RepetitionEnd) -> None:
         """It has ended."""
 
     def end_point(self, point: Point, reason: str) -> None:
@@ -122,7 +122,7 @@ class _HookFailedError(Exception):
 
 def measure_point(
     order: PointOrder,
-    keeper: Keeper[Kept],
+    keeper: PointRecorder[R],
     *,
     engine: Path | None,
     on_event: OnCampaignEvent,
@@ -164,7 +164,7 @@ def measure_point(
 
 
 def _measure_on(
-    setup: Setup, order: PointOrder, keeper: Keeper[Kept], engine: Path | None, on_event: OnCampaignEvent
+    setup: Setup, order: PointOrder, keeper: PointRecorder[R], engine: Path | None, on_event: OnCampaignEvent
 ) -> str | None:
     """Why it could not be measured; None if it was."""
     testbed = keeper.add_testbed(setup.name, _facts_of(setup, order))
@@ -185,7 +185,7 @@ def _measure_repetition(
     setup: Setup,
     testbed: str,
     order: PointOrder,
-    keeper: Keeper[Kept],
+    keeper: PointRecorder[R],
     engine: Path | None,
     on_event: OnCampaignEvent,
 ) -> None:
@@ -228,7 +228,9 @@ def _measure_repetition(
         return
 
 
-def _measure(bed: OpenTestbed, job: Job, request: PointRequest, single_pair: SinglePair | None) -> Ended:
+def _measure(
+    bed: OpenTestbed, job: Job, request: PointRequest, single_pair: SinglePair | None
+) -> RepetitionEnd:
     """One repetition of the procedure. The one place where procedures have names."""
     point, goal = job.point, cast(Any, request.goal)
     name = f"{point.key}, repetition {job.repetition}"
@@ -257,7 +259,7 @@ def _measure(bed: OpenTestbed, job: Job, request: PointRequest, single_pair: Sin
         if value is not None
         else getattr(found, "skipped", None) or _why(str(found.outcome), list(trials))
     )
-    return Ended(outcome=str(found.outcome), value=value, result=document, reason=reason)
+    return RepetitionEnd(outcome=str(found.outcome), value=value, result=document, reason=reason)
 
 
 def _beside(found: Throughput, single_pair: SinglePair | None, *, is_ours: bool) -> Throughput:
@@ -315,7 +317,7 @@ def _facts_of(setup: Setup, order: PointOrder) -> dict[str, Any]:
     return {**facts, "testbed": testbed}
 
 
-def _run_hook(when: str, order: PointOrder, keeper: Keeper[Kept], on_event: OnCampaignEvent) -> None:
+def _run_hook(when: str, order: PointOrder, keeper: PointRecorder[R], on_event: OnCampaignEvent) -> None:
     environment = {**order.environment, **environment_of(order.point)}
     failure = run_and_keep(when, order.hooks, environment, keeper, on_event, point=order.point)
     if failure is not None:
@@ -326,7 +328,7 @@ def run_and_keep(
     when: str,
     hooks: Hooks,
     environment: Mapping[str, str],
-    keeper: Keeper[Kept],
+    keeper: PointRecorder[R],
     on_event: OnCampaignEvent,
     *,
     point: Point | None = None,

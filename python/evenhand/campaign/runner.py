@@ -23,8 +23,8 @@ from evenhand.campaign.options import AFTER
 from evenhand.campaign.points import CampaignPlan
 from evenhand.procedure import REFERENCE, Note, SinglePair, says_something
 from evenhand.search import Outcome
+from evenhand.series import RunStore
 from evenhand.series.campaign import Point
-from evenhand.series.campaign_store import CampaignStore
 from evenhand.series.folders import without_folders
 
 OnPoint = Callable[[Point], None]
@@ -35,7 +35,7 @@ class CampaignRunner:
     """Goes through the jobs of a plan that have no result in the store."""
 
     plan: CampaignPlan
-    store: CampaignStore
+    store: RunStore
     executor: Executor
     testbed: str
     """Empty if workers elsewhere have theirs."""

@@ -29,7 +29,7 @@ from evenhand.procedure import UP_TO_LINE_RATE, Conditions, SinglePair
 from evenhand.procedure.throughput import too_few
 from evenhand.report import search_lines, search_tables, table_lines, throughput_sizes_table
 from evenhand.rig.testbed import TestbedLimits
-from evenhand.search import ThroughputGoal
+from evenhand.search import Role, ThroughputGoal
 
 EXAMPLE = (
     "Example: evenhand throughput lab.toml --plan gateway-v6 --maximum-rate 2Mfps --loss-ratio 0.1%"
@@ -155,7 +155,7 @@ def throughput(
         if single_pair.single_pair_first:
             progress.say(f"1 of 2: {given.plan.label}, one address pair.", style="bold")
             one_pair: Conditions = {**same, "plan": given.plan.single_pair()}
-            first = bed.throughput(goal=chosen, name=ONE_PAIR, **one_pair)
+            first = bed.throughput(goal=chosen, name=ONE_PAIR, role=Role.SINGLE_PAIR, **one_pair)
             before = SinglePair.of(first.search, first.profile)
             progress.say(
                 f"2 of 2: {Traffic(plan=given.plan, directions=same['directions']).addresses}.", style="bold"

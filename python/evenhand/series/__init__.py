@@ -18,12 +18,15 @@ from evenhand.series.folders import without_folders
 from evenhand.series.host_facts import read_host_facts, read_versions
 from evenhand.series.reading import RunTables, StoredRun, StoredSearch, StoredTrial, open_to_read, read_run
 from evenhand.series.record import read_record
+from evenhand.series.recorder import MeasuredSearch, SearchWriter
+from evenhand.series.run_file import StorageError
 from evenhand.series.schema import SUFFIX
-from evenhand.series.store import MeasuredSearch, RunStore, SearchWriter, StorageError
+from evenhand.series.store import CampaignHead, RepetitionEnd, RunStore
 
 __all__ = [
     "FIGURES",
     "SUFFIX",
+    "CampaignHead",
     "CampaignRecord",
     "Figure",
     "HashType",
@@ -34,6 +37,7 @@ __all__ = [
     "PointState",
     "ProcedureName",
     "Repetition",
+    "RepetitionEnd",
     "RunStore",
     "RunTables",
     "SearchWriter",
