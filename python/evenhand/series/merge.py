@@ -206,7 +206,8 @@ def _conditions_of(measured: PointRecord) -> dict[str, Any]:
         found |= {f"{name.replace('_', ' ')} {key}": value for key, value in values.items()}
     for key in _NO_OTHER_QUESTION:
         found.pop(f"goal {key}", None)
-    return json.loads(json.dumps({**found, **_sent_of(measured)}))  # tuples and lists are the same
+    same: dict[str, Any] = json.loads(json.dumps({**found, **_sent_of(measured)}))  # tuples as lists
+    return same
 
 
 def _sent_of(measured: PointRecord) -> dict[str, Any]:
