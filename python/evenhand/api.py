@@ -43,5 +43,5 @@ def open_testbed(
         yield OpenTestbed(setup=setup, engine=engine, on_event=on_event)
         return
     command = [Path(sys.argv[0]).name or "python", *sys.argv[1:]]
-    with RunStore(Path(run), command=command, host_name=host_name) as store:
+    with RunStore.create(Path(run), command=command, host_name=host_name) as store:
         yield OpenTestbed(setup=setup, engine=engine, recorder=store, on_event=on_event)

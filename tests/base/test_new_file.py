@@ -20,7 +20,7 @@ from evenhand.series import RunStore, read_run
 
 
 def as_run(path: Path) -> None:
-    with RunStore(path, command=["evenhand"]):
+    with RunStore.create(path, command=["evenhand"]):
         pass
 
 

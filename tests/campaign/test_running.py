@@ -17,9 +17,9 @@ from evenhand.campaign.events import RepetitionBegan, RepetitionEnded
 from evenhand.campaign.running import RunningFile
 from evenhand.procedure import Began, TrialPhase
 from evenhand.report.campaign_status import campaign_document, campaign_lines
+from evenhand.series import CampaignHead, RunStore
 from evenhand.series.campaign_lock import campaign_locked
 from evenhand.series.campaign_status import read_status
-from evenhand.series.campaign_store import CampaignHead, CampaignStore
 from evenhand.series.running_trial import RunningTrial, read_running, running_path, write_running
 
 RUNNING = RunningTrial(
@@ -39,7 +39,7 @@ def campaign(path: Path) -> Any:
     suite = {"name": "a", "hosts": [1, 4], "repetitions": 3}
     plan = expand(make_campaign({"name": "small", "suite": [suite]}, where="small.toml", folder=Path()))
     head = CampaignHead(name="small", source="small.toml", seed=1, spec={})
-    with CampaignStore.create(path, head, plan.points, command=[]):
+    with RunStore.create(path, command=[], head=head, points=plan.points):
         pass
     return plan
 

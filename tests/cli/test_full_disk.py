@@ -19,9 +19,9 @@ from tests.preloaded.commands import evenhand_command
 
 Play = Callable[[str], Path]
 QUICK = ("--maximum-rate", "1Mfps", "--duration", "1s", "--final-duration", "2s", "--waits", "short")
-ROOM_OCTETS = 80 * 1024
+ROOM_OCTETS = 140 * 1024
 """For the tables, the description of the search, and some trials."""
-ROOM_OF_NO_TRIAL = 24 * 1024
+ROOM_OF_NO_TRIAL = 68 * 1024
 WIDE = "160"
 """Columns: a trial is one line."""
 

@@ -120,7 +120,8 @@ def test_a_run_that_goes_on_says_so(evenhand: Run, tmp_path: Path) -> None:
     run = write_run(tmp_path / "a.evenhand")
     with closing(sqlite3.connect(run, isolation_level=None)) as connection:
         connection.execute("UPDATE run SET finished_at = NULL")
-        connection.execute("UPDATE searches SET finished_at = NULL, outcome = NULL, result = NULL")
+        for table in ("searches", "repetitions"):
+            connection.execute(f"UPDATE {table} SET finished_at = NULL, outcome = NULL, result = NULL")
     ended = evenhand("show", run)
     assert "not finished" in ended.out
     assert "begun" in ended.out

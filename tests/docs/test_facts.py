@@ -332,7 +332,7 @@ def test_run_file_is_read_as_the_how_to_says(run: Run, tmp_path: Path) -> None:
             "id"
         }
     connection.close()
-    assert schema.RUN_VERSION == 1
+    assert schema.VERSION == 3
 
 
 def test_dependencies_page_names_every_dependency() -> None:

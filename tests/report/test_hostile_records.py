@@ -39,6 +39,11 @@ JSON_COLUMNS = (
     "searches.goal",
     "searches.result",
     "trials.document",
+    "sessions.command",
+    "sessions.notes",
+    "testbeds.document",
+    "points.document",
+    "repetitions.result",
 )
 ANY_JSON = st.recursive(
     st.none()
@@ -148,9 +153,15 @@ def assert_harmless(shown: str) -> None:
         "run.finished_at",
         "searches.name",
         "searches.kind",
-        "searches.started_at",
         "searches.outcome",
         "trials.purpose",
+        "points.key",
+        "points.suite",
+        "repetitions.started_at",
+        "repetitions.outcome",
+        "repetitions.reason",
+        "repetitions.testbed",
+        "testbeds.name",
     ],
 )
 def test_texts_do_nothing_to_a_terminal(tmp_path: Path, column: str) -> None:
@@ -171,7 +182,10 @@ def test_texts_inside_json_do_nothing_either(tmp_path: Path) -> None:
     change_json(
         run, "trials.document", lambda trial: {**trial, "reasons": [{"code": DANGEROUS, "text": DANGEROUS}]}
     )
-    change_json(run, "run.command", lambda _: ["evenhand", DANGEROUS])
+    for column in ("run.command", "sessions.command"):
+        change_json(run, column, lambda _: ["evenhand", DANGEROUS])
+    change_json(run, "testbeds.document", lambda facts: {**facts, "dut": {DANGEROUS: DANGEROUS}})
+    change_json(run, "points.document", lambda point: {**point, "goal": {DANGEROUS: DANGEROUS}})
     change_json(run, "searches.goal", lambda goal: {**goal, DANGEROUS: DANGEROUS})
     shown = show_everything(run, width=300)
     assert_harmless(shown)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.plan import make_plan
-from evenhand.search import SearchEvent, ThroughputGoal, TrialFinished, find_throughput
+from evenhand.search import SearchEvent, SearchHead, ThroughputGoal, TrialFinished, find_throughput
 from evenhand.series import RunStore
 from evenhand.trial import SimulatedMeasurer
 
@@ -31,11 +31,11 @@ def write_run(path: Path) -> Path:
         if isinstance(event, TrialFinished):
             writer.add_trial(event.trial)
 
-    with RunStore(path, command=["evenhand", "throughput", "bench.toml"]) as store:
+    with RunStore.create(path, command=["evenhand", "throughput", "bench.toml"]) as store:
         store.add_versions({"dpdk": "22.11.11"})
         plan = make_plan("gateway_v4").to_contract()
         with store.search(
-            "a", kind="throughput", plan=plan, frame_size=64, seed=7, setup=SETUP, goal=GOAL
+            SearchHead(label="a", kind="throughput", plan=plan, frame_size=64, seed=7, setup=SETUP, goal=GOAL)
         ) as writer:
             writer.finish(
                 find_throughput(

@@ -138,12 +138,29 @@ def test_tables_that_evenhand_did_not_make_are_refused(run: Path, statements: li
         ("UPDATE run SET host = ?", r'{"a": "\ud800"}', "surrogates not allowed"),
         ("UPDATE run SET host = ?", "[" + "0," * 10**6 + "0]", "too many values"),
         ("UPDATE run SET command = ?", '{"a": 1}', "run.command is no JSON array of texts"),
+        ("UPDATE searches SET role = ?", "any", "is not a valid Role"),
         ("UPDATE run SET versions = ?", '{"evenhand": 1}', "versions are no texts"),
         ("UPDATE run SET host = ?", '"' + "x" * 2**24 + '"', "too big|too long"),
     ],
 )
 def test_values_that_cannot_be_are_refused(run: Path, statement: str, value: object, match: str) -> None:
     assert_refused(change(run, statement, values=(value,)), match)
+
+
+@pytest.mark.parametrize(
+    ("statement", "value", "match"),
+    [
+        ("UPDATE points SET imix = ?", "imix:no", "there is no letter"),
+        ("UPDATE points SET procedure = ?", "trial", "is no point"),
+        ("UPDATE points SET repetitions = ?", 0, "is no point"),
+        ("UPDATE points SET document = ?", "{}", "lacks 'number'"),
+        ("UPDATE run SET merged_from = ?", "{}", "run.merged_from is no JSON array of texts"),
+    ],
+)
+def test_points_that_cannot_be_are_refused(run: Path, statement: str, value: object, match: str) -> None:
+    change(run, statement, values=(value,))
+    with pytest.raises(RequestError, match=match):
+        read_record(run)
 
 
 @pytest.mark.parametrize(

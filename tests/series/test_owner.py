@@ -15,6 +15,7 @@ from evenhand.base.without_folders import without_folders
 from evenhand.plan import make_plan
 from evenhand.rig.host.facts import read_host_facts
 from evenhand.rig.host.kernel_parameters import kept_parameters
+from evenhand.search import Role, SearchHead
 from evenhand.series import RunStore, read_run
 
 BENCH_RESULTS = Path(__file__).parents[2] / "bench" / "results"
@@ -44,8 +45,19 @@ def owned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path
         }
         plan = make_plan("gateway-v4").to_contract()
         with (
-            RunStore(path, command=command, host_name=host_name) as store,
-            store.search("s", kind="trial", plan=plan, frame_size=64, seed=1, setup=setup, goal={}) as writer,
+            RunStore.create(path, command=command, host_name=host_name) as store,
+            store.search(
+                SearchHead(
+                    label="s",
+                    kind="trial",
+                    role=Role.TRIAL,
+                    plan=plan,
+                    frame_size=64,
+                    seed=1,
+                    setup=setup,
+                    goal={},
+                )
+            ) as writer,
         ):
             writer.finish_with("PASS")
         return path

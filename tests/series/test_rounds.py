@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
 from evenhand.report.campaign_status import campaign_document, campaign_lines
 from evenhand.series.campaign import PointState
 from evenhand.series.campaign_status import CampaignStatus, PointStatus
-from evenhand.series.point_document import point_document, read_point
+from evenhand.series.point_document import point_of_document
 from tests.analysis.records import point, record
 
 
@@ -72,10 +72,10 @@ def test_status_tells_of_no_round_where_there_is_none() -> None:
 
 
 def test_points_of_files_from_before_there_were_rounds_are_read_as_one_block() -> None:
-    document = point_document(point(1, [1.0, 2.0]).point)
-    assert read_point({**document, "rounds": 2}).rounds == 2
+    document = asdict(point(1, [1.0, 2.0]).point)
+    assert point_of_document({**document, "rounds": 2}).rounds == 2
     del document["rounds"]
-    assert read_point(document).rounds == 1
+    assert point_of_document(document).rounds == 1
     for wrong in (0, "2", True, 10**9):
         with pytest.raises(ValueError, match="is no point"):
-            read_point({**document, "rounds": wrong})
+            point_of_document({**document, "rounds": wrong})

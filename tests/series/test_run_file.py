@@ -35,6 +35,6 @@ def test_a_named_file_is_taken_and_none_is_none() -> None:
 def test_a_run_that_never_began_leaves_no_file(tmp_path: Path) -> None:
     """A refused request must not litter the folder."""
     file = tmp_path / "a.evenhand"
-    with pytest.raises(HostError), RunStore(file, command=["evenhand"]):
+    with pytest.raises(HostError), RunStore.create(file, command=["evenhand"]):
         raise HostError("no device")
     assert not file.exists()

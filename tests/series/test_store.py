@@ -8,26 +8,43 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.plan import make_plan
 from evenhand.rig.host.facts import read_host_facts
-from evenhand.search import SearchEvent, ThroughputGoal, ThroughputResult, TrialFinished, find_throughput
+from evenhand.search import (
+    SearchEvent,
+    SearchHead,
+    ThroughputGoal,
+    ThroughputResult,
+    TrialFinished,
+    find_throughput,
+)
 from evenhand.series import RunStore, read_run
 from evenhand.trial import SimulatedMeasurer
 
 SEED = 2**64 - 1
 GOAL = ThroughputGoal(max_fps=1e6, duration_s=1, final_duration_s=2)
+HEAD: dict[str, Any] = {
+    "label": "s",
+    "kind": "throughput",
+    "plan": {},
+    "frame_size": 64,
+    "seed": 1,
+    "setup": {},
+    "goal": GOAL,
+}
 
 
 def write_run(path: Path, *, limit_fps: float = 640_000) -> ThroughputResult:
-    with RunStore(path, command=["evenhand", "throughput"]) as store:
+    with RunStore.create(path, command=["evenhand", "throughput"]) as store:
         store.add_versions({"dpdk": "22.11.11"})
         plan = make_plan("gateway_v4").to_contract()
         with store.search(
-            "first", kind="throughput", plan=plan, frame_size=64, seed=SEED, setup={"cpus": [1]}, goal=GOAL
+            SearchHead(**{**HEAD, "label": "first", "plan": plan, "seed": SEED, "setup": {"cpus": [1]}})
         ) as writer:
             result = find_throughput(
                 SimulatedMeasurer(limit_fps=limit_fps, invalid_trials={2}),
@@ -70,13 +87,14 @@ def test_a_run_is_one_file(tmp_path: Path) -> None:
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from evenhand.search import SearchEvent, ThroughputGoal, TrialFinished, find_throughput
+from evenhand.search import SearchEvent, SearchHead, ThroughputGoal, TrialFinished, find_throughput
 from evenhand.series import RunStore
 from evenhand.trial import SimulatedMeasurer
 
 goal = ThroughputGoal(max_fps=1e6, duration_s=1, final_duration_s=2)
-store = RunStore(Path(sys.argv[1]), command=["killed"])
-search = store.search("s", kind="throughput", plan={}, frame_size=64, seed=1, setup={}, goal=goal)
+store = RunStore.create(Path(sys.argv[1]), command=["killed"])
+head = SearchHead(label="s", kind="throughput", plan={}, frame_size=64, seed=1, setup={}, goal=goal)
+search = store.search(head)
 with store, search as writer:
     def keep(event):
         if isinstance(event, TrialFinished):
@@ -120,8 +138,8 @@ def test_ctrl_c_is_stored_as_stopped(tmp_path: Path) -> None:
 
     with (
         pytest.raises(KeyboardInterrupt),
-        RunStore(path, command=[]) as store,
-        store.search("s", kind="throughput", plan={}, frame_size=64, seed=1, setup={}, goal=GOAL) as writer,
+        RunStore.create(path, command=[]) as store,
+        store.search(SearchHead(**HEAD)) as writer,
     ):
         find_throughput(SimulatedMeasurer(limit_fps=640_000), GOAL, on_progress=interrupt)
     run = read_run(path)
@@ -137,8 +155,8 @@ def test_a_run_that_ends_before_its_first_trial_leaves_no_file(
     """A file that is there says that there is something in it."""
     with (
         pytest.raises((KeyboardInterrupt, HostError)),
-        RunStore(tmp_path / "a.evenhand", command=[]) as store,
-        store.search("s", kind="throughput", plan={}, frame_size=64, seed=1, setup={}, goal=GOAL),
+        RunStore.create(tmp_path / "a.evenhand", command=[]) as store,
+        store.search(SearchHead(**HEAD)),
     ):
         raise error
     assert store.stored_trials == 0
@@ -149,13 +167,13 @@ def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "a.evenhand"
     write_run(path)
     with pytest.raises(RequestError, match="never overwritten"):
-        RunStore(path, command=[])
+        RunStore.create(path, command=[])
     assert read_run(path).searches
 
 
 def test_a_place_that_cannot_be_written_is_a_host_error(tmp_path: Path) -> None:
     with pytest.raises(HostError, match="cannot be written"):
-        RunStore(tmp_path / "no" / "folder.evenhand", command=[])
+        RunStore.create(tmp_path / "no" / "folder.evenhand", command=[])
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
@@ -176,7 +194,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         read_run(tmp_path / "empty.evenhand")
 
 
-@pytest.mark.parametrize("version", [0, 3])
+@pytest.mark.parametrize("version", [0, 4])
 def test_a_run_of_another_schema_version_is_refused(tmp_path: Path, version: int) -> None:
     path = tmp_path / "a.evenhand"
     write_run(path)

@@ -317,7 +317,7 @@ def test_the_tester_measures_its_own_loop_at_the_load_of_the_result(
     )
     with (
         reference_router(plan, ReferenceDut(extra_delay_us=5000)) as router,
-        RunStore(run, command=["test"]) as store,
+        RunStore.create(run, command=["test"]) as store,
     ):
         bed = OpenTestbed(setup=make_reference_setup(router), recorder=store)
         found = bed.delay(

@@ -22,8 +22,7 @@ from evenhand.procedure.events import Note
 from evenhand.rig import Setup
 from evenhand.rig.dut.facts import CHANGED_BY_SET_UP
 from evenhand.rig.lab import LinuxLab, linux_lab
-from evenhand.series import read_record
-from evenhand.series.store import RunStore
+from evenhand.series import RunStore, read_record
 from evenhand.trial import Limits, TrialResult, Waits
 from tests.rig.dut.namespace_shell import NamespaceShell, reachable_lab
 from tests.wire.wire_session import FAST_WAITS, MOST_ATTEMPTS, PATIENT, until
@@ -179,7 +178,7 @@ def test_facts_are_stored_with_every_run_and_a_change_is_told(rig: Rig, tmp_path
     plan, lab, setup, _ = rig
     told: list[Any] = []
     path = tmp_path / "run.evenhand"
-    with RunStore(path, command=["test"]) as store:
+    with RunStore.create(path, command=["test"]) as store:
         trial(setup, plan, recorder=store, on_event=told.append)
     facts = read_record(path).other_searches[-1].setup["inside_dut"]["facts"]
     assert facts["kernel"] == os.uname().release

@@ -11,7 +11,6 @@ from typing import Any
 from evenhand.analysis.device import sent_plan
 from evenhand.series.campaign import CampaignRecord, Point, PointRecord
 from evenhand.series.conditions import SearchConditions, conditions_of
-from evenhand.series.run_points import procedure_of
 
 UNTOLD = ("known_fps",)
 """Of a goal: where a search began, if an earlier one guided it. It is no other question."""
@@ -103,7 +102,7 @@ def measured_conditions(record: PointRecord) -> dict[str, Any] | None:
     With the waits of the trials and the hosts' MACs: a campaign has them in its goal.
     """
     searches = [search for repetition in record.repetitions for search in repetition.searches]
-    search = next((search for search in searches if procedure_of(search) == record.point.procedure), None)
+    search = next((search for search in searches if search.is_measurement), None)
     if search is None:
         return None
     try:
@@ -118,7 +117,7 @@ def start_of(record: PointRecord) -> float | None:
     """The load at which its first search was told to begin, in fps; None: wherever that search begins by
     itself."""
     searches = [search for repetition in record.repetitions for search in repetition.searches]
-    search = next((search for search in searches if procedure_of(search) == record.point.procedure), None)
+    search = next((search for search in searches if search.is_measurement), None)
     start = (record.point.goal if search is None else search.goal).get("known_fps")
     return float(start) if isinstance(start, int | float) and not isinstance(start, bool) else None
 

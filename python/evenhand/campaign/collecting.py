@@ -1,29 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: the keeper of a worker: collects all of one point, which then goes to whoever ordered it."""
+"""Campaign: the recorder of a worker: collects all of one point, which then goes to whoever ordered it."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evenhand.search import Goal, SearchResult, SearchTrial
-from evenhand.series.campaign import HookRun, Point
-from evenhand.series.campaign_store import Ended
-from evenhand.series.remote_point import RemotePoint, RemoteRepetition, RemoteSearch, RemoteTrial
-from evenhand.series.repetition_recorder import STOPPED
-from evenhand.series.store import now
+from evenhand.search import Role, SearchHead, SearchResult, SearchTrial
+from evenhand.series import RepetitionEnd, StoredSearch, StoredTrial
+from evenhand.series.campaign import HookRun, Point, Repetition
+from evenhand.series.recorder import STOPPED
+from evenhand.series.remote_point import RemotePoint
+from evenhand.series.rows import begun_search, search_columns
+from evenhand.series.run_file import now
 from evenhand.trial import Load, TrialResult
 
 
 class CollectedSearch:
     """`procedure.SearchRecord` of one search."""
 
-    def __init__(self, begun: RemoteSearch) -> None:
+    def __init__(self, begun: StoredSearch) -> None:
         self._begun = begun
-        self._trials: list[RemoteTrial] = []
+        self._trials: list[StoredTrial] = []
 
     def add_trial(self, trial: SearchTrial) -> None:
         """See `SearchRecord`."""
@@ -47,12 +49,12 @@ class CollectedSearch:
         """See `SearchRecord`."""
         if not result.was_stopped:
             self._trials.append(
-                RemoteTrial(
+                StoredTrial(
                     number=number,
                     purpose=purpose,
                     attempt=attempt,
                     is_full_length=is_full_length,
-                    document=result.raw,
+                    result=result,
                 )
             )
 
@@ -63,10 +65,11 @@ class CollectedSearch:
     def finish_with(self, outcome: str, result: Mapping[str, Any] | None = None) -> None:
         """See `SearchRecord`."""
         if outcome != STOPPED:
-            self._begun = replace(self._begun, finished_at=now(), outcome=outcome, result=result)
+            document = None if result is None else dict(result)
+            self._begun = replace(self._begun, finished_at=now(), outcome=outcome, result=document)
 
     @property
-    def search(self) -> RemoteSearch:
+    def search(self) -> StoredSearch:
         """As it is so far."""
         return replace(self._begun, trials=tuple(self._trials))
 
@@ -78,12 +81,14 @@ class CollectedRepetition:
 
     number: int
     seed: int
+    testbed: str
     versions: dict[str, str] = field(default_factory=dict)
-    ended: Ended | None = None
+    _end: RepetitionEnd | None = None
     _started_at: str = field(default_factory=now)
     _began_s: float = field(default_factory=time.monotonic)
     _finished_at: str | None = None
     _searches: list[CollectedSearch] = field(default_factory=list)
+    _roles: Counter[Role] = field(default_factory=Counter)
 
     @property
     def stored_trials(self) -> int:
@@ -100,96 +105,78 @@ class CollectedRepetition:
         return None
 
     @contextmanager
-    def search(
-        self,
-        name: str,
-        *,
-        kind: str,
-        plan: Mapping[str, Any],
-        frame_size: int,
-        seed: int,
-        setup: Mapping[str, Any],
-        goal: Goal | Mapping[str, Any],
-    ) -> Iterator[CollectedSearch]:
+    def search(self, head: SearchHead) -> Iterator[CollectedSearch]:
         """See `Recorder`."""
-        document = goal if isinstance(goal, Mapping) else goal.to_document()
-        search = CollectedSearch(
-            RemoteSearch(
-                name=name,
-                kind=kind,
-                started_at=now(),
-                plan=plan,
-                frame_size=frame_size,
-                seed=seed,
-                setup=setup,
-                goal=document,
-                finished_at=None,
-                outcome=None,
-                result=None,
-                trials=(),
-            )
-        )
+        self._roles[head.role] += 1
+        begun = begun_search(head, search_columns(head))
+        search = CollectedSearch(replace(begun, number=self._roles[head.role]))
         self._searches.append(search)
         yield search
 
-    def end(self, ended: Ended) -> None:
+    def end(self, end: RepetitionEnd) -> None:
         """It has ended."""
-        self.ended, self._finished_at = ended, now()
+        self._end, self._finished_at = end, now()
 
     @property
-    def repetition(self) -> RemoteRepetition:
+    def repetition(self) -> Repetition:
         """As it is so far."""
-        return RemoteRepetition(
+        end = self._end
+        return Repetition(
             number=self.number,
             seed=self.seed,
+            testbed=self.testbed,
             started_at=self._started_at,
             finished_at=self._finished_at,
-            measured_s=time.monotonic() - self._began_s,
-            ended=self.ended,
+            outcome=None if end is None else end.outcome,
+            value=None if end is None else end.value,
+            result=None if end is None else end.result,
             searches=tuple(search.search for search in self._searches),
+            reason=None if end is None else end.reason,
+            measured_s=time.monotonic() - self._began_s,
         )
 
 
 @dataclass(slots=True)
-class CollectingKeeper:
-    """A `Keeper` in memory, of one point."""
+class CollectingRecorder:
+    """A `PointRecorder` in memory, of one point."""
 
     testbed: str
     """The name that this testbed has in the campaign."""
     _facts: Mapping[str, Any] | None = None
     _versions: dict[str, str] = field(default_factory=dict)
-    _hooks: list[tuple[str, HookRun]] = field(default_factory=list)
-    _repetitions: dict[int, RemoteRepetition] = field(default_factory=dict)
+    _hooks: list[HookRun] = field(default_factory=list)
+    _repetitions: dict[int, Repetition] = field(default_factory=dict)
     _begun: CollectedRepetition | None = None
     _reason: str | None = None
 
     def add_testbed(self, name: str, document: Mapping[str, Any]) -> str:
-        """See `Keeper`. In the campaign it has the worker's name: two workers may have files of one name."""
+        """See `PointRecorder`. In the campaign it has the worker's name: two workers may have files of one
+        name."""
         del name
         self._facts = document
         return self.testbed
 
     def add_hook(self, hook: HookRun, *, point: Point | None, suite: str | None) -> None:
-        """See `Keeper`."""
+        """See `PointRecorder`."""
         del point, suite
-        self._hooks.append((now(), hook))
+        self._hooks.append(replace(hook, ended_at=now()))
 
     def begin(
         self, point: Point, number: int, *, seed: int, testbed: str, anew: bool = False
     ) -> CollectedRepetition:
-        """See `Keeper`."""
-        del point, testbed, anew
-        self._begun = CollectedRepetition(number=number, seed=seed)
+        """See `PointRecorder`."""
+        del point, anew
+        self._begun = CollectedRepetition(number=number, seed=seed, testbed=testbed)
         return self._begun
 
-    def end(self, recorder: CollectedRepetition, ended: Ended) -> None:
-        """See `Keeper`."""
-        recorder.end(ended)
+    def end(self, recorder: CollectedRepetition, end: RepetitionEnd) -> None:
+        """See `PointRecorder`."""
+        recorder.end(end)
         self._close(recorder)
         self._begun = None
 
     def end_point(self, point: Point, reason: str) -> None:
-        """See `Keeper`."""
+        """See `PointRecorder`."""
         del point
         self._reason = reason
 

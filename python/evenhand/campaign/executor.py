@@ -12,8 +12,8 @@ from typing import Protocol
 from evenhand.campaign.events import OnCampaignEvent
 from evenhand.campaign.measure import PointOrder, measure_point
 from evenhand.rig import LeasedLab
+from evenhand.series import RunStore
 from evenhand.series.campaign import Point
-from evenhand.series.campaign_store import CampaignStore
 
 
 class Executor(Protocol):
@@ -22,7 +22,7 @@ class Executor(Protocol):
     def run(
         self,
         orders: Iterable[PointOrder],
-        keeper: CampaignStore,
+        keeper: RunStore,
         on_event: OnCampaignEvent,
         *,
         lab: LeasedLab | None = None,
@@ -46,7 +46,7 @@ class HereExecutor:
     def run(
         self,
         orders: Iterable[PointOrder],
-        keeper: CampaignStore,
+        keeper: RunStore,
         on_event: OnCampaignEvent,
         *,
         lab: LeasedLab | None = None,

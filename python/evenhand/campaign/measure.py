@@ -27,10 +27,10 @@ from evenhand.campaign.jobs import Job
 from evenhand.procedure import Conditions, Note, OpenTestbed, Recorder, SinglePair, Throughput
 from evenhand.rig import LabWish, LeasedLab, Setup, campaign_facts, rig_of
 from evenhand.series.campaign import HookRun, Point, is_lower_bound
-from evenhand.series.campaign_store import Ended
-from evenhand.series.repetition_recorder import STOPPED, CannotContinueError
-from evenhand.series.run_points import why_no_number
-from evenhand.series.store import StorageError
+from evenhand.series.no_number import why_no_number
+from evenhand.series.recorder import STOPPED, CannotContinueError
+from evenhand.series.run_file import StorageError
+from evenhand.series.store import RepetitionEnd
 from evenhand.spec.argument_names import option_places
 from evenhand.spec.file import Hooks, Reference
 from evenhand.spec.reference import reference_dut
@@ -69,7 +69,7 @@ class PointOrder:
     """Nothing of the point is left for a later round."""
 
 
-class RepetitionKeeper(Recorder, Replay, Protocol):
+class RepetitionRecorder(Recorder, Replay, Protocol):
     """Where one repetition is kept, with what it had before it was cut short."""
 
     @property
@@ -77,11 +77,11 @@ class RepetitionKeeper(Recorder, Replay, Protocol):
         """That it had."""
 
 
-Kept = TypeVar("Kept", bound=RepetitionKeeper)
+R = TypeVar("R", bound=RepetitionRecorder)
 
 
-class Keeper(Protocol[Kept]):
-    """Where a point's trials are kept as they are made: `CampaignStore` in a file, `CollectingKeeper` for
+class PointRecorder(Protocol[R]):
+    """Where a point's trials are kept as they are made: `RunStore` in a file, `CollectingRecorder` for
     somebody elsewhere."""
 
     def add_testbed(self, name: str, document: Mapping[str, Any]) -> str:
@@ -90,10 +90,10 @@ class Keeper(Protocol[Kept]):
     def add_hook(self, hook: HookRun, *, point: Point | None, suite: str | None) -> None:
         """A command that has ended."""
 
-    def begin(self, point: Point, number: int, *, seed: int, testbed: str, anew: bool = False) -> Kept:
+    def begin(self, point: Point, number: int, *, seed: int, testbed: str, anew: bool = False) -> R:
         """A repetition begins, or goes on."""
 
-    def end(self, recorder: Kept, ended: Ended) -> None:
+    def end(self, recorder: R, end: RepetitionEnd) -> None:
         """It has ended."""
 
     def end_point(self, point: Point, reason: str) -> None:
@@ -106,7 +106,7 @@ class _HookFailedError(Exception):
 
 def measure_point(
     order: PointOrder,
-    keeper: Keeper[Kept],
+    keeper: PointRecorder[R],
     *,
     engine: Path | None,
     on_event: OnCampaignEvent,
@@ -148,7 +148,7 @@ def measure_point(
 
 
 def _measure_on(
-    setup: Setup, order: PointOrder, keeper: Keeper[Kept], engine: Path | None, on_event: OnCampaignEvent
+    setup: Setup, order: PointOrder, keeper: PointRecorder[R], engine: Path | None, on_event: OnCampaignEvent
 ) -> str | None:
     """Why it could not be measured; None if it was."""
     testbed = keeper.add_testbed(setup.name, _facts_of(setup, order))
@@ -169,7 +169,7 @@ def _measure_repetition(
     setup: Setup,
     testbed: str,
     order: PointOrder,
-    keeper: Keeper[Kept],
+    keeper: PointRecorder[R],
     engine: Path | None,
     on_event: OnCampaignEvent,
 ) -> None:
@@ -212,7 +212,9 @@ def _measure_repetition(
         return
 
 
-def _measure(bed: OpenTestbed, job: Job, request: PointRequest, single_pair: SinglePair | None) -> Ended:
+def _measure(
+    bed: OpenTestbed, job: Job, request: PointRequest, single_pair: SinglePair | None
+) -> RepetitionEnd:
     """One repetition of the procedure."""
     point, procedure = job.point, request.procedure
     name = f"{point.key}, repetition {job.repetition}"
@@ -229,7 +231,7 @@ def _measure(bed: OpenTestbed, job: Job, request: PointRequest, single_pair: Sin
         if value is not None
         else getattr(found, "skipped", None) or _why(str(found.outcome), list(trials))
     )
-    return Ended(outcome=str(found.outcome), value=value, result=document, reason=reason)
+    return RepetitionEnd(outcome=str(found.outcome), value=value, result=document, reason=reason)
 
 
 def _beside(found: Throughput, single_pair: SinglePair | None, *, is_ours: bool) -> Throughput:
@@ -269,7 +271,7 @@ def _facts_of(setup: Setup, order: PointOrder) -> dict[str, Any]:
     return campaign_facts(setup, (order.reference or Reference()).to_document())
 
 
-def _run_hook(when: str, order: PointOrder, keeper: Keeper[Kept], on_event: OnCampaignEvent) -> None:
+def _run_hook(when: str, order: PointOrder, keeper: PointRecorder[R], on_event: OnCampaignEvent) -> None:
     environment = {**order.environment, **environment_of(order.point)}
     failure = run_and_keep(when, order.hooks, environment, keeper, on_event, point=order.point)
     if failure is not None:
@@ -280,7 +282,7 @@ def run_and_keep(
     when: str,
     hooks: Hooks,
     environment: Mapping[str, str],
-    keeper: Keeper[Kept],
+    keeper: PointRecorder[R],
     on_event: OnCampaignEvent,
     *,
     point: Point | None = None,

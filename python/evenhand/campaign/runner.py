@@ -23,8 +23,8 @@ from evenhand.procedure import Note, SinglePair, says_something
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.rig import REFERENCE, LeasedLab, rig_of
 from evenhand.search import Outcome
+from evenhand.series import RunStore
 from evenhand.series.campaign import Point
-from evenhand.series.campaign_store import CampaignStore
 from evenhand.spec.file import Hooks
 from evenhand.spec.points import CampaignPlan
 from evenhand.spec.request import AFTER
@@ -37,7 +37,7 @@ class CampaignRunner:
     """Goes through the jobs of a plan that have no result in the store."""
 
     plan: CampaignPlan
-    store: CampaignStore
+    store: RunStore
     executor: Executor
     testbed: str
     """Empty if workers elsewhere have theirs."""

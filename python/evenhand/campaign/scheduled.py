@@ -22,8 +22,8 @@ from evenhand.campaign.measure import PointOrder
 from evenhand.campaign.worker import Answer, measure_here, resources_for, why_not_here
 from evenhand.procedure import Note
 from evenhand.rig import LeasedLab
+from evenhand.series import RunStore
 from evenhand.series.campaign import Point
-from evenhand.series.campaign_store import CampaignStore
 from evenhand.series.remote_point import check_remote_point, store_remote_point
 from evenhand.series.resume_command import resume_command
 from evenhand.spec.file import Reference
@@ -94,7 +94,7 @@ class ScheduledExecutor:
     def run(
         self,
         orders: Iterable[PointOrder],
-        keeper: CampaignStore,
+        keeper: RunStore,
         on_event: OnCampaignEvent,
         *,
         lab: LeasedLab | None = None,
@@ -157,7 +157,7 @@ class ScheduledExecutor:
         return [future for future in waiting if future.done()]
 
     def _keep(
-        self, future: Any, order: PointOrder, keeper: CampaignStore, on_event: OnCampaignEvent, places: int
+        self, future: Any, order: PointOrder, keeper: RunStore, on_event: OnCampaignEvent, places: int
     ) -> EvenhandError | None:
         """In the file, all at once. What went wrong that concerns more than this point."""
         distributed = import_distributed()
@@ -196,7 +196,7 @@ class ScheduledExecutor:
             for search in repetition.searches
             for trial in search.trials
         ):
-            verdict = str(trial.document["verdict"])
+            verdict = str(trial.result.verdict)
             verdicts[verdict] = verdicts.get(verdict, 0) + 1
         on_event(
             PointArrived(
@@ -208,7 +208,7 @@ class ScheduledExecutor:
                 durations_s=tuple(
                     repetition.measured_s
                     for repetition in arrived.repetitions
-                    if repetition.ended is not None
+                    if repetition.finished_at is not None
                 ),
             )
         )
@@ -245,9 +245,7 @@ class ScheduledExecutor:
         )
 
 
-def _given_up(
-    point: Point, reason: str, keeper: CampaignStore, on_event: OnCampaignEvent, places: int
-) -> None:
+def _given_up(point: Point, reason: str, keeper: RunStore, on_event: OnCampaignEvent, places: int) -> None:
     keeper.end_point(point, reason)
     on_event(
         PointArrived(point=point, testbed=None, reason=reason, durations_s=(), verdicts={}, places=places)

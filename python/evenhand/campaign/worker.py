@@ -19,7 +19,7 @@ from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.base.temporary_folder import temporary_folder
 from evenhand.base.version import VERSION
 from evenhand.base.without_folders import without_folders
-from evenhand.campaign.collecting import CollectingKeeper
+from evenhand.campaign.collecting import CollectingRecorder
 from evenhand.campaign.dask_address import import_distributed, no_scheduler, own_address, scheduler_place
 from evenhand.campaign.demands import demands_of
 from evenhand.campaign.dut_setup import dut_over_ssh, put_dut_back
@@ -196,7 +196,7 @@ class WorkerProcess:
 
     def measure(self, order: PointOrder, task: str, topic: str) -> Answer:
         """One point, on this worker's testbed, whatever the order says of one."""
-        keeper = CollectingKeeper(self.bed.name)
+        keeper = CollectingRecorder(self.bed.name)
         mine = replace(
             order,
             testbed=self.bed.testbed,
@@ -224,7 +224,7 @@ class WorkerProcess:
         error = error or not_put_back
         return Answer(point=keeper.collected(order.point), error=error)
 
-    def _put_dut_back(self, order: PointOrder, keeper: CollectingKeeper) -> EvenhandError | None:
+    def _put_dut_back(self, order: PointOrder, keeper: CollectingRecorder) -> EvenhandError | None:
         """A DUT that was set up over SSH for this point: nobody knows whether another one will come. Why it
         could not be done."""
         try:

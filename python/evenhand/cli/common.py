@@ -94,7 +94,7 @@ def open_run(run: Path, *, host_name: bool) -> Iterator[RunStore]:
     every error.
     """
     # A file that exists is refused here; it is not ours, and nothing is said of trials in it.
-    store = RunStore(run, command=command_line(), host_name=host_name)
+    store = RunStore.create(run, command=command_line(), host_name=host_name)
     try:
         with store:
             yield store

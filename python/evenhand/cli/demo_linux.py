@@ -19,7 +19,7 @@ from evenhand.report import SuiteEntry, suite_deviations, suite_lines, suite_tab
 from evenhand.rig import Setup, make_lab_setup
 from evenhand.rig.host.facts import read_host_facts, read_versions
 from evenhand.rig.lab import LinuxLab, linux_lab
-from evenhand.search import Outcome, ThroughputGoal, ThroughputResult, find_tester_ceiling
+from evenhand.search import Outcome, Role, SearchHead, ThroughputGoal, ThroughputResult, find_tester_ceiling
 from evenhand.series import RunStore
 from evenhand.trial import (
     SHORT_WAITS,
@@ -220,13 +220,16 @@ def find_ceiling(
             }
             writer = stack.enter_context(
                 store.search(
-                    f"{plan.name} tester ceiling",
-                    kind="ceiling",
-                    plan=plan.to_contract(),
-                    frame_size=size,
-                    seed=seed,
-                    setup=setup.to_document(),
-                    goal=goal,
+                    SearchHead(
+                        label=f"{plan.name} tester ceiling",
+                        kind="ceiling",
+                        role=Role.CEILING,
+                        plan=plan.to_contract(),
+                        frame_size=size,
+                        seed=seed,
+                        setup=setup.to_document(),
+                        goal=goal,
+                    )
                 )
             )
         count = 0

@@ -43,10 +43,10 @@ from evenhand.procedure.expected_time import ExpectedTime
 from evenhand.procedure.host_limits import forget_limits
 from evenhand.report import measured_report
 from evenhand.report.campaign_plan import campaign_plan_report
-from evenhand.series import SUFFIX, PointState, StorageError
+from evenhand.series import SUFFIX, PointState, RunStore, StorageError
 from evenhand.series.campaign_status import read_status
-from evenhand.series.campaign_store import CampaignHead, CampaignStore
 from evenhand.series.resume_command import find_source, remember_source, resume_command
+from evenhand.series.store import CampaignHead
 from evenhand.spec.file import PRESET_PREFIX
 
 WITHOUT_NUMBER = 1
@@ -244,7 +244,9 @@ def _measure(
         path = run_file(source.stem.removeprefix(PRESET_PREFIX), run, no_run=False)
         assert path is not None
         head = CampaignHead(name=plan.name, source=source.name, seed=plan.seed, spec=spec)
-        store = CampaignStore.create(path, head, plan.points, command=command_line(), host_name=host_name)
+        store = RunStore.create(
+            path, command=command_line(), head=head, points=plan.points, host_name=host_name
+        )
         remember_source(path, source)
         forget_limits(name_of_run(path))
     else:
@@ -252,7 +254,7 @@ def _measure(
         _check_unchanged(path, source, spec)
         if is_found and not again:
             _check_unfinished(path, source)
-        store = CampaignStore.resume(path, command=command_line(), host_name=host_name)
+        store = RunStore.resume(path, command=command_line(), host_name=host_name)
     page = LivePage(run=path, target=None if no_html else html or path.with_suffix(".html"))
     with _ending(store, source, page):
         if again and not store.reopen_points():
@@ -364,7 +366,7 @@ def _check_unchanged(path: Path, source: Path, spec: dict[str, object]) -> None:
 
 
 @contextmanager
-def _ending(store: CampaignStore, source: Path, page: LivePage) -> Iterator[None]:
+def _ending(store: RunStore, source: Path, page: LivePage) -> Iterator[None]:
     """However it ends, somebody is told where the trials are and how to go on. What a full disk did not take
     is shown."""
     try:

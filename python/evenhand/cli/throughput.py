@@ -18,6 +18,7 @@ from evenhand.procedure.throughput import ThroughputOptions, too_few
 from evenhand.report import search_lines, search_tables
 from evenhand.report.found import found_lines, found_table
 from evenhand.rig.testbed import TestbedLimits
+from evenhand.search import Role
 from evenhand.spec.frames import FrameSizesOption, read_frame_sizes
 from evenhand.spec.limits import RetryOptions
 
@@ -83,7 +84,7 @@ def throughput(
         if single_pair.single_pair_first:
             progress.say(f"1 of 2: {given.plan.label}, one address pair.", style="bold")
             one_pair: Conditions = {**same, "plan": given.plan.single_pair()}
-            first = bed.throughput(goal=chosen, name=ONE_PAIR, **one_pair)
+            first = bed.throughput(goal=chosen, name=ONE_PAIR, role=Role.SINGLE_PAIR, **one_pair)
             before = SinglePair.of(first.search, first.profile)
             progress.say(
                 f"2 of 2: {Traffic(plan=given.plan, directions=same['directions']).addresses}.", style="bold"

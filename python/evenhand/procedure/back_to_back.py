@@ -41,7 +41,7 @@ from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.repetition import check_whole_sizes
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, measure_throughput
-from evenhand.search import Outcome, ThroughputGoal, find_largest
+from evenhand.search import Outcome, Role, ThroughputGoal, find_largest
 from evenhand.trial import Load, TrialResult
 
 
@@ -67,7 +67,12 @@ def measure_back_to_back(
         )
         wish = replace(wish, max_fps=min(wish.max_fps, goal.rate_fps), loss_ratio=0.0)
         throughput = measure_throughput(
-            tester, wish, name=f"throughput, {describe_size(size)}", on_event=on_event, recorder=recorder
+            tester,
+            wish,
+            name=f"throughput, {describe_size(size)}",
+            role=Role.THROUGHPUT_FOR,
+            on_event=on_event,
+            recorder=recorder,
         )
         # A lower bound would make the corrected buffer time an upper one.
         throughput_fps = None if throughput.outcome is Outcome.TESTER_LIMIT else throughput.throughput_fps
@@ -79,8 +84,10 @@ def measure_back_to_back(
         number = len(repetitions) + 1
         on_event(Note(text=f"{size} octets, repetition {number} of {goal.repetitions}:", is_heading=True))
         known = repetitions[-1].frames if repetitions else None
-        name = f"back-to-back, {size} octets, repetition {number}"
-        with recording(recorder, tester, name, kind="back-to-back", goal=goal.to_document()) as record:
+        label, document = f"back-to-back, {size} octets", goal.to_document()
+        with recording(
+            recorder, tester, label, kind="back-to-back", goal=document, repetition=number
+        ) as record:
             measurer = tester.measurer(on_event)
             attempts = Attempts(
                 measurer=measurer,

@@ -54,6 +54,11 @@ class DelayTest(StrEnum):
     """RFC 8219, 7.3: delay variation over every frame (R8219-12, R8219-13)."""
 
     @property
+    def procedure(self) -> str:
+        """That it is a variant of."""
+        return "latency" if self is DelayTest.LATENCY_RFC2544 else str(self)
+
+    @property
     def headline(self) -> str:
         return "Packet delay variation" if self is DelayTest.PDV else "Latency"
 
@@ -442,7 +447,12 @@ def measure_delay(
     """
     choose_maximum(goal.rate_fps, tester.profile, where="rate_fps")
     with recording(
-        recorder, tester, name or str(goal.test), kind=str(goal.test), goal=goal.to_document()
+        recorder,
+        tester,
+        name or str(goal.test),
+        kind=str(goal.test),
+        procedure=goal.test.procedure,
+        goal=goal.to_document(),
     ) as record:
         measurer = tester.measurer(on_event, delays=goal.wish)
         repeat = _Repeat(

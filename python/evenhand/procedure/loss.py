@@ -201,6 +201,7 @@ def measure_loss(
     goal: LossGoal,
     *,
     name: str = "loss",
+    repetition: int | None = None,
     on_event: OnEvent = ignore,
     recorder: Recorder | None = None,
 ) -> FrameLoss:
@@ -214,7 +215,8 @@ def measure_loss(
     """
     goal = with_maximum(goal, tester.profile)
     tester = replace(tester, limits=replace(tester.limits, loss_ratio=0.0))  # PASS is a trial without loss
-    with recording(recorder, tester, name, kind="loss", goal=goal.to_document()) as record:
+    document = goal.to_document()
+    with recording(recorder, tester, name, kind="loss", goal=document, repetition=repetition) as record:
         measurer = tester.measurer(on_event)
         series = _Series(
             measurer=measurer, goal=goal, on_event=on_event, record=record, overhead_s=measurer.overhead_s

@@ -20,7 +20,7 @@ from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.statistics import finite
 from evenhand.procedure.tester import open_tester
 from evenhand.rig import Setup, make_looped_setup
-from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
+from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, Role
 from evenhand.trial import Delays, DelayWish, Limits, Load, Replay, TrialResult
 
 LONGEST_S = 5.0
@@ -111,7 +111,9 @@ def measure_own_loop(
         )
         with (
             opened as tester,
-            recording(recorder, tester, "the tester's own loop", kind="own-loop", goal=goal) as record,
+            recording(
+                recorder, tester, "the tester's own loop", kind="own-loop", goal=goal, role=Role.OWN_LOOP
+            ) as record,
         ):
             measurer = replace(tester, replay=replay).measurer(
                 on_event, delays=DelayWish(has_variation=has_variation)

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
-from evenhand.plan import whole_octets
 from evenhand.procedure.tester import OpenTester
-from evenhand.search import Goal, SearchResult, SearchTrial
+from evenhand.search import Goal, Role, SearchHead, SearchResult, SearchTrial
 from evenhand.trial import TrialResult
 
 
@@ -43,17 +42,7 @@ class Recorder(Protocol):
     def add_versions(self, versions: Mapping[str, str]) -> None:
         """What measures."""
 
-    def search(
-        self,
-        name: str,
-        *,
-        kind: str,
-        plan: Mapping[str, Any],
-        frame_size: int,
-        seed: int,
-        setup: Mapping[str, Any],
-        goal: Goal | Mapping[str, Any],
-    ) -> AbstractContextManager[SearchRecord]:
+    def search(self, head: SearchHead) -> AbstractContextManager[SearchRecord]:
         """Begin a search; when the block ends early, what was kept stays."""
 
 
@@ -88,21 +77,37 @@ def nowhere() -> SearchRecord:
 
 @contextmanager
 def recording(
-    recorder: Recorder | None, tester: OpenTester, name: str, *, kind: str, goal: Goal | Mapping[str, Any]
+    recorder: Recorder | None,
+    tester: OpenTester,
+    label: str,
+    *,
+    kind: str,
+    goal: Goal | Mapping[str, Any],
+    role: Role = Role.MEASUREMENT,
+    procedure: str = "",
+    repetition: int | None = None,
 ) -> Iterator[SearchRecord]:
-    """What this tester measures in the block is kept under that name, or nowhere if there is no recorder."""
+    """What this tester measures in the block is kept, or nowhere if there is no recorder.
+
+    Args:
+        label: And the others: see `SearchHead`.
+    """
     if recorder is None:
         yield nowhere()
         return
     recorder.add_versions(tester.versions)
     profile = tester.profile
-    with recorder.search(
-        name,
+    head = SearchHead(
+        label=label,
         kind=kind,
         plan=profile.plan.to_contract(),
-        frame_size=whole_octets(profile.frame_size),
+        frame_size=profile.frame_size,
         seed=profile.seed,
         setup=tester.details(),
         goal=goal,
-    ) as record:
+        role=role,
+        procedure=procedure,
+        repetition=repetition,
+    )
+    with recorder.search(head) as record:
         yield record

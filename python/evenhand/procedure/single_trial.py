@@ -12,6 +12,7 @@ from evenhand.procedure.events import Began, OnEvent, ignore
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
+from evenhand.search import Role
 from evenhand.trial import Deviation, TrialResult
 
 
@@ -55,7 +56,7 @@ def measure_trial(
     """
     choose_maximum(rate_fps, tester.profile, where="rate_fps")
     goal = {"rate_fps": rate_fps, "duration_s": duration_s, "loss_ratio": tester.limits.loss_ratio}
-    with recording(recorder, tester, "trial", kind="trial", goal=goal) as record:
+    with recording(recorder, tester, "trial", kind="trial", goal=goal, role=Role.TRIAL) as record:
         measurer = tester.measurer(on_event)
         what = f"trial at {format_rate(rate_fps)} per direction for {format_duration(duration_s)}"
         on_event(Began(what=what, remaining_s=duration_s + measurer.overhead_s))

@@ -15,8 +15,8 @@ from evenhand.procedure.ceiling import DUT_WAY, CeilingGoal, measure_ceiling
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester
-from evenhand.rig import KnownCeiling, find_ceiling, keep_ceiling
-from evenhand.search import Goal, TesterCeiling
+from evenhand.rig.host.known_ceilings import KnownCeiling, find_ceiling, keep_ceiling
+from evenhand.search import Goal, Role, TesterCeiling
 from evenhand.trial import TrialResult
 
 SEARCH = CeilingGoal(max_fps=None, min_fps=None, duration_s=1.0, precision=0.05)
@@ -83,7 +83,9 @@ def _conditions(tester: OpenTester) -> dict[str, Any]:
 
 def _find(tester: OpenTester, goal: Goal, on_event: OnEvent, recorder: Recorder | None) -> TesterCeiling:
     documented = {"duration_s": SEARCH.duration_s, "precision": SEARCH.precision}
-    with recording(recorder, tester, "tester's ceiling", kind="ceiling", goal=documented) as record:
+    with recording(
+        recorder, tester, "tester's ceiling", kind="ceiling", goal=documented, role=Role.CEILING
+    ) as record:
         count = 0
 
         def keep(result: TrialResult) -> None:

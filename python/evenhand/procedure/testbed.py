@@ -52,7 +52,7 @@ from evenhand.procedure.start import choose_start
 from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
 from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, check_maximum, measure_throughput
 from evenhand.rig import Setup
-from evenhand.search import Goal, Outcome, ThroughputGoal
+from evenhand.search import Goal, Outcome, Role, ThroughputGoal
 from evenhand.trial import RFC_WAITS, Limits, Replay, Waits
 
 ONCE = Repetitions()
@@ -81,7 +81,12 @@ class OpenTestbed:
     """Which campaign this is: what it measured of the host it has again when it goes on. Empty: none."""
 
     def throughput(
-        self, *, goal: Goal | None = None, name: str = "throughput", **conditions: Unpack[Conditions]
+        self,
+        *,
+        goal: Goal | None = None,
+        name: str = "throughput",
+        role: Role = Role.MEASUREMENT,
+        **conditions: Unpack[Conditions],
     ) -> Throughput:
         """The highest load that the DUT forwards without loss, by the search of the goal (RFC 2544, 26.1).
 
@@ -90,6 +95,7 @@ class OpenTestbed:
                 `Tst009Goal`, or `MlrGoals`. Default: binary from the line rate down, or from the tester's own
                 ceiling if that is lower (MLR-14), with trials of 5 s, confirmed by one of 60 s, to 0.5 %.
             name: Of the search in the run file.
+            role: What it is made for, as the run file has it.
         """
         check_request(goal, Goal | None, conditions)
         chosen: Goal = goal or ThroughputGoal(
@@ -98,7 +104,7 @@ class OpenTestbed:
         with self.tester(check=lambda profile: check_maximum(chosen, profile), **conditions) as tester:
             started, bounded = choose_start(tester, chosen, on_event=self.on_event, recorder=self.recorder)
             return measure_throughput(
-                started, bounded, name=name, on_event=self.on_event, recorder=self.recorder
+                started, bounded, name=name, role=role, on_event=self.on_event, recorder=self.recorder
             )
 
     def loss(
@@ -300,7 +306,10 @@ class OpenTestbed:
             if single_pair_first:
                 one_pair: Conditions = {**of_size, "plan": plan.single_pair(), "single_pair": None}
                 first = self.throughput(
-                    goal=chosen, name=f"throughput, {describe_size(size)}, one address pair", **one_pair
+                    goal=chosen,
+                    name=f"throughput, {describe_size(size)}, one address pair",
+                    role=Role.SINGLE_PAIR,
+                    **one_pair,
                 )
                 of_size["single_pair"] = SinglePair.of(first.search, first.profile)
             with self.tester(check=lambda profile: check_maximum(chosen, profile), **of_size) as opened:
@@ -311,9 +320,13 @@ class OpenTestbed:
                 def search(
                     number: int, tester: OpenTester = started, goal: Goal = bounded, size: FrameSize = size
                 ) -> Throughput:
-                    name = f"throughput, {describe_size(size)}, repetition {number}"
                     found = measure_throughput(
-                        tester, goal, name=name, on_event=self.on_event, recorder=self.recorder
+                        tester,
+                        goal,
+                        name=f"throughput, {describe_size(size)}",
+                        repetition=number,
+                        on_event=self.on_event,
+                        recorder=self.recorder,
                     )
                     return replace(found, is_repetition=True)
 
@@ -341,9 +354,13 @@ class OpenTestbed:
             with self.tester(check=lambda profile: loss.with_maximum(chosen, profile), **of_size) as tester:
 
                 def series(number: int, tester: OpenTester = tester, size: FrameSize = size) -> FrameLoss:
-                    name = f"loss, {describe_size(size)}, repetition {number}"
                     return loss.measure_loss(
-                        tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder
+                        tester,
+                        chosen,
+                        name=f"loss, {describe_size(size)}",
+                        repetition=number,
+                        on_event=self.on_event,
+                        recorder=self.recorder,
                     )
 
                 rows.append(repeat(series, repetitions, frame_size=size, on_event=self.on_event))

@@ -23,6 +23,7 @@ from evenhand.search import (
     MlrGoals,
     MlrResult,
     Outcome,
+    Role,
     SearchEvent,
     SearchResult,
     ThroughputGoal,
@@ -85,6 +86,8 @@ def measure_throughput(
     goal: Goal,
     *,
     name: str = "throughput",
+    role: Role = Role.MEASUREMENT,
+    repetition: int | None = None,
     on_event: OnEvent = ignore,
     recorder: Recorder | None = None,
 ) -> Throughput:
@@ -94,6 +97,7 @@ def measure_throughput(
     Args:
         goal: With `max_fps` UP_TO_LINE_RATE it begins at the maximum theoretical frame rate (MLR-13).
         name: Of the search in the run file.
+        role: And `repetition`: see `SearchHead`.
 
     Raises:
         RequestError: The ports do not know their line rate and the goal has no maximum, or one above the line
@@ -102,7 +106,9 @@ def measure_throughput(
     """
     goal = with_maximum(goal, tester.profile)
     tester = replace(tester, limits=replace(tester.limits, loss_ratio=goal.loss_ratio))
-    with recording(recorder, tester, name, kind="throughput", goal=goal) as record:
+    with recording(
+        recorder, tester, name, kind="throughput", goal=goal, role=role, repetition=repetition
+    ) as record:
 
         def on_progress(event: SearchEvent) -> None:
             if isinstance(event, TrialFinished):

@@ -13,6 +13,7 @@ from evenhand.search.classification import (
     conditional_loss_ratio,
     relevant_bounds,
 )
+from evenhand.search.head import Role, SearchHead
 from evenhand.search.losses import DirectionLoss, sum_of_losses
 from evenhand.search.mlr import find_goals
 from evenhand.search.mlr_model import GoalResult, MlrGoal, MlrGoals, MlrResult, describe_goal_outcome
@@ -52,7 +53,9 @@ __all__ = [
     "Outcome",
     "ProgressCallback",
     "Purpose",
+    "Role",
     "SearchEvent",
+    "SearchHead",
     "SearchResult",
     "SearchTrial",
     "TesterCeiling",

@@ -12,11 +12,14 @@ from evenhand.series.campaign import (
 )
 from evenhand.series.reading import RunTables, StoredRun, StoredSearch, StoredTrial, open_to_read, read_run
 from evenhand.series.record import read_record
+from evenhand.series.recorder import MeasuredSearch, SearchWriter
+from evenhand.series.run_file import StorageError
 from evenhand.series.schema import SUFFIX
-from evenhand.series.store import MeasuredSearch, RunStore, SearchWriter, StorageError
+from evenhand.series.store import CampaignHead, RepetitionEnd, RunStore
 
 __all__ = [
     "SUFFIX",
+    "CampaignHead",
     "CampaignRecord",
     "HashType",
     "HookRun",
@@ -25,6 +28,7 @@ __all__ = [
     "PointRecord",
     "PointState",
     "Repetition",
+    "RepetitionEnd",
     "RunStore",
     "RunTables",
     "SearchWriter",

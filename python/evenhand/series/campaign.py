@@ -59,6 +59,12 @@ class HookRun:
     output: str
     """Both streams; cut at its end if it is long."""
     duration_s: float
+    ended_at: str = ""
+    """Empty: just now."""
+    suite: str | None = None
+    """Of a hook of a suite."""
+    session: int = 0
+    """Its place in `CampaignRecord.sessions`."""
 
 
 AT_OR_ABOVE_MAXIMUM = "at_or_above_maximum"
@@ -128,6 +134,10 @@ class Repetition:
     """What it measured, with every trial, also those of a repetition that was cut short."""
     reason: str | None = None
     """Why it has no value, if it ended without one."""
+    measured_s: float = 0.0
+    """What its trials took; 0 if the file does not tell."""
+    session: int = 0
+    """In which it was begun: its place in `CampaignRecord.sessions`."""
 
     @property
     def is_at_least(self) -> bool:
@@ -229,6 +239,20 @@ class PointRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """What one process measured, from its start to its end."""
+
+    started_at: str
+    finished_at: str | None
+    """None: it goes on, or was cut short."""
+    command: tuple[str, ...]
+    versions: Mapping[str, str]
+    host: Mapping[str, Any]
+    """Of who started it."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignRecord:
     """A whole campaign, or a run of one verb read as a campaign of one suite."""
 
@@ -245,6 +269,10 @@ class CampaignRecord:
     host: Mapping[str, Any]
     spec: Mapping[str, Any]
     """The campaign file as it was understood, every default filled in; empty for a run."""
+    source: str = ""
+    """Name of that file; empty for a run."""
+    seed: int = 0
+    """Of the campaign, from which those of its repetitions are derived; 0 for a run."""
     testbeds: Mapping[str, Mapping[str, Any]]
     """By name: what is known of tester and DUT (the draft's Figure 6); None where nobody has said."""
     points: tuple[PointRecord, ...]
@@ -256,6 +284,10 @@ class CampaignRecord:
 
     other_searches: tuple[StoredSearch, ...] = field(default=())
     """That belong to no point, such as a single trial, or a search for the tester's own ceiling."""
+    merged_from: tuple[str, ...] = field(default=())
+    """Names of the files that were joined to this one; empty if it was measured as a whole."""
+    sessions: tuple[Session, ...] = field(default=())
+    """That measured it, in their order."""
 
     @property
     def suites(self) -> tuple[str, ...]:

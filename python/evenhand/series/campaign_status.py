@@ -191,7 +191,7 @@ def _count_trials(tables: RunTables, repetitions: list[Row]) -> tuple[Counter[st
 
 
 def _point_status(row: Row, repetitions: list[Row], trials: int) -> PointStatus:
-    point = read_point(as_mapping(row["document"], "points.document"))
+    point = read_point(row)
     finished = [repetition for repetition in repetitions if repetition["finished_at"] is not None]
     valued = [repetition for repetition in finished if repetition["value"] is not None]
     bounds = [

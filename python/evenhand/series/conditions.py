@@ -65,12 +65,14 @@ def _read(search: StoredSearch) -> SearchConditions:
     names = versions["plans"] if versions else [plan.get("name", "")]
     sides = [plan.get(side, {}).get("hosts", {}) for side in _SIDES]
     elements = (configured(setup) or {}).get("elements") or {}
+    if search.imix != (parse_imix(mix["imix"]).short if mix.get("imix") else None):
+        raise ValueError("its sequence of frame sizes is told in two ways")
     return SearchConditions(
         plan="+".join(map(plan_title, names)),
         plan_options={} if not versions else {"mix": "/".join(map(str, versions["share"]))},
         hosts=(_count(sides[0], "host"), _count(sides[1], "host")),
         networks=(_count(sides[0], "network"), _count(sides[1], "network")),
-        frame_size=parse_imix(mix["imix"]).short if mix.get("imix") else search.frame_size,
+        frame_size=search.frame_size if search.imix is None else search.imix,
         directions=tuple(setup.get("directions") or get_args(Direction)),
         hash_type=next((name for name in get_args(HashType) if name == elements.get("hash")), None),
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 9: a point as a document, as it stands in a campaign's file, and back."""
+"""Station 9: a point as the row that it is in a run file, and back."""
 
 from __future__ import annotations
 
@@ -7,21 +7,58 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from evenhand.base.errors import RequestError
+from evenhand.plan import parse_imix, whole_octets
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.series.campaign import Point
 from evenhand.series.conditions import are_sound
+from evenhand.series.reading import Row, as_mapping
+from evenhand.series.run_file import to_json
 
 _PAIRS = ("hosts", "networks", "directions")
 """Tuples, which JSON has as lists."""
+_COLUMNS = ("key", "suite", "procedure", "frame_size", "repetitions")
+"""Of the table, beside the document."""
 
 
-def point_document(point: Point) -> dict[str, Any]:
-    """All of it, for JSON."""
-    return {field.name: _plain(getattr(point, field.name)) for field in fields(point)}
+def point_columns(point: Point) -> dict[str, Any]:
+    """Of the table `points`."""
+    document = {
+        field.name: _plain(getattr(point, field.name))
+        for field in fields(point)
+        if field.name not in _COLUMNS
+    }
+    size = point.frame_size
+    return {
+        "key": point.key,
+        "suite": point.suite,
+        "procedure": point.procedure,
+        "frame_size": size if isinstance(size, int) else whole_octets(parse_imix(size)),
+        "imix": size if isinstance(size, str) else None,
+        "repetitions": point.repetitions,
+        "document": to_json(document),
+    }
 
 
-def read_point(document: Mapping[str, Any]) -> Point:
-    """The same point. TypeError or KeyError if it is none."""
+def read_point(row: Row) -> Point:
+    """The same point, of a row of any version. ValueError, TypeError or KeyError if it is none."""
+    document = as_mapping(row["document"], "points.document")
+    if "procedure" in row:
+        size = row["frame_size"] if row["imix"] is None else _sequence(row["imix"])
+        document = {**document, **{name: row[name] for name in _COLUMNS}, "frame_size": size}
+    return point_of_document(document)
+
+
+def _sequence(text: str) -> str:
+    """ValueError if it is none."""
+    try:
+        return parse_imix(text).short
+    except RequestError as error:
+        raise ValueError(error.what) from error
+
+
+def point_of_document(document: Mapping[str, Any]) -> Point:
+    """A point of which all is in the document, as in files of version 2."""
     whole = {"rounds": 1, **document}  # files from before there were rounds
     values = {field.name: whole[field.name] for field in fields(Point)}
     point = Point(**{**values, **{name: tuple(values[name]) for name in _PAIRS}})

@@ -16,6 +16,8 @@ from typing import Any
 
 from evenhand.base.errors import EngineError, RequestError
 from evenhand.base.validation.hostile_json import MAX_TEXT, read_json
+from evenhand.plan import parse_imix
+from evenhand.search import Role
 from evenhand.series.schema import APPLICATION_ID, SCHEMAS, SUFFIX
 from evenhand.series.snapshot import copy_to_memory, not_a_run
 from evenhand.trial import TrialResult
@@ -197,7 +199,8 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
             next_step="Use the version of Evenhand that wrote it.",
         )
     wanted, found = _objects_of(SCHEMAS[version]), _objects(connection)
-    for kind, name, _ in sorted(wanted ^ found):
+    # A table says more than the index that went with it.
+    for kind, name, _ in sorted(wanted ^ found, key=lambda other: (other[0] == "index", other)):
         raise not_a_run(path, f"the {_word(kind)} {_word(name)} is not as Evenhand makes it")
     # No page is in two places, and keys ascend: reading the tables ends. A file that is only slow to check is
     # stopped by the step limit.
@@ -261,12 +264,23 @@ class StoredSearch:
     finished_at: str | None
     plan: dict[str, Any]
     frame_size: int
+    """Octets with the FCS; of a sequence the mean, rounded."""
+    imix: str | None = None
+    """The sequence of frame sizes, such as `imix:aaafg`; None: all frames have the same."""
     seed: int
     setup: dict[str, Any]
     goal: dict[str, Any]
     outcome: str | None
     result: dict[str, Any] | None
     trials: tuple[StoredTrial, ...]
+    role: Role = Role.MEASUREMENT
+    number: int = 1
+    """Among those of its role within the repetition."""
+
+    @property
+    def is_measurement(self) -> bool:
+        """Whether it is what its point was asked for."""
+        return self.role in (Role.MEASUREMENT, Role.SINGLE_PAIR)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -332,13 +346,33 @@ def _search(row: Row, trials: list[StoredTrial]) -> StoredSearch:
         finished_at=row["finished_at"],
         plan=as_mapping(row["plan"], "searches.plan"),
         frame_size=row["frame_size"],
+        imix=row["imix"] if "imix" in row else imix_of_setup(setup),
         seed=as_seed(row["seed"]),
         setup=setup,
         goal=as_mapping(row["goal"], "searches.goal"),
         outcome=row["outcome"],
         result=None if row["result"] is None else as_mapping(row["result"], "searches.result"),
         trials=tuple(sorted(trials, key=lambda trial: trial.number)),
+        role=Role(row["role"]) if "role" in row else role_of_kind(row["kind"]),
+        number=row.get("number", 1),
     )
+
+
+def role_of_kind(kind: str) -> Role:
+    """As far as files of versions 1 and 2 tell it."""
+    roles = {"ceiling": Role.CEILING, "own-loop": Role.OWN_LOOP, "trial": Role.TRIAL}
+    return roles.get(kind, Role.MEASUREMENT)
+
+
+def imix_of_setup(setup: Mapping[str, Any]) -> str | None:
+    """The sequence of frame sizes, as set-ups of all versions have it. None also if it is none: then the
+    search does not tell its conditions."""
+    mix = setup.get("mix") or {}
+    text = mix.get("imix") if isinstance(mix, Mapping) else None
+    try:
+        return parse_imix(text).short if isinstance(text, str) and text else None
+    except RequestError:
+        return None
 
 
 def _trial(row: Row) -> StoredTrial:

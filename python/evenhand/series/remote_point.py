@@ -8,62 +8,18 @@ import json
 import math
 import sqlite3
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from evenhand.base.errors import EvenhandError
-from evenhand.base.without_folders import without_folders
-from evenhand.series.campaign import HookRun, Point
+from evenhand.series.campaign import HookRun, Point, Repetition
 from evenhand.series.record import CUT_SHORT
-from evenhand.series.store import insert_search, insert_trial, search_columns, to_json
+from evenhand.series.rows import insert_hook, insert_repetition
+from evenhand.series.run_file import to_json
 from evenhand.trial import TrialResult
 
 if TYPE_CHECKING:
-    from evenhand.series.campaign_store import CampaignStore, Ended
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoteTrial:
-    """One trial."""
-
-    number: int
-    purpose: str
-    attempt: int
-    is_full_length: bool
-    document: Mapping[str, Any]
-    """As the engine told it (contract/reply.schema.json)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoteSearch:
-    """One search, or another procedure's trials, as documents."""
-
-    name: str
-    kind: str
-    started_at: str
-    plan: Mapping[str, Any]
-    frame_size: int
-    seed: int
-    setup: Mapping[str, Any]
-    goal: Mapping[str, Any]
-    finished_at: str | None
-    outcome: str | None
-    result: Mapping[str, Any] | None
-    trials: tuple[RemoteTrial, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoteRepetition:
-    """One repetition, ended or cut short by an error."""
-
-    number: int
-    seed: int
-    started_at: str
-    finished_at: str | None
-    """None: it did not end."""
-    measured_s: float
-    ended: Ended | None
-    searches: tuple[RemoteSearch, ...]
+    from evenhand.series.store import RunStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +33,9 @@ class RemotePoint:
     """What is known of it (`CampaignRecord.testbeds`); None: it came to nothing before that was read."""
     versions: Mapping[str, str]
     """Of what measured there."""
-    hooks: tuple[tuple[str, HookRun], ...]
-    """With the times at which they ended."""
-    repetitions: tuple[RemoteRepetition, ...]
+    hooks: tuple[HookRun, ...]
+    repetitions: tuple[Repetition, ...]
+    """One without `finished_at` did not end."""
     reason: str | None
     """Why it gets no more repetitions; None: it has them all."""
 
@@ -102,16 +58,16 @@ def check_remote_point(remote: Any, point: Point, numbers: Collection[int]) -> R
             " were ordered"
         )
     try:
-        to_json([remote.facts, dict(remote.versions), [hook.output for _, hook in remote.hooks]])
+        to_json([remote.facts, dict(remote.versions), [hook.output for hook in remote.hooks]])
         for repetition in remote.repetitions:
-            if repetition.ended is not None:
-                _check_number(repetition.ended.value)
-                to_json(dict(repetition.ended.result))
+            _check_number(repetition.value)
             _check_number(repetition.measured_s)
+            to_json(None if repetition.result is None else dict(repetition.result))
             for search in repetition.searches:
                 to_json([search.plan, search.setup, search.goal, search.result])
                 for trial in search.trials:
-                    TrialResult.from_contract(dict(trial.document))
+                    if TrialResult.from_contract(dict(trial.result.raw)) != trial.result:
+                        raise ValueError("a trial is not what its document says")
     except EvenhandError as error:
         raise ValueError(error.what) from error
     except (TypeError, AttributeError, RecursionError) as error:
@@ -126,38 +82,31 @@ def _check_number(value: object) -> None:
         raise ValueError(f"{value!r} is no finite number")
 
 
-def store_remote_point(store: CampaignStore, remote: RemotePoint) -> None:
+def store_remote_point(store: RunStore, remote: RemotePoint) -> None:
     """All of it in one transaction. What has a result already is left as it is, so that nothing is there
     twice. StorageError."""
     testbed = remote.testbed if remote.facts is None else store.add_testbed(remote.testbed, remote.facts)
     _note_versions(store, testbed, remote.versions)
+    point_id = store.point_id(remote.point)
     with store.writing() as connection:
-        (point_id,) = connection.execute(
-            "SELECT id FROM points WHERE key = ?", (remote.point.key,)
-        ).fetchone()
-        for ended_at, hook in remote.hooks:
-            connection.execute(
-                "INSERT INTO hooks (session_id, point_id, moment, command, started_at, duration_s,"
-                " exit_code, output)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    store.session_id,
-                    point_id,
-                    hook.when,
-                    " ".join(without_folders(hook.command.split(" "))),
-                    ended_at,
-                    hook.duration_s,
-                    hook.exit_code,
-                    hook.output,
-                ),
-            )
+        for hook in remote.hooks:
+            insert_hook(connection, hook, session_id=store.session_id, point_id=point_id, suite=None)
         for repetition in remote.repetitions:
-            _insert_repetition(connection, store.session_id, point_id, testbed, repetition)
+            attempt = _next_attempt(connection, point_id, repetition.number)
+            if attempt is not None:
+                outcome = CUT_SHORT if repetition.finished_at is None else repetition.outcome
+                insert_repetition(
+                    connection,
+                    replace(repetition, testbed=testbed, outcome=outcome),
+                    point_id=point_id,
+                    session_id=store.session_id,
+                    attempt=attempt,
+                )
         if remote.reason is not None:
             connection.execute("UPDATE points SET reason = ? WHERE id = ?", (remote.reason, point_id))
 
 
-def _note_versions(store: CampaignStore, testbed: str, versions: Mapping[str, str]) -> None:
+def _note_versions(store: RunStore, testbed: str, versions: Mapping[str, str]) -> None:
     """The file has those of the first testbed; what another one has besides stands in a note."""
     (row,) = store.rows("SELECT versions FROM run")
     known: dict[str, str] = json.loads(row["versions"])
@@ -170,64 +119,17 @@ def _note_versions(store: CampaignStore, testbed: str, versions: Mapping[str, st
             store.add_note(f"{testbed} has {name} {version}, where {known[name]} is told of the campaign")
 
 
-def _insert_repetition(
-    connection: sqlite3.Connection, session_id: int, point_id: int, testbed: str, repetition: RemoteRepetition
-) -> None:
+def _next_attempt(connection: sqlite3.Connection, point_id: int, number: int) -> int | None:
+    """None if the repetition has ended already. What was begun before, here or on a worker that was lost, has
+    other trials, and stays as cut short."""
     attempts = connection.execute(
         "SELECT id, attempt, finished_at FROM repetitions WHERE point_id = ? AND number = ?",
-        (point_id, repetition.number),
+        (point_id, number),
     ).fetchall()
     if any(finished_at is not None for _, _, finished_at in attempts):
-        return
-    # What was begun before, here or on a worker that was lost, has other trials.
+        return None
     connection.executemany(
         "UPDATE repetitions SET outcome = ? WHERE id = ?",
         [(CUT_SHORT, begun_id) for begun_id, _, _ in attempts],
     )
-    ended = repetition.ended
-    repetition_id = connection.execute(
-        "INSERT INTO repetitions (point_id, session_id, number, attempt, seed, testbed, started_at,"
-        " finished_at, outcome, reason, value,"
-        " result, measured_s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            point_id,
-            session_id,
-            repetition.number,
-            1 + max((attempt for _, attempt, _ in attempts), default=0),
-            str(repetition.seed),
-            testbed,
-            repetition.started_at,
-            repetition.finished_at,
-            CUT_SHORT if ended is None else ended.outcome,
-            None if ended is None else ended.reason,
-            None if ended is None else ended.value,
-            None if ended is None else to_json(without_folders(dict(ended.result))),
-            repetition.measured_s,
-        ),
-    ).lastrowid
-    for search in repetition.searches:
-        columns = search_columns(
-            search.name,
-            kind=search.kind,
-            plan=search.plan,
-            frame_size=search.frame_size,
-            seed=search.seed,
-            setup=search.setup,
-            goal=search.goal,
-        )
-        result = None if search.result is None else to_json(search.result)
-        ended_as = {"finished_at": search.finished_at, "outcome": search.outcome, "result": result}
-        search_id = insert_search(
-            connection,
-            {"repetition_id": repetition_id, **columns, "started_at": search.started_at, **ended_as},
-        )
-        for trial in search.trials:
-            insert_trial(
-                connection,
-                search_id,
-                TrialResult.from_contract(dict(trial.document)),
-                trial.number,
-                purpose=trial.purpose,
-                attempt=trial.attempt,
-                is_full_length=trial.is_full_length,
-            )
+    return 1 + max((attempt for _, attempt, _ in attempts), default=0)

@@ -1,61 +1,131 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 9: the searches of a single verb's run as points: what was made under the same conditions is
-repetitions of one point."""
+"""Station 9: the points of a single verb's run: what is measured under the same conditions is repetitions of
+one point."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Sequence
-from dataclasses import fields
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
 
-from evenhand.procedure.registry import LATENCY, PROCEDURES
-from evenhand.series.campaign import TESTER_LIMIT, Point, PointRecord, Repetition, state_of
+from evenhand.search import SearchHead
+from evenhand.series.campaign import Point
 from evenhand.series.conditions import conditions_of, configured
-from evenhand.series.point_document import check_point
+from evenhand.series.point_document import check_point, point_columns
 from evenhand.series.reading import StoredSearch
-
-_REPETITION = re.compile(r",? repetition \d+$")
-_LATENCY_RFC2544 = "latency-rfc2544"
-_WITHOUT_NUMBER = {
-    "measured": "too many frames were lost for a figure: a lost frame is infinitely late",
-    TESTER_LIMIT: "the tester's own limit was reached",
-    "below_minimum": "frames were lost at the lowest load too",
-}
+from evenhand.series.rows import begun_search, insert
+from evenhand.series.run_file import to_json
 
 
-def points_of_run(suite: str, searches: Sequence[StoredSearch]) -> tuple[PointRecord, ...]:
-    """In the order in which they were begun; searches for the tester's own ceiling and single trials are no
-    points.
+@dataclass(slots=True)
+class RunPoints:
+    """Gives each search its point, in the order in which searches begin."""
 
-    ValueError if a file has made one of what cannot be a point.
-    """
-    groups: dict[str, list[StoredSearch]] = {}
-    for search in searches:
-        if procedure_of(search) is not None:
-            groups.setdefault(_conditions(search), []).append(search)
-    names: dict[str, int] = {}
-    records = []
-    for number, group in enumerate(groups.values()):
-        name = _REPETITION.sub("", group[0].name)
-        names[name] = names.get(name, 0) + 1
-        key = f"{suite}/{name}" if names[name] == 1 else f"{suite}/{name} ({names[name]})"
-        records.append(_point_record(key, suite, number, group))
-    return tuple(records)
+    suite: str
+    _keys: dict[str, str] = field(default_factory=dict)
+    """Of points, by their conditions."""
+    _labels: dict[str, int] = field(default_factory=dict)
+    """How many points have each."""
+
+    def find(self, label: str, procedure: str, search: StoredSearch) -> tuple[str, Point | None]:
+        """The point's key, and the point itself if the search is the first of it. It has one repetition then.
+
+        ValueError if the search is made of what cannot be a point.
+
+        Args:
+            label: What is measured, for people, without the number of the repetition.
+        """
+        conditions = _conditions(label, search)
+        known = self._keys.get(conditions)
+        if known is not None:
+            return known, None
+        self._labels[label] = self._labels.get(label, 0) + 1
+        of_label = self._labels[label]
+        key = f"{self.suite}/{label}" if of_label == 1 else f"{self.suite}/{label} ({of_label})"
+        number = len(self._keys)
+        self._keys[conditions] = key
+        under = conditions_of(search)
+        point = Point(
+            key=key,
+            suite=self.suite,
+            number=number,
+            procedure=procedure,
+            goal=search.goal,
+            repetitions=1,
+            **{field.name: getattr(under, field.name) for field in fields(under)},
+        )
+        check_point(point)
+        return key, point
+
+    def place(
+        self,
+        connection: sqlite3.Connection,
+        head: SearchHead,
+        columns: Mapping[str, Any],
+        *,
+        session_id: int,
+        host: Mapping[str, Any],
+    ) -> tuple[int | None, str | None]:
+        """The repetition that a search is, in a new row, and its procedure; None if it belongs to none. In a
+        transaction of `RunFile.writing`.
+
+        Args:
+            columns: Its row.
+            host: What is known of it.
+        """
+        begun = begun_search(head, columns)
+        testbed = begun.setup.get("name")
+        if testbed is not None:
+            connection.execute(
+                "INSERT INTO testbeds (name, document) VALUES (?, ?)"
+                " ON CONFLICT (name) DO UPDATE SET document = excluded.document",
+                (testbed, to_json(testbed_document(begun.setup, host))),
+            )
+        if not head.role.is_of_the_dut:
+            return None, None
+        procedure = head.procedure or head.kind
+        key, point = self.find(head.label, procedure, begun)
+        number = 1
+        if point is not None:
+            point_id = insert(connection, "points", point_columns(point))
+        else:
+            select = "SELECT id, repetitions + 1 FROM points WHERE key = ?"
+            point_id, number = connection.execute(select, (key,)).fetchone()
+            connection.execute("UPDATE points SET repetitions = ? WHERE id = ?", (number, point_id))
+        row = {
+            "point_id": point_id,
+            "session_id": session_id,
+            "number": number,
+            "attempt": 1,
+            "seed": columns["seed"],
+            "testbed": testbed or "",
+            "started_at": columns["started_at"],
+            "measured_s": 0,
+        }
+        return insert(connection, "repetitions", row), procedure
 
 
-def procedure_of(search: StoredSearch) -> str | None:
-    """None if it is no point's."""
-    kind = LATENCY.name if search.kind == _LATENCY_RFC2544 else search.kind
-    return kind if kind in PROCEDURES else None
+def testbed_document(setup: Mapping[str, Any], host: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of tester and DUT (the draft's Figure 6), of a set-up as a run file has it."""
+    testbed = setup.get("testbed") or {}
+    facts = (testbed.get("dut") or {}).get("facts")
+    return {"tester": dict(host), "dut": setup.get("dut") or facts, "testbed": testbed}
 
 
-def _conditions(search: StoredSearch) -> str:
+def suite_of(command: Sequence[str], path: Path) -> str:
+    """What the points of a verb's run are a suite of: the verb, if the command tells."""
+    return next((word for word in command[1:] if not word.startswith("-")), path.stem)
+
+
+def _conditions(label: str, search: StoredSearch) -> str:
     setup = search.setup
     # A search that was guided by an earlier one has its number in the goal, and the same conditions.
     goal = {key: value for key, value in search.goal.items() if key != "known_fps"}
     same = [
-        _REPETITION.sub("", search.name),
+        label,
         search.kind,
         search.plan,
         search.frame_size,
@@ -65,56 +135,3 @@ def _conditions(search: StoredSearch) -> str:
         goal,
     ]
     return json.dumps(same, sort_keys=True)
-
-
-def _point_record(key: str, suite: str, number: int, group: Sequence[StoredSearch]) -> PointRecord:
-    first = group[0]
-    procedure = procedure_of(first)
-    assert procedure is not None
-    under = conditions_of(first)
-    conditions = {field.name: getattr(under, field.name) for field in fields(under)}
-    point = Point(
-        key=key,
-        suite=suite,
-        number=number,
-        procedure=procedure,
-        goal=first.goal,
-        repetitions=len(group),
-        **conditions,
-    )
-    repetitions = tuple(_repetition(index, search, procedure) for index, search in enumerate(group, start=1))
-    check_point(point)
-    finished = [repetition for repetition in repetitions if repetition.finished_at is not None]
-    state, reason, _ = state_of(
-        asked=len(repetitions),
-        finished=len(finished),
-        has_value=any(repetition.value is not None for repetition in finished),
-        has_begun=True,
-        reason=None,
-        last_reason=finished[-1].reason if finished else None,
-    )
-    return PointRecord(point=point, state=state, reason=reason, hooks=(), repetitions=repetitions)
-
-
-def _repetition(number: int, search: StoredSearch, procedure: str) -> Repetition:
-    is_finished = search.finished_at is not None and search.outcome != "stopped"
-    value = (
-        PROCEDURES[procedure].value_of(search.result) if is_finished and search.result is not None else None
-    )
-    return Repetition(
-        number=number,
-        seed=search.seed,
-        testbed=search.setup.get("name", ""),
-        started_at=search.started_at,
-        finished_at=search.finished_at if is_finished else None,
-        outcome=search.outcome,
-        value=value,
-        result=search.result,
-        searches=(search,),
-        reason=None if value is not None or not is_finished else why_no_number(search.outcome),
-    )
-
-
-def why_no_number(outcome: str | None) -> str:
-    """For people."""
-    return _WITHOUT_NUMBER.get(str(outcome), str(outcome).replace("_", " "))

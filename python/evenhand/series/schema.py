@@ -8,10 +8,8 @@ from collections.abc import Mapping
 
 APPLICATION_ID = 0x45564E48
 """`EVNH` in the SQLite header: `file` and other programs can tell a run from other databases."""
-RUN_VERSION = 1
-"""Of the file of a single verb. This Evenhand reads all of `SCHEMAS`."""
-CAMPAIGN_VERSION = 2
-"""Of the file of a campaign: the same tables, and some besides."""
+VERSION = 3
+"""What is written, of single verbs and campaigns alike. All of `SCHEMAS` are read."""
 SUFFIX = ".evenhand"
 
 # No write-ahead log: a run is one file that can be copied at any time between trials, and a trial takes
@@ -118,6 +116,23 @@ ALTER TABLE searches ADD COLUMN repetition_id INTEGER REFERENCES repetitions (id
 CREATE INDEX searches_of_repetition ON searches (repetition_id);
 """
 
-SCHEMAS: Mapping[int, str] = {1: _VERSION_1, 2: _VERSION_1 + _OF_CAMPAIGNS}
+TO_VERSION_3 = (
+    "ALTER TABLE run ADD COLUMN merged_from TEXT",
+    "ALTER TABLE searches ADD COLUMN role TEXT NOT NULL DEFAULT 'measurement'",
+    "ALTER TABLE searches ADD COLUMN number INTEGER NOT NULL DEFAULT 1",
+    "ALTER TABLE searches ADD COLUMN imix TEXT",
+    "ALTER TABLE points ADD COLUMN procedure TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE points ADD COLUMN frame_size INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE points ADD COLUMN imix TEXT",
+    "ALTER TABLE points ADD COLUMN repetitions INTEGER NOT NULL DEFAULT 0",
+)
+"""One statement each: with them a campaign of version 2 is brought up to date when it is resumed.
+`points.document` has the rest of a point since then."""
+
+SCHEMAS: Mapping[int, str] = {
+    1: _VERSION_1,
+    2: _VERSION_1 + _OF_CAMPAIGNS,
+    3: _VERSION_1 + _OF_CAMPAIGNS + ";\n".join((*TO_VERSION_3, "")),
+}
 """A reader takes a file only if its tables are word for word these. Never change one that was published; add
 one."""

@@ -1,237 +1,179 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 9: a run is one SQLite file; each trial is on disk before the next begins."""
+"""Station 9: writing a run file, from its first trial or from where it was cut short; each trial is on disk
+before the next begins."""
 
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from evenhand.base.errors import HostError, RequestError
-from evenhand.base.new_file import check_new, make_new
 from evenhand.base.without_folders import without_folders
 from evenhand.rig.host.facts import read_host_facts, read_versions
-from evenhand.search import Goal, MlrGoals, SearchResult, SearchTrial, ThroughputGoal
-from evenhand.series.schema import APPLICATION_ID, RUN_VERSION, SCHEMAS
-from evenhand.trial import TrialResult
+from evenhand.search import SearchHead
+from evenhand.series.campaign import TESTER_LIMIT, HookRun, Point
+from evenhand.series.campaign_lock import campaign_locked
+from evenhand.series.old_files import bring_up_to_date
+from evenhand.series.point_document import point_columns
+from evenhand.series.record import CUT_SHORT, read_record
+from evenhand.series.recorder import RunRecorder, SearchWriter
+from evenhand.series.resume_command import resume_command
+from evenhand.series.rows import insert, insert_hook
+from evenhand.series.run_file import LOCK_TIMEOUT_S, create_file, not_stored, now, to_json
+from evenhand.series.run_points import RunPoints, suite_of
+from evenhand.series.stored_so_far import StoredSoFar
 
-LOCK_TIMEOUT_S = 60.0
-"""So long a writer waits for a reader: whoever copies a large campaign while it goes on takes seconds."""
 
-
-class StorageError(HostError):
-    """A run that was begun can be stored no further: its disk is full, or fails. What was stored before
-    stays."""
-
-
-@dataclass(slots=True, kw_only=True)
-class MeasuredSearch:
-    """What one search has measured so far, stored or not: nobody should lose an hour of trials to a disk that
-    is full."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignHead:
+    """What a campaign is, as its file keeps it."""
 
     name: str
-    kind: str
-    goal: Goal | None
-    """None if it is no throughput search."""
-    trials: list[SearchTrial] = field(default_factory=list)
-    """Of a throughput search."""
-    results: list[TrialResult] = field(default_factory=list)
-    """Of any other."""
-    end: SearchResult | None = None
-
-    @classmethod
-    def begun(cls, name: str, kind: str, goal: Goal | Mapping[str, Any]) -> MeasuredSearch:
-        """A search that has no trial yet; `goal` is a document if it is no throughput search."""
-        return cls(name=name, kind=kind, goal=goal if isinstance(goal, ThroughputGoal | MlrGoals) else None)
+    source: str
+    """Name of the campaign file, without its folder."""
+    seed: int
+    spec: Mapping[str, Any]
+    """The file as it was understood."""
 
 
-class WritableFile:
-    """A run's or a campaign's file that is open for writing."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepetitionEnd:
+    """How one repetition end."""
 
-    after_failure = "or name a file elsewhere with --run, and start again."
-    """What to do if it can be written no longer, after the cause is removed."""
-
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        self.path = path
-        self._connection = connection
-
-    @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction. StorageError if it cannot be committed; then nothing of it is in the file."""
-        try:
-            with self._connection:
-                yield self._connection
-        except sqlite3.Error as error:
-            remedy = "Make room there" if is_full(error) else "See that it can be written"
-            raise StorageError(
-                f"the run cannot be stored any further: {error}",
-                where=str(self.path),
-                next_step=f"{remedy}, {self.after_failure}",
-            ) from error
-
-    def add_versions(self, versions: Mapping[str, str]) -> None:
-        """Add what is known only later, such as the engine's. StorageError if it cannot be stored."""
-        with self.writing() as connection:
-            (old,) = connection.execute("SELECT versions FROM run").fetchone()
-            connection.execute("UPDATE run SET versions = ?", (to_json({**json.loads(old), **versions}),))
+    outcome: str
+    value: float | None
+    """In the unit of its procedure's figure; None: it ended without a number."""
+    result: Mapping[str, Any]
+    """The procedure's document without its trials."""
+    reason: str | None
+    """Why there is no number."""
 
 
-def search_columns(
-    name: str,
-    *,
-    kind: str,
-    plan: Mapping[str, Any],
-    frame_size: int,
-    seed: int,
-    setup: Mapping[str, Any],
-    goal: Goal | Mapping[str, Any],
-) -> dict[str, Any]:
-    """What the row of a search that begins says of it."""
-    return {
-        "name": name,
-        "kind": kind,
-        "plan": to_json(plan),
-        "frame_size": frame_size,
-        "seed": str(seed),  # it has 64 bits without a sign, SQLite's integers have 63
-        "setup": to_json(without_folders(setup)),
-        "goal": to_json(goal if isinstance(goal, Mapping) else goal.to_document()),
-    }
-
-
-def insert_search(connection: sqlite3.Connection, columns: Mapping[str, Any]) -> int:
-    """Its id. It begins now, unless the columns say when. In a transaction of `WritableFile.writing`."""
-    row = {"started_at": now(), **columns}
-    search_id = connection.execute(
-        f"INSERT INTO searches ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values())
-    ).lastrowid
-    assert search_id is not None
-    return search_id
-
-
-def insert_trial(
-    connection: sqlite3.Connection,
-    search_id: int,
-    result: TrialResult,
-    number: int,
-    *,
-    purpose: str,
-    attempt: int,
-    is_full_length: bool,
-) -> None:
-    """In a transaction of `WritableFile.writing`."""
-    connection.execute(
-        "INSERT INTO trials (search_id, number, purpose, attempt, is_full_length, verdict, intended_fps,"
-        " intended_duration_s, loss_ratio, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            search_id,
-            number,
-            purpose,
-            attempt,
-            is_full_length,
-            str(result.verdict),
-            result.intended_fps,
-            result.intended_duration_s,
-            result.loss_ratio,
-            to_json(result.raw),
-        ),
-    )
-
-
-class SearchWriter:
-    """Writes the trials of one search; made by `RunStore.search`. Its methods raise StorageError."""
-
-    def __init__(self, store: WritableFile, search_id: int, measured: MeasuredSearch) -> None:
-        self._store = store
-        self._search_id = search_id
-        self._measured = measured
-
-    def add_trial(self, trial: SearchTrial) -> None:
-        """Store one trial. It is on disk when this returns."""
-        self._measured.trials.append(trial)
-        self._insert(
-            trial.result,
-            number=trial.number,
-            purpose=str(trial.purpose),
-            attempt=trial.attempt,
-            is_full_length=trial.is_full_length,
-        )
-
-    def add_result(
-        self,
-        result: TrialResult,
-        *,
-        number: int,
-        purpose: str,
-        attempt: int = 1,
-        is_full_length: bool = False,
-    ) -> None:
-        """Store one trial that belongs to no throughput search, such as a single one."""
-        self._measured.results.append(result)
-        self._insert(result, number=number, purpose=purpose, attempt=attempt, is_full_length=is_full_length)
-
-    def _insert(
-        self, result: TrialResult, *, number: int, purpose: str, attempt: int, is_full_length: bool
-    ) -> None:
-        with self._store.writing() as connection:
-            insert_trial(
-                connection,
-                self._search_id,
-                result,
-                number=number,
-                purpose=purpose,
-                attempt=attempt,
-                is_full_length=is_full_length,
-            )
-
-    def finish(self, result: SearchResult) -> None:
-        """Store how the search ended."""
-        self._measured.end = result
-        self.finish_with(str(result.outcome), result.to_document())
-
-    def finish_with(self, outcome: str, result: Mapping[str, Any] | None = None) -> None:
-        """Store an outcome of another kind, such as `stopped`."""
-        with self._store.writing() as connection:
-            connection.execute(
-                "UPDATE searches SET finished_at = ?, outcome = ?, result = ? WHERE id = ?",
-                (now(), outcome, None if result is None else to_json(result), self._search_id),
-            )
-
-
-class RunStore(WritableFile):
-    """Writes one run. A context manager; a run that is not left in order keeps `finished_at` empty.
+class RunStore(StoredSoFar):
+    """A run file, open for writing: a `procedure.Recorder` for the run of a verb, and what gives each
+    repetition of a campaign its recorder. A context manager; made by `create` or `resume`. Methods raise
+    StorageError.
 
     A run that ended before its first trial did leaves no file. Files are stored by their names, without
-    folders.
+    folders. While a campaign is open nobody else can write the file. It can be read at any time.
     """
 
     def __init__(
         self,
         path: Path,
+        connection: sqlite3.Connection,
         *,
         command: list[str],
-        versions: Mapping[str, str] | None = None,
-        host_name: bool = False,
+        host_name: bool,
+        is_campaign: bool,
+        is_new: bool,
     ) -> None:
-        """Create the file.
+        super().__init__(path, connection)
+        self._stack = ExitStack()
+        self._is_campaign = is_campaign
+        self._is_new = is_new
+        self.notes: list[str] = []
+        """Of this session."""
+        self._engine: dict[str, str] | None = None
+        self._host = read_host_facts(host_name=host_name)
+        self._points = RunPoints(suite_of(without_folders(command), path))
+        if is_campaign:
+            self.after_failure = f"and go on with: {resume_command(path)}"
+        with self.writing() as opened:
+            self._session_id = insert(
+                opened,
+                "sessions",
+                {
+                    "started_at": now(),
+                    "command": to_json(without_folders(command)),
+                    "versions": to_json(read_versions()),
+                    "host": to_json(self._host),
+                    "notes": "[]",
+                },
+            )
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        *,
+        command: list[str],
+        head: CampaignHead | None = None,
+        points: Sequence[Point] = (),
+        host_name: bool = False,
+    ) -> RunStore:
+        """A new file.
 
         Args:
+            head: Of a campaign, all of whose points are pending. None: the run of a verb.
             host_name: Store the host's name too.
 
         Raises:
             RequestError: It exists already; a run is never overwritten.
             HostError: It cannot be written.
         """
-        super().__init__(path, create_file(path, command=command, versions=versions, host_name=host_name))
-        self.measured: list[MeasuredSearch] = []
-        self.stored_trials = 0
-        """How many are in the file."""
+        connection = create_file(path, command=command, host_name=host_name)
+        with ExitStack() as stack:
+            stack.callback(connection.close)
+            try:
+                if head is not None:
+                    stack.enter_context(campaign_locked(path))
+                    with connection:
+                        document = {"name": head.name, "source": head.source, "spec": to_json(head.spec)}
+                        insert(connection, "campaign", {"id": 1, "seed": str(head.seed), **document})
+                        for point in points:
+                            insert(connection, "points", point_columns(point))
+                store = cls(
+                    path,
+                    connection,
+                    command=command,
+                    host_name=host_name,
+                    is_campaign=head is not None,
+                    is_new=True,
+                )
+            except (sqlite3.Error, HostError) as error:
+                path.unlink(missing_ok=True)
+                raise not_stored(path, error, "the run" if head is None else "the campaign") from error
+            store._stack = stack.pop_all()
+            return store
+        raise AssertionError
+
+    @classmethod
+    def resume(cls, path: Path, *, command: list[str], host_name: bool = False) -> RunStore:
+        """A campaign's file that is there, whole or cut short.
+
+        Raises:
+            RequestError: It is no campaign, or several that were merged.
+            HostError: Another process writes it; or it cannot be written.
+        """
+        with ExitStack() as stack:
+            stack.enter_context(campaign_locked(path))
+            _check_resumable(path)
+            try:
+                connection = sqlite3.connect(
+                    f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=LOCK_TIMEOUT_S
+                )
+                stack.callback(connection.close)
+                connection.executescript("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;")
+                bring_up_to_date(connection)
+                store = cls(
+                    path, connection, command=command, host_name=host_name, is_campaign=True, is_new=False
+                )
+            except (sqlite3.Error, HostError) as error:
+                raise HostError(
+                    f"the campaign cannot be stored: {error}",
+                    where=str(path),
+                    next_step="Make the file writable, and give it room.",
+                ) from error
+            store._stack = stack.pop_all()
+            return store
+        raise AssertionError
 
     def __enter__(self) -> Self:
         return self
@@ -239,136 +181,202 @@ class RunStore(WritableFile):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
-            if kind is None:
-                with self.writing() as connection:
-                    connection.execute("UPDATE run SET finished_at = ? WHERE id = 1", (now(),))
-        finally:
-            self.stored_trials = self._count_trials()
-            self._connection.close()
-            if kind is not None and self.stored_trials == 0:
+        with self._stack:
+            try:
+                if kind is None:
+                    if not self._is_campaign:
+                        self.finish()
+                    self._end_session()
+                    return
+                with suppress(HostError):  # the first error is the one to be told
+                    self._end_session()
+            finally:
+                self.stop_counting()
+            if self._is_new and self.stored_trials == 0 and not self.has_hooks():
                 self.path.unlink(missing_ok=True)
 
-    def _count_trials(self) -> int:
-        """From the file: a transaction that failed has left nothing there."""
-        with suppress(sqlite3.Error):
-            return int(self._connection.execute("SELECT count(*) FROM trials").fetchone()[0])
-        return sum(len(search.trials) + len(search.results) for search in self.measured)
+    @property
+    def session_id(self) -> int:
+        """Of the writing that goes on now, in `sessions`."""
+        return self._session_id
+
+    def _end_session(self) -> None:
+        with self.writing() as connection:
+            connection.execute("UPDATE sessions SET finished_at = ? WHERE id = ?", (now(), self._session_id))
 
     @contextmanager
-    def search(
-        self,
-        name: str,
-        *,
-        kind: str,
-        plan: Mapping[str, Any],
-        frame_size: int,
-        seed: int,
-        setup: Mapping[str, Any],
-        goal: Goal | Mapping[str, Any],
-    ) -> Iterator[SearchWriter]:
-        """Begin a search. Ctrl-C or SIGTERM inside is stored as outcome `stopped`; its trials are kept.
+    def search(self, head: SearchHead) -> Iterator[SearchWriter]:
+        """See `Recorder`: a search that no campaign has ordered.
 
         Raises:
             StorageError: It cannot be stored.
         """
-        measured = MeasuredSearch.begun(name, kind, goal)
-        self.measured.append(measured)
-        search_id: int | None = None
-        try:
-            columns = search_columns(
-                name, kind=kind, plan=plan, frame_size=frame_size, seed=seed, setup=setup, goal=goal
-            )
-            with self.writing() as connection:
-                search_id = insert_search(connection, columns)
-            yield SearchWriter(self, search_id, measured)
-        except (KeyboardInterrupt, SystemExit):
-            if search_id is not None:  # it may have come before the first line of whoever has the writer
-                SearchWriter(self, search_id, measured).finish_with("stopped")
-            raise
+        with RunRecorder(self, None).search(head) as writer:
+            yield writer
 
+    def place(self, head: SearchHead, columns: Mapping[str, Any]) -> tuple[int | None, str | None]:
+        """The repetition that a search of a verb's run is, and its procedure; None if it belongs to none.
 
-def create_file(
-    path: Path,
-    *,
-    command: list[str],
-    versions: Mapping[str, str] | None = None,
-    host_name: bool = False,
-    schema_version: int = RUN_VERSION,
-) -> sqlite3.Connection:
-    """A new file with empty tables, and what is known of this run, of its host and of what is installed.
+        Args:
+            columns: Its row.
+        """
+        with self.writing() as connection:
+            return self._points.place(connection, head, columns, session_id=self._session_id, host=self._host)
 
-    Raises:
-        RequestError: It exists already; a run is never overwritten.
-        HostError: It cannot be written.
-    """
-    connection = _create(path)
-    try:
-        connection.executescript(
-            f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {schema_version};"
-            f"PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; {SCHEMAS[schema_version]}"
-        )
-        with connection:
+    def finish(self) -> None:
+        """Nothing is left to be measured."""
+        with self.writing() as connection:
+            connection.execute("UPDATE run SET finished_at = ? WHERE finished_at IS NULL", (now(),))
+
+    def add_note(self, text: str) -> None:
+        """What a reader of the results should know; once."""
+        if text in self.notes:
+            return
+        self.notes.append(text)
+        with self.writing() as connection:
             connection.execute(
-                "INSERT INTO run (id, created_at, command, versions, host) VALUES (1, ?, ?, ?, ?)",
+                "UPDATE sessions SET notes = ? WHERE id = ?", (to_json(self.notes), self._session_id)
+            )
+
+    def add_versions(self, versions: Mapping[str, str]) -> None:
+        """The engine's. What is another one than before becomes a note."""
+        if versions == self._engine:
+            return
+        self._engine = dict(versions)
+        (text,) = self._connection.execute("SELECT versions FROM run").fetchone()
+        before: dict[str, str] = json.loads(text)
+        with self.writing() as connection:
+            connection.execute(
+                "UPDATE sessions SET versions = ? WHERE id = ?",
+                (to_json({**read_versions(), **versions}), self._session_id),
+            )
+        super().add_versions({**read_versions(), **versions})
+        for name, version in {**read_versions(), **versions}.items():
+            if name in before and before[name] != version:
+                self.add_note(f"{name} was {before[name]}, and is {version} since {now()}")
+
+    def add_testbed(self, name: str, document: Mapping[str, Any]) -> str:
+        """What is known of a testbed. The name by which its results know it: another one, if it is no longer
+        what it was."""
+        name, document = without_folders(name), without_folders(document)
+        text = to_json(document)
+        known = dict(self._connection.execute("SELECT name, document FROM testbeds ORDER BY id"))
+        free, count = name, 1
+        while free in known and known[free] != text:
+            count += 1
+            free = f"{name} ({count})"
+        if free not in known:
+            with self.writing() as connection:
+                connection.execute("INSERT INTO testbeds (name, document) VALUES (?, ?)", (free, text))
+            if count > 1:
+                self.add_note(
+                    f"the testbed {name}, or its host, was changed; what was measured since {now()} is of"
+                    f" {free!r}"
+                )
+        return free
+
+    def add_hook(self, hook: HookRun, *, point: Point | None, suite: str | None) -> None:
+        """One command that has end."""
+        with self.writing() as connection:
+            point_id = None if point is None else self.point_id(point)
+            insert_hook(connection, hook, session_id=self._session_id, point_id=point_id, suite=suite)
+
+    def end_point(self, point: Point, reason: str) -> None:
+        """The point has fewer repetitions than it should, and gets no more."""
+        with self.writing() as connection:
+            connection.execute("UPDATE points SET reason = ? WHERE id = ?", (reason, self.point_id(point)))
+
+    def reopen_points(self) -> int:
+        """Points that ended early are measured again, and repetitions that the tester could not decide, also
+        those that have a lower bound of a throughput: their trials stay, as those of what was cut short. How
+        many points and repetitions there are.
+        """
+        with self.writing() as connection:
+            points = connection.execute("UPDATE points SET reason = NULL WHERE reason IS NOT NULL").rowcount
+            repetitions = connection.execute(
+                "UPDATE repetitions SET finished_at = NULL, outcome = ?, value = NULL WHERE finished_at IS"
+                " NOT NULL AND outcome = ?"
+                " AND (value IS NULL OR json_extract(result, '$.is_at_least'))",
+                (CUT_SHORT, TESTER_LIMIT),
+            ).rowcount
+            if points + repetitions:
+                connection.execute("UPDATE run SET finished_at = NULL")
+        return points + repetitions
+
+    def begin(self, point: Point, number: int, *, seed: int, testbed: str, anew: bool = False) -> RunRecorder:
+        """The record of a repetition that begins, or goes on where it was cut short.
+
+        Args:
+            testbed: By its name of `add_testbed`. A repetition goes on only on the testbed on which it began.
+            anew: Leave what was cut short as it is, and begin again.
+        """
+        self.measured = []
+        point_id = self.point_id(point)
+        attempt = 1
+        for begun in self.rows(
+            "SELECT id, attempt, testbed, seed, outcome FROM repetitions WHERE point_id = ? AND number = ?"
+            " ORDER BY attempt DESC LIMIT 1",
+            point_id,
+            number,
+        ):
+            if (
+                not anew
+                and begun["outcome"] != CUT_SHORT
+                and begun["testbed"] == testbed
+                and begun["seed"] == str(seed)
+            ):
+                return RunRecorder(self, begun["id"], is_resumed=True)
+            attempt = begun["attempt"] + 1
+            with self.writing() as connection:
+                connection.execute(
+                    "UPDATE repetitions SET outcome = ? WHERE id = ?", (CUT_SHORT, begun["id"])
+                )
+        row = {
+            "point_id": point_id,
+            "session_id": self._session_id,
+            "number": number,
+            "attempt": attempt,
+            "seed": str(seed),
+            "testbed": testbed,
+            "started_at": now(),
+            "measured_s": 0,
+        }
+        with self.writing() as connection:
+            repetition_id = insert(connection, "repetitions", row)
+        return RunRecorder(self, repetition_id)
+
+    def end(self, recorder: RunRecorder, end: RepetitionEnd) -> None:
+        """The repetition has ended, with a number or without."""
+        with self.writing() as connection:
+            connection.execute(
+                "UPDATE repetitions SET finished_at = ?, outcome = ?, value = ?, result = ?, reason = ?,"
+                " measured_s = measured_s + ?"
+                " WHERE id = ?",
                 (
                     now(),
-                    to_json(without_folders(command)),
-                    to_json({**read_versions(), **(versions or {})}),
-                    to_json(read_host_facts(host_name=host_name)),
+                    end.outcome,
+                    end.value,
+                    to_json(without_folders(dict(end.result))),
+                    end.reason,
+                    recorder.lap_s(),
+                    recorder.repetition_id,
                 ),
             )
-    except sqlite3.Error as error:
-        connection.close()
-        path.unlink(missing_ok=True)  # it was not there before
-        raise not_stored(path, error) from error
-    return connection
+        self.measured = []
 
 
-def _create(path: Path) -> sqlite3.Connection:
-    """SQLite would follow a link, and take what it finds: a database, and a journal to roll back into it. So
-    the file is made first."""
-    taken = "this file exists already; a run is never overwritten"
-    for leftover in ("-journal", "-wal", "-shm"):
-        journal = path.with_name(path.name + leftover)
-        check_new(journal, where=str(journal), what="this file would be taken for a part of the run")
-    descriptor = make_new(path, where=str(path), what=taken)
-    made = os.fstat(descriptor)
-    # SQLite's locks would go with any other descriptor of the file that is closed later.
-    os.close(descriptor)
-    try:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=LOCK_TIMEOUT_S)
-    except sqlite3.Error as error:
-        path.unlink(missing_ok=True)
-        raise not_stored(path, error) from error
-    if not os.path.samestat(made, path.lstat()):
-        connection.close()
+def _check_resumable(path: Path) -> None:
+    """RequestError if the file is no campaign that can go on."""
+    record = read_record(path)
+    if not record.is_campaign:
         raise RequestError(
-            taken, where=str(path), next_step="Name a file in a folder that nobody else may write."
+            "this is the run of a single verb, not a campaign",
+            where=str(path),
+            next_step="Give that verb again.",
         )
-    return connection
-
-
-def not_stored(path: Path, error: Exception, what: str = "the run") -> HostError:
-    """What to say of a file that could not be begun."""
-    next_step = (
-        "Make room on its disk, or name a file on another."
-        if is_full(error)
-        else "Name a file that can be written."
-    )
-    return HostError(f"{what} cannot be stored: {error}", where=str(path), next_step=next_step)
-
-
-def is_full(error: BaseException) -> bool:
-    """Whether SQLite found no room on the disk."""
-    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
-
-
-def to_json(value: Any) -> str:
-    """As all documents in the file are written."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
-
-
-def now() -> str:
-    """As all times in the file are written: UTC, to the millisecond."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if record.merged_from:
+        raise RequestError(
+            f"this file was merged from {', '.join(record.merged_from)}, and cannot go on",
+            where=str(path),
+            next_step="Resume one of these, and merge again.",
+        )
