@@ -15,6 +15,7 @@ import pytest
 
 from evenhand.base.errors import HostError
 from evenhand.cli.dut import setup
+from evenhand.rig import lab_rig
 from evenhand.rig.host import Part
 from evenhand.trial import find_engine
 from tests.cli.running import TESTBED, Ended
@@ -229,7 +230,7 @@ def test_a_lab_that_is_not_up_is_named_with_the_way_to_it(
     evenhand: Run, engine_playing: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine_playing("fair")
-    monkeypatch.setattr(setup, "lab_status", lambda name: None)  # somebody on this machine may have one
+    monkeypatch.setattr(lab_rig, "lab_status", lambda name: None)  # somebody on this machine may have one
     ended = evenhand("check", "lab:linux")
     assert ended.code == 2
     assert "evenhand lab up linux --plan gateway-v4" in ended.err
