@@ -85,6 +85,7 @@ class PortLoop final : public TrialLoop {
 
     [[nodiscard]] std::vector<Sent> sent() const override {
         std::vector<Sent> found;
+        found.reserve(senders_.size());
         for (std::size_t i = 0; i < senders_.size(); ++i)
             found.push_back({.stream = streams_[i], .frames = senders_[i].frames(), .tally = senders_[i].tally()});
         return found;
