@@ -18,7 +18,7 @@ import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +42,9 @@ ALONE = "wire and alone"
 TWO_CPUS = "wire and two_cpus and not root and not alone"
 """Tests of a tester and a DUT, each with a CPU."""
 ONE_BY_ONE = "wire and root and not alone"
+ON_PORTS = "Python tests on ports"
+QUIET_SHARE = 0.2
+"""Of this machine's CPU time may others use, so that one suite can be run in what another leaves."""
 SLOWEST = 10
 """Tests that are named at the end."""
 STARVED_S = 30.0
@@ -166,17 +169,18 @@ def cpu_s(pid: int) -> float:
     return 0.0
 
 
-def output_of_polite(command: Sequence[str | Path], **arguments: Any) -> tuple[str, int]:
-    """What a command prints that takes only the CPU time that others leave, and its exit code.
+def output_of(command: Sequence[str | Path], *, yields: bool, **arguments: Any) -> tuple[str, int]:
+    """What a command prints, and its exit code.
 
-    Where others leave nothing (this machine has more to do than these tests), it gets its share after a
-    while: its tests would wait in vain for what they started.
+    Args:
+        yields: It takes only the CPU time that others leave. If they leave none, since this machine has got
+            other work, it gets its share after a while: its tests would wait in vain for what they started.
 
     Raises:
         OSError: It cannot be started.
         subprocess.TimeoutExpired: It was stopped after `ENDLESS_S`.
     """
-    idle = [] if shutil.which("chrt") is None else ["chrt", "--idle", "0"]
+    idle = ["chrt", "--idle", "0"] if yields and shutil.which("chrt") is not None else []
     if not Path(command[0]).exists():
         raise FileNotFoundError(f"there is no {command[0]}")
     with subprocess.Popen(
@@ -213,7 +217,7 @@ def _let_live(pid: int, has_ended: threading.Event) -> None:
         used_s = now_s
 
 
-def run_cpp_tests(name: str, build: str, of: str) -> Outcome:
+def run_cpp_tests(name: str, build: str, of: str, *, yields: bool) -> Outcome:
     """The C++ tests of the engine or of the router, from one build folder."""
     program = ROOT / build / of / "tests" / f"evenhand-{of}-tests"
     # Undefined behaviour is only printed otherwise, and the tests go on.
@@ -223,20 +227,23 @@ def run_cpp_tests(name: str, build: str, of: str) -> Outcome:
         "ASAN_OPTIONS": "detect_stack_use_after_return=1",
     }
     try:
-        printed, code = output_of_polite([program, "--no-colors"], env=environment)
+        printed, code = output_of([program, "--no-colors"], yields=yields, env=environment)
     except (OSError, subprocess.TimeoutExpired) as error:
         return Outcome(name=name, trouble=str(error))
     print(f"\n== {name}\n{printed}", flush=True)
     return read_doctest(name, printed, code)
 
 
-def run_cpp_suites() -> list[Outcome]:
+def run_cpp_suites(*, yields: bool) -> list[Outcome]:
     """One after the other; each prints when it has ended."""
     return [
-        run_cpp_tests("C++ tests", "build", "engine"),
-        run_cpp_tests("C++ tests of the router", "build", "router"),
-        run_cpp_tests("C++ tests under sanitizers", "build-asan", "engine"),
-        run_cpp_tests("C++ tests of the router under sanitizers", "build-asan", "router"),
+        run_cpp_tests(name, build, of, yields=yields)
+        for name, build, of in (
+            ("C++ tests", "build", "engine"),
+            ("C++ tests of the router", "build", "router"),
+            ("C++ tests under sanitizers", "build-asan", "engine"),
+            ("C++ tests of the router under sanitizers", "build-asan", "router"),
+        )
     ]
 
 
@@ -255,7 +262,8 @@ def run_python_tests(
     files: Sequence[str] = (),
     at_once: int = 1,
     cpus_each: int = 0,
-    is_polite: bool = False,
+    is_beside: bool = False,
+    yields: bool = False,
 ) -> Outcome:
     """What is marked so under tests/, with the reason of each skip.
 
@@ -263,7 +271,8 @@ def run_python_tests(
         files: Where such tests are; all of tests/ unless told.
         at_once: Tests that run at the same time.
         cpus_each: CPUs of its own for each of those at once, as long as all of them live; 0 if all share all.
-        is_polite: Takes the CPU time that other suites leave, and prints when it has ended.
+        is_beside: Another suite prints meanwhile; this one prints when it has ended.
+        yields: And takes only the CPU time that others leave.
     """
     with tempfile.TemporaryDirectory(prefix="evenhand-tests-", dir=quick_folder()) as folder:
         report = Path(folder) / "report.xml"
@@ -272,8 +281,8 @@ def run_python_tests(
         command += [f"--cpus-each={cpus_each}"] if cpus_each else []
         command += ["-m", f"({marked}) and not slow and not vm and not nic", "-rs", *files]
         try:
-            if is_polite:
-                printed, code = output_of_polite(command, cwd=ROOT)
+            if is_beside:
+                printed, code = output_of(command, yields=yields, cwd=ROOT)
                 print(f"\n== {name}\n{printed}", flush=True)
             else:
                 print(f"\n== {name}", flush=True)
@@ -289,50 +298,65 @@ def run_python_tests(
         return read_pytest(name, report, code)
 
 
+def busy_share(seconds: float = 2.0) -> float:
+    """How much of the CPU time of this process's CPUs is used now."""
+    first = _cpu_times()
+    time.sleep(seconds)
+    busy, idle = (now - then for now, then in zip(_cpu_times(), first, strict=True))
+    return busy / max(busy + idle, 1)
+
+
+def _cpu_times() -> tuple[int, int]:
+    """Ticks at work, and without."""
+    busy = idle = 0
+    names = {f"cpu{cpu}" for cpu in os.sched_getaffinity(0)}
+    for line in Path("/proc/stat").read_text().splitlines():
+        name, *ticks = line.split()
+        if name in names:
+            numbers = [int(text) for text in ticks[:8]]  # the others are part of these
+            idle += numbers[3] + numbers[4]  # idle, and waiting for a disk
+            busy += sum(numbers) - numbers[3] - numbers[4]
+    return busy, idle
+
+
 def run_suites() -> list[Outcome]:
-    """What sends nothing asks no clock: it has the CPU time that is left by tests of frames, which wait a
-    lot."""
+    """What sends nothing asks no clock: on a quiet machine it has the CPU time that is left by tests of
+    frames, which wait a lot. On a busy one nothing is left: then it comes first."""
+    is_quiet = busy_share() < QUIET_SHARE
     cpus = min(len(os.sched_getaffinity(0)), 8)
-    on_ports = "Python tests on ports"
-    outcomes = []
-    with ThreadPoolExecutor(max_workers=3) as beside:
-        cpp = beside.submit(run_cpp_suites)
-        without_ports = beside.submit(
-            run_python_tests, "Python tests", WITHOUT_PORTS, at_once=max(cpus, 2), is_polite=True
-        )
-        # One after the other: labs change limits that all namespaces share.
-        in_namespaces = (
-            beside.submit(
-                run_python_tests,
-                "Python tests in namespaces",
-                IN_NAMESPACES,
-                files=files_marked("root"),
-                is_polite=True,
+    how: dict[str, Any] = {"is_beside": True, "yields": is_quiet}
+    with ThreadPoolExecutor(max_workers=3) as pool:
+        beside: list[Future[Any]] = [
+            pool.submit(run_python_tests, "Python tests", WITHOUT_PORTS, at_once=max(cpus, 2), **how),
+            pool.submit(run_cpp_suites, yields=is_quiet),
+        ]
+        if os.geteuid() == 0:
+            # One after the other: labs change limits that all namespaces share.
+            name, files = "Python tests in namespaces", files_marked("root")
+            beside.append(pool.submit(run_python_tests, name, IN_NAMESPACES, files=files, **how))
+        if not is_quiet:
+            print(
+                "This machine has other work: tests that send frames wait for those that do not.", flush=True
             )
-            if os.geteuid() == 0
-            else None
-        )
-        outcomes.append(
-            run_python_tests(
-                f"{on_ports}, a CPU each", ONE_CPU, files=files_marked("wire"), at_once=cpus, cpus_each=1
-            )
-        )
-        if cpus > 1:
-            outcomes.append(
-                run_python_tests(
-                    f"{on_ports}, two CPUs each",
-                    TWO_CPUS,
-                    files=files_marked("two_cpus"),
-                    at_once=cpus // 2,
-                    cpus_each=2,
-                )
-            )
-        if in_namespaces is not None:
-            outcomes.append(in_namespaces.result())
-            outcomes.append(run_python_tests(f"{on_ports} of labs", ONE_BY_ONE, files=files_marked("root")))
+            wait(beside)
+        outcomes = run_tests_on_ports(cpus)
+        without_ports, cpp, *in_namespaces = beside
+        if in_namespaces:
+            outcomes.append(in_namespaces[0].result())
+            outcomes.append(run_python_tests(f"{ON_PORTS} of labs", ONE_BY_ONE, files=files))
         outcomes += [without_ports.result(), *cpp.result()]
-    outcomes.append(run_python_tests(f"{on_ports}, alone", ALONE, files=files_marked("alone")))
+    outcomes.append(run_python_tests(f"{ON_PORTS}, alone", ALONE, files=files_marked("alone")))
     return outcomes
+
+
+def run_tests_on_ports(cpus: int) -> list[Outcome]:
+    """Those of which several can run at once."""
+    parts = [(f"{ON_PORTS}, a CPU each", ONE_CPU, "wire", 1)]
+    parts += [(f"{ON_PORTS}, two CPUs each", TWO_CPUS, "two_cpus", 2)] if cpus > 1 else []
+    return [
+        run_python_tests(name, marked, files=files_marked(mark), at_once=cpus // each, cpus_each=each)
+        for name, marked, mark, each in parts
+    ]
 
 
 def main() -> int:

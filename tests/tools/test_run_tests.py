@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from itertools import combinations
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from tools.run_tests import (
     WITHOUT_PORTS,
     Outcome,
     files_marked,
-    output_of_polite,
+    output_of,
     pytest_command,
     read_doctest,
     read_pytest,
@@ -133,14 +134,26 @@ def test_files_are_kept_in_memory_only_where_there_is_room_and_programs_start(
     assert run_tests.quick_folder(tmp_path) is None
 
 
+def test_a_machine_with_other_work_is_known_by_it() -> None:
+    """Then no CPU time is left for what yields it."""
+    share = run_tests.busy_share(0.2)
+    assert 0 <= share <= 1
+    until = time.monotonic() + 60
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
+        while run_tests.busy_share(0.5) < 0.5 / len(os.sched_getaffinity(0)):
+            assert time.monotonic() < until
+        busy.kill()
+
+
 def test_what_yields_its_cpus_is_a_suite_like_others() -> None:
     """Its output and its exit code; and it gets its share where others leave it none."""
     program = "import os; print(os.sched_getscheduler(0)); raise SystemExit(7)"
-    printed, code = output_of_polite([sys.executable, "-c", program])
+    assert output_of([sys.executable, "-c", program], yields=False) == (f"{os.SCHED_OTHER}\n", 7)
+    printed, code = output_of([sys.executable, "-c", program], yields=True)
     assert code == 7
     assert int(printed) == (os.SCHED_OTHER if shutil.which("chrt") is None else os.SCHED_IDLE)
     with pytest.raises(FileNotFoundError, match="no-such-suite"):
-        output_of_polite([ROOT / "no-such-suite"])
+        output_of([ROOT / "no-such-suite"], yields=True)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="who is not root takes no lower priority back")
@@ -152,7 +165,7 @@ def test_a_suite_that_gets_no_cpu_time_has_its_share_again(monkeypatch: pytest.M
         "while os.sched_getscheduler(0) != os.SCHED_OTHER and time.monotonic() < give_up: time.sleep(0.5)\n"
         "print(os.sched_getscheduler(0))"
     )
-    printed, _ = output_of_polite([sys.executable, "-c", program])
+    printed, _ = output_of([sys.executable, "-c", program], yields=True)
     assert int(printed) == os.SCHED_OTHER
 
 

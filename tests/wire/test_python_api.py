@@ -85,6 +85,8 @@ def test_the_how_to_draws_throughput_and_latency_over_the_number_of_hosts(
         "[1, 16, 256]", "[1, 256]"
     )
     program = program.replace("tolerance=0.05)", "tolerance=0.9)")
+    # How near it comes to the throughput is for the tests below: each trial takes a second.
+    program = program.replace("precision=0.05", "precision=0.2")
     environment = {**os.environ, "MPLBACKEND": "agg", "MPLCONFIGDIR": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", program],
