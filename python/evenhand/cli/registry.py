@@ -46,6 +46,7 @@ VERBS = {
     "report": VerbPlace("report", "report"),
     "import": VerbPlace("import_verb", "import_file"),
     "throughput": VerbPlace("throughput", "throughput"),
+    "merge": VerbPlace("merge", "merge"),
     "show": VerbPlace("show", "show"),
     "export": VerbPlace("export", "export"),
     "trial": VerbPlace("trial", "trial"),
