@@ -14,7 +14,6 @@ import jsonschema
 import pytest
 
 from evenhand.base.errors import HostError
-from evenhand.cli.dut import setup
 from evenhand.rig import lab_rig
 from evenhand.rig.host import Part
 from evenhand.trial import find_engine

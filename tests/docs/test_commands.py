@@ -60,6 +60,8 @@ NOT_RUN = {
     " tests/cli/test_predict_dut.py asks one",
     "evenhand predict gateway-v4 --hosts 16 --dut testbed.toml": "the same",
     "evenhand report appendix-a.evenhand": "needs that campaign's file: tests/cli/test_report.py has one",
+    "evenhand merge ": "needs runs to merge: tests/cli/test_merge.py makes some",
+    "evenhand show both.evenhand": "the same",
     "evenhand show monday.evenhand": "needs a run: tests/cli/test_show.py does it",
     "evenhand export monday.evenhand": "needs a run: tests/cli/test_export.py does it",
     "evenhand router ": "runs until Ctrl-C: tests/cli/test_router.py does it",

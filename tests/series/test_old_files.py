@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from evenhand.series import PointState, read_record, read_run
-from evenhand.series.schema import SCHEMAS
+from evenhand.search import Role
+from evenhand.series import PointState, RunStore, read_record, read_run
+from evenhand.series.old_files import bring_up_to_date
+from evenhand.series.schema import SCHEMAS, VERSION
 
 FILES = Path(__file__).parent / "files"
 """Written by the code of their time, on the simulated device of tests/trial/scripted_engine.py: it forwards
@@ -108,3 +112,67 @@ def test_a_campaign_of_version_2_opens() -> None:
     )
     assert [hook.output for hook in many.hooks] == ["a/throughput/64/n=4\n"]
     assert record.testbeds.keys() == {"testbed.toml"}
+
+
+def test_a_verb_of_version_3_has_roles_and_numbers_as_columns() -> None:
+    """Nothing of them is read from a label."""
+    one, many = read_record(FILES / "version-3-throughput-v4.evenhand").points
+    roles = [[s.role for r in point.repetitions for s in r.searches] for point in (one, many)]
+    assert roles == [[Role.SINGLE_PAIR], [Role.MEASUREMENT]]
+    table = read_record(FILES / "version-3-table-v6.evenhand")
+    assert [(p.point.frame_size, p.point.repetitions, len(p.values)) for p in table.points] == [
+        (84, 2, 2),
+        ("imix:bdf", 2, 2),
+    ]
+    with closing(sqlite3.connect(FILES / "version-3-table-v6.evenhand")) as connection:
+        rows = connection.execute(
+            "SELECT key, points.frame_size, points.imix, repetitions.number, role FROM searches"
+            " JOIN repetitions ON repetitions.id = repetition_id JOIN points ON points.id = point_id"
+            " ORDER BY searches.id"
+        ).fetchall()
+    labels = ("throughput, 84 octets", "throughput, IMIX - bdf (mean 640 octets)")
+    assert rows == [
+        (f"throughput/{label}", size, imix, number, "measurement")
+        for label, size, imix in zip(labels, (84, 640), (None, "imix:bdf"), strict=True)
+        for number in (1, 2)
+    ]
+
+
+@pytest.mark.parametrize("version", ["v4", "v6"])
+def test_a_campaign_of_version_3_opens(version: str) -> None:
+    record = read_record(FILES / f"version-3-campaign-{version}.evenhand")
+    assert record.is_campaign
+    assert [(point.state, point.point.procedure, len(point.values)) for point in record.points] == [
+        (PointState.MEASURED, "throughput", 2),
+        (PointState.NO_NUMBER, "throughput", 0),
+        (PointState.MEASURED, "ipdv", 1),
+        (PointState.MEASURED, "ipdv", 1),
+    ]
+    assert {point.point.plan for point in record.points} == {f"gateway-{version}"}
+
+
+def test_a_campaign_of_version_2_is_brought_up_to_date_when_it_is_resumed(tmp_path: Path) -> None:
+    """What it has stays what it was, and is found under its role."""
+    for name in ("campaign", "cut-short"):
+        copy = tmp_path / f"{name}.evenhand"
+        copy.write_bytes((FILES / f"version-2-{name}.evenhand").read_bytes())
+        before = read_record(copy)
+        with RunStore.resume(copy, command=["evenhand", "run", "--resume"]):
+            pass
+        with closing(sqlite3.connect(copy)) as connection:
+            assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
+        after = read_record(copy)
+        assert (after.points, after.hooks, after.testbeds) == (before.points, before.hooks, before.testbeds)
+        assert after.sessions[:-1] == before.sessions
+
+
+def test_what_cannot_be_brought_up_to_date_is_left_as_it_is(tmp_path: Path) -> None:
+    copy = tmp_path / "a.evenhand"
+    copy.write_bytes((FILES / "version-2-campaign.evenhand").read_bytes())
+    before = copy.read_bytes()
+    with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
+        connection.execute("BEGIN")
+        with pytest.raises(sqlite3.OperationalError):  # somebody else has begun a transaction
+            bring_up_to_date(connection)
+        connection.execute("ROLLBACK")
+    assert copy.read_bytes() == before

@@ -41,6 +41,7 @@ _LAST = {
     "status": VerbPlace("status", "status"),
     "report": VerbPlace("report", "report"),
     "import": VerbPlace("import_verb", "import_file"),
+    "merge": VerbPlace("merge", "merge"),
     "show": VerbPlace("show", "show"),
     "export": VerbPlace("export", "export"),
     "trial": VerbPlace("trial", "trial"),
