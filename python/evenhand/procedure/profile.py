@@ -26,8 +26,7 @@ from evenhand.plan import (
     whole_octets,
 )
 from evenhand.procedure.single_pair import OMISSION, SinglePair
-from evenhand.rig.host.known_ceilings import KnownCeiling
-from evenhand.rig.testbed.vlan import Vlans, show_vlans, tag_octets
+from evenhand.rig import KnownCeiling, Vlans, show_vlans, tag_octets
 from evenhand.search import FULL_LENGTH_S, SearchTrial
 from evenhand.trial import Deviation, LearningResult, TrialResult, causes_of_invalid, describe_causes
 

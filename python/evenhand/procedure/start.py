@@ -15,7 +15,7 @@ from evenhand.procedure.ceiling import DUT_WAY, CeilingGoal, measure_ceiling
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester
-from evenhand.rig.host.known_ceilings import KnownCeiling, find_ceiling, keep_ceiling
+from evenhand.rig import KnownCeiling, find_ceiling, keep_ceiling
 from evenhand.search import Goal, Role, TesterCeiling
 from evenhand.trial import TrialResult
 

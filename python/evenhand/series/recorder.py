@@ -5,12 +5,13 @@ gives those again that it had before."""
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.search import Goal, Role, SearchHead, SearchResult, SearchTrial
@@ -18,9 +19,6 @@ from evenhand.series.no_number import why_no_number
 from evenhand.series.rows import insert, insert_trial, search_columns
 from evenhand.series.run_file import now, to_json
 from evenhand.trial import Load, TrialResult, was_offered
-
-if TYPE_CHECKING:
-    from evenhand.series.store import RunStore
 
 STOPPED = "stopped"
 _CONDITIONS = ("waits", "host_macs", "directions", "mix")
@@ -58,13 +56,31 @@ class _Begun:
     """As documents, in order."""
 
 
+class OpenRunFile(Protocol):
+    """What a recorder needs of the file that it writes; `RunStore` is one."""
+
+    measured: list[MeasuredSearch]
+
+    def add_versions(self, versions: Mapping[str, str]) -> None:
+        """What measures."""
+
+    def place(self, head: SearchHead, columns: Mapping[str, Any]) -> tuple[int | None, str | None]:
+        """The repetition that a search of a verb's run is, and its procedure."""
+
+    def writing(self) -> AbstractContextManager[sqlite3.Connection]:
+        """A transaction."""
+
+    def rows(self, question: str, *values: Any) -> list[dict[str, Any]]:
+        """The answer to a SELECT, by the names of its columns."""
+
+
 class RunRecorder:
     """`procedure.Recorder` and `trial.Replay` in one, of one repetition; made by `RunStore.begin`.
 
     Of a repetition that goes on, what it stored before stands, and is not stored twice.
     """
 
-    def __init__(self, store: RunStore, repetition_id: int | None, *, is_resumed: bool = False) -> None:
+    def __init__(self, store: OpenRunFile, repetition_id: int | None, *, is_resumed: bool = False) -> None:
         """
         Args:
             repetition_id: None: what is measured is not known before its first search begins, which then is a
@@ -187,7 +203,7 @@ class SearchWriter:
 
     def __init__(
         self,
-        store: RunStore,
+        store: OpenRunFile,
         recorder: RunRecorder,
         search_id: int,
         measured: MeasuredSearch,
