@@ -29,7 +29,7 @@ def test_runs_of_two_machines_become_one(
         folder = tmp_path / machine
         folder.mkdir()
         testbed = folder / "lab.toml"
-        testbed.write_text(f'{TESTBED}[dut]\nfacts = {{ serial = "{machine}" }}\n')
+        testbed.write_text(f'{TESTBED}[dut]\nfacts = {{ nic = "{machine}" }}\n')
         run = ("--run", f"{machine}.evenhand")
         assert evenhand("throughput", testbed, "--plan", plan, *QUICK, *SHORT, *run).code == 0
     ended = evenhand("merge", "one.evenhand", "other.evenhand", "--run", "both.evenhand")
