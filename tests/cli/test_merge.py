@@ -29,7 +29,7 @@ def test_runs_of_two_machines_become_one(
         folder = tmp_path / machine
         folder.mkdir()
         testbed = folder / "lab.toml"
-        testbed.write_text(f'{TESTBED}[dut]\nfacts = {{ serial = "{machine}" }}\n')
+        testbed.write_text(f'{TESTBED}[dut]\nfacts = {{ nic = "{machine}" }}\n')
         run = ("--run", f"{machine}.evenhand")
         assert evenhand("throughput", testbed, "--plan", plan, *QUICK, *SHORT, *run).code == 0
     ended = evenhand("merge", "one.evenhand", "other.evenhand", "--run", "both.evenhand")
@@ -72,3 +72,9 @@ def test_campaigns_are_merged_and_not_resumed(evenhand: Run) -> None:
     assert len(record.points) == sum(len(read_record(file).points) for file in files)
     assert {point.point.plan for point in record.points} == {"gateway-v4", "gateway-v6"}
     assert evenhand("status", "all.evenhand").code == 0
+    Path("campaign.toml").write_text('name = "kept"\n[[suite]]\nname = "a"\n')
+    ended = evenhand("run", "campaign.toml", "--resume")
+    assert ended.code == 2
+    assert "no campaign of campaign.toml is in this folder" in ended.err
+    ended = evenhand("run", "--resume", "all.evenhand")
+    assert ended.code == 2

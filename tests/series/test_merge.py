@@ -4,6 +4,7 @@ contradicts is refused by name."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -70,14 +71,20 @@ def written(tmp_path: Path) -> Write:
     return write
 
 
-def without_places(record: PointRecord) -> PointRecord:
-    """As it was before it had neighbours."""
-    return replace(
-        record,
-        point=replace(record.point, number=0),
-        repetitions=tuple(replace(repetition, session=0) for repetition in record.repetitions),
-        hooks=tuple(replace(hook, session=0) for hook in record.hooks),
-    )
+def without_places(record: CampaignRecord) -> list[PointRecord]:
+    """As its points were before they had neighbours, with all of a testbed where its name stands."""
+    return [
+        replace(
+            measured,
+            point=replace(measured.point, number=0),
+            repetitions=tuple(
+                replace(r, session=0, testbed=json.dumps(record.testbeds[r.testbed]))
+                for r in measured.repetitions
+            ),
+            hooks=tuple(replace(hook, session=0) for hook in measured.hooks),
+        )
+        for measured in record.points
+    ]
 
 
 @pytest.mark.parametrize("path", sorted(FILES.glob("version-*.evenhand")), ids=lambda path: path.stem)
@@ -95,8 +102,8 @@ def test_a_file_of_any_version_keeps_all_it_has(path: Path, tmp_path: Path) -> N
     before = [path.read_bytes(), other.read_bytes()]
     merged = merge_runs([path, other], tmp_path / "both.evenhand", command=COMMAND)
     assert [path.read_bytes(), other.read_bytes()] == before
-    wanted = [without_places(point) for point in (*record.points, *added.points)]
-    assert [without_places(point) for point in merged.points] == wanted
+    wanted = [*without_places(record), *without_places(added)]
+    assert without_places(merged) == wanted
     raw = [search.trials[0].result.raw for p in wanted for r in p.repetitions for search in r.searches]
     assert raw == [
         search.trials[0].result.raw for p in merged.points for r in p.repetitions for search in r.searches
@@ -300,3 +307,25 @@ def test_sessions_of_a_campaign_are_joined(tmp_path: Path) -> None:
     assert (one.state, many.state) == (PointState.BEGUN, PointState.NO_NUMBER)
     assert [hook.output for hook in many.hooks] == ["a/throughput/64/n=4\n"]
     assert {search.role for r in one.repetitions for search in r.searches} == {Role.MEASUREMENT}
+
+
+def test_runs_whose_commands_name_no_verb_are_joined(tmp_path: Path) -> None:
+    """A program's own run files: their points are a suite of their file, whatever it is called then."""
+    for name in ("one", "other"):
+        head = SearchHead(
+            label="throughput", kind="throughput", plan={}, frame_size=64, seed=1, setup={}, goal=GOAL
+        )
+        with RunStore.create(tmp_path / "new.evenhand", command=["lab.py"]) as store, store.search(head) as w:
+            w.finish(find_throughput(SimulatedMeasurer(limit_fps=640_000), GOAL))
+        (tmp_path / "new.evenhand").rename(tmp_path / f"{name}.evenhand")
+        (point,) = read_record(tmp_path / f"{name}.evenhand").points
+        assert (point.point.suite, point.point.key) == (name, f"{name}/throughput")
+    files = [tmp_path / "one.evenhand", tmp_path / "other.evenhand"]
+    (point,) = merge_runs(files, tmp_path / "both.evenhand", command=COMMAND).points
+    assert (point.point.key, len(point.values)) == ("both/throughput", 2)
+
+
+def test_a_file_that_is_called_like_its_verb_is_joined(written: Write, tmp_path: Path) -> None:
+    files = [written("throughput.evenhand", 640_000), written("other.evenhand", 640_000)]
+    (point,) = merge_runs(files, tmp_path / "both.evenhand", command=COMMAND).points
+    assert (point.point.suite, len(point.values)) == ("throughput", 2)

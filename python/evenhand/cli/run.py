@@ -331,7 +331,7 @@ def _newest_of(source: Path) -> Path:
     for path in Path().glob(f"*{SUFFIX}"):
         with suppress(EvenhandError):
             status = read_status(path)
-            if status.source == source.name:
+            if status.source == source.name and not status.is_merged:
                 found.append((status.finished_at is None, status.created_at, path))
     if found:
         return max(found)[-1]

@@ -100,6 +100,8 @@ class CampaignStatus:
     verdicts: Mapping[str, int]
     """Trials by their verdicts, those of repetitions that were cut short included."""
     notes: tuple[str, ...]
+    is_merged: bool = False
+    """It was made of several files, and cannot go on."""
 
     def count(self, *states: PointState) -> int:
         """Points in one of these states."""
@@ -165,6 +167,7 @@ def read_status(path: Path | str) -> CampaignStatus:
             created_at=run["created_at"],
             finished_at=run["finished_at"],
             worker=worker,
+            is_merged=run.get("merged_from") is not None,
             running=read_running(path, worker),
             verdicts=verdicts,
             points=tuple(

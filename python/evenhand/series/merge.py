@@ -22,6 +22,7 @@ from evenhand.series.reading import StoredSearch
 from evenhand.series.record import read_record
 from evenhand.series.rows import insert, insert_hook, insert_repetition, insert_stored_search
 from evenhand.series.run_file import RunFile, create_file, not_stored, now, to_json
+from evenhand.series.run_points import out_of_suite, suite_of
 
 _COMPARED = ("procedure", "plan", "hosts", "networks", "frame_size", "directions", "hash_type")
 _BY_KEY = ("plan_options", "goal")
@@ -140,16 +141,16 @@ def _measurements_of(record: CampaignRecord) -> Iterator[tuple[str, str]]:
     for measured in record.points:
         for repetition in measured.repetitions:
             what = f"{measured.point.key}, repetition {repetition.number}, of {repetition.started_at}"
-            yield what, _fingerprint(measured.point.key, repetition)
+            yield what, _fingerprint(repetition)
     for search in record.other_searches:
-        yield f"{search.name}, of {search.started_at}", _fingerprint(search.name, search)
+        yield f"{search.name}, of {search.started_at}", _fingerprint(search)
 
 
-def _fingerprint(key: str, measured: Repetition | StoredSearch) -> str:
+def _fingerprint(measured: Repetition | StoredSearch) -> str:
     """Counts and delays of its first trial tell machines apart that began in the same millisecond."""
     searches = measured.searches if isinstance(measured, Repetition) else (measured,)
     first = next((trial.result.raw for search in searches for trial in search.trials), None)
-    return json.dumps([key, measured.seed, measured.started_at, first], sort_keys=True)
+    return json.dumps([measured.seed, measured.started_at, first], sort_keys=True)
 
 
 def _join(runs: Sequence[_Run]) -> list[_Joined]:
@@ -157,9 +158,10 @@ def _join(runs: Sequence[_Run]) -> list[_Joined]:
     found: dict[str, _Joined] = {}
     for place, run in enumerate(runs):
         for measured in run.record.points:
-            key = measured.point.key
+            own = _in_no_file(run, measured.point)
+            key = own.key
             if key not in found:
-                point = replace(measured.point, number=_free_number(measured.point, found))
+                point = replace(own, number=_free_number(own, found))
                 found[key] = _Joined(point=point, parts={place: measured})
                 continue
             first, before = next(iter(found[key].parts.items()))
@@ -169,6 +171,14 @@ def _join(runs: Sequence[_Run]) -> list[_Joined]:
             found[key].point = replace(found[key].point, repetitions=asked)
     suites = list(dict.fromkeys(joined.point.suite for joined in found.values()))
     return sorted(found.values(), key=lambda joined: suites.index(joined.point.suite))
+
+
+def _in_no_file(run: _Run, point: Point) -> Point:
+    """Whose suite is its file, because no command names a verb, is of the merged file afterwards."""
+    is_named = run.record.is_campaign or any(
+        suite_of(session.command) == point.suite for session in run.record.sessions
+    )
+    return point if is_named else out_of_suite(point, run.path.stem)
 
 
 def _free_number(point: Point, found: Mapping[str, _Joined]) -> int:

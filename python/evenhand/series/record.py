@@ -29,7 +29,7 @@ from evenhand.series.reading import (
     open_to_read,
     read_searches,
 )
-from evenhand.series.run_points import suite_of, testbed_document
+from evenhand.series.run_points import in_suite, suite_of, testbed_document
 
 _LAST_OLD = 2
 """The last version that has no roles."""
@@ -83,13 +83,13 @@ def _record_of_old_run(path: Path, run: Row, searches: list[StoredSearch]) -> Ca
             for search in searches
             if "name" in search.setup
         },
-        points=points_of_run(suite_of(command, path), searches),
+        points=points_of_run(suite_of(command) or path.stem, searches),
         other_searches=tuple(search for search in searches if procedure_of(search) is None),
     )
 
 
 def _record(path: Path, run: Row, campaign: Row | None, tables: RunTables) -> CampaignRecord:
-    points = {row["id"]: read_point(row) for row in tables.rows("points")}
+    points = {row["id"]: in_suite(read_point(row), path.stem) for row in tables.rows("points")}
     searches: dict[int | None, list[StoredSearch]] = {}
     belongs = {row["id"]: row["repetition_id"] for row in tables.rows("searches", "id", "repetition_id")}
     for search_id, search in read_searches(tables).items():

@@ -7,8 +7,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from pathlib import Path
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from evenhand.search import SearchHead
@@ -115,9 +114,20 @@ def testbed_document(setup: Mapping[str, Any], host: Mapping[str, Any]) -> dict[
     return {"tester": dict(host), "dut": setup.get("dut") or facts, "testbed": testbed}
 
 
-def suite_of(command: Sequence[str], path: Path) -> str:
-    """What the points of a verb's run are a suite of: the verb, if the command tells."""
-    return next((word for word in command[1:] if not word.startswith("-")), path.stem)
+def suite_of(command: Sequence[str]) -> str:
+    """What the points of a verb's run are a suite of: the verb; empty if the command does not tell. Then they
+    are one of their file, see `in_suite`."""
+    return next((word for word in command[1:] if not word.startswith("-")), "")
+
+
+def in_suite(point: Point, suite: str) -> Point:
+    """The same in a suite of this name, if it has none."""
+    return point if point.suite else replace(point, suite=suite, key=f"{suite}{point.key}")
+
+
+def out_of_suite(point: Point, suite: str) -> Point:
+    """`in_suite` undone."""
+    return replace(point, suite="", key=point.key.removeprefix(suite)) if point.suite == suite else point
 
 
 def _conditions(label: str, search: StoredSearch) -> str:

@@ -82,7 +82,7 @@ class RunStore(StoredSoFar):
         """Of this session."""
         self._engine: dict[str, str] | None = None
         self._host = read_host_facts(host_name=host_name)
-        self._points = RunPoints(suite_of(without_folders(command), path))
+        self._points = RunPoints(suite_of(without_folders(command)))
         if is_campaign:
             self.after_failure = f"and go on with: {resume_command(path)}"
         with self.writing() as opened:
