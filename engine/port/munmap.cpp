@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 4, port: memory that a burst may be reading is not unmapped. The libraries of a program that has this file call
-// this munmap instead of the C library's; port/bursts.hpp says what it waits for, and why.
+// Station 4, port: memory that a burst may be reading is not unmapped. The libraries of a program that has this file
+// call this munmap instead of the C library's; port/bursts.hpp says what it waits for, and why.
 //
-// Nothing smaller protects a burst when a memif's peer goes (read in the driver, DPDK 22.11 to 24.11):
-// - The driver clears its flag "connected" and unmaps the rings in one function, on DPDK's interrupt thread. In between it
-//   calls nothing that could be ours: no link event, no callback, no function of the ethdev layer.
+// Nothing smaller protects a burst when a memif's peer goes (memif_disconnect() in DPDK's drivers/net/memif):
+// - The driver clears its flag "connected" and unmaps the rings in one function, on DPDK's interrupt thread. In between
+//   it calls nothing that could be ours: no link event, no callback, no function of the ethdev layer.
 // - A worker that asks for the link, or takes a lock of ours, before each burst is not helped: the driver takes no such
 //   lock, and the flag may be cleared right after the question. It would cost every burst besides.
-// - Nor can the interrupt thread be kept away meanwhile: it notices the closed socket by itself, and a trial needs it to
-//   see the link go.
+// - Nor can the interrupt thread be kept away meanwhile: it notices the closed socket by itself, and a trial needs it
+//   to see the link go.
 // - A wrapper for memif's library alone (--wrap, or its relocations patched) reaches no plug-in that is loaded at run
 //   time, or depends on how the distribution linked it.
-// So it is the call itself that has to wait. It does so on the interrupt thread alone, and only while workers are there;
-// every other call goes straight to the kernel.
+// So it is the call itself that has to wait. It does so on the interrupt thread alone, and only while workers are
+// there; every other call goes straight to the kernel.
 #include <rte_interrupts.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -181,6 +181,7 @@ class TrialMaker {
     [[nodiscard]] std::unique_ptr<frame::MixExpectation> make_mix_expectation(Direction direction) const {
         std::vector<frame::TestFrameExpectation> of_class;
         const auto& kinds = tester_.traffic(direction).kinds;
+        of_class.reserve(kinds.size());
         for (std::size_t c = 0; c < kinds.size(); ++c)
             of_class.push_back(
                 tester_.frame_expectation(direction, kinds[c].arrives, tester_.mix()->classes()[c].plan));
@@ -201,6 +202,7 @@ std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, con
                                                              const TrialRecords& records) {
     const TrialMaker maker{tester, request, time, ticks_per_second, records};
     std::vector<std::unique_ptr<WorkerTrial>> trials;
+    trials.reserve(tester.workers().size());
     for (std::size_t i = 0; i < tester.workers().size(); ++i) trials.push_back(maker.make(i));
     return trials;
 }
