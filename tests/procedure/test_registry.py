@@ -39,6 +39,8 @@ OTHER_WORDS = {
     ("report/back_to_back.py", "throughput"): "the heading of a column",
     ("search/model.py", "throughput"): "what a search looks for, in its sentences",
     ("exchange/otg_write.py", "loss"): "a key of OTG",
+    ("series/old_files.py", "latency"): "a label of files of earlier versions",
+    ("series/old_files.py", "throughput"): "a label of files of earlier versions",
     ("trial/simulated.py", "loss"): "the code of a reason",
     ("trial/simulated.py", "burst"): "a key of the contract",
     ("trial/simulated.py", "latency"): "a key of the contract",
