@@ -247,14 +247,14 @@ def test_explanation_quotes_the_constants_of_the_router() -> None:
             "run/router.cpp",
             "elements/calendar.hpp",
             "elements/elements.hpp",
-            "",
+            "forward/arrival_times.hpp",
         )
     }
     (idle_s,) = re.findall(r"ticks_per_second \* ([\d.]+)\)", sources["run/router.cpp"])
     (sleep_us,) = re.findall(r"sleep_for\((\d+)us\)", sources["run/router.cpp"])
     (slot_bits,) = re.findall(r"slots = 1U << (\d+)U", sources["elements/calendar.hpp"])
     (fraction,) = re.findall(r"Ticks one = (\d+);", sources["elements/elements.hpp"])
-    (arrivals,) = re.findall(r"most_arrivals = (\d+);", sources[""])
+    (arrivals,) = re.findall(r"most_of_look = (\d+);", sources["forward/arrival_times.hpp"])
     assert (
         f"no frame has come for {1000 * float(idle_s):.0f} ms and none waits, the thread sleeps {sleep_us} us"
         in text
