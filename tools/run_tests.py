@@ -320,9 +320,9 @@ def _cpu_times() -> tuple[int, int]:
 
 
 def run_suites() -> list[Outcome]:
-    """What sends nothing asks no clock: on a quiet machine it has the CPU time that is left by tests of
-    frames, which wait a lot. On a busy one nothing is left: then it comes first."""
-    is_quiet = busy_share() < QUIET_SHARE
+    """What sends nothing asks no clock, and comes first. With --beside it has the CPU time that is left by
+    tests of frames, which wait a lot, if the machine is quiet; on a busy one nothing is left."""
+    is_quiet = "--beside" in sys.argv[1:] and busy_share() < QUIET_SHARE
     cpus = min(len(os.sched_getaffinity(0)), 8)
     how: dict[str, Any] = {"is_beside": True, "yields": is_quiet}
     with ThreadPoolExecutor(max_workers=3) as pool:
@@ -335,9 +335,7 @@ def run_suites() -> list[Outcome]:
             name, files = "Python tests in namespaces", files_marked("root")
             beside.append(pool.submit(run_python_tests, name, IN_NAMESPACES, files=files, **how))
         if not is_quiet:
-            print(
-                "This machine has other work: tests that send frames wait for those that do not.", flush=True
-            )
+            print("Tests that send frames wait for those that do not.", flush=True)
             wait(beside)
         outcomes = run_tests_on_ports(cpus)
         without_ports, cpp, *in_namespaces = beside
