@@ -176,7 +176,7 @@ frame::DirectionTraffic Tester::make_traffic(plan::Direction direction) const {
         auto kind = frame::routed(request_.mix->plan(request_.plan, of_class.plan), direction,
                                   without_tags(of_class.frame_size));
         kind.frames = frames[c];
-        traffic.kinds.push_back(std::move(kind));
+        traffic.kinds.push_back(kind);
     }
     return traffic;
 }

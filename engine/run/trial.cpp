@@ -26,7 +26,6 @@
 namespace evenhand::run {
 namespace {
 
-using plan::Direction;
 using plan::Side;
 
 constexpr double us_per_second = 1e6;

@@ -70,11 +70,11 @@ TEST_CASE("a look that left frames behind reaches as far as its own frames do at
     look_until(times, 20 * ms, {50, 10});  // a frame each 2 us, and one each 10 us
     const auto span = times.look({full, 0}, full, 22 * ms);
     CHECK(span.from == 20 * ms);
-    CHECK(span.until == 20 * ms + full * 2 * us);
+    CHECK(span.until == 20 * ms + 2 * us * full);
     // What was left behind came later: the next look begins where this one ended.
     const auto next = times.look({full, 0}, full, 22 * ms + 10 * us);
     CHECK(next.from == span.until);
-    CHECK(next.until == 20 * ms + 2 * full * 2 * us);
+    CHECK(next.until == 20 * ms + 2 * us * 2 * full);
     // But nothing comes later than now.
     (void)times.look({full, 0}, full, 22 * ms + 20 * us);
     CHECK(times.look({full, 0}, full, 22 * ms + 30 * us).until == 22 * ms + 30 * us);
@@ -83,7 +83,7 @@ TEST_CASE("a look that left frames behind reaches as far as its own frames do at
 TEST_CASE("of two ports with frames left behind, the one that reaches less far decides") {
     ArrivalTimes times{second, true};
     look_until(times, 20 * ms, {50, 10});
-    CHECK(times.look({full, full}, full, 30 * ms).until == 20 * ms + full * 2 * us);
+    CHECK(times.look({full, full}, full, 30 * ms).until == 20 * ms + 2 * us * full);
 }
 
 TEST_CASE("before a rate is known, a look that left frames behind reaches to now") {
@@ -96,7 +96,7 @@ TEST_CASE("a rate is taken over ten milliseconds whose ends left nothing behind"
     look_until(times, 20 * ms, {50, 0});  // a frame each 2 us
     // 5 ms of ten times as many are too short to be a rate, and end with a look that left frames behind.
     look_until(times, 25 * ms, {200, 0});
-    CHECK(times.look({full, 0}, full, 40 * ms).until == 25 * ms + full * 2 * us);
+    CHECK(times.look({full, 0}, full, 40 * ms).until == 25 * ms + 2 * us * full);
     // When nothing is left, the span ends, and all its frames count: 50 looks of 200, one of 256 and one of 44.
     (void)times.look({44, 0}, full, 45 * ms);
     const double spacing = 25.0 * ms / (50 * 200 + full + 44);
