@@ -66,6 +66,18 @@ def test_a_throughput_of_other_conditions_does_not_count(
         assert "this run has no throughput of these ports" in ended.err
 
 
+@pytest.mark.parametrize(("profile", "name"), [("rfc8219", "latency"), ("rfc2544", "latency-rfc2544")])
+def test_a_run_names_the_latency_test_that_was_made(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, profile: str, name: str
+) -> None:
+    engine_playing("simulated-640000")
+    run = tmp_path / "latency.evenhand"
+    ended = evenhand("latency", testbed, *QUICK, "--rate", "1kfps", "--profile", profile, "--run", run)
+    assert ended.code == 0, ended.err
+    (stored,) = read_run(run).searches
+    assert (stored.name, stored.kind) == (name, name)
+
+
 def test_delay_variation_is_shown_with_its_differences(
     evenhand: Run, engine_playing: Play, testbed: Path
 ) -> None:

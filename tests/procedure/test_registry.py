@@ -103,7 +103,9 @@ def _value(result: Mapping[str, Any]) -> float | None:
     return None if lost is None else float(lost)
 
 
-def _run(bed: Any, goal: SoakGoal, options: SoakOptions, *, name: str, **conditions: Any) -> SoakResult:
+def _run(
+    bed: Any, goal: SoakGoal, options: SoakOptions, *, name: str = "soak", **conditions: Any
+) -> SoakResult:
     with bed.tester(**conditions) as tester:
         result = tester.measurer(bed.on_event).measure(goal.duration_s, goal.rate_fps)
     return SoakResult(lost_frames=result.lost_frames)

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from evenhand.cli.throughput_source import read_throughput
 from evenhand.plan import FrameSize
 from evenhand.procedure import Repetitions
 from evenhand.procedure.descriptor import ANY_THROUGHPUT, KnownThroughput, Procedure
-from evenhand.report.found import found_lines, found_table
 from evenhand.rig.setup import Setup
 from evenhand.rig.testbed import TestbedLimits
 from evenhand.spec.frames import FRAME_SIZE_OPTIONS, read_sizes_of
@@ -78,28 +77,19 @@ def _measure(request: _Request) -> None:
     _check_one_throughput(request, len(sizes))
     setup = given.read_setup()
     known = _known(after, setup, given, sizes)
-    is_of_one_size = len(sizes) == 1
-    goal = request.goal(setup.testbed.limits, known.get(sizes[0]) if is_of_one_size else None)
+    goal = request.goal(setup.testbed.limits, known.get(sizes[0]) if len(sizes) == 1 else None)
     load_fps = getattr(goal, procedure.load)
-    if load_fps != float("inf"):
+    if not math.isinf(load_fps):
         given.check_rate(setup, load_fps, sizes, where=procedure.load_option.where)
     expected = given.expect(procedure, goal, options, times=len(sizes) * repetitions.count)
-    with given.open(procedure.verb or procedure.name, setup, notes, expected=expected) as (bed, store, _):
+    with given.open(str(procedure.verb), setup, notes, expected=expected) as (bed, store, _):
         if procedure.run_table is not None and procedure.needs_table(len(sizes), repetitions.count):
             found = procedure.run_table(
                 bed, sizes, goal, repetitions=repetitions, throughputs=known, **given.of(setup)
             )
         else:
-            conditions = given.of(setup, frame_size=sizes[0])
-            found = procedure.run(bed, goal, options, name=procedure.name, **conditions)
-    show_found(
-        procedure.verb or procedure.name,
-        found,
-        partial(found_table, procedure=procedure),
-        partial(found_lines, procedure=procedure),
-        store,
-        is_json=request.conditions.json_output,
-    )
+            found = procedure.run(bed, goal, options, **given.of(setup, frame_size=sizes[0]))
+    show_found(procedure, found, store, is_json=request.conditions.json_output)
 
 
 def _check_one_throughput(request: _Request, sizes: int) -> None:

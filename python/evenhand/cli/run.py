@@ -47,7 +47,7 @@ from evenhand.series import SUFFIX, PointState, RunStore, StorageError
 from evenhand.series.campaign_status import read_status
 from evenhand.series.resume_command import find_source, remember_source, resume_command
 from evenhand.series.store import CampaignHead
-from evenhand.spec.file import PRESET_PREFIX
+from evenhand.spec.presets import PRESET_PREFIX
 
 WITHOUT_NUMBER = 1
 """Exit code: all points have ended, and at least one has no number."""

@@ -4,45 +4,28 @@ it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
-
-from rich.table import Table
+from typing import Any
 
 from evenhand.cli.common import out, write_json
+from evenhand.procedure.descriptor import Procedure
+from evenhand.report.found import found_lines, found_table
 from evenhand.series import RunStore
 
 
-class _Found(Protocol):
-    def to_document(self) -> dict[str, Any]: ...
-
-
-F = TypeVar("F", bound=_Found)
-
-
-def show_found(
-    verb: str,
-    found: F,
-    table_of: Callable[[F], Table],
-    lines_of: Callable[[F], Sequence[str]],
-    store: RunStore | None,
-    *,
-    is_json: bool,
-) -> None:
+def show_found(procedure: Procedure, found: Any, store: RunStore | None, *, is_json: bool) -> None:
     """
     Args:
-        table_of: And `lines_of`: only called where people read.
+        found: A result of the procedure, or a table of several.
         store: Where it is kept, if it is.
     """
     if is_json:
-        write_json(
-            {"command": verb, "run": None if store is None else str(store.path), **found.to_document()}
-        )
+        run = None if store is None else str(store.path)
+        write_json({"command": procedure.verb, "run": run, **found.to_document()})
         return
     console = out()
-    console.print(table_of(found))
+    console.print(found_table(found, procedure))
     console.print()
-    for line in lines_of(found):
+    for line in found_lines(found, procedure):
         console.print(line, markup=False)
     if store is not None:
         console.print(f"Stored in {store.path}.", markup=False)

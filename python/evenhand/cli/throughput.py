@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from evenhand.base.errors import RequestError
 from evenhand.cli.common import TestbedArgument, out, write_json
 from evenhand.cli.conditions import ConditionOptions
@@ -16,7 +14,6 @@ from evenhand.procedure import Conditions, SinglePair
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.procedure.throughput import ThroughputOptions, too_few
 from evenhand.report import search_lines, search_tables
-from evenhand.report.found import found_lines, found_table
 from evenhand.rig.testbed import TestbedLimits
 from evenhand.search import Role
 from evenhand.spec.frames import FrameSizesOption, read_frame_sizes
@@ -70,14 +67,7 @@ def throughput(
             table = bed.throughput_table(
                 sizes, repetitions=repetitions, goal=chosen, single_pair_first=first_too, **same
             )
-            show_found(
-                THROUGHPUT.name,
-                table,
-                partial(found_table, procedure=THROUGHPUT),
-                partial(found_lines, procedure=THROUGHPUT),
-                store,
-                is_json=conditions.json_output,
-            )
+            show_found(THROUGHPUT, table, store, is_json=conditions.json_output)
             return
         same = given.of(setup, frame_size=sizes[0], loss_ratio=chosen.loss_ratio)
         first = None

@@ -8,18 +8,16 @@ from typing import Annotated
 import typer
 
 from evenhand.base.errors import RequestError
-from evenhand.base.option import Option, options_of
 from evenhand.base.units import parse_duration, parse_rate, parse_ratio
 from evenhand.cli.common import TestbedArgument, out, write_json
 from evenhand.cli.conditions import ConditionOptions
 from evenhand.cli.options import with_options
 from evenhand.procedure.expected_time import expected_of_trial
-from evenhand.procedure.throughput import ThroughputOptions
+from evenhand.procedure.throughput import LossRatioOption
 from evenhand.report import trial_report
 from evenhand.spec.frames import FramesOption, read_frames
 from evenhand.trial import Load
 
-LOSS_RATIO = next(each for each in options_of(ThroughputOptions) if each.field == "loss_ratio")
 EXAMPLE = "Example: evenhand trial lab.toml --rate 500kfps --duration 10s"
 
 
@@ -32,7 +30,7 @@ def trial(
     ] = "60s",
     *,
     frame_size: FramesOption = None,
-    loss_ratio: Annotated[str, Option(help=LOSS_RATIO.option.help, metavar="RATIO")] = "0",
+    loss_ratio: LossRatioOption = "0",
     conditions: ConditionOptions,
 ) -> None:
     """Make one trial and show all that it counted. Loss is a result: FAIL and INVALID end with exit code

@@ -311,7 +311,7 @@ def _goal(options: BackToBackOptions, retries: Retries, known: KnownThroughput |
 def _run(bed: Any, goal: BackToBackGoal, options: BackToBackOptions, **conditions: Any) -> BackToBack:
     # Its searches have names of their own in the run file.
     sizes = check_whole_sizes([conditions.pop("frame_size")])
-    del conditions["name"]
+    conditions.pop("name", None)
     found: BackToBack = bed.back_to_back(sizes, goal=goal, **conditions).rows[0]
     return found
 

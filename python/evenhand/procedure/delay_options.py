@@ -5,14 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.option import DURATION, RATE, Option, values_of
 from evenhand.base.units import format_duration, format_rate
 from evenhand.procedure.delay import REPETITIONS, DelayGoal, DelayResult, DelayTest
-from evenhand.procedure.descriptor import KnownThroughput, as_number, figures_by_direction, worst
+from evenhand.procedure.descriptor import (
+    AfterOption,
+    FrameSizes,
+    KnownThroughput,
+    Procedure,
+    ThroughputUse,
+    as_number,
+    figures_by_direction,
+    worst,
+)
 from evenhand.procedure.expected_time import count_of
 from evenhand.procedure.limits import Retries
 
@@ -31,14 +39,7 @@ class DelayOptions:
             help="Load per direction. Default: the throughput that --after has.",
         ),
     ] = None
-    after: Annotated[
-        Path | None,
-        Option(
-            metavar="RUN",
-            help="A run file with the throughput of the same testbed, plan and frame size.",
-            is_for_shell_only=True,
-        ),
-    ] = None
+    after: AfterOption = None
     duration: Annotated[
         str | None,
         Option(grammar=DURATION, sets="duration_s", help="Of each trial. Default: as the RFC has it."),
@@ -113,3 +114,18 @@ def expected_parts(goal: DelayGoal) -> Iterable[str]:
 def describe(goal: DelayGoal, load: str | None) -> str:
     trials = f"{goal.repetitions} trials of {format_duration(goal.length_s)}"
     return f"{trials} at {load or format_rate(goal.rate_fps)}"
+
+
+def delay_procedure(**own: Any) -> Procedure:
+    """A test of delays: what it says of itself, and what is the same for all of them."""
+    return Procedure(
+        run=run_delay,
+        expected_s=expected_s,
+        expected_parts=expected_parts,
+        describe=describe,
+        frame_sizes=FrameSizes.ONE_OR_MIX,
+        load="rate_fps",
+        throughput=ThroughputUse(option="rate"),
+        has_own_loop=lambda options: bool(options.own_loop),
+        **own,
+    )

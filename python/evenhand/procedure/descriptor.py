@@ -4,13 +4,15 @@ is."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Annotated, Any, Protocol
 
-from evenhand.base.option import OptionField, options_of
-from evenhand.base.units import format_count, format_ratio
+from evenhand.base.option import Option, OptionField, options_of
+from evenhand.base.units import format_count, format_rate, format_ratio
 from evenhand.procedure.expected_time import OPENING_S, ExpectedTime
 from evenhand.procedure.limits import Retries
 
@@ -64,6 +66,15 @@ class KnownThroughput:
     """Where: a run file, or a point of the campaign."""
 
 
+AfterOption = Annotated[
+    Path | None,
+    Option(
+        metavar="RUN",
+        help="A run file with the throughput of the same testbed, plan and frame size.",
+        is_for_shell_only=True,
+    ),
+]
+"""`--after`, of procedures that need a throughput."""
 ANY_THROUGHPUT = KnownThroughput(fps=1e6, source="")
 """In place of one that is not known yet, to check all other options."""
 
@@ -97,8 +108,9 @@ class Procedure:
     make_goal: Callable[[Any, Retries, KnownThroughput | None], Any]
     """The goal of such options. RequestError names the option."""
     run: Callable[..., Any]
-    """`run(bed, goal, options, name=NAME, **conditions)` measures once, with one frame size, and gives a
-    `Result`. `bed` is an `OpenTestbed`; `conditions` are the keywords of `Conditions`."""
+    """`run(bed, goal, options, **conditions)` measures once, with one frame size, and gives a `Result`. `bed`
+    is an `OpenTestbed`; `conditions` are the keywords of `Conditions`, and `name` where a campaign has one
+    for the run file."""
     run_table: Callable[..., Any] | None = None
     """`run_table(bed, sizes, goal, repetitions=..., throughputs=..., **conditions)` measures with several
     frame sizes, or several times, for the verb. None: the verb takes neither."""
@@ -197,3 +209,8 @@ def show_number(value: float, figure: Figure) -> str:
     if figure.unit in ("fps", "frames"):
         return format_count(round(value))
     return format_ratio(value) if figure.unit == "ratio" else f"{value:.4g}"
+
+
+def describe_maximum(max_fps: float) -> str:
+    """Where a procedure begins that goes down from its highest load."""
+    return "the line rate, or the tester's ceiling" if math.isinf(max_fps) else format_rate(max_fps)

@@ -10,16 +10,8 @@ from typing import Annotated, Any
 
 from evenhand.base.option import Option
 from evenhand.procedure.delay import DelayGoal, DelayTest
-from evenhand.procedure.delay_options import (
-    DelayOptions,
-    delay_goal,
-    describe,
-    expected_parts,
-    expected_s,
-    median_us,
-    run_delay,
-)
-from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, Procedure, ThroughputUse
+from evenhand.procedure.delay_options import DelayOptions, delay_goal, delay_procedure, median_us
+from evenhand.procedure.descriptor import Figure, KnownThroughput
 from evenhand.procedure.limits import Retries
 
 LATENCY_FIGURES = ("typical", "latency")
@@ -63,7 +55,7 @@ def _value(result: Mapping[str, Any]) -> float | None:
     return median_us(result, LATENCY_FIGURES)
 
 
-LATENCY = Procedure(
+LATENCY = delay_procedure(
     name="latency",
     verb="latency",
     help="""Measure latency at the throughput (RFC 8219 section 7.2, or RFC 2544 section 26.2), twenty times
@@ -73,14 +65,6 @@ LATENCY = Procedure(
     example="evenhand latency lab.toml --after throughput.evenhand --run latency.evenhand",
     options=LatencyOptions,
     make_goal=_goal,
-    run=run_delay,
     figure=Figure(name="typical latency", unit="us", is_higher_better=False),
     value_of=_value,
-    expected_s=expected_s,
-    expected_parts=expected_parts,
-    describe=describe,
-    frame_sizes=FrameSizes.ONE_OR_MIX,
-    load="rate_fps",
-    throughput=ThroughputUse(option="rate"),
-    has_own_loop=lambda options: bool(options.own_loop),
 )

@@ -12,11 +12,18 @@ from typing import Annotated, Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.option import DURATION, RATE, RATIO, Option, values_of
-from evenhand.base.units import format_duration, format_rate, format_ratio
+from evenhand.base.units import format_duration, format_ratio
 from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import FrameSize
 from evenhand.procedure.attempts import Attempts, check_attempts
-from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, Procedure, as_number
+from evenhand.procedure.descriptor import (
+    Figure,
+    FrameSizes,
+    KnownThroughput,
+    Procedure,
+    as_number,
+    describe_maximum,
+)
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.limits import Retries
 from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
@@ -336,9 +343,7 @@ def _expected_parts(goal: LossGoal) -> Iterable[str]:
 
 
 def _describe(goal: LossGoal, load: str | None) -> str:
-    first = (
-        "the line rate, or the tester's ceiling" if math.isinf(goal.max_fps) else format_rate(goal.max_fps)
-    )
+    first = describe_maximum(goal.max_fps)
     trials = f"trials of {format_duration(goal.duration_s)}"
     return f"loss from {first}, steps of {format_ratio(goal.step)}; {trials}"
 

@@ -9,16 +9,8 @@ from typing import Annotated, Any
 
 from evenhand.base.option import Option
 from evenhand.procedure.delay import DelayGoal, DelayTest
-from evenhand.procedure.delay_options import (
-    DelayOptions,
-    delay_goal,
-    describe,
-    expected_parts,
-    expected_s,
-    median_us,
-    run_delay,
-)
-from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, Procedure, ThroughputUse
+from evenhand.procedure.delay_options import DelayOptions, delay_goal, delay_procedure, median_us
+from evenhand.procedure.descriptor import Figure, KnownThroughput
 from evenhand.procedure.limits import Retries
 
 
@@ -52,7 +44,7 @@ def _value_of_ipdv(result: Mapping[str, Any]) -> float | None:
     return median_us(result, ("ipdv_max",))
 
 
-PDV = Procedure(
+PDV = delay_procedure(
     name="pdv",
     verb="pdv",
     help="Measure packet delay variation at the throughput over every frame (RFC 8219 section 7.3), twenty"
@@ -60,16 +52,8 @@ PDV = Procedure(
     example="evenhand pdv lab.toml --after throughput.evenhand --ipdv",
     options=PdvOptions,
     make_goal=_goal,
-    run=run_delay,
     figure=Figure(name="PDV", unit="us", is_higher_better=False),
     value_of=_value,
-    expected_s=expected_s,
-    expected_parts=expected_parts,
-    describe=describe,
-    frame_sizes=FrameSizes.ONE_OR_MIX,
-    load="rate_fps",
-    throughput=ThroughputUse(option="rate"),
-    has_own_loop=lambda options: bool(options.own_loop),
 )
 IPDV = replace(
     PDV,

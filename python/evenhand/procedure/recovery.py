@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Annotated, Any
 
 from evenhand.base.errors import RequestError
@@ -17,6 +16,7 @@ from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import Direction
 from evenhand.procedure.attempts import Attempts, check_attempts
 from evenhand.procedure.descriptor import (
+    AfterOption,
     Figure,
     FrameSizes,
     KnownThroughput,
@@ -337,14 +337,7 @@ class RecoveryOptions:
             help="Per direction, of which 110 % are the overload. A deviation.",
         ),
     ] = None
-    after: Annotated[
-        Path | None,
-        Option(
-            metavar="RUN",
-            help="A run file with the throughput of the same testbed, plan and frame size.",
-            is_for_shell_only=True,
-        ),
-    ] = None
+    after: AfterOption = None
     duration: Annotated[str, Option(grammar=DURATION, sets="duration_s", help="Of the overload.")] = "60s"
     observe: Annotated[
         str,

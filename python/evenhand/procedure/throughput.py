@@ -9,8 +9,15 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from evenhand.base.option import DURATION, RATE, RATIO, Option, values_of
-from evenhand.base.units import format_duration, format_rate, format_ratio
-from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, Procedure, as_number
+from evenhand.base.units import format_duration, format_ratio
+from evenhand.procedure.descriptor import (
+    Figure,
+    FrameSizes,
+    KnownThroughput,
+    Procedure,
+    as_number,
+    describe_maximum,
+)
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.expected_time import search_parts, search_s
 from evenhand.procedure.limits import Retries
@@ -211,6 +218,9 @@ def throughput_document(result: SearchResult, profile: Profile) -> dict[str, Any
     }
 
 
+LossRatioOption = Annotated[str, Option(grammar=RATIO, help="Largest loss ratio that passes.")]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThroughputOptions(SearchOptions):
     """Where to search, how long the trials are, and when to stop."""
@@ -242,7 +252,7 @@ class ThroughputOptions(SearchOptions):
             help="Repeat a lossy trial up to N times before it counts (ETSI TST009).",
         ),
     ] = 0
-    loss_ratio: Annotated[str, Option(grammar=RATIO, help="Largest loss ratio that passes.")] = "0"
+    loss_ratio: LossRatioOption = "0"
 
 
 def _goal(options: ThroughputOptions, retries: Retries, known: KnownThroughput | None) -> Goal:
@@ -252,9 +262,7 @@ def _goal(options: ThroughputOptions, retries: Retries, known: KnownThroughput |
 
 
 def _describe(goal: Goal, load: str | None) -> str:
-    first = (
-        "the line rate, or the tester's ceiling" if math.isinf(goal.max_fps) else format_rate(goal.max_fps)
-    )
+    first = describe_maximum(goal.max_fps)
     if isinstance(goal, MlrGoals):
         return f"mlr search from {first} for {', '.join(each.name for each in goal.goals)}"
     loss = f", loss up to {format_ratio(goal.loss_ratio)}" if goal.loss_ratio else ""

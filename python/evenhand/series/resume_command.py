@@ -12,7 +12,7 @@ import shlex
 from pathlib import Path
 
 from evenhand.base.state_folder import read_state, replace_state, state_file
-from evenhand.spec.file import PRESET_PREFIX
+from evenhand.spec.presets import PRESET_PREFIX
 
 VERSION = 1
 MOST_KEPT = 100

@@ -38,11 +38,9 @@ from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.rig import REFERENCE, DutFacts, rig_of
 from evenhand.spec.plan import DIRECTION, PLAN_OPTIONS
 from evenhand.spec.point import HashType
-from evenhand.spec.presets import EVERY_SUITE, apply_preset, preset_names, unheeded
+from evenhand.spec.presets import EVERY_SUITE, PRESET_PREFIX, apply_preset, preset_names, unheeded
 from evenhand.spec.request import point_options_of
 
-PRESET_PREFIX = "preset:"
-"""Before the name of a preset, where a file may be named."""
 DEFAULT_REPETITIONS = 10
 """SEED-72."""
 MOST_REPETITIONS = 1000

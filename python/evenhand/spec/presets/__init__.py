@@ -10,6 +10,8 @@ from typing import Any
 
 from evenhand.base.errors import RequestError
 
+PRESET_PREFIX = "preset:"
+"""Before the name of a preset, where a file may be named."""
 EVERY_SUITE = "every-suite"
 """A table whose keys all suites have that do not have them themselves."""
 NOT_STATED = "not-stated"
