@@ -15,8 +15,8 @@ from evenhand.base.errors import RequestError
 from evenhand.campaign import expand, jobs, make_campaign, preset_names, preset_text, read_campaign, time_of
 from evenhand.campaign.demands import demands_of
 from evenhand.rig import rig_of
-from evenhand.series.campaign import Point
 from evenhand.spec.file import CampaignFile, Published
+from evenhand.spec.point import Point
 from tests.campaign.campaigns import expanded
 
 ROOT = Path(__file__).resolve().parents[2]

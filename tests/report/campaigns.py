@@ -17,15 +17,8 @@ from evenhand.procedure.loss import FrameLoss, _Series
 from evenhand.procedure.record import nowhere
 from evenhand.search import SearchTrial, ThroughputGoal, find_throughput
 from evenhand.series import StoredSearch, StoredTrial
-from evenhand.series.campaign import (
-    CampaignRecord,
-    HashType,
-    HookRun,
-    Point,
-    PointRecord,
-    PointState,
-    Repetition,
-)
+from evenhand.series.campaign import CampaignRecord, HookRun, PointRecord, PointState, Repetition
+from evenhand.spec.point import HashType, Point
 from evenhand.trial import SimulatedMeasurer, TrialResult
 from tests.procedure import test_back_to_back as bursts
 from tests.procedure import test_recovery as recoveries

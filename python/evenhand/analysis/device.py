@@ -11,8 +11,9 @@ from typing import Any
 from evenhand.base.errors import RequestError
 from evenhand.plan import TOPOLOGIES, AddressPlan
 from evenhand.predict import DeviceModel, NeighborCost, Prediction, neighbor_entries, predict
-from evenhand.series.campaign import CampaignRecord, Point, PointRecord
+from evenhand.series.campaign import CampaignRecord, PointRecord
 from evenhand.spec.plan import build_plan
+from evenhand.spec.point import Point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

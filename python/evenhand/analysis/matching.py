@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.analysis.device import sent_plan
-from evenhand.series.campaign import CampaignRecord, Point, PointRecord
+from evenhand.series.campaign import CampaignRecord, PointRecord
 from evenhand.series.conditions import SearchConditions, conditions_of
+from evenhand.spec.point import Point
 
 UNTOLD = ("known_fps",)
 """Of a goal: where a search began, if an earlier one guided it. It is no other question."""

@@ -19,7 +19,8 @@ from evenhand.base.units import format_count
 from evenhand.plan import Direction
 from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.statistics import Statistics
-from evenhand.series.campaign import HashType, PointState, is_median_at_least
+from evenhand.series.campaign import PointState, is_median_at_least
+from evenhand.spec.point import HashType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

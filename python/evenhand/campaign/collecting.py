@@ -12,11 +12,12 @@ from typing import Any
 
 from evenhand.search import Role, SearchHead, SearchResult, SearchTrial
 from evenhand.series import RepetitionEnd, StoredSearch, StoredTrial
-from evenhand.series.campaign import HookRun, Point, Repetition
+from evenhand.series.campaign import HookRun, Repetition
 from evenhand.series.recorder import STOPPED
 from evenhand.series.remote_point import RemotePoint
 from evenhand.series.rows import begun_search, search_columns
 from evenhand.series.run_file import now
+from evenhand.spec.point import Point
 from evenhand.trial import Load, TrialResult
 
 

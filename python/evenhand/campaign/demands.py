@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from evenhand.plan import largest_octets
 from evenhand.rig import USUAL_MAX_FRAME_SIZE, Demand, DutWish, LabWish
-from evenhand.series.campaign import Point
 from evenhand.spec.frames import read_size
 from evenhand.spec.plan import build_plan
+from evenhand.spec.point import Point
 from evenhand.spec.request import plan_of
 
 WITHOUT_HASH = 'Write hash-types = "not-stated" in that suite, or in [every-suite] for all of them'

@@ -12,7 +12,8 @@ from evenhand.campaign.demands import dut_wish_of
 from evenhand.campaign.events import OnCampaignEvent
 from evenhand.procedure import Note
 from evenhand.rig import APPLIED, DutChange, ReachableDut, Setup, put_back, rig_of
-from evenhand.series.campaign import HookRun, Point
+from evenhand.series.campaign import HookRun
+from evenhand.spec.point import Point
 
 
 class HookKeeper(Protocol):

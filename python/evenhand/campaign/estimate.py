@@ -5,7 +5,7 @@ campaign runs."""
 from __future__ import annotations
 
 from evenhand.procedure.expected_time import OPENING_S, ceiling_s, hosts_learning_s
-from evenhand.series.campaign import Point
+from evenhand.spec.point import Point
 from evenhand.spec.request import plan_of, read_point
 
 

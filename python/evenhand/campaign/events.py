@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from evenhand.campaign.jobs import Job, Place
 from evenhand.procedure import ProcedureEvent
-from evenhand.series.campaign import HookRun, Point
+from evenhand.series.campaign import HookRun
+from evenhand.spec.point import Point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from evenhand.campaign.events import OnCampaignEvent
 from evenhand.campaign.measure import PointOrder, measure_point
 from evenhand.rig import LeasedLab
 from evenhand.series import RunStore
-from evenhand.series.campaign import Point
+from evenhand.spec.point import Point
 
 
 class Executor(Protocol):

@@ -15,7 +15,8 @@ from contextlib import suppress
 from typing import IO
 
 from evenhand.base.units import format_duration
-from evenhand.series.campaign import HookRun, Point
+from evenhand.series.campaign import HookRun
+from evenhand.spec.point import Point
 
 MOST_OUTPUT_OCTETS = 64 * 1024
 """Of a command are kept; what comes after is read and thrown away."""

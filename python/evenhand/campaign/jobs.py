@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.series.campaign import Point
+from evenhand.spec.point import Point
 from evenhand.spec.points import CampaignPlan
 from evenhand.spec.request import AFTER
 

@@ -26,13 +26,14 @@ from evenhand.campaign.hooks import environment_of, run_hook, why_failed
 from evenhand.campaign.jobs import Job
 from evenhand.procedure import Conditions, Note, OpenTestbed, Recorder, SinglePair, Throughput
 from evenhand.rig import LabWish, LeasedLab, Setup, campaign_facts, rig_of
-from evenhand.series.campaign import HookRun, Point, is_lower_bound
+from evenhand.series.campaign import HookRun, is_lower_bound
 from evenhand.series.no_number import why_no_number
 from evenhand.series.recorder import STOPPED, CannotContinueError
 from evenhand.series.run_file import StorageError
 from evenhand.series.store import RepetitionEnd
 from evenhand.spec.argument_names import option_places
 from evenhand.spec.file import Hooks, Reference
+from evenhand.spec.point import Point
 from evenhand.spec.reference import reference_dut
 from evenhand.spec.request import PointRequest, plan_of, read_point
 from evenhand.trial import Replay, TrialResult, describe_reasons, describe_taken

@@ -12,8 +12,8 @@ from evenhand.campaign.estimate import time_of
 from evenhand.campaign.jobs import jobs
 from evenhand.plan import Traffic, describe_mix, plan_warnings
 from evenhand.rig import REFERENCE
-from evenhand.series.campaign import Point
 from evenhand.spec.frames import read_size
+from evenhand.spec.point import Point
 from evenhand.spec.points import CampaignPlan
 from evenhand.spec.request import goal_in_words, plan_of
 from evenhand.trial import Deviation

@@ -24,8 +24,8 @@ from evenhand.procedure.registry import THROUGHPUT
 from evenhand.rig import REFERENCE, LeasedLab, rig_of
 from evenhand.search import Outcome
 from evenhand.series import RunStore
-from evenhand.series.campaign import Point
 from evenhand.spec.file import Hooks
+from evenhand.spec.point import Point
 from evenhand.spec.points import CampaignPlan
 from evenhand.spec.request import AFTER
 

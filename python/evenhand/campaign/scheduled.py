@@ -23,10 +23,10 @@ from evenhand.campaign.worker import Answer, measure_here, resources_for, why_no
 from evenhand.procedure import Note
 from evenhand.rig import LeasedLab
 from evenhand.series import RunStore
-from evenhand.series.campaign import Point
 from evenhand.series.remote_point import check_remote_point, store_remote_point
 from evenhand.series.resume_command import resume_command
 from evenhand.spec.file import Reference
+from evenhand.spec.point import Point
 
 CONNECT_S = 10.0
 HOST_NOTE = (

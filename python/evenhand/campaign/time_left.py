@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from evenhand.base.errors import EvenhandError
 from evenhand.campaign.estimate import time_of
-from evenhand.series.campaign import Point
 from evenhand.series.campaign_status import PointStatus
+from evenhand.spec.point import Point
 
 
 @dataclass(slots=True)

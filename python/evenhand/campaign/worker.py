@@ -29,9 +29,9 @@ from evenhand.procedure import Note, ProcedureEvent
 from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.rig import REFERENCE, LeasedLab, rig_of
-from evenhand.series.campaign import Point
 from evenhand.series.remote_point import RemotePoint
 from evenhand.spec.file import Reference
+from evenhand.spec.point import Point
 
 CLOSE_S = 10.0
 """That a worker waits for its scheduler to let it go."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from evenhand.base.errors import EvenhandError
 from evenhand.series import read_record
-from evenhand.series.campaign import Point
+from evenhand.spec.point import Point
 
 SHARE = 0.02
 """Of a campaign's time that its page may take at most: all of its trials are read and drawn each time."""

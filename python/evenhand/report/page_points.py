@@ -29,16 +29,9 @@ from evenhand.report.page_words import (
     unit_of,
 )
 from evenhand.series import StoredTrial
-from evenhand.series.campaign import (
-    AT_LEAST,
-    CampaignRecord,
-    HookRun,
-    Point,
-    PointRecord,
-    PointState,
-    Repetition,
-)
+from evenhand.series.campaign import AT_LEAST, CampaignRecord, HookRun, PointRecord, PointState, Repetition
 from evenhand.series.figures import losses_of, sustainable_of
+from evenhand.spec.point import Point
 from evenhand.trial import Verdict, join_directions
 
 MOST_TRIALS = 8000

@@ -1,15 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 9, series: runs and what they are stored in."""
 
-from evenhand.series.campaign import (
-    CampaignRecord,
-    HashType,
-    HookRun,
-    Point,
-    PointRecord,
-    PointState,
-    Repetition,
-)
+from evenhand.series.campaign import CampaignRecord, HookRun, PointRecord, PointState, Repetition
 from evenhand.series.reading import RunTables, StoredRun, StoredSearch, StoredTrial, open_to_read, read_run
 from evenhand.series.record import read_record
 from evenhand.series.recorder import MeasuredSearch, SearchWriter
@@ -21,10 +13,8 @@ __all__ = [
     "SUFFIX",
     "CampaignHead",
     "CampaignRecord",
-    "HashType",
     "HookRun",
     "MeasuredSearch",
-    "Point",
     "PointRecord",
     "PointState",
     "Repetition",

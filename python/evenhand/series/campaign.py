@@ -13,8 +13,7 @@ from statistics import median
 from typing import Any
 
 from evenhand.series.reading import StoredSearch
-from evenhand.spec.point import HashType as HashType
-from evenhand.spec.point import Point as Point
+from evenhand.spec.point import Point
 
 
 class PointState(StrEnum):

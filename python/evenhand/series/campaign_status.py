@@ -11,11 +11,12 @@ from typing import Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.locks import holder_of
-from evenhand.series.campaign import TESTER_LIMIT, Point, PointState, is_lower_bound, state_of
+from evenhand.series.campaign import TESTER_LIMIT, PointState, is_lower_bound, state_of
 from evenhand.series.campaign_lock import campaign_resource
 from evenhand.series.point_document import read_point
 from evenhand.series.reading import Row, RunTables, as_mapping, as_texts, open_to_read
 from evenhand.series.running_trial import RunningTrial, read_running
+from evenhand.spec.point import Point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ from typing import Any, get_args
 
 from evenhand.base.errors import RequestError
 from evenhand.plan import Direction, parse_imix, plan_title
-from evenhand.series.campaign import HashType, Point
 from evenhand.series.reading import StoredSearch
+from evenhand.spec.point import HashType, Point
 
 _SIDES = ("left", "right")
 

@@ -15,7 +15,7 @@ from evenhand.base.errors import HostError, RequestError
 from evenhand.base.locks import holder_of
 from evenhand.base.without_folders import without_folders
 from evenhand.rig.host.facts import read_host_facts, read_versions
-from evenhand.series.campaign import CampaignRecord, Point, PointRecord, Repetition, Session
+from evenhand.series.campaign import CampaignRecord, PointRecord, Repetition, Session
 from evenhand.series.campaign_lock import campaign_resource
 from evenhand.series.point_document import point_columns
 from evenhand.series.reading import StoredSearch
@@ -23,6 +23,7 @@ from evenhand.series.record import read_record
 from evenhand.series.rows import insert, insert_hook, insert_repetition, insert_stored_search
 from evenhand.series.run_file import RunFile, create_file, not_stored, now, to_json
 from evenhand.series.run_points import out_of_suite, suite_of
+from evenhand.spec.point import Point
 
 _COMPARED = ("procedure", "plan", "hosts", "networks", "frame_size", "directions", "hash_type")
 _BY_KEY = ("plan_options", "goal")

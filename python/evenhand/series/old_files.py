@@ -13,12 +13,13 @@ from typing import Any
 
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.search import Role
-from evenhand.series.campaign import Point, PointRecord, Repetition, state_of
+from evenhand.series.campaign import PointRecord, Repetition, state_of
 from evenhand.series.no_number import why_no_number
 from evenhand.series.point_document import point_columns, point_of_document
 from evenhand.series.reading import StoredSearch, as_mapping, imix_of_setup, role_of_kind
 from evenhand.series.run_points import RunPoints
 from evenhand.series.schema import TO_VERSION_3, VERSION
+from evenhand.spec.point import Point
 
 _REPETITION = re.compile(r",? repetition \d+$")
 _LATENCY_RFC2544 = "latency-rfc2544"

@@ -10,10 +10,10 @@ from typing import Any
 from evenhand.base.errors import RequestError
 from evenhand.plan import parse_imix, whole_octets
 from evenhand.procedure.registry import PROCEDURES
-from evenhand.series.campaign import Point
 from evenhand.series.conditions import are_sound
 from evenhand.series.reading import Row, as_mapping
 from evenhand.series.run_file import to_json
+from evenhand.spec.point import Point
 
 _PAIRS = ("hosts", "networks", "directions")
 """Tuples, which JSON has as lists."""

@@ -7,15 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from evenhand.base.errors import RequestError
-from evenhand.series.campaign import (
-    CampaignRecord,
-    HookRun,
-    Point,
-    PointRecord,
-    Repetition,
-    Session,
-    state_of,
-)
+from evenhand.series.campaign import CampaignRecord, HookRun, PointRecord, Repetition, Session, state_of
 from evenhand.series.old_files import in_its_role, points_of_run, procedure_of
 from evenhand.series.point_document import read_point
 from evenhand.series.reading import (
@@ -30,6 +22,7 @@ from evenhand.series.reading import (
     read_searches,
 )
 from evenhand.series.run_points import in_suite, suite_of, testbed_document
+from evenhand.spec.point import Point
 
 _LAST_OLD = 2
 """The last version that has no roles."""

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from evenhand.base.errors import EvenhandError
-from evenhand.series.campaign import HookRun, Point, Repetition
+from evenhand.series.campaign import HookRun, Repetition
 from evenhand.series.record import CUT_SHORT
 from evenhand.series.rows import insert_hook, insert_repetition
 from evenhand.series.run_file import to_json
+from evenhand.spec.point import Point
 from evenhand.trial import TrialResult
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from evenhand.search import SearchHead
-from evenhand.series.campaign import Point
 from evenhand.series.conditions import conditions_of, configured
 from evenhand.series.point_document import check_point, point_columns
 from evenhand.series.reading import StoredSearch
 from evenhand.series.rows import begun_search, insert
 from evenhand.series.run_file import to_json
+from evenhand.spec.point import Point
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from evenhand.base.errors import HostError, RequestError
 from evenhand.base.without_folders import without_folders
 from evenhand.rig.host.facts import read_host_facts, read_versions
 from evenhand.search import SearchHead
-from evenhand.series.campaign import TESTER_LIMIT, HookRun, Point
+from evenhand.series.campaign import TESTER_LIMIT, HookRun
 from evenhand.series.campaign_lock import campaign_locked
 from evenhand.series.old_files import bring_up_to_date
 from evenhand.series.point_document import point_columns
@@ -28,6 +28,7 @@ from evenhand.series.rows import insert, insert_hook
 from evenhand.series.run_file import LOCK_TIMEOUT_S, create_file, not_stored, now, to_json
 from evenhand.series.run_points import RunPoints, suite_of
 from evenhand.series.stored_so_far import StoredSoFar
+from evenhand.spec.point import Point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

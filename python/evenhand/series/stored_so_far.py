@@ -12,9 +12,9 @@ from typing import Any
 
 from evenhand.base.errors import HostError
 from evenhand.search import Role
-from evenhand.series.campaign import Point
 from evenhand.series.recorder import MeasuredSearch
 from evenhand.series.run_file import RunFile
+from evenhand.spec.point import Point
 
 
 class StoredSoFar(RunFile):
