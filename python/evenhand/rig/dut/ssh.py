@@ -38,8 +38,6 @@ MOST_ANSWERED = 1 << 28
 _READY = "evenhand-ready"
 _KERNELS = {"linux": "Linux", "vpp": "Linux", "openbsd": "OpenBSD", "freebsd": "FreeBSD"}
 """What `uname -s` says."""
-_LONGEST_SOCKET = 80
-"""Octets of a path that leave room for what ssh adds, of the 107 that a socket's may have."""
 _SSH_FAILED = 255
 """The exit code of ssh itself; a command may have it too."""
 
@@ -235,14 +233,7 @@ class SshShell:
 def open_ssh(destination: str, *, config: Path | None = None) -> Iterator[SshShell]:
     """A shell on that host until the block ends. Errors as `SshShell`."""
     with temporary_folder() as folder:
-        control = folder / "ssh"
-        if len(os.fsencode(control)) > _LONGEST_SOCKET:
-            raise HostError(
-                f"{folder} is too long for a socket in it",
-                where="TMPDIR",
-                next_step="Set TMPDIR to a shorter folder.",
-            )
-        shell = SshShell(destination, control, config=config)
+        shell = SshShell(destination, folder / "ssh", config=config)
         try:
             yield shell
         finally:
