@@ -18,9 +18,10 @@ from typing import Any
 from pieces import record as keep
 
 from evenhand.analysis import analyse
-from evenhand.campaign import CampaignPlan, expand, jobs, make_campaign
-from evenhand.campaign.jobs import Job
+from evenhand.campaign.jobs import Job, jobs
 from evenhand.series.campaign import CampaignRecord, PointRecord, PointState, Repetition
+from evenhand.spec.file import make_campaign
+from evenhand.spec.points import CampaignPlan, expand
 
 CAMPAIGNS = 150
 REPETITIONS = 10

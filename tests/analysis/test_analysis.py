@@ -487,7 +487,8 @@ def test_the_rows_of_figure_7_are_as_published() -> None:
 @pytest.mark.parametrize("case", [1, 2, 3, 4])
 def test_a_campaign_of_a_case_stands_beside_its_own_row(case: int) -> None:
     """SEED-64, SEED-66: what a preset says was published is what Figure 7 has."""
-    from evenhand.campaign import expand, make_campaign
+    from evenhand.spec.file import make_campaign
+    from evenhand.spec.points import expand
 
     spec = expand(make_campaign({"name": "mine", "preset": f"appendix-a2-case{case}"}, where="here")).spec
     row = FIGURE_7[case - 1]

@@ -14,8 +14,8 @@ import pytest
 
 from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.base.new_file import check_new, is_disk_full, unwritable, write_new
-from evenhand.cli.common import run_file
 from evenhand.cli.main import main
+from evenhand.cli.run_options import run_file
 from evenhand.series import RunStore, read_run
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from evenhand.campaign import CampaignPlan, expand, make_campaign
+from evenhand.spec.file import make_campaign
+from evenhand.spec.points import CampaignPlan, expand
 
 
 def campaign(*suites: dict[str, Any], **keys: Any) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from evenhand.base.errors import RequestError
-from evenhand.campaign import expand, make_campaign, read_campaign
 from evenhand.procedure.registry import PROCEDURES
+from evenhand.spec.file import make_campaign, read_campaign
+from evenhand.spec.points import expand
 from evenhand.spec.request import point_defaults
 from tests.campaign.campaigns import campaign
 

@@ -20,12 +20,12 @@ from typing import Any, cast
 
 import pytest
 
-from evenhand.campaign import expand
 from evenhand.campaign.dut_setup import set_up_for
 from evenhand.rig import LabSetup
 from evenhand.rig.testbed import make_testbed
 from evenhand.series import read_record
 from evenhand.spec.file import make_campaign
+from evenhand.spec.points import expand
 from tests.campaign.small_campaign import OPTIONS, write_campaign
 from tests.cli.running import TESTBED
 from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut, wait_until, why_not

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.campaign import expand, jobs, make_campaign, time_of
 from evenhand.campaign.demands import lab_wish_of
+from evenhand.campaign.estimate import time_of
+from evenhand.campaign.jobs import jobs
 from evenhand.campaign.measure import PointOrder
 from evenhand.campaign.time_left import TimeLeft
+from evenhand.spec.file import make_campaign
+from evenhand.spec.points import expand
 
 CAMPAIGN = {
     "name": "seam",

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from evenhand.base.errors import HostError, RequestError
-from evenhand.campaign import CampaignPlan, expand, make_campaign
 from evenhand.campaign.demands import demands_of, lab_wish_of
 from evenhand.campaign.fit import check_fit
 from evenhand.rig import rig_of
+from evenhand.spec.file import make_campaign
+from evenhand.spec.points import CampaignPlan, expand
 from tests.campaign.small_campaign import OPTIONS, write_campaign
 from tests.cli.running import TESTBED
 from tests.preloaded.commands import evenhand_command

@@ -13,24 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.base.errors import RequestError
-from evenhand.campaign import (
-    CampaignPlan,
-    describe,
-    deviations_of,
-    difference,
-    expand,
-    jobs,
-    make_campaign,
-    plan_of,
-    read_point,
-    reference_dut,
-    seed_of,
-)
+from evenhand.campaign.jobs import difference, jobs, seed_of
+from evenhand.campaign.outline import describe, deviations_of
 from evenhand.plan import TOPOLOGIES, plan_title
 from evenhand.procedure import BackToBackGoal, DelayGoal, DelayTest, RecoveryGoal
 from evenhand.rig import testbed
 from evenhand.search import MlrGoals, ThroughputGoal
-from evenhand.spec.request import AFTER
+from evenhand.spec.file import make_campaign
+from evenhand.spec.points import CampaignPlan, expand
+from evenhand.spec.reference import reference_dut
+from evenhand.spec.request import AFTER, plan_of, read_point
 from tests.campaign.campaigns import campaign, expanded
 
 DOUBLED = [2**k for k in range(16)]

@@ -12,11 +12,14 @@ from typing import Any
 import pytest
 
 from evenhand.base.errors import RequestError
-from evenhand.campaign import expand, jobs, make_campaign, preset_names, preset_text, read_campaign, time_of
 from evenhand.campaign.demands import demands_of
+from evenhand.campaign.estimate import time_of
+from evenhand.campaign.jobs import jobs
 from evenhand.rig import rig_of
-from evenhand.spec.file import CampaignFile, Published
+from evenhand.spec.file import CampaignFile, Published, make_campaign, read_campaign
 from evenhand.spec.point import Point
+from evenhand.spec.points import expand
+from evenhand.spec.presets import preset_names, preset_text
 from tests.campaign.campaigns import expanded
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from evenhand.campaign import expand, jobs, make_campaign
 from evenhand.campaign.events import RepetitionBegan, RepetitionEnded
+from evenhand.campaign.jobs import jobs
 from evenhand.campaign.running import RunningFile
 from evenhand.procedure import Began, TrialPhase
 from evenhand.report.campaign_status import campaign_document, campaign_lines
@@ -21,6 +21,8 @@ from evenhand.series import CampaignHead, RunStore
 from evenhand.series.campaign_lock import campaign_locked
 from evenhand.series.campaign_status import read_status
 from evenhand.series.running_trial import RunningTrial, read_running, running_path, write_running
+from evenhand.spec.file import make_campaign
+from evenhand.spec.points import expand
 
 RUNNING = RunningTrial(
     process=os.getpid(),

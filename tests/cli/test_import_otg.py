@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from evenhand.base.errors import RequestError
 from evenhand.cli.main import main
-from evenhand.exchange import Given, import_otg
+from evenhand.exchange.otg_read import import_otg
+from evenhand.exchange.testbed_text import Given
 from tests.cli.running import Ended
 
 Run = Callable[..., Ended]

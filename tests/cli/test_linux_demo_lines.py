@@ -9,7 +9,7 @@ import pytest
 from evenhand.cli.demo_linux import DIRECTIONS, DUT_RING_FRAMES, closing_lines, demo_limits
 from evenhand.plan import make_plan
 from evenhand.procedure import Profile
-from evenhand.report import SuiteEntry
+from evenhand.report.suite import SuiteEntry
 from evenhand.search import ThroughputGoal, find_throughput
 from evenhand.trial import SimulatedMeasurer
 

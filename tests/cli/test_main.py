@@ -128,9 +128,9 @@ def test_ctrl_c_while_the_command_loads_leaves_no_trace(module: str) -> None:
     """A second, or five on a busy machine, in which an early Ctrl-C showed where Python was."""
     program = (
         "import builtins, signal, sys; import evenhand_command; real = builtins.__import__\n"
-        "def interrupted(name, *others):\n"
+        "def interrupted(name, *others, **named):\n"
         f"    if name == {module!r}: builtins.__import__ = real; signal.raise_signal(signal.SIGINT)\n"
-        "    return real(name, *others)\n"
+        "    return real(name, *others, **named)\n"
         "builtins.__import__ = interrupted; sys.argv = ['evenhand', 'plan', 'show', 'gateway-v4'];"
         " evenhand_command.run()"
     )

@@ -11,7 +11,7 @@ import pytest
 
 from evenhand.base.errors import HostError
 from evenhand.cli.prove import SUSPICIOUS
-from evenhand.report import GENERATOR_NAMES
+from evenhand.report.proof import GENERATOR_NAMES
 from evenhand.trial import find_engine
 from tests.cli.running import Ended
 

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from evenhand.base.errors import HostError, RequestError
-from evenhand.campaign import expand, make_campaign
 from evenhand.campaign.dask_address import own_address, scheduler_place
 from evenhand.campaign.worker import Bed, check_fit
+from evenhand.spec.file import make_campaign
+from evenhand.spec.points import expand
 from tests.cli.running import TESTBED, Ended
 
 Run = Callable[..., Ended]

@@ -10,10 +10,20 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from evenhand.campaign import describe, expand, make_campaign, preset_names, read_campaign
+from evenhand.campaign.outline import describe
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.rig.reference import DEFAULT_QUEUE_FRAMES
-from evenhand.spec.file import CampaignDut, CampaignFile, Hooks, Published, Reference
+from evenhand.spec.file import (
+    CampaignDut,
+    CampaignFile,
+    Hooks,
+    Published,
+    Reference,
+    make_campaign,
+    read_campaign,
+)
+from evenhand.spec.points import expand
+from evenhand.spec.presets import preset_names
 from evenhand.spec.request import point_defaults
 from tests.docs.documents import ROOT, Block, blocks, name_of, read, table_rows
 

@@ -16,7 +16,7 @@ from evenhand.procedure import BackToBack, BackToBackGoal, BackToBackTable, Prof
 from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.back_to_back import _why_skipped, search_burst, with_rate
 from evenhand.procedure.record import nowhere
-from evenhand.report import back_to_back_lines, back_to_back_table
+from evenhand.report.back_to_back import back_to_back_lines, back_to_back_table
 from evenhand.trial import SimulatedMeasurer
 from tests.report.test_throughput import shown
 

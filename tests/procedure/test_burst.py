@@ -12,7 +12,7 @@ from evenhand.base.errors import RequestError
 from evenhand.plan import make_plan
 from evenhand.procedure import BurstGoal, BurstIntervals, Profile
 from evenhand.procedure.burst import RFC_BURSTS, search_interval, with_rate
-from evenhand.report import burst_lines, burst_table
+from evenhand.report.burst import burst_lines, burst_table
 from evenhand.search import Outcome
 from evenhand.trial import SimulatedMeasurer
 from tests.report.test_throughput import shown

@@ -15,7 +15,7 @@ from evenhand.procedure import DelayGoal, DelayResult, DelayTest, OwnLoop, Profi
 from evenhand.procedure.delay import STAMPS, _Repeat
 from evenhand.procedure.own_loop import LOOPED_DRIVER
 from evenhand.procedure.record import nowhere
-from evenhand.report import delay_lines, delay_table
+from evenhand.report.delay import delay_lines, delay_table
 from evenhand.rig import Setup
 from evenhand.rig.testbed import make_testbed
 from evenhand.trial import Load, SimulatedMeasurer

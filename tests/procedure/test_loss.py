@@ -13,7 +13,7 @@ from evenhand.plan import make_plan
 from evenhand.procedure import LossGoal, LossOutcome, Measured, ProcedureEvent, Profile
 from evenhand.procedure.loss import FrameLoss, _Series
 from evenhand.procedure.record import nowhere
-from evenhand.report import loss_lines, loss_table
+from evenhand.report.loss import loss_lines, loss_table
 from evenhand.trial import SimulatedMeasurer
 from tests.report.test_throughput import shown
 

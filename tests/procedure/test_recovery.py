@@ -17,7 +17,7 @@ from evenhand.procedure import Began, OnEvent, ProcedureEvent, Profile, Recovery
 from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.record import nowhere
 from evenhand.procedure.recovery import check_throughput, repeat_overload
-from evenhand.report import recovery_lines, recovery_table
+from evenhand.report.recovery import recovery_lines, recovery_table
 from evenhand.trial import SimulatedMeasurer
 from tests.report.test_throughput import shown
 

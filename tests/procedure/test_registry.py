@@ -15,12 +15,14 @@ import pytest
 from rich.console import Console
 
 from evenhand.base.option import DURATION, RATE, Option, fill, options_of, values_of
-from evenhand.campaign import describe, expand, make_campaign
+from evenhand.campaign.outline import describe
 from evenhand.cli.main import app_of, main
 from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, Procedure, ThroughputUse
 from evenhand.procedure.limits import Retries
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.found import found_lines, found_table
+from evenhand.spec.file import make_campaign
+from evenhand.spec.points import expand
 from evenhand.spec.request import point_defaults, read_point
 
 PACKAGE = Path(__file__).resolve().parents[2] / "python" / "evenhand"

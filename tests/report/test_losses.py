@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from evenhand.report import mlr_lines
 from evenhand.report.campaign_rows import rows_of
+from evenhand.report.mlr import mlr_lines
 from evenhand.report.page_points import _repetitions
 from evenhand.report.show import point_report
 from evenhand.report.throughput import summary_lines

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from evenhand.base.errors import EngineError
-from evenhand.report import contrast_lines, judge_proof, proof_lines
-from evenhand.report.proof import ALARM, format_p
+from evenhand.report.proof import ALARM, contrast_lines, format_p, judge_proof, proof_lines
 from evenhand.trial import StreamProof
 from evenhand.trial.proof import ChiSquare
 

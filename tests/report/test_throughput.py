@@ -20,16 +20,10 @@ from evenhand.procedure import (
     collect_deviations,
     throughput_document,
 )
-from evenhand.report import (
-    SuiteEntry,
-    make_pcap,
-    suite_lines,
-    suite_table,
-    summary_lines,
-    trial_report,
-    trials_table,
-)
-from evenhand.report.throughput import describe_sending, verification_lines
+from evenhand.report.pcap import make_pcap
+from evenhand.report.suite import SuiteEntry, suite_lines, suite_table
+from evenhand.report.throughput import describe_sending, summary_lines, trials_table, verification_lines
+from evenhand.report.trial import trial_report
 from evenhand.search import Purpose, SearchTrial, ThroughputGoal, ThroughputResult, find_throughput
 from evenhand.trial import Load, SimulatedMeasurer, TrialResult
 

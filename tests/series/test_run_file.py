@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.base.errors import HostError, RequestError
-from evenhand.cli.common import run_file
+from evenhand.cli.run_options import run_file
 from evenhand.series import RunStore
 
 

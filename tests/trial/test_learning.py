@@ -15,7 +15,7 @@ import pytest
 
 from evenhand.base.errors import EngineError, HostError, RequestError
 from evenhand.procedure.learning import check_reachable
-from evenhand.report import learning_lines
+from evenhand.report.learning import learning_lines
 from evenhand.trial import EngineSession, LearnedSide, LearningProgress, LearningResult, learn
 
 ROOT = Path(__file__).resolve().parents[2]

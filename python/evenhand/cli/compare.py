@@ -15,7 +15,12 @@ from evenhand.base.errors import RequestError
 from evenhand.base.new_file import check_replaceable
 from evenhand.base.units import parse_ratio
 from evenhand.cli.common import JsonOption, err, out, write_json
-from evenhand.report import comparison_document, comparison_lines, comparison_tables, differences_table
+from evenhand.report.comparison import (
+    comparison_document,
+    comparison_lines,
+    comparison_tables,
+    differences_table,
+)
 from evenhand.series import read_record
 
 EXAMPLE = "Example: evenhand compare before.evenhand after.evenhand --fail-below 0.97"

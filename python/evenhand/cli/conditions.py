@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.cli.common import DEFAULT_SEED, EngineOption, JsonOption, SeedOption, warn_about
-from evenhand.cli.options import RunOptions
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
+from evenhand.cli.run_options import RunOptions
 from evenhand.plan import AddressPlan, FrameSize
 from evenhand.procedure import Conditions, OpenTestbed, limits_of
 from evenhand.procedure.descriptor import Procedure

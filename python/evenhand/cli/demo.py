@@ -11,18 +11,10 @@ import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.base.new_file import check_new
-from evenhand.cli.common import (
-    DEFAULT_SEED,
-    EngineOption,
-    HostNameOption,
-    JsonOption,
-    NoRunOption,
-    RunOption,
-    SeedOption,
-    run_file,
-)
+from evenhand.cli.common import DEFAULT_SEED, EngineOption, JsonOption, SeedOption
 from evenhand.cli.demo_linux import linux_demo
 from evenhand.cli.demo_reference import reference_demo
+from evenhand.cli.run_options import HostNameOption, NoRunOption, RunOption, run_file
 from evenhand.rig import DEFAULT_PLAN
 from evenhand.trial import find_engine
 

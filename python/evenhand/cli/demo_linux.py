@@ -11,11 +11,12 @@ from typing import Any
 
 from evenhand.base.errors import HostError
 from evenhand.base.units import format_count, format_ratio
-from evenhand.cli.common import err, open_run, out, write_json
+from evenhand.cli.common import err, out, write_json
 from evenhand.cli.progress.line import ProgressDisplay
+from evenhand.cli.run_options import open_run
 from evenhand.plan import AddressPlan, Direction, Traffic, make_plan, plan_title
 from evenhand.procedure import Began, Measured, OpenTestbed, SinglePair, open_tester
-from evenhand.report import SuiteEntry, suite_deviations, suite_lines, suite_table
+from evenhand.report.suite import SuiteEntry, suite_deviations, suite_lines, suite_table
 from evenhand.rig import Setup, make_lab_setup
 from evenhand.rig.host.facts import read_host_facts, read_versions
 from evenhand.rig.lab import LinuxLab, linux_lab

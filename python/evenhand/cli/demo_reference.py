@@ -14,8 +14,9 @@ from evenhand.base.errors import RequestError
 from evenhand.base.programs import ROUTER, find_program
 from evenhand.base.units import format_duration, format_ratio
 from evenhand.base.without_folders import without_folders
-from evenhand.cli.common import command_line, err, open_run, out, write_json
+from evenhand.cli.common import command_line, err, out, write_json
 from evenhand.cli.progress.line import ProgressDisplay
+from evenhand.cli.run_options import open_run
 from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Traffic, make_plan
 from evenhand.predict import DeviceModel, predict
 from evenhand.procedure import OpenTestbed, SinglePair, limits_of

@@ -16,7 +16,10 @@ from evenhand.base.errors import RequestError
 from evenhand.base.new_file import check_new, write_new
 from evenhand.base.terminal_table import FittedTable
 from evenhand.cli.common import JsonOption, out, write_json
-from evenhand.exchange import Became, Given, Imported, import_otg, import_siitperf
+from evenhand.exchange.otg_read import import_otg
+from evenhand.exchange.outcome import Became, Imported
+from evenhand.exchange.siitperf_import import import_siitperf
+from evenhand.exchange.testbed_text import Given
 from evenhand.plan import SideName
 
 EXAMPLE = (

@@ -25,7 +25,7 @@ from evenhand.cli.options import with_options
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
 from evenhand.procedure import check_reachable, open_tester
 from evenhand.procedure.expected_time import OPENING_S, ExpectedTime, learning_s
-from evenhand.report import learning_lines
+from evenhand.report.learning import learning_lines
 from evenhand.rig import plan_defaults_of, read_setup
 from evenhand.spec.learning import AllowUnreachableOption, HostMacSet, HostMacsOption, check_host_macs
 from evenhand.spec.plan import CountOptions, DirectionName, DirectionOption, PlanOption, read_directions

@@ -8,19 +8,24 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 from types import FrameType
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.main import get_command
 
 from evenhand.base.errors import EngineError, EvenhandError, HostError, OutputError, RequestError
+from evenhand.base.lazy_import import lazy_import
 from evenhand.base.new_file import is_disk_full
 from evenhand.base.version import VERSION
 from evenhand.cli import streams
 from evenhand.cli.error_output import tell
 from evenhand.cli.registry import GROUPS, register, verb_names
-from evenhand.cli.usage import as_typed, is_plain_help, usage_error
 from evenhand.cli.verbs import Verbs
+
+if TYPE_CHECKING:
+    from evenhand.cli import usage
+else:
+    usage = lazy_import("evenhand.cli.usage")
 
 INTERRUPTED = 130
 TERMINATED = 143
@@ -78,7 +83,7 @@ def main(arguments: list[str]) -> int:
         return tell(error, _command_of(arguments), is_json="--json" in arguments, is_debug=is_debug)
 
     def told_as_typed(error: EvenhandError) -> int:
-        return told(as_typed(error, arguments, _options_of(arguments)))
+        return told(usage.as_typed(error, arguments, _options_of(arguments)))
 
     try:
         code = app_for(arguments)(arguments, standalone_mode=False, prog_name="evenhand")
@@ -91,7 +96,9 @@ def main(arguments: list[str]) -> int:
     except EvenhandError as error:
         return told_as_typed(error)
     except typer.TyperException as error:
-        return RequestError.exit_code if is_plain_help(error) else told_as_typed(usage_error(error))
+        return (
+            RequestError.exit_code if usage.is_plain_help(error) else told_as_typed(usage.usage_error(error))
+        )
     except (OSError, MemoryError) as error:
         return told(_of_the_host(error))
     except Exception as error:

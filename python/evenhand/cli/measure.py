@@ -14,7 +14,8 @@ from evenhand.base.errors import RequestError
 from evenhand.base.option import options_of
 from evenhand.cli.common import TestbedArgument
 from evenhand.cli.conditions import ConditionOptions, Given
-from evenhand.cli.options import RepetitionOptions, with_options
+from evenhand.cli.options import with_options
+from evenhand.cli.run_options import RepetitionOptions
 from evenhand.cli.tables import show_found
 from evenhand.cli.throughput_source import read_throughput
 from evenhand.plan import FrameSize

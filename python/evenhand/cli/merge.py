@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from evenhand.base.units import format_count
-from evenhand.cli.common import HostNameOption, RunOption, command_line, out, quoted, run_file
+from evenhand.cli.common import command_line, out, quoted
+from evenhand.cli.run_options import HostNameOption, RunOption, run_file
 from evenhand.report.campaign_rows import trials_of
 from evenhand.report.plain import visible
 from evenhand.series import SUFFIX, CampaignRecord

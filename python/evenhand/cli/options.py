@@ -7,18 +7,13 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
 from evenhand.base.option import OptionField, option_field
-from evenhand.base.units import parse_ratio
-from evenhand.cli.common import HostNameOption, NoRunOption, RunOption, open_run, run_file
-from evenhand.procedure import Repetitions
-from evenhand.series import RunStore
 
 Verb = Callable[..., None]
 
@@ -114,49 +109,3 @@ def _kind_of(field: OptionField) -> Any:
         return list[str] | None
     found = next((kind for kind in (bool, int, Path) if kind in kinds), str)
     return found if field.kind is bool else found | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepetitionOptions:
-    """How often a procedure is made."""
-
-    repetitions: Annotated[
-        int,
-        typer.Option(
-            "--repetitions", metavar="N", help="Make it N times; median, percentiles and spread are shown."
-        ),
-    ] = 1
-    spread: Annotated[
-        str | None,
-        typer.Option(
-            "--spread",
-            metavar="RATIO",
-            help="Fewer repetitions, from 3 on, if (maximum - minimum) / median is within this.",
-        ),
-    ] = None
-
-    def read(self) -> Repetitions:
-        """RequestError names the option."""
-        return Repetitions(
-            count=self.repetitions,
-            spread=None if self.spread is None else parse_ratio(self.spread, where="--spread"),
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
-    """Where the run is stored."""
-
-    run: RunOption = None
-    no_run: NoRunOption = False
-    host_name: HostNameOption = False
-
-    @contextmanager
-    def open(self, verb: str) -> Iterator[RunStore | None]:
-        """The run's file; None if there shall be none. See `open_run`."""
-        path = run_file(verb, self.run, self.no_run)
-        if path is None:
-            yield None
-            return
-        with open_run(path, host_name=self.host_name) as store:
-            yield store

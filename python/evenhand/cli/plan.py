@@ -47,7 +47,7 @@ from evenhand.plan import (
     mix_request,
     whole_octets,
 )
-from evenhand.report import make_pcap
+from evenhand.report.pcap import make_pcap
 from evenhand.rig.testbed.vlan import Vlans, parse_vlans, tag_octets
 from evenhand.spec.frames import FramesOption, VlanOption, read_frames
 from evenhand.spec.learning import HostMacSet, HostMacsOption, check_host_macs

@@ -16,7 +16,7 @@ from evenhand.base.new_file import check_new, write_new
 from evenhand.base.units import parse_duration, parse_rate
 from evenhand.cli.common import DEFAULT_SEED, JsonOption, NameArgument, SeedOption, err, write_json
 from evenhand.cli.options import with_options
-from evenhand.exchange import otg_of
+from evenhand.exchange.otg_write import otg_of
 from evenhand.plan import PortMacs, SideName, describe_plan
 from evenhand.rig.testbed import read_testbed
 from evenhand.spec.frames import FrameSizeOption, read_frame_size

@@ -23,7 +23,7 @@ from evenhand.cli.common import (
 from evenhand.cli.options import with_options
 from evenhand.plan import AddressPlan, describe_plan
 from evenhand.procedure.expected_time import ExpectedTime
-from evenhand.report import (
+from evenhand.report.proof import (
     GENERATOR_NAMES,
     ProofJudgement,
     contrast_lines,

@@ -14,39 +14,33 @@ import typer
 
 from evenhand.base.errors import EvenhandError, RequestError
 from evenhand.base.units import format_count
-from evenhand.campaign import CampaignPlan, describe, difference, expand, read_campaign
 from evenhand.campaign.dut_setup import name_of_run
 from evenhand.campaign.events import CampaignEvent
 from evenhand.campaign.executor import Executor, HereExecutor
 from evenhand.campaign.fit import check_fit, sets_up_its_dut
+from evenhand.campaign.jobs import difference
+from evenhand.campaign.outline import describe
 from evenhand.campaign.runner import CampaignRunner, choose_testbed
 from evenhand.campaign.running import RunningFile
 from evenhand.campaign.time_left import time_left_s
-from evenhand.cli.common import (
-    EngineOption,
-    HostNameOption,
-    JsonOption,
-    command_line,
-    err,
-    out,
-    quoted,
-    run_file,
-    write_json,
-)
+from evenhand.cli.common import EngineOption, JsonOption, command_line, err, out, quoted, write_json
 from evenhand.cli.live_page import LivePage
 from evenhand.cli.progress.campaign import CampaignDisplay
 from evenhand.cli.progress.campaign_json import JsonCampaignProgress
 from evenhand.cli.progress_option import ProgressForm, ProgressOption
+from evenhand.cli.run_options import HostNameOption, run_file
 from evenhand.cli.status import show_status
 from evenhand.procedure import ProcedureEvent
 from evenhand.procedure.expected_time import ExpectedTime
 from evenhand.procedure.host_limits import forget_limits
-from evenhand.report import measured_report
 from evenhand.report.campaign_plan import campaign_plan_report
+from evenhand.report.measured import measured_report
 from evenhand.series import SUFFIX, PointState, RunStore, StorageError
 from evenhand.series.campaign_status import read_status
 from evenhand.series.resume_command import find_source, remember_source, resume_command
 from evenhand.series.store import CampaignHead
+from evenhand.spec.file import read_campaign
+from evenhand.spec.points import CampaignPlan, expand
 from evenhand.spec.presets import PRESET_PREFIX
 
 WITHOUT_NUMBER = 1

@@ -14,7 +14,7 @@ from evenhand.cli.conditions import ConditionOptions
 from evenhand.cli.options import with_options
 from evenhand.procedure.expected_time import expected_of_trial
 from evenhand.procedure.throughput import LossRatioOption
-from evenhand.report import trial_report
+from evenhand.report.trial import trial_report
 from evenhand.spec.frames import FramesOption, read_frames
 from evenhand.trial import Load
 

@@ -3,7 +3,7 @@
 names alone; `rig.py` says what a testbed is before it is open, `setup.py` when it is."""
 
 from evenhand.rig.dut.facts import READ_THERE, with_facts
-from evenhand.rig.dut.setup import HeldError
+from evenhand.rig.dut_wish import APPLIED, DutChange, DutWish, ReachableDut
 from evenhand.rig.facts import campaign_facts, testbed_facts, tester_facts
 from evenhand.rig.host.facts import read_host_facts, read_versions
 from evenhand.rig.host.known_ceilings import KnownCeiling, find_ceiling, keep_ceiling
@@ -12,7 +12,6 @@ from evenhand.rig.lab.borrow import LabWish
 from evenhand.rig.lab.build import USUAL_MAX_FRAME_SIZE
 from evenhand.rig.lab_lease import LeasedLab
 from evenhand.rig.lab_rig import LabSetup, make_lab_setup
-from evenhand.rig.over_ssh import APPLIED, DutChange, DutWish, ReachableDut, put_back
 from evenhand.rig.reference import (
     DEFAULT_QUEUE_FRAMES,
     DEFECT_KINDS,
@@ -24,7 +23,7 @@ from evenhand.rig.reference import (
 from evenhand.rig.reference_rig import REFERENCE, make_reference_setup
 from evenhand.rig.registry import default_plan_of, plan_defaults_of, read_dut, read_setup, rig_of
 from evenhand.rig.rig import Demand, PlanDefaults, Rig
-from evenhand.rig.setup import DEFAULT_PLAN, Setup, make_looped_setup
+from evenhand.rig.setup import DEFAULT_PLAN, Setup, make_looped_setup, put_back
 from evenhand.rig.testbed import DutFacts, Testbed, TestbedDut, TestbedLimits, Tester, check_rate
 from evenhand.rig.testbed.vlan import TAG_OCTETS, Vlans, VlansOfSides, parse_vlans, show_vlans, tag_octets
 
@@ -43,7 +42,6 @@ __all__ = [
     "DutChange",
     "DutFacts",
     "DutWish",
-    "HeldError",
     "Inside",
     "KnownCeiling",
     "LabSetup",

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 from evenhand.base.errors import EvenhandError
 from evenhand.base.locks import InUseError
+from evenhand.rig.dut_wish import OnNote
 from evenhand.rig.lab.borrow import BorrowedLab, LabWish, borrowed
-from evenhand.rig.over_ssh import OnNote
 
 GIVEN_BACK_WITHIN_S = 180.0
 """After a run that was killed: its guardian may have to boot a machine."""

@@ -8,13 +8,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenhand.base.errors import HostError, RequestError
+from evenhand.base.lazy_import import lazy_import
 from evenhand.base.locks import Resource
 from evenhand.base.suggestion import suggestion
 from evenhand.plan import AddressPlan, plan_title
 from evenhand.rig.dut.facts import with_facts
+from evenhand.rig.dut_wish import DutWish, OnDutChange, OnNote, ReachableDut
 from evenhand.rig.facts import FACTS, of_this_machine
 from evenhand.rig.lab import Lab, LinuxLab, lab_names, lab_status, require_root
 from evenhand.rig.lab.borrow import KINDS, kind_of
@@ -22,11 +24,15 @@ from evenhand.rig.lab.labs import lab_class
 from evenhand.rig.lab.namespaces import host_errors, namespace_path, run_inside
 from evenhand.rig.lab.state import tester_resource
 from evenhand.rig.lab_lease import LeasedLab, leased_lab
-from evenhand.rig.over_ssh import DutWish, OnDutChange, OnNote, ReachableDut, set_up
 from evenhand.rig.rig import Demands, PlanDefaults, Rig, by_suite
 from evenhand.rig.setup import DEFAULT_PLAN, HASH_OF_POINTS, Result, Setup
 from evenhand.rig.testbed import make_testbed
 from evenhand.trial import find_engine
+
+if TYPE_CHECKING:
+    from evenhand.rig import over_ssh
+else:
+    over_ssh = lazy_import("evenhand.rig.over_ssh")
 
 LAB_PREFIX = "lab:"
 
@@ -95,7 +101,7 @@ class LabSetup(Setup):
     def set_up_for(self, wish: DutWish, *, run: str, on_change: OnDutChange, on_note: OnNote) -> str | None:
         dut = self.reachable
         if dut is not None:
-            return set_up(dut, wish, run=run, on_change=on_change, on_note=on_note)
+            return over_ssh.set_up(dut, wish, run=run, on_change=on_change, on_note=on_note)
         if wish.hash_type is not None:
             return f"the DUT of {self.name} has no NIC whose hash could be set (hash-types)"
         return None

@@ -4,94 +4,19 @@ back at the end."""
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 
 from evenhand.base.errors import EvenhandError, HostError, RequestError
-from evenhand.plan import AddressPlan
-from evenhand.rig.dut import DutSetup, HashType, describe_setup
+from evenhand.base.signals import uninterrupted
+from evenhand.rig.dut import DutSetup, describe_setup
 from evenhand.rig.dut.items import NotTakenError
 from evenhand.rig.dut.linux_items import linux_items
 from evenhand.rig.dut.record import Holder, SetupRecord, read_held
-from evenhand.rig.dut.setup import (
-    DutOnShell,
-    HeldError,
-    apply,
-    check_dut,
-    fingerprint_of,
-    is_in_place,
-    undo,
-    uninterrupted,
-)
+from evenhand.rig.dut.setup import DutOnShell, HeldError, apply, check_dut, fingerprint_of, is_in_place, undo
 from evenhand.rig.dut.ssh import open_shell
-from evenhand.rig.testbed import TestbedDut
-
-MOST_LISTED = 1000
-"""Changes that a document lists; there may be 131,072 neighbours."""
-
-APPLIED, UNDONE = "dut_apply", "dut_undo"
-
-OnNote = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReachableDut:
-    """A DUT that a run sets up: a router over SSH, or the virtual machine of a lab, which has the hash of no
-    point by itself."""
-
-    dut: TestbedDut
-    ssh_config: Path | None
-    """See `Setup.ssh_config`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DutWish:
-    """What a DUT is set up for: a plan, and which fields its NICs hash."""
-
-    plan: AddressPlan
-    """All its addresses, whatever a point sends: the DUT is set up for them once. Of both IP versions it may
-    be."""
-    hash_type: HashType | None
-    """None: as it is."""
-    label: str
-    """Of who wishes it, for errors: `point s/throughput/1`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DutChange:
-    """What was done to a DUT."""
-
-    when: str
-    """APPLIED or UNDONE."""
-    record: SetupRecord
-    duration_s: float
-
-    @property
-    def command(self) -> str:
-        """That would have done the same."""
-        return f"evenhand {self.when.replace('_', ' ')}"
-
-    def to_json(self) -> str:
-        """For the run file."""
-        record = self.record
-        changes = [
-            {"name": item.name, "before": item.before, "value": item.wanted} for item in record.changes
-        ]
-        document = {
-            "plan": record.plan,
-            "hash": record.hash_type,
-            "interfaces": record.interfaces,
-            "changes": changes[:MOST_LISTED],
-        }
-        left_out = len(changes) - MOST_LISTED
-        return json.dumps({**document, **({"left_out": left_out} if left_out > 0 else {})})
-
-
-OnDutChange = Callable[[DutChange], None]
+from evenhand.rig.dut_wish import APPLIED, UNDONE, DutChange, DutWish, OnDutChange, OnNote, ReachableDut
 
 
 def check_settable(dut: ReachableDut, wishes: Iterable[DutWish]) -> None:

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 from evenhand.base.errors import RequestError
 from evenhand.base.programs import ROUTER, find_program
 from evenhand.plan import AddressPlan
+from evenhand.rig.dut_wish import ReachableDut
 from evenhand.rig.facts import of_this_machine
-from evenhand.rig.over_ssh import ReachableDut
 from evenhand.rig.reference import ReferenceDut, ReferenceRouter, reference_router
 from evenhand.rig.rig import Demands, PlanDefaults, Rig
 from evenhand.rig.setup import Setup

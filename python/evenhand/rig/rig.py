@@ -17,9 +17,9 @@ from typing import ClassVar
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.plan import AddressPlan, Direction, FrameSize
+from evenhand.rig.dut_wish import DutWish, OnNote, ReachableDut
 from evenhand.rig.lab.borrow import LabWish
 from evenhand.rig.lab_lease import LeasedLab
-from evenhand.rig.over_ssh import DutWish, OnNote, ReachableDut
 from evenhand.rig.reference import ReferenceDut
 from evenhand.rig.setup import DEFAULT_PLAN, Setup
 from evenhand.rig.testbed import TestbedDut

@@ -13,19 +13,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from evenhand.base.errors import RequestError
+from evenhand.base.lazy_import import lazy_import
 from evenhand.base.locks import Resource, holding
 from evenhand.plan import AddressPlan, Stream, largest_frame, make_plan, plan_title
 from evenhand.rig.dut.facts import READ_THERE, with_facts
+from evenhand.rig.dut_wish import DutWish, OnDutChange, OnNote, ReachableDut
 from evenhand.rig.inside import Inside, lasting_facts, look_inside
 from evenhand.rig.lab.napi import MOST_URGENT
-from evenhand.rig.over_ssh import DutWish, OnDutChange, OnNote, ReachableDut, check_settable, set_up
 from evenhand.rig.testbed import Testbed, TestbedLimits, Tester, make_testbed, read_device
 from evenhand.rig.testbed.drivers import PCI
 from evenhand.rig.testbed.resources import OWN_NAMESPACE, resources_of
 from evenhand.trial import find_engine
+
+if TYPE_CHECKING:
+    from evenhand.rig import over_ssh
+else:
+    over_ssh = lazy_import("evenhand.rig.over_ssh")
 
 DEFAULT_PLAN = "gateway-v4"
 """With all its addresses (SEED-05)."""
@@ -188,13 +194,13 @@ class Setup:
         for a run to do. Arguments and errors as `over_ssh.set_up`."""
         dut = self.reachable
         if dut is not None:
-            return set_up(dut, wish, run=run, on_change=on_change, on_note=on_note)
+            return over_ssh.set_up(dut, wish, run=run, on_change=on_change, on_note=on_note)
         return None
 
     def check_settable(self, wishes: Callable[[], Iterable[DutWish]]) -> None:
         """See `over_ssh.check_settable`; nothing where no run sets up the DUT."""
         if self.reachable is not None:
-            check_settable(self.reachable, wishes())
+            over_ssh.check_settable(self.reachable, wishes())
 
     # Watch, and look inside.
 
@@ -285,3 +291,8 @@ def make_looped_setup(
     return Setup(
         name="looped", testbed=testbed if limits is None else testbed.model_copy(update={"limits": limits})
     )
+
+
+def put_back(dut: ReachableDut, *, run: str, on_change: OnDutChange, on_note: OnNote) -> None:
+    """See `over_ssh.put_back`."""
+    over_ssh.put_back(dut, run=run, on_change=on_change, on_note=on_note)

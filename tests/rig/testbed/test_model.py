@@ -14,12 +14,12 @@ import jsonschema
 import pytest
 
 from evenhand.base.errors import RequestError
-from evenhand.campaign import read_campaign
 from evenhand.plan import make_plan
 from evenhand.procedure import choose_frame_size, limits_of, retries_of
 from evenhand.rig.testbed import check_rate, read_testbed
 from evenhand.rig.testbed.vlan import parse_vlans
 from evenhand.search import DEFAULT_INVALID_RETRIES
+from evenhand.spec.file import read_campaign
 from evenhand.spec.limits import LimitOptions
 from evenhand.trial import Limits
 

@@ -5,14 +5,12 @@ take, nothing of it stays."""
 from __future__ import annotations
 
 import hashlib
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from evenhand.base.errors import EvenhandError, HostError, RequestError
+from evenhand.base.signals import uninterrupted
 from evenhand.rig.dut import record as records
 from evenhand.rig.dut.description import DutSetup
 from evenhand.rig.dut.items import Item, NotTakenError, moves
@@ -305,21 +303,3 @@ def _named(items: Sequence[Item], failures: Mapping[Item, str]) -> str:
         for item in items[:_MOST_NAMED]
     ]
     return ", ".join(shown) + (f" and {len(items) - _MOST_NAMED} more" if len(items) > _MOST_NAMED else "")
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Ctrl-C and SIGTERM wait until the DUT is as it was: everything in it has an end of its own."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    waiting = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
-    came: list[int] = []
-    before = {number: signal.signal(number, lambda got, _frame: came.append(got)) for number in waiting}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        if came:
-            signal.raise_signal(came[0])

@@ -18,8 +18,8 @@ from typing import Any
 
 from evenhand.base import locks
 from evenhand.base.locks import Resource
+from evenhand.base.signals import uninterrupted
 from evenhand.plan import AddressPlan, make_plan, plan_title
-from evenhand.rig.dut.setup import uninterrupted
 from evenhand.rig.lab import linux, state, vm
 from evenhand.rig.lab.build import USUAL_MAX_FRAME_SIZE
 from evenhand.rig.lab.labs import LABS, Lab, lab_status
