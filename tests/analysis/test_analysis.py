@@ -108,7 +108,7 @@ def test_warnings_name_what_is_missing() -> None:
     warnings = " ".join(analyse(record(*points)).warnings)
     assert "2 x 2 has no number: hook failed." in warnings
     assert "not finished: 4 x 4 and 8 x 8." in warnings
-    assert "fewer repetitions with a number than asked for: 1 x 1." in warnings
+    assert "fewer repetitions ended with a number than requested: 1 x 1." in warnings
     assert "the fewest repetitions of a point are 1" in warnings
 
 
@@ -203,7 +203,7 @@ def test_one_pair_that_shows_an_eighth_hides_seven() -> None:
     assert (verdict.finding, verdict.hashes_ports) == ("hides", False)
     assert verdict.hidden == pytest.approx(7 / 8, abs=0.01)
     assert verdict.sentence.startswith("Biased: one address pair hides 87")
-    assert "it does not hash ports" in verdict.sentence
+    assert "the DUT does not hash ports" in verdict.sentence
     assert "exact one-sided Mann-Whitney test" in verdict.certainty
     assert verdict.p_value is not None
     assert verdict.p_value < 1e-4
@@ -214,7 +214,7 @@ def test_a_dut_that_shows_the_same_with_one_pair_is_not_biased() -> None:
     verdict = verdict_of(pair(noisy(8e5, 10, 0.005)), many(noisy(8e5, 10, 0.005, seed=2)))
     assert (verdict.finding, verdict.hashes_ports) == ("same", None)
     assert "Hodges-Lehmann" in verdict.certainty
-    assert "hashes ports, or has nothing to spread a load over" in verdict.sentence
+    assert "hashes ports or has no parallel elements to share the load" in verdict.sentence
 
 
 def test_fixed_ports_that_show_less_tell_that_ports_are_hashed() -> None:
@@ -242,13 +242,15 @@ def test_that_ports_are_not_hashed_is_claimed_only_of_the_share_of_one_element(
     """SEED-07: one of 2, of 8, of 16; a drop of 7.5 percent was said to show it too."""
     verdict = verdict_of(pair([one_fps] * 10, hash_type=hash_type), many([8e5] * 10, hash_type=hash_type))
     assert (verdict.finding, verdict.hashes_ports) == ("hides", False if is_claimed else None)
-    assert ("it does not hash ports" in verdict.sentence) is is_claimed
-    assert ("it spreads less with one pair" in verdict.sentence) is not is_claimed
+    assert ("the DUT does not hash ports" in verdict.sentence) is is_claimed
+    assert (
+        "with one pair, whose ports vary, the load is spread less evenly" in verdict.sentence
+    ) is not is_claimed
 
 
 @pytest.mark.parametrize(
     ("fixed_fps", "hashes_ports", "said"),
-    [(7e5, False, "it does not hash ports"), (1e5, True, "so it hashes ports")],
+    [(7e5, False, "the DUT does not hash ports"), (1e5, True, "so the DUT hashes ports")],
 )
 def test_fixed_ports_tell_whether_a_biased_dut_hashes_ports(
     fixed_fps: float, hashes_ports: bool, said: str
@@ -271,14 +273,14 @@ def test_a_point_with_two_levels_and_an_interval_around_one_hides_nothing() -> N
     assert verdict.ratio.interval is not None
     assert verdict.ratio.interval.low <= 1 <= verdict.ratio.interval.high
     assert verdict.finding == "unknown"
-    assert "does not leave out 1: more repetitions would tell more" in verdict.sentence
+    assert "includes 1; more repetitions would help" in verdict.sentence
 
 
 def test_few_repetitions_give_a_verdict_that_says_how_little_it_knows() -> None:
     verdict = verdict_of(pair([1e5]), many([8e5]))
     assert verdict.finding == "hides"
     assert verdict.p_value is None
-    assert verdict.certainty.startswith("Not known how sure this is: 1 repetition")
+    assert verdict.certainty.startswith("The certainty is not known: 1 repetition")
 
 
 def test_noise_gives_no_verdict() -> None:
@@ -288,7 +290,7 @@ def test_noise_gives_no_verdict() -> None:
     assert verdict.sentence.startswith("No verdict")
 
 
-CAPPED = "No verdict, the highest load that was tried passed: give a higher maximum-rate"
+CAPPED = "No verdict: the highest load that was tried passed; set a higher maximum-rate"
 
 
 @pytest.mark.parametrize(
@@ -304,7 +306,7 @@ CAPPED = "No verdict, the highest load that was tried passed: give a higher maxi
         ),
         (4e4, 4e5, 1e5, "hides", "Biased: one address pair hides at least 60.0 %"),
         (9.9e4, 4e5, 1e5, "unknown", f"{CAPPED} (one address pair 99"),
-        (4e5, 5e4, 1e5, "shows_more", "One address pair shows more, at least 200"),
+        (4e5, 5e4, 1e5, "shows_more", "One address pair reaches more, at least 200"),
         (
             4e5,
             9.9e4,
@@ -328,7 +330,7 @@ def test_a_lower_bound_is_no_value(
     assert verdict.sentence.startswith(words)
     assert finding != "unknown" or verdict.certainty == ""  # said once
     assert any(
-        "lower bounds, since the highest load that was tried passed" in warning for warning in found.warnings
+        "lower bounds because the highest load that was tried passed" in warning for warning in found.warnings
     )
 
 
@@ -344,7 +346,7 @@ def test_a_series_that_passes_the_highest_load_has_no_shape_and_no_degradation()
     assert curve.shape is not None
     assert curve.shape.is_capped
     assert curve.shape.rise_end == 2
-    assert "passed at the highest load that was tried: the plateau is at least as high" in " ".join(
+    assert "passed at the highest load that was tried: the plateau is at least that high" in " ".join(
         curve.shape.sentences
     )
     assert found.published == ()
@@ -399,7 +401,7 @@ def test_a_ratio_of_lower_bounds_says_so(
 def test_many_neighbours_that_cost_show_in_the_verdict() -> None:
     verdict = verdict_of(point(1, [8e5] * 10), point(65533, [6e5] * 10))
     assert verdict.finding == "shows_more"
-    assert "many addresses cost this DUT throughput" in verdict.sentence
+    assert "many addresses reduce the throughput of this DUT" in verdict.sentence
 
 
 def test_each_setting_of_the_dut_has_its_own_verdict_and_the_setting_has_no_say_in_it() -> None:
@@ -576,7 +578,7 @@ def test_a_verdict_says_what_the_hash_and_the_table_of_a_known_dut_make_of_the_a
         record(*points, testbeds={"lab": {"dut": router_config(3, table=(0, 1, 2, 0))}})
     ).bias
     assert verdict.sentence.startswith("Biased: one address pair hides 50.0 %")
-    assert f"{hosts:,} addresses a side get 66.67 %; its table alone wastes 33.33 %." in verdict.predicted
+    assert f"{hosts:,} addresses a side reach 66.67 %; its table alone wastes 33.33 %." in verdict.predicted
     (unknown,) = analyse(record(*points)).bias
     assert unknown.predicted == ""
 

@@ -278,5 +278,5 @@ def test_counters_of_the_kernel_are_no_set_up() -> None:
 
 
 def test_one_run_is_not_enough() -> None:
-    with pytest.raises(RequestError, match="two or more"):
+    with pytest.raises(RequestError, match="at least two"):
         compare([record(point(1, [1e5]))])

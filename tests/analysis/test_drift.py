@@ -72,12 +72,12 @@ def test_a_rise_that_a_drift_could_make_is_not_claimed_and_a_large_one_is() -> N
     shape = small.curves[0].shape
     assert shape is not None
     assert shape.rise_end is None
-    assert shape.sentences[0].startswith("No rise or fall is claimed: what the DUT shows became")
+    assert shape.sentences[0].startswith("No rise or fall is reported: what the DUT shows became")
     shape = large.curves[0].shape
     assert shape is not None
     assert shape.rise_end == 2
     assert large.bias[0].finding == "hides"
-    assert "too little to explain it" in large.bias[0].certainty
+    assert "too small to explain it" in large.bias[0].certainty
 
 
 def test_noise_is_no_drift_and_a_small_drift_withholds_nothing() -> None:

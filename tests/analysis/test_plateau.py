@@ -122,7 +122,7 @@ def test_a_change_that_is_no_more_than_noise_is_none() -> None:
     assert test.change == pytest.approx(-0.1)
     assert test.p_value is not None
     assert test.p_value > 0.05
-    assert any("no more than noise" in sentence for sentence in curve.shape.sentences)
+    assert any("within the noise" in sentence for sentence in curve.shape.sentences)
 
 
 def test_a_dut_that_hashes_ports_does_not_rise() -> None:
@@ -137,7 +137,7 @@ def test_a_series_that_only_rises_has_no_plateau() -> None:
     shape = shape_of([1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0], noise=0.01)
     assert (shape.rise_end, shape.falls_above) == (16, None)
     assert not shape.is_plateau_seen
-    assert "whether it rises further was not measured" in shape.sentences[0]
+    assert "it is not known whether the throughput rises further" in shape.sentences[0]
 
 
 def test_a_series_that_only_falls() -> None:
@@ -171,7 +171,7 @@ def test_a_point_without_number_leaves_the_place_open_and_says_so() -> None:
     assert shape is not None
     assert shape.rise_end == 4
     assert any(
-        sentence.startswith("2 x 2 has no number: where the rise ends") for sentence in shape.sentences
+        sentence.startswith("2 x 2 has no number, so where the rise ends") for sentence in shape.sentences
     )
     assert any("2 x 2 has no number: tester's limit" in warning for warning in analysis.warnings)
 

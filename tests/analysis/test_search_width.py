@@ -106,7 +106,7 @@ def test_coarse_searches_whose_repetitions_lie_far_apart_want_more_of_those() ->
     many = point(65534, [8e5] * 6, suite="many", plan="gateway-v4")
     (verdict,) = analyse(record(*(searched(found, 0.1) for found in (one, many)))).bias
     assert verdict.finding == "unknown"
-    assert "more of them would tell more" in verdict.sentence
+    assert "more repetitions would help" in verdict.sentence
     assert "--precision" not in verdict.sentence
 
 
@@ -201,7 +201,7 @@ def test_the_bracket_stands_beside_each_throughput_and_lower_bounds_have_none() 
     comparison = compare([record(found, name="a"), record(capped, name="b")])
     assert show_median(comparison.points[0], comparison.points[0].figure) == "99,500 .. 100,000 (10)"
     assert show_median(comparison.points[0].others[0], comparison.points[0].figure) == ">= 100,000 (10)"
-    assert "ended with these medians" in " ".join(comparison_lines(comparison))
+    assert "the medians of the highest load that passed" in " ".join(comparison_lines(comparison))
     assert found.median_upper == pytest.approx(1e5)
     assert capped.median_upper is None
 
@@ -237,5 +237,5 @@ def test_a_comparison_notes_searches_that_began_elsewhere(
     ]
     comparison = compare(runs)
     assert bool(comparison.notes) is is_noted
-    assert ("did not begin at the same load" in " ".join(comparison_lines(comparison))) is is_noted
+    assert ("began at a different load" in " ".join(comparison_lines(comparison))) is is_noted
     assert comparison.unlike == ()

@@ -54,9 +54,9 @@ def test_a_lower_bound_gives_no_verdict_in_the_other_direction(one_fps: float) -
     found = analyse(record(one, many))
     assert found.bias[0].finding == "unknown"
     assert found.bias[0].sentence.startswith(
-        "No verdict, the tester could not keep a higher load (one address pair at least"
+        "No verdict: the tester could not keep a higher load (one address pair at least"
     )
-    assert "since the tester could not keep a higher load: 1 x 1" in " ".join(found.warnings)
+    assert "because the tester could not keep a higher load: 1 x 1" in " ".join(found.warnings)
 
 
 def test_a_few_lower_bounds_among_the_values_are_no_exact_ones() -> None:

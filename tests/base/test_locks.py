@@ -120,7 +120,7 @@ def test_the_engine_holds_on_for_a_tester_that_was_killed() -> None:
     copy.rename(path)
     path.write_text("4194304")  # no process has this id
     try:
-        with pytest.raises(HostError, match="the engine of process 4194304, which has ended"):
+        with pytest.raises(HostError, match="the engine of process 4194304; that process has ended"):
             hold()
     finally:
         engine.kill()
@@ -164,5 +164,5 @@ def test_nobody_can_take_replace_or_pretend_another_users_lock(folders: tuple[Pa
     assert victim.read_text() == "kept"
     (root / PORT.file_name).unlink()
     root.chmod(0o777)
-    with pytest.raises(HostError, match="no folder for locks that belongs to this user alone"):
+    with pytest.raises(HostError, match="no folder for locks that belongs only to this user"):
         hold()

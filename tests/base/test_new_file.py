@@ -119,8 +119,8 @@ def test_a_preview_is_a_new_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("number", "step"),
     [
-        (errno.ENOSPC, "Make room on its disk"),
-        (errno.EDQUOT, "Make room"),
+        (errno.ENOSPC, "Free some space on its disk"),
+        (errno.EDQUOT, "Free some space"),
         (errno.EACCES, "Name another file."),
     ],
 )

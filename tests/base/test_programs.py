@@ -32,7 +32,7 @@ def test_installed_nobody_is_sent_to_the_makefile(installed: Path) -> None:
     assert "make" not in str(caught.value)
     assert caught.value.where == "PATH"
     assert caught.value.next_step.startswith(
-        "Install the package evenhand-engine of the same version, or name it with --engine"
+        "Install the package evenhand-engine of the same version, or give its path with --engine"
     )
 
 

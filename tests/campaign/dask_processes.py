@@ -43,7 +43,7 @@ class Cluster:
             wait_until(partial(self._waits_for_points, name), partial(self.log, name), self.workers[name])
 
     def _waits_for_points(self, name: str) -> bool:
-        return "waits for points" in self.log(name)
+        return "is waiting for points" in self.log(name)
 
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text()

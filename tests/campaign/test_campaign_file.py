@@ -21,24 +21,24 @@ BAD_SUITES: list[tuple[dict[str, Any], str, str, str]] = [
     ({"host": 3}, "host", "unknown key 'host'", "Did you mean 'hosts'?"),
     ({"hosts": 70000}, "hosts", "70000 hosts: gateway-v4 has 1 to 65534", ""),
     ({"hosts": "many"}, "hosts", "'many' is not a number of hosts", "Write one number, or two like 100,1"),
-    ({"hosts": []}, "hosts", "is empty: name one or more", ""),
+    ({"hosts": []}, "hosts", "is empty: at least one is needed", ""),
     ({"hosts": 0}, "hosts", "0", ""),
-    ({"hosts": [16, "16,16"]}, "hosts", "16 hosts are there twice", "Write each number once."),
-    ({"hosts": [1, "doubling"]}, "hosts", "1 hosts are there twice", "Write each number once."),
+    ({"hosts": [16, "16,16"]}, "hosts", "16 hosts are listed twice", "Write each number once."),
+    ({"hosts": [1, "doubling"]}, "hosts", "1 hosts are listed twice", "Write each number once."),
     ({"networks": 2}, "networks", "2 networks: gateway-v4 has one", "nets-v4-gateway"),
-    ({"plan": "gateway-v7"}, "", "there is no plan 'gateway-v7'", "Did you mean gateway-v6?"),
+    ({"plan": "gateway-v7"}, "", "'gateway-v7' is not a plan", "Did you mean gateway-v6?"),
     ({"plan": "gateway-v4+direct-v6"}, "plan", "one has its hosts behind gateways", "gateway-v4+gateway-v6"),
-    ({"mix": "50/50"}, "mix", "a mix of 50/50, and one plan", "plan gateway-v4+gateway-v6"),
+    ({"mix": "50/50"}, "mix", "a mix of 50/50 is given with a single plan", "plan gateway-v4+gateway-v6"),
     ({"host-mode": "random"}, "host-mode", "'random'", ""),
-    ({"source-ports": "0-5"}, "source-ports", "'0-5' is no range of UDP ports", "1024-65535"),
-    ({"host-macs": "pseudorandom"}, "host-macs", "stand behind a gateway", "direct-v4-net16"),
+    ({"source-ports": "0-5"}, "source-ports", "'0-5' is not a range of UDP ports", "1024-65535"),
+    ({"host-macs": "pseudorandom"}, "host-macs", "are behind a gateway", "direct-v4-net16"),
     ({"frame-sizes": 20}, "frame-sizes", "20 octets: an IPv4 test frame has 64 to 9216", "Use 64 or more."),
-    ({"frame-sizes": [64, "all"]}, "frame-sizes", "64 octets is in the list twice", "Name each size once."),
-    ({"frame-sizes": "imix:aaz"}, "frame-sizes", "the size of z is not stated", ""),
+    ({"frame-sizes": [64, "all"]}, "frame-sizes", "64 octets is listed twice", "Name each size once."),
+    ({"frame-sizes": "imix:aaz"}, "frame-sizes", "the size of z is missing", ""),
     (
         {"frame-sizes": "imix:aaafg", "procedure": "back-to-back"},
         "frame-sizes",
-        "bursts are measured with frames of one size",
+        "bursts consist of frames of one size",
         "",
     ),
     (
@@ -50,22 +50,27 @@ BAD_SUITES: list[tuple[dict[str, Any], str, str, str]] = [
     (
         {"procedure": "thruput"},
         "procedure",
-        "'thruput' is none of throughput, loss",
+        "'thruput' is not one of throughput, loss",
         'Did you mean "throughput"?',
     ),
-    ({"procedure": []}, "procedure", "is empty: name one or more", ""),
-    ({"procedure": ["loss", "loss"]}, "procedure", "'loss' is there twice", "Write it once."),
-    ({"procedure": "latency"}, "rate", "latency: at which load?", 'procedure = ["throughput", "latency"]'),
-    ({"procedure": "recovery"}, "throughput", "recovery: at which load?", 'throughput = "500kfps"'),
+    ({"procedure": []}, "procedure", "is empty: at least one is needed", ""),
+    ({"procedure": ["loss", "loss"]}, "procedure", "'loss' is listed twice", "Write it once."),
+    ({"procedure": "latency"}, "rate", "latency: no load given", 'procedure = ["throughput", "latency"]'),
+    ({"procedure": "recovery"}, "throughput", "recovery: no load given", 'throughput = "500kfps"'),
     ({"hash-types": "type3"}, "hash-types", "'type3'", ""),
-    ({"hash-types": ["type1", "type1"]}, "hash-types", "'type1' is there twice", ""),
+    ({"hash-types": ["type1", "type1"]}, "hash-types", "'type1' is listed twice", ""),
     (
         {"max-burst": "2s"},
         "max-burst",
-        "'max-burst' is no option of throughput",
+        "'max-burst' is not an option of throughput",
         "Known here: allow-unreachable",
     ),
-    ({"inner-repetitions": 3}, "inner-repetitions", "no procedure that repeats itself", "latency"),
+    (
+        {"inner-repetitions": 3},
+        "inner-repetitions",
+        "not a procedure that repeats its trials itself",
+        "latency",
+    ),
     ({"repetitions": 0}, "repetitions", "0 is too small", "Write 1 or more."),
     ({"repetitions": 1001}, "repetitions", "1001", ""),
     ({"repetitions": "10"}, "repetitions", "'10' is not a whole number", "Write it without quotes: 10."),
@@ -85,19 +90,19 @@ BAD_SUITES: list[tuple[dict[str, Any], str, str, str]] = [
     ),
     ({"plan": True}, "plan", "true is not a text", 'Write it in quotes: "true".'),
     ({"hooks": "make"}, "hooks", "'make' is not a table", "Write its keys below a line [suite.hooks]."),
-    ({"procedure": "Loss"}, "procedure", "'Loss' is none of throughput, loss", 'Did you mean "loss"?'),
+    ({"procedure": "Loss"}, "procedure", "'Loss' is not one of throughput, loss", 'Did you mean "loss"?'),
     ({"duration": 5}, "duration", "5 is not a text", 'Write it in quotes: "5".'),
-    ({"duration": "5 parsec"}, "duration", "'5 parsec' is not a duration", "Write a duration like 60"),
+    ({"duration": "5 parsec"}, "duration", "'5 parsec' is not a duration", "Write a duration such as 60s"),
     (
         {"final-duration": "1s"},
         "final-duration",
         "is shorter than the trials of the search",
         "at least as long",
     ),
-    ({"precision": "0"}, "precision", "must be above 0", ""),
+    ({"precision": "0"}, "precision", "must be greater than 0", ""),
     ({"loss-ratio": "100%"}, "loss-ratio", "below 1", ""),
-    ({"goal": "NDR"}, "goal", "binary has a single goal", "search mlr"),
-    ({"search": "mlr", "goal": ["NDRR"]}, "goal", "'NDRR' is no goal", "Did you mean NDR?"),
+    ({"goal": "NDR"}, "goal", "binary has only one goal", "search mlr"),
+    ({"search": "mlr", "goal": ["NDRR"]}, "goal", "'NDRR' is not a goal", "Did you mean NDR?"),
     ({"procedure": "loss", "step": "20%"}, "step", "a step of 20 %", "Use 10% or less."),
     (
         {"procedure": "latency", "rate": "1kfps", "from": "200s"},
@@ -107,18 +112,18 @@ BAD_SUITES: list[tuple[dict[str, Any], str, str, str]] = [
     ),
     ({"hooks": {"before": "x"}}, "hooks.before", "unknown key 'before'", "Did you mean 'before-suite'?"),
     ({"hooks": {"before-suite": 5}}, "hooks.before-suite", "5 is not a text", 'Write it in quotes: "5".'),
-    ({"hooks": {"timeout": 5}}, "hooks.timeout", "5 is not a text with a unit", "in quotes, like 60"),
+    ({"hooks": {"timeout": 5}}, "hooks.timeout", "5 is not a value with a unit", "in quotes, like 60"),
     ({"hooks": {"before-suite": " "}}, "hooks.before-suite", "is empty", ""),
 ]
 BAD_FILES: list[tuple[dict[str, Any], str, str, str]] = [
-    ({"name": "x"}, "suite", "there is nothing to measure", "[[suite]]"),
-    ({"name": "x", "suite": []}, "suite", "there is nothing to measure", "[[suite]]"),
-    ({"name": "x", "suite": {"name": "a"}}, "suite", "suites are a list of tables", "[[suite]]"),
-    ({"name": "x", "suite": [3]}, "suite", "suites are a list of tables", "[[suite]]"),
+    ({"name": "x"}, "suite", "the file contains nothing to measure", "[[suite]]"),
+    ({"name": "x", "suite": []}, "suite", "the file contains nothing to measure", "[[suite]]"),
+    ({"name": "x", "suite": {"name": "a"}}, "suite", "suite must be an array of tables", "[[suite]]"),
+    ({"name": "x", "suite": [3]}, "suite", "suite must be an array of tables", "[[suite]]"),
     ({"suite": [{"name": "a"}]}, "name", "this key is missing", "Add it."),
     ({"name": "x", "suite": [{}]}, "suite 1: name", "this key is missing", "Add it."),
     ({"name": "x", "suite": [{"name": "a/b"}]}, "suite 'a/b': name", "'a/b'", ""),
-    ({"name": "x", "suite": [{"name": "a"}, {"name": "a"}]}, "", "two suites have the name 'a'", ""),
+    ({"name": "x", "suite": [{"name": "a"}, {"name": "a"}]}, "", "two suites are named 'a'", ""),
     ({"suite": [{}]}, "", "missing here: name, suite 1: name", "Add name. Add name to suite 1."),
     ({"name": "x", "suit": [{"name": "a"}]}, "suit", "unknown key 'suit'", "Did you mean [[suite]]?"),
     (
@@ -149,7 +154,7 @@ BAD_FILES: list[tuple[dict[str, Any], str, str, str]] = [
     (
         campaign({}, **{"every-suite": {"max_burst": "1s"}}),
         "every-suite: max-burst",
-        "'max-burst' is no option of throughput",
+        "'max-burst' is not an option of throughput",
         "",
     ),
     (
@@ -164,39 +169,39 @@ BAD_FILES: list[tuple[dict[str, Any], str, str, str]] = [
     (
         campaign({}, order="random"),
         "order",
-        "'random' is none of in-turn, shuffled",
+        "'random' is not one of in-turn, shuffled",
         'Write "in-turn" or "shuffled".',
     ),
     (
         campaign({}, preset="appendix-b"),
         "preset",
-        "there is no preset 'appendix-b'",
+        "preset 'appendix-b' was not found",
         "Did you mean 'appendix-a'?",
     ),
     (campaign({}, preset=3), "preset", "3 is not a text", 'Write it in quotes: "3".'),
     (
         campaign({"host-mode": "fixed", "host_mode": "fixed"}),
         "",
-        "'host-mode' is there twice, with - and with _",
+        "'host-mode' is given twice, once with - and once with _",
         "Write it once.",
     ),
     (
         campaign({}, **{"every-suite": {"name": "b"}}),
         "every-suite.name",
-        "all suites cannot have one name",
+        "suites cannot all have the same name",
         "",
     ),
-    (campaign({}, **{"every-suite": 3}), "every-suite", "3 is no table", "[every-suite]"),
+    (campaign({}, **{"every-suite": 3}), "every-suite", "3 is not a table", "[every-suite]"),
     (
         campaign({}, testbed="lab.toml", reference={}),
         "",
-        '[reference] is the DUT of testbed = "reference"',
+        '[reference] describes the DUT of testbed = "reference"',
         "",
     ),
     (
         campaign({}, testbed="reference", reference={"elements": 4}),
         "reference: elements, rate",
-        "elements need a rate",
+        "elements and rate must be given together",
         "",
     ),
     (
@@ -217,7 +222,12 @@ BAD_FILES: list[tuple[dict[str, Any], str, str, str]] = [
         "unknown key 'element'",
         "'elements'",
     ),
-    (campaign({}, reference={"defect": ["luck=1%"]}), "reference: defect", "'luck=1%' is no defect", "loss"),
+    (
+        campaign({}, reference={"defect": ["luck=1%"]}),
+        "reference: defect",
+        "'luck=1%' is not a defect",
+        "loss",
+    ),
     (
         campaign({"hash-types": "type2"}, dut={"hash-types": "type1", "reason": "no ports"}),
         "suite 'a': hash-types",
@@ -285,10 +295,10 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     assert missing.value.next_step == "Name a campaign file."
     broken = tmp_path / "broken.toml"
     broken.write_text("name = [")
-    with pytest.raises(RequestError, match="this file is not TOML"):
+    with pytest.raises(RequestError, match="this file is not valid TOML"):
         read_campaign(broken)
     broken.write_bytes(b"name = '\xff'")
-    with pytest.raises(RequestError, match="this file is not TOML"):
+    with pytest.raises(RequestError, match="this file is not valid TOML"):
         read_campaign(broken)
 
 

@@ -107,7 +107,7 @@ def test_a_hash_that_the_driver_refuses_is_refused_before_the_first_point(
     assert process.returncode == 2
     assert "left does not tell what it hashes" in errors
     assert "Operation not supported" in errors
-    assert "Leave the hash as it is" in errors
+    assert "Do not change the hash" in errors
     assert not (tmp_path / "series.evenhand").exists()
     assert dut.state() == before
 
@@ -125,7 +125,7 @@ def test_a_run_that_is_ended_leaves_no_dut_changed(
     other = start(dut, tmp_path, "run", "series.toml", "--run", "other.evenhand", "--no-html")
     _, errors = other.communicate(timeout=600)
     assert other.returncode == 3
-    assert "the DUT is set up already for gateway-v4, by a run of root" in errors
+    assert "the DUT is already set up for gateway-v4, by a run of root" in errors
     by_hand = start(dut, tmp_path, "dut", "undo", "testbed.toml", more=LINGER)
     _, errors = by_hand.communicate(timeout=600)
     assert by_hand.returncode == 3
@@ -159,6 +159,6 @@ def test_a_point_with_a_hash_has_no_number_where_no_nic_has_one() -> None:
     keeper = cast(Any, None)
     assert (
         set_up_for(point, setup, keeper, lambda event: None, run="r")
-        == "the DUT of lab:linux has no NIC whose hash could be set (hash-types)"
+        == "the DUT of lab:linux has no NIC whose hash can be set (hash-types)"
     )
     assert set_up_for(replace(point, hash_type=None), setup, keeper, lambda event: None, run="r") is None

@@ -44,20 +44,23 @@ worker.measure_here = measure_here
 sys.exit(main(sys.argv[1:]))
 """
 FORGERIES = (
-    ("replace(answer, point=replace(point, point=replace(point.point, key='x')))", "it is of another point"),
+    (
+        "replace(answer, point=replace(point, point=replace(point.point, key='x')))",
+        "it belongs to another point",
+    ),
     (
         "replace(answer, point=replace(point, repetitions=(first, first)))",
-        "it has repetitions 1, 1, and 1 were ordered",
+        "it has the repetitions 1, 1, but 1 were ordered",
     ),
     (
         "replace(answer, point=replace(point, repetitions=(replace(first, number=7),)))",
-        "it has repetitions 7, and 1 were ordered",
+        "it has the repetitions 7, but 1 were ordered",
     ),
-    ("replace(answer, point=of(replace(first, value=math.inf)))", "inf is no finite number"),
-    ("replace(answer, point=of(replace(first, measured_s='long')))", "'long' is no finite number"),
-    ("replace(answer, point=trials(verdict='PASS', contract=99))", "outside the contract"),
-    ("replace(answer, point=replace(point, facts={'x': object()}))", "it is not made as results are"),
-    ("'<script>'", "it is of another point"),
+    ("replace(answer, point=of(replace(first, value=math.inf)))", "inf is not a finite number"),
+    ("replace(answer, point=of(replace(first, measured_s='long')))", "'long' is not a finite number"),
+    ("replace(answer, point=trials(verdict='PASS', contract=99))", "violates the contract"),
+    ("replace(answer, point=replace(point, facts={'x': object()}))", "it does not have the form of a result"),
+    ("'<script>'", "it belongs to another point"),
 )
 """Of the points with 2, 3, ... hosts: what the worker answers instead, and what is said."""
 
@@ -103,5 +106,5 @@ def test_what_was_not_ordered_or_is_no_result_is_not_stored(tmp_path: Path) -> N
     assert honest.state is PointState.MEASURED
     for found, (forgery, said) in zip(forged, FORGERIES, strict=True):
         assert (found.state, found.repetitions) == (PointState.NO_NUMBER, ()), forgery
-        assert str(found.reason).startswith("what a worker sent is no result of it: "), forgery
+        assert str(found.reason).startswith("what a worker sent is not a result of this point: "), forgery
         assert said in str(found.reason), forgery

@@ -99,6 +99,6 @@ def test_a_campaign_over_ssh_has_facts_and_a_witness_in_each_trial(dut: Namespac
     assert "Inside the DUT" in (tmp_path / "first.html").read_text()
     dut.inside("ethtool", "-K", "left", "tx", "off")
     second = run(dut, tmp_path, "--run", "second.evenhand", "--no-html")
-    assert "The DUT is not as it was at the last run on it" in second
+    assert "The DUT is not as it was during the last run on it" in second
     assert "interfaces.left.offloads.tx-checksumming: off, and was on" in second
     assert second.count("The DUT is not as it was") == 1

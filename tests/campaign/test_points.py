@@ -439,7 +439,7 @@ def test_what_has_to_be_set_up_by_hand_is_noted() -> None:
     set_ups = ({"hash-types": "type1"}, {"name": "b", "plan": "gateway-v6", "hash-types": "type2"})
     (note,) = describe(expanded(*set_ups)).notes
     assert "gateway-v4 with type1" in note
-    assert "no hook does it" in note
+    assert "no hook does this" in note
     assert describe(expanded(*set_ups, testbed="reference")).notes == ()
     assert describe(expanded(*set_ups, hooks={"before-suite": "true"})).notes == ()
     assert "ARP" in describe(expanded({"plan": "direct-v4-net16"})).notes[0]

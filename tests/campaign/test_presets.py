@@ -204,7 +204,7 @@ def test_what_a_preset_says_of_one_suite_is_not_changed_by_every_suite() -> None
     assert [p.hosts for p in plan.points if p.suite == "IPv4 one pair, type 2"] == [(1, 1)]
     assert {p.repetitions for p in plan.points} == {3}
     (note,) = plan.notes
-    assert "hosts in [every-suite] does not change what the preset says of 'IPv4 direct, type 1', " in note
+    assert "hosts in [every-suite] does not change what the preset sets for 'IPv4 direct, type 1', " in note
     assert "'IPv4 gateway, type 1'" not in note  # has it already
     assert "'IPv6 one pair, type 2'" in note
     named = {"preset": "appendix-a", "suite": [{"name": "IPv4 one pair, type 2", "hosts": 4}]}
@@ -230,10 +230,10 @@ def test_a_key_of_a_preset_can_be_taken_out(suite: dict[str, Any]) -> None:
 def test_a_preset_is_a_campaign_file_by_itself(tmp_path: Path) -> None:
     """`evenhand run preset:NAME`; a name alone is a file that is not there."""
     assert read_campaign(Path("preset:appendix-a-lab")).name == preset("appendix-a-lab").name
-    with pytest.raises(RequestError, match="there is no such file") as refused:
+    with pytest.raises(RequestError, match="this file does not exist") as refused:
         read_campaign(Path("appendix-a-lab"))
     assert "preset:appendix-a-lab" in refused.value.next_step
-    with pytest.raises(RequestError, match="there is no preset 'appendix-lab'"):
+    with pytest.raises(RequestError, match="preset 'appendix-lab' was not found"):
         read_campaign(Path("preset:appendix-lab"))
 
 
@@ -247,7 +247,7 @@ def test_the_single_pair_is_measured_first_in_each_suite_of_each_preset() -> Non
 
 
 def test_an_unknown_preset_is_refused_with_the_nearest() -> None:
-    with pytest.raises(RequestError, match="there is no preset 'apendix-a2-case4'") as refused:
+    with pytest.raises(RequestError, match="preset 'apendix-a2-case4' was not found") as refused:
         make_campaign({"preset": "apendix-a2-case4"}, where="c.toml")
     assert refused.value.where == "c.toml: preset"
     assert refused.value.next_step.startswith("Did you mean 'appendix-a2-case4'?")

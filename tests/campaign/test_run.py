@@ -280,7 +280,7 @@ def test_what_ended_at_the_testers_limit_is_measured_again_where_that_is_asked(
         assert all(search.trials for repetition in point.repetitions for search in repetition.searches)
         assert len(point.values) == 1
     again = evenhand(*RUN, "--resume", "--again")
-    assert "there is nothing to measure again" in again.stderr
+    assert "there is nothing to repeat" in again.stderr
 
 
 def test_what_passed_before_the_testers_limit_is_a_lower_bound_that_is_measured_again(
@@ -309,7 +309,7 @@ def test_what_passed_before_the_testers_limit_is_a_lower_bound_that_is_measured_
         assert [repetition.outcome for repetition in point.repetitions] == ["cut_short", "found"]
         assert (len(point.values), point.at_maximum) == (1, 0)
         assert point.values[0] > 600_000
-    assert "there is nothing to measure again" in evenhand(*RUN, "--resume", "--again").stderr
+    assert "there is nothing to repeat" in evenhand(*RUN, "--resume", "--again").stderr
 
 
 def test_a_dut_that_does_not_answer_is_the_reason_of_each_point(evenhand: Evenhand, tmp_path: Path) -> None:
@@ -341,18 +341,18 @@ def test_the_file_is_found_by_its_campaign(evenhand: Evenhand, tmp_path: Path) -
     none_left = evenhand("run", "small.toml", "--resume", "--no-html")
     assert none_left.returncode == 2
     assert (
-        f"no unfinished campaign of small.toml is in this folder: {path.name} is finished" in none_left.stderr
-    )
+        f"there is no unfinished campaign of small.toml in this folder: {path.name} is finished"
+    ) in none_left.stderr
     assert f"evenhand report {path.name}" in none_left.stderr
     (tmp_path / "small.toml").write_text(
         (tmp_path / "small.toml").read_text().replace("test -e go", "test -f go")
     )
     changed = evenhand("run", "small.toml", "--resume", "--no-html")
     assert changed.returncode == 2
-    assert f"the campaign file was changed since the campaign in {path.name} began" in changed.stderr
+    assert f"the campaign file was changed after the campaign in {path.name} began" in changed.stderr
     assert "test -f go" in changed.stderr
     other = evenhand("run", "other.toml", "--resume", "--no-html")
-    assert "no campaign of other.toml is in this folder" in other.stderr
+    assert "there is no campaign of other.toml in this folder" in other.stderr
 
 
 @pytest.mark.parametrize(

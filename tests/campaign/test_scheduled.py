@@ -171,7 +171,7 @@ def finished(path: Path) -> int:
         (campaign(), ("--testbed", "one/lab.toml"), 2, "each worker of the scheduler has its own testbed"),
         (campaign(more="reference = {}"), (), 2, "[reference] sets up a reference router"),
         (campaign(more='on-each-testbed = ["one", "three"]'), (), 3, "--name three"),
-        (campaign(more='on-each-testbed = ["one", "one"]'), (), 2, "names a testbed twice"),
+        (campaign(more='on-each-testbed = ["one", "one"]'), (), 2, "names the same testbed twice"),
     ],
     ids=["testbed", "reference", "no such worker", "twice"],
 )
@@ -190,7 +190,7 @@ def test_what_cannot_be_is_refused_before_anything_is_measured(
 def test_a_second_worker_of_one_name_is_refused(both: Cluster) -> None:
     ended = both.run("worker", both.address, "one/lab.toml", "--name", "one", "--engine", "one/engine")
     assert ended.returncode == 2, ended.stderr
-    assert "another worker has the name 'one'" in ended.stderr
+    assert "another worker is already named 'one'" in ended.stderr
     assert "--name" in ended.stderr
 
 

@@ -67,7 +67,7 @@ def test_a_throughput_that_was_measured_before_is_taken(
     assert row["goal"]["throughput_source"] == "before.evenhand"
     assert row["throughput"] is None
     assert row["values"] == [LONGEST, LONGEST]
-    assert "the user's and was not measured first" not in str(ended.json["deviations"])
+    assert "given by the user and not measured first" not in str(ended.json["deviations"])
     assert evenhand("back-to-back", testbed, *QUICK, "--after", before, "--frame-size", "128").code == 2
 
 
@@ -87,11 +87,11 @@ def test_a_size_at_the_rate_of_the_bursts_is_skipped(
     [
         (("--max-burst", "31s"), "at most 30 s"),
         (("--max-burst", "0s"), "above 0 s"),
-        (("--step", "0"), "must be above 0"),
+        (("--step", "0"), "must be greater than 0"),
         (("--repetitions", "0"), "0 repetitions"),
-        (("--rate", "0"), "must be above 0"),
-        (("--frame-size", "IMIX"), "not used in back-to-back tests"),
-        (("--frame-size", "64,128", "--throughput", "1kfps"), "one throughput for 2 frame sizes"),
+        (("--rate", "0"), "must be greater than 0"),
+        (("--frame-size", "IMIX"), "back-to-back tests do not use"),
+        (("--frame-size", "64,128", "--throughput", "1kfps"), "one throughput given for 2 frame sizes"),
         (("--throughput", "1kfps", "--after", "nothing.evenhand"), "two throughputs"),
         (("--after", "nothing.evenhand"), "no such file"),
     ],

@@ -54,10 +54,10 @@ def test_a_search_for_each_size_is_shown_and_stored(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--burst", "0"), "must be above 0"),
+        (("--burst", "0"), "must be greater than 0"),
         (("--burst", "16,16"), "one twice"),
         (("--burst", ""), "is not a number of frames"),
-        (("--rate", "0"), "must be above 0"),
+        (("--rate", "0"), "must be greater than 0"),
         (("--precision", "0"), "precision"),
         (("--rate", "1kfps", "--burst", "1024", "--duration", "1s"), "do not fit into a trial"),
         (("--frame-size", "64,128"), "is not a frame size"),

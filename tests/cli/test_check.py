@@ -125,7 +125,7 @@ def test_a_dut_that_does_not_answer_is_a_finding(evenhand: Run, engine_playing: 
     engine_playing("no-dut")
     ended = evenhand("check", testbed, *QUICK)
     assert ended.code == 0, ended.err
-    assert "The DUT is not resolved: left: 10.0.0.1 did not answer ARP" in ended.out
+    assert "The DUT has not been resolved: left: 10.0.0.1 did not answer ARP" in ended.out
     assert "No trial was made" in ended.err
     document = fits(evenhand("check", testbed, *QUICK, "--json").json)
     assert not document["testbed"]["is_dut_resolved"]
@@ -180,7 +180,7 @@ def test_nothing_is_opened_without_a_testbed(evenhand: Run, engine_playing: Play
         (("--require", "luck"), "luck"),
         (("--watch", "2h"), "longer than an hour"),
         (("--watch", "soon"), "--watch"),
-        (("--looped", "--duration", "0"), "must be above 0"),
+        (("--looped", "--duration", "0"), "must be greater than 0"),
         (("--looped", "--precision", "0"), "precision"),
         (("--looped", "--maximum-rate", "1kfps", "--minimum-rate", "2kfps"), "above the maximum rate"),
         (("--frame-size", "63"), "64 to 9216"),
@@ -266,9 +266,9 @@ def test_a_port_that_this_host_does_not_have_is_an_error_after_the_host_was_show
     ended = evenhand("check", file, "--watch", "0")
     assert ended.code == 3
     assert "What can run here" in ended.out
-    assert "there is no PCI device 0000:ff:1f.0" in ended.err
+    assert "PCI device 0000:ff:1f.0 does not exist" in ended.err
     document = fits(evenhand("check", file, "--watch", "0", "--json").json)
-    assert document["error"]["what"] == "there is no PCI device 0000:ff:1f.0"
+    assert document["error"]["what"] == "PCI device 0000:ff:1f.0 does not exist"
     assert document["testbed"]["name"] == str(file)
     assert document["host"]["findings"]
 
@@ -308,7 +308,7 @@ def test_a_port_that_does_not_open_is_told_in_the_one_document(
     ended = evenhand(*line)
     assert ended.code == 3
     document = fits(ended.json)
-    assert f"nobody listens on {socket} for id 0: there is no folder" in document["error"]["what"]
+    assert f"nobody listens on {socket} for id 0: folder was not found" in document["error"]["what"]
     assert document["error"]["next"].startswith("Start the other end first: `evenhand router`, or the DUT")
     assert document["testbed"]["ports"] == {
         "left": {"device": device.format(n=0), "error": document["error"]},
@@ -346,7 +346,7 @@ def test_a_demo_that_lacks_a_cpu_leads_to_the_check(
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0})
     ended = evenhand("demo", "--no-run")
     assert ended.code == 3
-    assert "`evenhand check` shows those that it may use" in ended.err
+    assert "`evenhand check` shows which it may use" in ended.err
 
 
 @pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
@@ -371,7 +371,7 @@ def test_a_command_line_of_the_dut_that_is_not_reached_is_a_finding(
     assert shown.code == 0, shown.err
     assert "This host" in shown.out
     assert "The DUT is resolved." in shown.out
-    assert "The DUT's command line is not reached:" in shown.out
+    assert "The DUT cannot be reached over SSH:" in shown.out
     assert "Connection refused" in shown.out
     document = fits(evenhand(*line, "--json").json)
     assert "Connection refused" in document["testbed"]["unreached"]

@@ -46,9 +46,9 @@ def test_a_run_compared_with_itself_is_one_everywhere(evenhand: Run, measure: Me
     run = measure("a.evenhand", 640_000, "--frame-size", "64,128")
     ended = evenhand("compare", run, run, "--fail-below", "0.999")
     assert ended.code == 0
-    assert "Intervals need four repetitions or more in both runs." in ended.out
+    assert "Intervals need at least four repetitions in both runs." in ended.out
     assert "performance from 1.000 to 1.000, median 1.000" in ended.out
-    assert "Nothing differs in what is known of the set-ups." in ended.out
+    assert "No differences between the set-ups are known." in ended.out
     assert "Passed: no point is below 0.999." in ended.out
 
 
@@ -234,4 +234,4 @@ def test_sessions_of_both_sides_are_named_by_against(evenhand: Run, measure: Mea
     assert point["others"][0]["ratio"]["counts"] == [4, 4]
     ended = evenhand("compare", *before, *against, "--fail-below", "0.95")
     assert ended.code == 1
-    assert "Each value is a session's" in ended.out
+    assert "Each value belongs to one session" in ended.out

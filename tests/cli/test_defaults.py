@@ -141,7 +141,7 @@ def test_every_verb_that_sends_warns_of_many_hosts_on_the_links(
     engine_playing("simulated-640000")
     ended = evenhand(verb, testbed, *VERBS[verb], "--plan", plan, "--hosts", hosts)
     assert ended.code == 0, ended.err
-    assert (ended.err.count("Warning: The DUT has to resolve every host by ") == 1) == is_warned
+    assert (ended.err.count("Warning: The DUT must resolve every host by ") == 1) == is_warned
     assert ("isolated test environments only" in ended.err) == is_warned
 
 
@@ -154,7 +154,7 @@ def test_the_warning_comes_before_a_testbed_without_confirmation_is_refused(
     for verb in ("throughput", "trial", "learn"):
         ended = evenhand(verb, testbed, *VERBS[verb], "--plan", "direct-v6")
         assert ended.code == 2
-        assert "Warning: The DUT has to resolve every host by Neighbour Discovery" in ended.err
+        assert "Warning: The DUT must resolve every host by Neighbour Discovery" in ended.err
     assert not (tmp_path / "engine-was-started").exists()
 
 

@@ -63,7 +63,7 @@ def test_a_throughput_of_other_conditions_does_not_count(
     ):
         ended = evenhand("pdv", testbed, *QUICK, "--after", before, *other)
         assert ended.code == 2
-        assert "this run has no throughput of these ports" in ended.err
+        assert "this run has no throughput for these ports" in ended.err
 
 
 @pytest.mark.parametrize(("profile", "name"), [("rfc8219", "latency"), ("rfc2544", "latency-rfc2544")])
@@ -85,11 +85,11 @@ def test_delay_variation_is_shown_with_its_differences(
     engine_playing("simulated-640000")
     ended = evenhand("pdv", testbed, *QUICK, "--rate", "1kfps", "--ipdv", "--no-run")
     assert ended.code == 0, ended.err
-    for words in ("PDV (99.9th percentile less minimum)", "IPDV minimum", "IPDV median", "IPDV maximum"):
+    for words in ("PDV (99.9th percentile minus minimum)", "IPDV minimum", "IPDV median", "IPDV maximum"):
         assert words in ended.out
     assert (
-        "Deviation from R8219-12: the throughput for this frame size was not measured before; the rate is"
-        " the user's" in ended.out
+        "Deviation from R8219-12: the throughput for this frame size was not measured before; the rate"
+        " was given by the user" in ended.out
     )
 
 
@@ -97,10 +97,10 @@ def test_delay_variation_is_shown_with_its_differences(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ((), "at which load?"),
-        (("--rate", "0"), "must be above 0"),
+        ((), "no load given"),
+        (("--rate", "0"), "must be greater than 0"),
         (("--rate", "1kfps", "--repetitions", "0"), "0 repetitions"),
-        (("--rate", "1kfps", "--duration", "0s"), "must be above 0"),
+        (("--rate", "1kfps", "--duration", "0s"), "must be greater than 0"),
         (("--rate", "1kfps", "--duration", "1s", "--from", "1s"), "delays count from"),
         (("--rate", "1kfps", "--after", "nothing.evenhand"), "no such file"),
     ],

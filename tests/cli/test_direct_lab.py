@@ -60,7 +60,7 @@ def test_the_labs_hosts_are_the_default_and_more_are_refused(lab: LinuxLab) -> N
     assert "50 of 50 reachable on each side" in learnt.stdout
     refused = evenhand("trial", lab, "--rate", "1kfps", "--duration", "1s", "--hosts", "51")
     assert refused.returncode == 2
-    assert "has room for 50 hosts on the left, not for 51" in refused.stderr
+    assert "has room for 50 hosts on the left side, not for 51" in refused.stderr
     assert "evenhand lab up linux" in refused.stderr
 
 
@@ -79,4 +79,4 @@ def test_hosts_that_the_dut_does_not_reach_end_it_unless_they_are_allowed(lab: L
     allowed = evenhand("trial", lab, *TRIAL, "--allow-unreachable")
     assert allowed.returncode == 0, allowed.stderr
     assert "FAIL" in allowed.stdout or "INVALID" in allowed.stdout
-    assert "Deviation from R2544-35: 1 of 100 hosts stayed unreachable in learning" in allowed.stdout
+    assert "Deviation from R2544-35: 1 of 100 hosts remained unreachable after learning" in allowed.stdout

@@ -180,7 +180,7 @@ def test_what_it_writes_is_new(evenhand: Run, run: Path, tmp_path: Path) -> None
     before = target.read_bytes()
     ended = evenhand("export", run, "--format", "json", "--output", target)
     assert ended.code == 2
-    assert "exists already" in ended.err
+    assert "already exists" in ended.err
     assert target.read_bytes() == before
     assert evenhand("export", run, "--format", "json", "--output", run).code == 2
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")

@@ -147,7 +147,7 @@ def test_a_testbed_that_names_its_addresses_is_tested_with_them(
 @pytest.mark.parametrize(
     ("keys", "what"),
     [
-        ("hosts = 9", "those of a plan"),
+        ("hosts = 9", "belong to a plan"),
         ('plan = "gateway-v4"\nhosts = 70000', "70000"),
         ('plan = "gateway-v4"\nnetworks = 2', "network"),
         ('plan = "gateway-v4"\nhosts = [1, 2, 3]', "3"),
@@ -188,11 +188,11 @@ def test_a_lab_is_entered_by_root_only() -> None:
         ("router gateway-v4 --elements 4 --rate 50kfps --table-size 3", "--table-size", "power of two"),
         ("predict gateway-v4 --table-size 0", "--table-size", "power of two"),
         ("predict gateway-v4 --key 6d5a", "--key", "whole key"),
-        ("predict gateway-v4 --elements 0", "--elements", "at most 4096"),
+        ("predict gateway-v4 --elements 0", "--elements", "from 1 to 4096"),
         ("predict gateway-v4 --table 0,1,2", "--table 0,1,2", "whole table"),
         ("plan show gateway-v4 --hosts 0", "--hosts", "Use 1 to 65534."),
         ("plan show gateway-v6 --networks=0", "--networks", "Use 1."),
-        ("plan show gateway-v4 --network-mode fixed", "--network-mode", "Leave it out"),
+        ("plan show gateway-v4 --network-mode fixed", "--network-mode", "Omit it"),
         ("throughput {testbed} --maximum-rate 1Mfps --precision 0", "--precision", "Use 0.5%."),
         (
             "throughput {testbed} --maximum-rate 1Mfps --duration 9s --final-duration 1s",
@@ -219,7 +219,7 @@ def test_what_stands_between_colons_is_no_emoji(evenhand: Run, tmp_path: Path) -
     have."""
     (tmp_path / "passwd").write_text("root:x:0:b:root")
     assert (
-        "'root:x:0:b:root' is no number"
+        "'root:x:0:b:root' is not a number"
         in evenhand("predict", "gateway-v4", "--table", tmp_path / "passwd").err
     )
 
@@ -307,11 +307,11 @@ def test_a_trial_is_stored_like_all_others(
 @pytest.mark.parametrize(
     ("testbed", "what", "next_step"),
     [
-        ("lab:foo", "there is no lab 'foo'", "There are lab:linux, lab:vm"),
-        ("lab:linus", "there is no lab 'linus'", "Did you mean lab:linux?"),
+        ("lab:foo", "'foo' is not a lab", "There are lab:linux, lab:vm"),
+        ("lab:linus", "'linus' is not a lab", "Did you mean lab:linux?"),
         (
             "reference",
-            "there is no testbed of this name",
+            "testbed of this name was not found",
             "`evenhand router gateway-v4 --testbed router.toml`",
         ),
     ],

@@ -87,7 +87,7 @@ def test_a_search_on_a_full_disk_ends_with_its_table(
     run = small_disk / "a.evenhand"
     full = evenhand("throughput", testbed, *QUICK, "--run", run)
     assert_nothing_is_lost(full, run)
-    assert "Next: Make room there, or name a file elsewhere" in full.stderr
+    assert "Next: Free some space there, or name a file elsewhere" in full.stderr
     # How much the trial that found no room has left free depends on its size.
     with suppress(OSError), (small_disk / "rest").open("wb", buffering=0) as rest:
         while rest.write(bytes(4096)):

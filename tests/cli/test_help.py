@@ -60,24 +60,24 @@ def test_no_option_is_cut_in_a_narrow_help(
         ("export a.evenhand --csv", "Did you mean --format csv?"),
         (
             "throughput lab.toml --csv a.csv",
-            "A run file is written so by: evenhand export FILE --format csv --output FILE",
+            "To write a run to such a file: evenhand export FILE --format csv --output FILE",
         ),
         ("trial lab.toml --output a", "Did you mean --run?"),
         ("show a.evenhand --output a", "Results go to stdout: add `> FILE` at the end of the command."),
-        ("trial --testbed lab.toml", "Write TESTBED without an option, behind the command's name."),
-        ("report --run a.evenhand", "Write FILE without an option, behind the command's name."),
+        ("trial --testbed lab.toml", "Write TESTBED without an option, after the name of the command."),
+        ("report --run a.evenhand", "Write FILE without an option, after the name of the command."),
         ("predict gateway-v4 --testbed lab.toml", "Did you mean --dut?"),
         ("predict gateway-v4 --queues 4", "Did you mean --elements?"),
-        ("trial lab.toml --ipv6", "Name a plan of IPv6: --plan gateway-v6."),
-        ("plan show --ipv4", "Name a plan of IPv4, such as gateway-v4."),
+        ("trial lab.toml --ipv6", "Name an IPv6 plan: --plan gateway-v6."),
+        ("plan show --ipv4", "Name an IPv4 plan, such as gateway-v4."),
         ("trial lab.toml --seeds 3", "Did you mean --seed?"),
         ("plan prove gateway-v6 --count 1M", "Did you mean --frames?"),
         (
             "learn lab.toml --waits short",
-            "No trial is made here, so there is one wait: --wait TIME, after each round.",
+            "There are no trials here, so there is only one wait: --wait TIME, after each round.",
         ),
-        ("learn lab.toml --no-run", "Learning is no measurement: it is stored nowhere."),
-        ("trial lab.toml --xyzzy", "`evenhand trial --help` shows what there is."),
+        ("learn lab.toml --no-run", "Learning is not a measurement and is not stored."),
+        ("trial lab.toml --xyzzy", "`evenhand trial --help` lists the possible values."),
         ("lab up", "Use linux or vm. Example: sudo evenhand lab up linux --plan gateway-v6"),
         ("predict", "One of: gateway-v4, gateway-v6,"),
     ],
@@ -123,4 +123,4 @@ def test_plan_show_without_a_name_lists_the_plans(evenhand: Run) -> None:
     assert (listed["nets-v6-gateway"]["ip_version"], listed["nets-v6-gateway"]["networks"]) == (6, 256)
     refused = evenhand("plan", "show", "--hosts", "4")
     assert refused.code == 2
-    assert "which plan?" in refused.err
+    assert "no plan given" in refused.err

@@ -25,19 +25,19 @@ GOOD = "".join(f"{key} {value}\n" for key, value in ROUTER_KEYS.items())
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        (b"\0" * 100, "characters here that no text has"),
-        (GOOD.encode() + b"Forward\x001\n", "characters here that no text has"),
-        (GOOD.encode() + b"# \x1b]0;title\x07\n", "characters here that no text has"),
-        (GOOD.encode() + "# \u202eturned\n".encode(), "characters here that no text has"),
+        (b"\0" * 100, "characters that text files do not have"),
+        (GOOD.encode() + b"Forward\x001\n", "characters that text files do not have"),
+        (GOOD.encode() + b"# \x1b]0;title\x07\n", "characters that text files do not have"),
+        (GOOD.encode() + "# \u202eturned\n".encode(), "characters that text files do not have"),
         (b"\xff\xfe" + GOOD.encode(), "no UTF-8"),
         (b"#" * (MOST_OCTETS + 1), "more than 65,536 octets"),
-        (b"", "no key of siitperf"),
-        (b"# only words\n\n   \n", "no key of siitperf"),
+        (b"", "no keys of siitperf"),
+        (b"# only words\n\n   \n", "no keys of siitperf"),
         (GOOD.encode() + b"IP-L-Ver 6\n", "Did you mean IP-L-Vers?"),
         (GOOD.encode() + b"--vdev net_pcap0,tx_pcap=/etc/passwd\n", "unknown key '--vdev'"),
         (GOOD.encode() + b"x" * 5000 + b" 1\n", "unknown key"),
-        (GOOD.encode() + b"IP-L-Vers 6\n", "IP-L-Vers stands in line 1 already"),
-        (GOOD.encode() + b"Forward 1 2\n", "'2' stands behind the value of Forward"),
+        (GOOD.encode() + b"IP-L-Vers 6\n", "IP-L-Vers is already set in line 1"),
+        (GOOD.encode() + b"Forward 1 2\n", "'2' follows the value of Forward"),
         (GOOD.encode() + b"Forward 0\nReverse 0\n", "nothing is sent"),
         (
             GOOD.encode() + b"IP-L-var 3\nIP-L-min 9\nIP-L-max 8\nIPv4-L-offset 2\n",
@@ -47,7 +47,7 @@ GOOD = "".join(f"{key} {value}\n" for key, value in ROUTER_KEYS.items())
         (GOOD.encode() + b"IP-L-var 3\nIPv4-L-offset 2\n", "IP-L-min is missing"),
         (
             GOOD.encode() + b"IP-L-var 3\nIP-L-min 2\nIP-L-max 9\nIPv4-L-offset 2\nNum-R-Nets 2\n",
-            "several networks together",
+            "together with several networks",
         ),
         (b"IP-L-Vers 4\nIP-R-Vers 4\n", "IPv4-L-Real is missing"),
     ],
@@ -100,7 +100,7 @@ def test_no_word_of_a_comment_is_carried_over(evenhand: Run, tmp_path: Path) -> 
     [
         (("--left", "net_failsafe0,exec(reboot)"), "runs shell commands"),
         (("--left", "0000:01:00.0,evil=1"), "no key of pci"),
-        (("--cpus", "1;2"), "names no CPUs"),
+        (("--cpus", "1;2"), "is not a list of CPUs"),
         (
             ("--cpus", "1,1", "--left", "net_ring0", "--right", "net_ring1", "--isolated-test-environment"),
             "names a CPU twice",

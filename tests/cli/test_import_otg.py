@@ -77,7 +77,7 @@ def test_what_was_exported_comes_back_and_runs(
 @pytest.mark.parametrize(
     ("path", "value", "became", "text"),
     [
-        ("devices", [], "refused", "flows are all that is taken"),
+        ("devices", [], "refused", "only flows are imported"),
         ("flows.0.tx_rx", {"choice": "device", "device": {}}, "refused", "from port to port"),
         ("flows.0.packet.2.choice", "tcp", "refused", "UDP over IPv4 or IPv6"),
         (
@@ -96,7 +96,7 @@ def test_what_was_exported_comes_back_and_runs(
             "flows.0.packet.1.ipv4.priority",
             {"choice": "value", "value": 1},
             "differs",
-            "the test frame has its own",
+            "the test frame has its own value",
         ),
         (
             "flows.0.packet.0.ethernet.src",

@@ -27,7 +27,7 @@ def test_a_series_is_shown_and_stored(
     assert ended.code == 0, ended.err
     assert "trial 1: 100 % of the maximum" not in ended.out
     assert "100 % of the maximum: 1 Mfps for 1 s FAIL loss 36 %" in ended.err
-    assert "two loads in a row lost nothing" in ended.out
+    assert "two successive loads lost nothing" in ended.out
     assert f"UDP over IPv{plan[-1]}" in ended.out
     (search,) = read_run(run).searches
     assert (search.kind, search.outcome) == ("loss", "lossless")
@@ -60,7 +60,7 @@ def test_ports_without_a_line_rate_need_a_maximum(evenhand: Run, engine_playing:
         (("--step", "11%"), "at most 10 %"),
         (("--step", "0"), "at most 10 %"),
         (("--duration", "0s"), "duration"),
-        (("--maximum-rate", "0"), "must be above 0"),
+        (("--maximum-rate", "0"), "must be greater than 0"),
         (("--frame-size", "9217"), "64 to 9216"),
         (("--plan", "gateway-v5"), "no plan"),
     ],

@@ -74,7 +74,7 @@ def test_debug_shows_the_trace_wherever_it_stands(evenhand: Run) -> None:
         ended = evenhand(*line.split())
         assert ended.code == 2
         assert "Traceback" in ended.err
-        assert "there is no plan 'none'" in ended.err
+        assert "'none' is not a plan" in ended.err
 
 
 def test_a_missing_engine_is_3_and_a_dead_one_is_4(

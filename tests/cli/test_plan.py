@@ -267,13 +267,13 @@ def test_the_reading_of_r_can_be_chosen(evenhand: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("gateway-v4", "--common-network"), "has one network"),
-        (("direct-v6", "--fixed-source-network"), "has one network"),
+        (("gateway-v4", "--common-network"), "has only one network"),
+        (("direct-v6", "--fixed-source-network"), "has only one network"),
         (
             ("nets-v4-gateway", "--common-network", "--networks", "4,5"),
             "4 networks on the left and 5 on the right",
         ),
-        (("nets-v4-gateway", "--common-network", "--fixed-source"), "the destination would be fixed as well"),
+        (("nets-v4-gateway", "--common-network", "--fixed-source"), "would also fix the destination network"),
     ],
 )
 def test_choices_that_a_plan_cannot_have_are_refused(
@@ -297,6 +297,6 @@ def test_a_mix_of_plans_is_refused_where_one_is_needed(evenhand: Run, verb: tupl
     """R5180-14: throughput and others take such a mix; what shows one plan says which to name."""
     ended = evenhand(*verb, "gateway-v4+gateway_v6")
     assert ended.code == 2
-    assert "'gateway-v4+gateway_v6' is a mix of plans, and one plan is needed here" in ended.err
+    assert "'gateway-v4+gateway_v6' is a mix of plans, but a single plan is needed here" in ended.err
     assert "Next: Name one at a time: gateway-v4 or gateway-v6." in ended.err
-    assert "there is no plan 'gateway-v7'" in evenhand(*verb, "gateway-v4+gateway-v7").err
+    assert "'gateway-v7' is not a plan" in evenhand(*verb, "gateway-v4+gateway-v7").err

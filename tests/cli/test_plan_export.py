@@ -88,7 +88,7 @@ def test_what_otg_cannot_say_is_listed(evenhand: Run) -> None:
         assert text in unsaid
     assert "in order instead" not in " ".join(exported(evenhand, "gateway-v4")["unsaid"])
     ended = evenhand("plan", "export", "gateway-v6", *LOAD)
-    assert "OTG does not say:" in ended.err
+    assert "OTG cannot express:" in ended.err
     assert json.loads(ended.out) == exported(evenhand, "gateway-v6")["otg"]
 
 
@@ -139,10 +139,10 @@ def test_macs_come_from_the_testbed_file(evenhand: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "text"),
     [
-        (("nets-v4-multi-host", *LOAD), "OTG has one number for a field"),
-        (("gateway-v4", "--rate", "0.5"), "whole numbers only"),
-        (("gateway-v4", "--rate", "1kfps", "--duration", "0"), "must be above 0"),
-        (("gateway-v4", *LOAD, "--json", "--output", "x.json"), "Give one of them"),
+        (("nets-v4-multi-host", *LOAD), "OTG has only one number for a field"),
+        (("gateway-v4", "--rate", "0.5"), "only has whole numbers"),
+        (("gateway-v4", "--rate", "1kfps", "--duration", "0"), "must be greater than 0"),
+        (("gateway-v4", *LOAD, "--json", "--output", "x.json"), "Give only one of them"),
     ],
 )
 def test_what_cannot_be_exported_is_refused(

@@ -34,7 +34,7 @@ def test_it_says_what_the_model_says(evenhand: Run) -> None:
     assert "12.5 %" in ended.out
     smallest = smallest_even_hosts(gateway_v4(), DeviceModel())
     assert f"Even from {smallest} hosts per side on" in ended.out
-    assert "because of the addresses and not of the device" in ended.out
+    assert "the limit is the addresses, not the device" in ended.out
     assert "what is measured is the device: 100 % of its plateau" in evenhand("predict", "gateway-v4").out
 
 
@@ -46,7 +46,7 @@ def test_a_nic_that_does_not_tell_its_hash_function_is_not_taken_for_toeplitz(
     table.write_text(ETHTOOL.replace("    toeplitz: on", "    Operation not supported"))
     refused = evenhand("predict", "gateway-v4", "--table", str(table))
     assert refused.code == 2
-    assert "this NIC's hash function is not known: Operation not supported" in refused.err
+    assert "the hash function of this NIC is not known: Operation not supported" in refused.err
     assert evenhand("predict", "gateway-v6", "--table", str(table), "--key", "common").code == 0
 
 
@@ -203,15 +203,15 @@ def test_openbsds_key_has_a_name(evenhand: Run) -> None:
         (
             "8",
             "0,1,2,3",
-            "8 elements, and the last that the table names is element 3",
-            "Leave --elements out, or give 4;",
+            "8 elements are given, but the table names elements up to 3",
+            "Omit --elements, or give 4;",
         ),
-        ("2", "0,1,2,3", "2 elements, and the last that the table names is element 3", "or give 4;"),
-        ("2", "0,0", "2 elements, and the last that the table names is element 0", "or give 1;"),
+        ("2", "0,1,2,3", "2 elements are given, but the table names elements up to 3", "or give 4;"),
+        ("2", "0,0", "2 elements are given, but the table names elements up to 0", "or give 1;"),
         (
             "3",
             "rings",
-            "3 elements, and the last that the table names is element 1, and this NIC has 8 queues",
+            "3 elements are given, but the table names elements up to 1, and this NIC has 8 queues",
             "or give 2 or 8;",
         ),
     ],

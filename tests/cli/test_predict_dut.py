@@ -94,13 +94,15 @@ def test_what_the_dut_is_asked_for_is_not_given_beside_it(evenhand: Run, reach: 
         "common",
     )
     assert refused.code == 2
-    assert "--elements and --key beside a DUT that is asked for it" in " ".join(refused.err.split())
+    assert "--elements and --key given together with --dut, which reads them from the DUT" in " ".join(
+        refused.err.split()
+    )
 
 
 def test_a_testbed_that_does_not_say_where_its_dut_is_is_refused(evenhand: Run, testbed: Path) -> None:
     refused = evenhand("predict", "gateway-v4", "--dut", testbed)
     assert refused.code == 2
-    assert "does not say how its DUT is reached" in " ".join(refused.err.split())
+    assert "does not say how to reach its DUT" in " ".join(refused.err.split())
 
 
 @pytest.mark.root
@@ -119,5 +121,5 @@ def test_a_driver_that_does_not_tell_is_refused_with_its_answer(
         refused = evenhand("predict", "gateway-v4", "--dut", file)
     assert refused.code == 2
     said = " ".join(refused.err.split())
-    assert f"the driver of {names['eth1']} (veth) does not tell its indirection table" in said
+    assert f"the driver of {names['eth1']} (veth) does not report its indirection table" in said
     assert "Operation not supported" in said

@@ -51,13 +51,13 @@ def test_overloads_by_the_throughput_of_a_run_are_shown_and_stored(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ((), "which throughput?"),
+        ((), "no throughput given"),
         (("--throughput", "1kfps", "--after", "nothing.evenhand"), "two throughputs"),
         (("--after", "nothing.evenhand"), "no such file"),
-        (("--throughput", "0"), "must be above 0"),
+        (("--throughput", "0"), "must be greater than 0"),
         (("--throughput", "1kfps", "--repetitions", "0"), "0 repetitions"),
-        (("--throughput", "1kfps", "--observe", "0s"), "must be above 0"),
-        (("--throughput", "1kfps", "--duration", "0s"), "must be above 0"),
+        (("--throughput", "1kfps", "--observe", "0s"), "must be greater than 0"),
+        (("--throughput", "1kfps", "--duration", "0s"), "must be greater than 0"),
     ],
 )
 def test_bad_options_start_no_engine(

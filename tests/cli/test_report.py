@@ -67,10 +67,10 @@ def test_what_cannot_be_read_or_written_is_said(
     (tmp_path / "notes.html").write_text("mine")
     for arguments, code, words in (
         ((tmp_path / "b.evenhand",), 2, "no such file"),
-        ((testbed,), 2, "no run of Evenhand"),
+        ((testbed,), 2, "not a run of Evenhand"),
         ((run, "--html", tmp_path / "nowhere" / "a.html"), 3, "cannot be written"),
         ((run, "--html", tmp_path / "notes.html"), 2, "not overwritten"),
-        ((run, "--html", tmp_path / "a.html", "--pictures", run), 3, "cannot be made"),
+        ((run, "--html", tmp_path / "a.html", "--pictures", run), 3, "cannot be created"),
     ):
         ended = evenhand("report", *arguments)
         assert ended.code == code, ended.err

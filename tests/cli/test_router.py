@@ -72,7 +72,7 @@ def test_a_file_that_is_there_is_refused_and_starts_no_router(
     file = tmp_path / "mine.toml"
     file.write_text("precious")
     assert main(["router", "gateway-v4", "--testbed", str(file)]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert main(["router", "gateway-v4", "--testbed", str(tmp_path / "none" / "mine.toml")]) == 2
     assert file.read_text() == "precious"
 
@@ -226,7 +226,7 @@ def test_a_trial_with_the_file_fits_the_router_that_wrote_it(
     assert document["hosts"] == ({"left": 10, "right": 10} if hosts == "10" else {"left": 3, "right": 2})
     assert all(direction["lost_frames"] == 0 for direction in document["trial"]["directions"].values())
     assert refused.returncode == 2
-    assert "the DUT is set up for 4 networks on the left, not for 5" in refused.stderr
+    assert "the DUT is set up for 4 networks on the left side, not for 5" in refused.stderr
     assert fewer["hosts"] == fewer["networks"] == {"left": 1, "right": 1}
     assert "hosts in 4 x 4 networks" in told
 

@@ -85,7 +85,7 @@ def test_mlr_may_follow_a_search_with_a_single_address_pair(
     engine_playing("simulated-640000")
     ended = evenhand("throughput", testbed, *QUICK, "--search", "mlr", "--single-pair-first", "--no-run")
     assert ended.code == 0, ended.err
-    assert "with many addresses it is 1.000 times that" in ended.out
+    assert "the result with many addresses is 1.000 times that" in ended.out
     assert ended.out.count("Goals, loads per direction") == 2
 
 
@@ -107,10 +107,10 @@ def test_tst009_and_a_known_start_are_said(evenhand: Run, engine_playing: Play, 
     ("options", "message"),
     [
         (("--search", "mlr", "--goal", "NRD"), "Did you mean NDR?"),
-        (("--search", "mlr", "--goal", "anything"), "'anything' is no goal"),
-        (("--search", "mlr", "--goal", "PDR,exceed=1"), "exceed ratio '1' must be below 1"),
-        (("--search", "mlr", "--goal", "PDR=100%"), "must be below 1"),
-        (("--search", "mlr", "--goal", "PDR=0"), "its loss ratio is above 0"),
+        (("--search", "mlr", "--goal", "anything"), "'anything' is not a goal"),
+        (("--search", "mlr", "--goal", "PDR,exceed=1"), "exceed ratio '1' must be less than 1"),
+        (("--search", "mlr", "--goal", "PDR=100%"), "must be less than 1"),
+        (("--search", "mlr", "--goal", "PDR=0"), "its loss ratio is greater than 0"),
         (("--search", "mlr", "--goal", "NDR=1%"), "its loss ratio is 0"),
         (("--search", "mlr", "--goal", "RFC2544=1%"), "takes no ratio"),
         (("--search", "mlr", "--goal", "NDR,exceeds=0.5"), "Did you mean exceed?"),
@@ -123,12 +123,12 @@ def test_tst009_and_a_known_start_are_said(evenhand: Run, engine_playing: Play, 
         (("--search", "mlr", "--loss-ratio", "1%"), "mlr does not have this option"),
         (("--search", "mlr", "--loss-verification", "1"), "mlr does not have this option"),
         (("--search", "mlr", "--start", "auto"), "mlr does not have this option"),
-        (("--goal", "NDR"), "binary has a single goal"),
-        (("--search", "tst009", "--goal", "NDR"), "tst009 has a single goal"),
+        (("--goal", "NDR"), "binary has only one goal"),
+        (("--search", "tst009", "--goal", "NDR"), "tst009 has only one goal"),
         (("--search", "mrl"), "mrl"),
         (("--start", "soon"), "is not a frame rate"),
         (("--start", "2Mfps"), "above the maximum rate"),
-        (("--start", "0"), "must be above 0"),
+        (("--start", "0"), "must be greater than 0"),
     ],
 )
 def test_bad_goals_are_refused_before_anything_starts(

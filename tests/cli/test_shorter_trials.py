@@ -72,7 +72,7 @@ def test_what_moments_of_the_host_spoiled_is_measured_with_shorter_trials_from_t
     assert ended.code == 0, ended.err
     assert measured == [("type1", 2.0), ("type1", 2.0), ("type1", 1.0), ("type2", 1.0)]
     assert (
-        "Trials of 2 s came out INVALID too often on this host. From here on they last 1 s, and a search"
+        "Trials of 2 s were INVALID too often on this host. From now on trials last 1 s, and a search"
         " stops at 2 %." in ended.err
     )
     searches = json.loads(ended.out)["searches"]

@@ -36,7 +36,7 @@ def test_one_command_searches_with_one_pair_first_and_stores_both(
     assert ended.code == 0, ended.err
     assert ended.out.index("1 address pair (") < ended.out.index(" addresses")
     assert "1.000 times that" in ended.out
-    assert "no result with a single address pair" not in ended.out
+    assert "this result is not preceded by a result with a single address pair" not in ended.out
     one, many = read_run(run).searches
     assert one.setup["traffic"]["is_single_pair"] is True
     assert many.setup["traffic"]["is_single_pair"] is False
@@ -137,7 +137,7 @@ def test_other_ports_another_dut_and_a_run_without_such_a_search_are_refused(
         changed["traffic"]["macs"]["right"]["dut"] = "02:00:00:00:00:cc"
         connection.execute("UPDATE searches SET setup = ?", (json.dumps(changed),))
     connection.close()
-    assert "another DUT: its right interface had the MAC 02:00:00:00:00:cc" in refusal(first)
+    assert "a different DUT: its right interface had the MAC 02:00:00:00:00:cc" in refusal(first)
 
 
 def test_a_single_pair_that_passed_up_to_the_testers_limit_is_a_lower_bound(

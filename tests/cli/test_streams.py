@@ -61,8 +61,8 @@ def test_an_error_that_no_verb_has_foreseen_is_three_lines(
 ) -> None:
     for error, code, word in (
         (PermissionError(13, "Permission denied", "/lab/x"), 3, "/lab/x"),
-        (ZeroDivisionError("division by zero"), 4, "a bug of Evenhand: ZeroDivisionError"),
-        (MemoryError(), 3, "too little memory"),
+        (ZeroDivisionError("division by zero"), 4, "a bug in Evenhand: ZeroDivisionError"),
+        (MemoryError(), 3, "not have enough memory"),
     ):
 
         def fail(*_: object, error: BaseException = error, **__: object) -> None:
@@ -87,7 +87,7 @@ def test_a_verb_that_cannot_be_loaded_is_three_lines(
     monkeypatch.setattr(registry, "import_module", fail)
     assert cli.main(["status", "a.evenhand"]) == 4
     said = capsys.readouterr().err
-    assert "a bug of Evenhand: ImportError: no module named 'evenhand.cli.status'" in said
+    assert "a bug in Evenhand: ImportError: no module named 'evenhand.cli.status'" in said
     assert "Traceback" not in said
 
 

@@ -110,7 +110,7 @@ def test_a_single_trial_is_shown_in_full_and_loss_is_no_error(
         (("--maximum-rate", "1Mbps"), "is not a frame rate"),
         (("--duration", "10s", "--final-duration", "5s"), "shorter than the trials"),
         (("--precision", "0"), "precision"),
-        (("--loss-ratio", "100%"), "must be below 1"),
+        (("--loss-ratio", "100%"), "must be less than 1"),
         (("--frame-size", "63"), "64 to 9216"),
         (("--plan", "gateway-v5"), "no plan"),
         (("--wait-residual", "soon"), "--wait-residual"),
@@ -133,7 +133,7 @@ def test_bad_options_start_no_engine(
         ("isolated_test_environment = true", "", 2, "isolated test environment"),
         ("cpus", "cpu", 2, "Did you mean 'cpus'"),
         ("net_ring0", "net_af_packet0,iface=nothing0", 3, "nothing0 does not exist"),
-        ("net_ring0", "0000:ff:1f.7", 3, "no PCI device"),
+        ("net_ring0", "0000:ff:1f.7", 3, "does not exist"),
     ],
 )
 def test_a_bad_testbed_starts_no_engine(
@@ -333,17 +333,17 @@ def test_a_result_tells_the_facts_of_the_dut_and_names_those_that_are_missing(
     )
     plain = evenhand("throughput", testbed, *QUICK, "--no-run")
     assert (
-        "Not told of the DUT ([dut.facts] in the testbed file): machine, system, kernel, cpu model, sockets,"
-        " cores, clock" in plain.out
+        "Not stated for the DUT ([dut.facts] in the testbed file): machine, system, kernel, cpu model,"
+        " sockets, cores, clock" in plain.out
     )
     testbed.write_text(TESTBED + told)
     run = tmp_path / "a.evenhand"
     shown = evenhand("throughput", testbed, *QUICK, "--run", run).out
     assert (
-        "DUT, as the testbed file has it: system: OpenBSD 7.6; flow hash: sd/sd, symmetric; policing: pf,"
-        " 100,000 states." in shown
+        "DUT, according to the testbed file: system: OpenBSD 7.6; flow hash: sd/sd, symmetric; policing:"
+        " pf, 100,000 states." in shown
     )
-    assert "Not told of the DUT ([dut.facts] in the testbed file): machine, kernel, cpu model" in shown
+    assert "Not stated for the DUT ([dut.facts] in the testbed file): machine, kernel, cpu model" in shown
     stored = read_run(run).searches[0].setup["testbed"]["dut"]["facts"]
     assert (stored["policing"], stored["flow_hash"]) == ("pf, 100,000 states", "sd/sd, symmetric")
     document = evenhand("throughput", testbed, *QUICK, "--no-run", "--json").json

@@ -101,7 +101,7 @@ def test_a_worker_says_that_it_looks_for_its_scheduler_and_gives_up_in_the_end(
         ended = evenhand("worker", address, testbed, "--name", "munich")
     lines = ended.err.splitlines()
     assert ended.code == 3, ended.err
-    assert lines[0] == f"Testbed 'munich' looks for the scheduler at {address}."
+    assert lines[0] == f"Testbed 'munich' is connecting to the scheduler at {address}."
     # What is no scheduler's answer ends it at once.
     assert says or any(
         line.startswith(f"No answer from {address} for 0 s") or "for 1 s" in line for line in lines[1:-3]

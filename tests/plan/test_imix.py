@@ -136,24 +136,24 @@ def test_places_of_a_drawn_order_are_equally_likely() -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("imix:", "no sequence"),
-        ("IMIX - aa1", "no sequence"),
-        ("imix:aak", "no letter 'k'"),
-        ("imix:aaz", "size of z is not stated"),
-        ("imix:AAG:A=84", "size of G is not stated"),
+        ("imix:", "is not a sequence"),
+        ("IMIX - aa1", "is not a sequence"),
+        ("imix:aak", "'k' is not a letter"),
+        ("imix:aaz", "size of z is missing"),
+        ("imix:AAG:A=84", "size of G is missing"),
         ("imix:aaA:A=84", "both"),
-        ("imix:aa:a=65", "a is 64 octets by RFC 6985"),
-        ("imix:AA:A=84:B=90", "no frame is B"),
+        ("imix:aa:a=65", "a means 64 octets in RFC 6985"),
+        ("imix:AA:A=84:B=90", "no frame uses B"),
         ("imix:AA:A=84:A=85", "two sizes"),
-        ("imix:AA:A=x", "no size of a letter"),
+        ("imix:AA:A=x", "neither the size of a letter"),
         (f"imix:{'a' * 257}", "257 frames"),
-        ("imix:aag:frames=100", "cannot have each of 3 letters equally often"),
+        ("imix:aag:frames=100", "cannot contain each of 3 letters equally often"),
         ("imix:aag:frames=258", "3 to 256 frames, not 258"),
         ("imix:aag:frames=0", "3 to 256 frames, not 0"),
         ("imix:aag:frames=3:frames=6", "has frames twice"),
         ("imix:aag:seed=3", "its order is not drawn"),
-        (f"imix:aag:frames=3:seed={2**64}", "is no seed"),
-        ("imix:aag:frames=-3", "no size of a letter"),
+        (f"imix:aag:frames=3:seed={2**64}", "is not a seed"),
+        ("imix:aag:frames=-3", "neither the size of a letter"),
     ],
 )
 def test_what_is_no_sequence_is_refused(text: str, what: str) -> None:
@@ -206,7 +206,7 @@ def test_the_share_of_versions_is_exact_over_100_frames(share: tuple[int, int]) 
     for begin in range(len(frames)):
         for length in range(len(frames) + 1):
             found = sum((frames * 2)[begin : begin + length])
-            assert abs(found - length * share[1] / sum(share)) < 1, "evenly spread"
+            assert abs(found - length * share[1] / sum(share)) < 1, "evenly distributed"
     if 100 % len(frames) == 0:
         assert sum(frames * (100 // len(frames))) == 100 * share[1] // sum(share)
 

@@ -299,7 +299,7 @@ def test_indexes_outside_the_range_are_errors(index: tuple[int, int]) -> None:
             "nets_v4_gateway",
             65534,
             None,
-            "65534 hosts in each network: nets-v4-gateway has the number of the network",
+            "65534 hosts in each network: in nets-v4-gateway the number of the network",
         ),
         ("nets_v4_multi_host", 254, None, "254 hosts: nets-v4-multi-host has 1 to 253 in each network"),
         ("nets_v4_single_host", 2, None, "2 hosts: nets-v4-single-host has 1 in each network"),
@@ -318,7 +318,7 @@ def test_counts_beyond_a_topology_are_refused(name: str, hosts: Any, networks: A
 
 
 def test_a_mode_of_networks_needs_networks() -> None:
-    with pytest.raises(PlanError, match="gateway-v4 has one network"):
+    with pytest.raises(PlanError, match="gateway-v4 has only one network"):
         make_plan("gateway_v4", network_mode="fixed")
 
 

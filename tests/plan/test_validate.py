@@ -52,11 +52,11 @@ N4, M4 = make_plan("nets_v4_gateway"), make_plan("nets_v4_multi_host")
     [
         (
             changed(G4, "left", hosts_base=ip("198.19.0.0")),
-            r"198\.19\.0\.1 \.\. 198\.19\.0\.100 lie outside 198\.18\.0\.0/16",
+            "198\\.19\\.0\\.1 \\.\\. 198\\.19\\.0\\.100 are outside 198\\.18\\.0\\.0/16",
         ),
         (
             changed(G4, "right", hosts_base=ip("198.18.0.0")),
-            r"198\.18\.0\.1 \.\. 198\.18\.0\.100 lie outside 198\.19\.0\.0/16",
+            "198\\.18\\.0\\.1 \\.\\. 198\\.18\\.0\\.100 are outside 198\\.19\\.0\\.0/16",
         ),
         (changed(G4, "left", hosts_base=ip("192.18.0.0")), r"outside 198\.18\.0\.0/16.*erratum 423"),
         (changed(G6, "left", hosts_base=ip("2001:200::2")), r"outside 2001:2::/49.*erratum 1752"),
@@ -69,7 +69,7 @@ N4, M4 = make_plan("nets_v4_gateway"), make_plan("nets_v4_multi_host")
                 hosts_base=ip("2001:2:0:7f80::2"),
                 hosts_networks=NetworkRange(offset=6, count=256),
             ),
-            r"hosts 2001:2:0:7f80::2 \.\. 2001:2:0:807f::63:2 lie outside 2001:2::/49",
+            "hosts 2001:2:0:7f80::2 .. 2001:2:0:807f::63:2 are outside 2001:2::/49",
         ),
     ],
 )
@@ -97,7 +97,7 @@ def test_hosts_outside_the_block_of_their_side(plan: AddressPlan, message: str) 
         (changed(G4, "left", gateway=interface("10.0.0.1/24")), ("same address 10.0.0.1",)),
         (
             changed(G4, "left", gateway=interface("10.0.7.2/24")),
-            ("10.0.0.1/24", "10.0.7.2/24", "not on one link"),
+            ("10.0.0.1/24", "10.0.7.2/24", "not on the same link"),
         ),
         (
             changed(G4, "right", dut=(interface("10.0.0.1/24"),), gateway=interface("10.0.0.9/24")),
@@ -116,7 +116,7 @@ def test_hosts_outside_the_block_of_their_side(plan: AddressPlan, message: str) 
             changed(N4, "left", routes=(*N4.left.routes, network("198.19.3.0/24"))),
             ("198.19.3.0/24 of the left", "198.19.3.0/24 of the right"),
         ),
-        (changed(G4, "left", routes=()), ("neither on the link nor behind a route",)),
+        (changed(G4, "left", routes=()), ("neither on the link nor reached by a route",)),
         (changed(D4, "left", routes=(network("198.18.0.0/16"),)), ("no gateway",)),
         (changed(D4, "left", dut=()), ("no interface address",)),
         (changed(G4, "left", dut=M4.left.dut), ("256 DUT interfaces",)),
@@ -167,7 +167,7 @@ def test_one_route_may_cover_all_networks() -> None:
         ({"first": 65535, "count": 2}, "hosts 65535..65536 do not fit into 16 bits"),
         (
             {"base": ip("198.18.250.0"), "networks": NetworkRange(offset=2, count=7)},
-            "7 networks from that of 198.18.250.0 on",
+            "7 networks beginning with that of 198.18.250.0",
         ),
     ],
 )

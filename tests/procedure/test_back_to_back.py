@@ -107,8 +107,8 @@ def test_average_and_spread_are_over_the_repetitions() -> None:
     assert document["values"] == [10, 20, 60]
     assert (document["minimum_frames"], document["maximum_frames"]) == (10, 60)
     text = "\n".join(back_to_back_lines(BackToBackTable(rows=(found,))))
-    assert "Binary search over the burst to 1 frame, bursts of up to 2 s; 3 repetitions" in text
-    assert "29,761,904 frames at most" in text
+    assert "Binary search for the burst to 1 frame, bursts of up to 2 s; 3 repetitions" in text
+    assert "at most 29,761,904 frames" in text
     assert "theoretical limit 14,880,952 fps per direction (10 Gbps)" in text
 
 
@@ -130,7 +130,7 @@ def test_a_result_near_the_limit_is_repeated_with_longer_bursts(share: float) ->
     assert [len(search.trials) for search in found.repetitions[1:]] == [2, 2]
     assert "R9004-04" not in {deviation.requirement for deviation in found.deviations}
     lines = "\n".join(back_to_back_lines(BackToBackTable(rows=(found,))))
-    assert "a result came near the longest burst of" in lines
+    assert "a result was close to the longest burst of" in lines
     assert found.to_document()["longest_burst_tried_frames"] == GOAL.frames_in(found.longest_s)
 
 
@@ -154,7 +154,7 @@ def test_a_buffer_that_holds_thirty_seconds_is_at_least_that_large() -> None:
     told = {deviation.requirement: deviation.text for deviation in beyond.deviations}
     assert (
         told["R9004-04"]
-        == "a result came near the longest burst of 30 s, and longer ones than 30 s are not tried"
+        == "a result was close to the longest burst of 30 s, and longer ones than 30 s are not tried"
     )
     assert beyond.to_document()["is_at_least"] is True
 
@@ -167,7 +167,7 @@ def test_longer_bursts_that_the_tester_cannot_offer_leave_a_lower_bound() -> Non
     assert (search.outcome, search.frames, search.is_held_back) == ("at_maximum", goal.max_frames, True)
     assert found.outcome == "measured"
     told = {deviation.requirement: deviation.text for deviation in found.deviations}
-    assert "the tester could not offer longer ones" in told["R9004-04"]
+    assert "the tester could not offer longer bursts" in told["R9004-04"]
 
 
 def test_sizes_at_the_line_rate_are_skipped_with_a_note() -> None:
@@ -188,9 +188,9 @@ def test_what_departs_from_the_rfc_is_told() -> None:
     slow = replace(GOAL, rate_fps=12e6)
     found = replace(measure(slow, profile=profile_of("gateway-v6")), residual_s=0.3)
     told = {deviation.requirement: deviation.text for deviation in found.deviations}
-    assert "is the user's and was not measured first" in told["R9004-01"]
+    assert "was given by the user and not measured first" in told["R9004-01"]
     assert "3 repetitions instead of 50" in told["R9004-06"]
-    assert "RFC 5180 leaves back-to-back out" in told["R5180-17"]
+    assert "RFC 5180 omits back-to-back" in told["R5180-17"]
     of_trial = [deviation.text for deviation in found.deviations if deviation.requirement == "R9004-03"]
     assert of_trial == [
         "frames of a burst follow at 12,000,000 fps, not at minimum gap",
@@ -215,7 +215,7 @@ def test_invalid_bursts_are_sent_again_and_not_charged_to_the_dut() -> None:
     assert found.repetitions[0].attempts[:3] == (1, 2, 3)
     ended = measure(tester_ceiling_fps=LINE_FPS / 2)
     assert (ended.outcome, ended.values, ended.corrected_buffer_s) == ("tester_limit", (), None)
-    assert "says nothing of the DUT" in "\n".join(back_to_back_lines(BackToBackTable(rows=(ended,))))
+    assert "says nothing about the DUT" in "\n".join(back_to_back_lines(BackToBackTable(rows=(ended,))))
 
 
 def test_a_lossy_burst_can_be_verified() -> None:

@@ -93,8 +93,8 @@ def test_delay_variation_is_over_every_frame() -> None:
             == 8
         )
     assert (
-        "PDV may be too high by no more than the width of its class of the histogram: forward 8 ns, reverse"
-        " 8 ns." in delay_lines(found)
+        "PDV may be too high by at most the width of its class of the histogram: forward 8 ns, reverse 8"
+        " ns." in delay_lines(found)
     )
     assert "pdv_resolution_ns" not in repeat(goal_of()).summary()["figures"]["forward"]
 
@@ -128,7 +128,7 @@ def test_an_own_loop_that_is_not_known_says_why() -> None:
     )
     assert found.own_loop_figure("forward", "typical") is None
     assert "not known" in shown(delay_table(found))
-    assert "is not known here: ports of net_af_xdp cannot be joined" in "\n".join(delay_lines(found))
+    assert "is not known: ports of net_af_xdp cannot be connected" in "\n".join(delay_lines(found))
     assert "the 99.9th percentile is their maximum" in "\n".join(delay_lines(found))
     assert found.to_document()["own_loop"] == {
         "unknown": "ports of net_af_xdp cannot be joined to each other",
@@ -183,8 +183,8 @@ def test_all_that_is_less_than_the_rfc_asks_for_is_told() -> None:
     found = repeat(goal_of(duration_s=2, from_s=1, tagged_frames=20, repetitions=2, throughput_fps=None))
     texts = [deviation.text for deviation in found.deviations if deviation.requirement == "R8219-07"]
     assert len(texts) == 7
-    assert "frames of 1 s count instead of those of at least 60 s" in texts
-    assert f"{STAMPS}; what the tester itself adds is not known here" in texts
+    assert "frames of 1 s count instead of frames of at least 60 s" in texts
+    assert f"{STAMPS}; what the tester itself adds is not known" in texts
     assert any("throughput for this frame size was not measured" in text for text in texts)
     above = goal_of(throughput_fps=RATE_FPS / 2)
     assert "above the throughput of 50,000 fps" in above.deviations[0].text
@@ -198,7 +198,7 @@ def test_the_end_of_a_long_trial_alone_is_a_deviation(test: DelayTest) -> None:
     assert not any("count instead" in deviation.text for deviation in whole.deviations)
     late = goal_of(test=test, duration_s=130, from_s=129)
     assert any(
-        "frames of 1 s count instead of those of at least 60 s" in deviation.text
+        "frames of 1 s count instead of frames of at least 60 s" in deviation.text
         for deviation in late.deviations
     )
 
@@ -213,7 +213,7 @@ def test_a_load_that_the_tester_does_not_keep_ends_it() -> None:
     found = repeat(goal_of(repetitions=5), tester_ceiling_fps=RATE_FPS / 2)
     assert found.outcome == "tester_limit"
     assert (len(found.repetitions), found.valid, found.statistics("forward", "typical")) == (1, (), None)
-    assert "says nothing of the DUT" in "\n".join(delay_lines(found))
+    assert "says nothing about the DUT" in "\n".join(delay_lines(found))
     assert any("0 of 5 repetitions" in deviation.text for deviation in found.deviations)
 
 

@@ -71,7 +71,7 @@ def test_finer_steps_are_allowed_and_coarser_ones_are_not() -> None:
     found = series(LossGoal(max_fps=1e6, step=0.025, duration_s=1.0), limit_fps=930_000)
     assert [round(point.share, 9) for point in found.points] == [1, 0.975, 0.95, 0.925, 0.9]
     for step in (0.11, 0.5, 0.0, 1e-9):
-        with pytest.raises(RequestError, match="steps of at most 10 %"):
+        with pytest.raises(RequestError, match="steps must be at most 10 %"):
             LossGoal(step=step)
 
 
@@ -101,8 +101,9 @@ def test_a_load_that_the_tester_does_not_keep_is_named_and_has_no_loss() -> None
     assert sum(isinstance(event, Measured) for event in events) == 12
     lines = "\n".join(loss_lines(found))
     assert (
-        "No valid trial at 100 %, 90 %, 80 % of the maximum: the tester itself did not keep the load" in lines
-    )
+        "There was no valid trial at 100 %, 90 %, 80 % of the maximum: the tester itself did not keep"
+        " the load"
+    ) in lines
     assert "offered" in shown(loss_table(found))
 
 
@@ -127,5 +128,5 @@ def test_the_table_says_what_a_reader_must_know() -> None:
     assert "360,000 + 360,000" in table
     lines = "\n".join(loss_lines(found))
     assert "64 octet frames, UDP over IPv4" in lines
-    assert "two loads in a row lost nothing" in lines
+    assert "two successive loads lost nothing" in lines
     assert "Deviation from SEED-02" in lines

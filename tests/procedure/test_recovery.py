@@ -121,8 +121,9 @@ def test_what_departs_from_the_rfc_is_told() -> None:
         if deviation.requirement == "R2544-29"
     ]
     assert texts == [
-        "the throughput of 100,000 fps per direction is the user's and was not measured",
-        "the ports know no line rate, so the overload is 110 % of the throughput whatever the line takes",
+        "the throughput of 100,000 fps per direction was given by the user and not measured",
+        "the ports do not know their line rate, so the overload is 110 % of the throughput, whatever the"
+        " line can carry",
         "the overload lasted 2 s instead of 60 s",
     ]
 
@@ -133,7 +134,7 @@ def test_invalid_trials_are_repeated_and_a_tester_that_cannot_ends_it() -> None:
     assert [len(repetition) for repetition in found.repetitions] == [1, 3, 1]
     ended = measure(tester_ceiling_fps=50_000)
     assert (ended.outcome, ended.values("forward"), ended.average_s("forward")) == ("tester_limit", (), None)
-    assert "says nothing of the DUT" in "\n".join(recovery_lines(ended))
+    assert "says nothing about the DUT" in "\n".join(recovery_lines(ended))
     assert "-" in shown(recovery_table(ended))
 
 

@@ -159,9 +159,9 @@ def test_without_three_numbers_there_is_no_verdict(plan: str) -> None:
 def test_a_search_that_was_given_up_is_told_beside_the_one_that_counts() -> None:
     one, many, ports = cases("gateway-v4")
     shorter = replace(many, given_up=replace(one.result, outcome=Outcome.TESTER_LIMIT))
-    given_up = f"a search with trials of 1 s was given up after {len(one.result.trials)} trials"
+    given_up = f"a search with trials of 1 s was abandoned after {len(one.result.trials)} trials"
     (told,) = [line for line in bias_lines([one, shorter, ports]) if given_up in line]
-    assert "too many of them came out INVALID" in told
+    assert "too many of them were INVALID" in told
     assert [search["trials_given_up"] for search in bias_document([one, shorter, ports])["searches"]] == [
         0,
         len(one.result.trials),
@@ -191,5 +191,5 @@ def test_a_search_without_a_number_says_what_passed_and_is_not_called_as_predict
     assert nothing.shown_found(format_rate) == "-"
     lines = bias_lines(found)
     assert any(line.startswith("No verdict: 1 of 3 searches ended without a number") for line in lines)
-    assert any(line.startswith("What was found, in 2 of 3 searches, is within") for line in lines)
+    assert any(line.startswith("In 2 of 3 searches the result is within") for line in lines)
     assert not any("Each search" in line for line in lines)

@@ -122,7 +122,7 @@ def test_nics_are_whole_at_80_columns_with_the_commands_that_bind_them_and_take_
     assert list(nic_lines(survey)) == [
         "To install drivers of DPDK that are missing:",
         "    sudo apt-get install librte-net-e1000-23",
-        "To give a NIC to DPDK, if no cable of it leads to a network that people use:",
+        "To give a NIC to DPDK, provided that none of its cables leads to a network that people use:",
         "    sudo dpdk-devbind.py --bind=vfio-pci 0000:01:00.1",
         "To give a NIC back to the kernel:",
         "    sudo dpdk-devbind.py --bind=e1000e 0000:01:00.0",
@@ -138,7 +138,7 @@ def test_ports_are_whole_at_80_columns(is_resolved: bool) -> None:
     assert "9,000" in text
     assert "2 queues of 2,048 frames" in " ".join(text.split())
     assert "udp4: sdfn" in text
-    assert "unknown: the driver does not say" in " ".join(text.split())
+    assert "unknown: the driver does not report it" in " ".join(text.split())
     assert ("02:00:00:00:d0:01" in text) == is_resolved
     lines = text.splitlines()
     left, right = lines[1].index("left"), lines[1].index("right")
@@ -207,9 +207,9 @@ def test_a_ceiling_tells_what_happened_above_it(way: str, plan: str) -> None:
         )
     )
     assert "The tester keeps 700,000 fps per direction; offered: 700,000 fps." in text
-    assert re.search(r"does not keep 7\d\d,\d{3} fps; offered: 700,000 fps:\n +offered_load: ", text)
-    assert "The most that it offered, on schedule or not: 700,000 fps" in text
-    assert "other limits than the defaults: overdue_after_us 5000." in text
+    assert re.search("does not keep 7\\d\\d,\\d{3} fps; it offered 700,000 fps:\\n +offered_load: ", text)
+    assert "The highest load that it offered, on schedule or not: 700,000 fps" in text
+    assert "limits that differ from the defaults: overdue_after_us 5000." in text
     assert f"UDP over IPv{address_plan.ip_version}" in text
     assert ("a lost frame was lost by the tester" in text) == (way == LOOPED_WAY)
 
@@ -226,5 +226,5 @@ def test_a_tester_that_keeps_nothing_is_told_so() -> None:
             )
         )
     )
-    assert "No load was kept, down to 100 kfps per direction." in text
-    assert "what took the tester's CPU away ended it here" in " ".join(text.split())
+    assert "No load could be kept, down to 100 kfps per direction." in text
+    assert "but by what took the tester's CPU away" in " ".join(text.split())

@@ -41,7 +41,8 @@ def test_a_lower_bound_that_no_full_length_trial_has_confirmed_is_a_deviation() 
     assert result.outcome is Outcome.TESTER_LIMIT
     assert result.is_at_least
     expected = (
-        "Deviation from R2544-20: the lower bound passed a trial of 1 s; none of 60 s was valid at that load"
+        "Deviation from R2544-20: the lower bound passed a trial of 1 s; there was no valid trial of 60"
+        " s at that load"
     )
     assert expected in summary_lines(result, PROFILE)
 

@@ -90,8 +90,8 @@ def test_an_irregular_result_says_why(limit_fps: float, tester_ceiling_fps: floa
     if "tester" in words:
         limit = f"{format_count(result.tester_limit_fps or 0)} fps per direction"
         said = (
-            f"Every trial at {limit} was INVALID: that load is beyond this tester, which says nothing of"
-            " the DUT."
+            f"Every trial at {limit} was INVALID: this tester cannot keep that load, which"
+            " says nothing about the DUT."
         )
         assert said in mlr_lines(result, PROFILE)
 

@@ -164,7 +164,7 @@ def test_what_nobody_said_of_the_dut_is_named() -> None:
     than one unknown."""
     shown = Page(text_of(4)).shown
     assert (
-        "Not stated of the DUT: kernel parameters that limit it, what of it may police the traffic." in shown
+        "Not stated of the DUT: kernel parameters that limit it, possible policing of the traffic." in shown
     )
     unknown = page_of(small(testbeds={"lab one": {"dut": None}})).shown
     assert f"Not stated of the DUT: {', '.join(DUT_FACTS.values())}." in unknown
@@ -174,9 +174,9 @@ def test_deviations_are_told_once_and_the_single_pair_of_the_campaign_counts() -
     """SEED-02, SEED-85: a suite that began with one pair does not deviate; one that did not says so."""
     text = Page(text_of(4)).shown
     assert text.count("the final trial lasted 5 s instead of 60 s") == 1
-    assert "no result with a single address pair" not in page_of(small()).shown
+    assert "this result is not preceded by a result with a single address pair" not in page_of(small()).shown
     many = page_of(small([appendix_a(4, REPETITIONS).points[4]])).shown
-    assert "SEED-02 : no" in many
+    assert "SEED-02 : this result is not preceded" in many
 
 
 def test_latency_bursts_and_rates_stand_in_tables_as_the_rfcs_have_them() -> None:
@@ -375,7 +375,7 @@ def test_a_folder_that_cannot_be_written_is_an_error_with_its_parts(tmp_path: Pa
     error = raised.value
     assert (error.exit_code, error.where) == (3, str(tmp_path / "nowhere" / "a.html"))
     assert error.next_step
-    with pytest.raises(HostError, match="cannot be made"):
+    with pytest.raises(HostError, match="cannot be created"):
         write_pictures(small(), Path(os.devnull) / "pictures")
 
 

@@ -84,7 +84,7 @@ def test_a_stopped_proof_claims_nothing() -> None:
     judgement = judge_proof([stopped])
     assert judgement.verdict == "unproven"
     assert judgement.frames_wanted == 645_120
-    assert "take 645,120 frames or more" in "\n".join(proof_lines(judgement))
+    assert "draw at least 645,120 frames" in "\n".join(proof_lines(judgement))
 
 
 def test_a_plan_that_draws_nothing_is_unproven() -> None:
@@ -100,13 +100,13 @@ def test_a_plan_that_draws_nothing_is_unproven() -> None:
         ]
     )
     assert judgement.verdict == "unproven"
-    assert proof_lines(judgement) == ["Unproven: the plan draws nothing."]
+    assert proof_lines(judgement) == ["Unproven: the plan does not draw anything."]
 
 
 def test_a_fault_that_is_not_seen_is_not_called_seen() -> None:
     """So that a proof of few frames does not boast."""
     assert contrast_lines([changed(generator="modulo")]) == [
-        "16 bits modulo N: not seen by 1,000,000 frames of this plan."
+        "16 bits modulo N: not seen with 1,000,000 frames of this plan."
     ]
     assert (
         "suspicious, 1 of"
@@ -139,5 +139,5 @@ def test_probabilities_are_readable_at_both_ends(p: float, text: str) -> None:
     ],
 )
 def test_a_proof_outside_the_contract_is_a_bug(change: dict[str, Any]) -> None:
-    with pytest.raises(EngineError, match="outside the contract"):
+    with pytest.raises(EngineError, match="violates the contract"):
         changed(**change)

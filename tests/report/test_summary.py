@@ -158,7 +158,7 @@ def test_no_line_joins_a_lower_bound() -> None:
     assert [value == value for value in _with_gaps(line, 1e6)[1]] == [True, False, True]
     picture = addresses_picture("p", "t", [line])
     assert "at least: a lower bound" in draw_inline(picture)
-    assert "Arrow: at least so much" in picture.caption
+    assert "Arrow: a lower bound" in picture.caption
 
 
 def test_curves_at_the_same_places_are_drawn_beside_each_other() -> None:
@@ -167,7 +167,7 @@ def test_curves_at_the_same_places_are_drawn_beside_each_other() -> None:
         for label in "ab"
     ]
     together, alone = addresses_picture("p", "t", curves), addresses_picture("p", "t", curves[:1])
-    assert "a little beside each other" in together.caption
+    assert "drawn slightly beside each other" in together.caption
     assert "beside" not in alone.caption
 
 

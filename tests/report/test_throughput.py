@@ -230,7 +230,7 @@ def test_where_no_trial_was_valid_the_figures_are_those_of_the_invalid_ones() ->
 
 def test_without_a_trial_no_figure_is_told() -> None:
     figures = WorstTesterFigures.of([])
-    assert str(figures) == "no trial, so no figures"
+    assert str(figures) == "there were no trials, so there are no figures"
     told = figures.to_document()
     assert (told.pop("is_of_invalid_trials"), told.pop("invalid_reasons")) == (False, {})
     assert set(told.values()) == {None}
@@ -243,7 +243,7 @@ def test_a_tester_limit_names_what_made_the_trials_invalid() -> None:
     lines = "\n".join(summary_lines(limited, PROFILE))
     causes = f"in {len(limited.trials)} trials"
     assert f"tester limit: the tester itself could not keep the load (offered_load {causes})" in lines
-    assert "really offered in a valid trial: none" in lines
+    assert "highest load offered in a valid trial: none" in lines
     assert f"Tester: no trial was valid (offered_load {causes}); in the INVALID ones: latest frame" in lines
     assert throughput_document(limited, PROFILE)["tester"]["is_of_invalid_trials"]
 

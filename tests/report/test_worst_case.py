@@ -50,7 +50,7 @@ def test_the_page_says_how_exact_the_pdv_is() -> None:
             figures["pdv_resolution_ns"] = resolution_ns
         table = variation_table(record(with_result(point(1, [5.0], procedure="pdv"), document)))
         assert table is not None
-        assert ("PDV may be too high by no more than 8 ns" in table.caption) is (resolution_ns is not None)
+        assert ("PDV may be too high by at most 8 ns" in table.caption) is (resolution_ns is not None)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,8 @@ def test_the_page_says_which_points_rest_on_a_queue_that_was_filling(told: Any) 
     if told == 8_000.0:
         assert "1 point rests on trials in which a queue of the DUT was filling" in table.caption
         assert facts[0]["a queue was filling"] == (
-            "in 2 of 2 repetitions: longer trials would refute these; the DUT sustains about 8 kfps (median)"
+            "in 2 of 2 repetitions: longer trials would refute these results; the DUT sustains about 8"
+            " kfps (median)"
         )
     else:
         assert "was filling" not in table.caption

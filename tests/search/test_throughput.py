@@ -336,7 +336,7 @@ def test_patience_is_for_trials_that_only_a_moment_spoiled(is_load_offered: bool
 def test_the_number_of_repetitions_is_the_users() -> None:
     device = SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(2, 14))
     assert search(device, patience=12).outcome is Outcome.FOUND
-    assert "up to 12 times (usually 2 and 8)" in patience_lines(ThroughputGoal(max_fps=1e6, patience=12))[0]
+    assert "up to 12 times (defaults: 2 and 8)" in patience_lines(ThroughputGoal(max_fps=1e6, patience=12))[0]
     assert not patience_lines(ThroughputGoal(max_fps=1e6))
 
 
@@ -510,7 +510,7 @@ def test_a_throughput_that_a_longer_trial_would_refute_says_so() -> None:
     assert found.sustainable_fps == pytest.approx(8_000)
     assert found.to_document()["sustainable_fps_per_direction"] == pytest.approx(8_000)
     (line,) = filling_lines(found)
-    assert "delays grew by 125 ms a second" in line
+    assert "delays grew by 125 ms per second" in line
     assert "sustains about 8,000 fps" in line
     assert filling_lines(search(SimulatedMeasurer(limit_fps=8_000), max_fps=9_000.0)) == []
 

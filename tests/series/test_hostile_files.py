@@ -80,11 +80,14 @@ def test_a_name_is_only_a_name(tmp_path: Path, name: str | bytes) -> None:
 @pytest.mark.parametrize(
     ("statements", "match"),
     [
-        (["ALTER TABLE trials DROP COLUMN verdict"], "table trials is not as Evenhand"),
-        (["ALTER TABLE run ADD COLUMN more TEXT"], "table run is not as Evenhand"),
-        (["DROP TABLE run"], "table run is not as Evenhand"),
-        (["DROP TABLE trials", RECURSIVE.format("trials", "id, 1 AS search_id")], "is not as Evenhand"),
-        ([RECURSIVE.format("more", "id")], "view more is not as Evenhand"),
+        (["ALTER TABLE trials DROP COLUMN verdict"], "table trials is not one that Evenhand"),
+        (["ALTER TABLE run ADD COLUMN more TEXT"], "table run is not one that Evenhand"),
+        (["DROP TABLE run"], "table run is not one that Evenhand"),
+        (
+            ["DROP TABLE trials", RECURSIVE.format("trials", "id, 1 AS search_id")],
+            "is not one that Evenhand creates",
+        ),
+        ([RECURSIVE.format("more", "id")], "view more is not one that Evenhand"),
         (["CREATE TRIGGER t AFTER INSERT ON trials BEGIN SELECT 1; END"], "trigger t is not"),
         (["CREATE INDEX i ON trials (abs(number))"], "index i is not"),
         (["CREATE TABLE x (a, b AS (hex(zeroblob(1000000))))"], "table x is not"),
@@ -94,23 +97,23 @@ def test_a_name_is_only_a_name(tmp_path: Path, name: str | bytes) -> None:
                 "DROP TABLE searches",
                 "CREATE TABLE searches (id INTEGER PRIMARY KEY, name AS (hex(zeroblob(9))))",
             ],
-            "searches is not as Evenhand",
+            "searches is not one that Evenhand",
         ),
         (
             [
                 "PRAGMA writable_schema = ON",
                 "UPDATE sqlite_master SET sql = 'CREATE TABLE run (' WHERE name = 'run'",
             ],
-            "no run of Evenhand",
+            "not a run of Evenhand",
         ),
         (
             ["PRAGMA writable_schema = ON", "UPDATE sqlite_master SET rootpage = 3 WHERE name = 'run'"],
             "damaged|no run",
         ),
-        (["PRAGMA application_id = 7"], "this database is no run"),
-        (["PRAGMA user_version = 9"], "schema version 9, this Evenhand reads 1"),
+        (["PRAGMA application_id = 7"], "this database is not a run"),
+        (["PRAGMA user_version = 9"], "schema version 9, but this Evenhand reads 1"),
         (["PRAGMA journal_mode = WAL"], "write-ahead log"),
-        (["DELETE FROM run"], "cut short before it began"),
+        (["DELETE FROM run"], "interrupted before it began"),
     ],
 )
 def test_tables_that_evenhand_did_not_make_are_refused(run: Path, statements: list[str], match: str) -> None:
@@ -120,26 +123,30 @@ def test_tables_that_evenhand_did_not_make_are_refused(run: Path, statements: li
 @pytest.mark.parametrize(
     ("statement", "value", "match"),
     [
-        ("UPDATE searches SET seed = ?", str(2**64), "is no seed"),
-        ("UPDATE searches SET seed = ?", "-1", "is no seed"),
-        ("UPDATE searches SET seed = ?", "\u0661", "is no seed"),
-        ("UPDATE searches SET frame_size = ?", "big", "searches.frame_size has a value that is no INTEGER"),
-        ("UPDATE searches SET name = ?", b"\0\1", "searches.name has a value that is no TEXT"),
-        ("UPDATE trials SET loss_ratio = ?", 9e999, "trials.loss_ratio has a value that is no REAL"),
+        ("UPDATE searches SET seed = ?", str(2**64), "is not a seed"),
+        ("UPDATE searches SET seed = ?", "-1", "is not a seed"),
+        ("UPDATE searches SET seed = ?", "\u0661", "is not a seed"),
+        (
+            "UPDATE searches SET frame_size = ?",
+            "big",
+            "searches.frame_size contains a value that is not INTEGER",
+        ),
+        ("UPDATE searches SET name = ?", b"\0\1", "searches.name contains a value that is not TEXT"),
+        ("UPDATE trials SET loss_ratio = ?", 9e999, "trials.loss_ratio contains a value that is not REAL"),
         ("UPDATE trials SET document = ?", "[" * 100_000 + "]" * 100_000, "nested too deeply"),
         ("UPDATE trials SET document = ?", "[" * 40 + "]" * 40, "nested too deeply"),
-        ("UPDATE trials SET document = ?", "[1]", "trials.document is no JSON object"),
+        ("UPDATE trials SET document = ?", "[1]", "trials.document is not a JSON object"),
         ("UPDATE trials SET document = ?", "{}", "lacks 'contract'"),
-        ("UPDATE trials SET document = ?", "not JSON", "trials.document is no JSON"),
-        ("UPDATE trials SET document = ?", '{"a": NaN}', "NaN is no number"),
-        ("UPDATE run SET host = ?", '{"a": -Infinity}', "-Infinity is no number"),
-        ("UPDATE run SET host = ?", '{"a": 1e999}', "no finite number"),
+        ("UPDATE trials SET document = ?", "not JSON", "trials.document is not valid JSON"),
+        ("UPDATE trials SET document = ?", '{"a": NaN}', "NaN is not a JSON number"),
+        ("UPDATE run SET host = ?", '{"a": -Infinity}', "-Infinity is not a JSON number"),
+        ("UPDATE run SET host = ?", '{"a": 1e999}', "not a finite number"),
         ("UPDATE run SET host = ?", '{"a": 1' + "0" * 5000 + "}", "is too large"),
         ("UPDATE run SET host = ?", r'{"a": "\ud800"}', "surrogates not allowed"),
         ("UPDATE run SET host = ?", "[" + "0," * 10**6 + "0]", "too many values"),
-        ("UPDATE run SET command = ?", '{"a": 1}', "run.command is no JSON array of texts"),
+        ("UPDATE run SET command = ?", '{"a": 1}', "run.command is not a JSON array of texts"),
         ("UPDATE searches SET role = ?", "any", "is not a valid Role"),
-        ("UPDATE run SET versions = ?", '{"evenhand": 1}', "versions are no texts"),
+        ("UPDATE run SET versions = ?", '{"evenhand": 1}', "versions are not texts"),
         ("UPDATE run SET host = ?", '"' + "x" * 2**24 + '"', "too big|too long"),
     ],
 )
@@ -151,8 +158,8 @@ def test_values_that_cannot_be_are_refused(run: Path, statement: str, value: obj
     ("statement", "value", "match"),
     [
         ("UPDATE points SET imix = ?", "imix:no", "there is no letter"),
-        ("UPDATE points SET procedure = ?", "trial", "is no point"),
-        ("UPDATE points SET repetitions = ?", 0, "is no point"),
+        ("UPDATE points SET procedure = ?", "trial", "is not a point"),
+        ("UPDATE points SET repetitions = ?", 0, "is not a point"),
         ("UPDATE points SET document = ?", "{}", "lacks 'number'"),
         ("UPDATE run SET merged_from = ?", "{}", "run.merged_from is no JSON array of texts"),
     ],
@@ -166,13 +173,13 @@ def test_points_that_cannot_be_are_refused(run: Path, statement: str, value: obj
 @pytest.mark.parametrize(
     ("keys", "value", "match"),
     [
-        (("intended_fps",), "nan", "'nan' is no number"),
-        (("intended_fps",), True, "True is no number"),
-        (("intended_duration_s",), 0, "intended nothing"),
+        (("intended_fps",), "nan", "'nan' is not a number"),
+        (("intended_fps",), True, "True is not a number"),
+        (("intended_duration_s",), 0, "intended no frames"),
         (("directions",), {}, "directions are"),
-        (("directions", "forward", "offered_frames"), -1, "want a whole number"),
+        (("directions", "forward", "offered_frames"), -1, "but must be a whole number"),
         (("directions", "forward", "offered_frames"), 10**19, "lost"),
-        (("directions", "forward", "latency"), None, "outside the contract"),
+        (("directions", "forward", "latency"), None, "violates the contract"),
         (("verdict",), "MAYBE", "MAYBE"),
         (("contract",), 2, "contract 2"),
         (("reasons",), [{"code": "x"}], "lacks 'text'"),
@@ -196,9 +203,9 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to("circle")
     (tmp_path / "nowhere").symlink_to("gone")
     for path, match in (
-        (tmp_path / "fifo", "no ordinary file"),
-        (tmp_path, "no ordinary file"),
-        (Path("/dev/zero"), "no ordinary file"),
+        (tmp_path / "fifo", "not a regular file"),
+        (tmp_path, "not a regular file"),
+        (Path("/dev/zero"), "not a regular file"),
         (tmp_path / "circle", "no such file"),
         (tmp_path / "nowhere", "no such file"),
         (tmp_path / "a\0b", "no such file"),
@@ -214,7 +221,7 @@ def test_a_link_to_a_run_is_that_run(run: Path, tmp_path: Path) -> None:
 
 def test_a_file_that_is_too_large_is_not_read(run: Path) -> None:
     os.truncate(run, MAX_FILE_BYTES + 1)
-    with pytest.raises(RequestError, match="are more than"):
+    with pytest.raises(RequestError, match="but at most"):
         read_run(run)
 
 
@@ -271,10 +278,10 @@ def test_no_file_that_a_journal_names_is_touched(tmp_path: Path) -> None:
 def test_what_lies_beside_is_not_trusted(run: Path, tmp_path: Path) -> None:
     beside = tmp_path / "a.evenhand-wal"
     beside.write_bytes(b"x" * 100)
-    assert_refused(run, "a.evenhand-wal lies beside it")
+    assert_refused(run, "there is a a.evenhand-wal beside it")
     beside.unlink()
     os.mkfifo(tmp_path / "a.evenhand-journal")
-    assert_refused(run, "a.evenhand-journal beside it is no ordinary file")
+    assert_refused(run, "a.evenhand-journal beside it is not a regular file")
     (tmp_path / "a.evenhand-journal").unlink()
     (tmp_path / "a.evenhand-journal").write_bytes(bytes.fromhex("d9d505f920a163d7") + b"\xff" * 600)
     before = contents(tmp_path)
@@ -313,5 +320,5 @@ def test_a_reader_can_only_read(run: Path) -> None:
 
 
 def test_an_unknown_table_cannot_be_asked_for(run: Path) -> None:
-    with pytest.raises(RequestError, match="there is no table"), open_to_read(run) as tables:
+    with pytest.raises(RequestError, match="table was not found"), open_to_read(run) as tables:
         tables.rows("sqlite_master")

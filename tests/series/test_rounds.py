@@ -77,5 +77,5 @@ def test_points_of_files_from_before_there_were_rounds_are_read_as_one_block() -
     del document["rounds"]
     assert point_of_document(document).rounds == 1
     for wrong in (0, "2", True, 10**9):
-        with pytest.raises(ValueError, match="is no point"):
+        with pytest.raises(ValueError, match="is not a point"):
             point_of_document({**document, "rounds": wrong})

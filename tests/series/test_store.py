@@ -179,18 +179,18 @@ def test_a_place_that_cannot_be_written_is_a_host_error(tmp_path: Path) -> None:
 def test_other_files_are_refused(tmp_path: Path) -> None:
     text = tmp_path / "text.evenhand"
     text.write_text("this is no database, and it is long enough to have a header of a hundred octets" * 3)
-    with pytest.raises(RequestError, match="no run of Evenhand"):
+    with pytest.raises(RequestError, match="not a run of Evenhand"):
         read_run(text)
     foreign = tmp_path / "foreign.evenhand"
     with sqlite3.connect(foreign) as connection:
         connection.execute("CREATE TABLE run (id)")
     connection.close()
-    with pytest.raises(RequestError, match="no run of Evenhand"):
+    with pytest.raises(RequestError, match="not a run of Evenhand"):
         read_run(foreign)
     with pytest.raises(RequestError, match="no such file"):
         read_run(tmp_path / "none.evenhand")
     (tmp_path / "empty.evenhand").touch()
-    with pytest.raises(RequestError, match="no run of Evenhand"):
+    with pytest.raises(RequestError, match="not a run of Evenhand"):
         read_run(tmp_path / "empty.evenhand")
 
 

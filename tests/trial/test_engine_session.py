@@ -119,7 +119,7 @@ def test_an_early_end_is_told_with_its_exit_code() -> None:
 
 @pytest.mark.parametrize(
     ("part", "words"),
-    [("garbage", "not JSON"), ("wrong-id", "answered request 99"), ("odd-fault", "outside the contract")],
+    [("garbage", "not JSON"), ("wrong-id", "answered request 99"), ("odd-fault", "violates the contract")],
 )
 def test_words_outside_the_contract_are_a_bug(part: str, words: str) -> None:
     with start(part) as session, pytest.raises(EngineError, match=words):

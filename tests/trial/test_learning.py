@@ -114,7 +114,7 @@ def test_golden_results_are_read(document: dict[str, Any]) -> None:
 def test_a_result_that_contradicts_itself_is_a_bug(change: dict[str, Any]) -> None:
     document = copy.deepcopy(LEARNED[0])
     document["left"].update(change)
-    with pytest.raises(EngineError, match="outside the contract"):
+    with pytest.raises(EngineError, match="violates the contract"):
         LearningResult.from_contract(document)
 
 

@@ -167,5 +167,5 @@ def test_a_filling_queue_is_read_and_one_that_contradicts_the_contract_is_refuse
     assert sum(each.frames for each in forward.delay_by_slice) == forward.received_frames
     assert "queue_filling" in {note.code for note in result.notes}
     document["directions"]["forward"]["queue_filling"] = {"slope": "steep"}
-    with pytest.raises(EngineError, match="outside the contract"):
+    with pytest.raises(EngineError, match="violates the contract"):
         TrialResult.from_contract(document)

@@ -56,7 +56,7 @@ def test_a_watch_is_read_whole() -> None:
     ],
 )
 def test_a_watch_outside_the_contract_is_a_bug(change: dict[str, Any]) -> None:
-    with pytest.raises(EngineError, match="outside the contract"):
+    with pytest.raises(EngineError, match="violates the contract"):
         Watch.from_contract({**REPLY, **change})
 
 

@@ -138,7 +138,9 @@ def test_sides_that_are_swapped_are_refused(rig: Rig) -> None:
     wrong = replace(setup, testbed=setup.testbed.model_copy(update={"dut": swapped}))
     with pytest.raises(
         HostError,
-        match=f"the tester's left port reaches the DUT's {dut.left}, which is to be its right interface",
+        match=(
+            f"the tester's left port reaches the DUT's {dut.left}, which is configured as its right interface"
+        ),
     ) as refused:
         trial(wrong, plan)
     assert "Swap left and right" in refused.value.next_step
@@ -166,9 +168,9 @@ def test_a_dut_that_is_lost_leaves_trials_as_they_are(rig: Rig) -> None:
         for _ in range(2):
             assert measurer.measure(0.1, 1000).raw["dut"] == {"error": "the connection to the DUT was lost"}
     notes = [event.text for event in told if isinstance(event, Note)]
-    assert [text for text in notes if "trials go on" in text] == [
-        "The DUT cannot be looked into any longer, and trials go on without: the connection to the DUT was"
-        " lost"
+    assert [text for text in notes if "trials continue" in text] == [
+        "The DUT can no longer be observed; trials continue without its counters: the connection to the"
+        " DUT was lost"
     ]
 
 

@@ -26,7 +26,7 @@ def test_the_reference_router_forwards_jumbo_frames_where_it_is_told_to(plan: Ad
     with reference_router(plan, ReferenceDut(largest_frame_size=9216)) as router:
         assert ",bsize=9216" in router.left_device
         assert measure(make_reference_setup(router), plan, 9216).verdict == "PASS"
-    too_large = pytest.raises(RequestError, match="takes frames of 1518 octets at the most, not of 2048")
+    too_large = pytest.raises(RequestError, match="accepts frames of at most 1518 octets, not of 2048")
     with reference_router(plan, ReferenceDut()) as router, too_large:
         measure(make_reference_setup(router), plan, 2048)
 

@@ -311,7 +311,7 @@ def test_the_verb_takes_a_mix_and_says_what_it_sent(tmp_path: Path) -> None:
     shown = run_cli(*common, "--mix", "90/10", "--frame-size", "CUSTOM IMIX - AAAG (A=84, G=1518)")
     assert shown.returncode == 0, shown.stderr
     assert "frames of CUSTOM IMIX - AAAG (A=84, G=1518) (mean 442.5 octets)" in shown.stdout
-    assert "of every 10 frames of a direction 9 are IPv4 and 1 are IPv6" in shown.stdout
+    assert "of every 10 frames of a direction, 9 are IPv4 and 1 are IPv6" in shown.stdout
     assert "forward, IPv6" in shown.stdout
     refused = run_cli(*common, "--frame-size", "imix:aaafg")
     assert refused.returncode == 2

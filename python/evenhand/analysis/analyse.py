@@ -13,7 +13,7 @@ from evenhand.analysis.testbeds import compare_testbeds
 from evenhand.analysis.words import join
 from evenhand.series.campaign import CampaignRecord, PointState
 
-TRY_AGAIN = " Measure them once more: evenhand run --resume FILE --again."
+TRY_AGAIN = " Measure them again: evenhand run --resume FILE --again."
 
 
 def analyse(record: CampaignRecord) -> Analysis:
@@ -48,24 +48,24 @@ def _warnings(curve: Curve, *, is_campaign: bool) -> list[str]:
         if point.state is PointState.MEASURED and len(point.values) < point.asked
     ]
     if few:
-        lines.append(f"{curve.title}: fewer repetitions with a number than asked for: {join(few)}.")
+        lines.append(f"{curve.title}: fewer repetitions ended with a number than requested: {join(few)}.")
     capped = [point.label for point in curve.measured if point.is_at_least and not point.is_testers]
     if capped:
         lines.append(
-            f"{curve.title}: lower bounds, since the highest load that was tried passed: {join(capped)}."
-            " Give a higher maximum-rate."
+            f"{curve.title}: these are lower bounds because the highest load that was tried"
+            f" passed: {join(capped)}. Set a higher maximum-rate."
         )
     limited = [point.label for point in curve.measured if point.is_testers]
     if limited:
         again = TRY_AGAIN if is_campaign else ""
         lines.append(
-            f"{curve.title}: lower bounds, since the tester could not keep a higher load:"
-            f" {join(limited)}.{again}"
+            f"{curve.title}: these are lower bounds because the tester could not keep a"
+            f" higher load: {join(limited)}.{again}"
         )
     fewest = min((len(point.values) for point in curve.measured), default=LEAST_FOR_TEST)
     if fewest < LEAST_FOR_TEST:
         lines.append(
-            f"{curve.title}: the fewest repetitions of a point are {fewest}; of its noise nothing is known"
-            f" with less than {LEAST_FOR_TEST}."
+            f"{curve.title}: the point with the fewest repetitions has {fewest}; at least"
+            f" {LEAST_FOR_TEST} are needed to estimate its noise."
         )
     return lines

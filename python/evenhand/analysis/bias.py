@@ -133,9 +133,9 @@ def _predicted(pair: CurvePoint, many: _Many, device: KnownDevice | None) -> str
     wasted = 1 - 1 / device.model.table_unevenness
     table = f"; its table alone wastes {format_ratio(float(wasted))}" if wasted else ""
     return (
-        f"Predicted from its hash and table: one address pair gets {format_ratio(pair.predicted / plateau)}"
-        " of its plateau,"
-        f" {format_count(many.addresses)} addresses a side get {format_ratio(of_many / plateau)}{table}."
+        "Predicted from its hash and table: one address pair reaches"
+        f" {format_ratio(pair.predicted / plateau)} of its plateau, {format_count(many.addresses)}"
+        f" addresses a side reach {format_ratio(of_many / plateau)}{table}."
     )
 
 
@@ -192,7 +192,7 @@ def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -
     alpha = LEVEL / comparisons
     counts = f"{ratio.counts[0]} and {ratio.counts[1]} values"
     if ratio.ratio is None:
-        return _unknown(ratio, "many addresses gave nothing to compare with")
+        return _unknown(ratio, "there is no result with many addresses to compare with")
     is_tested = fewest >= LEAST_FOR_TEST and least_p_value(len(lower), len(upper)) <= alpha
     interval = ratio.interval
     is_same = abs(ratio.ratio - 1) < SAME_WITHIN
@@ -203,8 +203,8 @@ def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -
     precision, is_coarse = deciding_precision(ratio), ratio.search_width > COARSE
     if (interval is None or not is_decided(interval)) and (is_coarse or (is_same and precision is not None)):
         why = (
-            f"the searches stop at {show_percent(ratio.search_width)}, and the repetitions lie far apart:"
-            " more of them would tell more"
+            f"the searches stop at {show_percent(ratio.search_width)}, and the repetitions"
+            " differ widely; more repetitions would help"
         )
         if precision is not None:
             why = too_coarse(ratio.search_width, precision)
@@ -222,7 +222,7 @@ def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -
             if is_inside:
                 return _Finding(kind="same", ratio=ratio, p_value=None, certainty=_unsure(fewest))
             return _unknown(
-                ratio, f"the repetitions lie more than {show_percent(SAME_WITHIN)} apart: {_MORE}"
+                ratio, f"the repetitions differ by more than {show_percent(SAME_WITHIN)}; {_MORE}"
             )
         if is_inside:
             return _Finding(
@@ -233,7 +233,7 @@ def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -
             )
         return _unknown(
             ratio,
-            f"the interval of the ratio, {interval.low:.3f} to {interval.high:.3f}, is too wide: {_MORE}",
+            f"the interval of the ratio, {interval.low:.3f} to {interval.high:.3f}, is too wide; {_MORE}",
             f"{certainty}.",
         )
     kind = "hides" if ratio.ratio < 1 else "shows_more"
@@ -251,14 +251,11 @@ def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -
     )
     if p_value > alpha:
         return _unknown(
-            ratio, f"the difference is no more than noise: {_MORE}", f"{_capitalised(test)}.", p_value
+            ratio, f"the difference is within the noise; {_MORE}", f"{_capitalised(test)}.", p_value
         )
     between, interval = "", ratio.firm_interval
     if interval is not None and interval.low <= 1 <= interval.high:
-        why = (
-            f"the interval of the ratio, {interval.low:.3f} to {interval.high:.3f}, does not leave out 1:"
-            f" {_MORE}"
-        )
+        why = f"the interval of the ratio, {interval.low:.3f} to {interval.high:.3f}, includes 1; {_MORE}"
         return _unknown(ratio, why, f"{_capitalised(test)}.", p_value)
     if interval is not None:
         between = (
@@ -270,11 +267,11 @@ def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -
         kind=kind,
         ratio=ratio,
         p_value=p_value,
-        certainty=f"The difference is more than noise ({test}).{between}",
+        certainty=f"The difference exceeds the noise ({test}).{between}",
     )
 
 
-_MORE = "more repetitions would tell more"
+_MORE = "more repetitions would help"
 
 
 def _unknown(ratio: MedianRatio, why: str, certainty: str = "", p_value: float | None = None) -> _Finding:
@@ -284,7 +281,7 @@ def _unknown(ratio: MedianRatio, why: str, certainty: str = "", p_value: float |
 def _capped(*found: Measured) -> str:
     if any(measured.is_testers for measured in found):
         return "the tester could not keep a higher load"
-    return "the highest load that was tried passed: give a higher maximum-rate"
+    return "the highest load that was tried passed; set a higher maximum-rate"
 
 
 def _capitalised(text: str) -> str:
@@ -294,8 +291,8 @@ def _capitalised(text: str) -> str:
 def _unsure(fewest: int) -> str:
     repetitions = "1 repetition tells" if fewest == 1 else f"{fewest} repetitions tell"
     return (
-        f"Not known how sure this is: {repetitions} nothing of the noise, and {show_percent(SAME_WITHIN)}"
-        " was taken as the limit."
+        f"The certainty is not known: {repetitions} too few to estimate the noise, so"
+        f" {show_percent(SAME_WITHIN)} was taken as the limit."
     )
 
 
@@ -314,11 +311,14 @@ def _sentence(
     if finding.kind == "hides" and share is not None:
         ports = ""
         if hashes_ports is False:
-            ports = ", and pseudorandom ports do not help: it does not hash ports"
+            ports = ", and pseudorandom ports do not help: the DUT does not hash ports"
         elif hashes_ports:
-            ports = "; fixed ports show still less, so it hashes ports, but spreads less with one pair"
+            ports = (
+                "; with fixed ports the share is still smaller, so the DUT hashes ports, but spreads"
+                " the load less evenly with one pair"
+            )
         elif is_varying:
-            ports = "; it spreads less with one pair, whose ports vary"
+            ports = "; with one pair, whose ports vary, the load is spread less evenly"
         least = "at least " if many.pool.is_at_least else ""
         hidden = f"{least}{show_percent(1 - share)}"
         biased = "Seems biased" if finding.p_value is None else "Biased"  # too few repetitions for a test
@@ -327,19 +327,19 @@ def _sentence(
             f" ({values}){ports}."
         )
     if finding.kind == "same" and share is not None:
-        why = "its ports vary, and this DUT hashes ports, or has nothing to spread a load over"
+        why = "its ports vary, and this DUT either hashes ports or has no parallel elements to share the load"
         if hashes_ports:
-            why = "this DUT hashes ports, since fixed ports show less"
+            why = "this DUT hashes ports, because the result with fixed ports is lower"
         elif not is_varying:
-            why = "this DUT has nothing to spread a load over, or something else limits it"
+            why = "this DUT has no parallel elements to share the load, or something else limits it"
         return (
-            f"Not biased: one address pair shows {show_percent(share)} of what {addresses} show"
-            f" ({values}); {why}."
+            f"Not biased: one address pair reaches {show_percent(share)} of the result with"
+            f" {addresses} ({values}); {why}."
         )
     if finding.kind == "shows_more" and share is not None:
         return (
-            f"One address pair shows more, {'at least ' if pair.is_at_least else ''}{show_percent(share)} of"
-            f" what {addresses} show"
-            f" ({values}): many addresses cost this DUT throughput."
+            "One address pair reaches more,"
+            f" {'at least ' if pair.is_at_least else ''}{show_percent(share)} of the result with"
+            f" {addresses} ({values}): many addresses reduce the throughput of this DUT."
         )
-    return f"No verdict, {finding.why} (one address pair {with_one}, {addresses} {with_many}, per direction)."
+    return f"No verdict: {finding.why} (one address pair {with_one}, {addresses} {with_many}, per direction)."

@@ -34,26 +34,24 @@ SAME_START = 0.05
 """Searches that begin where others ended begin at loads that differ by the noise; that is no other
 setting."""
 METHOD = (
-    "A ratio is the median of one run over the median of the other. Repeated, the same measurement would not"
-    " give the same ratio: its"
-    " interval holds the factors between the runs that an exact Mann-Whitney test does not refute"
-    " (Hodges-Lehmann). If the runs differ by"
-    " a factor, it covers that with the probability in brackets, however the independent repetitions are"
-    " distributed."
+    "A ratio is the median of one run divided by the median of the other. A repetition of the same"
+    " measurement would give a slightly different ratio: the interval contains all factors between the"
+    " runs that an exact Mann-Whitney test does not reject (Hodges-Lehmann). If the runs differ by a"
+    " factor, the interval covers it with the probability in brackets, whatever the distribution of"
+    " the independent repetitions."
 )
-TOO_FEW = "Intervals need four repetitions or more in both runs."
+TOO_FEW = "Intervals need at least four repetitions in both runs."
 ONE_SESSION = (
-    "Each run is one session: the intervals hold the noise within it, not what changes from one session to"
-    " the next, such as a reboot, so"
-    " two runs of the same DUT may differ. To cover that, measure several sessions of each side and name"
-    " them all: evenhand compare A1 A2"
-    " A3 A4 --against B1 --against B2 --against B3 --against B4."
+    "Each run is one session: the intervals cover the noise within it, but not what changes from one"
+    " session to the next, such as a reboot, so two runs of the same DUT may differ. To cover that as"
+    " well, measure several sessions of each side and name them all: evenhand compare A1 A2 A3 A4"
+    " --against B1 --against B2 --against B3 --against B4."
 )
 OF_SESSIONS = (
-    "Each value is a session's, the median of its repetitions: what changes from one session to"
-    " the next is part of the noise."
+    "Each value belongs to one session and is the median of its repetitions, so what changes from one"
+    " session to the next is part of the noise."
 )
-TOO_FEW_SESSIONS = "Intervals need four sessions or more of both sides."
+TOO_FEW_SESSIONS = "Intervals need at least four sessions of both sides."
 NOT_TOLD = ("own_dut.neighbor_table.", "dut.neighbor_table.")
 """Of a testbed, in a campaign and in the run of a verb: what its kernel has counted since it was started,
 which is no set-up."""
@@ -281,7 +279,7 @@ def compare(records: Sequence[CampaignRecord], *, anyway: bool = False) -> Compa
     """
     if len(records) < 2:
         raise RequestError(
-            "1 run: a comparison takes two or more", where="RUN", next_step="Name the file of another run."
+            "1 run: a comparison needs at least two", where="RUN", next_step="Name another run file."
         )
     first, *others = records
     matches = [match_points(first, other) for other in others]
@@ -298,7 +296,7 @@ def compare(records: Sequence[CampaignRecord], *, anyway: bool = False) -> Compa
         raise RequestError(
             f"not measured alike: {'; '.join(unlike[:MOST_NAMED])}{more}",
             where=_files(records),
-            next_step="Measure both in the same way, or compare them all the same with --anyway.",
+            next_step="Measure both in the same way, or compare them anyway with --anyway.",
         )
     compared = sum(
         bool(point.values) and match.of.get(i) is not None
@@ -343,10 +341,9 @@ def _check_kinds(records: Sequence[CampaignRecord]) -> None:
     if is_untold and len({record.is_campaign for record in records}) > 1:
         raise RequestError(
             "a campaign and the run of a single verb, and not all of their points were measured: their"
-            " settings are not stored alike, so"
-            " those cannot be checked against each other",
+            " settings are stored differently, so those points cannot be checked against each other",
             where=_files(records),
-            next_step="Go on with what is not finished, or compare them all the same with --anyway.",
+            next_step="Finish the unfinished run, or compare them anyway with --anyway.",
         )
 
 
@@ -357,19 +354,19 @@ def _nothing_in_common(records: Sequence[CampaignRecord]) -> RequestError:
     if empty:
         names, has = join([record.path.name for record in empty]), "has" if len(empty) == 1 else "have"
         return RequestError(
-            f"{names} {has} single trials only, or none, and no result of a search or a series that could be"
-            " compared",
+            f"{names} {has} only single trials or no trials, and no result of a search or"
+            " series that could be compared",
             where=_files(records),
-            next_step="Measure the same on both with evenhand throughput, loss or another procedure, and"
-            " compare those;"
-            f" single trials are shown by: evenhand show {shlex.quote(empty[0].path.name)}",
+            next_step="Measure the same on both with evenhand throughput, loss or another"
+            " procedure, and compare those runs; to see single trials: evenhand show"
+            f" {shlex.quote(empty[0].path.name)}",
         )
     procedures = [join(sorted({point.point.procedure for point in record.points})) for record in records]
     told = "; ".join(
         f"{record.path.name}: {words}" for record, words in zip(records, procedures, strict=True)
     )
     return RequestError(
-        f"nothing in common to compare: {told}",
+        f"the runs have nothing in common to compare: {told}",
         where=_files(records),
         next_step="Measure the same procedure for both.",
     )
@@ -408,8 +405,8 @@ def _starts(first: CampaignRecord, other: CampaignRecord, match: Match) -> Itera
         )
         more = "" if len(apart) == 1 else f", and at {format_count(len(apart) - 1)} more"
         yield (
-            f"{other.path.name}: searches did not begin at the same load as those of {first.path.name} at"
-            f" {key} ({shown}){more}"
+            f"{other.path.name}: at {key} its searches began at a different load from those"
+            f" of {first.path.name} ({shown}){more}"
         )
 
 

@@ -32,8 +32,8 @@ SAFE = 2.0
 PERMUTATIONS = 999
 LEAST_OF_BLOCK = 3
 ONE_AFTER_THE_OTHER = (
-    "The repetitions of each point were made one after the other: a DUT that drifted"
-    " meanwhile would look the same."
+    "The repetitions of each point were made one after the other, so a DUT that drifted in the meantime"
+    " would look the same."
 )
 
 
@@ -94,10 +94,11 @@ def heed_in_verdict(verdict: BiasVerdict, drift: Drift | None) -> BiasVerdict:
     if verdict.finding != "same" and ratio is not None and abs(ratio - 1) > SAFE * drift.size:
         return replace(
             verdict,
-            certainty=f"{verdict.certainty} {_first_upper(drift.sentence)}, which is too little to explain"
-            " it.",
+            certainty=f"{verdict.certainty} {_first_upper(drift.sentence)}; this is too small to explain it.",
         )
-    sentence = f"No verdict: {drift.sentence}. Let it warm up, or find what changes, and measure again."
+    sentence = (
+        f"No verdict: {drift.sentence}. Let the DUT warm up, or find out what changes, and measure again."
+    )
     return replace(verdict, finding="unknown", hashes_ports=None, sentence=sentence)
 
 
@@ -112,7 +113,7 @@ def heed_in_shape(shape: Shape | None, drift: Drift | None) -> Shape | None:
         abs(test.change) > SAFE * drift.size for test in shape.tests if test.is_lower
     ):
         return shape
-    sentence = f"No rise or fall is claimed: {drift.sentence}."
+    sentence = f"No rise or fall is reported: {drift.sentence}."
     return replace(
         shape, rise_end=None, falls_above=None, fall_begin=None, sentences=(sentence, *shape.sentences[1:2])
     )

@@ -50,7 +50,7 @@ class Drift:
             )
         else:
             what = f"changed by {show_percent(self.range)} between {self.rounds} rounds"
-        return f"what the DUT shows {what}, whatever the addresses ({show_probability(self.p_value)})"
+        return f"what the DUT shows {what}, independent of the addresses ({show_probability(self.p_value)})"
 
     def to_document(self) -> dict[str, Any]:
         return {

@@ -154,7 +154,7 @@ def show_ratio(ratio: MedianRatio) -> str:
     """`0.991 (0.985 .. 0.998 with 95.7 %)`, `at least 0.991`; `0.991` with too few repetitions for an
     interval."""
     if ratio.ratio is None:
-        return "no ratio: the one below is 0"
+        return "no ratio: the denominator is 0"
     if ratio.bound == "unknown":
         return "no ratio: both are lower bounds"
     text = f"{ratio.ratio:.3f}"

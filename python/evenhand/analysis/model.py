@@ -427,7 +427,7 @@ class Analysis:
         return (
             self.bias[0].sentence
             if self.bias
-            else "No verdict yet: it takes results of one address pair and of many."
+            else "No verdict yet: results with one address pair and with many are needed."
         )
 
     def curve(self, key: CurveKey) -> Curve:

@@ -171,18 +171,18 @@ def _is_relevant(point: CurvePoint, level: float, relevant: float) -> bool:
 
 def _method(relevant: float, level: float, comparisons: int, *, is_noise_known: bool) -> str:
     test = (
-        f"A point is lower than the plateau if its median is at least {show_percent(relevant)} lower, and an"
-        " exact one-sided Mann-Whitney"
-        f" test of its repetitions against those of the plateau says so at the level {level:g} /"
-        f" {comparisons} (Bonferroni: each comparison"
-        " that the choice of the plateau could have led to)."
+        "A point is lower than the plateau if its median is at least"
+        f" {show_percent(relevant)} lower, and if an exact one-sided Mann-Whitney test of"
+        " its repetitions against those of the plateau confirms this at the level"
+        f" {level:g} / {comparisons} (Bonferroni: each comparison that the choice of the"
+        " plateau could have led to)."
     )
     if is_noise_known:
         return test
     return (
-        f"{test} Where there are too few repetitions for that, the noise is not known, and a median that is"
-        " at least"
-        f" {show_percent(relevant)} lower counts: a tolerance, not a test."
+        f"{test} If there are too few repetitions for the test, the noise is not known,"
+        f" and a median that is at least {show_percent(relevant)} lower counts as lower:"
+        " this is a tolerance, not a test."
     )
 
 
@@ -207,8 +207,9 @@ def _with_sentences(
         are_testers = any(point.is_testers for point in plateau)
         sentences.append(
             f"{join(capped)} passed at the highest load that"
-            f" {'the tester kept' if are_testers else 'was tried'}: the plateau is at least"
-            f" as high there, and need not be level.{'' if are_testers else ' Give a higher maximum-rate.'}"
+            f" {'the tester kept' if are_testers else 'was tried'}: the plateau is at least that"
+            " high there, and may not be"
+            f" level.{'' if are_testers else ' Set a higher maximum-rate.'}"
         )
     for edge, after in ((first, False), (last, True)):
         low, high = (edge, edge + 1) if after else (edge - 1, edge)
@@ -217,8 +218,8 @@ def _with_sentences(
             if between:
                 what = "fall begins" if after else "rise ends"
                 sentences.append(
-                    f"{join([p.label for p in between])} has no number: where the {what} is known only to"
-                    " between its neighbours."
+                    f"{join([p.label for p in between])} has no number, so where the {what} is"
+                    " known only to lie between its neighbours."
                 )
     for point in plateau:
         change = median(point.values) / shape.plateau_level - 1
@@ -230,28 +231,27 @@ def _with_sentences(
             and not _is_relevant(point, shape.plateau_level, shape.relevant)
         ):
             sentences.append(
-                f"{point.label} is {show_percent(-change)} lower than the plateau by its median, but the"
-                " searches stop at"
-                f" {show_percent(search_width(point))}, which leaves open that it is not: give a finer"
-                " --precision."
+                f"The median of {point.label} is {show_percent(-change)} below the plateau, but"
+                f" the searches stop at {show_percent(search_width(point))}, so it may not be"
+                " lower at all: use a smaller --precision."
             )
         elif change <= -shape.relevant:
             sentences.append(
-                f"{point.label} is {show_percent(-change)} lower than the plateau by its median, but points"
-                " on both sides are not,"
-                " or it is no more than noise: no rise or fall is made of it."
+                f"The median of {point.label} is {show_percent(-change)} below the plateau, but"
+                " points on both sides of it are not lower, or the difference is within"
+                " the noise: it is not reported as a rise or fall."
             )
         elif change >= shape.relevant:
             sentences.append(
-                f"{point.label} is {show_percent(change)} higher than the plateau by its median, and stands"
-                " alone."
+                f"The median of {point.label} is {show_percent(change)} above the plateau; no"
+                " neighbouring point is."
             )
     if not shape.is_noise_known:
         fewest = min(len(point.values) for point in measured)
         sentences.append(
-            f"Too few repetitions for a test (the fewest of a point: {fewest}): the noise is not known, and"
-            " a change of"
-            f" {show_percent(shape.relevant)} of the medians was taken for one."
+            f"There are too few repetitions for a test (the fewest of a point: {fewest}):"
+            " the noise is not known, and a change of the medians of"
+            f" {show_percent(shape.relevant)} was taken as a change."
         )
     return replace(shape, sentences=tuple(sentences))
 
@@ -264,7 +264,7 @@ def _rise_sentence(measured: Sequence[CurvePoint], outside: dict[int, _Outside],
     return (
         sentence
         if first < len(measured) - 1
-        else f"{sentence} That is the last point: whether it rises further was not measured."
+        else (f"{sentence} That is the last point, so it is not known whether the throughput rises further.")
     )
 
 

@@ -93,7 +93,8 @@ def _comparison(curve: Curve, shape: Shape, rows: tuple[PublishedRow, ...]) -> P
     sentences = [f"Found: {show_span(shape.rise_end, shape.falls_above)}."]
     if expected is None:
         sentences.append(
-            "Nothing is known of the DUT's elements and hash, so nothing is predicted: a black box."
+            "The elements and the hash of the DUT are not known, so there is no prediction: it is a"
+            " black box."
         )
     else:
         sentences += _against_prediction(curve, shape, expected)
@@ -149,7 +150,7 @@ def _rise_difference(curve: Curve, shape: Shape, expected: Shape | None, row: Pu
         return []
     there = _point_at(curve, row.rise_end)
     if there is None:
-        return [f"{_square(row.rise_end)} was not measured here."]
+        return [f"{_square(row.rise_end)} was not measured."]
     found = (
         f"At {there.label} this DUT was at {show_percent(median(there.values) / shape.plateau_level)} of"
         " its plateau"
@@ -172,7 +173,7 @@ def _fall_difference(curve: Curve, shape: Shape, expected: Shape | None, row: Pu
     if expected is not None and expected.falls_above == shape.falls_above:
         if shape.falls_above is None:
             return [
-                "Its neighbour table costs this DUT nothing, or too little to count, up to the largest"
+                "The neighbour table costs this DUT nothing, or too little to measure, up to the largest"
                 " number measured."
             ]
         return [
@@ -184,10 +185,10 @@ def _fall_difference(curve: Curve, shape: Shape, expected: Shape | None, row: Pu
         and row.falls_above is not None
         and curve.measured[-1].addresses <= row.falls_above
     ):
-        return [f"The series here ends at {curve.measured[-1].label}, before the published fall."]
+        return [f"This series ends at {curve.measured[-1].label}, before the published fall."]
     return [
-        "Where a neighbour table begins to cost depends on the caches of a DUT, and how it stores its"
-        " neighbours."
+        "The number at which a neighbour table begins to cost depends on the caches of the DUT and on"
+        " how it stores its neighbours."
     ]
 
 

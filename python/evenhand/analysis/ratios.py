@@ -80,14 +80,14 @@ def _plateau(curve: Curve) -> Pool | None:
 
 def _ratio(name: str, above: str, below: str, ratio: MedianRatio) -> Ratio:
     is_apart = _is_apart(ratio)
-    how = "not known whether they are about equal: more repetitions would tell more"
+    how = "it is not known whether they are about equal: more repetitions would help"
     if is_apart is not None:
         within = show_percent(SAME_WITHIN)
         how = f"more than {within} apart" if is_apart else f"about equal, within {within}"
     elif ratio.bound != "none":
-        how = "whether they are about equal is not known; give a higher maximum-rate"
+        how = "it is not known whether they are about equal; set a higher maximum-rate"
     elif (precision := deciding_precision(ratio)) is not None:
-        how = f"not known whether they are about equal: {too_coarse(ratio.search_width, precision)}"
+        how = f"it is not known whether they are about equal: {too_coarse(ratio.search_width, precision)}"
     sentence = f"{above} over {below}: {show_ratio(ratio)}; {how}."
     return Ratio(
         name=name, above=above, below=below, ratio=ratio, is_flagged=is_apart is True, sentence=sentence

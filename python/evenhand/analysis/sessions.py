@@ -54,9 +54,9 @@ def _as_one(side: Sequence[CampaignRecord]) -> CampaignRecord:
         ]
         if lines:
             raise RequestError(
-                f"no two sessions of one side: {lines[0]}",
+                f"no two sessions are of the same side: {lines[0]}",
                 where=f"{first.path.name}, {other.path.name}",
-                next_step="Name sessions that measured the same points in the same way.",
+                next_step="Name sessions that measured the same points under the same conditions.",
             )
         for i, point in match.of.items():
             sessions[i].append(point)

@@ -67,7 +67,7 @@ def compare_testbeds(
     points = len({found.point.key for found, _, _ in pairs})
     where = "1 point was" if points == 1 else f"{points} points were"
     first = f"{where} measured by more than one of the testbeds {join(names)}."
-    agreed = f"{first} They agree: no two differ by more than their noise."
+    agreed = f"{first} They agree: no difference exceeds the noise."
     return BedsVerdict(
         testbeds=names,
         tests=tuple(tests),
@@ -142,7 +142,9 @@ def _sentence(test: BedDifference, record: CampaignRecord, relevant: float) -> s
         if test.change is None
         else f", {show_percent(abs(test.change))} {'more' if test.change > 0 else 'less'}"
     )
-    how = "too few repetitions for a test" if test.p_value is None else show_probability(test.p_value)
+    how = (
+        "there are too few repetitions for a test" if test.p_value is None else show_probability(test.p_value)
+    )
     small = (
         f", though less than {show_percent(relevant)}"
         if test.change is not None and abs(test.change) < relevant
@@ -156,13 +158,13 @@ def _sentence(test: BedDifference, record: CampaignRecord, relevant: float) -> s
 
 def _method(relevant: float, level: float, comparisons: int, *, is_noise_known: bool) -> str:
     test = (
-        "Two testbeds disagree on a point if an exact two-sided Mann-Whitney test of their repetitions says"
-        " so at the level"
-        f" {level:g} / {comparisons} (Bonferroni: each pair of testbeds at each point)."
+        "Two testbeds disagree on a point if an exact two-sided Mann-Whitney test of their"
+        f" repetitions shows a difference at the level {level:g} / {comparisons}"
+        " (Bonferroni: each pair of testbeds at each point)."
     )
     if is_noise_known:
         return test
     return (
-        f"{test} Where there are too few repetitions for that, medians {show_percent(relevant)} apart"
-        " count: a tolerance, not a test."
+        f"{test} If there are too few repetitions for the test, medians that differ by"
+        f" {show_percent(relevant)} count as different: this is a tolerance, not a test."
     )

@@ -83,7 +83,7 @@ def holding(resources: Iterable[Resource], *, where: str, next_step: str) -> Ite
                 raise HostError(
                     f"{resource.label} cannot be locked: {error.strerror}",
                     where=str(path),
-                    next_step="Make that folder writable for you.",
+                    next_step="Make that folder writable for your user.",
                 ) from error
             other = _other_users_lock(resource)
             if other is not None:
@@ -154,7 +154,7 @@ def _holder(path: Path) -> str:
     """Of a file of our own, for people."""
     pid = locker(path)
     if _has_ended(pid):
-        return f"the engine of process {pid}, which has ended; the engine is about to"
+        return f"the engine of process {pid}; that process has ended, and the engine is about to end"
     return f"process {pid}"
 
 
@@ -177,9 +177,9 @@ def _own_folder() -> Path:
             if _belongs_to(folder, user):
                 return folder
     raise HostError(
-        "there is no folder for locks that belongs to this user alone",
+        "there is no folder for locks that belongs only to this user",
         where=", ".join(map(str, candidates)),
-        next_step="Remove what is there under these names, or set XDG_RUNTIME_DIR to a folder of yours.",
+        next_step="Remove these files, or set XDG_RUNTIME_DIR to a folder that belongs to you.",
     )
 
 

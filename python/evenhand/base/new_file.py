@@ -15,7 +15,7 @@ from evenhand.base.errors import HostError, RequestError
 
 
 def check_new(
-    path: Path, *, where: str, what: str = "this file exists already, and is not overwritten"
+    path: Path, *, where: str, what: str = "this file already exists, and is not overwritten"
 ) -> None:
     """RequestError if anything has this name, a link that leads nowhere too; to be asked before the work that
     fills the file."""
@@ -24,7 +24,7 @@ def check_new(
 
 
 def make_new(
-    path: Path, *, where: str, what: str = "this file exists already, and is not overwritten"
+    path: Path, *, where: str, what: str = "this file already exists, and is not overwritten"
 ) -> int:
     """Make the file, empty; gives its descriptor.
 
@@ -103,7 +103,7 @@ _HEAD = 1024
 
 def _check_own(path: Path, *, mark: bytes, where: str) -> None:
     if os.path.lexists(path) and (path.is_symlink() or not path.is_file() or mark not in _head(path)):
-        raise _taken(where, "something else has this name, and is not overwritten")
+        raise _taken(where, "this name is already in use, and what has it is not overwritten")
 
 
 def _head(path: Path) -> bytes:
@@ -118,6 +118,8 @@ def _taken(where: str, what: str) -> RequestError:
 def unwritable(where: str, error: OSError) -> HostError:
     """What to say of a file that cannot be written."""
     next_step = (
-        "Make room on its disk, or name a file on another." if is_disk_full(error) else "Name another file."
+        "Free some space on its disk, or name a file on another disk."
+        if is_disk_full(error)
+        else "Name another file."
     )
     return HostError(f"this file cannot be written: {error.strerror}", where=where, next_step=next_step)

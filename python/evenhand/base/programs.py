@@ -79,9 +79,11 @@ def find_program(
     on_path = shutil.which(program.name, path=environment.get("PATH"))
     if on_path is None:
         raise HostError(
-            f"there is no {program.name}",
+            f"{program.name} was not found",
             where=in_checkout(f"{program.checkout}, PATH", installed="PATH"),
-            next_step=f"{how_to_get_programs()}, or name it with {program.option} or {program.variable}.",
+            next_step=(
+                f"{how_to_get_programs()}, or give its path with {program.option} or {program.variable}."
+            ),
         )
     return Path(on_path)
 

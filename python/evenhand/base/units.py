@@ -147,7 +147,7 @@ def parse_ratio(text: str, *, where: str = "") -> float:
     """A share from 0 to below 1."""
     value = _parse(RATIO, text, where)
     if value >= 1:
-        raise _refusal(RATIO, text, where, "must be below 1, that is below 100%")
+        raise _refusal(RATIO, text, where, "must be less than 1, that is, less than 100%")
     return float(value)
 
 
@@ -213,7 +213,7 @@ def _value(quantity: Quantity, text: str) -> Decimal | None:
 def _positive(quantity: Quantity, text: str, where: str) -> Decimal:
     value = _parse(quantity, text, where)
     if value <= 0:
-        raise _refusal(quantity, text, where, "must be above 0")
+        raise _refusal(quantity, text, where, "must be greater than 0")
     return value
 
 

@@ -38,9 +38,9 @@ def import_distributed() -> ModuleType:
         import distributed
     except ImportError as error:
         raise HostError(
-            "campaigns over several testbeds need dask.distributed, which is not installed",
+            "campaigns on several testbeds need dask.distributed, which is not installed",
             where="evenhand[distributed]",
-            next_step="Install it here, on each worker and where the scheduler runs: pip install"
+            next_step="Install it here, on each worker and on the scheduler's machine: pip install"
             " 'evenhand[distributed]'",
         ) from error
     # It tells of every connection; what concerns a user is told here.
@@ -72,23 +72,23 @@ def scheduler_place(address: str, *, where: str, role: Role) -> SchedulerPlace:
     except ValueError as error:
         kind = "tls" if address.startswith("tls:") else "tcp"
         raise RequestError(
-            f"{address!r} is no address of a scheduler",
+            f"{address!r} is not the address of a scheduler",
             where=where,
-            next_step=f"Write {kind}://HOST:8786, an IPv6 address in brackets.",
+            next_step=f"Write {kind}://HOST:8786, with an IPv6 address in brackets.",
         ) from error
     try:
         settings: dict[str, Any] = distributed.Security().get_connection_args(role)
     except (OSError, ValueError) as error:
         raise _no_certificate(
-            f"dask cannot use the certificates of its configuration for a {role}: {error}", address
+            f"dask cannot use the certificates in its configuration for a {role}: {error}", address
         ) from error
     if scheme == "tls" and settings["ssl_context"] is None:
         raise _no_certificate(
-            f"tls:// needs certificates, and dask's configuration names none for a {role}", address
+            f"tls:// needs certificates, but dask's configuration has none for a {role}", address
         )
     if scheme == "tcp" and settings["require_encryption"]:
         raise RequestError(
-            f"dask's configuration requires encryption, and {address!r} has none",
+            f"dask's configuration requires encryption, but {address!r} does not use it",
             where=where,
             next_step=f"Write {whole.replace('tcp', 'tls', 1)}.",
         )
@@ -129,10 +129,10 @@ def no_scheduler(address: str) -> HostError:
     way = (
         "with a certificate of the same authority"
         if address.startswith("tls:")
-        else "or write tls:// if it has certificates"
+        else "or use tls:// if it has certificates"
     )
     return HostError(
-        "no scheduler of dask answers there",
+        "no dask scheduler answers at this address",
         where=address,
         next_step=f"Start it on that machine, {way}: dask scheduler --host ITS-LAB-ADDRESS",
     )
@@ -140,5 +140,5 @@ def no_scheduler(address: str) -> HostError:
 
 def _no_certificate(what: str, address: str) -> HostError:
     return HostError(
-        what, where=address, next_step=f"Name them in ~/.config/dask/distributed.yaml, as {GUIDE} shows."
+        what, where=address, next_step=f"Set them in ~/.config/dask/distributed.yaml; {GUIDE} shows how."
     )

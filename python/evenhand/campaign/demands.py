@@ -12,7 +12,7 @@ from evenhand.spec.plan import build_plan
 from evenhand.spec.point import Point
 from evenhand.spec.request import plan_of
 
-WITHOUT_HASH = 'Write hash-types = "not-stated" in that suite, or in [every-suite] for all of them'
+WITHOUT_HASH = 'Write hash-types = "not-stated" in that suite, or in [every-suite] for all suites'
 """What takes a key out of a preset."""
 
 

@@ -77,7 +77,7 @@ def why_failed(hook: HookRun, timeout_s: float) -> str | None:
     ended = (
         f"ended with exit code {hook.exit_code}"
         if hook.exit_code > 0
-        else f"was ended by {signal.Signals(-hook.exit_code).name}"
+        else f"was terminated by {signal.Signals(-hook.exit_code).name}"
     )
     said = _what_it_said(hook.output)
     return f"the hook {name} {ended}" + (f": {said}" if said else "")

@@ -186,8 +186,8 @@ def _measure_repetition(
         except CannotContinueError:
             on_event(
                 Note(
-                    text="It cannot go on where it was cut short, since conditions have changed; this"
-                    " repetition begins anew."
+                    text="It cannot be resumed where it was interrupted, because the conditions have"
+                    " changed; this repetition starts again."
                 )
             )
             is_anew = True

@@ -171,8 +171,8 @@ def _notes(plan: CampaignPlan, *, is_set_up: bool) -> list[str]:
             f"{name}{f' with {hash_type}' if hash_type else ''}" for name, hash_type in settings
         )
         notes.append(
-            f"The DUT has to be set up differently in the course of this campaign ({wanted}), and no hook"
-            " does it: write before-suite or"
-            " before-point commands, or a file for each set-up."
+            f"The DUT must be set up differently during this campaign ({wanted}), but no"
+            " hook does this: write before-suite or before-point commands, or a separate"
+            " file for each set-up."
         )
     return notes

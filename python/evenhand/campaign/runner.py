@@ -73,11 +73,11 @@ class CampaignRunner:
             try:
                 self._put_dut_back()
             except EvenhandError as second:
-                error.add_note(f"The DUT is not as it was: {second}")
+                error.add_note(f"The DUT is not in its previous state: {second}")
                 self.on_event(
                     Note(
-                        text=f"The DUT could not be put back: {second}. Do it with: evenhand dut undo"
-                        f" {self.testbed}"
+                        text=f"The DUT could not be restored: {second}. Restore it with:"
+                        f" evenhand dut undo {self.testbed}"
                     )
                 )
             raise
@@ -147,8 +147,8 @@ class CampaignRunner:
                         self.on_event(PointBegan(point=point))
                         self._give_up(
                             point,
-                            f"there is no throughput to take the load from: {point.goal[AFTER]} has no"
-                            " number",
+                            "there is no throughput to derive the load from:"
+                            f" {point.goal[AFTER]} has no number",
                         )
                         continue
                     throughput_fps = median(found)
@@ -223,20 +223,22 @@ def choose_testbed(plan: CampaignPlan, given: str | None) -> str:
         raise RequestError(
             f"the campaign measures each point on {len(plan.on_each_testbed)} testbeds",
             where="on-each-testbed",
-            next_step="Give --scheduler ADDRESS, where their workers are, or take the key out of the file.",
+            next_step=(
+                "Give --scheduler ADDRESS, the scheduler of their workers, or remove the key from the file."
+            ),
         )
     chosen = given or plan.testbed
     if chosen is None:
         raise RequestError(
-            "the campaign names no testbed",
+            "the campaign does not name a testbed",
             where="--testbed",
-            next_step="Give --testbed FILE, lab:linux or reference, or name it in the file.",
+            next_step="Give --testbed FILE, lab:linux or reference, or name the testbed in the file.",
         )
     if plan.reference is not None and not rig_of(chosen).takes_reference:
         raise RequestError(
-            f"[reference] sets up a reference router, and the testbed is {without_folders(chosen)!r}",
+            f"[reference] sets up a reference router, but the testbed is {without_folders(chosen)!r}",
             where="--testbed",
-            next_step=f"Use --testbed {REFERENCE}, or take [reference] out of the file.",
+            next_step=f"Use --testbed {REFERENCE}, or remove [reference] from the file.",
         )
     return chosen
 

@@ -30,8 +30,8 @@ from evenhand.spec.point import Point
 
 CONNECT_S = 10.0
 HOST_NOTE = (
-    "measured by workers elsewhere: the host told of the campaign is that of who started it; the"
-    " testers' stand with their testbeds"
+    "measured by workers elsewhere: the host recorded for the campaign is the one that started it; the"
+    " testers' hosts are recorded with their testbeds"
 )
 LOOK_S = 1.0
 """Between two looks at which workers there are."""
@@ -73,17 +73,19 @@ class ScheduledExecutor:
         found = self.testbeds()
         if not found:
             raise HostError(
-                f"no worker of Evenhand {VERSION} is at this scheduler",
+                f"no worker with Evenhand {VERSION} is connected to this scheduler",
                 where=self.address,
-                next_step=f"On each testbed's machine: evenhand worker {self.address} TESTBED",
+                next_step=(f"Start one on each testbed's machine: evenhand worker {self.address} TESTBED"),
             )
         missing = [name for name in on_each if name not in found]
         if missing:
             raise HostError(
-                f"the campaign measures on {missing[0]!r}, and no worker has that name; there are"
-                f" {', '.join(sorted(found))}",
+                f"the campaign measures on {missing[0]!r}, but no worker has that name; the"
+                f" workers are {', '.join(sorted(found))}",
                 where="on-each-testbed",
-                next_step=f"On its machine: evenhand worker {self.address} TESTBED --name {missing[0]}",
+                next_step=(
+                    f"Start it on its machine: evenhand worker {self.address} TESTBED --name {missing[0]}"
+                ),
             )
         for error in self.client.run(
             why_not_here, list(points), reference, workers=list(found.values())
@@ -168,7 +170,7 @@ class ScheduledExecutor:
                 raise error
             _given_up(
                 order.point,
-                "worker after worker was lost in it, the last with no other to go on",
+                "one worker after another was lost during this point, and after the last one none was left",
                 keeper,
                 on_event,
                 places,
@@ -185,7 +187,11 @@ class ScheduledExecutor:
             )
         except ValueError as error:
             _given_up(
-                order.point, f"what a worker sent is no result of it: {error}", keeper, on_event, places
+                order.point,
+                f"what a worker sent is not a result of this point: {error}",
+                keeper,
+                on_event,
+                places,
             )
             return None
         store_remote_point(keeper, arrived)
@@ -222,13 +228,13 @@ class ScheduledExecutor:
         for name in sorted(self._known - found.keys()):
             on_event(
                 Note(
-                    text=f"Testbed {name!r} is lost; a point that it was measuring begins anew on the next"
-                    " one that is free."
+                    text=f"Testbed {name!r} is lost; the point that it was measuring starts"
+                    " again on the next free testbed."
                 )
             )
         if self._known and not found:
             on_event(
-                Note(text=f"No testbed is left. This waits for one: evenhand worker {self.address} TESTBED")
+                Note(text=(f"No testbed is left. Waiting for one: evenhand worker {self.address} TESTBED"))
             )
         self._known = frozenset(found)
         return found
@@ -239,9 +245,11 @@ class ScheduledExecutor:
 
     def _gone(self) -> HostError:
         return HostError(
-            "the scheduler has gone; points that were under way are lost",
+            "the scheduler is gone; points that were being measured are lost",
             where=self.address,
-            next_step=f"Start it and its workers again, and go on with: {resume_command(Path('FILE'))}",
+            next_step=(
+                f"Start the scheduler and its workers again, and resume with: {resume_command(Path('FILE'))}"
+            ),
         )
 
 

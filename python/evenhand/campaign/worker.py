@@ -131,14 +131,14 @@ class WorkerProcess:
             run=f"worker {self.bed.name}", on_note=lambda text: self._on_event(Note(text=text)), say=say
         )
         with temporary_folder() as folder, leased as self._lab:
-            say(f"Testbed {self.bed.name!r} looks for the scheduler at {address}.")
+            say(f"Testbed {self.bed.name!r} is connecting to the scheduler at {address}.")
             self._dask = _tell_while(
                 asyncio.run_coroutine_threadsafe(self._start(address, place, folder), loop), address, say
             )
             _here = self
             ended = asyncio.run_coroutine_threadsafe(self._watch(), loop)
             try:
-                say(f"Testbed {self.bed.name!r} waits for points of {address}; Ctrl-C ends it.")
+                say(f"Testbed {self.bed.name!r} is waiting for points from {address}; press Ctrl-C to stop.")
                 self._calls.work()
             finally:
                 _here = None
@@ -147,7 +147,7 @@ class WorkerProcess:
                     asyncio.run_coroutine_threadsafe(closing, loop).result(CLOSE_S)
                 ended.cancel()
         raise HostError(
-            "the scheduler has gone",
+            "the scheduler is gone",
             where=address,
             next_step=f"Start it again, then: evenhand worker {address} {self.bed.testbed}",
         )
@@ -179,9 +179,9 @@ class WorkerProcess:
             causes = list(_causes(error))
             if any("name taken" in str(cause) for cause in causes):
                 raise RequestError(
-                    f"another worker has the name {self.bed.name!r}",
+                    f"another worker is already named {self.bed.name!r}",
                     where="--name",
-                    next_step="Give this one another: --name NAME.",
+                    next_step="Give this one another name: --name NAME.",
                 ) from error
             # MemoryError: dask takes another protocol's answer for the length of its own.
             if any(isinstance(cause, OSError | TimeoutError | MemoryError) for cause in causes):
@@ -258,8 +258,8 @@ def _tell_while(starting: Future[T], address: str, say: Callable[[str], object])
                 starting.cancel()
                 raise no_scheduler(address) from error
             say(
-                f"No answer from {address} for {waited_s:.0f} s; it is tried for {CONNECT_S:.0f} s. Ctrl-C"
-                " ends it."
+                f"No answer from {address} for {waited_s:.0f} s; giving up after"
+                f" {CONNECT_S:.0f} s. Press Ctrl-C to stop now."
             )
 
 
@@ -273,7 +273,7 @@ def measure_here(order: PointOrder, task: str, topic: str) -> Answer:
         task: Its key; who ordered it may take it back.
         topic: Under which dask tells whoever ordered it how it goes on.
     """
-    assert _here is not None, "only a worker with a testbed has the resource that this task takes"
+    assert _here is not None, "only a worker with a testbed has the resource that this task needs"
     return _here.measure(order, task, topic)
 
 
@@ -296,9 +296,9 @@ def check_fit(bed: Bed, points: Iterable[Point], reference: Reference | None) ->
         return
     if reference is not None:
         raise RequestError(
-            f"[reference] sets up a reference router, and the testbed is {without_folders(bed.testbed)!r}",
+            f"[reference] sets up a reference router, but the testbed is {without_folders(bed.testbed)!r}",
             where=f"worker {bed.name}",
-            next_step=f"Start that worker with {REFERENCE}, or take [reference] out of the campaign file.",
+            next_step=(f"Start that worker with {REFERENCE}, or remove [reference] from the campaign file."),
         )
     with _of_worker(bed):
         rig.check_demands(lambda: demands_of(points))

@@ -90,7 +90,7 @@ def check(
         str | None,
         typer.Argument(
             metavar="TESTBED",
-            help="A testbed file (TOML), or lab:linux: its ports and its DUT are checked as well.",
+            help="A testbed file (TOML), or lab:linux; its ports and its DUT are checked as well.",
         ),
     ] = None,
     *,
@@ -98,14 +98,14 @@ def check(
         bool,
         typer.Option(
             "--looped",
-            help="The tester's ceiling with its two ports looped to each other inside this machine; needs no"
-            " DUT.",
+            help="Find the tester's ceiling with its two ports looped to each other inside this"
+            " machine; no DUT is needed.",
         ),
     ] = False,
     ports_only: Annotated[
         bool,
         typer.Option(
-            "--ports-only", help="Open the ports and look for the DUT, but make no trial through it."
+            "--ports-only", help="Open the ports and look for the DUT, but make no trials through it."
         ),
     ] = False,
     require: Annotated[
@@ -113,12 +113,14 @@ def check(
         typer.Option(
             "--require",
             metavar="PART",
-            help=f"Exit code 3 unless this can run here: {', '.join(Requirement)}. May be repeated.",
+            help=(f"Exit with code 3 unless this can run here: {', '.join(Requirement)}. May be repeated."),
         ),
     ] = None,
     watch_time: Annotated[
         str,
-        typer.Option("--watch", metavar="TIME", help="How long to watch CPUs and clock; 0 leaves it out."),
+        typer.Option(
+            "--watch", metavar="TIME", help="Time for which to watch the CPUs and the clock; 0 skips this."
+        ),
     ] = "5s",
     plan: PlanOptions,
     frame_size: FramesOption = None,
@@ -126,12 +128,16 @@ def check(
     maximum_rate: Annotated[
         str | None,
         typer.Option(
-            "--maximum-rate", metavar="RATE", help="Of the ceiling's trials; default: the line rate."
+            "--maximum-rate",
+            metavar="RATE",
+            help="Maximum rate of the ceiling's trials. Default: the line rate.",
         ),
     ] = None,
     minimum_rate: Annotated[
         str | None,
-        typer.Option("--minimum-rate", metavar="RATE", help="Default: a hundredth of the first load."),
+        typer.Option(
+            "--minimum-rate", metavar="RATE", help="Minimum rate. Default: a hundredth of the first load."
+        ),
     ] = None,
     duration: Annotated[
         str, typer.Option("--duration", metavar="TIME", help="Of the ceiling's trials.")
@@ -143,12 +149,12 @@ def check(
     progress_form: ProgressOption = ProgressForm.AUTO,
     json_output: JsonOption = False,
 ) -> None:
-    """Tell what this host offers, which parts can run on it, and what to do about those that cannot. Nothing
-    is changed.
+    """Show what this host offers, which parts of Evenhand can run on it, and what to do about those that
+    cannot. Nothing is changed.
 
     Without TESTBED and --looped nothing is sent. With a TESTBED its ports are opened, its DUT is asked for
-    its MACs, and trials find the tester's own ceiling through it: the highest load at which the tester keeps
-    its schedule (RFC 9971). --looped needs no DUT, and no frame leaves the process.
+    its MACs, and trials through the DUT find the tester's own ceiling: the highest load at which the tester
+    keeps its schedule (RFC 9971). --looped needs no DUT, and no frame leaves the process.
     """
     required = require or []
     _check_options(testbed, ports_only=ports_only, required=required)
@@ -157,7 +163,9 @@ def check(
     watch_s = parse_duration(watch_time, where="--watch")
     if watch_s > MOST_WATCH_S:
         raise RequestError(
-            f"{watch_time!r} is longer than an hour", where="--watch", next_step="Write a duration like 60s."
+            f"{watch_time!r} is longer than an hour",
+            where="--watch",
+            next_step="Write a duration such as 60s.",
         )
     goal = read_ceiling_goal(
         maximum_rate=maximum_rate, minimum_rate=minimum_rate, duration=duration, precision=precision
@@ -204,7 +212,7 @@ def check(
         raise told(error)
 
 
-_UNOPENED = {"is_dut_resolved": False, "unresolved": "its ports were not opened", "unreached": None}
+_UNOPENED = {"is_dut_resolved": False, "unresolved": "its ports have not been opened", "unreached": None}
 
 
 class _Run:
@@ -244,7 +252,10 @@ class _Run:
         """The host itself; first of all, since it tells why the rest may fail."""
         if watch_s:
             progress.on_event(
-                Began(what=f"watching CPUs and clock for {format_duration(watch_s)}", remaining_s=watch_s)
+                Began(
+                    what=f"watching the CPUs and the clock for {format_duration(watch_s)}",
+                    remaining_s=watch_s,
+                )
             )
         about, watched = _ask_engine(self._engine, watch_s)
         survey = survey_host(about=about, watched=watched)
@@ -329,12 +340,12 @@ class _Run:
         except HostError as error:
             self._host_limits = {"unknown": error.what}
             line = (
-                f"Limits that this host keeps: none. {error.what[0].upper()}{error.what[1:]}."
+                f"Limits that this host can keep: none. {error.what[0].upper()}{error.what[1:]}."
                 f" {error.next_step}"
             )
         else:
             self._host_limits = found.to_document()
-            line = f"{found.line} Take them with: --limits host"
+            line = f"{found.line} Use them with: --limits host"
         if not self._is_json:
             out().print()
             out().print(line, markup=False)
@@ -404,7 +415,7 @@ def _unmet(survey: HostSurvey, required: list[Requirement], run: _Run) -> HostEr
         )
         steps = " ".join([unmet[0].advice, *unmet[0].commands])
         return HostError(
-            f"this host lacks what it takes for: {lacking} (missing: {names})",
+            f"this host lacks what is needed for: {lacking} (missing: {names})",
             where="--require",
             next_step=steps,
         )

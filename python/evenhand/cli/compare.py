@@ -31,49 +31,55 @@ WORSE = 1
 def compare(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN RUN...", help="Run files; the others are held against the first."),
+        typer.Argument(metavar="RUN RUN...", help="Run files; the others are compared with the first."),
     ],
     against: Annotated[
         list[Path] | None,
         typer.Option(
             "--against",
             metavar="RUN",
-            help="A session of the second side, once for each; then all others are sessions of the first.",
+            help=(
+                "A session of the second side; repeat the option for each. All other files are then"
+                " sessions of the first side."
+            ),
         ),
     ] = None,
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Compare runs that were not measured alike, too.")
+        bool,
+        typer.Option("--anyway", help="Also compare runs that were measured under different conditions."),
     ] = False,
     fail_below: Annotated[
         str | None,
         typer.Option(
             "--fail-below",
             metavar="RATIO",
-            help="Exit with 1 if a point is worse than this share of the first run: 0.97, 97%.",
+            help="Exit with code 1 if a point is worse than this share of the first run: 0.97 or 97%.",
         ),
     ] = None,
     fail_by: Annotated[
         FailBy,
         typer.Option(
             "--fail-by",
-            help="What must be below it: the whole interval of the ratio, adjusted for the number of points,"
-            " or the median ratio alone.",
+            help="What must be below the limit: the whole interval of the ratio, adjusted for the"
+            " number of points, or only the median ratio.",
         ),
     ] = "interval",
     html: Annotated[
         Path | None,
         typer.Option(
-            "--html", metavar="FILE", help="Write a page, too. An older page of this name is replaced."
+            "--html", metavar="FILE", help="Also write a page. An older page with this name is replaced."
         ),
     ] = None,
     json_output: JsonOption = False,
 ) -> int:
-    """Compare runs or campaigns point by point: ratios with their intervals, and what differs in the
-    set-ups."""
+    """Compare runs or campaigns point by point: ratios with their intervals, and the differences
+    between the set-ups."""
     limit = None if fail_below is None else parse_ratio(fail_below, where="--fail-below")
     if limit == 0:
         raise RequestError(
-            "0: nothing is worse than that", where="--fail-below", next_step="Write a ratio like 0.97 or 97%."
+            "the limit 0 can never be missed",
+            where="--fail-below",
+            next_step="Write a ratio such as 0.97 or 97%.",
         )
     if html is not None:
         from evenhand.report.comparison_page import (

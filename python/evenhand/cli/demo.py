@@ -42,18 +42,24 @@ def demo(
         typer.Option(
             "--plan",
             metavar="NAME",
-            help="Of the reference router: gateway-v4 (default) or gateway-v6; linux does both.",
+            help=(
+                "The plan for the reference router: gateway-v4 (default) or gateway-v6; linux measures both."
+            ),
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Shorter trials, wider result: about one minute.")
+        bool,
+        typer.Option("--quick", help="Use shorter trials and a coarser precision; takes about one minute."),
     ] = False,
     html: Annotated[
         Path | None,
         typer.Option(
             "--html",
             metavar="FILE",
-            help="The reference router's page. Default: beside the run, with its name.",
+            help=(
+                "Where to write the reference router's page. Default: beside the run file, with the"
+                " same name."
+            ),
         ),
     ] = None,
     seed: SeedOption = DEFAULT_SEED,
@@ -63,20 +69,22 @@ def demo(
     engine: EngineOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Show what one address pair says of a router that hashes addresses only, and what many addresses say.
-    Nothing leaves this machine."""
+    """Show how a router that hashes addresses only appears when it is measured with one address pair, and
+    with many addresses. No frame leaves this machine."""
     find_engine(engine)  # before anything is set up
     run = run_file("demo", run, no_run)
     if dut is DemoDut.LINUX:
         if plan is not None:
             raise RequestError(
-                "the demo on the kernel's router measures gateway-v4 and gateway-v6",
+                "the demo on the kernel's router always measures gateway-v4 and gateway-v6",
                 where="--plan",
                 next_step="Leave it out.",
             )
         if html is not None:
             raise RequestError(
-                "the demo on the kernel's router writes no page", where="--html", next_step="Leave it out."
+                "the demo on the kernel's router does not write a page",
+                where="--html",
+                next_step="Leave it out.",
             )
         linux_demo(
             quick=quick, seed=seed, run=run, host_name=host_name, engine=engine, json_output=json_output
@@ -84,9 +92,9 @@ def demo(
         return
     if html is not None and not html.parent.is_dir():
         raise RequestError(
-            f"{html} cannot be written: there is no folder {html.parent}",
+            f"{html} cannot be written: the folder {html.parent} does not exist",
             where="--html",
-            next_step="Name a file in a folder that exists.",
+            next_step="Name a file in an existing folder.",
         )
     page = html or (None if run is None else run.with_suffix(".html"))
     if page is not None:

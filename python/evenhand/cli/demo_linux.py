@@ -127,7 +127,8 @@ def linux_demo(
         store = None if run is None else stack.enter_context(open_run(run, host_name=host_name))
         progress = stack.enter_context(ProgressDisplay(err()))
         progress.say(
-            "Demo: the Linux kernel's router in a namespace of this machine. No frame leaves it.",
+            "Demo: the Linux kernel's router in a network namespace of this machine. No frame leaves the"
+            " machine.",
             style="bold",
         )
         ceilings: dict[str, float] = {}
@@ -196,7 +197,9 @@ def find_ceiling(
 ) -> float:
     """The highest load per direction that the tester itself keeps here (MLR-14). HostError if it keeps
     none."""
-    progress.say(f"{plan.title}: what load does the tester itself keep on this machine?", style="bold")
+    progress.say(
+        f"{plan.title}: looking for the load that the tester itself can keep on this machine", style="bold"
+    )
     size = plan.smallest_frame_size
     with ExitStack() as stack:
         tester = stack.enter_context(
@@ -267,8 +270,8 @@ def find_ceiling(
         raise HostError(
             f"the tester cannot keep any load on this machine: {last}",
             where="demo",
-            next_step="Give it idle CPUs, and try again; `evenhand check` tells which CPUs are taken away,"
-            " and by whom.",
+            next_step="Give the tester idle CPUs, and try again; `evenhand check` shows which CPUs are taken"
+            " away, and by what.",
         )
     return ceiling.rate_fps
 
@@ -326,10 +329,10 @@ def closing_lines(entries: list[SuiteEntry], ceilings: dict[str, float], facts: 
         "Protocol UDP, addresses and ports pseudorandom, both directions at once; the tester itself keeps at"
         " least"
         f" {kept} fps per direction.",
-        f"A frame counts as overdue from {' and '.join(f'{limit:.0f}' for limit in overdue)} us on (default"
-        f" {USUAL_OVERDUE_AFTER_US:.0f} us), and {format_ratio(OVERDUE_TOLERANCE)} of them are allowed"
-        " (default"
-        f" {format_ratio(Limits().overdue_tolerance)}): a virtual machine takes its CPUs away for moments.",
+        f"A frame counts as overdue from {' and '.join(f'{limit:.0f}' for limit in overdue)} us"
+        f" on (default {USUAL_OVERDUE_AFTER_US:.0f} us), and {format_ratio(OVERDUE_TOLERANCE)}"
+        f" of overdue frames are allowed (default {format_ratio(Limits().overdue_tolerance)}),"
+        " because a virtual machine loses its CPUs for short times.",
         *suite_lines(entries),
     ]
 
@@ -342,9 +345,10 @@ def limit_lines(entries: list[SuiteEntry]) -> list[str]:
     searches = (
         "every search" if len(limited) == len(entries) else f"{len(limited)} of {len(entries)} searches"
     )
-    kept = "the highest load that the tester itself keeps here"
+    kept = "the highest load that the tester itself can keep here"
     return [
-        f"The tester is the limit in {searches}, not the router: the router passed {kept}, and may do more."
+        f"In {searches} the tester is the limit, not the router: the router passed {kept},"
+        " and may be able to forward more."
     ]
 
 

@@ -110,9 +110,9 @@ def reference_demo(
         progress = stack.enter_context(ProgressDisplay(err()))
         progress.say(
             f"Demo: a router of {ELEMENTS} processing elements inside this machine. It takes"
-            f" {'a minute' if quick else 'two minutes'}, and longer on a host that has other work. No frame"
-            " leaves the"
-            " machine. Trials that end INVALID are the tester's own, and are repeated.",
+            f" {'a minute' if quick else 'two minutes'}, or longer on a busy host. No frame"
+            " leaves the machine. A trial that ends INVALID was spoiled by the tester,"
+            " and is repeated.",
             style="bold",
         )
         for index, case in enumerate(CASES):
@@ -131,10 +131,9 @@ def reference_demo(
             done = measured(goal)
             if goal is not QUICK and _needs_shorter_trials(done.result):
                 progress.say(
-                    f"Trials of {format_duration(goal.duration_s)} came out INVALID too often on this host."
-                    " From here on they last"
-                    f" {format_duration(QUICK.duration_s)}, and a search stops at"
-                    f" {format_ratio(QUICK.precision)}.",
+                    f"Trials of {format_duration(goal.duration_s)} were INVALID too often on"
+                    f" this host. From now on trials last {format_duration(QUICK.duration_s)},"
+                    f" and a search stops at {format_ratio(QUICK.precision)}.",
                     style="bold",
                 )
                 goal = QUICK

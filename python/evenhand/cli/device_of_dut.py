@@ -43,16 +43,16 @@ def device_of_dut(
     both = [name for name, is_given in given.items() if is_given]
     if both:
         raise RequestError(
-            f"{' and '.join(both)} beside a DUT that is asked for it",
+            f"{' and '.join(both)} given together with --dut, which reads them from the DUT",
             where=f"{WHERE}, {', '.join(both)}",
-            next_step=f"Leave out {' and '.join(both)}, or --dut.",
+            next_step=f"Omit {' and '.join(both)}, or --dut.",
         )
     dut, config = read_dut(str(file))
     if dut.os not in (None, "linux"):
         raise RequestError(
-            f"of {dut.os} no table and no key are read",
+            f"the table and the key cannot be read on {dut.os}",
             where=f"{file}: dut.os",
-            next_step="Give what you know of it: --table, --key, --hash.",
+            next_step="Give what you know about it: --table, --key, --hash.",
         )
     if plan.other is not None:
         raise RequestError(
@@ -80,9 +80,9 @@ def device_of_dut(
             or "number of queues"
         )
         raise RequestError(
-            f"{' and '.join(names)} of the DUT choose queues differently ({differ}), so each direction has a"
-            " device of its own",
+            f"{' and '.join(names)} of the DUT choose queues differently ({differ}), so each"
+            " direction needs a prediction of its own",
             where=f"{WHERE} {file}",
-            next_step="Predict them one by one: --direction forward, then --direction reverse.",
+            next_step="Predict them separately: --direction forward, then --direction reverse.",
         )
     return models[0], f", as {' and '.join(names)} of the DUT {'has' if len(names) == 1 else 'have'} it"

@@ -20,7 +20,8 @@ from evenhand.rig.dut import OPERATING_SYSTEMS, DutScript, HashType, OperatingSy
 from evenhand.spec.plan import CountOptions
 
 app = Verbs(
-    help="Tell how a DUT is set up for a plan, or set it up over SSH and put it back.", no_args_is_help=True
+    help="Print the commands that set up a DUT for a plan, or set it up over SSH and restore it.",
+    no_args_is_help=True,
 )
 app.command("check", epilog=dut_over_ssh.CHECK_EXAMPLE)(dut_over_ssh.check)
 app.command("apply", epilog=dut_over_ssh.APPLY_EXAMPLE)(dut_over_ssh.apply_setup)
@@ -109,16 +110,16 @@ def setup(
         typer.Option(
             "--only",
             metavar="|".join(SetupPart),
-            help="This part alone, for a DUT that has the others already.",
+            help="Print only this part, for a DUT that already has the others.",
         ),
     ] = None,
     undo: Annotated[
-        bool, typer.Option("--undo", help="Print what takes the set-up back, in reverse order.")
+        bool, typer.Option("--undo", help="Print the commands that undo the set-up, in reverse order.")
     ] = False,
     json_output: JsonOption = False,
 ) -> None:
     """Print the commands that set up a DUT for a plan: addresses, routes, forwarding, neighbour limits, hash.
-    Runs none of them."""
+    None of them is run."""
     plan = counts.read(name)
     chosen = OPERATING_SYSTEMS[system]
     hash_types: dict[Hash | None, HashType | None] = {None: None, Hash.TYPE1: "type1", Hash.TYPE2: "type2"}
@@ -147,17 +148,17 @@ def _check_interface(name: str | None, side: str, system: OperatingSystem) -> st
     option, example = f"--{side}", system.interfaces[side == "right"]
     if name is None:
         raise RequestError(
-            f"which interface of the DUT is the {side} one?",
+            f"the {side} interface of the DUT is missing",
             where=option,
-            next_step="Every system needs --left and --right. Name the interface as the DUT does;"
-            f" under {system.title} that looks like {option} {example}.",
+            next_step="Every system needs --left and --right. Name the interface as the DUT"
+            f" does; on {system.title}, for example, {option} {example}.",
         )
     if not _INTERFACE.fullmatch(name) or len(name) > system.longest_interface:
         raise RequestError(
-            f"{name!r} is no name of an interface under {system.title}",
+            f"{name!r} is not an interface name on {system.title}",
             where=option,
-            next_step=f"Up to {system.longest_interface} letters, digits and ._/:-, a letter first, such as"
-            f" {example}.",
+            next_step=f"Use up to {system.longest_interface} letters, digits and ._/:-, beginning"
+            f" with a letter, such as {example}.",
         )
     return name
 
@@ -170,7 +171,7 @@ def _split_macs(text: str | None) -> tuple[str, str] | None:
         raise RequestError(
             f"{text!r} is not two MACs",
             where="--static-neighbors",
-            next_step="Write those of the tester's ports, left and right:"
+            next_step="Write the MACs of the tester's ports, left and right:"
             " 02:00:00:00:00:01,02:00:00:00:00:02.",
         )
     return left, right

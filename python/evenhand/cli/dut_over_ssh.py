@@ -34,7 +34,7 @@ UNDO_EXAMPLE = "Example: evenhand dut undo lab.toml"
 FileArgument = Annotated[
     Path,
     typer.Argument(
-        metavar="TESTBED", help="A testbed file whose table dut has ssh, os, left and right; or lab:vm."
+        metavar="TESTBED", help="A testbed file whose dut table has ssh, os, left and right; or lab:vm."
     ),
 ]
 
@@ -55,8 +55,8 @@ def check(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
         write_json(document)
         return
     _say(
-        f"{on.destination}: {on.shell.host.kernel}, root, over {', '.join(sorted(state.kept_from))}, which"
-        " is never changed."
+        f"{on.destination}: {on.shell.host.kernel}, root, connected over"
+        f" {', '.join(sorted(state.kept_from))}, which is never changed."
     )
     for side, found in zip(("left", "right"), document["interfaces"], strict=True):
         told = (
@@ -67,7 +67,7 @@ def check(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
         link = "up" if found["is_up"] else "down"
         carrier = "" if found["has_carrier"] or not found["is_up"] else ", without a link"
         _say(f"  {side:<5} {found['name']}: {found['mac']}, {link}{carrier}; hash: {told}")
-    _say("Nobody has set it up." if held is None else f"Set up for {held.plan} by {held.holder.name}.")
+    _say("It is not set up." if held is None else f"It is set up for {held.plan} by {held.holder.name}.")
 
 
 @with_options
@@ -99,7 +99,7 @@ def apply_setup(
             metavar="N",
             min=1,
             max=1024,
-            help="Queues of each of the two interfaces (ethtool -L).",
+            help="Number of queues of each of the two interfaces (ethtool -L).",
         ),
     ] = None,
     key: Annotated[
@@ -107,7 +107,7 @@ def apply_setup(
         typer.Option(
             "--key",
             metavar="HEX|common|openbsd[:HHHH]",
-            help="Hash key of the two NICs, as long as their own (ethtool -X).",
+            help="Hash key of the two NICs, with the length of their own keys (ethtool -X).",
         ),
     ] = None,
     table_queues: Annotated[
@@ -122,14 +122,14 @@ def apply_setup(
     ] = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Set up the DUT for a plan over SSH, read back that it took, and keep what was there before, for
+    """Set up the DUT for a plan over SSH, read every change back, and record the previous state for
     undo."""
     names = (plan or default_plan_of(str(testbed)) or DEFAULT_PLAN).split("+")
     if len(names) > 2:
         raise RequestError(
             f"{plan!r} names more than two plans",
             where="--plan",
-            next_step="Name one, or one of IPv4 and one of IPv6.",
+            next_step="Name one plan, or one of IPv4 and one of IPv6.",
         )
     plans = [counts.read(name, where="--plan") for name in names]
     hash_type = read_hash_type(rss)
@@ -159,7 +159,7 @@ def apply_setup(
         write_json({"command": "dut apply", **_dut(on), "held": _held(record)})
         return
     _say(f"{on.destination} is set up for {record.plan}: {_changes(record)}, each read back.")
-    _say(f"Put it back with: evenhand dut undo {testbed}")
+    _say(f"Restore it with: evenhand dut undo {testbed}")
 
 
 def status(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
@@ -173,13 +173,13 @@ def status(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
         _say(f"{on.destination} is set up for {held.plan}: {_changes(held)}.")
         ended = {True: "It still runs.", False: "That process has ended.", None: ""}[held.holder.lives()]
         _say(f"By {held.holder.name}. {ended if held.holder.kind == 'run' else ''}".rstrip())
-        _say(f"Put it back with: evenhand dut undo {testbed}")
+        _say(f"Restore it with: evenhand dut undo {testbed}")
     elif is_new:
-        _say(f"Somebody has begun to set up {on.destination}, and changed nothing yet.")
+        _say(f"Somebody has begun to set up {on.destination}, but has not changed anything yet.")
     elif here is not None:
         _say(
-            f"{on.destination} knows of no set-up, but here one for {here.plan} is written down: evenhand"
-            f" dut undo {testbed}"
+            f"{on.destination} has no record of a set-up, but this host has one for"
+            f" {here.plan}: evenhand dut undo {testbed}"
         )
     else:
         _say(f"{on.destination} is not set up.")
@@ -190,19 +190,21 @@ def undo_setup(
     *,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Also what a run has set up that may still go on, perhaps elsewhere."),
+        typer.Option(
+            "--force", help="Also undo the set-up of a run that may still be active, perhaps on another host."
+        ),
     ] = False,
     json_output: JsonOption = False,
 ) -> None:
-    """Put the DUT back as it was, from what was written down before it was changed, whoever changed it."""
+    """Restore the DUT to the state that was recorded before the set-up, whoever made the set-up."""
     with _on(testbed) as on:
         record = undo(on, is_forced=force)
     if json_output:
         write_json({"command": "dut undo", **_dut(on), "undone": None if record is None else _held(record)})
     elif record is None:
-        _say(f"{on.destination} is not set up: nothing is to be put back.")
+        _say(f"{on.destination} is not set up: there is nothing to restore.")
     else:
-        _say(f"{on.destination} is as it was before {record.plan}: {_changes(record)} taken back.")
+        _say(f"{on.destination} is restored to its state before {record.plan}: {_changes(record)} undone.")
 
 
 def read_hash_type(text: str | None) -> HashType | None:
@@ -211,7 +213,7 @@ def read_hash_type(text: str | None) -> HashType | None:
         case None | "type1" | "type2":
             return text
     raise RequestError(
-        f"{text!r} is no type of hash",
+        f"{text!r} is not a hash type",
         where="--hash",
         next_step="Use type1 (addresses) or type2 (addresses and UDP ports).",
     )
@@ -232,7 +234,7 @@ def _split_macs(text: str | None) -> tuple[str, str] | None:
         raise RequestError(
             f"{text!r} is not two MACs",
             where="--static-neighbors",
-            next_step="Write those of the tester's ports, left and right:"
+            next_step="Write the MACs of the tester's ports, left and right:"
             " 02:00:00:00:00:01,02:00:00:00:00:02.",
         )
     return left, right

@@ -13,7 +13,7 @@ from evenhand.cli.common import err, write_json
 from evenhand.report.plain import visible
 
 E = TypeVar("E", bound=EvenhandError)
-_TOLD = "its document has told it"
+_TOLD = "the document contains the error"
 
 
 def error_part(error: EvenhandError | None) -> dict[str, Any] | None:

@@ -50,8 +50,8 @@ FormatOption = Annotated[
     typer.Option(
         "--format",
         metavar="json|csv|parquet|uti|latex|markdown",
-        help="json: all of it; csv, parquet: a table; uti: FD.io CSIT's test cases, one a line; latex,"
-        " markdown: the summary, for a paper.",
+        help="json: everything; csv, parquet: one table; uti: FD.io CSIT's test cases, one per line;"
+        " latex, markdown: the summary, for a paper.",
     ),
 ]
 TableOption = Annotated[
@@ -59,14 +59,16 @@ TableOption = Annotated[
     typer.Option(
         "--table",
         metavar="points|repetitions|trials|summary",
-        help="Which table of csv and parquet; summary: the page's own, as text, in csv, latex and markdown."
-        " Default: trials, or summary.",
+        help="The table to write as csv or parquet. summary: the page's table as text, for csv, latex"
+        " and markdown. Default: trials, or summary.",
     ),
 ]
 OutputOption = Annotated[
     Path | None,
     typer.Option(
-        "--output", metavar="FILE", help="Write it here (must not exist). Default: stdout; parquet needs it."
+        "--output",
+        metavar="FILE",
+        help="Write to this file, which must not exist. Default: stdout; parquet needs a file.",
     ),
 ]
 _TABLES: dict[Table, TableName] = {
@@ -97,7 +99,7 @@ def export(
     _check_table(format, table)
     if format is Format.PARQUET and output is None:
         raise RequestError(
-            "a table in Parquet is written into a file only, and not to stdout",
+            "a Parquet table can only be written to a file, not to stdout",
             where="--format parquet",
             next_step=f"Add --output {file.stem}.parquet",
         )
@@ -117,9 +119,9 @@ def _check_table(format: Format, table: Table | None) -> None:  # noqa: A002
         return
     if format not in _TABLES_OF:
         raise RequestError(
-            f"{format} is no table",
+            f"{format} has no tables to choose from",
             where="--table",
-            next_step="Leave it out, or use --format csv or --format parquet.",
+            next_step="Omit it, or use --format csv or --format parquet.",
         )
     if table not in _TABLES_OF[format]:
         others = " or ".join(f"--format {other}" for other, tables in _TABLES_OF.items() if table in tables)
@@ -151,7 +153,7 @@ def _uti(record: CampaignRecord) -> bytes:
         documents = list(uti_documents(record))
     except (ValueError, TypeError, AttributeError) as error:
         raise RequestError(
-            f"this run cannot be told in UTI's words: {error}",
+            f"this run cannot be represented in UTI: {error}",
             where=str(record.path),
             next_step="Use --format json.",
         ) from error
@@ -159,13 +161,13 @@ def _uti(record: CampaignRecord) -> bytes:
     if lost:
         what = "1 point of a procedure" if len(lost) == 1 else f"{len(lost)} points of procedures"
         err().print(
-            f"Left out: {what} that UTI has no place for (it has throughput and loss).",
+            f"Left out: {what} that UTI cannot represent (it has throughput and loss).",
             markup=False,
             soft_wrap=True,
         )
     if not documents:
         raise RequestError(
-            "this run has nothing that UTI has a place for",
+            "this run contains nothing that UTI can represent",
             where=str(record.path),
             next_step="Use --format json, csv or parquet.",
         )

@@ -36,7 +36,10 @@ def import_file(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="A siitperf.conf, or a configuration of the Open Traffic Generator API (a name in .json).",
+            help=(
+                "A siitperf.conf, or a configuration of the Open Traffic Generator API (a name that"
+                " ends in .json)."
+            ),
         ),
     ],
     command: Annotated[
@@ -52,24 +55,26 @@ def import_file(
         typer.Option(
             "--plan",
             metavar="NAME",
-            help="Take this address plan. Default: the nearest, with hosts on the link first.",
+            help=(
+                "Use this address plan. Default: the closest one; plans with hosts on the link are preferred."
+            ),
         ),
     ] = None,
     left: Annotated[
         str | None,
-        typer.Option("--left", metavar="DEVICE", help="The port on the left; the file cannot name it."),
+        typer.Option("--left", metavar="DEVICE", help="The port on the left, which the file cannot name."),
     ] = None,
     right: Annotated[
         str | None, typer.Option("--right", metavar="DEVICE", help="The port on the right.")
     ] = None,
     cpus: Annotated[
         str | None,
-        typer.Option("--cpus", metavar="N,N...", help="CPUs of the tester, instead of the file's."),
+        typer.Option("--cpus", metavar="N,N...", help="CPUs of the tester, instead of those in the file."),
     ] = None,
     isolated: Annotated[
         bool,
         typer.Option(
-            "--isolated-test-environment", help="You confirm that no frame can leave your lab (RFC 6815)."
+            "--isolated-test-environment", help="Confirm that no frame can leave your lab (RFC 6815)."
         ),
     ] = False,
     output: Annotated[
@@ -78,15 +83,19 @@ def import_file(
             "--output",
             "-o",
             metavar="FILE",
-            help="The testbed file (must not exist). Default: FILE's name with .toml, in this folder.",
+            help=(
+                "The testbed file to write, which must not exist. Default: the name of FILE with"
+                " .toml, in the current folder."
+            ),
         ),
     ] = None,
     json_output: JsonOption = False,
 ) -> int:
-    """Make a testbed file and commands of another tester's configuration; every key of it is accounted for.
+    """Make a testbed file and commands from another tester's configuration, and report what becomes of every
+    key.
 
-    Exits with 1 if something of it is refused, such as translation. Nothing of the file is run, and it names
-    no device.
+    The exit code is 1 if a part is refused, such as translation. Nothing in the file is run, and it cannot
+    name a device.
     """
     testbed = output or Path(f"{file.stem}.toml")
     where = f"--output {testbed}"
@@ -116,7 +125,7 @@ def _read_cpus(text: str | None) -> tuple[int, ...]:
         return ()
     if not re.fullmatch(r"[0-9]{1,4}(,[0-9]{1,4})*", text):
         raise RequestError(
-            f"{text!r} names no CPUs", where="--cpus", next_step="Write their numbers, like 2,4,6,8."
+            f"{text!r} is not a list of CPUs", where="--cpus", next_step="Write CPU numbers, such as 2,4,6,8."
         )
     return tuple(int(word) for word in text.split(","))
 

@@ -33,11 +33,14 @@ class LabKind(StrEnum):
 KindArgument = Annotated[
     LabKind,
     typer.Argument(
-        metavar="NAME", help="The lab: linux, this machine's kernel in a namespace; or vm, a virtual machine."
+        metavar="NAME",
+        help=(
+            "The lab: linux for this machine's kernel in a network namespace, or vm for a virtual machine."
+        ),
     ),
 ]
 ForceOption = Annotated[
-    bool, typer.Option("--force", help="Also if a tester uses the lab that is there; that spoils its trial.")
+    bool, typer.Option("--force", help="Also if a tester is using the existing lab; this spoils its trial.")
 ]
 
 
@@ -47,11 +50,11 @@ def up(
     kind: KindArgument,
     *,
     plan: Annotated[
-        str, typer.Option("--plan", metavar="NAME", help="The address plan that the DUT is set up for.")
+        str, typer.Option("--plan", metavar="NAME", help="The address plan to set up the DUT for.")
     ] = "gateway-v4",
     counts: CountOptions,
     dut_cpu: Annotated[
-        int | None, typer.Option("--dut-cpu", min=0, help="CPU of the DUT; default: the first.")
+        int | None, typer.Option("--dut-cpu", min=0, help="CPU of the DUT. Default: the first.")
     ] = None,
     largest_frame: LargestFrameOption = None,
     debian: Annotated[
@@ -59,7 +62,7 @@ def up(
         typer.Option(
             "--debian",
             metavar="NAME",
-            help="Of the virtual machine: bookworm, trixie. Default: as this host.",
+            help="Debian release of the virtual machine: bookworm or trixie. Default: that of this host.",
         ),
     ] = "",
     force: ForceOption = False,
@@ -75,9 +78,9 @@ def up(
         )
     elif debian:
         raise RequestError(
-            "the Linux lab has the kernel of this host",
+            "the Linux lab always uses the kernel of this host",
             where="--debian",
-            next_step="Leave it out, or: evenhand lab up vm",
+            next_step="Omit it, or use: evenhand lab up vm",
         )
     else:
         lab = lab_up(address_plan, name=str(kind), dut_cpu=dut_cpu, force=force, largest_frame_size=largest)
@@ -95,13 +98,13 @@ def down(kind: KindArgument, force: ForceOption = False, json_output: JsonOption
     if json_output:
         write_json({"command": "lab", "lab": str(kind), "is_up": False, "was_there": was_there})
     else:
-        out().print(f"The lab {kind} is down." if was_there else f"There was no lab {kind}.")
+        out().print(f"The lab {kind} is down." if was_there else f"There is no lab {kind}.")
 
 
 @app.command("status", epilog="Example: evenhand lab status linux")
 def status(kind: KindArgument, json_output: JsonOption = False) -> None:
-    """Tell whether the lab is up, and what labs have changed outside their namespaces, with the values before
-    and now."""
+    """Show whether the lab is up, and what labs have changed outside their namespaces, with the previous and
+    the present values."""
     _show(lab_status(str(kind)), str(kind), json_output=json_output)
 
 
@@ -123,9 +126,8 @@ def _show(lab: Lab | None, name: str, *, json_output: bool) -> None:
         lab.check_running()
     addresses = "" if lab.hosts is None else f" with {' x '.join(map(format_count, lab.hosts))} hosts"
     console.print(
-        f"The lab {name} is up for {plan_title(lab.plan)}{addresses}: the DUT forwards on CPU {lab.dut_cpu},"
-        " the tester has"
-        f" {list(lab.tester_cpus)}.",
+        f"The lab {name} is up for {plan_title(lab.plan)}{addresses}: the DUT forwards on CPU"
+        f" {lab.dut_cpu}, the tester uses {list(lab.tester_cpus)}.",
         markup=False,
     )
     console.print(f"  left   {lab.left_device}\n  right  {lab.right_device}", markup=False)
@@ -133,7 +135,7 @@ def _show(lab: Lab | None, name: str, *, json_output: bool) -> None:
         how = (
             "by KVM"
             if lab.accelerator == "kvm"
-            else "emulated, since there is no KVM here: its rates say nothing, its shares do"
+            else "emulated, because KVM is not available: its rates are meaningless, its shares are not"
         )
         console.print(f"  DUT    {lab.system}, Linux {lab.kernel}, {how}", markup=False, soft_wrap=True)
         console.print(f"  SSH    sudo ssh -F {lab.ssh_config} {lab.ssh_host}", markup=False, soft_wrap=True)
@@ -152,7 +154,7 @@ def _show_changes(name: str) -> None:
         return
     out().print(f"Changed outside the namespaces, for all labs together, until: evenhand lab down {name}")
     for limit in changes:
-        now = "not to be seen in this network namespace" if limit.now is None else format_count(limit.now)
+        now = "not visible in this network namespace" if limit.now is None else format_count(limit.now)
         out().print(f"  {limit.name}  before {format_count(limit.before)}, now {now}", markup=False)
 
 

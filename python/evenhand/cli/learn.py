@@ -43,16 +43,13 @@ def learn_hosts(
     counts: CountOptions,
     host_macs: HostMacsOption = HostMacSet.PORT,
     rate: Annotated[
-        str, typer.Option("--rate", metavar="RATE", help="Of the learning frames, per direction.")
+        str, typer.Option("--rate", metavar="RATE", help="Rate of the learning frames, per direction.")
     ] = "20kfps",
     rounds: Annotated[
-        int,
-        typer.Option(
-            "--rounds", metavar="N", min=1, max=MOST_ROUNDS, help="How often a host is tried, at most."
-        ),
+        int, typer.Option("--rounds", metavar="N", min=1, max=MOST_ROUNDS, help="Maximum attempts per host.")
     ] = DEFAULT_ROUNDS,
     wait: Annotated[
-        str, typer.Option("--wait", metavar="TIME", help="After the last frame of each round.")
+        str, typer.Option("--wait", metavar="TIME", help="Wait after the last frame of each round.")
     ] = "1s",
     allow_unreachable: AllowUnreachableOption = False,
     direction: DirectionOption = DirectionName.BOTH,
@@ -61,9 +58,10 @@ def learn_hosts(
     progress_form: ProgressOption = ProgressForm.AUTO,
     json_output: JsonOption = False,
 ) -> None:
-    """Send a frame to every host until each has come back, and name those that have not: exit code 3 then.
+    """Send a frame to every host until each has come back. Hosts whose frame has not come back are named,
+    with exit code 3.
 
-    In direct plans the DUT resolves each host that way (throughput and trial do so by themselves, before the
+    In direct plans this makes the DUT resolve each host (throughput and trial do so themselves, before the
     first trial). In gateway plans it shows whether the DUT's routes lead to every host.
     """
     defaults = plan_defaults_of(testbed)
@@ -73,7 +71,9 @@ def learn_hosts(
     check_host_macs(host_macs, address_plan)
     rate_fps, wait_s = parse_rate(rate, where="--rate"), parse_duration(wait, where="--wait")
     if rate_fps <= 0:
-        raise RequestError(f"{rate!r} must be above 0", where="--rate", next_step="Write a rate like 20kfps.")
+        raise RequestError(
+            f"{rate!r} must be greater than 0", where="--rate", next_step="Write a rate such as 20kfps."
+        )
     setup = read_setup(testbed, address_plan)
     directions = read_directions(direction)
     expected_s = OPENING_S + learning_s(address_plan, rate_fps=rate_fps, wait_s=wait_s)
@@ -82,7 +82,7 @@ def learn_hosts(
         progress.expect(
             ExpectedTime(
                 seconds=expected_s,
-                parts=f"one round at {format_rate(rate_fps)} if every host is reached; {rounds} at most",
+                parts=(f"one round at {format_rate(rate_fps)} if every host is reached; at most {rounds}"),
             )
         )
         opened = open_tester(
@@ -108,8 +108,7 @@ def learn_hosts(
     if not allow_unreachable:
         try:
             check_reachable(
-                result,
-                next_step="Look at the DUT's routes, at its neighbour table, and at the limits of that.",
+                result, next_step="Check the DUT's routes, its neighbour table, and the limits of that table."
             )
         except HostError as error:
             unreachable = told(error)

@@ -43,7 +43,7 @@ class LivePage:
             self._write(self.target)
         except EvenhandError as error:
             self._has_failed = True
-            self.say(f"The page is not written while the campaign goes on: {error.what} ({error.where}).")
+            self.say(f"The page is not updated while the campaign runs: {error.what} ({error.where}).")
         ended_s = time.monotonic()
         self._not_before_s = ended_s + (ended_s - began_s) / SHARE
 

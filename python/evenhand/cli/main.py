@@ -35,7 +35,7 @@ TERMINATED = 143
 def app_of(names: tuple[str, ...] = ()) -> Verbs:
     """The command with these verbs and groups; with all of them if none is named."""
     app = Verbs(
-        help="Even-handed benchmarks for routers: pseudorandom addresses, and numbers you can believe.",
+        help="Even-handed benchmarks for routers: pseudorandom addresses, and numbers you can trust.",
         epilog="Exit codes: 0 done, 1 the answer is no, 2 bad request, 3 host not ready, 4 bug, 5 stdout"
         " full, 130 interrupted, "
         "141 stdout's reader gone. "
@@ -62,7 +62,7 @@ def _print_version(is_asked: bool) -> None:
 
 
 def _options(
-    debug: Annotated[bool, typer.Option("--debug", help="Show the trace of an error.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     version: Annotated[
         bool,
         typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_print_version),
@@ -141,14 +141,16 @@ def _command_of(arguments: list[str]) -> str | None:
 def _of_the_host(error: OSError | MemoryError) -> HostError:
     """What no verb has foreseen: a folder that may not be read, a disk that is full."""
     if isinstance(error, MemoryError):
-        made = HostError("this host has too little memory", next_step="End other programs, or ask for less.")
+        made = HostError(
+            "this host does not have enough memory", next_step="Stop other programs, or request less."
+        )
     else:
         names = [str(name) for name in (error.filename, error.filename2) if name is not None]
         is_denied = isinstance(error, PermissionError)
         steps = (
-            "Make room on its disk."
+            "Free some space on its disk."
             if is_disk_full(error)
-            else f"See its permissions{'' if is_denied else ', and the room on its disk'}."
+            else f"Check its permissions{'' if is_denied else ', and the free space on its disk'}."
         )
         made = HostError(error.strerror or str(error), where=" and ".join(names), next_step=steps)
     made.__cause__ = error
@@ -157,8 +159,8 @@ def _of_the_host(error: OSError | MemoryError) -> HostError:
 
 def _bug(error: Exception) -> EngineError:
     made = EngineError(
-        f"a bug of Evenhand: {type(error).__name__}: {error}",
-        next_step="Please report it, with what the same command shows with --debug.",
+        f"a bug in Evenhand: {type(error).__name__}: {error}",
+        next_step="Please report it, with the output of the same command with --debug.",
     )
     made.__cause__ = error
     return made

@@ -101,9 +101,9 @@ def _check_one_throughput(request: _Request, sizes: int) -> None:
     field = next(each for each in options_of(request.procedure.options) if each.name == use.option)
     if getattr(request.options, field.field) is not None:
         raise RequestError(
-            f"one throughput for {sizes} frame sizes",
+            f"one throughput given for {sizes} frame sizes",
             where=field.where,
-            next_step="Use --after, or one --frame-size, or leave it out.",
+            next_step="Use --after, give one --frame-size, or omit it.",
         )
 
 

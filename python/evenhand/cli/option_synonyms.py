@@ -15,7 +15,7 @@ def _called(*options: str) -> tuple[tuple[str, str], ...]:
 
 
 def _exported(form: str) -> tuple[tuple[str, str], ...]:
-    return ((_ANY, f"A run file is written so by: evenhand export FILE --format {form} --output FILE"),)
+    return ((_ANY, (f"To write a run to such a file: evenhand export FILE --format {form} --output FILE")),)
 
 
 _OUTPUT = (
@@ -28,15 +28,18 @@ _SIZE, _REPEATED, _DIRECTION = (
     _called("--direction"),
 )
 _NO_RUN = (
-    (_ANY, "Learning is no measurement: it is stored nowhere. With --json its document goes to stdout."),
+    (
+        _ANY,
+        ("Learning is not a measurement and is not stored. With --json its document is written to stdout."),
+    ),
 )
 _IPV6 = (
-    ("--plan", "Name a plan of IPv6: --plan gateway-v6."),
-    ("PLAN", "Name a plan of IPv6, such as gateway-v6."),
+    ("--plan", "Name an IPv6 plan: --plan gateway-v6."),
+    ("PLAN", "Name an IPv6 plan, such as gateway-v6."),
 )
 _IPV4 = (
-    ("--plan", "Name a plan of IPv4: --plan gateway-v4."),
-    ("PLAN", "Name a plan of IPv4, such as gateway-v4."),
+    ("--plan", "Name an IPv4 plan: --plan gateway-v4."),
+    ("PLAN", "Name an IPv4 plan, such as gateway-v4."),
 )
 OTHER_NAMES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "export --csv": _called("--format csv"),
@@ -47,12 +50,12 @@ OTHER_NAMES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "import --testbed": _called("--output"),
     "plan prove --count": _called("--frames"),
     "learn --waits": (
-        ("--wait", "No trial is made here, so there is one wait: --wait TIME, after each round."),
+        ("--wait", "There are no trials here, so there is only one wait: --wait TIME, after each round."),
     ),
     "learn --run": _NO_RUN,
     "learn --no-run": _NO_RUN,
     "--testbed": _called("--dut"),
-    "--run": (("FILE", "Write FILE without an option, behind the command's name."),),
+    "--run": (("FILE", "Write FILE without an option, after the name of the command."),),
     "--csv": _exported("csv"),
     "--parquet": _exported("parquet"),
     "--uti": _exported("uti"),
@@ -103,6 +106,6 @@ def called_here(verb: str, name: str, known: Collection[str], arguments: Collect
     """
     bare = name.lstrip("-").replace("-", "_").upper()
     if bare in arguments:
-        return f"Write {bare} without an option, behind the command's name."
+        return f"Write {bare} without an option, after the name of the command."
     there = (*OTHER_NAMES.get(f"{verb} {name}", ()), *OTHER_NAMES.get(name, ()))
     return next((text for needed, text in there if needed in (_ANY, *known, *arguments)), None)

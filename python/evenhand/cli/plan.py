@@ -54,7 +54,7 @@ from evenhand.spec.learning import HostMacSet, HostMacsOption, check_host_macs
 from evenhand.spec.plan import CountOptions, ModeOptions, ShapeOptions, SourceOptions
 from evenhand.trial import EngineSession, find_engine
 
-app = Verbs(help="Show address plans and the frames that they make.", no_args_is_help=True)
+app = Verbs(help="Show address plans and the frames that they produce.", no_args_is_help=True)
 
 
 class FrameFormat(StrEnum):
@@ -76,7 +76,7 @@ class OneDirection(StrEnum):
 @app.command("show", epilog="Example: evenhand plan show gateway-v4 --hosts 1000")
 @with_options
 def show(name: OptionalNameArgument = None, *, shape: ShapeOptions, json_output: JsonOption = False) -> None:
-    """Show addresses, routes and ports of a plan; without PLAN list the plans that there are."""
+    """Show addresses, routes and ports of a plan; without PLAN, list all plans."""
     if name is None:
         _list_plans(shape, json_output=json_output)
         return
@@ -131,9 +131,9 @@ def show(name: OptionalNameArgument = None, *, shape: ShapeOptions, json_output:
 def _list_plans(shape: ShapeOptions, *, json_output: bool) -> None:
     if shape != ShapeOptions(counts=CountOptions(), modes=ModeOptions(), sources=SourceOptions()):
         raise RequestError(
-            "which plan?",
+            "no plan given",
             where="PLAN",
-            next_step="`evenhand plan show` lists them; name one before its options.",
+            next_step="`evenhand plan show` lists the plans; write the plan before its options.",
         )
     plans = [make_plan(name) for name in TOPOLOGIES]
     if json_output:
@@ -162,7 +162,7 @@ def _list_plans(shape: ShapeOptions, *, json_output: bool) -> None:
     console = out()
     console.print(table)
     console.print(
-        "Hosts are those of a network, a side. One of them in full: evenhand plan show PLAN", markup=False
+        "Hosts are counted per network and side. For one plan in full: evenhand plan show PLAN", markup=False
     )
 
 
@@ -176,7 +176,7 @@ def frames(
     *,
     count: Annotated[int, typer.Option("--count", min=1, max=1_000_000, help="How many frames.")] = 10,
     seed: SeedOption = DEFAULT_SEED,
-    first: Annotated[int, typer.Option("--first", min=0, help="Sequence number of the first one.")] = 0,
+    first: Annotated[int, typer.Option("--first", min=0, help="Sequence number of the first frame.")] = 0,
     direction: Annotated[
         OneDirection, typer.Option("--direction", help="forward: left to right; reverse: back.")
     ] = OneDirection.FORWARD,
@@ -191,19 +191,21 @@ def frames(
     engine: EngineOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Show the frames of a plan as the engine will send them; sends nothing."""
+    """Show the frames of a plan as the engine will send them. Nothing is sent."""
     if json_output:
         _refuse_beside_json(frame_format, output)
     chosen_format = frame_format or FrameFormat.TABLE
     if chosen_format is FrameFormat.TABLE and output is not None:
         raise RequestError(
-            "a table is for a terminal, and not for a file",
+            "a table is meant for a terminal, not for a file",
             where="--output",
             next_step="Add --format csv, jsonl or pcap.",
         )
     if chosen_format is FrameFormat.PCAP and output is None and sys.stdout.isatty():
         raise RequestError(
-            "a pcap file is no text for a terminal", where="--format pcap", next_step="Add --output FILE."
+            "pcap is not text, so it cannot be written to a terminal",
+            where="--format pcap",
+            next_step="Add --output FILE.",
         )
     plan = shape.read(name)
     check_host_macs(host_macs, plan)
@@ -248,9 +250,9 @@ def _refuse_beside_json(frame_format: FrameFormat | None, output: Path | None) -
     for option, given in (("--format", frame_format), ("--output", output)):
         if given is not None:
             raise RequestError(
-                f"--json writes its document to stdout, and {option} would do nothing",
+                f"--json writes its document to stdout, so {option} would have no effect",
                 where=f"--json, {option}",
-                next_step="Give one of them; `--json > FILE` writes a file.",
+                next_step="Give only one of them; `--json > FILE` writes a file.",
             )
 
 

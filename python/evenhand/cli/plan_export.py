@@ -58,19 +58,22 @@ def export_plan(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Write it here (must not exist). Default: stdout."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write to this file, which must not exist. Default: stdout.",
         ),
     ] = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Write a plan's flows as an Open Traffic Generator configuration; sends nothing. What it cannot say of
-    them is told on stderr."""
+    """Write a plan's flows as an Open Traffic Generator configuration; nothing is sent. What OTG cannot
+    express is listed on stderr."""
     del export_format  # there is one
     if json_output and output is not None:
         raise RequestError(
-            "--json writes its document to stdout, and --output would do nothing",
+            "--json writes its document to stdout, so --output would have no effect",
             where="--json, --output",
-            next_step="Give one of them.",
+            next_step="Give only one of them.",
         )
     if output is not None:
         check_new(output, where=f"--output {output}")
@@ -81,7 +84,9 @@ def export_plan(
     duration_s = parse_duration(duration, where="--duration")
     if duration_s <= 0:
         raise RequestError(
-            f"{duration!r} must be above 0", where="--duration", next_step="Write a duration like 60s."
+            f"{duration!r} must be greater than 0",
+            where="--duration",
+            next_step="Write a duration such as 60s.",
         )
     made = otg_of(
         plan,
@@ -109,7 +114,7 @@ def export_plan(
     else:
         sys.stdout.write(content)
         sys.stdout.flush()
-    err().print("OTG does not say:")
+    err().print("OTG cannot express:")
     for text in made.unsaid:
         err().print(f"  {text}", markup=False, soft_wrap=True)
 

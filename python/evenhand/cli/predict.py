@@ -45,21 +45,22 @@ def predict(
         typer.Option(
             "--dut",
             metavar="TESTBED",
-            help="Ask the DUT of this testbed file, or of lab:vm, over SSH for its table, key and hash; it"
-            " does not know --rate.",
+            help="Read table, key and hash over SSH from the DUT of this testbed file or of lab:vm;"
+            " --rate must be given.",
         ),
     ] = None,
     direction: DirectionOption = DirectionName.BOTH,
     series: Annotated[
-        bool, typer.Option("--series", help="Also 1, 2, 4, ... hosts per side, up to all.")
+        bool, typer.Option("--series", help="Also predict 1, 2, 4, ... hosts per side, up to all.")
     ] = False,
     picture: Annotated[
-        Path | None, typer.Option("--picture", metavar="FILE", help="Draw the series: .svg, .png or .pdf.")
+        Path | None,
+        typer.Option("--picture", metavar="FILE", help="Draw the series into this file: .svg, .png or .pdf."),
     ] = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Predict how evenly a device that hashes will share the load of a plan. Exact, sends no frames, needs no
-    engine."""
+    """Predict exactly how evenly a device that hashes will share the load of a plan. No frames are sent, and
+    no engine is needed."""
     every_host = replace(counts, hosts=None)
     address_plan, whole_plan = (read_plan(name, each, vars_of(sources)) for each in (counts, every_host))
     if picture is not None:

@@ -24,8 +24,8 @@ ProgressOption = Annotated[
     ProgressForm,
     typer.Option(
         "--progress",
-        help="On stderr. auto: a live line on a terminal, a line for each trial elsewhere; json: a JSON line"
-        " each second.",
+        help="Progress on stderr. auto: a live line on a terminal, otherwise a line for each trial;"
+        " json: one JSON line per second.",
     ),
 ]
 

@@ -52,14 +52,19 @@ def prove(
     name: NameArgument,
     *,
     frames: Annotated[
-        str, typer.Option("--frames", metavar="COUNT", help="How many to draw of each stream: 1e8, 100M, 1G.")
+        str,
+        typer.Option(
+            "--frames", metavar="COUNT", help="Number of frames to draw from each stream: 1e8, 100M, 1G."
+        ),
     ] = "1e8",
     seed: SeedOption = DEFAULT_SEED,
     counts: CountOptions,
     direction: DirectionOption = DirectionName.BOTH,
     streams: Annotated[
         int,
-        typer.Option("--streams", min=1, max=128, help="Streams of a direction; each is proven on its own."),
+        typer.Option(
+            "--streams", min=1, max=128, help="Number of streams of a direction; each is tested separately."
+        ),
     ] = 1,
     first: Annotated[
         int, typer.Option("--first", min=0, max=_LARGEST_FIRST, help="Sequence number of the first frame.")
@@ -67,22 +72,23 @@ def prove(
     contrast: Annotated[
         bool,
         typer.Option(
-            "--contrast/--no-contrast", help="Also what a 15-bit generator and a biased modulo would score."
+            "--contrast/--no-contrast",
+            help="Also show the results of a 15-bit generator and of a biased modulo.",
         ),
     ] = True,
     engine: EngineOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Draw the frames of a plan, send none, and judge whether the draws are uniform and independent. Exit
-    code 1 if suspicious."""
+    """Draw the frames of a plan without sending them, and judge whether the draws are uniform and
+    independent. The exit code is 1 if they are suspicious."""
     directions = read_directions(direction)
     count = parse_count(frames, where="--frames")
     if count > MAX_PROOF_FRAMES:
         raise RequestError(
-            f"{format_count(count)} frames: one stream is proven by at most {format_count(MAX_PROOF_FRAMES)}"
-            " at once",
+            f"{format_count(count)} frames: at most {format_count(MAX_PROOF_FRAMES)} frames of a"
+            " stream can be tested at once",
             where="--frames",
-            next_step="Go on with --first, or with another --seed.",
+            next_step="Test the following frames with --first, or use another --seed.",
         )
     plan = counts.read(name)
     faulty: Contrast = (

@@ -17,20 +17,24 @@ EXAMPLE = "Example: evenhand report appendix-a.evenhand --pictures pictures"
 
 def report(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help=f"A campaign's file, or the run of any verb (*{SUFFIX}).")
+        Path,
+        typer.Argument(metavar="FILE", help=f"The file of a campaign, or the run of any verb (*{SUFFIX})."),
     ],
     html: Annotated[
         Path | None,
         typer.Option(
             "--html",
             metavar="FILE",
-            help="The page. Default: beside the file, with its name. An older page is replaced.",
+            help=(
+                "The page to write. Default: beside the run file, with the same name. An older page is"
+                " replaced."
+            ),
         ),
     ] = None,
     pictures: Annotated[
         Path | None,
         typer.Option(
-            "--pictures", metavar="FOLDER", help="Write each picture as an SVG and a PNG file as well."
+            "--pictures", metavar="FOLDER", help="Also write each picture as an SVG and a PNG file."
         ),
     ] = None,
     pdf: Annotated[
@@ -38,12 +42,15 @@ def report(
         typer.Option(
             "--pdf",
             metavar="FILE",
-            help="The page on sheets of A4 as well (must not exist). Needs chromium or weasyprint.",
+            help=(
+                "Also write the page as A4 sheets into this file, which must not exist. Needs chromium"
+                " or weasyprint."
+            ),
         ),
     ] = None,
 ) -> None:
-    """Write one HTML page of what a campaign or a run measured: curve, verdict, every trial, and what it
-    takes to repeat it."""
+    """Write one HTML page of what a campaign or a run measured: curve, verdict, every trial, and how to
+    repeat it."""
     from evenhand.analysis import analyse
     from evenhand.report.page import (
         MARK,

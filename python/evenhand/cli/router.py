@@ -37,22 +37,20 @@ EXAMPLE = "Example: evenhand router gateway-v4 --elements 16 --rate 50kfps --has
 def router(
     plan: Annotated[
         str,
-        typer.Argument(
-            metavar="PLAN", help="The plan that the router is configured for; see: evenhand plan show."
-        ),
+        typer.Argument(metavar="PLAN", help="The plan to configure the router for; see: evenhand plan show."),
     ],
     *,
     counts: CountOptions,
     reference: ReferenceOptions,
     print_config: Annotated[
-        bool, typer.Option("--print-config", help="Print the router's configuration, start nothing.")
+        bool, typer.Option("--print-config", help="Print the router's configuration without starting it.")
     ] = False,
     testbed: Annotated[
         Path | None,
         typer.Option(
             "--testbed",
             metavar="FILE",
-            help="The testbed file that is written for the tester (must not exist). Default:"
+            help="The testbed file to write for the tester, which must not exist. Default:"
             f" {DEFAULT_NAME}, or the next free name.",
         ),
     ] = None,
@@ -60,13 +58,13 @@ def router(
         bool,
         typer.Option(
             "--json",
-            help="Write JSON documents to stdout, a line each: one when it is ready, its counters at the"
-            " end.",
+            help="Write JSON documents to stdout, one per line: one when the router is ready, and its"
+            " counters at the end.",
         ),
     ] = False,
 ) -> None:
-    """Run the reference router until Ctrl-C, joined by memif, and write the testbed file with which a tester
-    finds it."""
+    """Run the reference router until Ctrl-C, connected by memif, and write the testbed file that a tester
+    needs for it."""
     address_plan = counts.read(plan, where="PLAN")
     dut = reference.dut()
     if print_config:
@@ -97,14 +95,17 @@ def router(
         words = ["evenhand", THROUGHPUT.name, str(file), "--maximum-rate", maximum, "--waits", "short"]
         for line in others_lines(running.cpus):
             say(line)
-        say(f"The router forwards on CPU {running.cpu}; Ctrl-C ends it. In another terminal:")
+        say(f"The router forwards on CPU {running.cpu}; press Ctrl-C to stop it. In another terminal:")
         say(f"  {shlex.join(words)}")
         say(
-            f"{quoted(file)} names plan and addresses, so no verb needs them: {address_plan.title},"
-            f" {describe_hosts(address_plan)}."
+            f"{quoted(file)} contains the plan and the addresses, so no verb needs them:"
+            f" {address_plan.title}, {describe_hosts(address_plan)}."
         )
         if dut.model is not None:
-            say(f"Predicted for these: {format_count(round(fps))} fps per direction, both directions.")
+            say(
+                f"Predicted for these addresses: {format_count(round(fps))} fps per direction,"
+                " both directions."
+            )
         if json_output:
             write_json_line(
                 ready_document(running, address_plan, file, fps if dut.model is not None else None, words)
@@ -162,16 +163,16 @@ def others_lines(cpus: RouterCpus) -> list[str]:
     """What somebody else's router on this host has to do with this one's results."""
     if cpus.other is None:
         return []
-    own = "Measure with one at a time, or give each CPUs of its own: taskset -c 2,3 evenhand router ..."
-    shared = "Measure with one at a time, or allow both more CPUs."
+    own = "Measure with one at a time, or give each of them its own CPUs: taskset -c 2,3 evenhand router ..."
+    shared = "Measure with one at a time, or allow more CPUs for both."
     if cpus.is_shared:
         return [
-            f"Warning: another reference router, of {cpus.other}, forwards on CPU {cpus.router} as well: no"
-            f" CPU is left. {shared}"
+            f"Warning: another reference router, started by {cpus.other}, also forwards on CPU"
+            f" {cpus.router}: no CPU is left. {shared}"
         ]
     return [
-        f"Another reference router, of {cpus.other}, runs on this host; the testers of both may use the same"
-        f" CPUs. {own}"
+        f"Another reference router, started by {cpus.other}, runs on this host; the testers"
+        f" of both may use the same CPUs. {own}"
     ]
 
 

@@ -56,7 +56,10 @@ def run(
         Path,
         typer.Argument(
             metavar="CAMPAIGN",
-            help="A campaign file (TOML), or preset:NAME. With --resume, what it is stored in is enough.",
+            help=(
+                "A campaign file (TOML), or preset:NAME. With --resume the file that stores the"
+                " campaign is enough."
+            ),
         ),
     ],
     *,
@@ -65,7 +68,9 @@ def run(
         typer.Option(
             "--testbed",
             metavar="TESTBED",
-            help="A testbed file, lab:linux, or reference. Default: what the campaign file names.",
+            help=(
+                "A testbed file, lab:linux, or reference. Default: the testbed that the campaign file names."
+            ),
         ),
     ] = None,
     scheduler: Annotated[
@@ -73,7 +78,10 @@ def run(
         typer.Option(
             "--scheduler",
             metavar="ADDRESS",
-            help="Of dask: measure on the testbeds of its workers (evenhand worker), one point each.",
+            help=(
+                "Address of a dask scheduler: measure on the testbeds of its workers (evenhand"
+                " worker), one point at a time on each."
+            ),
         ),
     ] = None,
     run: Annotated[
@@ -81,34 +89,38 @@ def run(
         typer.Option(
             "--run",
             metavar="FILE",
-            help="Store the campaign here. Default: CAMPAIGN-DATE-TIME.evenhand in this folder.",
+            help=(
+                "Store the campaign in this file. Default: CAMPAIGN-DATE-TIME.evenhand in the current folder."
+            ),
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a campaign that was cut short: what it has stands.")
+        bool, typer.Option("--resume", help="Resume an interrupted campaign; its results are kept.")
     ] = False,
     again: Annotated[
         bool,
         typer.Option(
             "--again",
-            help="With --resume: measure again what ended early, as by a hook that failed, or at the"
-            " tester's own limit.",
+            help="With --resume: also repeat what ended early, for example because a hook failed, or at"
+            " the tester's own limit.",
         ),
     ] = False,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Show every point, what it sends, and the time; measure nothing."),
+        typer.Option(
+            "--dry-run", help="Show every point, what it sends, and the expected time, without measuring."
+        ),
     ] = False,
     html: Annotated[
         Path | None,
         typer.Option(
             "--html",
             metavar="FILE",
-            help="The page, written anew after points. Default: as the campaign's file, but .html.",
+            help="The page, updated after points. Default: the name of the run file with .html.",
         ),
     ] = None,
     no_html: Annotated[
-        bool, typer.Option("--no-html", help="Write no page; evenhand report writes it at any time.")
+        bool, typer.Option("--no-html", help="Do not write a page; evenhand report can write it at any time.")
     ] = False,
     host_name: HostNameOption = False,
     engine: EngineOption = None,
@@ -117,15 +129,19 @@ def run(
 ) -> None:
     """Measure a campaign, point by point; every trial is on disk before the next begins.
 
-    Ctrl-C ends it in order; after that, or after a power cut, --resume goes on where it was. Exit code 1: a
-    point has no number.
+    Ctrl-C ends the campaign in order; after that, or after a power cut, --resume continues where it ended.
+    The exit code is 1 if a point has no number.
     """
     if again and not resume:
         raise RequestError(
-            "there is nothing to be measured again", where="--again", next_step="Give it with --resume."
+            "there is nothing to repeat", where="--again", next_step="Use it together with --resume."
         )
     if no_html and html is not None:
-        raise RequestError("a page, and none", where="--html, --no-html", next_step="Give one of them.")
+        raise RequestError(
+            "both a page and no page are requested",
+            where="--html, --no-html",
+            next_step="Give only one of them.",
+        )
     stored, source = _files(file, run, is_resumed=resume)
     plan = expand(read_campaign(source))
     if dry_run:
@@ -204,7 +220,7 @@ def _executor(
             raise RequestError(
                 f"each worker of the scheduler has its own {option.removeprefix('--')}",
                 where=f"{option}, --scheduler",
-                next_step=f"Leave {option} out here: evenhand worker names it.",
+                next_step=f"Omit {option} here: evenhand worker sets it.",
             )
     from evenhand.campaign.scheduled import connected
 
@@ -253,8 +269,8 @@ def _measure(
     with _ending(store, source, page):
         if again and not store.reopen_points():
             err().print(
-                "No point ended early, and no repetition at the tester's limit: there is nothing to measure"
-                " again."
+                "No point ended early, and no repetition ended at the tester's limit: there is nothing"
+                " to repeat."
             )
         status = read_status(path)
         with (
@@ -297,18 +313,18 @@ def _files(file: Path, run: Path | None, *, is_resumed: bool) -> tuple[Path | No
     if file.suffix == SUFFIX:
         if not is_resumed:
             raise RequestError(
-                "this is what a campaign is stored in",
+                "this is the file that stores a campaign",
                 where=str(file),
-                next_step=f"Go on with it: {resume_command(file)}",
+                next_step=f"Resume it: {resume_command(file)}",
             )
         source = read_status(file).source
         found = find_source(file, source)
         if found is None:
             raise RequestError(
-                f"it was written from {source}, which is neither beside it, nor in this folder, nor where it"
-                " was then",
+                f"it was made from {source}, which is neither beside it, nor in the current"
+                " folder, nor at its original place",
                 where=str(file),
-                next_step=f"Say where it is: {resume_command(file, Path(source))}",
+                next_step=f"Give its place: {resume_command(file, Path(source))}",
             )
         return file, found
     if not is_resumed:
@@ -330,20 +346,20 @@ def _newest_of(source: Path) -> Path:
     if found:
         return max(found)[-1]
     raise RequestError(
-        f"no campaign of {source.name} is in this folder",
+        f"there is no campaign of {source.name} in this folder",
         where="--resume",
-        next_step=f"Name its file: evenhand run --resume FILE{SUFFIX}; or begin it: evenhand run"
-        f" {quoted(source)}",
+        next_step=f"Name its file: evenhand run --resume FILE{SUFFIX}; or start the campaign:"
+        f" evenhand run {quoted(source)}",
     )
 
 
 def _check_unfinished(path: Path, source: Path) -> None:
     if read_status(path).finished_at is not None:
         raise RequestError(
-            f"no unfinished campaign of {source.name} is in this folder: {path} is finished",
+            f"there is no unfinished campaign of {source.name} in this folder: {path} is finished",
             where="--resume",
-            next_step=f"See what it found: evenhand report {quoted(path)}; or begin it anew: evenhand run"
-            f" {quoted(source)}",
+            next_step=f"See its results: evenhand report {quoted(path)}; or start again: evenhand"
+            f" run {quoted(source)}",
         )
 
 
@@ -353,9 +369,9 @@ def _check_unchanged(path: Path, source: Path, spec: dict[str, object]) -> None:
     if changes:
         shown = "; ".join(changes[:8]) + (f"; and {len(changes) - 8} more" if len(changes) > 8 else "")
         raise RequestError(
-            f"the campaign file was changed since the campaign in {path} began: {shown}",
+            f"the campaign file was changed after the campaign in {path} began: {shown}",
             where=str(source),
-            next_step=f"Change it back, or begin another campaign: evenhand run {quoted(source)}",
+            next_step=f"Undo the change, or start another campaign: evenhand run {quoted(source)}",
         )
 
 
@@ -375,7 +391,7 @@ def _ending(store: RunStore, source: Path, page: LivePage) -> Iterator[None]:
             trials = sum(read_status(store.path).verdicts.values())
             stored = "1 trial is" if trials == 1 else f"{format_count(trials)} trials are"
             console.print(
-                f"{stored} stored in {store.path}. Go on with: {resume_command(store.path, source)}",
+                f"{stored} stored in {store.path}. Resume with: {resume_command(store.path, source)}",
                 markup=False,
             )
         else:

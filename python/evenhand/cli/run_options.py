@@ -26,13 +26,15 @@ RunOption = Annotated[
     typer.Option(
         "--run",
         metavar="FILE",
-        help="Store the run here (must not exist). Default: VERB-DATE-TIME.evenhand in this folder.",
+        help=(
+            "Store the run in this file, which must not exist. Default: VERB-DATE-TIME.evenhand in the"
+            " current folder."
+        ),
     ),
 ]
 NoRunOption = Annotated[bool, typer.Option("--no-run", help="Store nothing.")]
 HostNameOption = Annotated[
-    bool,
-    typer.Option("--host-name", help="Store the name of this host as well; without it a run does not tell."),
+    bool, typer.Option("--host-name", help="Store the name of this host in the run as well.")
 ]
 
 
@@ -43,7 +45,7 @@ class RepetitionOptions:
     repetitions: Annotated[
         int,
         typer.Option(
-            "--repetitions", metavar="N", help="Make it N times; median, percentiles and spread are shown."
+            "--repetitions", metavar="N", help="Repeat N times; median, percentiles and spread are shown."
         ),
     ] = 1
     spread: Annotated[
@@ -51,7 +53,10 @@ class RepetitionOptions:
         typer.Option(
             "--spread",
             metavar="RATIO",
-            help="Fewer repetitions, from 3 on, if (maximum - minimum) / median is within this.",
+            help=(
+                "Stop early, after 3 repetitions or more, when (maximum - minimum) / median is within"
+                " this ratio."
+            ),
         ),
     ] = None
 
@@ -90,14 +95,16 @@ def run_file(verb: str, run: Path | None, no_run: bool) -> Path | None:
     if no_run:
         if run is not None:
             raise RequestError(
-                "both a file and none at all", where="--run, --no-run", next_step="Give one of them."
+                "both a run file and no run file are requested",
+                where="--run, --no-run",
+                next_step="Give only one of them.",
             )
         return None
     if run is not None and not run.name:
         raise RequestError(
-            f"{str(run)!r} is no name of a file",
+            f"{str(run)!r} is not a file name",
             where="--run",
-            next_step="Name a new file: --run monday.evenhand.",
+            next_step="Name a new file, such as --run monday.evenhand.",
         )
     stem = f"{verb}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     names = (Path(f"{stem}{'' if n == 1 else f'-{n}'}.evenhand") for n in count(1))

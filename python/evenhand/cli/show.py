@@ -19,13 +19,13 @@ EXAMPLE = "Example: evenhand show first.evenhand --point 2"
 FileArgument = Annotated[
     Path,
     typer.Argument(
-        metavar="FILE", help="A run file (*.evenhand), of one verb or a campaign; also while it is measured."
+        metavar="FILE", help="A run file (*.evenhand) of a verb or a campaign; it may still be in progress."
     ),
 ]
 PointOption = Annotated[
     str | None,
     typer.Option(
-        "--point", metavar="N|KEY", help="One point, down to its trials: by its number, or by its key."
+        "--point", metavar="N|KEY", help="Show one point with all its trials; give its number or its key."
     ),
 ]
 
@@ -63,7 +63,7 @@ def find_point(record: CampaignRecord, name: str) -> PointRecord:
         known = (
             f"Write a number from 1 to {len(record.points)}."
             if record.points
-            else "Leave it out: this file has no points."
+            else "Omit it: this file has no points."
         )
         raise RequestError(
             f"there is no point {name!r}",

@@ -33,8 +33,8 @@ SinglePairFirstOption = Annotated[
     bool,
     typer.Option(
         "--single-pair-first",
-        help="Search with one address pair first, with the same goal, and store both; the result tells the"
-        " ratio.",
+        help="First search with one address pair and the same goal, and store both; the ratio is shown"
+        " with the result.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -43,7 +43,7 @@ AfterOption = Annotated[
     typer.Option(
         "--after",
         metavar="RUN",
-        help="A run file that has such a search already, of the same testbed and DUT.",
+        help="A run file that already has such a search, for the same testbed and DUT.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -65,7 +65,7 @@ def check_options(plan: AddressPlan, *, first: bool, after: Path | None) -> None
     """RequestError for both at once, and for a plan that is a single pair itself."""
     if first and after is not None:
         raise RequestError(
-            "both a search to make and one that was made",
+            "both a search to make and an existing search are given",
             where="--single-pair-first, --after",
             next_step="Give one.",
         )
@@ -73,7 +73,7 @@ def check_options(plan: AddressPlan, *, first: bool, after: Path | None) -> None
         plan.pairs_of(direction) == 1 for direction in ("forward", "reverse")
     ):
         raise RequestError(
-            "this search has a single address pair itself",
+            "this search itself uses a single address pair",
             where="--single-pair-first" if first else "--after",
             next_step="Leave it out.",
         )
@@ -100,8 +100,8 @@ def read_single_pair(
         raise RequestError(
             "this run has no finished search with a single address pair",
             where=f"--after {path}",
-            next_step="Use --single-pair-first, or make one with --hosts 1 (and --networks 1 where the plan"
-            " has networks).",
+            next_step="Use --single-pair-first, or make one with --hosts 1 (and --networks 1 if the plan has"
+            " networks).",
         )
     wanted = {
         "ports": devices_of(without_folders(setup.to_document())),
@@ -131,7 +131,7 @@ def read_single_pair(
         if found[key] != wanted[key]
     )
     raise RequestError(
-        f"the search with a single address pair was made under other conditions: {shown}",
+        f"the search with a single address pair was made under different conditions: {shown}",
         where=f"--after {path}",
         next_step="Name a run of the same testbed, or use --single-pair-first.",
     )

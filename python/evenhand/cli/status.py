@@ -18,12 +18,12 @@ EXAMPLE = "Example: evenhand status appendix-a.evenhand"
 
 def status(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The campaign's file (*.evenhand), finished or not.")
+        Path, typer.Argument(metavar="FILE", help="The file of the campaign (*.evenhand), finished or not.")
     ],
     *,
     json_output: JsonOption = False,
 ) -> None:
-    """Show how far a campaign is: points, trials, verdicts, time left. Whoever measures it is not
+    """Show the progress of a campaign: points, trials, verdicts, time left. The measurement is not
     disturbed."""
     show_status("status", read_status(file), is_json=json_output)
 

@@ -32,10 +32,10 @@ class _Out(io.FileIO):
             return super().write(content)  # type: ignore[arg-type]
         except OSError as error:
             raise OutputError(
-                f"what is to be shown cannot be written: {error.strerror}",
+                f"the output cannot be written: {error.strerror}",
                 where="stdout",
-                next_step="Make room there, or send it elsewhere. What --run and other options store is"
-                " stored.",
+                next_step="Free some space there, or send the output elsewhere. The files of --run and other"
+                " options are complete.",
                 is_closed_pipe=error.errno == errno.EPIPE,
             ) from error
 

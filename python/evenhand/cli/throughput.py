@@ -39,9 +39,9 @@ def throughput(
     repetitions = repetition.read()
     if single_pair.after is not None and len(sizes) > 1:
         raise RequestError(
-            f"a run to compare with has one frame size, and here are {len(sizes)}",
+            f"a run to compare with has one frame size, but {len(sizes)} are given",
             where="--after, --frame-size",
-            next_step="Use --single-pair-first, or one size.",
+            next_step="Use --single-pair-first, or one frame size.",
         )
     # What is wrong with the options is told before the file is read.
     THROUGHPUT.make_goal(options, retries.read(TestbedLimits()), None)

@@ -64,7 +64,7 @@ def _of_type(kind: Any, *values: object) -> None:
         if not isinstance(
             float(value) if isinstance(value, int) and not isinstance(value, bool) else value, kind
         ):
-            raise ValueError(f"a value that is used: {value!r} is none")
+            raise ValueError(f"the value {value!r} is not valid")
 
 
 def read_throughput(path: Path, setup: Setup, given: Given, *, frame_size: FrameSize) -> float:
@@ -103,9 +103,8 @@ def read_throughput(path: Path, setup: Setup, given: Given, *, frame_size: Frame
             found = search
     if found is None or found.result is None:
         raise RequestError(
-            f"this run has no throughput of these ports, {plan.title} with the same addresses,"
-            f" {describe_size(frame_size)} and the same"
-            " directions",
+            f"this run has no throughput for these ports, {plan.title} with the same"
+            f" addresses, {describe_size(frame_size)} and the same directions",
             where=f"--after {path}",
             next_step=f"Measure it first: evenhand throughput {setup.name} --plan {plan.title} --run FILE.",
         )
@@ -115,7 +114,7 @@ def read_throughput(path: Path, setup: Setup, given: Given, *, frame_size: Frame
             f"the throughput of {format_rate(throughput_fps)} in this run was found with a loss ratio above"
             " 0",
             where=f"--after {path}",
-            next_step="Name a run without --loss-ratio, or give the load with --rate.",
+            next_step="Name a run that was made without --loss-ratio, or give the load with --rate.",
         )
     return throughput_fps
 

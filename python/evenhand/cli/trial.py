@@ -26,22 +26,24 @@ def trial(
     testbed: TestbedArgument,
     rate: Annotated[str, typer.Option("--rate", metavar="RATE", help="Intended load per direction.")],
     duration: Annotated[
-        str, typer.Option("--duration", metavar="TIME", help="Of the sending phase.")
+        str, typer.Option("--duration", metavar="TIME", help="Duration of the sending phase.")
     ] = "60s",
     *,
     frame_size: FramesOption = None,
     loss_ratio: LossRatioOption = "0",
     conditions: ConditionOptions,
 ) -> None:
-    """Make one trial and show all that it counted. Loss is a result: FAIL and INVALID end with exit code
-    0."""
+    """Make one trial and show everything that was counted. Loss is a result: the exit code is 0 for FAIL and
+    INVALID as well."""
     given = conditions.read(testbed)
     size, note = read_frames(given.plan, frame_size)
     rate_fps = parse_rate(rate, where="--rate")
     duration_s = parse_duration(duration, where="--duration")
     if duration_s <= 0:
         raise RequestError(
-            f"{duration!r} must be above 0", where="--duration", next_step="Write a duration like 60s."
+            f"{duration!r} must be greater than 0",
+            where="--duration",
+            next_step="Write a duration such as 60s.",
         )
     largest_loss_ratio = parse_ratio(loss_ratio, where="--loss-ratio")
     setup = given.read_setup()

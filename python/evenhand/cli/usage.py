@@ -28,7 +28,7 @@ def usage_error(error: Any) -> RequestError:
     are not public."""
     context, parameter = getattr(error, "ctx", None), getattr(error, "param", None)
     place = "evenhand" if context is None else str(context.command_path)
-    help_line = f"`{place} --help` shows what there is."
+    help_line = f"`{place} --help` lists the possible values."
     message = str(error.format_message())
     if parameter is not None:
         first = str(parameter.opts[0])
@@ -38,19 +38,17 @@ def usage_error(error: Any) -> RequestError:
     option, verb = getattr(error, "option_name", None), re.search(r"o such command '(.*?)'", message)
     if option is not None and "o such option" in message:
         return RequestError(
-            f"there is no option {option}",
-            where=place,
-            next_step=_option_instead(option, context) or help_line,
+            f"unknown option {option}", where=place, next_step=_option_instead(option, context) or help_line
         )
     if option is not None:
         what = "takes no value" if "does not take" in message else "needs a value"
-        return RequestError(f"{option} {what}", where=option, next_step="`--help` shows how it is written.")
+        return RequestError(f"{option} {what}", where=option, next_step="`--help` shows how to write it.")
     if verb is not None:
         near = _nearest(verb[1], [] if context is None else getattr(context.command, "commands", {}))
-        return RequestError(f"there is no command {verb[1]!r}", where=place, next_step=near or help_line)
+        return RequestError(f"unknown command {verb[1]!r}", where=place, next_step=near or help_line)
     extra = re.search(r"extra argument[^(]*(?:\(s\) )?\((.*)\)$", message)
     return RequestError(
-        message if extra is None else f"{extra[1]!r} is one argument too many",
+        message if extra is None else f"{extra[1]!r} is an unexpected argument",
         where=place,
         next_step=_example_of(context),
     )
@@ -119,4 +117,4 @@ def _nearest(word: str, known: Iterable[str]) -> str:
 
 def _example_of(context: Any) -> str:
     """The verb's own example; every verb has one."""
-    return (None if context is None else context.command.epilog) or "`--help` shows how it is written."
+    return (None if context is None else context.command.epilog) or "`--help` shows how to write it."

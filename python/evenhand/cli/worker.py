@@ -19,7 +19,8 @@ EXAMPLE = "Example: evenhand worker tcp://192.0.2.1:8786 lab.toml --name munich"
 
 def worker(
     address: Annotated[
-        str, typer.Argument(metavar="ADDRESS", help="Of dask's scheduler, such as tcp://192.0.2.1:8786.")
+        str,
+        typer.Argument(metavar="ADDRESS", help="Address of dask's scheduler, such as tcp://192.0.2.1:8786."),
     ],
     testbed: Annotated[
         str, typer.Argument(metavar="TESTBED", help="A testbed file, lab:linux, or reference.")
@@ -28,9 +29,7 @@ def worker(
     name: Annotated[
         str | None,
         typer.Option(
-            "--name",
-            metavar="NAME",
-            help="By which results know this testbed. Default: the name of its file.",
+            "--name", metavar="NAME", help="Name of this testbed in results. Default: the name of its file."
         ),
     ] = None,
     host: Annotated[
@@ -38,7 +37,9 @@ def worker(
         typer.Option(
             "--host",
             metavar="ADDRESS",
-            help="Of this machine, to listen on. Default: that from which the scheduler is reached.",
+            help=(
+                "Address of this machine to listen on. Default: the one from which the scheduler is reached."
+            ),
         ),
     ] = None,
     engine: EngineOption = None,
@@ -46,7 +47,7 @@ def worker(
     """Measure points of campaigns on this testbed, one at a time, as a worker of dask.distributed; until
     Ctrl-C.
 
-    A scheduler may have its workers run anything. Use one that is yours, in your lab's network.
+    A scheduler can make its workers run any program. Use your own scheduler, in your lab's network.
     """
     # Takes longer to load than most commands to run.
     from evenhand.campaign.dask_address import import_distributed

@@ -31,7 +31,7 @@ def read_foreign(path: Path, *, most_octets: int, what: str) -> str:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise RequestError("this is no plain file", where=str(path), next_step=f"Name a {what}.")
+                raise RequestError("this is not a regular file", where=str(path), next_step=f"Name a {what}.")
             content = file.read(most_octets + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -40,20 +40,20 @@ def read_foreign(path: Path, *, most_octets: int, what: str) -> str:
         ) from error
     if len(content) > most_octets:
         raise RequestError(
-            f"this file has more than {most_octets:,} octets",
+            f"this file is larger than {most_octets:,} octets",
             where=str(path),
-            next_step=f"Name a {what}, which is smaller.",
+            next_step=f"Name a {what}; such files are smaller.",
         )
     try:
         text = content.decode().removeprefix("\ufeff").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise RequestError(
-            "this file is no UTF-8 text", where=str(path), next_step=f"Name a {what}."
+            "this file is not UTF-8 text", where=str(path), next_step=f"Name a {what}."
         ) from error
     for number, line in enumerate(text.split("\n"), 1):
         if any(unicodedata.category(character) in _NO_TEXT for character in line if character != "\t"):
             raise RequestError(
-                "there are characters here that no text has",
+                "the file contains characters that text files do not have",
                 where=f"{path}, line {number}",
                 next_step="Remove them, or name another file.",
             )

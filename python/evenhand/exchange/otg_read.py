@@ -73,7 +73,7 @@ class _Reader:
         return RequestError(
             f"{shown(str(value))} is no {wanted}",
             where=f"{self.path}: {key}",
-            next_step="Correct it there; OTG's models say how.",
+            next_step="Correct it there, following OTG's models.",
         )
 
 
@@ -91,7 +91,7 @@ def import_otg(path: Path, given: Given, *, plan: str | None, testbed: Path) -> 
         )
     except ValueError as error:
         raise RequestError(
-            f"this file is not JSON: {error}", where=str(path), next_step="Correct it there."
+            f"this file is not valid JSON: {error}", where=str(path), next_step="Correct it there."
         ) from error
     flows = document.get("flows") if isinstance(document, dict) else None
     if not isinstance(flows, list) or not flows or not all(isinstance(flow, dict) for flow in flows):
@@ -104,14 +104,12 @@ def import_otg(path: Path, given: Given, *, plan: str | None, testbed: Path) -> 
     left = _read_ports(reader)
     others = [key for key in document if key not in ("ports", "flows")]
     if others:
-        reader.row(
-            ", ".join(others), "...", Became.REFUSED, "no place for it here: flows are all that is taken"
-        )
+        reader.row(", ".join(others), "...", Became.REFUSED, "cannot be represented; only flows are imported")
     if len(flows) > MOST_FLOWS:
         reader.refuse(
             f"flows[{MOST_FLOWS}] ...",
             f"{len(flows) - MOST_FLOWS}",
-            "one flow a direction is all that is sent here",
+            "only one flow per direction can be sent",
         )
     read = [_Flow(reader, f"flows[{number}]", flow, left) for number, flow in enumerate(flows[:MOST_FLOWS])]
     if len(read) == MOST_FLOWS:
@@ -123,7 +121,7 @@ def import_otg(path: Path, given: Given, *, plan: str | None, testbed: Path) -> 
         given,
         ports=facts,
         cpus=(),
-        cpus_from="it names none",
+        cpus_from="the file names none",
         plan=None if found is None else found.name,
     )
     commands = () if found is None else (_command(read, found, testbed),)
@@ -147,7 +145,7 @@ def _read_ports(reader: _Reader) -> str | None:
                 f"ports[{number}].{', '.join(others)}",
                 "...",
                 Became.MEANINGLESS,
-                "only --left and --right name a port",
+                "ports are named by --left and --right only",
             )
     if len(ports) > len(SIDES):
         reader.row(
@@ -171,10 +169,10 @@ class _Flow:
         self._take("--rate", "rate", flow, "pps")
         self._read_duration(flow.get("duration"))
         if "metrics" in flow:
-            reader.row(f"{at}.metrics", "...", Became.MEANINGLESS, "every frame is counted")
+            reader.row(f"{at}.metrics", "...", Became.MEANINGLESS, "every frame is always counted")
         others = sorted(flow.keys() - {"name", "tx_rx", "packet", "size", "rate", "duration", "metrics"})
         if others:
-            reader.row(f"{at}.{', '.join(others)}", "...", Became.REFUSED, "no place for it here")
+            reader.row(f"{at}.{', '.join(others)}", "...", Became.REFUSED, "cannot be represented")
 
     @property
     def sender(self) -> SideName:
@@ -185,7 +183,7 @@ class _Flow:
         port = ends.get("port") if isinstance(ends, dict) else None
         if not isinstance(port, dict) or not isinstance(port.get("tx_name"), str):
             self._reader.refuse(
-                f"{self._at}.tx_rx", "...", "frames go from port to port here, and not between devices"
+                f"{self._at}.tx_rx", "...", "frames are sent from port to port, not between devices"
             )
             return "forward"
         direction: Direction = "forward" if left is None or port["tx_name"] == left else "reverse"
@@ -199,7 +197,7 @@ class _Flow:
             self._reader.refuse(
                 f"{self._at}.packet",
                 "...",
-                "test frames are UDP over IPv4 or IPv6, and tags are vlan of the testbed file",
+                "test frames are UDP over IPv4 or IPv6; tags are set by vlan in the testbed file",
             )
             return
         self.version = 4 if kinds[1] == "ipv4" else 6
@@ -223,9 +221,9 @@ class _Flow:
             elif kind == "udp" and name in ("src_port", "dst_port"):
                 self._read_udp(at, name, self._pattern(at, field, is_address=False))
             elif name in ("time_to_live", "hop_limit") and field == {"choice": "value", "value": HOP_LIMIT}:
-                self._reader.row(at, HOP_LIMIT, Became.MAPPED, "that of every test frame (R2544-30)")
+                self._reader.row(at, HOP_LIMIT, Became.MAPPED, "the same as in every test frame (R2544-30)")
             else:
-                self._reader.row(at, "...", Became.DIFFERS, "the test frame has its own")
+                self._reader.row(at, "...", Became.DIFFERS, "the test frame has its own value")
         except _UnsayableError as error:
             self._reader.refuse(at, "...", str(error))
 
@@ -236,7 +234,7 @@ class _Flow:
             len(octet) == 2 and set(octet) <= set("0123456789abcdef") for octet in octets
         )
         if not is_mac or int(octets[0], 16) & 1 or not int("".join(octets), 16):
-            self._reader.row(at, "...", Became.DIFFERS, "not one MAC that a port can have: left out")
+            self._reader.row(at, "...", Became.DIFFERS, "not a MAC that a port can have, so it is omitted")
             return
         mac, key = ":".join(octets), "mac" if name == "src" else "dut_mac"
         self.macs = (
@@ -249,7 +247,7 @@ class _Flow:
     def _pattern(self, at: str, field: object, *, is_address: bool) -> _Pattern:
         choice = field.get("choice") if isinstance(field, dict) else None
         if not isinstance(field, dict) or not isinstance(choice, str) or choice not in _ORDER:
-            raise _UnsayableError("value, increment, decrement and random are what can be said here")
+            raise _UnsayableError("only value, increment, decrement and random can be represented")
         inner = field.get(choice)
         if choice == "value":
             return _Pattern(mode="fixed", first=self._number(at, inner, is_address), step=1, count=1)
@@ -267,7 +265,7 @@ class _Flow:
         lowest = start if choice == "increment" else start - (count - 1) * step
         top = 2 ** (16 if not is_address else 32 if self.version == 4 else 128)
         if not 0 <= lowest <= lowest + (count - 1) * step < top:
-            raise _UnsayableError("it runs over the end of its field")
+            raise _UnsayableError("the range exceeds its field")
         if count == 1 or step == 0:
             return _Pattern(mode="fixed", first=start, step=1, count=1)
         return _Pattern(mode=_ORDER[choice], first=lowest, step=step, count=count)
@@ -285,7 +283,7 @@ class _Flow:
     def _read_udp(self, at: str, name: str, pattern: _Pattern) -> None:
         _, option, default = next(entry for entry in _PORT_FIELDS if entry[0] == name)
         if pattern.step != 1 or pattern.first == 0:
-            raise _UnsayableError("ports from 1 on, with a step of 1, are what can be said here")
+            raise _UnsayableError("only ports from 1 on, with a step of 1, can be represented")
         span = str(pattern.first) if pattern.count == 1 else f"{pattern.first}-{pattern.last}"
         text = span if pattern.count == 1 or pattern.mode == "pseudorandom" else f"{span}:{pattern.mode}"
         if text != f"{default.first}-{default.last}":
@@ -298,7 +296,7 @@ class _Flow:
         value = field.get(choice) if isinstance(field, dict) and field.get("choice") == choice else None
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 2**32:
             self._reader.refuse(
-                f"{self._at}.{key}", "...", f"{choice}, a whole number, is what can be said here"
+                f"{self._at}.{key}", "...", f"only {choice} with a whole number can be represented"
             )
             return
         self.options[option] = str(value)
@@ -317,7 +315,7 @@ class _Flow:
             value = inner["packets"] / int(self.options["--rate"])
         if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < 10**6:
             self._reader.refuse(
-                f"{self._at}.duration", "...", "fixed_seconds or fixed_packets are what can be said here"
+                f"{self._at}.duration", "...", "only fixed_seconds or fixed_packets can be represented"
             )
             return
         self.options["--duration"] = f"{value:.9f}".rstrip("0").rstrip(".") + "s"
@@ -329,11 +327,11 @@ class _Flow:
 def _check_alike(reader: _Reader, first: _Flow, second: _Flow) -> None:
     """Both directions have one plan, size, rate and duration here."""
     if first.direction == second.direction:
-        reader.refuse("flows[1]", second.direction, "one flow a direction is all that is sent here")
+        reader.refuse("flows[1]", second.direction, "only one flow per direction can be sent")
         return
     if reader.is_sendable:
         is_same = first.addresses == {"src": second.addresses["dst"], "dst": second.addresses["src"]}
-        turned = "the addresses of flows[0], turned round"
+        turned = "the addresses of flows[0], exchanged"
         reader.row(
             f"flows[1].ipv{second.version}.src, dst",
             "...",
@@ -346,7 +344,7 @@ def _check_alike(reader: _Reader, first: _Flow, second: _Flow) -> None:
         reader.refuse(
             "flows[1].packet",
             "...",
-            "both directions have one IP version: translation comes in a later version",
+            "both directions must have the same IP version: translation will come in a later version",
         )
 
 
@@ -387,7 +385,7 @@ def _wanted(reader: _Reader, part: Part, at: str, pattern: _Pattern, version: Ve
     behind = next((k for k in range(octets - 1) if pattern.step == 256**k), None)
     number = 0 if behind is None else pattern.first >> (8 * behind) & 0xFFFF
     if behind is None or number + pattern.count - 1 > 0xFFFF:
-        reader.refuse(at, "...", "hosts differ in 16 bits of their address here")
+        reader.refuse(at, "...", "addresses of hosts can only differ in 16 bits")
         return None
     return WantedSide(part, real, pattern.mode, octets - 2 - behind, number, number + pattern.count - 1, 1)
 

@@ -63,9 +63,9 @@ def otg_of(
     """
     if rate_fps != int(rate_fps):
         raise RequestError(
-            f"{rate_fps:g} fps: OTG has whole numbers only",
+            f"{rate_fps:g} fps: OTG only has whole numbers",
             where="--rate",
-            next_step="Write a whole number of frames a second.",
+            next_step="Write a whole number of frames per second.",
         )
     unsaid: list[str] = []
     count = max(1, min(int(rate_fps * duration_s), MOST_COUNT))
@@ -150,10 +150,10 @@ def _addresses(hosts: HostRange, draw: _Draw) -> dict[str, Any]:
     version = hosts.base.version
     if hosts.count > 1 and hosts.network_count > 1:
         raise RequestError(
-            f"{hosts.count:,} hosts in each of {hosts.network_count} networks: OTG has one number for a"
-            " field",
+            f"{hosts.count:,} hosts in each of {hosts.network_count} networks: OTG has only"
+            " one number for a field",
             where="NAME",
-            next_step="Export one network (--networks 1), or one host of each (--hosts 1).",
+            next_step="Export one network (--networks 1), or one host per network (--hosts 1).",
         )
     is_host = hosts.count > 1
     octets_behind = len(hosts.base.packed) - hosts.offset - 2
@@ -162,8 +162,8 @@ def _addresses(hosts: HostRange, draw: _Draw) -> dict[str, Any]:
     mode = hosts.mode if is_host or networks is None else networks.mode
     if mode == "pseudorandom" and version == 4 and step == 1:
         draw.unsaid.append(
-            "Randomness: OTG repeats a finite sequence of `count` values for each field, and does not say"
-            " how it is drawn."
+            "Randomness: OTG repeats a finite sequence of `count` values for each field, and does not"
+            " define how it is drawn."
         )
         ends = {"min": str(hosts.first_address), "max": str(hosts.last_address)}
         return {"choice": "random", "random": {**ends, "seed": draw.next_seed(), "count": draw.count}}
@@ -192,14 +192,14 @@ def _always(plan: AddressPlan, macs: Mapping[SideName, PortMacs] | None) -> list
     """What no configuration of OTG says of a plan."""
     asks = " and ".join("ARP" if version == 4 else "Neighbour Discovery" for version in plan.versions)
     said = [
-        "Frames: no tag and no sequence number, so duplicates, reordering and late frames cannot be told"
-        " apart.",
-        f"Neighbours: who answers the DUT's {asks} for"
-        f" {'each host' if plan.is_direct else 'the gateways'}; write devices for it, or static entries on"
-        " the DUT.",
+        "Frames: there is no tag and no sequence number, so duplicates, reordering and late frames"
+        " cannot be distinguished.",
+        f"Neighbours: OTG does not say which host answers the DUT's {asks} for"
+        f" {'each host' if plan.is_direct else 'the gateways'}; add devices for this, or static"
+        " entries on the DUT.",
         "Trials: waits, learning frames, validity, verdicts and searches.",
-        "Size: it is written with the FCS; OTG does not say whether an engine counts it.",
+        "Size: it is written with the FCS; OTG does not define whether an engine includes it.",
     ]
     if macs is None or any(of.dut is None for of in macs.values()):
-        said.append("MACs: packet[0].ethernet has none that is not known here; --testbed FILE names them.")
+        said.append("MACs: packet[0].ethernet lacks those that are not known; --testbed FILE supplies them.")
     return said

@@ -67,7 +67,7 @@ def read_command(text: str, *, is_stateful: bool) -> SiitperfCommand:
     program = _PROGRAM.fullmatch(words[0]) if words else None
     if program is None:
         raise RequestError(
-            f"{shown(text)} is no command line of siitperf",
+            f"{shown(text)} is not a command line of siitperf",
             where=WHERE,
             next_step='Write it as it was typed: "siitperf-tp 84 100000 60 2000 2 2".',
         )
@@ -96,7 +96,7 @@ def _read(key: str, word: str, least: int, most: int) -> int:
         raise RequestError(
             f"{shown(word)} is no {key}",
             where=WHERE,
-            next_step=f"Write a whole number from {least} to {most}, as siitperf wants it.",
+            next_step=f"Write a whole number from {least} to {most}, as siitperf requires.",
         )
     return int(word)
 
@@ -106,15 +106,15 @@ def _check_together(name: str, arguments: Mapping[str, int]) -> None:
     if name == "siitperf-lat":
         if duration_s <= arguments["delay"]:
             raise RequestError(
-                f"a delay of {arguments['delay']} s in {duration_s} s",
+                f"a delay of {arguments['delay']} s in a trial of {duration_s} s",
                 where=WHERE,
                 next_step="Make the duration longer than the delay.",
             )
         if (duration_s - arguments["delay"]) * arguments["rate"] < arguments["timestamps"]:
             raise RequestError(
-                f"{arguments['timestamps']} timestamps, and fewer frames after the delay",
+                f"{arguments['timestamps']} timestamps, but fewer frames after the delay",
                 where=WHERE,
-                next_step="Ask for fewer timestamps.",
+                next_step="Request fewer timestamps.",
             )
     if (
         name == "siitperf-pdv"

@@ -161,7 +161,7 @@ class SiitperfFile:
         if key in _DEFAULTS:
             return _DEFAULTS[key]
         raise RequestError(
-            f"{key} is missing, and has no default",
+            f"{key} is missing and has no default",
             where=str(self.path),
             next_step=f"Add it: {key} is {KEYS[key].says}.",
         )
@@ -185,14 +185,14 @@ def read_siitperf(path: Path) -> SiitperfFile:
         setting = _read_setting(words, f"{path}, line {number}", number)
         if setting.key in settings:
             raise RequestError(
-                f"{setting.key} stands in line {settings[setting.key].line} already",
+                f"{setting.key} is already set in line {settings[setting.key].line}",
                 where=f"{path}, line {number}",
-                next_step="Remove one of them; siitperf takes the last.",
+                next_step="Remove one of them; siitperf uses the last.",
             )
         settings[setting.key] = setting
     if not settings:
         raise RequestError(
-            "this file has no key of siitperf", where=str(path), next_step="Name a siitperf.conf."
+            "this file has no keys of siitperf", where=str(path), next_step="Name a siitperf.conf."
         )
     found = SiitperfFile(path, settings)
     _check_together(found)
@@ -214,15 +214,15 @@ def _read_setting(words: list[str], where: str, number: int) -> Setting:
         raise RequestError(f"{key} has no value", where=where, next_step=f"Write {kind.says}.")
     if len(values) > 1:
         raise RequestError(
-            f"{shown(values[1])} stands behind the value of {key}",
+            f"{shown(values[1])} follows the value of {key}",
             where=where,
-            next_step="Begin a comment with #; siitperf reads on without.",
+            next_step="Begin a comment with #; siitperf would read the rest of the line as well.",
         )
     try:
         return Setting(key, kind.read(values[0]), number)
     except (ValueError, KeyError):
         raise RequestError(
-            f"{shown(values[0])} is no value of {key}", where=where, next_step=f"Write {kind.says}."
+            f"{shown(values[0])} is not a value of {key}", where=where, next_step=f"Write {kind.says}."
         ) from None
 
 
@@ -231,12 +231,14 @@ def _check_together(file: SiitperfFile) -> None:
     where = str(file.path)
     if not (file.value("Forward") or file.value("Reverse") or file.value("Stateful")):
         raise RequestError(
-            "Forward and Reverse are both 0: nothing is sent", where=where, next_step="Set one of them to 1."
+            "Forward and Reverse are both 0, so nothing is sent",
+            where=where,
+            next_step="Set one of them to 1.",
         )
     varies = [part for part in PARTS if file.value(f"IP-{part}-var")]
     if varies and max(file.value(f"Num-{part}-Nets") for part in PARTS) > 1:
         raise RequestError(
-            f"IP-{varies[0]}-var and several networks together, which siitperf does not take",
+            f"IP-{varies[0]}-var together with several networks, which siitperf does not accept",
             where=where,
             next_step="Set Num-L-Nets and Num-R-Nets to 1, or IP-L-var and IP-R-var to 0.",
         )

@@ -20,7 +20,7 @@ from evenhand.exchange.testbed_text import Given, PortFacts, write_testbed
 from evenhand.plan import SideName
 from evenhand.procedure.registry import LATENCY, PDV, THROUGHPUT
 
-ROAD = "translation and stateful NAT come in a later version"
+ROAD = "translation and stateful NAT will come in a later version"
 _MOST_SHARE = 999
 _SHOWN_DEFAULTS = (
     "IP-L-Vers",
@@ -209,14 +209,14 @@ class _KeyRows:
         if key == "Promisc":
             return (
                 Became.MEANINGLESS,
-                "the ports are promiscuous always, and a test frame is known by its tag",
+                "the ports are always promiscuous, and a test frame is recognised by its tag",
             )
         if key == "MEM-Channels":
-            return Became.MEANINGLESS, "DPDK finds the memory channels out"
+            return Became.MEANINGLESS, "DPDK determines the memory channels"
         if not self._traffic.is_stateful:
             word = Became.MAPPED if key == "Stateful" else Became.MEANINGLESS
             return word, "no connections" if key == "Stateful" else "Stateful is 0"
-        return Became.REFUSED, f"no stateful tests (RFC 9693): {ROAD}"
+        return Became.REFUSED, f"stateful tests (RFC 9693) are not supported: {ROAD}"
 
     @property
     def _plan_names(self) -> str:
@@ -229,10 +229,10 @@ class _KeyRows:
             if self._traffic.is_translated:
                 return Became.REFUSED, f"no translation (SIIT, NAT64): {ROAD}"
             if self._traffic.is_background_only:
-                return Became.MEANINGLESS, "m is 0: all frames are of the background, which is IPv6"
+                return Became.MEANINGLESS, "m is 0: all frames belong to the background, which is IPv6"
             return Became.MAPPED, f"--plan {self._plan_names}"
         if not self._traffic.plans:
-            return Became.REFUSED, "nothing of the traffic can be sent"
+            return Became.REFUSED, "no part of this traffic can be sent"
         if what == "var":
             found = self._traffic.plans[0].plan
             hosts = (found.left if part == "L" else found.right).hosts
@@ -247,15 +247,15 @@ class _KeyRows:
         if what == "Virt":
             if self._traffic.is_translated:
                 return Became.REFUSED, f"goes with translation: {ROAD}"
-            return Became.MEANINGLESS, "only translated traffic has it"
+            return Became.MEANINGLESS, "only translated traffic uses it"
         if version not in self._traffic.versions:
             if self._traffic.is_translated and self._file.value(f"IP-{side}-Vers") == version:
                 return Became.REFUSED, f"goes with translation: {ROAD}"
-            return Became.MEANINGLESS, f"no IPv{version} frame has it"
+            return Became.MEANINGLESS, f"no IPv{version} frame contains it"
         if what == "offset":
             if not self._file.value(f"IP-{side}-var"):
                 return Became.MEANINGLESS, f"IP-{side}-var is 0"
-            return Became.MAPPED, "where the number of a host stands"
+            return Became.MAPPED, "the position of the host's number"
         found = next(plan for plan in self._traffic.plans if plan.plan.ip_version == version)
         hosts = (found.plan.left if side == "L" else found.plan.right).hosts
         span = (
@@ -269,12 +269,12 @@ class _KeyRows:
         _, side, who = key.split("-")
         name = f"{_side_of(side)}.{'mac' if who == 'Tester' else 'dut_mac'}"
         if not _is_own(self._file.value(key)):
-            return Became.DIFFERS, f"{name} is left out: no port can have this address"
+            return Became.DIFFERS, f"{name} is omitted: no port can have this address"
         return Became.MAPPED, name
 
     def _networks(self, key: str) -> tuple[Became, str]:
         if not self._traffic.plans:
-            return Became.REFUSED, "nothing of the traffic can be sent"
+            return Became.REFUSED, "no part of this traffic can be sent"
         if self._traffic.plans[0].plan.left.hosts.networks is None:
             return Became.MAPPED, "one network"
         return Became.MAPPED, "--networks, with --fixed-source"
@@ -283,11 +283,11 @@ class _KeyRows:
         if key not in _cpu_keys(self._file):
             return Became.MEANINGLESS, "its direction is off"
         if self._given.cpus:
-            return Became.MEANINGLESS, "--cpus is taken instead"
+            return Became.MEANINGLESS, "--cpus is used instead"
         cpu, cpus = self._file.value(key), _cpus(self._file)
         same = [other for other in _cpu_keys(self._file) if self._file.value(other) == cpu]
         if len(same) > 1:
-            return Became.DIFFERS, f"named for {' and '.join(same)}; a CPU has one thread in tester.cpus"
+            return Became.DIFFERS, f"named for {' and '.join(same)}; a CPU may occur only once in tester.cpus"
         return Became.MAPPED, f"tester.cpus, number {cpus.index(cpu) + 1}"
 
     def _direction(self, key: str) -> tuple[Became, str]:
@@ -296,7 +296,7 @@ class _KeyRows:
 
     def _udp(self, key: str) -> tuple[Became, str]:
         if not self._traffic.plans:
-            return Became.REFUSED, "nothing of the traffic can be sent"
+            return Became.REFUSED, "no part of this traffic can be sent"
         reason = self._ports.unused.get(key)
         if reason is not None:
             return Became.MEANINGLESS, reason
@@ -319,9 +319,9 @@ def _command_rows(typed: SiitperfCommand, traffic: _Traffic) -> list[Row]:
     for key, value in arguments.items():
         became, text = Became.MAPPED, ""
         if key in STATEFUL:
-            became, text = Became.REFUSED, f"no stateful tests (RFC 9693): {ROAD}"
+            became, text = Became.REFUSED, f"stateful tests (RFC 9693) are not supported: {ROAD}"
         elif not traffic.plans:
-            became, text = Became.REFUSED, "nothing of the traffic can be sent"
+            became, text = Became.REFUSED, "no part of this traffic can be sent"
         elif key == "IPv6 frame size":
             text = f"--frame-size {_frame_size(typed, traffic)}"
             if traffic.share is not None:
@@ -344,7 +344,10 @@ def _command_rows(typed: SiitperfCommand, traffic: _Traffic) -> list[Row]:
         elif value:
             became, text = (
                 Became.REFUSED,
-                "no verdict by the delay of each frame; what --wait-residual does not wait for is lost",
+                (
+                    "trials are not judged by the delay of each frame; frames that arrive after"
+                    " --wait-residual count as lost"
+                ),
             )
         else:
             text = "0: packet delay variation, evenhand pdv"
@@ -356,12 +359,12 @@ def _share_row(n: int, m: int, traffic: _Traffic) -> tuple[Became, str]:
     if traffic.share is None:
         return (
             Became.MAPPED,
-            "all background: IPv6" if m == 0 else "one IP version: every frame is of the same plan",
+            "all background: IPv6" if m == 0 else "one IP version: all frames use the same plan",
         )
     foreground, background = traffic.share
     is_exact = Fraction(foreground, foreground + background) == Fraction(m, n)
     text = f"--mix {foreground}/{background}"
-    return (Became.MAPPED, text) if is_exact else (Became.DIFFERS, f"{text}, the nearest share")
+    return (Became.MAPPED, text) if is_exact else (Became.DIFFERS, f"{text}, the closest share")
 
 
 def _frame_size(typed: SiitperfCommand, traffic: _Traffic) -> int:
@@ -371,7 +374,7 @@ def _frame_size(typed: SiitperfCommand, traffic: _Traffic) -> int:
         return size - 20
     if size > 1518:
         raise RequestError(
-            f"{size} octets: siitperf takes more than 1518 of pure IPv4 traffic alone",
+            f"{size} octets: only for pure IPv4 traffic does siitperf accept more than 1518",
             where="--command",
             next_step="Write 84 to 1518.",
         )
@@ -431,21 +434,25 @@ def _notes(traffic: _Traffic, typed: SiitperfCommand | None) -> list[str]:
             else "plain forwarding between the same hosts"
         )
         notes.append(
-            f"Without {missing} what is left is {left}: no result of it is one of siitperf's with this file."
+            f"Without {missing}, {left} remains: its results are not comparable with those of"
+            " siitperf for this file."
         )
     elif not traffic.plans:
-        notes.append(f"Nothing of this traffic can be sent: {ROAD}.")
+        notes.append(f"No part of this traffic can be sent: {ROAD}.")
     if (
         typed is not None
         and typed.program != "siitperf-tp"
         and any(found.plan.pairs > 1 for found in traffic.plans)
     ):
         notes.append(
-            f"{typed.program} sends one address pair, whatever IP-L-var and IP-R-var say; here all are sent."
+            f"{typed.program} sends one address pair regardless of IP-L-var and IP-R-var;"
+            " Evenhand sends all of them."
         )
     for found in traffic.plans:
         dut = " and ".join(str(side.dut[0]) for side in found.plan.sides)
-        notes.append(f"{found.name} has the DUT at {dut}; `evenhand plan show {found.name}` shows all of it.")
+        notes.append(
+            f"{found.name} has the DUT at {dut}; to see the whole plan: `evenhand plan show {found.name}`."
+        )
     return notes
 
 

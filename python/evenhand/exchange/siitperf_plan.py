@@ -103,7 +103,7 @@ def nearest_plan(
         chosen = make_plan(name)
         if chosen.ip_version != version:
             raise PlanError(
-                f"{chosen.title} is a plan of IPv{chosen.ip_version}, and this traffic is IPv{version}",
+                f"{chosen.title} is an IPv{chosen.ip_version} plan, but this traffic is IPv{version}",
                 where="--plan",
             )
         return _try(version, chosen.name, sides)
@@ -142,7 +142,7 @@ def _try(version: Version, name: str, sides: tuple[WantedSide, WantedSide]) -> F
     differences: dict[str, str] = {}
     for side in varying:
         if side.mode != mode:
-            differences[f"IP-{side.part}-var"] = f"{mode}: both sides have one order here"
+            differences[f"IP-{side.part}-var"] = f"{mode}: both sides have the same order here"
     for side, made in zip(sides, plan.sides, strict=True):
         differences |= _differences(version, side, made)
         if topology.networks is None and side.networks > 1:
@@ -159,7 +159,7 @@ def _differences(version: Version, wanted: WantedSide, made: PlanSide) -> dict[s
         return {key: f"{hosts.first_address}{_why(wanted.real, version, made)}"}
     found = {}
     if wanted.offset != hosts.offset:
-        found[f"IPv{version}-{wanted.part}-offset"] = f"the number stands at octet {hosts.offset}"
+        found[f"IPv{version}-{wanted.part}-offset"] = f"the number is at octet {hosts.offset}"
     elif _with_number(wanted.real, wanted.offset, 0) != _with_number(hosts.base, hosts.offset, 0):
         found[key] = (
             f"{hosts.first_address} .. {hosts.last_address}{_why(wanted.first_address, version, made)}"
@@ -177,9 +177,9 @@ def _why(address: Address, version: Version, made: PlanSide) -> str:
     block = BENCHMARKING_BLOCK[version, made.name]
     if address not in block:
         return (
-            f" instead: plans take addresses of {block} alone, the benchmarking block of the {made.name} side"
+            f" instead: plans use only addresses of {block}, the benchmarking block of the {made.name} side"
         )
-    return " instead: the nearest that a plan has"
+    return " instead: the closest that a plan has"
 
 
 def _with_number(address: Address, offset: int, number: int) -> Address:

@@ -77,4 +77,4 @@ def _unlike(file: SiitperfFile, way: Way, other: Way, field: str, text: str) -> 
     if file.value(f"{way}-var-{field}") or file.value(f"{other}-var-{field}"):
         names += [f"{field}-min", f"{field}-max"]
     unlike = [name for name in names if file.value(f"{way}-{name}") != file.value(f"{other}-{name}")]
-    return {f"{other}-{name}": f"{text}: both directions have the ports of {way}-..." for name in unlike}
+    return {f"{other}-{name}": f"{text}: both directions use the ports of {way}-..." for name in unlike}

@@ -66,8 +66,10 @@ def write_testbed(
     if given.is_isolated:
         lines.append("isolated_test_environment = true # --isolated-test-environment")
     else:
-        lines.append("isolated_test_environment = false # true, if no frame can leave your lab (RFC 6815)")
-        gaps.append("isolated_test_environment: write true, if no frame can leave your lab (RFC 6815).")
+        lines.append(
+            "isolated_test_environment = false # set to true if no frame can leave your lab (RFC 6815)"
+        )
+        gaps.append("isolated_test_environment: write true if no frame can leave your lab (RFC 6815).")
     for side in SIDES:
         lines += ["", f"[{side}]", *_port_lines(side, given, ports.get(side, PortFacts()), gaps)]
     chosen = list(given.cpus or cpus)
@@ -80,7 +82,7 @@ def write_testbed(
     ):
         lines.append("hugepages = true # NICs need them")
     if plan is not None:
-        lines += ["", "[dut]", f"plan = {json.dumps(plan)} # so that it need not be named again"]
+        lines += ["", "[dut]", f"plan = {json.dumps(plan)} # so that commands need not name it"]
     text = "".join(f"{line}\n" for line in lines)
     if not gaps:
         make_testbed(tomllib.loads(text), where=origin)

@@ -141,7 +141,7 @@ def parse_imix(text: str, *, where: str = "") -> Imix:
     found = long or short
     if found is None:
         raise RequestError(
-            f"{text!r} is no sequence of frame sizes", where=where, next_step=f"Write it like {FORMS}."
+            f"{text!r} is not a sequence of frame sizes", where=where, next_step=f"Write it as {FORMS}."
         )
     stated = (found["sizes"] or "").split("," if long else ":")
     sizes, order = [], {}
@@ -156,16 +156,17 @@ def parse_imix(text: str, *, where: str = "") -> Imix:
         size = _SIZE.fullmatch(part)
         if size is None:
             raise RequestError(
-                f"{part.strip()!r} in {text!r} is no size of a letter, nor frames= or seed= of a drawn order",
+                f"{part.strip()!r} in {text!r} is neither the size of a letter nor frames="
+                " or seed= of a drawn order",
                 where=where,
-                next_step="Write it like A=84, or frames=200.",
+                next_step="Write, for example, A=84 or frames=200.",
             )
         sizes.append((size[1], int(size[2])))
     if "seed" in order and "frames" not in order:
         raise RequestError(
             f"{text!r} has a seed, but its order is not drawn",
             where=where,
-            next_step="Add of how many frames: frames=200.",
+            next_step="Add the number of frames in the order: frames=200.",
         )
     try:
         return Imix(
@@ -213,33 +214,36 @@ def _check(imix: Imix) -> None:
         )
     if not imix.sequence.islower() and not imix.sequence.isupper():
         raise RequestError(
-            f"{name}: letters of RFC 6985 are small, those of a custom sequence capital, and here are both",
-            next_step="Use capital letters for all frames, and give each its size: imix:AAAG:A=84:G=1518.",
+            f"{name}: letters of RFC 6985 are lower case and those of a custom sequence"
+            " are upper case, but this sequence has both",
+            next_step=(
+                "Use upper-case letters for all frames, and give a size for each: imix:AAAG:A=84:G=1518."
+            ),
         )
     stated = dict(imix.sizes)
     if len(stated) < len(imix.sizes):
-        raise RequestError(f"{name}: a letter has two sizes", next_step="Give each letter one.")
+        raise RequestError(f"{name}: a letter has two sizes", next_step="Give one size for each letter.")
     for letter in dict.fromkeys(imix.sequence):
         if letter in stated or letter in LETTERS:
             continue
         if letter.isupper() or letter == MTU_LETTER:
             raise RequestError(
-                f"{name}: the size of {letter} is not stated",
+                f"{name}: the size of {letter} is missing",
                 next_step=f"Add it: imix:{imix.sequence}:{letter}=1400.",
             )
         raise RequestError(
-            f"{name}: there is no letter {letter!r}",
-            next_step=f"Use {', '.join(LETTERS)} or {MTU_LETTER} (RFC 6985), or capital letters.",
+            f"{name}: {letter!r} is not a letter of a sequence",
+            next_step=f"Use {', '.join(LETTERS)} or {MTU_LETTER} (RFC 6985), or upper-case letters.",
         )
     for letter in stated:
         if letter in LETTERS:
             raise RequestError(
-                f"{name}: {letter} is {LETTERS[letter]} octets by RFC 6985",
-                next_step="Use capital letters for other sizes.",
+                f"{name}: {letter} means {LETTERS[letter]} octets in RFC 6985",
+                next_step="Use upper-case letters for other sizes.",
             )
         if letter not in imix.sequence:
             raise RequestError(
-                f"{name}: {letter} has a size, but no frame is {letter}", next_step="Leave it out."
+                f"{name}: a size is given for {letter}, but no frame uses {letter}", next_step="Leave it out."
             )
     if imix.drawn is not None:
         _check_order(name, len(imix.sequence), imix.drawn)
@@ -247,18 +251,20 @@ def _check(imix: Imix) -> None:
 
 def _check_order(name: str, letters: int, order: DrawnOrder) -> None:
     most = MOST_FRAMES // letters * letters
-    multiple = f"Write a multiple of {letters} up to {most}: frames={most}."
+    multiple = f"Write a multiple of {letters}, at most {most}: frames={most}."
     if not letters <= order.frames <= MOST_FRAMES:
         raise RequestError(
-            f"{name}: an order has {letters} to {MOST_FRAMES} frames, not {order.frames}", next_step=multiple
+            f"{name}: an order must have {letters} to {MOST_FRAMES} frames, not {order.frames}",
+            next_step=multiple,
         )
     if order.frames % letters:
         raise RequestError(
-            f"{name}: an order of {order.frames} frames cannot have each of {letters} letters equally often",
+            f"{name}: an order of {order.frames} frames cannot contain each of {letters}"
+            " letters equally often",
             next_step=multiple,
         )
     if not 0 <= order.seed < 2**64:
-        raise RequestError(f"{name}: {order.seed} is no seed", next_step="Write 0 to 2^64 - 1.")
+        raise RequestError(f"{name}: {order.seed} is not a seed", next_step="Write 0 to 2^64 - 1.")
 
 
 def _in_drawn_order(letters: str, seed: int) -> list[str]:

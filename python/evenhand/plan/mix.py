@@ -31,8 +31,8 @@ def mix_versions(first: AddressPlan, second: AddressPlan, share: tuple[int, int]
         raise PlanError(
             f"a share of {share[0]}/{share[1]}",
             where="share",
-            next_step="Write 90/10, 50/50 or 10/90, or others of at most 100 together; for one IP version"
-            " give its plan alone.",
+            next_step="Write 90/10, 50/50 or 10/90, or other shares with a sum of at most 100; for one IP"
+            " version, give only its plan.",
         )
     if first.versions == second.versions:
         raise PlanError(
@@ -42,9 +42,10 @@ def mix_versions(first: AddressPlan, second: AddressPlan, share: tuple[int, int]
         )
     if first.is_direct != second.is_direct:
         raise PlanError(
-            f"{first.title} and {second.title}: one has its hosts behind gateways, the other on the link",
+            f"{first.title} and {second.title}: one has its hosts behind gateways, the other"
+            " has them on the link",
             where="first, second",
-            next_step="Name two plans of one form, such as gateway-v4+gateway-v6.",
+            next_step="Name two plans of the same form, such as gateway-v4+gateway-v6.",
         )
     return replace(first, other=OtherVersion(plan=second, share=(n, m)))
 
@@ -128,16 +129,15 @@ def mix_lines(plan: AddressPlan, size: FrameSize) -> list[str]:
     lines = []
     if isinstance(size, Imix):
         lines.append(
-            f"Frame sizes ({size}, RFC 6985): {size.counted}, {size.order}, again and again in each"
-            " direction;"
-            f" mean {float(size.mean):.6g} octets. Rates are of frames; the theoretical limit is that of the"
-            " mean."
+            f"Frame sizes ({size}, RFC 6985): {size.counted}, {size.order}, repeated in each"
+            f" direction; mean {float(size.mean):.6g} octets. Rates count frames; the"
+            " theoretical limit is that of the mean size."
         )
     if plan.other is not None:
         n, m = plan.other.share
         first, second = (part.version_words for part in plan.plans)
         lines.append(
-            f"IP versions: of every {n + m} frames of a direction {n} are {first} and {m} are {second},"
-            " evenly spread."
+            f"IP versions: of every {n + m} frames of a direction, {n} are {first} and {m} are {second},"
+            " evenly distributed."
         )
     return lines

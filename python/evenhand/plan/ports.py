@@ -32,10 +32,10 @@ def parse_ports(text: str | None, default: UdpRange, classic: UdpRange, *, where
     first, last = (0, 0) if found is None else (_number(found[1]), _number(found[2] or found[1]))
     if found is None or not 1 <= first <= last <= MAX_PORT:
         raise RequestError(
-            f"{text!r} is no range of UDP ports",
+            f"{text!r} is not a range of UDP ports",
             where=where,
-            next_step=f"Write a range like {default.first}-{default.last}, one port of 1 to {MAX_PORT}, or"
-            " fixed.",
+            next_step=f"Write a range such as {default.first}-{default.last}, one port from 1 to"
+            f" {MAX_PORT}, or fixed.",
         )
     return UdpRange(first=first, last=last, mode="fixed" if first == last else _mode(found[3]))
 

@@ -56,8 +56,8 @@ class HostRange:
         last = self.first + self.count - 1
         if self.shares_octets and last > 0xFF:
             raise PlanError(
-                f"hosts {self.first}..{last} of {self.network_count} networks: the networks need the octet"
-                " that hosts above 255 need",
+                f"hosts {self.first}..{last} of {self.network_count} networks: the number of the"
+                " network occupies the octet that hosts above 255 need",
                 where="hosts",
                 next_step="Use up to 254 hosts in each network, or one network with up to 65,534 hosts"
                 " (SEED-34).",
@@ -67,7 +67,7 @@ class HostRange:
                 f"IPv{self.base.version} networks are numbered at octet {self.networks.offset}, their hosts"
                 f" at {self.offset}",
                 where="networks",
-                next_step="Use octet 2 for both in IPv4, 6 and 12 in IPv6.",
+                next_step="Use octet 2 for both in IPv4, and octets 6 and 12 in IPv6.",
             )
         if not 0 <= self.first <= last <= 0xFFFF:
             raise PlanError(f"hosts {self.first}..{last} do not fit into 16 bits", where="hosts")
@@ -75,7 +75,7 @@ class HostRange:
             0xFF if self.shares_octets else 0xFFFF
         ):
             raise PlanError(
-                f"{self.network_count} networks from that of {self.base} on leave their octets",
+                f"{self.network_count} networks beginning with that of {self.base} exceed their octets",
                 where="networks",
             )
 
@@ -204,7 +204,7 @@ class UdpRange:
 
     def __post_init__(self) -> None:
         if not 0 <= self.first <= self.last <= 65535:
-            raise PlanError(f"UDP ports {self.first}-{self.last}: want 0 <= first <= last <= 65535")
+            raise PlanError(f"UDP ports {self.first}-{self.last}: must be 0 <= first <= last <= 65535")
 
     @property
     def occurring(self) -> UdpRange:

@@ -106,9 +106,9 @@ class Topology:
         """
         if self.networks is None and network_mode != "pseudorandom":
             raise PlanError(
-                f"{network_mode} networks: {plan_title(self.name)} has one network, which has no number",
+                f"{network_mode} networks: {plan_title(self.name)} has only one network, which has no number",
                 where="network mode",
-                next_step="Leave it out, or use a plan with networks, such as nets-v4-gateway.",
+                next_step="Omit it, or use a plan with networks, such as nets-v4-gateway.",
             )
         host_counts, network_counts = self._hosts_of_sides(hosts), self._networks_of_sides(networks)
 
@@ -167,8 +167,8 @@ class Topology:
         most = max(_both(hosts, 0))
         if self.networks is not None and self.ip_version == 4 and most > 0xFF:
             raise PlanError(
-                f"{most} hosts in each network: {plan_title(self.name)} has the number of the network where"
-                " hosts above 255 need an octet",
+                f"{most} hosts in each network: in {plan_title(self.name)} the number of the"
+                " network occupies the octet that hosts above 255 need",
                 where="hosts",
                 next_step="Use gateway-v4 or direct-v4-net16: one network with more than 65,000 hosts"
                 " (SEED-34).",
@@ -181,8 +181,8 @@ class Topology:
         most = max(_both(networks, 1))
         if most > 1 and self.ip_version == 4:
             raise PlanError(
-                f"{most} networks: {plan_title(self.name)} has one, because in IPv4 either networks or hosts"
-                " take the third octet",
+                f"{most} networks: {plan_title(self.name)} has one, because in IPv4 either"
+                " networks or hosts use the third octet",
                 where="networks",
                 next_step="Use nets-v4-gateway or nets-v4-multi-host: up to 256 networks with up to 254"
                 " hosts each (SEED-34).",

@@ -238,9 +238,9 @@ class Traffic:
         """Gateways, the DUT's routes to them, and MACs."""
         sides = self.plan.sides
         if self.plan.is_direct:
-            where = "Hosts on the links: no gateways, and no routes of the DUT"
+            where = "Hosts on the links: the plan has no gateways, and the DUT has no routes"
             whose = (
-                "of each host's own, drawn from the seed"
+                "the hosts' own, drawn from the seed"
                 if host_macs == "pseudorandom"
                 else "of the tester's ports"
             )
@@ -254,7 +254,8 @@ class Traffic:
         known = ""
         if macs is not None:
             shown = (
-                f"{name} {of.tester} to {of.dut or 'a DUT that is not resolved'}" for name, of in macs.items()
+                f"{name} {of.tester} to {of.dut or 'a DUT that has not been resolved'}"
+                for name, of in macs.items()
             )
             known = (
                 f": {', '.join(shown)}"

@@ -27,9 +27,9 @@ def check_plan(plan: AddressPlan) -> None:
         _check_host_networks(side)
     if (plan.left.hosts.networks is None) != (plan.right.hosts.networks is None):
         raise PlanError(
-            "one side has networks and the other has not",
+            "one side has networks and the other does not",
             where="plan",
-            next_step="Give both sides networks, 1 if need be.",
+            next_step="Give both sides networks (1 if necessary).",
         )
     _check_network_choices(plan)
     for side in plan.sides:
@@ -40,7 +40,7 @@ def check_plan(plan: AddressPlan) -> None:
         raise PlanError(
             "UDP port 0 is reserved",
             where="plan.udp_ports",
-            next_step="Start the range at 1 or above (R4814-03).",
+            next_step="Begin the range at 1 or above (R4814-03).",
         )
 
 
@@ -48,7 +48,7 @@ def _check_network_choices(plan: AddressPlan) -> None:
     chosen = [name for name in ("fixed_source_network", "common_network") if getattr(plan, name)]
     if chosen and plan.left.hosts.networks is None:
         raise PlanError(
-            f"{plan.title} has one network, which has no number",
+            f"{plan.title} has only one network, which has no number",
             where=chosen[0].replace("_", " "),
             next_step="Use a plan with networks (nets-...).",
         )
@@ -57,15 +57,15 @@ def _check_network_choices(plan: AddressPlan) -> None:
     counts = [side.hosts.network_count for side in plan.sides]
     if counts[0] != counts[1]:
         raise PlanError(
-            f"{counts[0]} networks on the left and {counts[1]} on the right cannot have one number for both",
+            f"{counts[0]} networks on the left and {counts[1]} on the right cannot share one number",
             where="common network",
             next_step="Give both sides the same --networks.",
         )
     if plan.fixed_source or plan.fixed_source_network:
         raise PlanError(
-            "a fixed source network and one number for both sides: the destination would be fixed as well",
+            "a fixed source network and one number for both sides would also fix the destination network",
             where="common network",
-            next_step="Leave one of them out.",
+            next_step="Omit one of them.",
         )
 
 
@@ -115,7 +115,7 @@ def _check_block(side: PlanSide) -> None:
         if address not in block:
             misprint = next((f": {text}" for network, text in _MISPRINTS if address in network), "")
             raise PlanError(
-                f"{_hosts(side)} lie outside {block}, the benchmarking block of this side",
+                f"{_hosts(side)} are outside {block}, the benchmarking block of this side",
                 where=_where(side),
                 next_step=f"Use addresses in {block}{misprint}.",
             )
@@ -128,13 +128,13 @@ def _check_interfaces(side: PlanSide) -> None:
         length = interface.network.prefixlen
         if interface.version == 6 and length > 64 and length != 126:
             raise PlanError(
-                f"DUT {interface}: the prefix of an IPv6 interface is 126, or 64 or shorter",
+                f"DUT {interface}: the prefix length of an IPv6 interface must be 126, or at most 64",
                 where=_where(side),
                 next_step="Use /64 (R5180-03).",
             )
     if side.gateway is None:
         if side.routes:
-            raise PlanError(f"a route to {side.routes[0]}, and no gateway to route to", where=_where(side))
+            raise PlanError(f"a route to {side.routes[0]}, but no gateway to route to", where=_where(side))
         return
     if len(side.dut) != 1:
         raise PlanError(
@@ -144,7 +144,7 @@ def _check_interfaces(side: PlanSide) -> None:
         )
     if side.dut[0].network != side.gateway.network:
         raise PlanError(
-            f"DUT {side.dut[0]} and gateway {side.gateway} are not on one link", where=_where(side)
+            f"DUT {side.dut[0]} and gateway {side.gateway} are not on the same link", where=_where(side)
         )
     if side.dut[0].ip == side.gateway.ip:
         raise PlanError(f"DUT and gateway have the same address {side.gateway.ip}", where=_where(side))
@@ -155,7 +155,7 @@ def _check_host_networks(side: PlanSide) -> None:
     addresses."""
     networks = side.host_networks
     if not networks:
-        raise PlanError(f"{_hosts(side)} are neither on the link nor behind a route", where=_where(side))
+        raise PlanError(f"{_hosts(side)} are neither on the link nor reached by a route", where=_where(side))
     for number in range(side.hosts.network_count):
         first, last = side.hosts.address(0, number), side.hosts.address(side.hosts.count - 1, number)
         # Usually network n is the n-th; the rest is looked at only if it is not.
@@ -169,7 +169,7 @@ def _check_host_networks(side: PlanSide) -> None:
                 if len(networks) == 1
                 else f"each of the DUT's {len(networks)} {what}s"
             )
-            raise PlanError(f"hosts {first} .. {last} lie outside {shown}", where=_where(side))
+            raise PlanError(f"hosts {first} .. {last} are outside {shown}", where=_where(side))
         if inside.network_address in side.hosts:
             raise PlanError(
                 f"host {inside.network_address} is the network address of {inside}", where=_where(side)

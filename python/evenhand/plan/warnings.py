@@ -25,9 +25,9 @@ def _warnings(plan: AddressPlan) -> list[str]:
         dict.fromkeys("ARP" if side.ip_version == 4 else "Neighbour Discovery" for side in crowded)
     )
     return [
-        f"The DUT has to resolve every host by {protocol}: {counts}. Above"
-        f" {MOST_UNSUSPICIOUS_DIRECT_HOSTS:,} a side its neighbour table "
-        "may distort or end the test, and to other devices it looks like a denial of service: isolated test"
-        " environments only (RFC 6815). "
-        "Gateway plans need two entries, whatever the hosts."
+        f"The DUT must resolve every host by {protocol}: {counts}. With more than"
+        f" {MOST_UNSUSPICIOUS_DIRECT_HOSTS:,} on a side its neighbour table may distort or"
+        " end the test, and to other devices this looks like a denial-of-service attack,"
+        " so use isolated test environments only (RFC 6815). Gateway plans need only two"
+        " entries, however many hosts there are."
     ]

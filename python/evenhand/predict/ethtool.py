@@ -83,16 +83,16 @@ def read_ethtool(text: str, *, where: str) -> IndirectionTable:
         # A transformation is no function: those that are on then are told.
         functions = [name for name in on if not name.startswith("symmetric-")]
         raise RequestError(
-            f"this NIC hashes with {' and '.join(functions) or 'a function of its own'}, and what is"
-            " predicted is Toeplitz",
+            f"this NIC hashes with {' and '.join(functions) or 'a function of its own'}, but"
+            " predictions are made for Toeplitz",
             where=where,
-            next_step="Switch the NIC over (ethtool -X INTERFACE hfunc toeplitz), and write its output anew.",
+            next_step="Switch to it (ethtool -X INTERFACE hfunc toeplitz), and save the output again.",
         )
     unknown = [name for name in on if name.startswith("symmetric-") and name != SYMMETRIC_XOR]
     if unknown:
         raise RequestError(
-            f"this NIC transforms what it hashes by {unknown[0]}, which is not predicted",
+            f"this NIC transforms the input of its hash by {unknown[0]}, which cannot be predicted",
             where=where,
-            next_step="Switch it off (ethtool -X INTERFACE xfrm none), and write its output anew.",
+            next_step="Switch this off (ethtool -X INTERFACE xfrm none), and save its output again.",
         )
     return table

@@ -203,10 +203,10 @@ def _check_independence(modes: dict[str, Mode]) -> None:
     counting = [f"{name} ({mode})" for name, mode in modes.items() if mode in ("increment", "decrement")]
     if len(counting) > 1:
         raise PlanError(
-            f"{', '.join(counting)} move together from frame to frame, so not every combination occurs",
+            f"{', '.join(counting)} step together from frame to frame, so not every combination occurs",
             where="plan",
-            next_step="Predict a plan in which at most one field that the device hashes counts; the others"
-            " are pseudorandom or fixed.",
+            next_step="Predict a plan in which at most one of the fields that the device hashes steps; the"
+            " others must be pseudorandom or fixed.",
         )
 
 

@@ -63,15 +63,15 @@ class DeviceModel:
             )
         if self.hash_type not in _INPUT_OCTETS:
             raise RequestError(
-                f"{self.hash_type!r} is no hash type",
+                f"{self.hash_type!r} is not a hash type",
                 where="device.hash_type",
                 next_step="Use type1 (addresses) or type2 (addresses and ports).",
             )
         least = _INPUT_OCTETS[self.hash_type] + 4
         if len(self.key) < least:
             raise RequestError(
-                f"{len(self.key)} octets ({self.key.hex()}): a {self.hash_type} hash of IPv6 needs {least}"
-                " or more",
+                f"{len(self.key)} octets ({self.key.hex()}): a {self.hash_type} hash of IPv6"
+                f" needs at least {least}",
                 where="device.key",
                 next_step="Give the whole key; NICs have 40 or 52 octets.",
             )
@@ -80,11 +80,12 @@ class DeviceModel:
         _check_table(self.table, self.elements)
         if self.rate_fps is not None and not (math.isfinite(self.rate_fps) and self.rate_fps > 0):
             raise RequestError(
-                f"{self.rate_fps} frames per second and element: must be above 0", where="device.rate_fps"
+                f"{self.rate_fps} frames per second and element: must be greater than 0",
+                where="device.rate_fps",
             )
         if self.queue_frames is not None and self.queue_frames < 1:
             raise RequestError(
-                f"{self.queue_frames} frames: a queue holds 1 or more", where="device.queue_frames"
+                f"{self.queue_frames} frames: a queue holds at least 1", where="device.queue_frames"
             )
 
     @property
@@ -116,7 +117,7 @@ def symmetric_key(seed: int = OPENBSD_SEED, octets: int = 40) -> bytes:
         raise RequestError(
             f"{seed:#x} has more than 16 bits",
             where="--key openbsd:",
-            next_step="Write four digits, like openbsd:6d5a.",
+            next_step="Write four digits, such as openbsd:6d5a.",
         )
     return seed.to_bytes(2, "big") * (octets // 2)
 
@@ -141,14 +142,15 @@ def _check_table(table: tuple[int, ...], elements: int) -> None:
     size = len(table)
     if size > MAX_TABLE_SIZE or size & (size - 1):
         raise RequestError(
-            f"{size} entries: the low bits of the hash choose one, so their number is a power of two, at"
-            f" most {MAX_TABLE_SIZE}",
+            f"{size} entries: the low bits of the hash choose an entry, so the number of"
+            f" entries must be a power of two, at most {MAX_TABLE_SIZE}",
             where="device.table",
-            next_step="Give the whole table, such as `ethtool -x INTERFACE` shows it.",
+            next_step="Give the whole table, as `ethtool -x INTERFACE` shows it.",
         )
     for index, element in enumerate(table):
         if not 0 <= element < elements:
             raise RequestError(
-                f"entry {index} is element {element}: {elements} elements are numbered 0 to {elements - 1}",
+                f"entry {index} is element {element}, but {elements} elements are numbered 0"
+                f" to {elements - 1}",
                 where="device.table",
             )

@@ -95,8 +95,8 @@ def even_sentence(plan: AddressPlan, model: DeviceModel, smallest: int | None) -
         bound = f"at most {percent} above {float(model.table_unevenness):.4g} times the mean, {best}"
     if smallest is None:
         return (
-            f"Not even with any number of hosts up to {maximum} {_where(plan)}. Even is: busiest element"
-            f" {bound}."
+            f"The load is not even with any number of hosts up to {maximum} {_where(plan)}."
+            f" Even means: busiest element {bound}."
         )
     reach = (
         f"with {_hosts(smallest)} {_where(plan)}"
@@ -111,21 +111,21 @@ def closing_sentence(prediction: Prediction) -> str:
     model, share = prediction.model, float(prediction.share_of_plateau)
     with_these = f"With {Traffic(plan=prediction.plan, directions=prediction.directions).addresses}"
     if model.elements == 1:
-        return f"{with_these} the one element does all the work, as with any other addresses."
+        return f"{with_these} the only element does all the work, as with any other addresses."
     if prediction.busiest_to_mean <= even_limit(model):
         rest = "" if model.table_unevenness == 1 else "; its table allows no more"
         return (
-            f"{with_these} the load is even, and what is measured is the device: {format_ratio(share)} of"
-            f" its plateau{rest}."
+            f"{with_these} the load is even, so the device itself is measured:"
+            f" {format_ratio(share)} of its plateau{rest}."
         )
     busy = f"{format_count(prediction.busy_elements)} of {_elements(model.elements)} work"
     if prediction.busy_elements == 1:
         busy = f"1 of {_elements(model.elements)} works"
     elif prediction.busy_elements == model.elements:
-        busy = f"all {_elements(model.elements)} work, but not alike"
+        busy = f"all {_elements(model.elements)} work, but not equally"
     return (
-        f"{with_these} {busy}: {format_ratio(share)} of the plateau would be measured, because of the"
-        " addresses and not of the device."
+        f"{with_these} {busy}: {format_ratio(share)} of the plateau would be measured; the"
+        " limit is the addresses, not the device."
     )
 
 

@@ -182,12 +182,12 @@ def search_burst(
     ):
         raised_s = min(LONGEST_BURST_S, RAISE * longest_s)
         near, longest = (
-            f"{format_count(bracket.lower)} frames come near the longest burst",
+            f"{format_count(bracket.lower)} frames are close to the longest burst",
             format_duration(longest_s),
         )
         on_event(
             Note(
-                text=f"{near} of {longest}: the search goes on with bursts of up to"
+                text=f"{near} of {longest}: the search continues with bursts of up to"
                 f" {format_duration(raised_s)} (RFC 9004, 6.2)."
             )
         )
@@ -213,13 +213,13 @@ def _why_skipped(
 ) -> str | None:
     if throughput_fps is None:
         outcome = "" if throughput is None else f" ({str(throughput.outcome).replace('_', ' ')})"
-        return f"no throughput was found{outcome}, so there is nothing to correct bursts by"
+        return f"no throughput was found{outcome}, so bursts cannot be corrected by it"
     if throughput_fps >= goal.rate_fps or (
         throughput is not None and throughput.outcome is Outcome.AT_OR_ABOVE_MAXIMUM
     ):
         return (
-            "the throughput is that of the maximum rate, so no burst at that rate can show the buffer;"
-            " not tested (RFC 9004, 6.1)"
+            "the throughput equals the maximum rate, so a burst at that rate cannot fill the buffer; not"
+            " tested (RFC 9004, 6.1)"
         )
     return None
 
@@ -236,38 +236,42 @@ class BackToBackOptions:
         Option(
             grammar=RATE,
             sets="rate_fps",
-            help="Within the burst, per direction; default: the line rate. Less is a deviation.",
+            help=("Rate within a burst, per direction. Default: the line rate. A lower rate is a deviation."),
         ),
     ] = None
     max_burst: Annotated[
-        str, Option(grammar=DURATION, sets="max_burst_s", help="Longest burst that is tried; at most 30s.")
+        str, Option(grammar=DURATION, sets="max_burst_s", help="Longest burst to try, at most 30s.")
     ] = "2s"
     step: Annotated[
         str,
         Option(
-            grammar=FRAMES, sets="step_frames", help="The search ends when its bounds are no further apart."
+            grammar=FRAMES,
+            sets="step_frames",
+            help="Stop the search when its bounds are this many frames apart.",
         ),
     ] = "1"
-    repetitions: Annotated[int, Option(metavar="N", help="Searches for each frame size.")] = REPETITIONS
+    repetitions: Annotated[int, Option(metavar="N", help="Number of searches for each frame size.")] = (
+        REPETITIONS
+    )
     loss_verification: Annotated[
         int,
         Option(
             sets="loss_verifications",
             metavar="N",
             least=0,
-            help="Send a lossy burst again up to N times (ETSI TST009).",
+            help="Send a burst that lost frames again, up to N times (ETSI TST009).",
         ),
     ] = 0
     actual_rate: Annotated[
         str | None,
-        Option(grammar=RATE, sets="actual_fps", help="Tell the corrected buffer time for this rate as well."),
+        Option(grammar=RATE, sets="actual_fps", help="Also report the corrected buffer time at this rate."),
     ] = None
     throughput: Annotated[
         str | None,
         Option(
             grammar=RATE,
             sets="throughput_fps",
-            help="Do not measure it; of one frame size. A deviation.",
+            help="Use this throughput instead of measuring it; for one frame size. A deviation.",
             panel=_PANEL,
         ),
     ] = None
@@ -275,25 +279,28 @@ class BackToBackOptions:
         Path | None,
         Option(
             metavar="RUN",
-            help="Do not measure it: this run file has it, of the same testbed and plan.",
+            help="Use the throughput in this run file, measured on the same testbed with the same plan.",
             panel=_PANEL,
             is_for_shell_only=True,
         ),
     ] = None
-    duration: Annotated[str, Option(grammar=DURATION, help="Of the trials of its search.", panel=_PANEL)] = (
-        "5s"
-    )
+    duration: Annotated[
+        str, Option(grammar=DURATION, help="Duration of the trials of the throughput search.", panel=_PANEL)
+    ] = "5s"
     final_duration: Annotated[
-        str, Option(grammar=DURATION, help="Of the trial that confirms it.", panel=_PANEL)
+        str,
+        Option(grammar=DURATION, help="Duration of the trial that confirms the throughput.", panel=_PANEL),
     ] = "60s"
     precision: Annotated[
-        str, Option(grammar=RATIO, help="Width at which its search stops.", panel=_PANEL)
+        str, Option(grammar=RATIO, help="Precision at which the throughput search stops.", panel=_PANEL)
     ] = "0.5%"
 
 
 def _goal(options: BackToBackOptions, retries: Retries, known: KnownThroughput | None) -> BackToBackGoal:
     if options.throughput is not None and known is not None:
-        raise RequestError("two throughputs", where="--throughput, --after", next_step="Give one of them.")
+        raise RequestError(
+            "two throughputs", where="--throughput, --after", next_step="Give only one of them."
+        )
     given = values_of(options)
     given.pop("after", None)
     first = ThroughputGoal(
@@ -364,8 +371,8 @@ def _describe(goal: BackToBackGoal, load: str | None) -> str:
 BACK_TO_BACK = Procedure(
     name="back-to-back",
     verb="back-to-back",
-    help="""Find the longest burst without loss (RFC 9004), fifty times over, and the buffer time that it
-    implies.
+    help="""Find the longest burst without loss (RFC 9004) in fifty repetitions, and the buffer time
+    that it implies.
 
     Throughput is measured first, with the same flows; frame sizes that the DUT forwards at the line rate are
     skipped.""",

@@ -69,41 +69,46 @@ class BackToBackGoal:
         check_types(self)
         if not self.rate_fps > 0:
             raise RequestError(
-                f"rate {self.rate_fps} fps: must be above 0", where="rate_fps", next_step="Write 1Mfps."
+                f"rate {self.rate_fps} fps: must be greater than 0",
+                where="rate_fps",
+                next_step="Write 1Mfps.",
             )
         if not 0 < self.max_burst_s <= LONGEST_BURST_S:
             raise RequestError(
-                f"bursts of up to {self.max_burst_s:g} s: must be above 0 s and at most {LONGEST_BURST_S:g}"
-                " s",
+                f"bursts of up to {self.max_burst_s:g} s: must be greater than 0 s and at"
+                f" most {LONGEST_BURST_S:g} s",
                 where="max_burst_s",
-                next_step=f"Write 2s, or up to {LONGEST_BURST_S:g}s.",
+                next_step=f"Write 2s, or at most {LONGEST_BURST_S:g}s.",
             )
         if math.isfinite(self.rate_fps) and self.max_frames < 1:
             raise RequestError(
-                f"no frame fits into a burst of {format_duration(self.max_burst_s)} at"
-                f" {format_rate(self.rate_fps)}",
+                f"a burst of {format_duration(self.max_burst_s)} at {format_rate(self.rate_fps)}"
+                " is too short for a single frame",
                 where="max_burst_s",
                 next_step="Allow longer bursts.",
             )
         if self.step_frames < 1:
             raise RequestError(
-                f"a step of {self.step_frames} frames: must be 1 or more",
+                f"a step of {self.step_frames} frames: must be at least 1",
                 where="step_frames",
                 next_step="Write 1.",
             )
         if self.repetitions < 1:
             raise RequestError(
-                f"{self.repetitions} repetitions: must be 1 or more",
+                f"{self.repetitions} repetitions: must be at least 1",
                 where="repetitions",
                 next_step=f"The default is {REPETITIONS}.",
             )
         if self.loss_verifications < 0:
             raise RequestError(
-                f"{self.loss_verifications} loss verifications: must be 0 or more", where="loss_verifications"
+                f"{self.loss_verifications} loss verifications: must be at least 0",
+                where="loss_verifications",
             )
         for rate_fps, where in ((self.throughput_fps, "throughput_fps"), (self.actual_fps, "actual_fps")):
             if rate_fps is not None and not 0 < rate_fps < math.inf:
-                raise RequestError(f"{rate_fps} fps: must be above 0", where=where, next_step="Write 1Mfps.")
+                raise RequestError(
+                    f"{rate_fps} fps: must be greater than 0", where=where, next_step="Write 1Mfps."
+                )
         check_attempts(self.invalid_retries, self.patience)
 
     @property
@@ -282,7 +287,7 @@ class BackToBack:
         why = (
             "it was stopped"
             if self.outcome == "stopped"
-            else "the tester itself did not offer the last burst, which says nothing of the DUT"
+            else "the tester itself did not offer the last burst, so it says nothing about the DUT"
         )
         return f"{len(self.values)} of {self.goal.repetitions} repetitions: {why}"
 
@@ -300,12 +305,17 @@ class BackToBack:
         found = []
         if self.throughput is None and goal.throughput_source is None:
             text = (
-                f"the throughput of {format_count(goal.throughput_fps or 0)} fps per direction is the"
-                " user's and was not measured first"
+                f"the throughput of {format_count(goal.throughput_fps or 0)} fps per direction"
+                " was given by the user and not measured first"
             )
             found.append(("R9004-01", text))
         if profile.theoretical_fps is None:
-            found.append(("R9004-01", "the ports know no line rate; the rate of the bursts is the user's"))
+            found.append(
+                (
+                    "R9004-01",
+                    "the ports do not know their line rate; the rate of the bursts was given by the user",
+                )
+            )
         elif goal.rate_fps < profile.theoretical_fps:
             found.append(
                 (
@@ -322,13 +332,16 @@ class BackToBack:
                 )
             )
         if self.is_near_maximum:
-            why = f"longer ones than {format_duration(LONGEST_BURST_S)} are not tried"
+            why = f"bursts longer than {format_duration(LONGEST_BURST_S)} are not tried"
             if any(search.is_held_back for search in self.repetitions):
-                why = "the tester could not offer longer ones"
+                why = "the tester could not offer longer bursts"
             found.append(
                 (
                     "R9004-04",
-                    f"a result came near the longest burst of {format_duration(self.longest_s)}, and {why}",
+                    (
+                        "a result was close to the longest burst of"
+                        f" {format_duration(self.longest_s)}, and {why}"
+                    ),
                 )
             )
         if goal.repetitions < REPETITIONS:
@@ -337,7 +350,7 @@ class BackToBack:
             found.append(
                 (
                     "R5180-17",
-                    "RFC 5180 leaves back-to-back out for IPv6; RFC 8219 keeps it, and RFC 9004 tells how",
+                    "RFC 5180 omits back-to-back for IPv6; RFC 8219 includes it, and RFC 9004 defines it",
                 )
             )
         return [Deviation(requirement=requirement, text=text) for requirement, text in found]

@@ -63,11 +63,15 @@ class BurstGoal:
         check_types(self)
         if not self.rate_fps > 0:
             raise RequestError(
-                f"rate {self.rate_fps} fps: must be above 0", where="rate_fps", next_step="Write 1Mfps."
+                f"rate {self.rate_fps} fps: must be greater than 0",
+                where="rate_fps",
+                next_step="Write 1Mfps.",
             )
         if not self.burst_frames or len(set(self.burst_frames)) < len(self.burst_frames):
             raise RequestError(
-                "no burst, or one twice", where="burst_frames", next_step="Write 16,64,256,1024."
+                "no burst size, or the same size twice",
+                where="burst_frames",
+                next_step="Write 16,64,256,1024.",
             )
         for frames in self.burst_frames:
             if not 1 <= frames <= MOST_BURST_FRAMES:
@@ -194,7 +198,9 @@ class BurstIntervals:
             found.append(
                 Deviation(
                     requirement="R2544-17",
-                    text="the ports know no line rate; the rate of the bursts is the user's",
+                    text=(
+                        "the ports do not know their line rate; the rate of the bursts was given by the user"
+                    ),
                 )
             )
         elif goal.rate_fps < theoretical_fps:
@@ -266,7 +272,7 @@ def measure_burst(
     tester = replace(tester, limits=replace(tester.limits, loss_ratio=0.0))
     measurer = tester.measurer(on_event)
     intervals: list[BurstInterval] = []
-    on_event(Note(text="Loads below are means over bursts and silence."))
+    on_event(Note(text="Loads below are averages over bursts and pauses."))
     for frames in goal.burst_frames:
         on_event(Note(text=f"bursts of {format_count(frames)} frames:", is_heading=True))
         document = {**goal.to_document(), "burst_frames": frames}
@@ -329,7 +335,9 @@ class BurstOptions:
     burst: Annotated[
         str,
         Option(
-            grammar=FRAME_COUNTS, sets="burst_frames", help="Frames of a burst; each is searched for itself."
+            grammar=FRAME_COUNTS,
+            sets="burst_frames",
+            help="Number of frames in a burst; each number is searched separately.",
         ),
     ] = "16,64,256,1024"
     rate: Annotated[
@@ -337,16 +345,19 @@ class BurstOptions:
         Option(
             grammar=RATE,
             sets="rate_fps",
-            help="Within a burst, per direction; default: the line rate. Less is a deviation.",
+            help=("Rate within a burst, per direction. Default: the line rate. A lower rate is a deviation."),
         ),
     ] = None
     duration: Annotated[
-        str, Option(grammar=DURATION, sets="duration_s", help="Of the trials of a search.")
+        str, Option(grammar=DURATION, sets="duration_s", help="Duration of the trials of a search.")
     ] = "5s"
     final_duration: Annotated[
-        str, Option(grammar=DURATION, sets="final_duration_s", help="Of the trial that confirms its result.")
+        str,
+        Option(
+            grammar=DURATION, sets="final_duration_s", help="Duration of the trial that confirms a result."
+        ),
     ] = "60s"
-    precision: Annotated[str, Option(grammar=RATIO, help="Width at which the search stops.")] = "0.5%"
+    precision: Annotated[str, Option(grammar=RATIO, help="Precision at which the search stops.")] = "0.5%"
 
 
 def _goal(options: BurstOptions, retries: Retries, known: KnownThroughput | None) -> BurstGoal:

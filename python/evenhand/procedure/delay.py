@@ -99,30 +99,34 @@ class DelayGoal:
         check_types(self)
         if not 0 < self.rate_fps < math.inf:
             raise RequestError(
-                f"rate {self.rate_fps} fps: must be above 0", where="rate_fps", next_step="Write 1Mfps."
+                f"rate {self.rate_fps} fps: must be greater than 0",
+                where="rate_fps",
+                next_step="Write 1Mfps.",
             )
         if self.repetitions < 1:
             raise RequestError(
-                f"{self.repetitions} repetitions: must be 1 or more",
+                f"{self.repetitions} repetitions: must be at least 1",
                 where="repetitions",
                 next_step=f"The default is {REPETITIONS}.",
             )
         if not 0 < self.length_s < math.inf:
             raise RequestError(
-                f"duration {self.length_s} s: must be above 0", where="duration_s", next_step="Write 120s."
+                f"duration {self.length_s} s: must be greater than 0",
+                where="duration_s",
+                next_step="Write 120s.",
             )
         if not 0 <= self.start_s < self.length_s:
             raise RequestError(
-                f"delays count from {format_duration(self.start_s)} on, but frames are sent for"
-                f" {format_duration(self.length_s)}",
+                f"delays count from {format_duration(self.start_s)} on, but frames are only"
+                f" sent for {format_duration(self.length_s)}",
                 where="from_s",
                 next_step="Count from an earlier time, or send for longer with duration_s.",
             )
         frames = math.floor(self.rate_fps * (self.length_s - self.start_s))
         if not int(self.test is not DelayTest.PDV) <= self.tags <= min(MOST_TAGGED, frames):
             raise RequestError(
-                f"{format_count(self.tags)} tagged frames: {format_count(frames)} are sent from"
-                f" {format_duration(self.start_s)} on",
+                f"{format_count(self.tags)} tagged frames, but only {format_count(frames)} frames"
+                f" are sent from {format_duration(self.start_s)} on",
                 where="tagged_frames",
                 next_step=f"Tag 1 to {format_count(min(MOST_TAGGED, frames))} of them.",
             )
@@ -162,7 +166,9 @@ class DelayGoal:
         requirement = _REQUIREMENT[self.test]
         found: list[str] = []
         if self.throughput_fps is None:
-            found.append("the throughput for this frame size was not measured before; the rate is the user's")
+            found.append(
+                "the throughput for this frame size was not measured before; the rate was given by the user"
+            )
         elif self.rate_fps != self.throughput_fps:
             side = "above" if self.rate_fps > self.throughput_fps else "below"
             found.append(
@@ -180,8 +186,8 @@ class DelayGoal:
             )
         if (counted_s := self.length_s - self.start_s) < COUNTED_S:
             found.append(
-                f"frames of {format_duration(round(counted_s, 9))} count instead of those of at least"
-                f" {format_duration(COUNTED_S)}"
+                f"frames of {format_duration(round(counted_s, 9))} count instead of frames of at"
+                f" least {format_duration(COUNTED_S)}"
             )
         if self.tags < _TAGGED[self.test]:
             found.append(f"{self.tags} tagged frames instead of {_TAGGED[self.test]}")
@@ -245,7 +251,7 @@ OWN_FIGURES: dict[str, Figure] = {
     **VARIATION_FIGURES,
 }
 """The same figures of the tester's own loop, over every frame of its trial."""
-STAMPS = "stamp A is taken by software before the frame is built, not when it was fully sent"
+STAMPS = "stamp A is taken by software before the frame is built, not when the frame has been sent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,14 +325,14 @@ class DelayResult:
     def deviations(self) -> list[Deviation]:
         """From the RFCs, each once."""
         found = [*self.goal.deviations, *plain_deviations(self.trials, self.profile)]
-        own = "" if self.own_loop.unknown is None else "; what the tester itself adds is not known here"
+        own = "" if self.own_loop.unknown is None else "; what the tester itself adds is not known"
         found.append(Deviation(requirement=_REQUIREMENT[self.goal.test], text=STAMPS + own))
         for direction in self.profile.directions:
             left_out, count = self.left_out(direction)
             if left_out:
                 text = (
-                    f"{direction}: up to {left_out} of {count} frames of a repetition have no part in the"
-                    " delays: the tester was late"
+                    f"{direction}: up to {left_out} of {count} frames of a repetition are"
+                    " excluded from the delays, because the tester was late"
                 )
                 found.append(Deviation(requirement=_REQUIREMENT[self.goal.test], text=text))
         if not self.is_complete:
@@ -472,7 +478,7 @@ def measure_delay(
 
 
 def _delays_of(direction: DirectionResult) -> Delays:
-    assert direction.delays is not None, "the trial was not asked for delays"
+    assert direction.delays is not None, "the trial was made without delays"
     return direction.delays
 
 

@@ -36,13 +36,13 @@ class DelayOptions:
         Option(
             grammar=RATE,
             sets="rate_fps",
-            help="Load per direction. Default: the throughput that --after has.",
+            help="Load per direction. Default: the throughput in the file that --after names.",
         ),
     ] = None
     after: AfterOption = None
     duration: Annotated[
         str | None,
-        Option(grammar=DURATION, sets="duration_s", help="Of each trial. Default: as the RFC has it."),
+        Option(grammar=DURATION, sets="duration_s", help="Duration of each trial. Default: as in the RFC."),
     ] = None
     start: Annotated[
         str | None,
@@ -50,7 +50,7 @@ class DelayOptions:
             grammar=DURATION,
             declared="--from",
             sets="from_s",
-            help="Frames that are due before do not count. Default: as the RFC has it.",
+            help="Exclude frames that are due before this time. Default: as in the RFC.",
         ),
     ] = None
     repetitions: Annotated[int, Option(metavar="N", help="Trials that count.")] = REPETITIONS
@@ -58,8 +58,8 @@ class DelayOptions:
         bool,
         Option(
             declared="--own-loop/--no-own-loop",
-            help="Measure first what the tester itself adds at this load, with its two ports joined to each"
-            " other (memif ports only).",
+            help="First measure what the tester itself adds at this load, with its two ports joined to"
+            " each other (memif ports only).",
         ),
     ] = True
 
@@ -74,9 +74,9 @@ def delay_goal(
     """
     if options.rate is None and known is None:
         raise RequestError(
-            "at which load?",
+            "no load given",
             where="--rate, --after",
-            next_step="Name a run file that has the throughput with --after, or write a load like --rate"
+            next_step="Name a run file with the throughput (--after), or write a load such as --rate"
             " 500kfps.",
         )
     given = values_of(options)

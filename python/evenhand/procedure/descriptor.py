@@ -213,4 +213,4 @@ def show_number(value: float, figure: Figure) -> str:
 
 def describe_maximum(max_fps: float) -> str:
     """Where a procedure begins that goes down from its highest load."""
-    return "the line rate, or the tester's ceiling" if math.isinf(max_fps) else format_rate(max_fps)
+    return "the line rate or the tester's ceiling" if math.isinf(max_fps) else format_rate(max_fps)

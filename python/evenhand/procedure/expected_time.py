@@ -58,7 +58,7 @@ class ExpectedTime:
         """
         first_s = ceiling_s(goal, waits_s)
         seconds = first_s + own_loop_s + OPENING_S + learning_s + times * measuring_s
-        told = [*parts, *(["the tester's own ceiling, unless it is known"] if first_s else [])]
+        told = [*parts, *(["the tester's own ceiling, unless it is already known"] if first_s else [])]
         if times > 1:
             told.insert(0, f"{times} times")
         if own_loop_s:

@@ -76,7 +76,7 @@ def choose_frames(
                 f"{letter} of {size} is {octets} octets: {_test_frame(plan, version)} has {smallest} to"
                 f" {largest} octets with FCS" + vlan,
                 where=where,
-                next_step="Use letters of other sizes, or sizes of your own:"
+                next_step="Use letters of other sizes, or your own sizes:"
                 f" imix:AAAFG:A={smallest}:F=1280:G={largest}.",
             )
     return size, None

@@ -82,8 +82,8 @@ class HostLimits:
         """For people."""
         values = ", ".join(f"{name} {value}" for name, value in self._shown())
         return (
-            f"Limits that this host keeps, by {len(self.probes)} trials of {format_duration(PROBE_S)}"
-            f" without a DUT: {values}."
+            f"Limits that this host can keep, from {len(self.probes)} trials of"
+            f" {format_duration(PROBE_S)} without a DUT: {values}."
         )
 
     def to_document(self) -> dict[str, Any]:
@@ -129,11 +129,11 @@ def strictest(probes: Sequence[Probe], *, where: str) -> dict[str, float]:
         return {name: value for name, value in found.items() if value is not None}
     seen = max(probes, key=lambda probe: probe.overdue_share)
     raise HostError(
-        "this host does not let the tester keep any load: of the frames of a second up to"
-        f" {format_ratio(seen.overdue_share)} left late,"
-        f" by up to {format_duration(max(probe.longest_overdue_us for probe in probes) / 1e6)}",
+        "this host does not let the tester keep any load: up to"
+        f" {format_ratio(seen.overdue_share)} of the frames of a second left late, by up to"
+        f" {format_duration(max(probe.longest_overdue_us for probe in probes) / 1000000.0)}",
         where=where,
-        next_step="Give the tester idle CPUs; `evenhand check` tells which CPUs are taken away, and by whom.",
+        next_step="Give the tester idle CPUs; `evenhand check` shows which CPUs are taken away, and by what.",
     )
 
 
@@ -189,7 +189,7 @@ def measure_host_limits(
     """Make the trials now, with the tester's two ports joined by a cable inside the process. Errors as
     `settle_limits`."""
     on_event(
-        Began(what="limits that this host keeps", remaining_s=PROBES * (PROBE_S + CEILING_WAITS.total_s))
+        Began(what="limits that this host can keep", remaining_s=PROBES * (PROBE_S + CEILING_WAITS.total_s))
     )
     probes = []
     with temporary_folder() as folder:
@@ -210,7 +210,7 @@ def measure_host_limits(
                 trial = measurer.measure(PROBE_S, PROBE_FPS)
                 if trial.was_stopped:
                     raise HostError(
-                        "stopped while the host's limits were measured; there is no result",
+                        "stopped while the limits of this host were being measured; there is no result",
                         where="--limits host",
                     )
                 probes.append(Probe.of(trial))

@@ -42,7 +42,7 @@ class LatencyOptions(DelayOptions):
             sets="tagged_frames",
             metavar="N",
             least=0,
-            help="Tagged frames of a trial. Default: as the RFC has it.",
+            help="Number of tagged frames in a trial. Default: as in the RFC.",
         ),
     ] = None
 
@@ -58,10 +58,10 @@ def _value(result: Mapping[str, Any]) -> float | None:
 LATENCY = delay_procedure(
     name="latency",
     verb="latency",
-    help="""Measure latency at the throughput (RFC 8219 section 7.2, or RFC 2544 section 26.2), twenty times
-    over.
+    help="""Measure latency at the throughput (RFC 8219 section 7.2, or RFC 2544 section 26.2), with twenty
+    repetitions.
 
-    Latency is from building a frame to receiving it, and contains what the tester itself adds.""",
+    Latency lasts from building a frame to receiving it, and includes what the tester itself adds.""",
     example="evenhand latency lab.toml --after throughput.evenhand --run latency.evenhand",
     options=LatencyOptions,
     make_goal=_goal,

@@ -46,8 +46,7 @@ def learn_first(
     on_event(Learned(result=result))
     if not choice.allows_unreachable:
         check_reachable(
-            result,
-            next_step="Is the DUT's neighbour table large enough? allows_unreachable measures all the same.",
+            result, next_step="Is the DUT's neighbour table large enough? allows_unreachable measures anyway."
         )
     return replace(tester, profile=replace(profile, learning=result))
 

@@ -67,19 +67,23 @@ class LossGoal:
         check_types(self)
         if not self.max_fps > 0:
             raise RequestError(
-                f"maximum rate {self.max_fps} fps: must be above 0", where="max_fps", next_step="Write 1Mfps."
+                f"maximum rate {self.max_fps} fps: must be greater than 0",
+                where="max_fps",
+                next_step="Write 1Mfps.",
             )
         if not SMALLEST_STEP <= self.step <= LARGEST_STEP:
             raise RequestError(
-                f"a step of {format_ratio(self.step)}: loss is measured in steps of at most"
-                f" {format_ratio(LARGEST_STEP)} of the maximum"
-                f" (RFC 2544, 26.3), and of at least {format_ratio(SMALLEST_STEP)}",
+                f"a step of {format_ratio(self.step)}: steps must be at most"
+                f" {format_ratio(LARGEST_STEP)} of the maximum (RFC 2544, 26.3), and at least"
+                f" {format_ratio(SMALLEST_STEP)}",
                 where="step",
                 next_step="Use 10% or less.",
             )
         if not 0 < self.duration_s < math.inf:
             raise RequestError(
-                f"duration {self.duration_s} s: must be above 0", where="duration_s", next_step="Write 60s."
+                f"duration {self.duration_s} s: must be greater than 0",
+                where="duration_s",
+                next_step="Write 60s.",
             )
         check_attempts(self.invalid_retries, self.patience)
 
@@ -297,11 +301,13 @@ class LossOptions:
     maximum_rate: Annotated[
         str | None,
         Option(
-            grammar=RATE, sets="max_fps", help="The load of 100 %, per direction; default: the line rate."
+            grammar=RATE,
+            sets="max_fps",
+            help="The load that counts as 100 %, per direction. Default: the line rate.",
         ),
     ] = None
     step: Annotated[
-        str, Option(grammar=RATIO, help="Of the maximum, by which the load is lowered; at most 10%.")
+        str, Option(grammar=RATIO, help="Step between loads, as a share of the maximum; at most 10%.")
     ] = "10%"
     duration: Annotated[str, Option(grammar=DURATION, sets="duration_s", help="Of each trial.")] = "60s"
 
@@ -339,7 +345,7 @@ def _expected_s(goal: LossGoal, waits_s: float) -> float:
 
 def _expected_parts(goal: LossGoal) -> Iterable[str]:
     trials = f"up to {len(goal.shares)} loads of {format_duration(goal.duration_s)}"
-    yield f"{trials}, half of which are usually enough"
+    yield f"{trials}, half of which usually suffice"
 
 
 def _describe(goal: LossGoal, load: str | None) -> str:
@@ -351,10 +357,10 @@ def _describe(goal: LossGoal, load: str | None) -> str:
 LOSS = Procedure(
     name="loss",
     verb="loss",
-    help="""Find the frame loss rate (RFC 2544 section 26.3) from the maximum down, until two loads in a row
-    lose nothing.
+    help="""Find the frame loss rate (RFC 2544 section 26.3) from the maximum down, until two successive
+    loads lose nothing.
 
-    A load that the tester itself does not keep is named, and not charged to the DUT.""",
+    A load that the tester itself does not keep is reported, and not charged to the DUT.""",
     example="evenhand loss lab.toml --maximum-rate 1Mfps --step 5% --run loss.evenhand",
     options=LossOptions,
     make_goal=_goal,

@@ -135,7 +135,7 @@ def measure_own_loop(
             record.finish_with("measured" if found.unknown is None else "tester_limit", found.to_document())
     if trial.was_stopped:
         raise HostError(
-            "stopped while the tester's own loop was measured; there is no result", where=setup.name
+            "stopped while the tester's own loop was being measured; there is no result", where=setup.name
         )
     return found
 
@@ -145,7 +145,7 @@ def _judge(trial: TrialResult) -> OwnLoop:
         return OwnLoop(trial=trial, unknown=None)
     reasons = "; ".join(reason.text for reason in trial.reasons)
     return OwnLoop(
-        unknown=f"the tester did not keep this load with its ports joined to each other: {reasons}"
+        unknown=(f"the tester did not keep this load with its ports connected to each other: {reasons}")
     )
 
 

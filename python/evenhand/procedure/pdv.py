@@ -22,7 +22,7 @@ class PdvOptions(DelayOptions):
         bool,
         Option(
             sets="has_variation",
-            help="The differences of consecutive frames as well (RFC 8219, 7.3.2).",
+            help="Also report the differences of consecutive frames (RFC 8219, 7.3.2).",
             is_for_shell_only=True,
         ),
     ] = False
@@ -47,8 +47,8 @@ def _value_of_ipdv(result: Mapping[str, Any]) -> float | None:
 PDV = delay_procedure(
     name="pdv",
     verb="pdv",
-    help="Measure packet delay variation at the throughput over every frame (RFC 8219 section 7.3), twenty"
-    " times over.",
+    help="Measure packet delay variation at the throughput over every frame (RFC 8219 section 7.3), with"
+    " twenty repetitions.",
     example="evenhand pdv lab.toml --after throughput.evenhand --ipdv",
     options=PdvOptions,
     make_goal=_goal,

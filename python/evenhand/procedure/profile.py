@@ -127,7 +127,7 @@ class Profile:
         if not any(self.vlans.values()):
             return []
         links = ", ".join(f"{side} {show_vlans(vlans)}" for side, vlans in self.vlans.items())
-        return [f"Tags: {links}; a frame size counts those of the side that sends."]
+        return [f"Tags: {links}; the frame size includes those of the sending side."]
 
     @property
     def link_line(self) -> str:
@@ -220,19 +220,19 @@ class WorstTesterFigures:
             self.max_clock_error_ppm,
         )
         if None in known:
-            return "no trial, so no figures"
+            return "there were no trials, so there are no figures"
         overdue_us, gap_us, missed_frames, offered_error, clock_ppm = (value or 0 for value in known)
         away = ""
         if self.longest_absence_us is not None:
             away = (
-                "; this host took the DUT's CPU away for"
-                f" {format_duration(self.longest_absence_us / 1e6)} at most"
+                "; this host took the DUT's CPU away for at most"
+                f" {format_duration(self.longest_absence_us / 1000000.0)}"
             )
         told = (
-            f"latest frame {format_duration(overdue_us / 1e6)} after its time, longest poll gap "
-            f"{format_duration(gap_us / 1e6)}, {format_count(missed_frames)} frames missed by the tester's"
-            " ports, "
-            f"offered load off by at most {format_ratio(offered_error)}, clock by {clock_ppm:.1f} ppm{away}"
+            f"latest frame {format_duration(overdue_us / 1000000.0)} after its time, longest poll"
+            f" gap {format_duration(gap_us / 1000000.0)}, {format_count(missed_frames)} frames"
+            " missed by the tester's ports, offered load off by at most"
+            f" {format_ratio(offered_error)}, clock off by {clock_ppm:.1f} ppm{away}"
         )
         if not self.is_of_invalid_trials:
             return told
@@ -279,7 +279,7 @@ def plain_deviations(trials: Iterable[TrialResult], profile: Profile) -> list[De
         # With one pair first, a reader would see what the choice of addresses does to the result (SEED-85).
         deviation = Deviation(
             requirement="SEED-02",
-            text="no result with a single address pair of this testbed comes before this one",
+            text="this result is not preceded by a result with a single address pair on this testbed",
         )
         found[deviation.requirement, deviation.text] = deviation
     for trial in trials:
@@ -297,13 +297,13 @@ def learning_deviations(result: LearningResult | None, hosts: int) -> list[Devia
     """
     if result is None:
         text = (
-            f"the DUT was not made to resolve the {format_count(hosts)} hosts on its links before the"
-            " first trial"
+            f"the DUT did not have to resolve the {format_count(hosts)} hosts on its links"
+            " before the first trial"
         )
     elif not result.is_complete:
         text = (
-            f"{format_count(result.unreachable_hosts)} of {format_count(hosts)} hosts stayed unreachable"
-            " in learning"
+            f"{format_count(result.unreachable_hosts)} of {format_count(hosts)} hosts remained"
+            " unreachable after learning"
         )
     else:
         return []

@@ -69,16 +69,18 @@ class RecoveryGoal:
         check_types(self)
         if not 0 < self.throughput_fps < math.inf:
             raise RequestError(
-                f"throughput {self.throughput_fps} fps: must be above 0",
+                f"throughput {self.throughput_fps} fps: must be greater than 0",
                 where="throughput_fps",
                 next_step="Write 1Mfps.",
             )
         for value_s, where in ((self.duration_s, "duration_s"), (self.observe_s, "observe_s")):
             if not 0 < value_s < math.inf:
-                raise RequestError(f"{value_s} s: must be above 0", where=where, next_step="Write 60s.")
+                raise RequestError(
+                    f"{value_s} s: must be greater than 0", where=where, next_step="Write 60s."
+                )
         if self.repetitions < 1:
             raise RequestError(
-                f"{self.repetitions} repetitions: must be 1 or more",
+                f"{self.repetitions} repetitions: must be at least 1",
                 where="repetitions",
                 next_step=f"The default is {REPETITIONS}.",
             )
@@ -187,13 +189,13 @@ class Recovery:
         found: list[str] = []
         if goal.throughput_source is None:
             found.append(
-                f"the throughput of {format_count(goal.throughput_fps)} fps per direction is the user's and"
-                " was not measured"
+                f"the throughput of {format_count(goal.throughput_fps)} fps per direction was"
+                " given by the user and not measured"
             )
         if theoretical_fps is None:
             found.append(
-                "the ports know no line rate, so the overload is 110 % of the throughput whatever the line"
-                " takes"
+                "the ports do not know their line rate, so the overload is 110 % of the throughput,"
+                " whatever the line can carry"
             )
         if goal.duration_s < OVERLOAD_S:
             found.append(
@@ -334,14 +336,18 @@ class RecoveryOptions:
         Option(
             grammar=RATE,
             sets="throughput_fps",
-            help="Per direction, of which 110 % are the overload. A deviation.",
+            help="Throughput per direction; the overload is 110 % of it. A deviation.",
         ),
     ] = None
     after: AfterOption = None
     duration: Annotated[str, Option(grammar=DURATION, sets="duration_s", help="Of the overload.")] = "60s"
     observe: Annotated[
         str,
-        Option(grammar=DURATION, sets="observe_s", help="Of the load that follows, half of the overload."),
+        Option(
+            grammar=DURATION,
+            sets="observe_s",
+            help="Duration of the load that follows, half of the overload.",
+        ),
     ] = "60s"
     repetitions: Annotated[int, Option(metavar="N", help="Trials that count.")] = REPETITIONS
 
@@ -349,9 +355,11 @@ class RecoveryOptions:
 def _goal(options: RecoveryOptions, retries: Retries, known: KnownThroughput | None) -> RecoveryGoal:
     if (options.throughput is None) == (known is None):
         raise RequestError(
-            "which throughput?" if known is None else "two throughputs",
+            "no throughput given" if known is None else "two throughputs",
             where="--throughput, --after",
-            next_step="Name a run file that has it with --after, or write a rate like --throughput 500kfps.",
+            next_step=(
+                "Name a run file with the throughput (--after), or write a rate such as --throughput 500kfps."
+            ),
         )
     given = values_of(options)
     given.pop("after", None)
@@ -386,9 +394,8 @@ def _describe(goal: RecoveryGoal, load: str | None) -> str:
 RECOVERY = Procedure(
     name="recovery",
     verb="recovery",
-    help="Measure system recovery (RFC 2544 section 26.5): 110 % of the throughput, then half of that; how"
-    " long"
-    " are frames still lost?",
+    help="Measure system recovery (RFC 2544 section 26.5): for how long frames are lost after an overload"
+    " of 110 % of the throughput drops to half of that.",
     example="evenhand recovery lab.toml --after throughput.evenhand --run recovery.evenhand",
     options=RecoveryOptions,
     make_goal=_goal,

@@ -48,16 +48,14 @@ class Repetitions:
             )
         if self.spread is not None and not 0 < self.spread < 1:
             raise RequestError(
-                f"a spread of {self.spread}: must be above 0 and below 1",
-                where="spread",
-                next_step="Write 1%.",
+                f"a spread of {self.spread}: must be between 0 and 1", where="spread", next_step="Write 1%."
             )
         if self.spread is not None and self.count <= LEAST_FOR_SPREAD:
             raise RequestError(
-                f"a spread takes {LEAST_FOR_SPREAD} repetitions to be seen, so {self.count} cannot be cut"
-                " short by it",
+                f"a spread needs at least {LEAST_FOR_SPREAD} repetitions, so it cannot end"
+                f" {self.count} early",
                 where="spread",
-                next_step="Ask for 10 repetitions, or leave it out.",
+                next_step="Request 10 repetitions, or omit the spread.",
             )
 
 
@@ -152,14 +150,16 @@ def check_frame_sizes(
         size, note = choose_frames(plan, wanted, tag_octets=tag_octets)
         if size in chosen:
             raise RequestError(
-                f"{describe_size(size)} is in the list twice",
+                f"{describe_size(size)} is listed twice",
                 where="frame_sizes",
                 next_step="Name each size once.",
             )
         chosen.append(size)
         notes += [] if note is None else [note]
     if not chosen:
-        raise RequestError("no frame size", where="frame_sizes", next_step="Write 64,128,256, or all.")
+        raise RequestError(
+            "no frame size is given", where="frame_sizes", next_step="Write 64,128,256, or all."
+        )
     return tuple(chosen), notes
 
 
@@ -168,7 +168,7 @@ def check_whole_sizes(sizes: Sequence[FrameSize]) -> tuple[int, ...]:
     for size in sizes:
         if isinstance(size, Imix):
             raise RequestError(
-                f"{size}: bursts are measured with frames of one size (RFC 9004, section 3)",
+                f"{size}: bursts consist of frames of one size (RFC 9004, section 3)",
                 where="frame_sizes",
                 next_step="Name sizes alone.",
             )

@@ -38,9 +38,8 @@ class SearchOptions:
         SearchKind,
         Option(
             declared="--search",
-            help="binary: RFC 2544. tst009: the same, a lossy trial is verified by a second one. mlr: RFC"
-            " 9971,"
-            " several goals at once.",
+            help="binary: RFC 2544. tst009: the same, but a trial with loss is verified by a second"
+            " one. mlr: RFC 9971, several goals at once.",
             panel=_PANEL,
         ),
     ] = SearchKind.BINARY
@@ -49,8 +48,8 @@ class SearchOptions:
         Option(
             declared="--goal",
             metavar="NAME[=LOSS][,KEY=VALUE...]",
-            help="Of --search mlr, once for each goal: NDR, PDR=0.5%, RFC2544, TST009. Keys: exceed, final,"
-            " initial, sum, width. Default: NDR and PDR.",
+            help="A goal of --search mlr; may be repeated: NDR, PDR=0.5%, RFC2544, TST009. Keys:"
+            " exceed, final, initial, sum, width. Default: NDR and PDR.",
             panel=_PANEL,
         ),
     ] = None
@@ -59,18 +58,16 @@ class SearchOptions:
         Option(
             sets="known_fps",
             metavar="auto|RATE",
-            help="Where binary and tst009 look first: at a rate known from before, or (auto) where the loss"
-            " at"
-            " the maximum points at. Both bounds are proven all the same.",
+            help="Where binary and tst009 look first: at a rate that is already known, or (auto) at the"
+            " rate that the loss at the maximum suggests. Both bounds are verified in any case.",
             panel=_PANEL,
         ),
     ] = None
     no_early_stop: Annotated[
         bool,
         Option(
-            help="Make every trial to its end. Otherwise binary and tst009 end a trial when more was lost"
-            " than"
-            " the whole trial may lose.",
+            help="Make every trial to its end. By default binary and tst009 stop a trial once it has"
+            " lost more than the whole trial may lose.",
             panel=_PANEL,
         ),
     ] = False
@@ -91,7 +88,7 @@ def choose_search(
     """
     if search is not SearchKind.MLR and goals:
         raise RequestError(
-            f"{search} has a single goal",
+            f"{search} has only one goal",
             where="--goal",
             next_step="Use --search mlr, or --loss-ratio instead of --goal.",
         )
@@ -112,7 +109,7 @@ def _known_rate(text: str, goal: ThroughputGoal) -> float:
     known_fps = parse_rate(text, where="--start")
     if known_fps > goal.max_fps:
         raise RequestError(
-            f"{text!r} is above the maximum rate", where="--start", next_step="Use a rate below it, or auto."
+            f"{text!r} is above the maximum rate", where="--start", next_step="Use a lower rate, or auto."
         )
     return known_fps
 
@@ -124,7 +121,7 @@ def _mlr_goals(goal: ThroughputGoal, texts: Sequence[str], start: str | None) ->
         (
             start is not None,
             "--start",
-            "no --start: mlr begins where the forwarding rate points at by itself",
+            "no --start: mlr begins at the load that the forwarding rate suggests",
         ),
     ):
         if is_given:
@@ -152,7 +149,7 @@ def parse_goal(text: str, defaults: ThroughputGoal) -> MlrGoal:
     if upper not in known:
         near = get_close_matches(upper, known, n=1)
         raise RequestError(
-            f"{name!r} is no goal",
+            f"{name!r} is not a goal",
             where="--goal",
             next_step=f"Did you mean {near[0]}?" if near else f"Use one of: {', '.join(known)}.",
         )
@@ -165,9 +162,9 @@ def parse_goal(text: str, defaults: ThroughputGoal) -> MlrGoal:
     loss_ratio = parse_ratio(loss, where="--goal") if loss else known[upper]
     if (upper == "NDR") != (loss_ratio == 0) and upper in ("NDR", "PDR"):
         what = (
-            "no drop rate: its loss ratio is 0"
+            "a no-drop rate: its loss ratio is 0"
             if upper == "NDR"
-            else "partial drop rate: its loss ratio is above 0"
+            else "a partial drop rate: its loss ratio is greater than 0"
         )
         raise RequestError(
             f"{head!r}: {upper} is the {what}", where="--goal", next_step="Use NDR, or PDR=0.5%."
@@ -208,7 +205,7 @@ def _values_of(parts: Sequence[str], text: str) -> Mapping[str, str]:
                 if key in values
                 else "has no value"
                 if key in _KEYS
-                else "is no key of a goal"
+                else "is not a key of a goal"
             )
             hint = (
                 f"Did you mean {near[0]}?"
@@ -227,5 +224,5 @@ def _exceed_ratio(text: str) -> float:
         raise RequestError(
             f"exceed ratio {error.what}",
             where="--goal",
-            next_step="Use exceed=0.5 as RFC 9971 recommends, or exceed=0 to tolerate no lossy trial.",
+            next_step="Use exceed=0.5 as RFC 9971 recommends, or exceed=0 to tolerate no trial with loss.",
         ) from error

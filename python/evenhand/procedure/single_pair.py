@@ -20,8 +20,8 @@ before the tester's limit."""
 THIS_RUN = "in this run"
 OMISSION = Deviation(
     requirement="SEED-02",
-    text="no result with a single address pair of this testbed comes before this one (--single-pair-first"
-    " makes it, --after names it)",
+    text="this result is not preceded by a result with a single address pair on this testbed"
+    " (--single-pair-first makes one, --after names one)",
 )
 """SEED-85."""
 
@@ -98,9 +98,12 @@ class SinglePair:
         loss = f" with a loss ratio of at most {format_ratio(self.loss_ratio)}" if self.loss_ratio else ""
         ratio = self.ratio(result)
         compared = (
-            "no ratio, because not both were found"
+            "no ratio, because one of the two has no result"
             if ratio is None
-            else f"with many addresses it is {ratio:.3f} times that (one search each: no spread is known)"
+            else (
+                f"the result with many addresses is {ratio:.3f} times that (one search"
+                " each, so the spread is not known)"
+            )
         )
         return f"Before it, {self.source}, with 1 address pair{loss}: {bound}{value}; {compared}."
 
@@ -123,7 +126,7 @@ def check_same_dut(single_pair: SinglePair, profile: ProfileOfPair) -> None:
         before = single_pair.dut_macs.get(side)
         if before != macs.dut:
             raise RequestError(
-                f"another DUT: its {side} interface had the MAC {before}, now it has {macs.dut}",
+                f"a different DUT: its {side} interface had the MAC {before}, and now has {macs.dut}",
                 where=f"single_pair, {single_pair.source.removeprefix('in ')}",
                 next_step="Use single_pair_first.",
             )

@@ -111,14 +111,15 @@ def _find(tester: OpenTester, goal: Goal, on_event: OnEvent, recorder: Recorder 
         )
     if ceiling.was_stopped:
         raise HostError(
-            "stopped while the tester's ceiling was looked for; there is no result", where=tester.setup.name
+            "stopped while the tester's ceiling was being searched; there is no result",
+            where=tester.setup.name,
         )
     if ceiling.rate_fps is None:
         last = "; ".join(reason.text for reason in ceiling.trials[-1].reasons)
         raise HostError(
             f"the tester keeps no load down to {format_count(ceiling.min_fps)} fps per direction: {last}",
             where=tester.setup.name,
-            next_step="Give it idle CPUs; `evenhand check` tells which CPUs are taken away, and by whom. Or"
+            next_step="Give it idle CPUs; `evenhand check` shows which CPUs are taken away, and by what. Or"
             " give max_fps.",
         )
     return ceiling

@@ -229,7 +229,7 @@ class OpenTestbed:
         known_fps = None if after is None else after.throughput_fps
         if after is not None and known_fps is None:
             raise RequestError(
-                "this search has found no throughput",
+                "this search did not find a throughput",
                 where="after",
                 next_step="Look at its outcome, or give rate_fps.",
             )

@@ -254,7 +254,7 @@ def choose_maximum(rate_fps: float | None, profile: Profile, *, where: str) -> f
     if rate_fps is None or math.isinf(rate_fps):
         if profile.theoretical_fps is None:
             raise RequestError(
-                "the ports do not know their line rate, so the search needs a maximum",
+                "the ports do not know their line rate, so the search needs a maximum rate",
                 where=where,
                 next_step=f"Give {where}, such as 1Mfps, or line_rate in the testbed file.",
             )

@@ -161,7 +161,7 @@ def too_few(repetitions: int, values: int | None = None) -> list[Deviation]:
     return [
         Deviation(
             requirement="SEED-72",
-            text=text + ("" if found > 1 else ": how much the result varies is not known"),
+            text=text + ("" if found > 1 else ": the variation of the result is not known"),
         )
     ]
 
@@ -188,8 +188,8 @@ def _unconfirmed(result: ThroughputResult) -> list[Deviation]:
     )
     longest_s, wanted_s = max(trial.intended_duration_s for trial in passed), result.goal.final_duration_s
     text = (
-        f"the lower bound passed a trial of {format_duration(longest_s)}; none of"
-        f" {format_duration(wanted_s)} was valid at that load"
+        f"the lower bound passed a trial of {format_duration(longest_s)}; there was no valid"
+        f" trial of {format_duration(wanted_s)} at that load"
     )
     return [Deviation(requirement="R2544-20", text=text)]
 
@@ -218,7 +218,7 @@ def throughput_document(result: SearchResult, profile: Profile) -> dict[str, Any
     }
 
 
-LossRatioOption = Annotated[str, Option(grammar=RATIO, help="Largest loss ratio that passes.")]
+LossRatioOption = Annotated[str, Option(grammar=RATIO, help="Largest loss ratio with which a trial passes.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,26 +230,33 @@ class ThroughputOptions(SearchOptions):
         Option(
             grammar=RATE,
             sets="max_fps",
-            help="Per direction. It is tried first. Default: the line rate, or the tester's own ceiling.",
+            help=(
+                "Maximum rate per direction, which is tried first. Default: the line rate, or the"
+                " tester's own ceiling."
+            ),
         ),
     ] = None
     minimum_rate: Annotated[
-        str | None, Option(grammar=RATE, sets="min_fps", help="Default: a thousandth of the maximum.")
+        str | None,
+        Option(grammar=RATE, sets="min_fps", help="Minimum rate. Default: a thousandth of the maximum."),
     ] = None
     duration: Annotated[
-        str, Option(grammar=DURATION, sets="duration_s", help="Of the trials of the search.")
+        str, Option(grammar=DURATION, sets="duration_s", help="Duration of the trials of the search.")
     ] = "5s"
     final_duration: Annotated[
-        str, Option(grammar=DURATION, sets="final_duration_s", help="Of the trial that confirms the result.")
+        str,
+        Option(
+            grammar=DURATION, sets="final_duration_s", help="Duration of the trial that confirms the result."
+        ),
     ] = "60s"
-    precision: Annotated[str, Option(grammar=RATIO, help="Width at which the search stops.")] = "0.5%"
+    precision: Annotated[str, Option(grammar=RATIO, help="Precision at which the search stops.")] = "0.5%"
     loss_verification: Annotated[
         int,
         Option(
             sets="loss_verifications",
             metavar="N",
             least=0,
-            help="Repeat a lossy trial up to N times before it counts (ETSI TST009).",
+            help="Repeat a trial with loss up to N times before it counts (ETSI TST009).",
         ),
     ] = 0
     loss_ratio: LossRatioOption = "0"
@@ -284,7 +291,7 @@ def _run(bed: Any, goal: Goal, options: ThroughputOptions, **conditions: Any) ->
 THROUGHPUT = Procedure(
     name="throughput",
     verb="throughput",
-    help="Find the throughput (RFC 2544 section 26.1) by the search of choice; loads are per direction.",
+    help="Find the throughput (RFC 2544 section 26.1) with the chosen search; loads are per direction.",
     example="evenhand throughput lab.toml --plan gateway-v6 --maximum-rate 2Mfps --loss-ratio 0.1%"
     " --run first.evenhand",
     options=ThroughputOptions,

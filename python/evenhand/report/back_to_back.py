@@ -59,16 +59,16 @@ def back_to_back_lines(table: BackToBackTable) -> list[str]:
     lines = [
         f"{profile.protocol}, {profile.addresses} ({profile.plan.label}),"
         f" {' and '.join(profile.directions)}.",
-        f"Binary search over the burst to {_counted(goal.step_frames, 'frame')}, bursts of up to"
-        f" {format_duration(goal.max_burst_s)};"
-        f" {goal.repetitions} repetitions{verified}. The benchmark is the average.",
+        f"Binary search for the burst to {_counted(goal.step_frames, 'frame')}, bursts of up"
+        f" to {format_duration(goal.max_burst_s)}; {goal.repetitions} repetitions{verified}. The"
+        " benchmark is the average.",
     ]
     for row in table.rows:
         lines += _row_lines(row)
     if any(row.corrected_buffer_s is not None for row in table.rows):
         lines.append(
-            "Implied buffer time: how long the average burst lasts. Corrected: the same less what was"
-            " forwarded meanwhile."
+            "Implied buffer time: the duration of the average burst. Corrected: the implied time reduced"
+            " by what was forwarded meanwhile."
         )
     lines += [*profile.sent_lines, *dut_lines(profile)]
     trials = [trial for row in table.rows for trial in row.trials]
@@ -82,9 +82,8 @@ def back_to_back_lines(table: BackToBackTable) -> list[str]:
 def _row_lines(row: BackToBack) -> list[str]:
     head, goal = f"{row.profile.octets}:", row.goal
     lines = [
-        f"{head} bursts at {format_count(goal.rate_fps)} fps per direction, {format_count(goal.max_frames)}"
-        " frames at most;"
-        f" theoretical limit {describe_limit(row.profile)}."
+        f"{head} bursts at {format_count(goal.rate_fps)} fps per direction, at most"
+        f" {format_count(goal.max_frames)} frames; theoretical limit {describe_limit(row.profile)}."
     ]
     if goal.throughput_source is not None:
         lines.append(f"{head} throughput as measured before, in {goal.throughput_source}.")
@@ -101,17 +100,17 @@ def _row_lines(row: BackToBack) -> list[str]:
         lines.append(f"{head} buffer time implied {implied}, corrected {corrected}{actual}.")
     if row.longest_s > goal.max_burst_s:
         lines.append(
-            f"{head} a result came near the longest burst of {format_duration(goal.max_burst_s)}, so bursts"
-            " of up to"
+            f"{head} a result was close to the longest burst of"
+            f" {format_duration(goal.max_burst_s)}, so bursts of up to"
             f" {format_duration(row.longest_s)} were tried (RFC 9004, 6.2)."
         )
     if row.is_near_maximum:
         lines.append(
-            f"{head} a burst came near the longest that was tried, so this may be the search's limit, and"
-            " not the DUT's."
+            f"{head} a burst was close to the longest that was tried, so this may be the"
+            " limit of the search and not of the DUT."
         )
     if row.late_frames:
-        late = f"{_counted(row.late_frames, 'frame')} came after the residual wait and counted as lost"
+        late = f"{_counted(row.late_frames, 'frame')} arrived after the residual wait and counted as lost"
         lines.append(f"{head} {late}: repeat with a longer --wait-residual.")
     if row.outcome == "tester_limit":
         reasons = "; ".join(reason.text for reason in join_directions(row.trials[-1].reasons))

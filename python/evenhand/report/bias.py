@@ -136,31 +136,30 @@ def bias_verdict(cases: Sequence[BiasCase]) -> list[str]:
     if one.share is None or one.found_fps is None or many.found_fps is None or ports.found_fps is None:
         without = sum(case.found_fps is None for case in cases)
         return [
-            f"No verdict: {without} of {len(cases)} searches ended without a number of the router. See which"
-            " trials were INVALID, and why;"
-            " `evenhand check` shows what this host does to the tester's CPUs."
+            f"No verdict: {without} of {len(cases)} searches ended without a result for the"
+            " router. See which trials were INVALID, and why; `evenhand check` shows what"
+            " this host does to the tester's CPUs."
         ]
     elements = many.prediction.model.elements
     lines = []
     if one.found_fps < (1 - SAME_WITHIN) * many.found_fps:
         lines.append(
-            f"Biased: one address pair shows {show_percent(one.share)} of what this router does. Its hash"
-            " sees addresses only, so all"
-            f" frames of a direction meet one element, {one.elements_at_work} of {elements} in both"
-            " directions; pseudorandom ports do not"
-            " help."
+            f"Biased: one address pair shows {show_percent(one.share)} of what this router can"
+            " forward. Its hash uses addresses only, so all frames of a direction go to"
+            f" one element, and {one.elements_at_work} of {elements} work in both directions;"
+            " pseudorandom ports do not help."
         )
     else:
         lines.append(
-            f"Not biased: one address pair shows {show_percent(one.share)} of what this router does, about"
-            " as many addresses do."
+            f"Not biased: one address pair shows {show_percent(one.share)} of what this router"
+            " can forward, about as much as many addresses do."
         )
     ratio = many.found_fps / ports.found_fps
     how = "about equal to" if abs(ratio - 1) <= SAME_WITHIN else "not equal to"
     lines.append(
-        f"Even-handed: {many.addresses} behind gateways put {many.elements_at_work} of {elements} elements"
-        f" to work. The result is {how}"
-        f" that of the same router when it hashes ports as well (ratio {ratio:.3f})."
+        f"Even-handed: {many.addresses} behind gateways make {many.elements_at_work} of"
+        f" {elements} elements work. The result is {how} that of the same router when it"
+        f" hashes ports as well (ratio {ratio:.3f})."
     )
     return lines
 
@@ -175,7 +174,7 @@ def bias_lines(cases: Sequence[BiasCase]) -> list[str]:
         which = (
             "Each search"
             if len(errors) == len(cases)
-            else f"What was found, in {len(errors)} of {len(cases)} searches,"
+            else f"In {len(errors)} of {len(cases)} searches the result"
         )
         lines.append(
             f"{which} is within {show_percent(max(errors))} of its prediction (the searches stop at"
@@ -191,13 +190,14 @@ def bias_lines(cases: Sequence[BiasCase]) -> list[str]:
     )
     counts = ", ".join("/".join(str(case.result.count(verdict)) for verdict in Verdict) for case in cases)
     lines.append(
-        f"Trials PASS/FAIL/INVALID: {counts}. INVALID trials were repeated; they say nothing of the router."
+        f"Trials PASS/FAIL/INVALID: {counts}. INVALID trials were repeated; they say nothing"
+        " about the router."
     )
     for given_up in (case.given_up for case in cases if case.given_up is not None):
         lines.append(
-            f"Before them, a search with trials of {format_duration(given_up.goal.duration_s)} was given up"
-            " after"
-            f" {format_count(len(given_up.trials))} trials: too many of them came out INVALID on this host."
+            f"Before these, a search with trials of {format_duration(given_up.goal.duration_s)}"
+            f" was abandoned after {format_count(len(given_up.trials))} trials, because too"
+            " many of them were INVALID on this host."
         )
     figures = WorstTesterFigures.of(trial.result for case in cases for trial in case.result.trials)
     away_us = max(case.counters["model"]["longest_gap_us"] for case in cases)

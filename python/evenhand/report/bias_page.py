@@ -98,7 +98,7 @@ def _trace(
     return [
         ("measured", f"{begun} {DASH} {last}"),
         ("command", shlex.join(command)),
-        ("run file", "none: nothing is stored" if run is None else run.name),
+        ("run file", "none: the run is not stored" if run is None else run.name),
         ("plan", profile.plan.label),
         ("frames", f"{profile.protocol}, {profile.frame_size} octets with FCS, both directions"),
         ("seed", str(profile.seed)),

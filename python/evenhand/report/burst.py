@@ -32,10 +32,10 @@ def burst_lines(result: BurstIntervals) -> list[str]:
         f"Bursts at {format_count(goal.rate_fps)} fps per direction; {profile.frames}, {profile.protocol},"
         f" {profile.addresses}"
         f" ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
-        "Interval: from the begin of a burst to that of the next; gap: from the end of one to the begin of"
-        " the next. Binary search to"
-        f" {format_ratio(goal.precision)} of the interval, trials of {format_duration(goal.duration_s)}, the"
-        " result confirmed by one of"
+        "Interval: from the beginning of a burst to the beginning of the next; gap: from"
+        " the end of a burst to the beginning of the next. Binary search to"
+        f" {format_ratio(goal.precision)} of the interval, trials of"
+        f" {format_duration(goal.duration_s)}, the result confirmed by one of"
         f" {format_duration(goal.final_duration_s)}.",
         *profile.sent_lines,
         *dut_lines(profile),
@@ -58,7 +58,7 @@ def _story(interval: BurstInterval) -> str:
             largest_s = interval.frames / interval.search.goal.lowest_fps
             return f"no interval up to {format_duration(largest_s)} is without loss"
         case Outcome.TESTER_LIMIT:
-            return "the tester itself did not keep the load, which says nothing of the DUT"
+            return "the tester itself did not keep the load, which says nothing about the DUT"
         case Outcome.STOPPED:
             return "stopped before the end"
 

@@ -38,7 +38,7 @@ def campaign_plan_lines(outline: Outline) -> list[str]:
     return [
         f"{format_count(points)} {'point' if points == 1 else 'points'}, {format_count(repetitions)}"
         f" {'repetition' if repetitions == 1 else 'repetitions'}, seed {outline.plan.seed}, {order}.",
-        f"Expected time: {_time(outline.expected_s)}, if no trial has to be repeated.",
+        f"Expected time: {_time(outline.expected_s)}, if no trial is repeated.",
         *(f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in outline.deviations),
         *(f"Note: {note}" for note in outline.notes),
     ]
@@ -49,7 +49,10 @@ def _suite_lines(suite: str, rows: list[OutlineRow]) -> list[str]:
     goals = dict.fromkeys((row.point.procedure, row.goal) for row in rows)
     rounds = max(row.point.rounds for row in rows)
     in_rounds = (
-        [f"  In {rounds} rounds over all points; the order below is that of the first."]
+        [
+            f"  The repetitions are made in {rounds} rounds over all points; the order"
+            " below is that of the first round."
+        ]
         if rounds > 1 and len(rows) > 1
         else []
     )

@@ -124,7 +124,7 @@ def _running(running: RunningTrial) -> str:
     trial = "" if running.trial is None else f", trial {running.trial}"
     where = f"Now: {running.point}, repetition {running.repetition}{trial}"
     silence = (
-        f" Nothing was heard of it for {format_duration(round(running.age_s))}."
+        f" There has been no sign of it for {format_duration(round(running.age_s))}."
         if running.age_s > SILENT_S
         else ""
     )
@@ -168,8 +168,8 @@ def _why(point: PointStatus) -> list[str]:
         are = "is a lower bound" if point.at_tester_limit == 1 else "are lower bounds"
         of = f"{point.at_tester_limit} of its {len(point.values)} numbers {are}"
         reasons.append(
-            f"{of}, since the tester could not keep a higher load (once more: evenhand run --resume FILE"
-            " --again)"
+            f"{of}, because the tester could not keep a higher load (to repeat them:"
+            " evenhand run --resume FILE --again)"
         )
     return reasons
 
@@ -183,5 +183,8 @@ def _going_on(status: CampaignStatus, left_s: float) -> str:
     if status.finished_at is not None:
         return f"Finished at {status.finished_at}."
     if status.worker is not None:
-        return f"It is measured by {status.worker}; {about}."
-    return f"Nobody measures it now; {about}. Go on with: {resume_command(status.path, Path(status.source))}"
+        return f"It is being measured by {status.worker}; {about}."
+    return (
+        f"It is not being measured now; {about}. Resume with:"
+        f" {resume_command(status.path, Path(status.source))}"
+    )

@@ -49,7 +49,7 @@ def parts_table(survey: HostSurvey) -> Table:
     table = _table("What can run here")
     table.add_column("part", no_wrap=True)
     table.add_column("runs", no_wrap=True)
-    table.add_column("how, or what is missing", overflow="fold")
+    table.add_column("how it runs, or what is missing", overflow="fold")
     for readiness in survey.parts:
         word = Text("yes", style="green") if readiness.can_run else Text("no", style="red")
         table.add_row(
@@ -93,7 +93,7 @@ def nics_table(survey: HostSurvey) -> Table | None:
         use = (
             "ready"
             if nic["is_ready"]
-            else "do not bind it"
+            else "do not bind"
             if nic["warning"]
             else "to be bound"
             if nic["bind_command"]
@@ -118,7 +118,7 @@ def nic_lines(survey: HostSurvey) -> Iterator[str]:
             [f"sudo apt-get install {package}" for package in packages],
         ),
         (
-            "To give a NIC to DPDK, if no cable of it leads to a network that people use:",
+            "To give a NIC to DPDK, provided that none of its cables leads to a network that people use:",
             [nic["bind_command"] for nic in nics],
         ),
         ("To give a NIC back to the kernel:", [nic["give_back_command"] for nic in nics]),
@@ -144,7 +144,7 @@ FLOW_CONTROL = {
     "off": "switched off",
     "on": "on; it cannot be switched off",
     "none": "none: a software port",
-    "unknown": "unknown: the driver does not say",
+    "unknown": "unknown: the driver does not report it",
 }
 """Ethernet PAUSE, by what the engine says."""
 RECEIVE_COUNT = {"exact": "exact: compared with the frames seen", "unknown": "unknown: not compared"}
@@ -186,17 +186,17 @@ def dut_line(unresolved: HostError | None, ports: Sequence[PortFacts]) -> str:
     """Whether the DUT answered."""
     if unresolved is not None:
         # With MACs it has answered, but not as the testbed says.
-        what = "is not resolved" if all(port.dut_mac is None for port in ports) else "cannot be used"
+        what = "has not been resolved" if all(port.dut_mac is None for port in ports) else "cannot be used"
         return f"The DUT {what}: {unresolved}. {unresolved.next_step}"
     if all(port.is_dut_mac_static for port in ports):
-        return "The DUT's MACs are those of the testbed file: nobody was asked."
+        return "The DUT's MACs are taken from the testbed file and were not verified."
     return "The DUT is resolved."
 
 
 def unreached_line(unreached: HostError) -> str:
     """Why the DUT is not looked into, though the testbed file tells how: every verb that measures ends with
     this error."""
-    return f"The DUT's command line is not reached: {unreached}. {unreached.next_step}"
+    return f"The DUT cannot be reached over SSH: {unreached}. {unreached.next_step}"
 
 
 def ceiling_lines(entry: CeilingEntry) -> Iterator[Text]:
@@ -215,9 +215,11 @@ def ceiling_lines(entry: CeilingEntry) -> Iterator[Text]:
         if value != Limits().to_contract().get(key)
     ]
     if changed:
-        yield Text(f"Judged by other limits than the defaults: {', '.join(changed)}.")
+        yield Text(f"Judged by limits that differ from the defaults: {', '.join(changed)}.")
     if ceiling.rate_fps is None:
-        yield Text(f"No load was kept, down to {format_rate(ceiling.min_fps)} per direction.", style="red")
+        yield Text(
+            f"No load could be kept, down to {format_rate(ceiling.min_fps)} per direction.", style="red"
+        )
     else:
         at = f"; offered: {format_count(round(ceiling.offered_fps))} fps" if ceiling.offered_fps else ""
         more = ": the maximum that was tried" if ceiling.is_at_maximum else ""
@@ -227,19 +229,19 @@ def ceiling_lines(entry: CeilingEntry) -> Iterator[Text]:
         yield Text("The search was stopped before its end.")
     if ceiling.above_fps is not None:
         yield Text(
-            f"It does not keep {format_count(ceiling.above_fps)} fps; offered:"
+            f"It does not keep {format_count(ceiling.above_fps)} fps; it offered"
             f" {format_count(round(ceiling.offered_above_fps or 0))} fps:"
         )
         for reason in ceiling.reasons_above:
             yield Text(f"{_INDENT}{reason.code}: {reason.text}")
         if ceiling.is_disturbed:
             yield Text(
-                "It offered twice that elsewhere: not the load, but what took the tester's CPU away ended it"
-                " here. See stalls above."
+                "It offered twice that in other trials: this trial was ended not by the load, but by"
+                " what took the tester's CPU away. See stalls above."
             )
     if ceiling.maximum_offered_load_fps is not None:
         yield Text(
-            "The most that it offered, on schedule or not:"
+            "The highest load that it offered, on schedule or not:"
             f" {format_count(round(ceiling.maximum_offered_load_fps))} fps."
         )
     counts = ", ".join(
@@ -249,7 +251,7 @@ def ceiling_lines(entry: CeilingEntry) -> Iterator[Text]:
         judged = "a lost frame was lost by the tester, so only PASS counts"
     else:
         worst = max((trial.loss_ratio for trial in ceiling.trials if trial.is_valid), default=0.0)
-        judged = f"what was lost (at most {format_ratio(worst)}) is the DUT's, and has no say"
+        judged = f"what was lost (at most {format_ratio(worst)}) was lost by the DUT and is ignored"
     yield Text(f"{len(ceiling.trials)} trials: {counts}; {judged}.")
 
 

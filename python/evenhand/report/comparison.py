@@ -27,16 +27,15 @@ from evenhand.series.campaign import AT_LEAST
 BOUNDS = {"none": "", "at_least": AT_LEAST, "at_most": "<= ", "unknown": "? "}
 """What stands before a ratio. `?`: both medians are lower bounds, and nothing is known of what lies above."""
 BRACKETS = (
-    "`a .. b`: the searches ended with these medians of the highest load that passed and the lowest that"
-    " failed. The limit lies between"
-    " them, so the intervals are as wide as that allows."
+    "`a .. b`: the medians of the highest load that passed and of the lowest that failed at the end of"
+    " the searches. The limit lies between them, and the intervals are wide enough to cover that."
 )
 CAPPED = (
-    "`>=` and `<=`: a median is a lower bound, since the highest load that was tried passed, or the tester"
-    " could not keep a higher"
-    " one. `?`: both are, so the runs may differ above it. Give a higher maximum-rate."
+    "`>=` and `<=`: a median is a lower bound, because the highest load that was tried passed, or the"
+    " tester could not keep a higher one. `?`: both are lower bounds, so the runs may differ above"
+    " them. Set a higher maximum-rate."
 )
-TITLE_OF_DIFFERENCES = "What differs in the set-ups"
+TITLE_OF_DIFFERENCES = "Differences between the set-ups"
 
 
 def comparison_document(
@@ -87,7 +86,8 @@ def comparison_lines(
     lines += [summary(comparison, other) for other in range(len(comparison.runs) - 1)]
     if any(not point.figure.is_higher_better for point in comparison.points):
         lines.append(
-            "Of a latency, PDV, loss, interval or recovery less is better: there a ratio above 1 is worse."
+            "For latency, PDV, loss, interval and recovery, lower values are better: a ratio above 1 is"
+            " worse."
         )
     lines += method_lines(comparison)
     if any(
@@ -104,7 +104,7 @@ def comparison_lines(
     lines += [f"Not measured alike: {line}." for line in comparison.unlike]
     lines += [f"Note: {note}." for note in comparison.notes]
     if not comparison.differences:
-        lines.append("Nothing differs in what is known of the set-ups.")
+        lines.append("No differences between the set-ups are known.")
     if fail_below is not None:
         below = comparison.below(fail_below, fail_by)
         lines += gate_lines(comparison, fail_by)
@@ -116,19 +116,18 @@ def comparison_lines(
 def gate_lines(comparison: Comparison, fail_by: FailBy) -> list[str]:
     """By what a limit is judged, and what could not be judged so."""
     if fail_by == "median":
-        return ["Judged by the point estimates alone: noise may put one of them below the limit."]
+        return ["Judged by the point estimates alone: noise may put some of them below the limit."]
     lines = [
-        "Judged by whole intervals, adjusted for the number of points: noise alone fails such a comparison"
-        " in at most"
-        f" {show_percent(GATE_ERROR)} of cases, at a limit of 1 or below."
+        "Judged by whole intervals, adjusted for the number of points: noise alone makes"
+        f" such a comparison fail in at most {show_percent(GATE_ERROR)} of cases, for a"
+        " limit of 1 or below."
     ]
     if without := comparison.without_gate:
         lines.append(
-            f"{format_count(without)} {'value has' if without == 1 else 'values have'} no such interval (too"
-            " few repetitions for so many"
-            " points, a 0, or a lower bound): judged by the point estimate, which noise may put below the"
-            " limit. Ten repetitions are enough"
-            " for most comparisons."
+            f"{format_count(without)} {'value has' if without == 1 else 'values have'} no such"
+            " interval (too few repetitions for so many points, a 0, or a lower bound),"
+            " so the point estimate was judged, which noise may put below the limit. Ten"
+            " repetitions are enough for most comparisons."
         )
     return lines
 
@@ -150,17 +149,20 @@ def summary(comparison: Comparison, other: int) -> str:
     points = "1 point" if len(comparison.points) == 1 else f"{format_count(len(comparison.points))} points"
     have = "has" if len(comparison.points) == 1 else "have"
     if not found:
-        return f"{name}: {points}, none with a number in both."
+        return f"{name}: {points}, none of them with a number in both runs."
     changed = sum(point.others[other].is_different is True for point in comparison.points)
     beyond = (
         ""
         if changed == 0
-        else f"; of {format_count(changed)} the interval leaves out 1: more than the noise of the repetitions"
+        else (
+            f"; for {format_count(changed)} the interval does not include 1: the difference"
+            " exceeds the noise of the repetitions"
+        )
     )
     return (
-        f"{name}: {format_count(len(found))} of {points} {have} a number in both; performance from"
-        f" {min(found):.3f} to {max(found):.3f},"
-        f" median {median(found):.3f} (below 1 is worse){beyond}."
+        f"{name}: {format_count(len(found))} of {points} {have} a number in both runs;"
+        f" performance from {min(found):.3f} to {max(found):.3f}, median {median(found):.3f}"
+        f" (below 1 is worse){beyond}."
     )
 
 

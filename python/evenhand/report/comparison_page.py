@@ -131,8 +131,8 @@ def ratios_picture(comparison: Comparison, fail_below: float | None = None) -> P
         name="ratios",
         title=f"Performance against {letter_of(0)}, {comparison.runs[0].name}",
         alt=alt,
-        caption="Mark: ratio of the medians (its reciprocal where less is better). Bar: its interval, of"
-        " four repetitions or more.",
+        caption="Mark: ratio of the medians (its reciprocal if lower values are better). Bar: its"
+        " interval, for four repetitions or more.",
         draw=draw,
         rows=max(2, round(len(comparison.points) / POINTS_A_ROW) + 1),
     )
@@ -189,7 +189,7 @@ def _points_table(comparison: Comparison, other: int) -> Table:
         f"#{b} over {a}",
         "#its interval",
     )
-    return make_table(titles, rows, caption="Marked: the interval leaves out 1.", fold=("unit",))
+    return make_table(titles, rows, caption="Marked: the interval does not include 1.", fold=("unit",))
 
 
 def _differences_table(comparison: Comparison) -> Table | None:

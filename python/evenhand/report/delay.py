@@ -17,20 +17,19 @@ from evenhand.report.throughput import describe_limit, dut_lines, trials_lines
 from evenhand.trial import join_directions
 
 DEFINITION = (
-    "A delay is from building a frame to having received it whole. It contains what the tester itself adds,"
-    " and the frame's time on both"
-    " links, which RFC 1242 leaves out."
+    "A delay lasts from building a frame to having received all of it. It includes what the tester"
+    " itself adds, and the time of the frame on both links, which RFC 1242 excludes."
 )
 WHAT_COUNTS = (
-    "A frame's delay counts from its own stamp, so a late departure spoils no trial: only frames that left"
-    " overdue, or right behind frames"
-    " that did, are left out. With more than a tenth of them left out a trial is INVALID."
+    "The delay of a frame counts from its own stamp, so a late departure does not spoil the trial: only"
+    " frames that left overdue, or right behind overdue frames, are excluded. A trial with more than a"
+    " tenth of its frames excluded is INVALID."
 )
 NAMES = {
     "typical": "typical (median)",
     "worst_case": "worst case (99.9th percentile)",
     "latency": "latency",
-    "pdv": "PDV (99.9th percentile less minimum)",
+    "pdv": "PDV (99.9th percentile minus minimum)",
     "ipdv_min": "IPDV minimum",
     "ipdv_median": "IPDV median",
     "ipdv_max": "IPDV maximum",
@@ -68,9 +67,9 @@ def delay_lines(result: DelayResult) -> list[str]:
         f"{goal.test.headline} at {format_count(goal.rate_fps)} fps per direction; {profile.frames},"
         f" {profile.protocol},"
         f" {profile.addresses} ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
-        f"{len(result.valid)} of {goal.repetitions} repetitions, each of {format_duration(goal.length_s)},"
-        f" with {counted} frames that are"
-        f" due from {format_duration(goal.start_s)} on. A lost frame is infinitely late.",
+        f"{len(result.valid)} of {goal.repetitions} repetitions of {format_duration(goal.length_s)}"
+        f" each, with {counted} frames that are due from {format_duration(goal.start_s)} on."
+        " A lost frame counts as infinitely late.",
         DEFINITION,
         WHAT_COUNTS,
         *_percentile_lines(result),
@@ -82,8 +81,8 @@ def delay_lines(result: DelayResult) -> list[str]:
     if result.outcome == "tester_limit":
         reasons = "; ".join(reason.text for reason in join_directions(result.trials[-1].reasons))
         lines.append(
-            f"The last trial was INVALID: {reasons}. This load is beyond this tester, which says nothing of"
-            " the DUT."
+            f"The last trial was INVALID: {reasons}. This tester cannot keep this load,"
+            " which says nothing about the DUT."
         )
     lines += trials_lines(result.trials)
     return lines + [
@@ -97,8 +96,8 @@ def _percentile_lines(result: DelayResult) -> list[str]:
     if not result.goal.is_worst_case_maximum:
         return []
     return [
-        f"With {format_count(tags)} tagged frames in a repetition the 99.9th percentile is their maximum;"
-        " from 1,000 on it is not."
+        f"With {format_count(tags)} tagged frames in a repetition the 99.9th percentile is"
+        " their maximum; with 1,000 or more it is not."
     ]
 
 
@@ -112,9 +111,7 @@ def _resolution_lines(result: DelayResult) -> list[str]:
         if width_ns is not None
     )
     return (
-        [f"PDV may be too high by no more than the width of its class of the histogram: {ends}."]
-        if ends
-        else []
+        [f"PDV may be too high by at most the width of its class of the histogram: {ends}."] if ends else []
     )
 
 
@@ -122,7 +119,7 @@ def _own_loop_lines(result: DelayResult) -> list[str]:
     """What the tester itself adds, and who took the stamps."""
     own = result.own_loop
     if own.trial is None:
-        lines = [f"What the tester's own loop adds at this load is not known here: {own.unknown}."]
+        lines = [f"What the tester's own loop adds at this load is not known: {own.unknown}."]
     else:
         shares = "; ".join(
             f"{direction}: median {_milliseconds(delays.p50_ns)}, 99.9th percentile"
@@ -132,9 +129,9 @@ def _own_loop_lines(result: DelayResult) -> list[str]:
         )
         lasted = format_duration(own.trial.intended_duration_s)
         lines = [
-            f"Of which the tester's own loop at this load, {shares}: its two ports joined to each other"
-            f" inside this machine for {lasted},"
-            " over all frames. It is part of the delays; nothing is subtracted."
+            f"Share of the tester's own loop at this load, {shares}: its two ports were"
+            f" connected to each other inside this machine for {lasted}, over all frames."
+            " It is included in the delays; nothing is subtracted."
         ]
     stamps = ", ".join(f"{side}: {STAMPS[found]}" for side, found in result.hardware_stamps.items())
     return [*lines, f"Stamps are taken by software. Hardware stamps: {stamps}."] if stamps else lines
@@ -146,7 +143,7 @@ def _cells(result: DelayResult, direction: Direction, figure: str, *, is_average
         return ["-"] * 7
     middle = result.average(direction, figure) if is_average else statistics.median
     own = result.own_loop_figure(direction, figure)
-    assert middle is not None, "there are statistics, so there are values"
+    assert middle is not None, "there are no values for the statistics"
     return [
         _milliseconds(middle),
         "not known" if own is None else _milliseconds(own),

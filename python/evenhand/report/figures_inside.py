@@ -122,7 +122,7 @@ def heat_picture(name: str, title: str, columns: Sequence[HeatColumn], *, over: 
             for share in (0.25, 0.5, 0.75, 1.0)
         ]
         scale.append(
-            Patch(fill=False, edgecolor=LIGHT["c2"], linewidth=1.8, label="the busiest, where they differ")
+            Patch(fill=False, edgecolor=LIGHT["c2"], linewidth=1.8, label="the busiest, if they differ")
         )
         axes.figure.legend(
             handles=scale,
@@ -137,16 +137,16 @@ def heat_picture(name: str, title: str, columns: Sequence[HeatColumn], *, over: 
 
     said = " ".join(_describe(column) for column in columns)
     left_out = len({cpu.cpu for column in columns for cpu in column.cpus}) - len(rows)
-    more = f" {left_out} CPUs that did less have no row." if left_out else ""
+    more = f" {left_out} CPUs with less load are omitted." if left_out else ""
     return Picture(
         name=name,
         title=title,
         alt=f"{title}. {said}",
         draw=draw,
         inches=1.35 + 0.29 * len(rows),
-        caption="What the DUT itself counted in the trial at each point's result, mean over the repetitions."
-        " The line in a cell: how much"
-        f" of the time went into softirqs, where a kernel forwards.{more}",
+        caption="What the DUT itself counted in the trial at each point's result, averaged"
+        " over the repetitions. The line in a cell is the share of the time spent"
+        f" in softirqs, in which a kernel forwards.{more}",
     )
 
 
@@ -220,9 +220,9 @@ def queues_picture(name: str, title: str, queues: Sequence[SeenQueues]) -> Pictu
         title=title,
         alt=f"{title}. {said}",
         draw=draw,
-        caption="Counted: all packets that a queue received in the trials at the point's result. Predicted:"
-        " by the DUT's own key, table and"
-        " hash fields as they were read before, for every combination of addresses and ports equally often.",
+        caption="Counted: all packets that a queue received in the trials at the point's result."
+        " Predicted: from the DUT's own key, table and hash fields as read before, with all"
+        " combinations of addresses and ports equally frequent.",
     )
 
 
@@ -241,6 +241,6 @@ def _describe(column: HeatColumn) -> str:
     busiest = max(column.cpus, key=lambda cpu: cpu.busy)
     working = sum(cpu.busy >= busiest.busy / 2 for cpu in column.cpus) if busiest.busy > 0 else 0
     return (
-        f"{column.label}: CPU {busiest.cpu} was busiest with {100 * busiest.busy:.0f} %, and {working}"
-        " worked at least half as much."
+        f"{column.label}: CPU {busiest.cpu} was the busiest with {100 * busiest.busy:.0f} %;"
+        f" {working} worked at least half as much."
     )

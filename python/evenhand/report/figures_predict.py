@@ -66,7 +66,7 @@ def series_picture(series: Sequence[Prediction], smallest_even: int | None) -> P
         )
         axes.axhline(100, color=LIGHT["soft"], linestyle=(0, (6, 2)), linewidth=1, zorder=1)
         axes.annotate(
-            "plateau: all elements alike",
+            "plateau: equal load on all elements",
             (1, 100),
             xytext=(0, 4),
             textcoords="offset points",

@@ -79,12 +79,11 @@ def addresses_picture(
     )
     caption = "Line: median of the repetitions; bar: minimum to maximum; faint dots: each repetition."
     if _share_places(curves):
-        caption += " Curves stand a little beside each other, so that equal results are seen."
+        caption += " Curves are drawn slightly beside each other, so that equal results remain visible."
     if any(point.is_at_least for curve in curves for point in curve.measured):
         caption += (
-            " Arrow: at least so much, since the highest load that was tried passed, or the tester could not"
-            " keep a higher one; no line"
-            " joins it."
+            " Arrow: a lower bound, because the highest load that was tried passed, or the tester could"
+            " not keep a higher one; it is not joined by a line."
         )
     if any(curve.plateau for curve in curves):
         caption += " Shaded: the plateau."
@@ -129,14 +128,14 @@ def sizes_picture(
     known = (
         "with the theoretical limit"
         if theoretical
-        else "the ports know no line rate, so there is no theoretical limit"
+        else "the ports do not know their line rate, so there is no theoretical limit"
     )
     alt = f"{title}: frame rate per direction over the frame size, {known}. " + " ".join(
         map(_describe, curves)
     )
     caption = "Line: median of the repetitions; bar: minimum to maximum; faint dots: each repetition."
     if not theoretical:
-        caption += " The ports know no line rate: there is no theoretical limit to draw."
+        caption += " The ports do not know their line rate, so no theoretical limit is drawn."
     return Picture(name=name, title=title, alt=alt, caption=caption, draw=draw)
 
 

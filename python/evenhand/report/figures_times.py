@@ -70,8 +70,8 @@ def delays_picture(name: str, title: str, curves: Sequence[DelayCurve]) -> Pictu
 
     alt = f"{title}: delay over the percentile of the frames. " + " ".join(map(_describe, curves))
     caption = (
-        "All frames received in time, of all valid trials. Each line to the right leaves a tenth of"
-        " the frames. Lost frames are not in it."
+        "All frames received in time, of all valid trials. Each line to the right leaves one tenth of"
+        " the frames. Lost frames are not included."
     )
     return Picture(name=name, title=title, alt=alt, caption=caption, draw=draw)
 

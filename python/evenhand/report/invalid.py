@@ -43,15 +43,15 @@ def next_lines(trials: Iterable[TrialResult]) -> list[str]:
         return []
     if all("link" in {reason.code for reason in trial.reasons} for trial in undecided):
         return [
-            f"Next: a link was down, or went down: see whether the DUT still runs, and its cables; {_CODES}."
+            "Next: a link was down or went down, so check whether the DUT still runs,"
+            f" and its cables; {_CODES}."
         ]
     if not OF_THE_HOST & set(causes_of_invalid(undecided)):
         return [f"Next: look at the tester, not at the DUT; {_CODES}, and what to do."]
     taken = describe_taken(undecided)
     return [
-        f"Next: look at the tester, not at the DUT. {f'{taken}. ' if taken else ''}The latest frame and the"
-        " longest poll gap, above,"
-        " say for how long its CPUs were away or too slow; `evenhand check` shows what this host does to"
-        " them (stalls), and what helps."
-        f" {_CODES}."
+        f"Next: look at the tester, not at the DUT. {f'{taken}. ' if taken else ''}The latest"
+        " frame and the longest poll gap, above, show for how long its CPUs were away"
+        " or too slow; `evenhand check` shows what this host does to them (stalls), and"
+        f" what helps. {_CODES}."
     ]

@@ -36,9 +36,9 @@ def learning_lines(result: LearningResult) -> list[str]:
     ]
     if result.rate_share < 1:
         lines.append(
-            "answers were lost, perhaps because the DUT was asked too fast: after each such round the rate"
-            " was halved, to"
-            f" {format_ratio(result.rate_share)} of the first"
+            "answers were lost, perhaps because the DUT was asked too fast: after each"
+            f" such round the rate was halved, to {format_ratio(result.rate_share)} of the"
+            " first rate"
         )
     for name, side in sides.items():
         if side.unreachable:

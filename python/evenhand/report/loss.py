@@ -62,8 +62,8 @@ def loss_lines(result: FrameLoss) -> list[str]:
     if result.unmeasured:
         named = ", ".join(format_ratio(point.share) for point in result.unmeasured)
         lines.append(
-            f"No valid trial at {named} of the maximum: the tester itself did not keep the load, which says"
-            " nothing of the DUT."
+            f"There was no valid trial at {named} of the maximum: the tester itself did"
+            " not keep the load, which says nothing about the DUT."
         )
     lines += [*profile.sent_lines, *dut_lines(profile)]
     lines += trials_lines(result.trials)
@@ -75,11 +75,11 @@ def loss_lines(result: FrameLoss) -> list[str]:
 def _describe(result: FrameLoss) -> str:
     match result.outcome:
         case LossOutcome.LOSSLESS:
-            return "two loads in a row lost nothing"
+            return "two successive loads lost nothing"
         case LossOutcome.LOWEST_LOAD:
             return (
-                "the lowest load was reached before two in a row lost nothing; a smaller --step or a"
-                " lower --maximum-rate goes further"
+                "the lowest load was reached before two successive loads lost nothing; a smaller --step"
+                " or a lower --maximum-rate extends the series"
             )
         case LossOutcome.STOPPED:
             return "stopped before the end"

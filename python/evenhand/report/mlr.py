@@ -88,16 +88,16 @@ def mlr_lines(result: MlrResult, profile: Profile) -> list[str]:
         lines += [] if lost is None else [f"Lost at the lower bound of {found.goal.name}: {lost}."]
         lines += _filling_lines(found, result.sustainable_fps_of(found))
     lines.append(
-        f"Loads from {format_count(result.goal.lowest_fps)} to {format_count(result.goal.max_fps)} fps per"
-        " direction; loss is counted "
-        "over all directions together, and a trial is FAIL above a loss of"
-        f" {format_ratio(result.goal.loss_ratio)}, the strictest goal's."
+        f"Loads from {format_count(result.goal.lowest_fps)} to {format_count(result.goal.max_fps)}"
+        " fps per direction; loss is counted over all directions together, and a trial"
+        f" is FAIL if its loss exceeds {format_ratio(result.goal.loss_ratio)}, which is the"
+        " strictest goal."
     )
     if result.tester_limit_fps is not None:
         load = f"{format_count(result.tester_limit_fps)} fps per direction"
         lines.append(
-            f"Every trial at {load} was INVALID: that load is beyond this tester, which says nothing of the"
-            " DUT."
+            f"Every trial at {load} was INVALID: this tester cannot keep that load, which"
+            " says nothing about the DUT."
         )
     lines += profile.sent_lines
     if profile.single_pair is not None:
@@ -138,10 +138,9 @@ def _filling_lines(found: GoalResult, sustainable_fps: float | None) -> list[str
     if sustainable_fps is None:
         return []
     return [
-        f"Longer trials would refute the lower bound of {found.goal.name}: delays grew steadily there in"
-        " most trials of"
-        f" {format_duration(found.goal.final_duration_s)}, so a queue of the DUT was filling. It sustains"
-        " about"
+        f"Longer trials would refute the lower bound of {found.goal.name}: in most trials of"
+        f" {format_duration(found.goal.final_duration_s)} at that load delays grew steadily, so"
+        " a queue of the DUT was filling. The DUT sustains about"
         f" {format_count(sustainable_fps)} fps per direction."
     ]
 

@@ -122,7 +122,7 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise HostError(
-            f"this folder cannot be made: {error.strerror}",
+            f"this folder cannot be created: {error.strerror}",
             where=str(folder),
             next_step="Name another folder.",
         ) from error
@@ -215,7 +215,7 @@ def _progress(record: CampaignRecord, refresh_s: int | None) -> Mapping[str, Any
     if begun is not None:
         finished = sum(repetition.finished_at is not None for repetition in begun.repetitions)
         text += f"; now {begun.point.key}, {finished} of {begun.point.repetitions} repetitions"
-    again = "" if refresh_s is None else f" This page asks for itself again every {refresh_s} s."
+    again = "" if refresh_s is None else f" This page reloads every {refresh_s} s."
     return {"text": f"{text}.{again}", "points": len(record.points), "done": done, "refresh_s": refresh_s}
 
 

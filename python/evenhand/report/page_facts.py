@@ -40,7 +40,7 @@ DUT_FACTS = {
     "driver": "driver",
     "kernel_parameters": "kernel parameters that limit it",
     "flow_hash": "RSS: fields that are hashed",
-    "policing": "what of it may police the traffic",
+    "policing": "possible policing of the traffic",
 }
 """What the draft's Figure 6 and its text say of a DUT (SEED-84), with its firewall and limits (SEED-81) and
 its hash (SEED-49)."""
@@ -139,7 +139,7 @@ def host_facts(record: CampaignRecord) -> tuple[list[tuple[str, str | None]], li
     host = dict(record.host)
     mitigations = host.pop("mitigations", None) or {}
     facts: list[tuple[str, str | None]] = [
-        (HOST_FACTS.get(name, name), value or "this host does not tell") for name, value in flatten(host)
+        (HOST_FACTS.get(name, name), value or "this host does not report it") for name, value in flatten(host)
     ]
     return facts, flatten(mitigations) if isinstance(mitigations, Mapping) else []
 
@@ -170,7 +170,9 @@ def traffic_table(record: CampaignRecord) -> Table:
         "gateways",
         "routes of the DUT",
     ]
-    return make_table(titles, shown, caption="What a frame carries follows from the seed and its number.")
+    return make_table(
+        titles, shown, caption="The contents of a frame follow from the seed and the number of the frame."
+    )
 
 
 def _first_search(found: PointRecord) -> Iterator[StoredSearch]:
@@ -276,7 +278,7 @@ def repeat_facts(record: CampaignRecord) -> list[tuple[str, str | None]]:
     seeds = sorted({repetition.seed for found in record.points for repetition in found.repetitions})
     own = record.spec.get("seed")
     shown = (
-        f"{format_count(len(seeds))} of their own, one for each repetition (under each point)"
+        (f"{format_count(len(seeds))} different seeds, one for each repetition (listed at each point)")
         if len(seeds) > 3
         else ", ".join(map(str, seeds))
     )

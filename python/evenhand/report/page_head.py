@@ -47,7 +47,7 @@ def dut_line(record: CampaignRecord) -> str:
         if one
     ]
     parts += [f"hashes {', or '.join(hashes)}"] if hashes else []
-    return f"DUT: {'; '.join(parts) or 'nothing is known of it'}."
+    return f"DUT: {'; '.join(parts) or 'not described'}."
 
 
 def _of_bed(bed: Mapping[str, Any], host: Mapping[str, Any], points: Sequence[PointRecord]) -> Iterator[str]:
@@ -157,8 +157,8 @@ def summary_table(record: CampaignRecord) -> Table | None:
     )
     which = "1 point rests" if filling == 1 else f"{filling} points rest"
     told = (
-        f" {which} on trials in which a queue of the DUT was filling: longer ones would refute it (see its"
-        " facts)."
+        f" {which} on trials in which a queue of the DUT was filling: longer trials would"
+        " refute it (see its facts)."
         if filling
         else ""
     )

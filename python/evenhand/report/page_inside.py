@@ -88,9 +88,9 @@ def inside_of(record: CampaignRecord) -> InsidePictures:
         titles,
         rows,
         fold=("suite", "frames"),
-        caption="In the trials at each point's result; no verdict depends on it. Dropped: packets, as the"
-        " DUT counted them; lost: frames,"
-        " as the tester did; unexplained: the difference.",
+        caption="In the trials at each point's result; no verdict depends on these figures. Dropped:"
+        " packets, as counted by the DUT; lost: frames, as counted by the tester; unexplained:"
+        " the difference.",
     )
     return InsidePictures(pictures=tuple(pictures), tables=(table, *_interface_tables(record)))
 

@@ -43,7 +43,7 @@ HOOKS = {
     "before_suite": "Before the suite",
     "after_suite": "After the suite",
     "dut_apply": "The DUT set up over SSH: what was changed",
-    "dut_undo": "The DUT put back: what was taken back",
+    "dut_undo": "The DUT restored: what was undone",
 }
 
 
@@ -116,8 +116,8 @@ def trials_left_out(record: CampaignRecord) -> str:
     if trials <= MOST_TRIALS:
         return ""
     return (
-        f"{format_count(trials)} trials are too many for a page. They are in {record.path.name}, each"
-        " with its verdict and reasons."
+        f"{format_count(trials)} trials are too many for a page. They are in"
+        f" {record.path.name}, with their verdicts and reasons."
     )
 
 
@@ -241,8 +241,8 @@ def _facts(found: PointRecord) -> list[tuple[str, str | None]]:
         facts += [
             (
                 "a queue was filling",
-                f"in {len(filling)} of {len(found.values)} repetitions: longer trials would refute these;"
-                " the DUT sustains about"
+                f"in {len(filling)} of {len(found.values)} repetitions: longer trials would"
+                " refute these results; the DUT sustains about"
                 f" {show_value(median(filling), unit_of(point))} (median)",
             )
         ]

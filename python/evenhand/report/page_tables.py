@@ -42,14 +42,13 @@ VARIATIONS = {
 
 
 WHAT_COUNTS = (
-    "Left out: the most frames of a run that the tester sent late, or right behind late ones; a delay counts"
-    " from the frame's own stamp, so"
-    " they spoil no other."
+    "Excluded: the largest number of frames of a run that the tester sent late, or right behind late"
+    " ones; a delay counts from the frame's own stamp, so they affect no other frame."
 )
-OF_RESOLUTION = "PDV may be too high by no more than {}, the width of its class of the histogram."
+OF_RESOLUTION = "PDV may be too high by at most {}, the width of its class of the histogram."
 OF_FEW_TAGS = (
-    "With {} tagged frames in a run the 99.9th percentile, the worst case, is their maximum; from"
-    " 1,000 on it is not."
+    "With {} tagged frames in a run the 99.9th percentile, the worst case, is their maximum; with 1,000"
+    " or more it is not."
 )
 
 
@@ -132,7 +131,7 @@ def latency_table(record: CampaignRecord) -> Table | None:
         "#left out",
     ]
     caption = (
-        "Medians of the runs (RFC 8219, 7.2); of RFC 2544's latency the average. Percentiles: of the"
+        "Medians of the runs (RFC 8219, 7.2); for RFC 2544's latency the average. Percentiles: of the"
         " typical latency over the runs."
     )
     caption += f" {WHAT_COUNTS}"

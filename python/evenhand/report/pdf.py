@@ -24,7 +24,7 @@ def check_printer(where: str) -> None:
     """HostError if there is no program that prints; to be asked before the page is drawn."""
     if not _printers():
         raise HostError(
-            "a PDF is printed by chromium or weasyprint, and neither is installed",
+            "a PDF needs chromium or weasyprint, but neither is installed",
             where=where,
             next_step="Install one, for example with `apt install chromium`; or open the HTML page in a"
             " browser and print it.",
@@ -53,10 +53,12 @@ def print_pdf(page: str, *, where: str) -> bytes:
             said = _run(command, Path(folder), where)
             if target.is_file() and (content := target.read_bytes()).startswith(b"%PDF"):
                 return content
-            last = next((line for line in reversed(said.splitlines()) if line.strip()), "it said nothing")
+            last = next(
+                (line for line in reversed(said.splitlines()) if line.strip()), "it printed no message"
+            )
             problems.append(f"{program} printed no PDF: {last[:300]}")
     raise HostError(
-        "; ".join(problems), where=where, next_step="Open the HTML page in a browser, and print it there."
+        "; ".join(problems), where=where, next_step="Open the HTML page in a browser and print it there."
     )
 
 
@@ -113,10 +115,10 @@ def _run(command: Sequence[str], folder: Path, where: str) -> str:
         )
     except subprocess.TimeoutExpired as error:
         raise HostError(
-            f"{command[0]} has not printed the page within {TIMEOUT_S:.0f} s",
+            f"{command[0]} did not print the page within {TIMEOUT_S:.0f} s",
             where=where,
-            next_step="Try again when the machine is less busy; or open the HTML page in a browser, and"
-            " print it there.",
+            next_step="Try again when the machine is less busy; or open the HTML page in a browser and print"
+            " it there.",
         ) from error
     except OSError as error:
         raise HostError(

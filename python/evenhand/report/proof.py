@@ -142,7 +142,7 @@ def contrast_lines(streams: Sequence[StreamProof]) -> list[str]:
             f"{judgement.verdict}, {len(judgement.suspicious)} of {judgement.figures} figures out of bounds"
         )
         if not judgement.suspicious:
-            seen = f"not seen by {format_count(stream.frames)} frames of this plan"
+            seen = f"not seen with {format_count(stream.frames)} frames of this plan"
         lines.append(f"{GENERATOR_NAMES[stream.generator]}: {seen}.")
     return lines
 
@@ -161,7 +161,7 @@ def proof_lines(judgement: ProofJudgement) -> list[str]:
         more = len(judgement.suspicious) - 10
         lines += [f"  and {more} more"] if more > 0 else []
     elif judgement.most_extreme is None:
-        lines.append("Unproven: the plan draws nothing.")
+        lines.append("Unproven: the plan does not draw anything.")
     else:
         extreme = judgement.most_extreme
         lines.append(
@@ -172,15 +172,15 @@ def proof_lines(judgement: ProofJudgement) -> list[str]:
         )
     if judgement.unproven:
         lines.append(
-            f"{judgement.unproven} fields or pairs had too few frames for chi-square: "
-            f"take {format_count(judgement.frames_wanted)} frames or more of each stream."
+            f"{judgement.unproven} fields or pairs had too few frames for chi-square: draw at"
+            f" least {format_count(judgement.frames_wanted)} frames of each stream."
         )
     if judgement.figures:
         lines.append(
-            f"A figure is suspicious below probability {format_p(judgement.bound)}: {ALARM:g} shared by"
-            f" {judgement.figures} figures, "
-            f"so that a perfect generator is suspicious in one proof of {format_count(round(1 / ALARM))}."
-            " Chi-square counts at both ends."
+            f"A figure is suspicious if its probability is below {format_p(judgement.bound)},"
+            f" which is {ALARM:g} divided among {judgement.figures} figures, so that a"
+            " perfect generator is suspicious in one proof out of"
+            f" {format_count(round(1 / ALARM))}. Chi-square is judged at both ends."
         )
     return lines
 

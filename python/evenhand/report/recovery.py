@@ -14,9 +14,9 @@ from evenhand.series.campaign import AT_LEAST
 from evenhand.trial import join_directions
 
 DEFINITION = (
-    "Recovery time: from the fall of the load (A) to the time at which the last lost frame was due (B), B -"
-    " A; 0 if nothing was lost after"
-    " the fall. A queue that was merely full has recovered at once."
+    "Recovery time: from the reduction of the load (A) to the time at which the last lost frame was due"
+    " (B), B - A; 0 if nothing was lost after the reduction. A queue that was merely full has"
+    " recovered at once."
 )
 
 
@@ -61,8 +61,8 @@ def recovery_lines(result: Recovery) -> list[str]:
     if result.outcome == "tester_limit":
         reasons = "; ".join(reason.text for reason in join_directions(result.trials[-1].reasons))
         lines.append(
-            f"The last trial was INVALID: {reasons}. This load is beyond this tester, which says nothing of"
-            " the DUT."
+            f"The last trial was INVALID: {reasons}. This tester cannot keep this load,"
+            " which says nothing about the DUT."
         )
     lines += trials_lines(result.trials)
     return lines + [
@@ -74,13 +74,19 @@ def _direction_lines(result: Recovery, direction: Direction) -> list[str]:
     said = (
         (
             result.lossless(direction),
-            "lost nothing at all, so there was nothing to recover from: look whether the throughput is right",
+            (
+                "no frame was lost, so there was nothing to recover from: check whether the throughput is"
+                " correct"
+            ),
         ),
         (
             result.still_losing(direction),
-            "lost frames up to the end, so the time is a lower bound: repeat with a longer --observe",
+            "frames were lost up to the end, so the time is a lower bound: repeat with a longer --observe",
         ),
-        (result.doubtful(direction), "lost no more after the fall than the tester's own lapses may explain"),
+        (
+            result.doubtful(direction),
+            "no more frames were lost after the reduction than the tester's own lapses may explain",
+        ),
     )
     return [
         f"{direction}: {count} of {len(result.valid)} repetitions {what}." for count, what in said if count

@@ -111,7 +111,7 @@ def point_report(record: CampaignRecord, measured: PointRecord) -> Iterator[Rend
         yield _line(f"{figure.name.capitalize()}: median {median}, {low} to {high} {figure.unit}.")
     if measured.median_upper is not None:
         yield _line(
-            "The searches left a bracket: their median limit lies between this and"
+            "The searches left a bracket: the median limit lies between this and"
             f" {_figure(measured.median_upper, figure)}."
         )
     by_testbed = values_by_testbed(measured)
@@ -156,7 +156,7 @@ def _inside(measured: PointRecord) -> Iterator[RenderableType]:
 def _head(record: CampaignRecord) -> Iterator[RenderableType]:
     what = f"campaign {record.name}" if record.is_campaign else "a single run"
     yield Text.assemble((visible(record.path.name), "bold"), visible(f": {what}"))
-    ended = record.finished_at or "not finished: it goes on, or was cut short"
+    ended = record.finished_at or "not finished: still in progress, or interrupted"
     yield _fact("When", f"{record.created_at} to {ended}")
     for command in record.commands:
         yield _fact("Command", shlex.join(command))
@@ -176,7 +176,7 @@ def _head(record: CampaignRecord) -> Iterator[RenderableType]:
         if len(facts) > _MOST_FACTS:
             yield _line(f"and {len(facts) - _MOST_FACTS} facts more: --json", indent=11)
         if not facts:
-            yield _line("Nobody has said what the DUT is.", indent=11)
+            yield _line("There is no description of the DUT.", indent=11)
     for note in record.notes:
         yield _fact("Note", note)
     trials = [trial for point in record.points for trial in trials_of(point)]
@@ -242,7 +242,7 @@ def _repetition_report(repetition: Repetition, figure: Figure) -> Iterator[Rende
     )
     value += "" if repetition.upper is None else f", {_figure(repetition.upper, figure)} failed"
     why = "" if repetition.reason is None else f" ({repetition.reason})"
-    end = repetition.finished_at or "cut short, or still going on"
+    end = repetition.finished_at or "interrupted, or still in progress"
     yield Text(f"Repetition {repetition.number}: {value}{visible(why)}", style="bold")
     yield _line(
         f"Outcome {repetition.outcome or 'none'}; seed {repetition.seed}; testbed {repetition.testbed};"

@@ -60,8 +60,8 @@ def suite_lines(entries: Sequence[SuiteEntry]) -> list[str]:
     ratios = sorted({entry.result.goal.loss_ratio for entry in entries} - {0.0})
     if ratios:
         lines.append(
-            f"A load passed with a loss ratio of at most {', '.join(map(format_ratio, ratios))}: not the"
-            " zero loss of RFC 2544."
+            "A load passed with a loss ratio of at most"
+            f" {', '.join(map(format_ratio, ratios))}; this is not the zero loss of RFC 2544."
         )
         for entry in entries:
             lost = loss_by_direction(entry.result.losses)
@@ -74,7 +74,7 @@ def suite_lines(entries: Sequence[SuiteEntry]) -> list[str]:
     lines += dict.fromkeys(line for entry in entries for line in sent_lines(entry.profile))
     limits = {entry.profile.theoretical_fps for entry in entries}
     if limits == {None}:
-        lines.append("Theoretical limit: unknown, the ports have no line rate.")
+        lines.append("Theoretical limit: unknown, because the ports do not know their line rate.")
     neighbors = [entry.dut_neighbors for entry in entries if entry.dut_neighbors is not None]
     if neighbors:
         lines.append(
@@ -153,7 +153,7 @@ def _comparisons(entries: Sequence[SuiteEntry]) -> list[str]:
             ratio = entry.result.throughput_fps / one.result.throughput_fps
             lines.append(
                 f"{entry.profile.plan.title}: with {entry.profile.addresses} the DUT forwards"
-                f" {ratio:.2f} times what it forwards with one address pair (one search each: no"
-                " spread is known)."
+                f" {ratio:.2f} times what it forwards with one address pair (one search"
+                " each, so the spread is not known)."
             )
     return lines

@@ -17,10 +17,9 @@ from evenhand.report.plain import visible
 from evenhand.series.campaign import CampaignRecord, PointRecord, bounds_of
 
 NOTE = (
-    "Rates are per direction; frame sizes are octets with the FCS; >= is a lower bound: the highest load"
-    " that was tried passed, or the"
-    " tester could not keep a higher one. Failed at: the lowest load that failed (median); the limit lies"
-    " between it and the median."
+    "Rates are per direction; frame sizes are octets with the FCS; >= marks a lower bound: the highest"
+    " load that was tried passed, or the tester could not keep a higher one. Failed at: the lowest"
+    " load that failed (median); the limit lies between it and the median."
 )
 _FORMULA = ("=", "+", "-", "@")
 """Spreadsheets run a text that begins so."""

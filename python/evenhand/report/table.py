@@ -108,22 +108,23 @@ def table_lines(table: ThroughputTable | LossTable) -> list[str]:
             )
     if max(len(row.repetitions) for row in rows) > 1:
         lines.append(
-            "The interval of the median is by order statistics, so it holds for any distribution of"
-            " independent repetitions; in brackets"
-            " the probability that it covers the median."
+            "The interval of the median uses order statistics, so it holds for any distribution of"
+            " independent repetitions; the number in brackets is the probability that it covers the"
+            " median."
         )
     if isinstance(table, ThroughputTable):
         goal = results[0].search.goal if isinstance(results[0], Throughput) else None
         if goal is not None and goal.loss_ratio:
             lines.append(
-                f"A load passed with a loss ratio of at most {format_ratio(goal.loss_ratio)}: not the zero"
-                " loss of RFC 2544."
+                f"A load passed with a loss ratio of at most {format_ratio(goal.loss_ratio)};"
+                " this is not the zero loss of RFC 2544."
             )
         lines += [line for row in table.rows for line in _loss_lines(row)]
         lines += verification_lines(goal) if isinstance(goal, ThroughputGoal) else []
         if isinstance(goal, MlrGoals):
             lines.append(
-                "Each value is that of the strictest goal; --json and the run file have those of all goals."
+                "Each value is that of the strictest goal; --json and the run file contain the values of"
+                " all goals."
             )
         lines += [
             f"{row.frame_size} octets: {line}"

@@ -34,12 +34,12 @@ def to_parquet(record: CampaignRecord, table: TableName) -> bytes:
         from pyarrow import parquet
     except ImportError as error:
         raise HostError(
-            "Parquet is written with pyarrow, which is not installed",
+            "Parquet needs pyarrow, which is not installed",
             where="--format parquet",
-            next_step="Use --format csv, or add pyarrow: "
+            next_step="Use --format csv, or install pyarrow: "
             + in_checkout(
                 ".venv/bin/pip install 'pyarrow>=15'",
-                installed="pip install 'evenhand[parquet]', where evenhand was installed with pip",
+                installed="pip install 'evenhand[parquet]', if evenhand was installed with pip",
             ),
         ) from error
     types = {

@@ -111,10 +111,10 @@ def filling_lines(result: ThroughputResult) -> list[str]:
     slope = max(d.queue_filling.slope for d in final.directions.values() if d.queue_filling is not None)
     return [
         "A longer trial would refute this: in the confirming trial of"
-        f" {format_duration(final.intended_duration_s)} delays grew by"
-        f" {format_duration(slope)} a second, so a queue of the DUT was filling. It sustains about"
-        f" {format_count(sustainable_fps)} fps per"
-        " direction; search with a longer final trial."
+        f" {format_duration(final.intended_duration_s)} delays grew by {format_duration(slope)}"
+        " per second, so a queue of the DUT was filling. The DUT sustains about"
+        f" {format_count(sustainable_fps)} fps per direction; search with a longer final"
+        " trial."
     ]
 
 
@@ -151,9 +151,11 @@ def dut_lines(profile: Profile) -> list[str]:
         f"{_words(name)}: {value}" for name, value in known.items() if not value.endswith(READ_THERE)
     )
     missing = ", ".join(_words(name) for name, value in profile.dut.items() if value is None)
-    lines = [f"DUT, as the testbed file has it: {told}."] if told else []
+    lines = [f"DUT, according to the testbed file: {told}."] if told else []
     lines += [f"DUT, as read there: {read}."] if read else []
-    return lines + ([f"Not told of the DUT ([dut.facts] in the testbed file): {missing}."] if missing else [])
+    return lines + (
+        [f"Not stated for the DUT ([dut.facts] in the testbed file): {missing}."] if missing else []
+    )
 
 
 def _words(name: str) -> str:
@@ -183,8 +185,8 @@ def verification_lines(goal: ThroughputGoal) -> list[str]:
         else f"A trial with a loss of up to {format_ratio(goal.plain_loss_ratio)}"
     )
     return [
-        f"{which} counted after {times} had too much loss as well (loss verification, ETSI TST009 12.3), not"
-        " at once as in RFC 2544."
+        f"{which} counted after {times} also had too much loss (loss verification, ETSI"
+        " TST009 12.3), not at once as in RFC 2544."
     ]
 
 
@@ -193,7 +195,7 @@ def start_lines(goal: ThroughputGoal) -> list[str]:
     if goal.known_fps is None:
         return []
     known = f"{format_count(goal.known_fps)} fps per direction, known from before"
-    return [f"The search began at {known}, not at the maximum (MLR-13); both bounds were proven anew."]
+    return [f"The search began at {known}, not at the maximum (MLR-13); both bounds were verified again."]
 
 
 def patience_lines(goal: Goal) -> list[str]:
@@ -202,9 +204,9 @@ def patience_lines(goal: Goal) -> list[str]:
     if (goal.invalid_retries, goal.patience) == usual:
         return []
     return [
-        f"INVALID trials were repeated up to {goal.invalid_retries} times, those that a moment spoiled and"
-        " confirming ones up to"
-        f" {goal.patience} times (usually {usual[0]} and {usual[1]})."
+        f"INVALID trials were repeated up to {goal.invalid_retries} times, trials that were"
+        f" spoiled by a brief disturbance and confirming trials up to {goal.patience} times"
+        f" (defaults: {usual[0]} and {usual[1]})."
     ]
 
 
@@ -216,17 +218,18 @@ def ceiling_lines(goal: Goal, profile: Profile) -> list[str]:
     when = "found before this search" if ceiling.is_new else f"found on {ceiling.found_at[:10]}"
     known = f"the tester's own ceiling of {format_count(ceiling.rate_fps)} fps per direction, {when}"
     if goal.max_fps <= ceiling.rate_fps:
-        return [f"The search began at {known}: a load above it is beyond this tester (MLR-14)."]
+        return [f"The search began at {known}: this tester cannot keep a higher load (MLR-14)."]
     maximum = f"{format_count(goal.max_fps)} fps per direction"
     return [
-        f"The search began at {maximum}, above {known}: INVALID trials up there are the tester's (MLR-14)."
+        f"The search began at {maximum}, above {known}: INVALID trials above that are caused"
+        " by the tester (MLR-14)."
     ]
 
 
 def describe_limit(profile: Profile) -> str:
     """Item (c) of R2544-23."""
     if profile.theoretical_fps is None:
-        return "unknown, the ports have no line rate"
+        return "unknown, because the ports do not know their line rate"
     of = "" if profile.line_rate_bps is None else f" ({format_line_rate(profile.line_rate_bps)})"
     return f"{format_count(profile.theoretical_fps)} fps per direction{of}"
 

@@ -32,7 +32,7 @@ _ROWS: tuple[tuple[str, Callable[[DirectionResult], str]], ...] = (
     ("wrong length frames", lambda d: format_count(d.wrong_length_frames)),
     ("foreign frames", lambda d: format_count(d.foreign_frames)),
     ("stale frames", lambda d: format_count(d.stale_frames)),
-    ("frames of the wrong time", lambda d: format_count(d.wrong_time_frames)),
+    ("frames from another time", lambda d: format_count(d.wrong_time_frames)),
     ("unrecorded frames", lambda d: format_count(d.unrecorded_frames)),
     ("ARP and ND frames", lambda d: format_count(d.neighbor_frames)),
     ("latency min / mean", lambda d: f"{_latency(d.latency.min_ns)} / {_latency(d.latency.mean_ns)}"),
@@ -47,11 +47,10 @@ _ROWS: tuple[tuple[str, Callable[[DirectionResult], str]], ...] = (
     ("longest poll gap", lambda d: format_duration(d.receiver.max_poll_gap_us / 1e6)),
 )
 REORDERED = (
-    "Reordered: overtaken by a frame that the same core of the tester sent later, of whatever flow. Flows on"
-    " different queues or cores of"
-    " the DUT may overtake each other while each keeps its order. The order of a flow (RFC 4689) is not"
-    " counted by itself; one flow alone"
-    " shows it: --hosts 1 --source-ports fixed --destination-ports fixed."
+    "Reordered: overtaken by a frame that the same core of the tester sent later, of any flow. Flows on"
+    " different queues or cores of the DUT may overtake each other while each keeps its order."
+    " Reordering within a flow (RFC 4689) is not counted separately; to see it, measure a single flow:"
+    " --hosts 1 --source-ports fixed --destination-ports fixed."
 )
 """What the receiver compares: the numbers of all frames of a sending core
 (docs/explanation/streams-and-queues.md)."""
@@ -161,13 +160,16 @@ def _classes_table(result: TrialResult) -> Table:
 def host_line(result: TrialResult) -> str:
     """What this host did to the DUT, if the DUT lives on it."""
     if result.watched_cpus is None:
-        return "Host: the DUT was not watched; the testbed names no CPU of this host that it runs on."
+        return (
+            "Host: the DUT was not watched, because the testbed does not name the CPUs of this host"
+            " that it runs on."
+        )
     each = [
         f"CPU {cpu.cpu} of the DUT was away {format_count(cpu.absences)} times,"
-        f" {format_duration(cpu.away_us / 1e6)} in all, "
-        f"{format_duration(cpu.longest_us / 1e6)} at most"
+        f" {format_duration(cpu.away_us / 1000000.0)} in total, at most"
+        f" {format_duration(cpu.longest_us / 1000000.0)} at once"
         if cpu.absences
-        else f"CPU {cpu.cpu} of the DUT was not away"
+        else f"CPU {cpu.cpu} of the DUT was never away"
         for cpu in result.watched_cpus
     ]
     return f"Host: {'; '.join(each)}."

@@ -127,7 +127,7 @@ def _driver(device: str, root: Path) -> str | None:
 
 
 def _parameters(parameters: list[str] | None) -> str | None:
-    return None if parameters is None else " ".join(parameters) or "none that matter"
+    return None if parameters is None else " ".join(parameters) or "none that affect the measurement"
 
 
 def _joined(texts: Iterable[str | None]) -> str | None:

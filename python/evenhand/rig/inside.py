@@ -59,15 +59,15 @@ class Inside:
                     f"{side}.dut_mac is the MAC of the DUT's {names[other]}, which is its {other} interface"
                     f" ({mac})",
                     where=where,
-                    next_step=f"Write {self.macs[side]} there, the MAC of {names[side]}; or leave dut_mac"
-                    " out, and the DUT is asked.",
+                    next_step=f"Write {self.macs[side]}, the MAC of {names[side]}; or omit dut_mac,"
+                    " so that the DUT is asked.",
                 )
             raise HostError(
-                f"the tester's {side} port reaches the DUT's {names[other]}, which is to be its {other}"
-                f" interface ({mac})",
+                f"the tester's {side} port reaches the DUT's {names[other]}, which is"
+                f" configured as its {other} interface ({mac})",
                 where=where,
-                next_step="Swap left and right in [dut] or the two cables, and see that no switch joins both"
-                " sides.",
+                next_step="Swap left and right in [dut], or swap the two cables, and make sure that no"
+                " switch connects both sides.",
             )
 
 
@@ -122,8 +122,8 @@ def _refuse_carriers(shell: SshShell, dut: TestbedDut, *, where: str) -> None:
             raise RequestError(
                 f"{name}, the DUT's {side} interface, carries the SSH connection",
                 where=where,
-                next_step="Reach the DUT by an interface that is not measured, or name the one that the"
-                " tester is at.",
+                next_step="Reach the DUT through an interface that is not measured, or name the interface"
+                " that the tester is connected to.",
             )
 
 

@@ -53,7 +53,7 @@ class LeasedLab:
         except InUseError:
             raise
         except EvenhandError as error:
-            return f"the lab {self.lab.name} cannot be set up for it: {error.what} ({error.where})"
+            return f"the lab {self.lab.name} cannot be set up for this campaign: {error.what} ({error.where})"
         return None
 
     def _tell(self, text: str) -> None:
@@ -85,7 +85,7 @@ def _borrow(stack: ExitStack, name: str, say: OnNote) -> tuple[BorrowedLab, tupl
             if not error.is_ending or time.monotonic() > give_up:
                 raise
             if not has_said:
-                say(f"Waiting for the lab {name}: a run that was killed is giving it back.")
+                say(f"Waiting for the lab {name}: a run that was killed is restoring it.")
                 has_said = True
             time.sleep(LOOK_AGAIN_S)
 

@@ -47,11 +47,11 @@ class LabSetup(Setup):
         return self.lab.engine_command(find_engine(engine))
 
     def at_the_ports(self, read: Callable[[], Result]) -> Result:
-        with host_errors("look at the lab's interfaces", where=self.lab.tester_namespace):
+        with host_errors("look at the interfaces of the lab", where=self.lab.tester_namespace):
             return run_inside(self.lab.tester_namespace, read)
 
     def why_not_joined(self, driver: str) -> str | None:
-        return "the ports of a lab are joined to its router"
+        return "the ports of a lab are connected to its router"
 
     @property
     def _namespace(self) -> Path:
@@ -63,9 +63,9 @@ class LabSetup(Setup):
     def _check_still_there(self) -> None:
         if lab_status(self.lab.name) != self.lab:
             raise HostError(
-                f"the lab {self.lab.name!r} was taken down or set up anew just now",
+                f"the lab {self.lab.name!r} has just been taken down or set up again",
                 where=self.name,
-                next_step="Give the command again.",
+                next_step="Run the command again.",
             )
 
     @property
@@ -77,14 +77,14 @@ class LabSetup(Setup):
             raise RequestError(
                 f"the lab {self.lab.name!r} is set up for one IP version, not for {plan.title}",
                 where="plan",
-                next_step=f"Use the plan {plan_title(self.lab.plan)} alone, or a testbed file.",
+                next_step=f"Use only the plan {plan_title(self.lab.plan)}, or a testbed file.",
             )
         if self.lab.plan != plan.name:
             raise RequestError(
                 f"the lab {self.lab.name!r} is set up for {plan_title(self.lab.plan)}, not for {plan.title}",
                 where="plan",
-                next_step=f"Use the plan {plan_title(self.lab.plan)}, or: evenhand lab up {self.lab.kind}"
-                f" --plan {plan.title}",
+                next_step=f"Use the plan {plan_title(self.lab.plan)}, or run: evenhand lab up"
+                f" {self.lab.kind} --plan {plan.title}",
             )
         _check_room(self.lab, plan)
 
@@ -103,7 +103,7 @@ class LabSetup(Setup):
         if dut is not None:
             return over_ssh.set_up(dut, wish, run=run, on_change=on_change, on_note=on_note)
         if wish.hash_type is not None:
-            return f"the DUT of {self.name} has no NIC whose hash could be set (hash-types)"
+            return f"the DUT of {self.name} has no NIC whose hash can be set (hash-types)"
         return None
 
     @property
@@ -223,16 +223,16 @@ class LabRig(Rig):
             hashed = next((each for each in of_suite if each.wish.hash_type is not None), None)
             if hashed is not None and not lab.has_hash:
                 raise RequestError(
-                    f"{self.text} has no NIC whose hash could be set to {hashed.wish.hash_type}: its links"
-                    " are veth pairs, which hash nothing",
+                    f"{self.text} has no NIC whose hash can be set to {hashed.wish.hash_type}:"
+                    " its links are veth pairs, which do not hash",
                     where=f"{suite}: hash-types",
                     next_step=f"{hashed.without_hash}; or use --testbed lab:vm, whose NICs hash.",
                 )
             if not lab.mixes_versions and any(each.plan.other is not None for each in of_suite):
                 raise RequestError(
-                    f"{self.text} forwards one IP version at a time, and {of_suite[0].plan.title} sends both",
+                    f"{self.text} forwards one IP version at a time, but {of_suite[0].plan.title} sends both",
                     where=f"{suite}: plan",
-                    next_step="Use --testbed lab:vm or reference, or a suite for each version.",
+                    next_step="Use --testbed lab:vm or reference, or one suite for each version.",
                 )
             of_suite[0].lab_wish.make_plan()
 
@@ -260,7 +260,7 @@ def _check_host(kind: str, *, is_dry: bool) -> list[str]:
     except HostError as error:
         if not is_dry:
             raise
-        return [f"{error.what[0].upper()}{error.what[1:]}: run it with sudo."]
+        return [f"{error.what[0].upper()}{error.what[1:]}: run the command with sudo."]
     return []
 
 
@@ -273,9 +273,9 @@ def _check_room(lab: Lab, plan: AddressPlan) -> None:
         what = ""
         # Behind a gateway the DUT has one neighbour, whatever the number of hosts.
         if side.dut_neighbors > max(1, hosts * networks):
-            what = f"room for {hosts * networks} hosts on the {side.name}, not for {side.dut_neighbors}"
+            what = f"room for {hosts * networks} hosts on the {side.name} side, not for {side.dut_neighbors}"
         elif side.hosts.network_count > networks:
-            what = f"routes to {networks} networks on the {side.name}, not to {side.hosts.network_count}"
+            what = f"routes to {networks} networks on the {side.name} side, not to {side.hosts.network_count}"
         if what:
             raise RequestError(
                 f"the DUT of the lab {lab.name!r} has {what}",
@@ -296,8 +296,8 @@ def _no_lab(text: str, name: str, plan: str) -> RequestError:
     near = suggestion(text, there, cutoff=0.7)
     hint = "" if near is None else f"Did you mean {near}? "
     return RequestError(
-        f"there is no lab {name!r}",
+        f"{name!r} is not a lab",
         where=text,
-        next_step=f"{hint}There are {', '.join(there)}; one is set up by: sudo evenhand lab up"
-        f" {LinuxLab.kind} --plan {plan}",
+        next_step=f"{hint}The labs that are up: {', '.join(there)}; to set one up: sudo evenhand"
+        f" lab up {LinuxLab.kind} --plan {plan}",
     )

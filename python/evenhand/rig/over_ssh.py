@@ -71,7 +71,7 @@ def set_up(
     except EvenhandError as error:
         if isinstance(error, HostError) and not isinstance(error, NotTakenError):
             raise
-        return f"the DUT cannot be set up for it: {error.what} ({error.where})"
+        return f"the DUT cannot be set up for this point: {error.what} ({error.where})"
     return None
 
 
@@ -86,7 +86,7 @@ def _put_back(on: DutOnShell, *, run: str, on_change: OnDutChange, on_note: OnNo
     began = time.monotonic()
     record = undo(on, run=run)
     if record is not None:
-        on_note(f"The DUT is as it was before it was set up for {_asked(record)}.")
+        on_note(f"The DUT has been restored to its state before the set-up for {_asked(record)}.")
         on_change(DutChange(when=UNDONE, record=record, duration_s=time.monotonic() - began))
 
 

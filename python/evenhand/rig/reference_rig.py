@@ -95,7 +95,7 @@ class ReferenceRig(Rig):
         if Path(self.text).exists():
             return TestbedRig(self.text).read(plan)
         raise RequestError(
-            "there is no testbed of this name: only a campaign has a reference router started for it",
+            "this is not a testbed here: only a campaign starts a reference router for itself",
             where=self.text,
             next_step="Start one in another terminal with `evenhand router gateway-v4 --testbed"
             " router.toml`, and name router.toml here.",

@@ -37,7 +37,7 @@ DEFAULT_PLAN = "gateway-v4"
 """With all its addresses (SEED-05)."""
 MEMIF_BUFFER_OCTETS = 2048
 """Without `bsize`."""
-HASH_OF_POINTS = f"of each point its own, with its results{READ_THERE}"
+HASH_OF_POINTS = f"each point has its own, with its results{READ_THERE}"
 """A campaign may set it from point to point, and each search has what was read before it."""
 
 Result = TypeVar("Result")
@@ -68,7 +68,7 @@ class Setup:
     def locked(self) -> Iterator[tuple[int, ...]]:
         """Nobody else has the DUT and the ports until the block ends. Gives the descriptors of the locks, for
         the engine to inherit. InUseError names who has them."""
-        next_step = "Wait for it, or stop it; two testers on one port take each other's frames."
+        next_step = "Wait until it ends, or stop it; two testers on one port would take each other's frames."
         with ExitStack() as stack:
             locked = stack.enter_context(holding(self._own_resources(), where=self.name, next_step=next_step))
             self._check_still_there()
@@ -91,9 +91,9 @@ class Setup:
             return None
         names = sorted("a PCI device" if driver == PCI else driver for driver in drivers)
         return (
-            f"ports of {' and '.join(names)} cannot be joined to each other inside this machine; with a cable"
-            " between them, and without the"
-            " DUT, the same command measures it"
+            f"ports of {' and '.join(names)} cannot be connected to each other inside this"
+            " machine; with a cable between them instead of the DUT, the same command"
+            " measures it"
         )
 
     @property
@@ -133,8 +133,8 @@ class Setup:
             raise RequestError(
                 f"the DUT is set up for {plan_title(known)}, not for {plan.title}",
                 where=f"{self.name}: dut.plan",
-                next_step=f"Use the plan {plan_title(known)}, or set the DUT up for {plan.title}, and name"
-                " that in the file.",
+                next_step=f"Use the plan {plan_title(known)}, or set the DUT up for {plan.title}"
+                " and name that plan in the file.",
             )
         self._check_networks(plan)
 
@@ -147,10 +147,10 @@ class Setup:
             asked = side.hosts.network_count
             if asked > known:
                 raise RequestError(
-                    f"the DUT is set up for {known} networks on the {side.name}, not for {asked}",
+                    f"the DUT is set up for {known} networks on the {side.name} side, not for {asked}",
                     where=f"{self.name}: dut.networks",
-                    next_step=f"Use at most {known} networks, or set the DUT up for more, and say so in the"
-                    " file.",
+                    next_step=f"Use at most {known} networks, or set the DUT up for more and"
+                    " change the number in the file.",
                 )
 
     def check_frame_sizes(self, streams: Sequence[Stream]) -> None:
@@ -164,7 +164,7 @@ class Setup:
         without = " (without VLAN tags)" if any(self.testbed.tag_octets) else ""
         where, next_step = self._how_to_take_frames_of(size)
         raise RequestError(
-            f"the DUT takes frames of {largest} octets at the most, not of {size}{without}",
+            f"the DUT accepts frames of at most {largest} octets, not of {size}{without}",
             where=where,
             next_step=next_step,
         )
@@ -173,7 +173,7 @@ class Setup:
         """Where, and what to do."""
         return (
             f"{self.name}: dut.largest_frame_size",
-            "Give the DUT's interfaces a larger MTU, and say so there.",
+            "Give the DUT's interfaces a larger MTU, and change the value in the file.",
         )
 
     # Set: the plan and the hash, for each point of a run.

@@ -58,25 +58,25 @@ class MlrGoal:
         where = f"goal {self.name}"
         if not 0 <= self.loss_ratio < 1:
             raise RequestError(
-                f"loss ratio {self.loss_ratio}: must be from 0 to below 1",
+                f"loss ratio {self.loss_ratio}: must be at least 0 and less than 1",
                 where=where,
                 next_step="Use 0 or 0.5%.",
             )
         if not 0 <= self.exceed_ratio < 1:
             raise RequestError(
-                f"exceed ratio {self.exceed_ratio:g}: must be from 0 to below 1",
+                f"exceed ratio {self.exceed_ratio:g}: must be at least 0 and less than 1",
                 where=where,
                 next_step="Use 0.5 as RFC 9971 recommends, or 0 to tolerate no trial with too much loss.",
             )
         if not 0 < self.width < 1:
             raise RequestError(
-                f"width {self.width}: must be above 0 and below 1", where=where, next_step="Use 0.5%."
+                f"width {self.width}: must be between 0 and 1", where=where, next_step="Use 0.5%."
             )
         if not 0 < self.initial_duration_s <= self.final_duration_s:
             raise RequestError(
-                f"the initial trials of {format_duration(self.initial_duration_s)} must last above 0 s, and"
-                " no longer than the final ones, "
-                f"{format_duration(self.final_duration_s)}",
+                f"the initial trials of {format_duration(self.initial_duration_s)} must be longer"
+                " than 0 s, and not longer than the final ones,"
+                f" {format_duration(self.final_duration_s)}",
                 where=where,
                 next_step="Make the initial duration shorter, or the final one longer.",
             )
@@ -143,16 +143,16 @@ class MlrGoals:
                     raise RequestError(
                         f"{other.name} and {goal.name} are the same goal",
                         where="goals",
-                        next_step="Leave one of them out.",
+                        next_step="Omit one of them.",
                     )
         check_loads(self.max_fps, self.min_fps)
         check_retries(self.invalid_retries, self.patience)
         if not math.isinf(self.max_fps) and self.lowest_fps >= self.max_fps:
             raise RequestError(
-                f"minimum and maximum rate are both {format_count(self.max_fps)} fps: there is nothing to"
-                " search between them",
+                f"the minimum and the maximum rate are both {format_count(self.max_fps)} fps:"
+                " there is nothing to search between them",
                 where="min_fps",
-                next_step="Make the minimum smaller, or measure one trial.",
+                next_step="Reduce the minimum, or measure a single trial.",
             )
 
     @property
@@ -181,8 +181,8 @@ class MlrGoals:
         found = [
             Deviation(
                 requirement="MLR-12",
-                text=f"the width of {goal.name}, {format_ratio(goal.width)}, is below its loss ratio, "
-                f"{format_ratio(goal.loss_ratio)}",
+                text=f"the width of {goal.name}, {format_ratio(goal.width)}, is less than its"
+                f" loss ratio, {format_ratio(goal.loss_ratio)}",
             )
             for goal in self.goals
             if goal.width < goal.loss_ratio
@@ -377,8 +377,8 @@ def describe_goal_outcome(result: GoalResult, goals: MlrGoals) -> str:
             return f"irregular: below the minimum of {format_count(goals.lowest_fps)} fps"
         case Outcome.TESTER_LIMIT:
             return (
-                "irregular: tester limit, every trial at a load between the bounds was INVALID, so they"
-                " come no closer"
+                "irregular: tester limit, every trial at a load between the bounds was INVALID, so the"
+                " bounds get no closer"
             )
         case Outcome.STOPPED:
             return "irregular: stopped before the end"

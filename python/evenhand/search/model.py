@@ -26,14 +26,16 @@ def check_loads(max_fps: float, min_fps: float | None) -> None:
     """RequestError unless a search can go from the one to the other."""
     if not max_fps > 0:
         raise RequestError(
-            f"maximum rate {max_fps} fps: must be above 0", where="max_fps", next_step="Use 1Mfps, for one."
+            f"maximum rate {max_fps} fps: must be greater than 0",
+            where="max_fps",
+            next_step="Use 1Mfps, for one.",
         )
     if min_fps is not None and not 0 < min_fps <= max_fps:
         raise RequestError(
-            f"minimum rate {format_rate(min_fps)}: must be above 0 and at most the maximum"
-            f" {format_rate(max_fps)}",
+            f"minimum rate {format_rate(min_fps)}: must be greater than 0 and at most the"
+            f" maximum {format_rate(max_fps)}",
             where="min_fps",
-            next_step="Use a rate below the maximum, or leave it out.",
+            next_step="Use a rate below the maximum, or omit it.",
         )
 
 
@@ -42,7 +44,7 @@ def check_retries(invalid_retries: int, patience: int) -> None:
     for retries, where in ((invalid_retries, "invalid_retries"), (patience, "patience")):
         if retries < 0:
             raise RequestError(
-                f"{retries} repetitions: must be 0 or more", where=where, next_step="Use 0 for none."
+                f"{retries} repetitions: must be at least 0", where=where, next_step="Use 0 for none."
             )
 
 
@@ -114,13 +116,13 @@ class ThroughputGoal:
         check_loads(self.max_fps, self.min_fps)
         if not 0 < self.precision < 1:
             raise RequestError(
-                f"precision {self.precision}: must be above 0 and below 1",
+                f"precision {self.precision}: must be between 0 and 1",
                 where="precision",
                 next_step="Use 0.5%.",
             )
         if not self.duration_s > 0:
             raise RequestError(
-                f"duration {self.duration_s} s: must be above 0",
+                f"duration {self.duration_s} s: must be greater than 0",
                 where="duration_s",
                 next_step="Use 5s, for one.",
             )
@@ -134,22 +136,22 @@ class ThroughputGoal:
             )
         if not 0 <= self.loss_ratio < 1:
             raise RequestError(
-                f"loss ratio {self.loss_ratio}: must be from 0 to below 1",
+                f"loss ratio {self.loss_ratio}: must be at least 0 and less than 1",
                 where="loss_ratio",
                 next_step="Use 0.",
             )
         if self.loss_verifications < 0:
             raise RequestError(
-                f"{self.loss_verifications} loss verifications: must be 0 or more",
+                f"{self.loss_verifications} loss verifications: must be at least 0",
                 where="loss_verifications",
                 next_step="Use 0 for none.",
             )
         check_retries(self.invalid_retries, self.patience)
         if self.known_fps is not None and not self.known_fps > 0:
-            raise RequestError(f"known rate {self.known_fps} fps: must be above 0", where="known_fps")
+            raise RequestError(f"known rate {self.known_fps} fps: must be greater than 0", where="known_fps")
         if not 0 < self.plain_loss_ratio <= 1:
             raise RequestError(
-                f"plain loss ratio {self.plain_loss_ratio}: must be above 0 and at most 1",
+                f"plain loss ratio {self.plain_loss_ratio}: must be greater than 0 and at most 1",
                 where="plain_loss_ratio",
             )
 
@@ -330,9 +332,8 @@ def describe_outcome(result: ThroughputResult) -> str:
                 or "INVALID trials"
             )
             return (
-                f"tester limit: the tester itself could not keep the load ({causes}). Highest load passed:"
-                f" {passed};"
-                f" really offered in a valid trial: {offered}"
+                f"tester limit: the tester itself could not keep the load ({causes}). Highest"
+                f" load passed: {passed}; highest load offered in a valid trial: {offered}"
             )
         case Outcome.STOPPED:
             return f"stopped before the end. Highest load passed: {passed}"

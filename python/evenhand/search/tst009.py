@@ -28,5 +28,5 @@ class Tst009Goal(ThroughputGoal):
             raise RequestError(
                 f"{self.loss_verifications} loss verifications: tst009 verifies a loss at least once",
                 where="loss_verifications",
-                next_step="Use the binary search to count a loss at once.",
+                next_step="To count a loss at once, use the binary search.",
             )

@@ -18,7 +18,7 @@ def campaign_resource(path: Path) -> Resource:
         facts = os.stat(path)
     except OSError as error:
         raise RequestError(
-            "there is no such file", where=str(path), next_step="Begin it: evenhand run CAMPAIGN.toml"
+            "this file does not exist", where=str(path), next_step="Start it: evenhand run CAMPAIGN.toml"
         ) from error
     return Resource(key=f"campaign {facts.st_dev} {facts.st_ino}", label=f"the campaign {path.name}")
 
@@ -26,6 +26,6 @@ def campaign_resource(path: Path) -> Resource:
 @contextmanager
 def campaign_locked(path: Path) -> Iterator[None]:
     """Nobody else writes this file until the block ends. HostError names who does."""
-    next_step = f"Wait for it, or stop it; how far it is: evenhand status {path}"
+    next_step = f"Wait until it ends, or stop it; to see its progress: evenhand status {path}"
     with holding([campaign_resource(path)], where=str(path), next_step=next_step):
         yield

@@ -33,9 +33,9 @@ def conditions_of(search: StoredSearch) -> SearchConditions:
     try:
         read = _read(search)
     except (AttributeError, KeyError, TypeError, ValueError, RequestError) as error:
-        raise ValueError(f"{search.name[:80]!r} does not tell its conditions") from error
+        raise ValueError(f"{search.name[:80]!r} does not contain its conditions") from error
     if not are_sound(read):
-        raise ValueError(f"{search.name[:80]!r} does not tell its conditions")
+        raise ValueError(f"{search.name[:80]!r} does not contain its conditions")
     return read
 
 

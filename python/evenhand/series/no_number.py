@@ -8,7 +8,7 @@ from evenhand.series.campaign import TESTER_LIMIT
 _WITHOUT_NUMBER = {
     "measured": "too many frames were lost for a figure: a lost frame is infinitely late",
     TESTER_LIMIT: "the tester's own limit was reached",
-    "below_minimum": "frames were lost at the lowest load too",
+    "below_minimum": "frames were lost at the lowest load as well",
 }
 
 

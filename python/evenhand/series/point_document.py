@@ -78,7 +78,7 @@ def check_point(point: Point) -> None:
         and isinstance(point.goal, Mapping)
     )
     if not is_sound:
-        raise ValueError(f"{str(point.key)[:80]!r} is no point")
+        raise ValueError(f"{str(point.key)[:80]!r} is not a point")
 
 
 def _plain(value: Any) -> Any:

@@ -69,7 +69,7 @@ class RunTables:
             ValueError: A value is of another type. `open_to_read` makes a RequestError of it.
         """
         if table not in self.names:
-            raise ValueError(f"there is no table {table}")
+            raise ValueError(f"the table {table} is missing")
         described = self._connection.execute(f"PRAGMA table_info({table})").fetchall()
         columns = [column for column in described if not wanted or column[1] in wanted]
         names = [name for _, name, *_ in columns]
@@ -113,14 +113,14 @@ def open_to_read(path: Path) -> Iterator[RunTables]:
                 path, f"it lacks {error}" if isinstance(error, KeyError) else _word(error)
             ) from error
         except (RecursionError, MemoryError) as error:
-            raise not_a_run(path, "it holds more than can be read") from error
+            raise not_a_run(path, "it contains more than can be read") from error
 
 
 def as_mapping(text: str, what: str) -> dict[str, Any]:
     """A JSON object. ValueError names `what`."""
     value = _read(text, what)
     if not isinstance(value, dict):
-        raise ValueError(f"{what} is no JSON object")
+        raise ValueError(f"{what} is not a JSON object")
     return value
 
 
@@ -128,7 +128,7 @@ def as_texts(text: str, what: str) -> list[str]:
     """A JSON array of strings. ValueError names `what`."""
     value = _read(text, what)
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError(f"{what} is no JSON array of texts")
+        raise ValueError(f"{what} is not a JSON array of texts")
     return value
 
 
@@ -136,7 +136,7 @@ def _read(text: str, what: str) -> Any:
     try:
         return read_json(text)
     except ValueError as error:
-        raise ValueError(f"{what} is no JSON that can be read: {error}") from error
+        raise ValueError(f"{what} is not valid JSON: {error}") from error
 
 
 def as_seed(text: str) -> int:
@@ -144,7 +144,7 @@ def as_seed(text: str) -> int:
     if not (
         text.isascii() and text.isdecimal() and len(text) <= len(str(MAX_SEED)) and int(text) <= MAX_SEED
     ):
-        raise ValueError(f"{text[:30]!r} is no seed")
+        raise ValueError(f"{text[:30]!r} is not a seed")
     return int(text)
 
 
@@ -188,20 +188,22 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     if application_id != APPLICATION_ID:
         raise RequestError(
-            "this database is no run of Evenhand", where=str(path), next_step=f"Name a run file (*{SUFFIX})."
+            "this database is not a run of Evenhand",
+            where=str(path),
+            next_step=f"Name a run file (*{SUFFIX}).",
         )
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version not in SCHEMAS:
         known = " and ".join(str(number) for number in SCHEMAS)
         raise RequestError(
-            f"this run has schema version {version}, this Evenhand reads {known}",
+            f"this run has schema version {version}, but this Evenhand reads {known}",
             where=str(path),
             next_step="Use the version of Evenhand that wrote it.",
         )
     wanted, found = _objects_of(SCHEMAS[version]), _objects(connection)
     # A table says more than the index that went with it.
     for kind, name, _ in sorted(wanted ^ found, key=lambda other: (other[0] == "index", other)):
-        raise not_a_run(path, f"the {_word(kind)} {_word(name)} is not as Evenhand makes it")
+        raise not_a_run(path, f"the {_word(kind)} {_word(name)} is not one that Evenhand creates")
     # No page is in two places, and keys ascend: reading the tables ends. A file that is only slow to check is
     # stopped by the step limit.
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
@@ -239,7 +241,7 @@ def _checked(value: Any, kind: str, what: str, *, may_be_null: bool) -> Any:
     if value is None and may_be_null:
         return None
     if not isinstance(value, _TYPES[kind]) or (isinstance(value, float) and not isfinite(value)):
-        raise ValueError(f"{what} has a value that is no {kind}")
+        raise ValueError(f"{what} contains a value that is not {kind}")
     return value
 
 
@@ -303,7 +305,7 @@ def read_run(path: Path | str) -> StoredRun:
         runs = tables.rows("run")
         if not runs:
             raise RequestError(
-                "this run was cut short before it began", where=str(path), next_step="Measure again."
+                "this run was interrupted before it began", where=str(path), next_step="Measure again."
             )
         run = runs[0]
         return StoredRun(
@@ -321,7 +323,7 @@ def as_versions(text: str) -> dict[str, str]:
     """Of programs, by name. ValueError if they are no texts."""
     versions = as_mapping(text, "versions")
     if not all(isinstance(version, str) for version in versions.values()):
-        raise ValueError("versions are no texts")
+        raise ValueError("versions are not texts")
     return versions
 
 
@@ -338,7 +340,7 @@ def read_searches(tables: RunTables) -> Mapping[int, StoredSearch]:
 def _search(row: Row, trials: list[StoredTrial]) -> StoredSearch:
     setup = as_mapping(row["setup"], "searches.setup")
     if not isinstance(setup.get("name", ""), str):
-        raise ValueError("the testbed's name in searches.setup is no text")
+        raise ValueError("the testbed's name in searches.setup is not text")
     return StoredSearch(
         name=row["name"],
         kind=row["kind"],

@@ -51,12 +51,12 @@ def check_remote_point(remote: Any, point: Point, numbers: Collection[int]) -> R
         ValueError: It is of another point or repetition, has one twice, or holds what no tester writes.
     """
     if not isinstance(remote, RemotePoint) or remote.point != point:
-        raise ValueError("it is of another point")
+        raise ValueError("it belongs to another point")
     done = [repetition.number for repetition in remote.repetitions]
     if len(set(done)) != len(done) or not set(done) <= set(numbers):
         raise ValueError(
-            f"it has repetitions {', '.join(map(str, done)) or 'none'}, and {', '.join(map(str, numbers))}"
-            " were ordered"
+            f"it has the repetitions {', '.join(map(str, done)) or 'none'}, but"
+            f" {', '.join(map(str, numbers))} were ordered"
         )
     try:
         to_json([remote.facts, dict(remote.versions), [hook.output for hook in remote.hooks]])
@@ -72,7 +72,7 @@ def check_remote_point(remote: Any, point: Point, numbers: Collection[int]) -> R
     except EvenhandError as error:
         raise ValueError(error.what) from error
     except (TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"it is not made as results are: {error}") from error
+        raise ValueError(f"it does not have the form of a result: {error}") from error
     return remote
 
 
@@ -80,7 +80,7 @@ def _check_number(value: object) -> None:
     if value is not None and (
         isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value)
     ):
-        raise ValueError(f"{value!r} is no finite number")
+        raise ValueError(f"{value!r} is not a finite number")
 
 
 def store_remote_point(store: RunStore, remote: RemotePoint) -> None:
@@ -117,7 +117,7 @@ def _note_versions(store: RunStore, testbed: str, versions: Mapping[str, str]) -
             connection.execute("UPDATE run SET versions = ?", (to_json({**known, **new}),))
     for name, version in versions.items():
         if known.get(name, version) != version:
-            store.add_note(f"{testbed} has {name} {version}, where {known[name]} is told of the campaign")
+            store.add_note(f"{testbed} has {name} {version}, but the campaign records {known[name]}")
 
 
 def _next_attempt(connection: sqlite3.Connection, point_id: int, number: int) -> int | None:

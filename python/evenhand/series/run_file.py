@@ -44,7 +44,7 @@ class RunFile:
             with self._connection:
                 yield self._connection
         except sqlite3.Error as error:
-            remedy = "Make room there" if is_full(error) else "See that it can be written"
+            remedy = "Free some space there" if is_full(error) else "Make sure that it can be written"
             raise StorageError(
                 f"the run cannot be stored any further: {error}",
                 where=str(self.path),
@@ -91,10 +91,10 @@ def create_file(path: Path, *, command: list[str], host_name: bool = False) -> s
 def _create(path: Path) -> sqlite3.Connection:
     """SQLite would follow a link, and take what it finds: a database, and a journal to roll back into it. So
     the file is made first."""
-    taken = "this file exists already; a run is never overwritten"
+    taken = "this file already exists; a run is never overwritten"
     for leftover in ("-journal", "-wal", "-shm"):
         journal = path.with_name(path.name + leftover)
-        check_new(journal, where=str(journal), what="this file would be taken for a part of the run")
+        check_new(journal, where=str(journal), what="this file would be mistaken for a part of the run")
     descriptor = make_new(path, where=str(path), what=taken)
     made = os.fstat(descriptor)
     # SQLite's locks would go with any other descriptor of the file that is closed later.
@@ -107,7 +107,7 @@ def _create(path: Path) -> sqlite3.Connection:
     if not os.path.samestat(made, path.lstat()):
         connection.close()
         raise RequestError(
-            taken, where=str(path), next_step="Name a file in a folder that nobody else may write."
+            taken, where=str(path), next_step="Name a file in a folder that only you can write to."
         )
     return connection
 
@@ -116,7 +116,7 @@ def not_stored(path: Path, error: Exception, what: str = "the run") -> HostError
     """What to say of a file that could not be begun."""
     cause = error.__cause__ if isinstance(error, StorageError) else error
     next_step = (
-        "Make room on its disk, or name a file on another."
+        "Free some space on its disk, or name a file on another disk."
         if is_full(cause)
         else "Name a file that can be written."
     )

@@ -38,7 +38,7 @@ _ATTEMPTS = 5
 
 def not_a_run(path: Path, why: str) -> RequestError:
     """What is said of every file that is none."""
-    return RequestError(f"this file is no run of Evenhand: {why}", where=str(path), next_step=_NEXT)
+    return RequestError(f"this file is not a run of Evenhand: {why}", where=str(path), next_step=_NEXT)
 
 
 def copy_to_memory(path: Path) -> sqlite3.Connection:
@@ -56,7 +56,7 @@ def copy_to_memory(path: Path) -> sqlite3.Connection:
         path = _find(path)
         _check_header(path)
         if os.path.lexists(_beside(path, "-wal")):
-            raise not_a_run(path, f"{path.name}-wal lies beside it, and Evenhand makes no such file")
+            raise not_a_run(path, f"there is a {path.name}-wal beside it, which Evenhand never creates")
         try:
             return _copy(path, "ro")
         except sqlite3.OperationalError as error:
@@ -67,7 +67,7 @@ def copy_to_memory(path: Path) -> sqlite3.Connection:
         raise HostError(
             f"this file cannot be read: {error}",
             where=str(path),
-            next_step="If it is being written, try again; else see its permissions.",
+            next_step="If it is being written, try again; otherwise check its permissions.",
         ) from error
     except (sqlite3.Error, ValueError) as error:
         raise not_a_run(path, str(error)) from error
@@ -92,9 +92,9 @@ def _find(path: Path) -> Path:
     ) as error:  # RuntimeError: links in a circle, before Python 3.13; ValueError: a NUL
         if isinstance(error, OSError) and error.errno not in _NO_FILE:
             raise
-        raise RequestError("there is no such file", where=str(path), next_step=_NEXT) from None
+        raise RequestError("this file does not exist", where=str(path), next_step=_NEXT) from None
     if not stat.S_ISREG(mode):
-        raise RequestError("this is no ordinary file", where=str(path), next_step=_NEXT)
+        raise RequestError("this is not a regular file", where=str(path), next_step=_NEXT)
     return found
 
 
@@ -103,15 +103,15 @@ def _check_header(path: Path) -> None:
         header = file.read(_HEADER_BYTES)
         size = os.fstat(file.fileno()).st_size
     if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
-        raise not_a_run(path, "it is no database")
+        raise not_a_run(path, "it is not a database")
     if header[18:20] != _ROLLBACK_JOURNAL:
-        raise not_a_run(path, "it has a write-ahead log, and Evenhand makes none")
+        raise not_a_run(path, "it has a write-ahead log, which Evenhand never uses")
     _check_size(path, size)
 
 
 def _check_size(path: Path, size: int) -> None:
     if size > MAX_FILE_BYTES:
-        raise not_a_run(path, f"{size} octets are more than the {MAX_FILE_BYTES} that are read")
+        raise not_a_run(path, f"it has {size} octets, but at most {MAX_FILE_BYTES} are read")
 
 
 def _copy(path: Path, mode: str) -> sqlite3.Connection:
@@ -119,7 +119,7 @@ def _copy(path: Path, mode: str) -> sqlite3.Connection:
     name."""
     journal = _beside(path, "-journal")
     if os.path.lexists(journal) and not stat.S_ISREG(journal.lstat().st_mode):
-        raise not_a_run(path, f"{journal.name} beside it is no ordinary file")
+        raise not_a_run(path, f"{journal.name} beside it is not a regular file")
     with closing(
         sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=_BUSY_S)
     ) as source:
@@ -154,7 +154,7 @@ def _copy_rolled_back(path: Path) -> sqlite3.Connection:
             if before is not None and before == _stamp(journal):
                 _check_journal(path, copies[1])
                 return _copy(copies[0], "rw")
-    raise HostError("this file is being written all the time", where=str(path), next_step="Try again.")
+    raise HostError("this file is being written continuously", where=str(path), next_step="Try again.")
 
 
 def _stamp(journal: Path) -> tuple[int, int, int] | None:

@@ -85,7 +85,7 @@ class RunStore(StoredSoFar):
         self._host = read_host_facts(host_name=host_name)
         self._points = RunPoints(suite_of(without_folders(command)))
         if is_campaign:
-            self.after_failure = f"and go on with: {resume_command(path)}"
+            self.after_failure = f"and resume with: {resume_command(path)}"
         with self.writing() as opened:
             self._session_id = insert(
                 opened,
@@ -170,7 +170,7 @@ class RunStore(StoredSoFar):
                 raise HostError(
                     f"the campaign cannot be stored: {error}",
                     where=str(path),
-                    next_step="Make the file writable, and give it room.",
+                    next_step="Make the file writable, and free some space for it.",
                 ) from error
             store._stack = stack.pop_all()
             return store
@@ -271,8 +271,8 @@ class RunStore(StoredSoFar):
                 connection.execute("INSERT INTO testbeds (name, document) VALUES (?, ?)", (free, text))
             if count > 1:
                 self.add_note(
-                    f"the testbed {name}, or its host, was changed; what was measured since {now()} is of"
-                    f" {free!r}"
+                    f"the testbed {name}, or its host, was changed; results since {now()} are"
+                    f" recorded for {free!r}"
                 )
         return free
 
@@ -373,7 +373,7 @@ def _check_resumable(path: Path) -> None:
         raise RequestError(
             "this is the run of a single verb, not a campaign",
             where=str(path),
-            next_step="Give that verb again.",
+            next_step="Run that command again.",
         )
     if record.merged_from:
         raise RequestError(

@@ -30,7 +30,8 @@ class HashName(StrEnum):
 def elements_option(default: str) -> Option:
     """`--elements`; what it is if it is left out depends on the verb."""
     return Option(
-        metavar="N", help=f"Processing elements of the device: cores, queues, pipelines. Default: {default}."
+        metavar="N",
+        help=(f"Number of processing elements of the device: cores, queues, pipelines. Default: {default}."),
     )
 
 
@@ -40,22 +41,22 @@ class DeviceOptions:
 
     rate: Annotated[
         str | None,
-        Option(declared="--rate", metavar="RATE", help="What one element forwards, such as 50kfps."),
+        Option(declared="--rate", metavar="RATE", help="Rate that one element forwards, such as 50kfps."),
     ] = None
     hash_type: Annotated[
         HashName, Option(declared="--hash", help="type1: addresses; type2: addresses and ports.")
     ] = HashName.TYPE1
     symmetric: Annotated[
-        bool, Option(declared="--symmetric", help="Hash source XOR destination (symmetric-XOR).")
+        bool, Option(declared="--symmetric", help="Hash source XOR destination (symmetric XOR).")
     ] = False
     key: Annotated[
         str | None,
         Option(
             declared="--key",
             metavar="HEX|common|openbsd[:HHHH]",
-            help="The hash key, with or without colons; the common one; or OpenBSD's: 16 bits, repeated"
-            " (6d5a in its sources; newer kernels"
-            " draw them). Default: that of --table, else the common one.",
+            help="The hash key, with or without colons; common; or OpenBSD's 16 bits, which are"
+            " repeated (6d5a in its sources; newer kernels draw them). Default: the key in"
+            " --table, otherwise common.",
         ),
     ] = None
     table_size: Annotated[
@@ -63,7 +64,7 @@ class DeviceOptions:
         Option(
             declared="--table-size",
             metavar="N",
-            help="Entries of the indirection table, filled round robin. Default: 128 or more.",
+            help="Number of entries of the indirection table, filled round robin. Default: 128 or more.",
         ),
     ] = None
     table: Annotated[
@@ -71,8 +72,8 @@ class DeviceOptions:
         Option(
             declared="--table",
             metavar="FILE|LIST",
-            help="The table itself: 0,1,2,3 or a file. Output of `ethtool -x` brings the key and"
-            " symmetric-XOR too.",
+            help="The indirection table: 0,1,2,3 or a file. The output of `ethtool -x` also contains"
+            " the key and symmetric XOR.",
         ),
     ] = None
 
@@ -84,22 +85,22 @@ class DeviceOptions:
         """
         if self.table is not None and self.table_size is not None:
             raise RequestError(
-                "both a table and the size of one",
+                "both a table and the size of a table are given",
                 where="--table, --table-size",
-                next_step="Give one of them.",
+                next_step="Give only one of them.",
             )
         given = self._given_table()
         if given.why_no_key and self.key is None:
             raise RequestError(
-                f"this NIC's hash key is not known: {given.why_no_key}",
+                f"the hash key of this NIC is not known: {given.why_no_key}",
                 where=f"--table {self._table_text}",
-                next_step="Give it with --key; --key common is the one that many NICs have.",
+                next_step="Give the key with --key; --key common is the key of many NICs.",
             )
         if given.why_no_function and self.key is None:
             raise RequestError(
-                f"this NIC's hash function is not known: {given.why_no_function}",
+                f"the hash function of this NIC is not known: {given.why_no_function}",
                 where=f"--table {self._table_text}",
-                next_step="If it is Toeplitz, say so by giving its key with --key.",
+                next_step="If it is Toeplitz, confirm this by giving its key with --key.",
             )
         if given.entries:
             named = max(given.entries) + 1
@@ -112,8 +113,8 @@ class DeviceOptions:
         if self.table_size is not None:
             if self.table_size < 1 or self.table_size & (self.table_size - 1):
                 raise RequestError(
-                    f"{self.table_size} entries: the low bits of the hash choose one, so their number is a"
-                    " power of two",
+                    f"{self.table_size} entries: the low bits of the hash choose an entry, so"
+                    " the number of entries must be a power of two",
                     where="--table-size",
                     next_step=f"Use {1 << max(self.table_size, 1).bit_length()}, or another power of two.",
                 )
@@ -145,21 +146,20 @@ class DeviceOptions:
         more = f", and this NIC has {rings} queues" if rings not in (None, named) else ""
         counts = f"{named} or {rings}" if more else str(named)
         return RequestError(
-            f"{elements} elements, and the last that the table names is element {named - 1}{more}",
+            f"{elements} elements are given, but the table names elements up to {named - 1}{more}",
             where=f"--elements {elements}, --table {self._table_text}",
-            next_step=f"Leave --elements out, or give {counts}; or give the table of a device with"
-            f" {elements}.",
+            next_step=f"Omit --elements, or give {counts}; or give the table of a device with {elements}.",
         )
 
     def _in_words_of_options(self, error: RequestError) -> RequestError:
         """A field of the model is the option that fills it."""
         table = "--table-size" if self.table is None else f"--table {self._table_text}"
         options = {
-            "device.elements": ("--elements", "Write 1 or more, and at most 4096."),
+            "device.elements": ("--elements", "Write a number from 1 to 4096."),
             "device.key": ("--key" if self.key is not None else table, error.next_step),
             "device.table": (
                 table,
-                error.next_step or "Give --elements as many as the table names, or leave it out.",
+                error.next_step or "Set --elements to the number of elements in the table, or omit it.",
             ),
         }
         where, next_step = options.get(error.where, (error.where, error.next_step))
@@ -200,9 +200,9 @@ def read_key(text: str) -> bytes:
         return bytes.fromhex(text.replace(":", ""))
     except ValueError as error:
         raise RequestError(
-            f"{text!r} is no hexadecimal key",
+            f"{text!r} is not a hexadecimal key",
             where="--key",
-            next_step="Write 40 octets like 6d:5a:56:da:..., or common, or openbsd.",
+            next_step="Write 40 octets such as 6d:5a:56:da:..., or common, or openbsd.",
         ) from error
 
 
@@ -215,9 +215,9 @@ def read_table(text: str) -> Table:
         try:
             text = Path(text).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is no text"
+            reason = error.strerror if isinstance(error, OSError) else "it is not text"
             raise RequestError(
-                f"neither a list nor a file that can be read: {reason}",
+                f"neither a list nor a readable file: {reason}",
                 where=where,
                 next_step="Write 0,1,2,3, or name a file.",
             ) from error
@@ -226,7 +226,7 @@ def read_table(text: str) -> Table:
     wrong = next((word for word in words if not word.isdecimal()), None)
     if wrong is not None or not words:
         raise RequestError(
-            "no numbers" if wrong is None else f"{wrong!r} is no number of an element",
+            "no numbers" if wrong is None else f"{wrong!r} is not the number of an element",
             where=where,
             next_step="Write element numbers, one for each entry: 0,1,2,3.",
         )

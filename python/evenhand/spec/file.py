@@ -52,7 +52,7 @@ def _one_or_more(value: Any) -> Any:
     if value == []:
         raise RefusedError(
             RequestError(
-                "[] is empty: name one or more", next_step="Write one or more, or leave the key out."
+                "[] is empty: at least one is needed", next_step="Write at least one, or omit the key."
             )
         )
     return [value] if isinstance(value, (str, int)) and not isinstance(value, bool) else value
@@ -60,9 +60,7 @@ def _one_or_more(value: Any) -> Any:
 
 def _text(value: Any) -> Any:
     if isinstance(value, str) and not value.strip():
-        raise RefusedError(
-            RequestError(f"{value!r} is empty", next_step="Write a text, or leave the key out.")
-        )
+        raise RefusedError(RequestError(f"{value!r} is empty", next_step="Write a text, or omit the key."))
     return value
 
 
@@ -109,7 +107,7 @@ def _numbers(value: Any) -> Any:
         return value
     words = [word.strip() for word in value.split(",")]
     if not all(word.isascii() and word.isdecimal() for word in words):
-        raise ValueError("write the number of an element for each entry: [0, 1, 2, 0]")
+        raise ValueError("write the number of an element for each entry, such as [0, 1, 2, 0]")
     return [int(word) for word in words]
 
 
@@ -259,12 +257,13 @@ class CampaignFile(_Table):
         names = [suite.name for suite in self.suite]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise ValueError(f"two suites have the name {twice!r}")
+            raise ValueError(f"two suites are named {twice!r}")
         if len(set(self.on_each_testbed)) < len(self.on_each_testbed):
-            raise ValueError("on-each-testbed names a testbed twice")
+            raise ValueError("on-each-testbed names the same testbed twice")
         if self.reference is not None and self.testbed not in (None, REFERENCE):
             raise ValueError(
-                f'[reference] is the DUT of testbed = "{REFERENCE}", and here it is {self.testbed!r}'
+                f'[reference] describes the DUT of testbed = "{REFERENCE}", but the testbed'
+                f" is {self.testbed!r}"
             )
         return self
 
@@ -321,9 +320,9 @@ def read_campaign(path: Path) -> CampaignFile:
         return make_campaign({"preset": path.name.removeprefix(PRESET_PREFIX)}, where=path.name)
     if path.name in preset_names() and not path.exists():
         raise RequestError(
-            "there is no such file",
+            "this file does not exist",
             where=str(path),
-            next_step=f"For the preset of this name: {PRESET_PREFIX}{path.name}",
+            next_step=f"To use the preset of this name: {PRESET_PREFIX}{path.name}",
         )
     return make_campaign(read_toml(path, kind=FileKind.CAMPAIGN), where=str(path), folder=path.parent)
 

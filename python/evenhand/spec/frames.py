@@ -21,18 +21,18 @@ from evenhand.procedure import (
 )
 from evenhand.procedure.descriptor import FrameSizes, Procedure
 
-_RANGE = "With FCS; IPv4 from 64, IPv6 from 84, to 9216."
+_RANGE = "Frame size with FCS: IPv4 from 64, IPv6 from 84, up to 9216."
 _IMIX = (
     " imix:aaafg is the sequence IMIX - aaafg of RFC 6985; imix:aaafg:frames=250 shuffles 250 frames of it."
 )
 _SMALLEST = " Default: the smallest."
-_SETS = " all: those of RFC 2544 and RFC 5180, to 1518; jumbo: 4096, 8192, 9216; rfc8219: all of RFC 8219."
+_SETS = " all: those of RFC 2544 and RFC 5180, up to 1518; jumbo: 4096, 8192, 9216; rfc8219: all of RFC 8219."
 _SIZE = Option(metavar="OCTETS", help=_RANGE + _SMALLEST)
 _FRAMES = Option(metavar="OCTETS|imix:LETTERS", help=_RANGE + _IMIX + _SMALLEST)
 _SIZES = Option(
     declared="--frame-size",
     metavar="OCTETS|imix:LETTERS,...|all|jumbo|rfc8219",
-    help=_RANGE + _IMIX + " Several make one table." + _SETS + _SMALLEST,
+    help=_RANGE + _IMIX + " Several sizes make one table." + _SETS + _SMALLEST,
 )
 FrameSizeOption = Annotated[str | None, _SIZE]
 FramesOption = Annotated[str | None, _FRAMES]
@@ -48,15 +48,18 @@ LargestFrameOption = Annotated[
     str | None,
     Option(
         metavar="OCTETS",
-        help=f"What its links take, with FCS, to {MAX_FRAME_SIZE}; more for jumbo frames. Default: 1518.",
+        help=(
+            f"Largest frame that the DUT's links accept, with FCS, up to {MAX_FRAME_SIZE};"
+            " more than 1518 for jumbo frames. Default: 1518."
+        ),
     ),
 ]
 VlanOption = Annotated[
     str | None,
     Option(
         metavar="ID|ID,ID",
-        help="VLAN of both links, or left,right; OUTER.INNER are two tags (802.1ad and 802.1Q), none is no"
-        " tag. Default: none.",
+        help="VLAN of both links, or left,right; OUTER.INNER means two tags (802.1ad and 802.1Q), none"
+        " means no tag. Default: none.",
     ),
 ]
 
@@ -70,7 +73,7 @@ def read_frame_size(plan: AddressPlan, text: str | None) -> tuple[int, str | Non
     """Where all frames are of one size; see `choose_frame_size`."""
     if text is not None and is_imix(text):
         raise RequestError(
-            f"{text!r}: frames of several sizes have no place here (back-to-back: RFC 9004, section 3)",
+            f"{text!r}: frames of several sizes are not allowed here (back-to-back: RFC 9004, section 3)",
             where="--frame-size",
             next_step="Give one size.",
         )
@@ -117,9 +120,9 @@ def _refuse_mixes(procedure: Procedure, texts: Sequence[str]) -> None:
     for text in texts:
         if "imix" in text.lower():
             raise RequestError(
-                f"{text!r}: a mix of frame sizes is not used in {procedure.name} tests (RFC 9004, 3)",
+                f"{text!r}: {procedure.name} tests do not use mixed frame sizes (RFC 9004, 3)",
                 where="--frame-size",
-                next_step="Name sizes, such as 64,128,512: each is measured for itself.",
+                next_step="Give separate sizes, such as 64,128,512: each is measured on its own.",
             )
 
 
@@ -128,7 +131,7 @@ def read_largest_frame(text: str | None) -> int:
     size = USUAL_MAX_FRAME_SIZE if text is None else parse_size(text, where="--largest-frame")
     if not USUAL_MAX_FRAME_SIZE <= size <= MAX_FRAME_SIZE:
         raise RequestError(
-            f"{size} octets cannot be the largest frame",
+            f"{size} octets is not a valid largest frame size",
             where="--largest-frame",
             next_step=f"Write {USUAL_MAX_FRAME_SIZE} to {MAX_FRAME_SIZE}.",
         )

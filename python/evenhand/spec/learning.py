@@ -26,8 +26,8 @@ HostMacsOption = Annotated[
     Option(
         declared="--host-macs",
         metavar="|".join(HostMacSet),
-        help="All hosts have the MAC of the tester's port, or each its own, drawn from the seed (RFC 4814,"
-        " 4.2).",
+        help="Give all hosts the MAC of the tester's port, or each a MAC of its own, drawn from the"
+        " seed (RFC 4814, 4.2).",
         panel=_PANEL,
     ),
 ]
@@ -35,7 +35,7 @@ NoLearningOption = Annotated[
     bool,
     Option(
         declared="--no-learning",
-        help="Do not have the DUT resolve every host before the first trial; a deviation.",
+        help="Do not make the DUT resolve every host before the first trial; a deviation.",
         panel=_PANEL,
     ),
 ]
@@ -43,7 +43,7 @@ AllowUnreachableOption = Annotated[
     bool,
     Option(
         declared="--allow-unreachable",
-        help="Go on if learning leaves hosts that the DUT does not reach.",
+        help="Continue if the DUT does not reach all hosts after learning.",
         panel=_PANEL,
     ),
 ]
@@ -53,9 +53,9 @@ def check_host_macs(macs: HostMacSet, plan: AddressPlan) -> None:
     """RequestError for hosts that are not on the link: they have no MAC there (R4814-06)."""
     if macs is not HostMacSet.PORT and not plan.is_direct:
         raise RequestError(
-            f"the hosts of {plan.title} stand behind a gateway, and have no MACs of their own on the link",
+            f"the hosts of {plan.title} are behind a gateway, and have no MACs of their own on the link",
             where="--host-macs",
-            next_step="Use a direct plan such as direct-v4-net16, or leave it out (RFC 4814, 4.2).",
+            next_step="Use a direct plan such as direct-v4-net16, or omit the option (RFC 4814, 4.2).",
         )
 
 

@@ -14,7 +14,7 @@ from evenhand.procedure.limits import LIMIT_SET, Retries, retries_of
 from evenhand.rig import TestbedLimits
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 
-_PANEL = "Validity (the testbed file's table limits has the same keys)"
+_PANEL = "Validity (the limits table of the testbed file has the same keys)"
 MOST_OFFERED_TOLERANCE = 0.1
 """The contract allows no more."""
 
@@ -41,34 +41,36 @@ class LimitOptions:
         LimitSet | None,
         Option(
             sets=LIMIT_SET,
-            help="rfc: those named below; host: the strictest that this host can keep, measured first, each a"
-            " deviation. Default: rfc.",
+            help="rfc: the defaults below; host: the strictest limits that this host can keep, which"
+            " are measured first; each is a deviation. Default: rfc.",
             panel=_PANEL,
         ),
     ] = None
     offered_tolerance: Annotated[
         str | None,
-        Option(grammar=RATIO, help="How far the offered load may be off. Default: 0.01%.", panel=_PANEL),
+        Option(grammar=RATIO, help="Maximum error of the offered load. Default: 0.01%.", panel=_PANEL),
     ] = None
     overdue_after: Annotated[
         str | None,
         Option(
             grammar=_MICROSECONDS,
             sets="overdue_after_us",
-            help="A frame that leaves so late is overdue. Default: 100us.",
+            help="A frame sent later than this is overdue. Default: 100us.",
             panel=_PANEL,
         ),
     ] = None
     overdue_tolerance: Annotated[
         str | None,
-        Option(grammar=RATIO, help="Share of overdue frames in a valid trial. Default: 1%.", panel=_PANEL),
+        Option(
+            grammar=RATIO, help="Maximum share of overdue frames in a valid trial. Default: 1%.", panel=_PANEL
+        ),
     ] = None
     longest_overdue: Annotated[
         str | None,
         Option(
             grammar=_MICROSECONDS,
             sets="longest_overdue_us",
-            help="No frame may leave later. Default: 100ms.",
+            help="Maximum delay of any frame in a valid trial. Default: 100ms.",
             panel=_PANEL,
         ),
     ] = None
@@ -81,15 +83,15 @@ class LimitOptions:
             value, written = values.get(each.keyword), getattr(self, each.field)
             if isinstance(value, float) and value <= 0:
                 raise RequestError(
-                    f"{written!r} must be above 0",
+                    f"{written!r} must be greater than 0",
                     where=each.where,
-                    next_step="Leave it out for the default.",
+                    next_step="Omit it to use the default.",
                 )
         if values.get("offered_tolerance", 0.0) > MOST_OFFERED_TOLERANCE:
             raise RequestError(
                 f"{self.offered_tolerance!r} is above {format_ratio(MOST_OFFERED_TOLERANCE)}",
                 where="--offered-tolerance",
-                next_step="A load that is off by more says nothing of the load that was asked for.",
+                next_step="A larger error would say nothing about the load that was requested.",
             )
         return {key: str(value) if key == LIMIT_SET else value for key, value in values.items()}
 
@@ -103,7 +105,7 @@ class RetryOptions:
         Option(
             metavar="N",
             least=0,
-            help="Repeat a trial whose load was not offered up to N times. Default:"
+            help="Repeat a trial up to N times if its load was not offered. Default:"
             f" {DEFAULT_INVALID_RETRIES}.",
             panel=_PANEL,
         ),
@@ -113,8 +115,9 @@ class RetryOptions:
         Option(
             metavar="N",
             least=0,
-            help="Repeat a trial that only a moment of this host spoiled, and the one that confirms the"
-            f" result, up to N times. Default: {DEFAULT_PATIENCE}.",
+            help="Repeat a trial that was spoiled only by a brief disturbance of this"
+            " host, and the trial that confirms the result, up to N times. Default:"
+            f" {DEFAULT_PATIENCE}.",
             panel=_PANEL,
         ),
     ] = None

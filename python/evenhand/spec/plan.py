@@ -68,7 +68,7 @@ def parse_mode(text: str, *, where: str) -> Mode:
             return mode
     near = get_close_matches(text, MODES, n=1)
     raise RequestError(
-        f"{text!r} is no mode",
+        f"{text!r} is not a mode",
         where=where,
         next_step=f"Did you mean {near[0]}?" if near else f"Use one of: {', '.join(MODES)}.",
     )
@@ -79,7 +79,7 @@ def parse_share(text: str, *, where: str) -> tuple[int, int]:
     found = re.fullmatch(r"(\d{1,3})/(\d{1,3})", text.strip(), re.ASCII)
     if found is None:
         raise RequestError(
-            f"{text!r} is no share of two plans", where=where, next_step="Write 90/10, 50/50 or 10/90."
+            f"{text!r} is not a share of two plans", where=where, next_step="Write 90/10, 50/50 or 10/90."
         )
     return int(found[1]), int(found[2])
 
@@ -103,9 +103,8 @@ PlanOption = Annotated[
     str | None,
     Option(
         metavar="NAME|NAME+NAME",
-        help="The address plan, or one of IPv4 and one of IPv6; see: evenhand plan show. Default: the one"
-        " that"
-        " the lab, or dut.plan of the testbed file, names, else gateway-v4.",
+        help="The address plan, or one plan each of IPv4 and IPv6; see: evenhand plan show. Default:"
+        " the plan that the lab or dut.plan in the testbed file names, otherwise gateway-v4.",
     ),
 ]
 DirectionOption = Annotated[
@@ -159,27 +158,31 @@ class SourceOptions:
 
     fixed_source: Annotated[
         bool,
-        Option(help="All frames come from the first host of their side: RFC 2544 draws destinations only."),
+        Option(help="Send all frames from the first host of their side: RFC 2544 varies destinations only."),
     ] = False
     fixed_source_network: Annotated[
-        bool, Option(help="All frames come from the first network of their side, from any host of it.")
+        bool, Option(help="Send all frames from the first network of their side, from any of its hosts.")
     ] = False
     common_network: Annotated[
-        bool, Option(help="One R for both: the destination's network has the number of the source's.")
+        bool,
+        Option(help="Use one network number for source and destination: both networks have the same number."),
     ] = False
     source_ports: Annotated[
         str | None,
         Option(
             grammar=Grammar("N-M|N|fixed", _source_ports),
-            help="UDP ports, drawn from a range, or one; fixed is RFC 2544's 49184. N-M:increment and"
-            " N-M:decrement go step by step. Default: 1024-65535.",
+            help="UDP source ports: a range to draw from, or one port; fixed means 49184 as in RFC"
+            " 2544. N-M:increment and N-M:decrement step through the range. Default: 1024-65535.",
         ),
     ] = None
     destination_ports: Annotated[
         str | None,
         Option(
             grammar=Grammar("N-M|N|fixed", _destination_ports),
-            help="The same; fixed is RFC 2544's 7. Default: 1-49151.",
+            help=(
+                "UDP destination ports, written in the same way; fixed means 7 as in RFC 2544."
+                " Default: 1-49151."
+            ),
         ),
     ] = None
 
@@ -191,12 +194,13 @@ class ModeOptions:
     host_mode: Annotated[
         Mode,
         Option(
-            grammar=MODE, help=f"{', '.join(MODES)}: how the host of a frame is chosen; for comparison runs."
+            grammar=MODE,
+            help=(f"How the host of each frame is chosen, for comparison runs: {', '.join(MODES)}."),
         ),
     ] = DEFAULT_MODE
-    network_mode: Annotated[Mode, Option(grammar=MODE, help="The same for the network of a frame.")] = (
-        DEFAULT_MODE
-    )
+    network_mode: Annotated[
+        Mode, Option(grammar=MODE, help="How the network of each frame is chosen, for comparison runs.")
+    ] = DEFAULT_MODE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +219,8 @@ class ShapeOptions:
 MixOption = Annotated[
     str | None,
     Option(
-        metavar="N/M", help="Of every N+M frames N are of the first and M of the second plan. Default: 50/50."
+        metavar="N/M",
+        help="Of each N+M frames, N belong to the first and M to the second plan. Default: 50/50.",
     ),
 ]
 
@@ -295,9 +300,9 @@ def _build(name: str, hosts: Counts, networks: Counts, written: tuple[tuple[str,
     if not plus:
         if mix is not None:
             raise RequestError(
-                f"a mix of {mix}, and one plan",
+                f"a mix of {mix} is given with a single plan",
                 where="--mix",
-                next_step=f"Name one of each IP version: --plan gateway-v4+gateway-v6 --mix {mix}.",
+                next_step=(f"Name one plan of each IP version: --plan gateway-v4+gateway-v6 --mix {mix}."),
             )
         return make_plan(first, hosts, networks=networks, **values)
     share = parse_share(EVEN_MIX if mix is None else mix, where="--mix")

@@ -196,9 +196,9 @@ def _rounds_of(suite: Suite, file: CampaignFile, repetitions: int) -> int:
     of its addresses."""
     if suite.rounds == 1 and repetitions > 1:
         raise RequestError(
-            f"1 round of {repetitions} repetitions: those of a point would be made one after the other, and"
-            " a DUT that drifts meanwhile"
-            " would look like one that heeds its addresses",
+            f"1 round of {repetitions} repetitions: the repetitions of a point would be made"
+            " one after the other, and a DUT that drifts in the meantime would look"
+            " like one that depends on its addresses",
             where=file.where_of(suite.name, "rounds"),
             next_step="Write 2 or more, or repetitions = 1.",
         )
@@ -232,8 +232,8 @@ def _check_reference(file: CampaignFile, points: Sequence[Point]) -> None:
             streams = plan.streams(chosen, point.directions, tag_octets=tags)
             if largest_frame(streams, has_tags=False) > dut.largest_frame_size:
                 raise RequestError(
-                    f"{point.frame_size}: the reference router takes frames of {dut.largest_frame_size}"
-                    " octets at the most",
+                    f"{point.frame_size}: the reference router accepts frames of at most"
+                    f" {dut.largest_frame_size} octets",
                     where="frame-sizes",
                     next_step=f"Write largest-frame = {largest_octets(chosen)} in [reference].",
                 )
@@ -248,16 +248,16 @@ def _check_options(suite: Suite, file: CampaignFile) -> None:
         if name not in suite.model_fields_set or option in _STRUCTURE or option in known:
             continue
         raise RequestError(
-            f"{option!r} is no option of {' or '.join(suite.procedure)}",
+            f"{option!r} is not an option of {' or '.join(suite.procedure)}",
             where=file.where_of(suite.name, option),
             next_step=f"Known here: {', '.join(sorted(known - {'repetitions'}))}.",
         )
     if suite.inner_repetitions is not None and not any(each.repeats_itself for each in procedures):
         repeating = ", ".join(name for name, each in PROCEDURES.items() if each.repeats_itself)
         raise RequestError(
-            f"{' and '.join(suite.procedure)}: no procedure that repeats itself",
+            f"{' and '.join(suite.procedure)}: not a procedure that repeats its trials itself",
             where=file.where_of(suite.name, "inner-repetitions"),
-            next_step=f"Write repetitions; inner-repetitions are those of {repeating}.",
+            next_step=f"Write repetitions; inner-repetitions apply only to {repeating}.",
         )
 
 
@@ -285,7 +285,9 @@ def _counts(suite: Suite, whole: AddressPlan) -> list[tuple[tuple[int, int], tup
         for pair in found:
             if pair in counts:
                 raise RequestError(
-                    f"{_both(pair)} hosts are there twice", where="hosts", next_step="Write each number once."
+                    f"{_both(pair)} hosts are listed twice",
+                    where="hosts",
+                    next_step="Write each number once.",
                 )
             counts.append(pair)
     pairs = [(hosts, networks) for hosts in counts]
@@ -310,10 +312,10 @@ def _takes_throughput(procedure: Procedure, goal: Mapping[str, Any], suite: Suit
         return True
     if use.is_needed:
         raise RequestError(
-            f"{procedure.name}: at which load?",
+            f"{procedure.name}: no load given",
             where=f"{where}: {use.option}",
-            next_step=f'Write procedure = ["{THROUGHPUT.name}", "{procedure.name}"], which takes what is'
-            f' measured, or a rate like {use.option} = "500kfps".',
+            next_step=f'Write procedure = ["{THROUGHPUT.name}", "{procedure.name}"], which uses the'
+            f' measured throughput, or a rate such as {use.option} = "500kfps".',
         )
     return False
 
@@ -351,7 +353,7 @@ def _spec_of_hooks(hooks: Hooks) -> dict[str, Any]:
 def _check_once(values: Sequence[Any], where: str) -> None:
     twice = next((value for value in values if values.count(value) > 1), None)
     if twice is not None:
-        raise RequestError(f"{twice!r} is there twice", where=where, next_step="Write it once.")
+        raise RequestError(f"{twice!r} is listed twice", where=where, next_step="Write it once.")
 
 
 def _check_keys(points: Sequence[Point], where: str) -> None:
@@ -359,7 +361,11 @@ def _check_keys(points: Sequence[Point], where: str) -> None:
     keys = [point.key for point in points]
     if len(set(keys)) < len(keys):
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise RequestError(f"two points are {twice!r}", where=where, next_step="Give the suites other names.")
+        raise RequestError(
+            f"two points have the same key {twice!r}",
+            where=where,
+            next_step="Give the suites different names.",
+        )
 
 
 def _both(counts: tuple[int, int]) -> str:

@@ -29,22 +29,22 @@ from evenhand.spec.point import HashType
 class ReferenceOptions(DeviceOptions):
     """Its elements, their hash, and what is set beside them."""
 
-    elements: Annotated[int | None, elements_option("none, as fast as it can")] = None
-    queue_frames: Annotated[int, Option(metavar="N", least=1, help="Frames that wait before an element.")] = (
-        DEFAULT_QUEUE_FRAMES
-    )
-    delay: Annotated[str, Option(grammar=DURATION, help="Added to each forwarded frame.")] = "0s"
+    elements: Annotated[int | None, elements_option("none, as fast as possible")] = None
+    queue_frames: Annotated[
+        int, Option(metavar="N", least=1, help="Number of frames that can wait for an element.")
+    ] = DEFAULT_QUEUE_FRAMES
+    delay: Annotated[str, Option(grammar=DURATION, help="Delay added to each forwarded frame.")] = "0s"
     neighbor_cost: Annotated[
         str | None,
         Option(
             metavar="N,RATIO",
-            help="From N neighbours on a frame costs RATIO more for each doubling: 4096,10%.",
+            help="Beyond N neighbours the cost of a frame rises by RATIO with each doubling: 4096,10%.",
         ),
     ] = None
     defect: Annotated[
         list[str] | None,
         Option(
-            metavar="KIND=RATIO", help=f"Done wrong on purpose: {', '.join(DEFECT_KINDS)}. May be repeated."
+            metavar="KIND=RATIO", help=f"A deliberate defect: {', '.join(DEFECT_KINDS)}. May be repeated."
         ),
     ] = None
     largest_frame: LargestFrameOption = None
@@ -54,7 +54,7 @@ class ReferenceOptions(DeviceOptions):
         """The DUT. RequestError names the option."""
         if (self.elements is None) != (self.rate is None):
             raise RequestError(
-                "elements need a rate, and a rate needs elements",
+                "elements and rate must be given together",
                 where="--elements, --rate",
                 next_step="Give both, or neither.",
             )
@@ -117,9 +117,9 @@ def _refuse_idle(device: DeviceOptions) -> None:
     ):
         if is_given:
             raise RequestError(
-                "without elements nothing is hashed",
+                "without elements there is no hash",
                 where=option,
-                next_step="Add --elements and --rate, or leave it out.",
+                next_step="Add --elements and --rate, or omit it.",
             )
 
 
@@ -128,7 +128,7 @@ def read_neighbor_cost(text: str) -> NeighborCost:
     entries, comma, growth = text.partition(",")
     if not comma or not entries.strip().isdecimal() or int(entries) < 1:
         raise RequestError(
-            f"{text!r} is no cost of neighbours", where="--neighbor-cost", next_step="Write 4096,10%."
+            f"{text!r} is not a cost of neighbours", where="--neighbor-cost", next_step="Write 4096,10%."
         )
     return NeighborCost(free_entries=int(entries), growth=parse_ratio(growth, where="--neighbor-cost"))
 
@@ -138,7 +138,7 @@ def read_defect(text: str) -> tuple[str, float]:
     kind, equals, ratio = text.partition("=")
     if not equals or kind not in DEFECT_KINDS:
         raise RequestError(
-            f"{text!r} is no defect",
+            f"{text!r} is not a defect",
             where="--defect",
             next_step=f"Write KIND=RATIO; kinds: {', '.join(DEFECT_KINDS)}.",
         )

@@ -32,25 +32,30 @@ class WaitOptions:
     ] = WaitSet.RFC
     wait_after_routing: Annotated[
         str | None,
-        Option(grammar=DURATION, sets="after_routing_s", help="After the routing update.", panel=_PANEL),
+        Option(grammar=DURATION, sets="after_routing_s", help="Wait after the routing update.", panel=_PANEL),
     ] = None
     wait_after_learning: Annotated[
         str | None,
-        Option(grammar=DURATION, sets="after_learning_s", help="After the learning frames.", panel=_PANEL),
+        Option(
+            grammar=DURATION, sets="after_learning_s", help="Wait after the learning frames.", panel=_PANEL
+        ),
     ] = None
     wait_residual: Annotated[
         str | None,
         Option(
             grammar=DURATION,
             sets="residual_s",
-            help="For residual frames; later ones are lost.",
+            help="Wait for residual frames; frames arriving later count as lost.",
             panel=_PANEL,
         ),
     ] = None
     wait_restabilize: Annotated[
         str | None,
         Option(
-            grammar=DURATION, sets="restabilize_s", help="For the DUT, before the next trial.", panel=_PANEL
+            grammar=DURATION,
+            sets="restabilize_s",
+            help="Wait for the DUT before the next trial.",
+            panel=_PANEL,
         ),
     ] = None
 

@@ -12,14 +12,14 @@ from typing import Any
 def whole(document: Mapping[str, Any], key: str) -> int:
     value = document[key]
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{key} is {value!r}, want a whole number from 0")
+        raise ValueError(f"{key} is {value!r}, but must be a whole number from 0")
     return value
 
 
 def number(value: Any) -> float:
     """Python would take "nan" for one too, and from a text it would become a result."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     return float(value)
 
 

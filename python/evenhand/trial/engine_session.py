@@ -196,7 +196,7 @@ class EngineSession:
         about = self.request("about")
         if about.get("contract") != CONTRACT:
             raise HostError(
-                f"this engine speaks contract {about.get('contract')!r}, Evenhand speaks {CONTRACT}",
+                f"this engine uses contract {about.get('contract')!r}, but Evenhand uses {CONTRACT}",
                 where=self.command[-1],
                 next_step=f"Use the engine of the same version. {how_to_get_programs()}.",
             )
@@ -207,7 +207,9 @@ class EngineSession:
         for place, value in _numbers_of(document):
             if not math.isfinite(value):
                 raise RequestError(
-                    f"{value} is no number to measure with", where=place, next_step="Use a finite number."
+                    f"{value} is not a number that can be measured with",
+                    where=place,
+                    next_step="Use a finite number.",
                 )
         try:
             self._process.stdin.write(json.dumps(document, separators=(",", ":"), allow_nan=False) + "\n")
@@ -222,7 +224,7 @@ class EngineSession:
             raise EngineError(
                 f"the engine did not answer within {timeout_s:.0f} s{self._last_words()}",
                 where=request_name,
-                next_step="Try again; if it comes back, report it.",
+                next_step="Try again; if it happens again, report it.",
             ) from error
         if line is None:
             self._replies.put(None)
@@ -235,7 +237,7 @@ class EngineSession:
             ) from error
         if not isinstance(reply, dict):
             raise EngineError(
-                f"the engine wrote a line that is no document: {line[:200]!r}", where=request_name
+                f"the engine wrote a line that is not a document: {line[:200]!r}", where=request_name
             )
         return reply
 
@@ -247,7 +249,7 @@ class EngineSession:
                 fault["what"], where=place_in_testbed(fault["where"]), next_step=f"{fault['next']}{more}"
             )
         except (AttributeError, KeyError, TypeError) as problem:
-            raise EngineError(f"the engine wrote a fault outside the contract: {fault!r}") from problem
+            raise EngineError(f"the engine wrote a fault that violates the contract: {fault!r}") from problem
         for line in self.stderr_lines[-10:]:
             error.add_note(f"engine: {line}")
         return error
@@ -257,11 +259,11 @@ class EngineSession:
             code = self._process.wait(CLOSE_TIMEOUT_S)
             how = f"with exit code {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
         except subprocess.TimeoutExpired:
-            how = "its output without ending itself"
+            how = "its output but not itself"
         self._readers[1].join(CLOSE_TIMEOUT_S)
         if how == f"by {signal.SIGXFSZ.name}":
             return HostError(
-                "the engine was ended because it may not make files as large as it needs",
+                "the engine was ended because it may not create files as large as it needs",
                 where="ulimit -f",
                 next_step="Raise the limit for this shell: ulimit -f unlimited. The engine's memory is such"
                 " a file.",

@@ -101,7 +101,7 @@ class LearningResult:
         try:
             sides = {name: _side(name, document[name]) for name in _SIDES if name in document}
             if not sides:
-                raise ValueError("it tells of no side")
+                raise ValueError("it has no sides")
             share = float(document.get("rate_share", 1.0))
             if not 0 < share <= 1:
                 raise ValueError(f"rate_share is {share}")
@@ -109,7 +109,7 @@ class LearningResult:
         except (KeyError, TypeError, ValueError) as error:
             problem = f"lacks {error}" if isinstance(error, KeyError) else str(error)
             raise EngineError(
-                f"the engine's learning result is outside the contract: {problem}", where="learn response"
+                f"the engine's learning result violates the contract: {problem}", where="learn response"
             ) from error
 
 

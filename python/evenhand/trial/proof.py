@@ -153,7 +153,7 @@ class StreamProof:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             problem = f"lacks {error}" if isinstance(error, KeyError) else str(error)
             raise EngineError(
-                f"the engine's proof is outside the contract: {problem}", where="prove response"
+                f"the engine's proof violates the contract: {problem}", where="prove response"
             ) from error
 
     @property
@@ -234,5 +234,5 @@ def _chi_square(entry: Mapping[str, Any] | None) -> ChiSquare | None:
 def _probability(entry: Mapping[str, Any]) -> float:
     p = float(entry["p"])
     if not 0 <= p <= 1:
-        raise ValueError(f"p = {p} is no probability")
+        raise ValueError(f"p = {p} is not a probability")
     return p

@@ -283,7 +283,7 @@ class TrialResult:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             problem = f"lacks {error}" if isinstance(error, KeyError) else str(error)
             raise EngineError(
-                f"the engine's trial result is outside the contract: {problem}", where="trial response"
+                f"the engine's trial result violates the contract: {problem}", where="trial response"
             ) from error
         _check_verdict(result)
         return result
@@ -291,7 +291,7 @@ class TrialResult:
     @classmethod
     def _read(cls, document: Mapping[str, Any]) -> TrialResult:
         if document["contract"] != CONTRACT:
-            raise ValueError(f"it has contract {document['contract']!r}, want {CONTRACT}")
+            raise ValueError(f"it has contract {document['contract']!r}, but must have {CONTRACT}")
         directions: dict[Direction, DirectionResult] = {}
         names: tuple[Direction, ...] = ("forward", "reverse")
         for name in names:
@@ -299,7 +299,7 @@ class TrialResult:
                 directions[name] = read_direction(name, document["directions"][name])
         if not directions or len(directions) != len(document["directions"]):
             raise ValueError(
-                f"directions are {sorted(document['directions'])}, want forward, reverse or both"
+                f"directions are {sorted(document['directions'])}, but must be forward, reverse or both"
             )
         return cls(
             trial=whole(document, "trial"),
@@ -355,7 +355,7 @@ def _tester_cpus(host: Mapping[str, Any]) -> tuple[TakenCpu, ...]:
 def _check_verdict(result: TrialResult) -> None:
     """A verdict that its own counts contradict must never become a DUT number."""
     if result.intended_duration_s <= 0 or result.intended_fps <= 0:
-        raise EngineError(f"trial {result.trial} intended nothing", where="trial response")
+        raise EngineError(f"trial {result.trial} intended no frames", where="trial response")
     if result.verdict is not Verdict.PASS:
         if not result.reasons:
             raise EngineError(

@@ -72,7 +72,7 @@ class Watch:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             problem = f"lacks {error}" if isinstance(error, KeyError) else str(error)
             raise EngineError(
-                f"the engine's watch is outside the contract: {problem}", where="watch response"
+                f"the engine's watch result violates the contract: {problem}", where="watch response"
             ) from error
 
 
@@ -97,8 +97,8 @@ def _cpu(document: Mapping[str, Any]) -> CpuStalls:
     )
     if absences and longest_us > away_us:
         raise ValueError(
-            f"CPU {document['cpu']}: its longest absence of {longest_us} us is longer than all together,"
-            f" {away_us} us"
+            f"CPU {document['cpu']}: its longest absence of {longest_us} us is longer than"
+            f" all absences together, {away_us} us"
         )
     return CpuStalls(
         cpu=int(document["cpu"]),
@@ -112,12 +112,12 @@ def _cpu(document: Mapping[str, Any]) -> CpuStalls:
 def _amount(document: Mapping[str, Any], key: str) -> float:
     value = _number(document, key)
     if value < 0:
-        raise ValueError(f"{key} is {value!r}, want a number from 0")
+        raise ValueError(f"{key} is {value!r}, but must be a number from 0")
     return value
 
 
 def _number(document: Mapping[str, Any], key: str) -> float:
     value = document[key]
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        raise ValueError(f"{key} is {value!r}, want a number")
+        raise ValueError(f"{key} is {value!r}, but must be a number")
     return float(value)

@@ -287,23 +287,23 @@ def test_a_flow_that_was_not_hashed_is_given_back_so(read: Read) -> None:
 @pytest.mark.parametrize(
     ("table", "wishes", "said"),
     [
-        ("Operation not supported", {"table_queues": 2}, "eth1 does not tell its hash table"),
-        ("Operation not supported", {"hash_key": b"1234"}, "eth1 does not tell its hash key"),
+        ("Operation not supported", {"table_queues": 2}, "eth1 does not report its hash table"),
+        ("Operation not supported", {"hash_key": b"1234"}, "eth1 does not report its hash key"),
         (
             TABLE.replace("6d:5a:56:da", "Operation not supported"),
             {"hash_key": b"1234"},
-            "eth1 does not tell its hash key",
+            "eth1 does not report its hash key",
         ),
-        (TABLE, {"table_queues": 9}, "the hash table of eth1 has 8 entries, too few for 9 queues"),
         (
             TABLE,
-            {"hash_key": b"12345"},
-            "the hash key of eth1 has 4 octets, and the one that is asked for has 5",
+            {"table_queues": 9},
+            "the hash table of eth1 has 8 entries, which is not enough for 9 queues",
         ),
+        (TABLE, {"hash_key": b"12345"}, "the hash key of eth1 has 4 octets, but the requested one has 5"),
         (
             TABLE.replace("0     1     2     3", "0     0     0     1"),
             {"table_queues": 2},
-            "ethtool could not put back, .*: 0 0 0 1",
+            "ethtool could not restore, .*: 0 0 0 1",
         ),
     ],
 )

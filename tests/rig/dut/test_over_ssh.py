@@ -110,7 +110,7 @@ def test_the_dut_is_set_up_for_a_plan_and_then_as_it_was(dut: NamespaceDut, plan
     assert f"set up already for {plan}, by evenhand dut apply of root" in again.stderr
     assert document(dut, "undo", "lab.toml")["undone"]["plan"] == plan
     assert dut.state() == before
-    assert "nothing is to be put back" in done(dut, "undo", "lab.toml")
+    assert "there is nothing to restore" in done(dut, "undo", "lab.toml")
     assert "is not set up" in done(dut, "status", "lab.toml")
 
 
@@ -171,7 +171,7 @@ def test_channels_are_set_and_put_back(dut: NamespaceDut) -> None:
         assert "Current hardware settings" in dut.inside("ethtool", "-l", side)
     error = refused(dut, 3, "apply", "lab.toml", "--channels", "1000")
     assert "did not take channels of left" in error
-    assert "Nothing was sent, and the DUT is as it was." in error
+    assert "Nothing was sent, and the DUT is in its previous state." in error
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_interfaces_that_cannot_be_used_are_refused(
         (
             "ip address add 10.0.0.9/24 dev mgmt",
             "ip address del 10.0.0.9/24 dev mgmt",
-            "mgmt of the DUT has 10.0.0.9/24",
+            "mgmt of the DUT has the address 10.0.0.9/24",
         ),
         (
             "ip route add 198.19.0.0/16 dev left",
@@ -266,7 +266,7 @@ def test_two_ends_of_one_wire_are_refused(dut: NamespaceDut) -> None:
         TESTBED.replace('left = "left"', 'left = "end0"').replace('right = "right"', 'right = "end1"')
     )
     try:
-        assert "end0 and end1 are the two ends of one wire" in refused(dut, 2, "apply", "lab.toml")
+        assert "end0 and end1 are the two ends of one cable" in refused(dut, 2, "apply", "lab.toml")
     finally:
         dut.inside("ip", "link", "del", "end0")
 
@@ -305,7 +305,7 @@ def test_a_dut_that_was_restarted_has_nothing_to_be_put_back(dut: NamespaceDut) 
     done(dut, "undo", "lab.toml")
     found = json.loads(text)
     kept.write_text(json.dumps({**found, "boot_id": "another"}))
-    assert "nothing is to be put back" in done(dut, "undo", "lab.toml")
+    assert "there is nothing to restore" in done(dut, "undo", "lab.toml")
     assert not kept.exists()
 
 

@@ -189,7 +189,7 @@ def test_an_interface_that_is_not_there_is_named() -> None:
     [
         ("exit 127\nsh: 1: ethtool: not found", "ethtool is not installed on the DUT"),
         ("exit 94\nno stats available", "no stats available"),
-        ("exit 0", "its driver has no counter of a queue that is known here"),
+        ("exit 0", "its driver has no counters per queue that are known to Evenhand"),
     ],
 )
 def test_a_driver_that_tells_no_queues_is_asked_no_more_than_that(answer: str, why: str) -> None:
@@ -234,7 +234,7 @@ def test_a_kernel_that_tells_nothing_of_queues_changes_nothing(told: str) -> Non
 
 
 def test_a_dut_without_perl_is_told_where_nothing_else_tells_its_queues() -> None:
-    assert "there is no perl" in (
+    assert "perl is not installed" in (
         with_kernel_queues("no perl", ethtool="").interfaces["left"].no_queues or ""
     )
     assert (

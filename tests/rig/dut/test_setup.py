@@ -339,7 +339,7 @@ def test_openbsd_says_that_its_packet_filter_keeps_states_and_how_it_is_turned_o
         ended = dut_setup(plan, "--os", "openbsd", "--left", "ix0", "--right", "ix1", "--json")
         notes = " ".join(ended.json["notes"])
         for said in (
-            "state for every pair of addresses and ports",
+            "state for each pair of addresses and ports",
             "100,000",
             "pfctl -d turns it off",
             "pfctl -e turns it on again",

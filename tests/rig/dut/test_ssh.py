@@ -89,7 +89,7 @@ def test_hosts_pass(text: str) -> None:
 )
 def test_what_could_be_more_than_a_host_is_refused(text: str) -> None:
     """A testbed file may be somebody else's: it never makes ssh take an option or a shell run a command."""
-    with pytest.raises(RequestError, match="is no host that ssh may be given"):
+    with pytest.raises(RequestError, match="is not a host that may be passed to ssh"):
         check_destination(text)
     with pytest.raises(RequestError, match="ssh: "):
         make_testbed(
@@ -103,7 +103,7 @@ def test_what_could_be_more_than_a_host_is_refused(text: str) -> None:
         ({"ssh": "r1"}, "os, left, right missing"),
         ({"left": "eth1", "right": "eth2", "os": "linux"}, "ssh missing"),
         ({"ssh": "r1", "os": "linux", "left": "eth1", "right": "eth1"}, "the same interface 'eth1'"),
-        ({"ssh": "r1", "os": "linux", "left": "eth1; reboot", "right": "eth1"}, "no name of an interface"),
+        ({"ssh": "r1", "os": "linux", "left": "eth1; reboot", "right": "eth1"}, "not an interface name"),
         ({"ssh": "r1", "os": "windows", "left": "eth1", "right": "eth2"}, "linux"),
         (
             {"ssh": "r1", "os": "linux", "left": "eth1", "right": "eth2", "proxy_command": "x"},
@@ -161,13 +161,13 @@ def test_a_dut_that_cannot_be_had_says_why(dut: NamespaceDut, tmp_path: Path) ->
     assert "does not answer" in why("root@nothing.invalid").what
     known, authorized = dut.folder / "known", dut.folder / "authorized"
     for file, text, said in (
-        (known, "", "its host key is not known here"),
+        (known, "", "its host key is not known on this host"),
         (
             known,
             f"192.0.2.2 {(dut.folder / 'user.pub').read_text().rpartition(' ')[0]}\n",
-            "its host key is another than before",
+            "its host key has changed: it is",
         ),
-        (authorized, "", "it lets no key of yours in, and a password is never asked for"),
+        (authorized, "", "it accepts none of your keys, and a password is never asked for"),
     ):
         right = file.read_text()
         file.write_text(text)
@@ -181,7 +181,7 @@ def test_a_dut_that_cannot_be_had_says_why(dut: NamespaceDut, tmp_path: Path) ->
 @needs_dut
 def test_another_system_is_refused(dut: NamespaceDut) -> None:
     with (
-        pytest.raises(RequestError, match="'freebsd' is said, and the DUT runs Linux"),
+        pytest.raises(RequestError, match="'freebsd' is configured, but the DUT runs Linux"),
         open_shell(DUT.model_copy(update={"os": "freebsd"})),
     ):
         pass

@@ -286,7 +286,7 @@ def test_a_missing_driver_of_dpdk_is_named_with_its_debian_package(tmp_path: Pat
 
 
 def test_without_an_engine_nothing_runs(tmp_path: Path) -> None:
-    error = HostError("there is no evenhand-engine", where="PATH")
+    error = HostError("evenhand-engine was not found", where="PATH")
     found = survey(tmp_path, about=error, watched=error)
     assert all("engine" in part.missing for part in found.parts)
     assert finding(found, "engine").commands == ("make build",)
@@ -295,7 +295,7 @@ def test_without_an_engine_nothing_runs(tmp_path: Path) -> None:
 
 def test_an_engine_that_cannot_watch_is_no_error(tmp_path: Path) -> None:
     stalls = finding(
-        survey(tmp_path, watched=RequestError('"watch" is none of ...', where="request")), "stalls"
+        survey(tmp_path, watched=RequestError('"watch" is not one of ...', where="request")), "stalls"
     )
     assert stalls.state is State.UNKNOWN
     assert '"watch" is none of' in stalls.found
@@ -305,7 +305,7 @@ def test_an_engine_that_cannot_watch_is_no_error(tmp_path: Path) -> None:
     ("absences", "longest_us", "away_us", "stolen_us", "is_weak", "words"),
     [
         (3, 1520.0, 3000.0, 0.0, False, ""),
-        (40, 4000.0, 90_000.0, 0.0, True, "See what else runs"),
+        (40, 4000.0, 90_000.0, 0.0, True, "Find out what else runs"),
         (40, 4000.0, 90_000.0, 80_000.0, True, "The hypervisor took them"),
         (1, 30_000.0, 30_000.0, 0.0, False, ""),
         (1, 100_500.0, 100_500.0, 100_000.0, True, "The hypervisor took them"),

@@ -210,7 +210,7 @@ def test_a_lab_whose_limits_cannot_be_raised_leaves_nothing(
     lab_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "SYSCTLS", Path("/nowhere"))
-    with pytest.raises(HostError, match="cannot be seen here") as refusal:
+    with pytest.raises(HostError, match="are not visible here") as refusal:
         lab_up(FULL, name=lab_name)
     assert refusal.value.exit_code == 3
     assert state.read_record(lab_name) is None

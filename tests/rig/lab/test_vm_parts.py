@@ -140,7 +140,7 @@ def test_a_lab_whose_machine_has_ended_is_there_and_says_so(folder: Path) -> Non
 
 
 def test_a_name_that_is_none_is_refused() -> None:
-    with pytest.raises(RequestError, match="no name for a lab"):
+    with pytest.raises(RequestError, match="not a name for a lab"):
         vm_up(V4, name="a lab")
 
 

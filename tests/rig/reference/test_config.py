@@ -80,5 +80,5 @@ def test_what_the_router_cannot_be_is_refused() -> None:
         ReferenceDut(model=DeviceModel())
     with pytest.raises(RequestError, match="1024 elements"):
         ReferenceDut(model=DeviceModel(elements=1024, rate_fps=1e3))
-    with pytest.raises(RequestError, match="'losses' is no defect"):
+    with pytest.raises(RequestError, match="'losses' is not a defect"):
         Defects(ratios={"losses": 0.1})

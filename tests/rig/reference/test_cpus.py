@@ -109,5 +109,5 @@ def test_cpus_that_were_named_are_taken(tmp_path: Path) -> None:
 
 def test_one_cpu_is_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
     have_cpus(1, monkeypatch)
-    with pytest.raises(HostError, match="one each"), chosen_cpus():
+    with pytest.raises(HostError, match="one CPU each"), chosen_cpus():
         pass

@@ -178,17 +178,17 @@ def test_a_port_is_one_thing_however_it_is_written(tmp_path: Path) -> None:
     [
         (
             "eth0",
-            "net_af_packet0,iface=eth0 (net_af_packet1 for the other port), and a NIC that DPDK has by its"
-            " PCI address",
+            "net_af_packet0,iface=eth0 (net_af_packet1 for the other port); for a NIC that belongs to"
+            " DPDK, write its PCI address",
         ),
         ("enp1s0f0np0", "net_af_packet0,iface=enp1s0f0np0"),
         ("af_packet", "Did you mean net_af_packet?"),
         ("memif0", "Did you mean net_memif?"),
-        ("0000:01:00", "A PCI address is written like 0000:01:00.0"),
+        ("0000:01:00", "Write a PCI address in full, such as 0000:01:00.0"),
     ],
 )
 def test_a_port_by_another_name_is_told_how_it_is_written(device: str, next_step: str) -> None:
     """Whoever names an interface as the kernel does has it there, and knows no driver of DPDK."""
-    with pytest.raises(RequestError, match="is no device with a driver that is allowed") as refused:
+    with pytest.raises(RequestError, match="is not a device with an allowed driver") as refused:
         read_device(device)
     assert next_step in refused.value.next_step

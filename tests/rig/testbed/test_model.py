@@ -110,7 +110,7 @@ def test_tags_are_written_for_both_links_or_each() -> None:
     assert parse_vlans("100", where="--vlan") == {"left": (100,), "right": (100,)}
     assert parse_vlans("200.100,none", where="--vlan") == {"left": (200, 100), "right": ()}
     for text in ("0", "4095", "1.2.3", "1,2,3", "", "a", "1,", "1..2", "-1"):
-        with pytest.raises(RequestError, match="names no VLANs"):
+        with pytest.raises(RequestError, match="is not a VLAN or a pair of VLANs"):
             parse_vlans(text, where="--vlan")
 
 
@@ -159,10 +159,10 @@ def test_limits_of_the_file_stand_before_the_defaults_and_behind_the_command_lin
 @pytest.mark.parametrize(
     ("table", "where", "what"),
     [
-        ("[dut]\ncpus = [0]", "dut", "go together"),
+        ("[dut]\ncpus = [0]", "dut", "must be given together"),
         ("[dut]\ncpus = [0, 0]\nring_frames = 256", "dut", "names a CPU twice"),
         ("[dut]\ncpus = [0]\nring_frames = 0", "dut.ring_frames", "0 is too small Write 1 or more."),
-        ("[limits]\noverdue_after = 5", "limits.overdue_after", "text with a unit"),
+        ("[limits]\noverdue_after = 5", "limits.overdue_after", "value with a unit"),
         ("[limits]\noverdue_afer = '5ms'", "limits.overdue_afer", "overdue_after"),
         ("[limits]\npatience = -1", "limits.patience", "-1 is too small Write 0 or more."),
     ],
@@ -208,7 +208,7 @@ def test_without_the_confirmation_nothing_starts(tmp_path: Path, text: str) -> N
             "[tester]",
             '[dut]\nplan = "gateway-v5"\n[tester]',
             "dut.plan",
-            "there is no plan 'gateway-v5'",
+            "'gateway-v5' is not a plan",
             "Did you mean gateway-v6?",
         ),
         (
@@ -220,7 +220,7 @@ def test_without_the_confirmation_nothing_starts(tmp_path: Path, text: str) -> N
         ),
         ("memory", "xyzzy", "tester.xyzzy", "unknown key 'xyzzy'", "Known here: cpus"),
         ('"10Gbps"', '"10Gb"', "left.line_rate", "'10Gb' is not a line rate", ""),
-        ('"10Gbps"', "10", "left.line_rate", "10 is not a text with a unit", "10Gbps"),
+        ('"10Gbps"', "10", "left.line_rate", "10 is not a value with a unit", "10Gbps"),
         ('"10Gbps"', '"10"', "left.line_rate", "'10' is not a line rate with its unit", "10Gbps"),
         ('"1GB"', '"512"', "tester.memory", "'512' is not an amount of memory with its unit", "512MB"),
         ('"1GB"', '"32MB"', "tester.memory", "'32MB' is too small", "64 or more"),
@@ -257,7 +257,13 @@ def test_without_the_confirmation_nothing_starts(tmp_path: Path, text: str) -> N
             "'2, 3' is not a list",
             "Write it in brackets, without quotes: [2, 3].",
         ),
-        ('"1GB"', '["1GB"]', "tester.memory", "['1GB'] is not a text with a unit", "in quotes, like 512MB"),
+        (
+            '"1GB"',
+            '["1GB"]',
+            "tester.memory",
+            "['1GB'] is not a value with a unit",
+            "in quotes, such as 512MB",
+        ),
         (
             "[tester]",
             '[dut]\nring_frames = "256"\n[tester]',
@@ -276,20 +282,20 @@ def test_without_the_confirmation_nothing_starts(tmp_path: Path, text: str) -> N
             "[tester]",
             '[dut]\nos = "Linux"\n[tester]',
             "dut.os",
-            "'Linux' is none of linux, openbsd, freebsd, vpp",
+            "'Linux' is not one of linux, openbsd, freebsd, vpp",
             'Did you mean "linux"?',
         ),
         (
             "[tester]",
             '[dut]\nos = "vyos"\n[tester]',
             "dut.os",
-            "'vyos' is none of",
+            "'vyos' is not one of",
             'Write "linux", "openbsd", "freebsd" or "vpp".',
         ),
         ("cpus = [2, 3]", "", "tester.cpus", "missing", ""),
         ("02:00:00:00:00:01", "02:00:00:00:01", "right.mac", "'02:00:00:00:01'", ""),
         ("net_memif0,role=client", "0000:01:00.0", "", "same device '0000:01:00.0'", ""),
-        ("[left]", "[left", "", "not TOML", ""),
+        ("[left]", "[left", "", "not valid TOML", ""),
         (
             "true",
             '"true"',
@@ -370,15 +376,15 @@ def test_a_single_table_that_is_missing_is_called_one(tmp_path: Path) -> None:
 def test_files_that_are_mistaken_for_each_other_are_recognised(tmp_path: Path) -> None:
     """Unknown keys of the one are no keys of the other, and nobody who mistook them looks for those."""
     path = write(tmp_path, 'name = "x"\n[[suite]]\nname = "a"\n')
-    with pytest.raises(RequestError, match="this is a campaign file, and not a testbed file") as caught:
+    with pytest.raises(RequestError, match="this is a campaign file, not a testbed file") as caught:
         read_testbed(path)
     assert caught.value.next_step.endswith(f"evenhand run {path}")
     path = write(tmp_path, GOOD)
-    with pytest.raises(RequestError, match="this is a testbed file, and not a campaign file") as caught:
+    with pytest.raises(RequestError, match="this is a testbed file, not a campaign file") as caught:
         read_campaign(path)
     assert caught.value.next_step.endswith(f"--testbed {path}")
     path.write_bytes(b"SQLite format 3\0" + bytes(range(256)))
     for read in (read_testbed, read_campaign):
-        with pytest.raises(RequestError, match="this is a run file, and not a") as caught:
+        with pytest.raises(RequestError, match="this is a run file, not a") as caught:
             read(path)
         assert f"evenhand show {path}" in caught.value.next_step

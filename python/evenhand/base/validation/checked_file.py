@@ -48,12 +48,12 @@ class FileKind(Enum):
         """What to do with the other one, where this one belongs."""
         if other is FileKind.TESTBED:
             return (
-                "Name a campaign file, and this one with --testbed: evenhand run CAMPAIGN --testbed"
-                f" {shlex.quote(str(path))}"
+                "Name a campaign file, and give this file with --testbed: evenhand run"
+                f" CAMPAIGN --testbed {shlex.quote(str(path))}"
             )
         return (
-            "Name a testbed file, with [left], [right] and [tester]; a campaign is measured by: evenhand"
-            f" run {shlex.quote(str(path))}"
+            "Name a testbed file, with [left], [right] and [tester]; to measure a campaign:"
+            f" evenhand run {shlex.quote(str(path))}"
         )
 
 
@@ -70,8 +70,8 @@ def with_unit(quantity: Quantity, parse: Callable[[str], float]) -> BeforeValida
 
     def read(value: Any) -> Any:
         if not isinstance(value, str):
-            forms = f"Write {quantity.name}, in quotes, like {quantity.forms}."
-            raise RefusedError(RequestError(f"{value!r} is not a text with a unit", next_step=forms))
+            forms = f"Write {quantity.name} in quotes, such as {quantity.forms}."
+            raise RefusedError(RequestError(f"{value!r} is not a value with a unit", next_step=forms))
         try:
             return parse(value)
         except EvenhandError as error:
@@ -90,9 +90,11 @@ def read_toml(path: Path, *, kind: FileKind) -> dict[str, Any]:
         content = path.read_bytes()
         if content.startswith(_RUN_FILE):
             raise RequestError(
-                f"this is a run file, and not a {kind.title}",
+                f"this is a run file, not a {kind.title}",
                 where=str(path),
-                next_step=f"Name a {kind.title}; `evenhand show {shlex.quote(str(path))}` shows this one.",
+                next_step=(
+                    f"Name a {kind.title}; to see this run: `evenhand show {shlex.quote(str(path))}`."
+                ),
             )
         document = tomllib.loads(content.decode())
     except OSError as error:
@@ -101,12 +103,12 @@ def read_toml(path: Path, *, kind: FileKind) -> dict[str, Any]:
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RequestError(
-            f"this file is not TOML: {error}", where=str(path), next_step="Correct it there."
+            f"this file is not valid TOML: {error}", where=str(path), next_step="Correct it there."
         ) from error
     for other in FileKind:
         if other is not kind and other.keys & document.keys() and not kind.keys & document.keys():
             raise RequestError(
-                f"this is a {other.title}, and not a {kind.title}",
+                f"this is a {other.title}, not a {kind.title}",
                 where=str(path),
                 next_step=kind.instead_of(other, path),
             )

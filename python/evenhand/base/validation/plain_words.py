@@ -17,24 +17,30 @@ _WORDS: Mapping[str, Callable[[_Bounds], tuple[str, str]]] = {
         f"has more than {bounds['max_length']} entries",
         f"Write {bounds['max_length']} or fewer.",
     ),
-    "string_too_short": lambda bounds: ("is empty", "Write a text, or leave the key out."),
+    "string_too_short": lambda bounds: ("is empty", "Write a text, or omit the key."),
     "string_too_long": lambda bounds: (
         f"has more than {bounds['max_length']} characters",
         "Write a shorter text.",
     ),
     "greater_than": lambda bounds: (
-        f"must be above {bounds['gt']:g}",
-        f"Write a value above {bounds['gt']:g}.",
+        f"must be greater than {bounds['gt']:g}",
+        f"Write a value greater than {bounds['gt']:g}.",
     ),
     "greater_than_equal": lambda bounds: ("is too small", f"Write {_at_least(bounds['ge'])}."),
-    "less_than": lambda bounds: (f"must be below {bounds['lt']:g}", f"Write a value below {bounds['lt']:g}."),
+    "less_than": lambda bounds: (
+        f"must be less than {bounds['lt']:g}",
+        f"Write a value less than {bounds['lt']:g}.",
+    ),
     "less_than_equal": lambda bounds: ("is too large", f"Write {_shown(bounds['le'])} or less."),
     "string_type": lambda _: ("is not a text", 'Write it in quotes: "...".'),
     "bool_type": lambda _: ("is neither true nor false", "Write true or false, without quotes."),
-    "model_type": lambda _: ("is not a table", "Write keys below a line with its name in brackets."),
+    "model_type": lambda _: (
+        "is not a table",
+        "Write the keys below a line with the table's name in brackets.",
+    ),
     "model_attributes_type": lambda _: (
         "is not a table",
-        "Write keys below a line with its name in brackets.",
+        "Write the keys below a line with the table's name in brackets.",
     ),
 }
 _WHOLE = ("is not a whole number", "Write a whole number.")
@@ -57,7 +63,7 @@ def in_plain_words(kind: str, value: Any, bounds: _Bounds) -> tuple[str, str]:
     elif kind.startswith(("tuple_", "list_")):
         what, next_step = _LIST
     else:
-        what, next_step = "is not what stands here", "Write another value."
+        what, next_step = "is not allowed here", "Write another value."
     return f"{as_toml(value)} {what}", next_step
 
 
@@ -72,7 +78,7 @@ def none_of(value: Any, names: list[str], *, in_quotes: bool) -> tuple[str, str]
     hint = "" if near is None else f"Did you mean {shown[names.index(near)]}?"
     listed = " or ".join(part for part in (", ".join(shown[:-1]), shown[-1]) if part)
     return (
-        f"{as_toml(value)} is none of {', '.join(names)}",
+        f"{as_toml(value)} is not one of {', '.join(names)}",
         hint or f"{'Write' if in_quotes else 'Use'} {listed}.",
     )
 

@@ -91,7 +91,7 @@ def _wanted(kind: Any, where: str) -> tuple[str, str]:
         unit = next(
             (text for suffix, text in _UNITS.items() if where.endswith(suffix)), "a number, such as 0.5"
         )
-        return f"a number{none}", f"Give {unit}; texts with units are for the command line."
+        return f"a number{none}", f"Give {unit}; texts with units are only for the command line."
     if int in kinds:
         return f"a whole number{none}", "Give a whole number, such as 1."
     names = " or ".join(_name(each) for each in kinds)

@@ -64,15 +64,15 @@ class CampaignDisplay(ProgressDisplay):
                 if stored:
                     self._replayed = stored
                     self.say(
-                        f"repetition {job.repetition} goes on after {stored}"
-                        f" trial{'s' if stored > 1 else ''} that it has"
+                        f"repetition {job.repetition} resumes after {stored} stored"
+                        f" trial{'s' if stored > 1 else ''}"
                     )
             case RepetitionEnded():
                 self._end_repetition(event)
             case PointEnded(point=point, reason=reason):
                 self._left.pop(point.key, None)
                 if reason is not None:
-                    self.say(f"{point.key} gets no more repetitions: {reason}", style="yellow")
+                    self.say(f"{point.key} is not repeated further: {reason}", style="yellow")
             case PointArrived():
                 self._take_point(event)
             case HookEnded(failure=failure):
@@ -123,7 +123,7 @@ class CampaignDisplay(ProgressDisplay):
         done = f"{len(self._points) - len(self._left)} of {len(self._points)} points"
         by = "" if event.testbed is None else f" by {event.testbed}"
         if event.reason is not None:
-            self.say(f"{point.key} gets no more repetitions{by}: {event.reason}", style="yellow")
+            self.say(f"{point.key} is not repeated further{by}: {event.reason}", style="yellow")
         self.say(
             f"{point.key}: stored, {len(event.durations_s)} repetitions{by}; {done}; {self._summary()}",
             style="bold",
@@ -139,7 +139,7 @@ class CampaignDisplay(ProgressDisplay):
         )
         left_s = self._left_s
         left = f"; about {format_duration(max(1, round(left_s)))} left" if left_s else ""
-        return f"{format_count(self._verdicts.total())} trials in all ({counts}){left}"
+        return f"{format_count(self._verdicts.total())} trials in total ({counts}){left}"
 
     def _refresh(self) -> None:
         if self._live is None:

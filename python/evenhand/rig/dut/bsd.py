@@ -48,7 +48,9 @@ def _make_steps(dialect: _Dialect, setup: DutSetup) -> list[Step]:
     if setup.has_static_neighbors:
         steps += [_static_neighbors(dialect, setup, link) for link in setup.links]
     if setup.hash_type is not None:
-        steps.append(Step(part="hash", purpose="Hash: nothing can be set here.", notes=(dialect.hashing,)))
+        steps.append(
+            Step(part="hash", purpose="Hash: it cannot be set on this system.", notes=(dialect.hashing,))
+        )
     steps.append(dialect.policing)
     name = "net.inet.ip.forwarding" if setup.plan.ip_version == 4 else "net.inet6.ip6.forwarding"
     steps.append(
@@ -127,7 +129,7 @@ def _openbsd_limits(setup: DutSetup, kept: str) -> Step | None:
     return Step(
         part="limits",
         purpose=f"Room for {setup.neighbor_entries:,} neighbours of both sides.",
-        notes=("-1 is no limit. The value before is shown, and kept.",),
+        notes=("-1 means no limit. The previous value is shown and kept.",),
         do=(
             f"test -s {kept}.limits || sysctl {name} > {kept}.limits",
             f"cat {kept}.limits",
@@ -152,18 +154,16 @@ _OPENBSD = _Dialect(
     ipv6_interface=False,
     static_arp=" permanent",
     neighbor_limits=_openbsd_limits,
-    hashing="OpenBSD hashes addresses only, which is type 1. Its key is 16 bits, repeated; predict knows it"
-    " as --key openbsd.",
+    hashing="OpenBSD hashes addresses only, which is type 1. Its key is 16 bits, repeated; in predict it"
+    " is --key openbsd.",
     policing=policing_step(
         do=("pfctl -s info || true", "pfctl -s memory || true"),
         notes=(
-            "pf is on unless it was switched off, and passes all with a state for every pair of addresses"
-            " and ports. Pseudorandom ports "
-            "make millions of them; the limit is 100,000 (states, shown here), and frames above it are"
-            " dropped: then pf is measured.",
-            "pfctl -d turns it off for a test without it, pfctl -e turns it on again after the test. Neither"
-            " is done here: whether pf is "
-            "part of what you measure is yours to say.",
+            "pf is on unless it was switched off, and passes everything with a state for each pair of"
+            " addresses and ports. Pseudorandom ports create millions of states; the limit is 100,000"
+            " (states, shown here), and frames above it are dropped, so that pf is measured.",
+            "pfctl -d turns it off for a test without it, and pfctl -e turns it on again after the test."
+            " Neither is done here: you decide whether pf is part of what you measure.",
         ),
     ),
 )
@@ -174,14 +174,13 @@ _FREEBSD = _Dialect(
     static_arp="",
     neighbor_limits=_freebsd_limits,
     hashing="FreeBSD leaves the hash to the driver of the NIC, or to net.inet.rss if the kernel was built"
-    " with options RSS. "
-    "Find out which fields it uses, and report them.",
+    " with options RSS. Find out which fields it uses, and state them in the report.",
     policing=policing_step(
         do=("kldstat || true",),
         notes=(
             "pf, ipfw and ipfilter are off unless rc.conf turns them on; those that are loaded are shown"
-            " here (pf, ipfw, ipl). A rule that "
-            "keeps state makes one for every pair of addresses and ports.",
+            " here (pf, ipfw, ipl). A stateful rule creates a state for each pair of addresses and"
+            " ports.",
         ),
     ),
 )
@@ -193,7 +192,7 @@ OPENBSD = OperatingSystem(
     interfaces=("ix0", "ix1"),
     steps=lambda setup: _make_steps(_OPENBSD, setup),
     longest_interface=15,
-    impossible_hashes=(("type2", "it hashes addresses only, whatever the ports"),),
+    impossible_hashes=(("type2", "it hashes addresses only, never ports"),),
 )
 FREEBSD = OperatingSystem(
     title="FreeBSD",

@@ -25,9 +25,8 @@ def _steps(setup: DutSetup) -> list[Step]:
                 part="limits",
                 purpose=f"Neighbours: this plan needs {setup.neighbor_entries:,} entries.",
                 notes=(
-                    "How many a router of this kind keeps depends on its platform: look before a long test"
-                    " (show ip arp summary, "
-                    "show ipv6 neighbors statistics).",
+                    "The number of entries that such a router keeps depends on its platform: check it"
+                    " before a long test (show ip arp summary, show ipv6 neighbors statistics).",
                 ),
             )
         )
@@ -39,11 +38,11 @@ def _steps(setup: DutSetup) -> list[Step]:
         steps.append(
             Step(
                 part="hash",
-                purpose="Hash: nothing can be set here.",
+                purpose="Hash: it cannot be set on this system.",
                 notes=(
-                    "How frames are spread over cores or pipelines belongs to the platform; ip cef"
-                    " load-sharing chooses among several "
-                    "routes and has no part in it. Report what the platform's documents say.",
+                    "The platform determines how frames are spread over cores or pipelines; ip cef"
+                    " load-sharing only chooses among several routes. State in the report what the"
+                    " platform's documents say.",
                 ),
             )
         )
@@ -142,8 +141,8 @@ def _mac(mac: str) -> str:
 CISCO_IOS = OperatingSystem(
     title="Cisco IOS",
     comment="!",
-    run="For the privileged prompt (enable). Changes the running configuration only: a restart takes it back"
-    " as well.",
+    run="For the privileged prompt (enable). It changes only the running configuration: a restart"
+    " undoes it as well.",
     interfaces=("GigabitEthernet0/0/0", "GigabitEthernet0/0/1"),
     steps=_steps,
     begin=("configure terminal",),

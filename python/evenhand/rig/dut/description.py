@@ -99,7 +99,7 @@ def describe_setup(
     """
     if left == right:
         raise RequestError(
-            f"{left!r} is both interfaces of the DUT",
+            f"{left!r} is given for both interfaces of the DUT",
             where="--left, --right",
             next_step="Name two interfaces.",
         )
@@ -116,9 +116,10 @@ def describe_setup(
     )
     if setup.has_static_neighbors and setup.neighbor_entries > MOST_STATIC_NEIGHBORS:
         raise RequestError(
-            f"{setup.neighbor_entries:,} static neighbours: a script holds up to {MOST_STATIC_NEIGHBORS:,}",
+            f"{setup.neighbor_entries:,} static neighbours: a script contains at most"
+            f" {MOST_STATIC_NEIGHBORS:,}",
             where="--static-neighbors",
-            next_step="Use fewer with --hosts or --networks, or a gateway plan, which needs two.",
+            next_step="Use fewer with --hosts or --networks, or a gateway plan, which needs two neighbours.",
         )
     return setup
 
@@ -127,7 +128,7 @@ def _check_mac(text: str) -> str:
     mac = text.strip().lower()
     if not _MAC.fullmatch(mac) or int(mac[:2], 16) & 1 or mac == "00:00:00:00:00:00":
         raise RequestError(
-            f"{text!r} is no MAC of a port",
+            f"{text!r} is not the MAC of a port",
             where="--static-neighbors",
             next_step="Write the MACs of the tester's ports, left and right:"
             " 02:00:00:00:00:01,02:00:00:00:00:02.",

@@ -130,9 +130,9 @@ def parse_facts(text: str, *, left: str, right: str, where: str) -> dict[str, An
     kernel = parts.get("kernel", "").splitlines()
     if END not in parts or len(kernel) < 4 or kernel[0] != "Linux":
         raise HostError(
-            "the DUT's facts could not be read: its answer is not that of a Linux system, or was cut off",
+            "the DUT's facts could not be read: its answer is not that of a Linux system, or it was cut off",
             where=where,
-            next_step='Name its system in the testbed file (dut.os); of "linux" alone facts are read.',
+            next_step='Name its system in the testbed file (dut.os); facts are read only for "linux".',
         )
     with understood("itself", where=where):
         return _facts(parts, kernel, left, right, where=where)
@@ -222,7 +222,7 @@ def told_facts(facts: Mapping[str, Any]) -> dict[str, str]:
         "memory_size": facts["memory_mb"] and f"{facts['memory_mb']} MB",
         "nic": _both(interface["pci"] and f"PCI {interface['pci']}" for interface in interfaces),
         "driver": _both(_driver(interface) for interface in interfaces),
-        "kernel_parameters": " ".join(facts["kernel_parameters"]) or "none that matter",
+        "kernel_parameters": " ".join(facts["kernel_parameters"]) or "none that affect the measurement",
         "flow_hash": _both(_hash_words(interface["hash"]["fields"]) for interface in interfaces),
     }
     return {name: str(value) for name, value in found.items() if value}

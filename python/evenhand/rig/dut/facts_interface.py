@@ -76,10 +76,10 @@ def read_interface(name: str, parts: Mapping[str, str], *, where: str) -> dict[s
     code, link = split_exit(parts.get("link", ""))
     if code:
         raise HostError(
-            f"the DUT does not tell of its interface {name!r}: {words_of_answer(code, link)}",
+            f"the DUT does not report its interface {name!r}: {words_of_answer(code, link)}",
             where=where,
-            next_step="Name its interfaces in the testbed file (dut.left, dut.right) as `ip link` there"
-            " shows them.",
+            next_step="Name its interfaces in the testbed file (dut.left, dut.right) as `ip link` shows them"
+            " on the DUT.",
         )
     told: dict[str, str] = {}
     answers: dict[str, str] = {}

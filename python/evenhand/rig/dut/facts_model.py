@@ -34,12 +34,12 @@ def device_of(
     if told["key"] is None:
         raise _untold(interface, "its hash key", "key", where)
     if protocol not in told["fields"]:
-        raise _untold(interface, f"which fields it hashes of UDP over IPv{ip_version}", protocol, where)
+        raise _untold(interface, f"which fields it hashes for UDP over IPv{ip_version}", protocol, where)
     fields = told["fields"][protocol]
     if fields not in TYPES:
         raise RequestError(
-            f"{interface['name']} hashes {fields!r} of UDP over IPv{ip_version}, which is neither type 1"
-            " (sd) nor type 2 (sdfn)",
+            f"{interface['name']} hashes {fields!r} for UDP over IPv{ip_version}, which is"
+            " neither type 1 (sd) nor type 2 (sdfn)",
             where=where,
             next_step=f"Set it there: ethtool -N {interface['name']} rx-flow-hash {protocol} sd",
         )
@@ -71,9 +71,8 @@ def predict_queues(
 def _untold(interface: Mapping[str, Any], what: str, part: str, where: str) -> RequestError:
     answer = interface["answers"].get(part) or interface["answers"].get("table") or "no answer"
     return RequestError(
-        f"the driver of {interface['name']} ({interface['driver'] or 'unknown'}) does not tell {what}:"
-        f" {answer}",
+        f"the driver of {interface['name']} ({interface['driver'] or 'unknown'}) does not report"
+        f" {what}: {answer}",
         where=where,
-        next_step="Leave --dut out, and give what you know of the device: --table, --key, --hash,"
-        " --elements.",
+        next_step="Omit --dut, and give what you know about the device: --table, --key, --hash, --elements.",
     )

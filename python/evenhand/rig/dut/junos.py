@@ -23,9 +23,9 @@ def _steps(setup: DutSetup) -> list[Step]:
                 part="limits",
                 purpose=f"Neighbours: this plan needs {setup.neighbor_entries:,} entries.",
                 notes=(
-                    "How many a router of this kind keeps depends on its platform and on ARP and ND cache"
-                    " protection: look before "
-                    "a long test (show arp no-resolve | count, show ipv6 neighbors | count).",
+                    "The number of entries that such a router keeps depends on its platform, and on ARP"
+                    " and ND cache protection: check it before a long test (show arp no-resolve |"
+                    " count, show ipv6 neighbors | count).",
                 ),
             )
         )
@@ -37,12 +37,11 @@ def _steps(setup: DutSetup) -> list[Step]:
         steps.append(
             Step(
                 part="hash",
-                purpose="Hash: nothing is set here.",
+                purpose="Hash: it is not changed.",
                 notes=(
-                    "How frames are spread over the forwarding engine belongs to the platform;"
-                    " forwarding-options hash-key chooses "
-                    "among several routes or links and has no part in it. Report what the platform's"
-                    " documents say.",
+                    "The platform determines how frames are spread over the forwarding engine;"
+                    " forwarding-options hash-key only chooses among several routes or links. State in"
+                    " the report what the platform's documents say.",
                 ),
             )
         )

@@ -39,7 +39,7 @@ def changes_since_last(destination: str, left: str, right: str, facts: Mapping[s
         return None
     more = f"; and {len(found) - MOST_TOLD} more" if len(found) > MOST_TOLD else ""
     return (
-        f"The DUT is not as it was at the last run on it ({before['read_at'][:16]}):"
+        f"The DUT is not as it was during the last run on it ({before['read_at'][:16]}):"
         f" {'; '.join(found[:MOST_TOLD])}{more}."
     )
 

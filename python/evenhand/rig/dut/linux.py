@@ -41,8 +41,8 @@ _READ_FIELDS = "s/^IP SA$/s/p; s/^IP DA$/d/p; s/^L4 bytes 0 .*/f/p; s/^L4 bytes 
 
 
 _RP_FILTER_NOTE = (
-    "rp_filter stays as it is: every host is routed back to the interface that its frames come"
-    " from, so it drops none."
+    "rp_filter is not changed: every host is routed back to the interface on which its frames arrive, so"
+    " no frame is dropped."
 )
 
 
@@ -52,7 +52,7 @@ def _steps(setup: DutSetup) -> list[Step]:
     steps.append(
         Step(
             part="interfaces",
-            purpose="State of the interfaces before, kept so that it can be put back.",
+            purpose="The previous state of the interfaces, kept so that it can be restored.",
             do=(f"test -s {kept}.links || ip -o link show > {kept}.links",),
             undo=(f"rm -f {kept}.links",),
         )
@@ -67,10 +67,8 @@ def _steps(setup: DutSetup) -> list[Step]:
             do=(f"grep -E '^({'|'.join(_POLICING_MODULES)}) ' /proc/modules || true",),
             notes=(
                 "Modules that filter, track connections or police are shown here if they are loaded (nft"
-                " list ruleset and tc filter show "
-                "tell what they do). nf_conntrack keeps an entry for every pair of addresses and ports, and"
-                " drops frames above "
-                "nf_conntrack_max.",
+                " list ruleset and tc filter show give their rules). nf_conntrack keeps an entry for"
+                " each pair of addresses and ports, and drops frames above nf_conntrack_max.",
             ),
         )
     )
@@ -94,7 +92,7 @@ def _neighbor_limits(setup: DutSetup, kept: str) -> list[Step]:
         Step(
             part="limits",
             purpose=f"Room for {needed:,} neighbours of both sides.",
-            notes=("The values before are shown, and kept.",),
+            notes=("The previous values are shown and kept.",),
             do=(
                 f"test -s {kept}.limits || sysctl {' '.join(names)} > {kept}.limits",
                 f"cat {kept}.limits",
@@ -121,9 +119,8 @@ def _interface(setup: DutSetup, link: DutLink, kept: str) -> Step:
             f"grep ': {name}[@:]' {kept}.links | grep -qv '[<,]UP[,>]' && ip link set dev {name} down",
         ),
         notes=(
-            "The reachable time of neighbours stays as it is (base_reachable_time_ms, 30,000 by default):"
-            " report it, and keep it the "
-            "same in all runs (R5180-08).",
+            "The reachable time of neighbours is not changed (base_reachable_time_ms, 30,000 by"
+            " default): state it in the report, and use the same value in all runs (R5180-08).",
         )
         if link.side.ip_version == 6 and link.side.name == "left"
         else (),
@@ -174,7 +171,7 @@ def _hash(setup: DutSetup, kept: str) -> list[Step]:
     return [
         Step(
             part="hash",
-            purpose="Fields that the NICs hash, kept so that they can be put back.",
+            purpose="The fields that the NICs hash, kept so that they can be restored.",
             do=tuple(
                 f"test -s {file(n, f)} || ethtool -n {n} rx-flow-hash {f} > {file(n, f)}" for n, f in flows
             ),
@@ -193,7 +190,7 @@ def _hash(setup: DutSetup, kept: str) -> list[Step]:
         Step(
             part="hash",
             purpose="The hash, read back.",
-            notes=("It belongs into the report: not every NIC does as it is told.",),
+            notes=("State it in the report: not every NIC does what it is configured to do.",),
             do=tuple(f"ethtool -n {n} rx-flow-hash {f}" for n, f in flows),
         ),
     ]

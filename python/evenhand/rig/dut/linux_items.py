@@ -93,9 +93,10 @@ def check_interfaces(named: Sequence[tuple[str, str]], state: LinuxState) -> Non
     """
     if not state.carrying:
         raise HostError(
-            "the DUT does not tell which of its interfaces carries this connection, which is never changed",
+            "the DUT does not report which of its interfaces carries this connection; that interface"
+            " must never be changed",
             where="[dut] ssh",
-            next_step="See what SSH_CONNECTION is there, and whether `ip route get` finds a way back.",
+            next_step="Check SSH_CONNECTION on the DUT, and whether `ip route get` finds a route back.",
         )
     defaults = state.carriers(name for route in state.routes if route.is_default for name in route.interfaces)
     for side, name in named:
@@ -113,33 +114,33 @@ def check_interfaces(named: Sequence[tuple[str, str]], state: LinuxState) -> Non
             raise RequestError(
                 f"the DUT has no interface {name!r}",
                 where=where,
-                next_step=f"It has, free to be used: {others}.",
+                next_step=f"Its unused interfaces are: {others}.",
             )
         if name in state.kept_from:
             raise RequestError(
                 f"{name} carries the SSH connection",
                 where=where,
-                next_step="It is never changed. Name the interface that the tester is at.",
+                next_step="It is never changed. Name the interface that the tester is connected to.",
             )
         if name in defaults:
             raise RequestError(
-                f"{name} has a default route of the DUT",
+                f"{name} carries a default route of the DUT",
                 where=where,
-                next_step="It is never changed. Name the interface that the tester is at, or remove that"
-                " route.",
+                next_step="It is never changed. Name the interface that the tester is connected to, or"
+                " remove that route.",
             )
         if found.master is not None:
             raise RequestError(
-                f"{name} is a port of {found.master}, and takes no addresses of its own",
+                f"{name} is a port of {found.master}, and cannot have addresses of its own",
                 where=where,
-                next_step=f"Name {found.master}, or take {name} out of it.",
+                next_step=f"Name {found.master}, or remove {name} from it.",
             )
     left, right = (state.links[name] for _, name in named)
     if right.name == left.lower and left.name == right.lower:
         raise RequestError(
-            f"{left.name} and {right.name} are the two ends of one wire",
+            f"{left.name} and {right.name} are the two ends of one cable",
             where="[dut] left, right",
-            next_step="Name the interfaces that the tester's two ports are joined with.",
+            next_step="Name the interfaces that are connected to the tester's two ports.",
         )
 
 
@@ -158,8 +159,8 @@ def _check_networks(setup: DutSetup, state: LinuxState) -> None:
                 wanted = str(address) in {str(each) for each in of.addresses}
                 if address.version == network.version and address.ip in network and name != of.interface:
                     raise RequestError(
-                        f"{name} of the DUT has {address}, which lies in {network} of the {of.side.name}"
-                        " side",
+                        f"{name} of the DUT has the address {address}, which is in {network}"
+                        f" of the {of.side.name} side",
                         where=f"[dut] {of.side.name}",
                         next_step="Remove that address"
                         + (", or swap left and right." if wanted and name in own else "."),
@@ -167,19 +168,19 @@ def _check_networks(setup: DutSetup, state: LinuxState) -> None:
     for network, of in taken:
         if state.peer is not None and ipaddress.ip_address(state.peer) in network:
             raise RequestError(
-                f"the SSH connection comes from {state.peer}, which lies in {network} of the {of.side.name}"
-                " side",
+                f"the SSH connection comes from {state.peer}, which is in {network} of the"
+                f" {of.side.name} side",
                 where="[dut] ssh",
-                next_step="The DUT would send its answers to the tester. Reach it from another address.",
+                next_step="The DUT would send its answers to the tester. Connect to it from another address.",
             )
     for of in setup.links:
         for network in of.routes:
             route = state.main_route(str(network))
             if route is not None and route.text != _via(of.next_hop, of.interface):
                 raise RequestError(
-                    f"the DUT has another route to {network} already: {route.text}",
+                    f"the DUT already has another route to {network}: {route.text}",
                     where=f"[dut] {of.side.name}",
-                    next_step=f"Remove it there: ip route del {network}",
+                    next_step=f"Remove it on the DUT: ip route del {network}",
                 )
 
 
@@ -239,11 +240,11 @@ def _limits(setup: DutSetup, state: LinuxState) -> Iterator[Item]:
         now = state.sysctls.get(path)
         if now is None:
             raise NotTakenError(
-                f"the DUT has no {path.replace('/', '.')} to make room for {needed:,} neighbours: it is a"
-                " container",
+                f"the DUT has no {path.replace('/', '.')} to make room for {needed:,}"
+                " neighbours, because it is a container",
                 where="[dut] ssh",
-                next_step="Set the limit on the host that the container is on, or use a gateway plan, which"
-                " needs two neighbours.",
+                next_step="Set the limit on the host of the container, or use a gateway plan, which needs"
+                " two neighbours.",
             )
         yield Item("sysctl", (path,), now, str(max(int(now), default + needed)))
 
@@ -267,7 +268,7 @@ def _forwarding(setup: DutSetup, state: LinuxState) -> Iterator[Item]:
             raise NotTakenError(
                 f"the DUT has no {path.replace('/', '.')}",
                 where="[dut] ssh",
-                next_step=f"Turn IPv{setup.plan.ip_version} on there.",
+                next_step=f"Enable IPv{setup.plan.ip_version} on the DUT.",
             )
         yield Item("sysctl", (path,), state.sysctls[path], "1")
 
@@ -278,10 +279,13 @@ def _check_advertisements(state: LinuxState) -> None:
         for name in route.interfaces:
             if route.is_learned and state.sysctls.get(f"net/ipv6/conf/{name}/accept_ra") != "2":
                 raise RequestError(
-                    f"{name} of the DUT has learned {route.prefix} from a router, and would forget it once"
-                    " it forwards IPv6",
+                    f"{name} of the DUT has learned {route.prefix} from a router, and would"
+                    " lose it when it forwards IPv6",
                     where="[dut] ssh",
-                    next_step=f"Have it listen all the same: sysctl -w net.ipv6.conf.{name}.accept_ra=2",
+                    next_step=(
+                        "Make it accept router advertisements anyway: sysctl -w"
+                        f" net.ipv6.conf.{name}.accept_ra=2"
+                    ),
                 )
 
 

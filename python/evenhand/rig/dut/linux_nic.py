@@ -56,9 +56,9 @@ def hash_items(name: str, state: LinuxState, hash_type: HashType) -> Iterator[It
         key = (name, flow)
         if key in state.hash_refusals:
             raise NotTakenError(
-                f"{name} does not tell what it hashes: {state.hash_refusals[key]}",
+                f"{name} does not report what it hashes: {state.hash_refusals[key]}",
                 where=f"hash {hash_type}",
-                next_step="Leave the hash as it is, or use a NIC whose driver can set it.",
+                next_step="Do not change the hash, or use a NIC whose driver can set it.",
             )
         yield Item("hash", key, state.hashes[key], HASH_FIELDS[hash_type])
 
@@ -67,9 +67,9 @@ def _channels(name: str, state: LinuxState, count: int) -> Item:
     now = state.channels.get(name)
     if now is None:
         raise NotTakenError(
-            f"{name} does not tell its channels",
+            f"{name} does not report its channels",
             where="--channels",
-            next_step="Leave --channels out: its driver has one queue, or cannot.",
+            next_step="Omit --channels: its driver has one queue, or cannot change their number.",
         )
     kinds = now.split()[::2]
     return Item("channels", (name,), now, " ".join(f"{kind} {count}" for kind in kinds))
@@ -79,14 +79,14 @@ def _key(name: str, state: LinuxState, key: bytes) -> Item:
     now = state.hash_keys.get(name)
     if now is None:
         raise NotTakenError(
-            f"{name} does not tell its hash key",
+            f"{name} does not report its hash key",
             where="--key",
-            next_step="Leave --key out: its driver cannot set it.",
+            next_step="Omit --key: its driver cannot set it.",
         )
     octets = len(now.split(":"))
     if len(key) != octets:
         raise NotTakenError(
-            f"the hash key of {name} has {octets} octets, and the one that is asked for has {len(key)}",
+            f"the hash key of {name} has {octets} octets, but the requested one has {len(key)}",
             where="--key",
             next_step=f"Write {octets} octets: 6d:5a:56:da:...",
         )
@@ -97,21 +97,20 @@ def _table(name: str, state: LinuxState, queues: int) -> Item:
     now = state.hash_tables.get(name)
     if now is None:
         raise NotTakenError(
-            f"{name} does not tell its hash table",
+            f"{name} does not report its hash table",
             where="--table-queues",
-            next_step="Leave --table-queues out: its driver has one queue, or cannot set it.",
+            next_step="Omit --table-queues: its driver has one queue, or cannot set the table.",
         )
     if now[0].isdigit():
         raise NotTakenError(
-            f"{name} has a hash table that ethtool could not put back, as some drivers make by themselves:"
-            f" {now[:100]}",
+            f"{name} has a hash table that ethtool could not restore, as some drivers"
+            f" create by themselves: {now[:100]}",
             where="--table-queues",
-            next_step=f"Leave --table-queues out, or give that table up there first: ethtool -X {name}"
-            " default",
+            next_step=f"Omit --table-queues, or reset that table on the DUT first: ethtool -X {name} default",
         )
     if queues > (entries := state.hash_table_entries[name]):
         raise NotTakenError(
-            f"the hash table of {name} has {entries} entries, too few for {queues} queues",
+            f"the hash table of {name} has {entries} entries, which is not enough for {queues} queues",
             where="--table-queues",
             next_step=f"Name {entries} at most.",
         )

@@ -145,7 +145,7 @@ def read_state(
         raise HostError(
             "the DUT lacks ip or flock",
             where="the DUT's PATH",
-            next_step="Install them there: apt-get install iproute2 util-linux.",
+            next_step="Install them on the DUT: apt-get install iproute2 util-linux.",
         )
     with understood("itself", where="ip -j"):
         return _state(answers, names, address=address, peer=peer)
@@ -255,9 +255,9 @@ def _rows(what: str, answer: Answer) -> list[dict[str, Any]]:
 
 def _not_understood(what: str, text: str) -> HostError:
     return HostError(
-        f"what the DUT says of its {what.split()[0]} is not understood: {text[:200]!r}",
+        f"the DUT's answer about its {what.split()[0]} cannot be understood: {text[:200]!r}",
         where="ip -j",
-        next_step="It takes iproute2 of 2018 or later there.",
+        next_step="The DUT needs iproute2 of 2018 or later.",
     )
 
 

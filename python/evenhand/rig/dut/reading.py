@@ -24,9 +24,9 @@ def understood(what: str, *, where: str) -> Iterator[None]:
         yield
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise HostError(
-            f"what the DUT says of {what} is not understood: {str(error)[:200] or type(error).__name__}",
+            f"the DUT's answer about {what} cannot be understood: {str(error)[:200] or type(error).__name__}",
             where=where,
-            next_step="Log in there, and look whether its ip and ethtool are those of its distribution, and"
+            next_step="Log in there, and check whether its ip and ethtool are those of its distribution, and"
             " what they print.",
         ) from error
 

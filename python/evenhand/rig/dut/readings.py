@@ -127,9 +127,10 @@ def parse_reading(text: str, *, left: str, right: str, where: str) -> Reading:
     parts = split_parts(text)
     if END not in parts or not parts.get("cpus") or not parts.get("uptime"):
         raise HostError(
-            "the DUT's counters could not be read: its answer is not that of a Linux system, or was cut off",
+            "the DUT's counters could not be read: its answer is not that of a Linux system, or it was"
+            " cut off",
             where=where,
-            next_step="Log in there, and look whether cat /proc/stat and ip -s link work.",
+            next_step="Log in there, and check whether cat /proc/stat and ip -s link work.",
         )
     with understood("its counters", where=where):
         return _reading(parts, left, right, where=where)
@@ -227,10 +228,10 @@ def _read_interface(name: str, side: SideName, parts: Mapping[str, str], *, wher
         statistics = json.loads(link)[0]["stats64"]
     except (ValueError, LookupError, TypeError):
         raise HostError(
-            f"the DUT does not tell of its interface {name!r}: {words_of_answer(1, link)}",
+            f"the DUT does not report its interface {name!r}: {words_of_answer(1, link)}",
             where=where,
-            next_step="Name its interfaces in the testbed file (dut.left, dut.right) as `ip link` there"
-            " shows them.",
+            next_step="Name its interfaces in the testbed file (dut.left, dut.right) as `ip link` shows them"
+            " on the DUT.",
         ) from None
     code, answer = split_exit(parts.get(f"queues {side}", ""))
     queues, of_nic = read_queues(answer) if code == 0 else ({}, {})
@@ -238,9 +239,13 @@ def _read_interface(name: str, side: SideName, parts: Mapping[str, str], *, wher
     # A driver tells of a packet in one of the two places, or the same in both.
     for number, counters in read_kernel_queues(of_kernel).items():
         queues[number] = counters | queues.get(number, {})
-    why = words_of_answer(code, answer) if code else "its driver has no counter of a queue that is known here"
+    why = (
+        words_of_answer(code, answer)
+        if code
+        else "its driver has no counters per queue that are known to Evenhand"
+    )
     if of_kernel == NO_PERL:
-        why += ", and there is no perl to ask the kernel for its own"
+        why += ", and perl is not installed, which could ask the kernel for its own"
     return InterfaceReading(
         name=name,
         counters=dict(_counters(statistics)),

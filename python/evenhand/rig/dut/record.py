@@ -124,10 +124,10 @@ def read_document(text: str, *, where: str) -> SetupRecord:
         document = json.loads(text)
         if document["version"] != VERSION:
             raise HostError(
-                "the set-up was written down by another version of Evenhand (document version"
+                "the set-up was recorded by another version of Evenhand (document version"
                 f" {document['version']!r})",
                 where=where,
-                next_step="Take it back with that one.",
+                next_step="Undo it with that version.",
             )
         left, right = document["interfaces"]
         return SetupRecord(
@@ -144,22 +144,22 @@ def read_document(text: str, *, where: str) -> SetupRecord:
         )
     except (ValueError, TypeError, KeyError) as error:
         raise HostError(
-            f"what is written down of the set-up cannot be read: {error!r}",
+            f"the record of the set-up cannot be read: {error!r}",
             where=where,
-            next_step="It was changed or cut. Put the DUT back by hand (evenhand dut setup --undo tells"
-            " how), then remove that file.",
+            next_step="It was changed or cut off. Restore the DUT by hand (evenhand dut setup --undo prints"
+            " the commands), then remove that file.",
         ) from error
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{value!r} is not text")
     return value
 
 
 def _item(kind: Kind, key: list[str], before: str | None, wanted: str | None) -> Item:
     if kind not in KINDS or not key or not all(isinstance(part, str) for part in key):
-        raise ValueError(f"{kind!r} of {key!r} is nothing that a set-up changes")
+        raise ValueError(f"{kind!r} of {key!r} is not something that a set-up changes")
     for value in (before, wanted):
         if value is not None:
             _text(value)
@@ -168,7 +168,7 @@ def _item(kind: Kind, key: list[str], before: str | None, wanted: str | None) ->
 
 def _holder(document: Mapping[str, Any]) -> Holder:
     if document["kind"] not in get_args(HolderKind):
-        raise ValueError(f"{document['kind']!r} is no holder")
+        raise ValueError(f"{document['kind']!r} is not a holder")
     return Holder(**{name: document[name] for name in Holder.__dataclass_fields__})
 
 
@@ -210,14 +210,15 @@ def take(shell: Shell, record: SetupRecord) -> SetupRecord | None:
         if found is not None:
             return found
         raise HostError(
-            "somebody has just begun to set up the DUT, or was cut off before it changed anything",
+            "somebody has just begun to set up the DUT, or was interrupted before anything was changed",
             where=HELD,
-            next_step="Wait a minute. If nobody is at it, remove it: evenhand dut undo TESTBED",
+            next_step="Wait a minute. If nobody is working on it, remove it: evenhand dut undo TESTBED",
         )
     raise HostError(
-        f"what is there cannot be written down on the DUT, so nothing was changed: {_last(answer.stderr)}",
+        "the record of the set-up cannot be written on the DUT, so nothing was changed:"
+        f" {_last(answer.stderr)}",
         where=FOLDER,
-        next_step="Make room for a few kilobytes there, and make it writable.",
+        next_step="Free a few kilobytes there, and make the folder writable.",
     )
 
 
@@ -267,11 +268,11 @@ def run_held(shell: Shell, identity: str, commands: list[str], *, timeout_s: flo
     answers = run_each(shell, commands, begin=begin, timeout_s=timeout_s + LOCKED_S)
     if len(answers) != len(commands):
         last = answers[-1]
-        what = {71: "another process is changing the DUT", 72: "the DUT is no longer held for this set-up"}
+        what = {71: "another process is changing the DUT", 72: "this set-up no longer holds the DUT"}
         raise HostError(
             what.get(last.exit_code, f"the DUT ended the set-up with {last.exit_code}: {_last(last.stderr)}"),
             where=HELD,
-            next_step="See who has it: evenhand dut status TESTBED",
+            next_step="To see who holds it: evenhand dut status TESTBED",
         )
     return [
         None if answer.exit_code == 0 else answer.stdout.strip() or f"exit code {answer.exit_code}"
@@ -312,9 +313,9 @@ def keep_here(destination: str, record: SetupRecord) -> None:
         new.replace(path)
     except OSError as error:
         raise HostError(
-            f"what is on the DUT cannot be written down here, so nothing was changed: {error.strerror}",
+            f"the record of the DUT cannot be written on this host, so nothing was changed: {error.strerror}",
             where=str(path),
-            next_step="Make that folder writable, or set XDG_STATE_HOME to another one.",
+            next_step="Make that folder writable, or set XDG_STATE_HOME to another folder.",
         ) from error
 
 
@@ -327,7 +328,9 @@ def read_here(destination: str) -> SetupRecord | None:
         return None
     except OSError as error:
         raise HostError(
-            f"it cannot be read: {error.strerror}", where=str(path), next_step="Make it readable for you."
+            f"it cannot be read: {error.strerror}",
+            where=str(path),
+            next_step="Make it readable for your user.",
         ) from error
     return read_document(text, where=str(path))
 

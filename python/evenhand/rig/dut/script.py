@@ -16,13 +16,14 @@ from evenhand.rig.dut.description import DutLink, DutSetup, HashType
 _WIDTH = 118
 
 ISOLATION = (
-    "Only in an isolated test environment (RFC 6815): routers forward 198.18.0.0/15 and 2001:2::/48 like any"
-    " other addresses, so nothing "
-    "but isolation keeps the test out of networks that people use."
+    "Only in an isolated test environment (RFC 6815): routers forward 198.18.0.0/15 and 2001:2::/48 like"
+    " any other addresses, so only isolation keeps the test out of networks that people use."
 )
 
-SHELL_NOTE = "For a shell as root that ends at the first error, such as: ssh root@DUT sh -e"
-FORWARDING_NOTE = "Last, so that nothing is forwarded by half a set-up. The value before is shown, and kept."
+SHELL_NOTE = "For a root shell that ends at the first error, such as: ssh root@DUT sh -e"
+FORWARDING_NOTE = (
+    "Last, so that nothing is forwarded by a partial set-up. The previous value is shown and kept."
+)
 
 
 Part = Literal["limits", "interfaces", "routes", "neighbors", "hash", "policing", "forwarding"]
@@ -84,7 +85,7 @@ class DutScript:
         for hash_type, reason in self.system.impossible_hashes:
             if self.setup.hash_type == hash_type:
                 raise RequestError(
-                    f"no {hash_type} hash under {self.system.title}: {reason}",
+                    f"{self.system.title} cannot set a {hash_type} hash: {reason}",
                     where="--hash",
                     next_step="Leave it out.",
                 )
@@ -93,7 +94,7 @@ class DutScript:
                 self.only
             )
             raise RequestError(
-                f"there is nothing to print of the part {self.only!r}",
+                f"the part {self.only!r} is empty, so there is nothing to print",
                 where="--only",
                 next_step=f"Add {option}." if option else f"This set-up has: {', '.join(self._parts)}.",
             )
@@ -129,7 +130,7 @@ class DutScript:
         """The commands with comments, to be read and run. Begins with the warning of an isolated environment
         (SEED-80)."""
         plan, (left, right) = self.setup.plan, self.setup.links
-        what = "Takes back the set-up" if self.is_undo else "Set-up"
+        what = "Undoes the set-up" if self.is_undo else "Set-up"
         blocks = [
             [
                 *self._comment(
@@ -184,8 +185,8 @@ def route_purpose(link: DutLink) -> str:
 def neighbor_purpose(link: DutLink) -> str:
     entries = link.side.dut_neighbors
     return (
-        f"{_count(entries, 'static neighbour', 'static neighbours')} of the {link.side.name} side: what"
-        " the DUT would have to resolve."
+        f"{_count(entries, 'static neighbour', 'static neighbours')} of the {link.side.name} side,"
+        " which the DUT would otherwise have to resolve."
     )
 
 
@@ -194,12 +195,12 @@ def policing_step(*, do: tuple[str, ...] = (), notes: tuple[str, ...]) -> Step:
     SEED-81)."""
     return Step(
         part="policing",
-        purpose="What may police this traffic: thousands of flows look like an attack.",
+        purpose="Possible policing of this traffic, because thousands of flows look like an attack.",
         do=do,
         notes=(
             *notes,
-            "What is on belongs into the report (policing in [dut.facts] of the testbed file): it is"
-            " measured too.",
+            "State in the report what is on (policing in [dut.facts] of the testbed file), because it is"
+            " measured as well.",
         ),
     )
 

@@ -68,11 +68,11 @@ def refuse_other_systems(dut: TestbedDut) -> None:
     """Only Linux is read back, so only Linux is put back exactly."""
     if dut.os != "linux":
         raise RequestError(
-            f"Evenhand sets up no DUT under {dut.os} by itself: it cannot yet read there what it would have"
-            " to put back",
+            f"Evenhand does not set up a DUT under {dut.os} itself, because it cannot yet"
+            " read the state that it would have to restore",
             where="[dut] os",
-            next_step=f"Print the commands, and run them there (untried): evenhand dut setup --os {dut.os};"
-            " later with --undo.",
+            next_step="Print the commands, and run them on the DUT (untested): evenhand dut"
+            f" setup --os {dut.os}; later with --undo.",
         )
 
 
@@ -128,9 +128,11 @@ def apply(
         )
         if left:
             raise NotTakenError(
-                f"the DUT did not take {_named(left, failures)}",
+                f"the DUT did not accept {_named(left, failures)}",
                 where=f"[dut] ssh, {on.destination}",
-                next_step="Nothing was sent, and the DUT is as it was. See that change there by hand.",
+                next_step=(
+                    "Nothing was sent, and the DUT is in its previous state. Try that change there by hand."
+                ),
             )
     except HeldError:
         raise
@@ -146,10 +148,10 @@ def _undo_after(error: BaseException, on: DutOnShell, record: SetupRecord) -> No
     try:
         put_back(on, record)
     except EvenhandError as second:
-        error.add_note(f"The DUT is not yet as it was: {second}")
+        error.add_note(f"The DUT is not yet in its previous state: {second}")
         if isinstance(error, EvenhandError):
             error.next_step = (
-                f"The DUT could not be put back ({second.what}). When it can be reached:"
+                f"The DUT could not be restored ({second.what}). When it can be reached:"
                 " evenhand dut undo TESTBED"
             )
 
@@ -186,9 +188,9 @@ class HeldError(HostError):
             else ""
         )
         super().__init__(
-            f"the DUT is set up already for {held.plan}, by {held.holder.name}.{ended}".rstrip("."),
+            f"the DUT is already set up for {held.plan}, by {held.holder.name}.{ended}".rstrip("."),
             where=records.HELD,
-            next_step="If nobody needs it any longer, put it back: evenhand dut undo TESTBED",
+            next_step="If it is no longer needed, restore the DUT: evenhand dut undo TESTBED",
         )
         self.held = held
 
@@ -216,8 +218,8 @@ def undo(on: DutOnShell, *, is_forced: bool = False, run: str | None = None) -> 
     if run is None and not is_forced and record.holder.kind == "run" and record.holder.lives() is not False:
         error = HeldError(record)
         error.next_step = (
-            "End that run, which puts the DUT back. If it is certain that it has ended:"
-            " evenhand dut undo TESTBED --force"
+            "Stop that run, which then restores the DUT. If it has certainly ended: evenhand dut undo"
+            " TESTBED --force"
         )
         raise error
     with uninterrupted():
@@ -250,10 +252,10 @@ def put_back(on: DutOnShell, record: SetupRecord) -> None:
         records.drop(on.shell, record.identity)
         return
     raise HostError(
-        f"not as it was: {_named(left, failures)}",
+        f"not restored: {_named(left, failures)}",
         where=f"[dut] ssh, {on.destination}",
-        next_step="See to it there, and give evenhand dut undo TESTBED again; what was before stands in"
-        f" {records.HELD}/record.",
+        next_step="Correct this on the DUT, and run evenhand dut undo TESTBED again; the"
+        f" previous state is in {records.HELD}/record.",
     )
 
 

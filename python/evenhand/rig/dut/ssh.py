@@ -94,7 +94,7 @@ class SshShell:
         program = shutil.which("ssh")
         if program is None:
             raise HostError(
-                "there is no ssh on this host",
+                "ssh is not installed on this host",
                 where="PATH",
                 next_step="Install it: apt-get install openssh-client.",
             )
@@ -158,7 +158,7 @@ class SshShell:
             raise HostError(
                 f"no answer within {timeout_s:g} s to: {_shortened(command)}",
                 where=self.destination,
-                next_step="See whether the DUT still runs, and try again.",
+                next_step="Check whether the DUT still runs, and try again.",
             ) from None
         finally:
             if client.poll() is None:
@@ -200,8 +200,8 @@ class SshShell:
         return HostError(
             ": ".join(("the connection to the DUT was lost", *said)),
             where=self.destination,
-            next_step="See whether the DUT still runs. What was set up there is taken back by: evenhand dut"
-            " undo TESTBED.",
+            next_step="Check whether the DUT still runs. To undo what was set up there: evenhand dut undo"
+            " TESTBED.",
         )
 
     def _wait_until_ready(self) -> DutHost:
@@ -218,7 +218,7 @@ class SshShell:
             try:
                 line = lines.get(timeout=max(0.0, end - time.monotonic()))
             except queue.Empty:
-                raise _no_answer(self.destination, f"nothing within {3 * CONNECT_TIMEOUT_S} s") from None
+                raise _no_answer(self.destination, f"no answer within {3 * CONNECT_TIMEOUT_S} s") from None
             if line is None:
                 self._master.wait()
                 listener.join(1)
@@ -253,24 +253,24 @@ def open_shell(dut: TestbedDut, *, config: Path | None = None) -> Iterator[SshSh
     """
     if dut.ssh is None or dut.os is None:
         raise RequestError(
-            "the testbed does not say how its DUT is reached",
+            "the testbed does not say how to reach its DUT",
             where="[dut] ssh",
-            next_step='Write ssh = "root@r1", os = "linux", left = "eth1" and right = "eth2" there, as they'
-            " are in your lab.",
+            next_step='Write ssh = "root@r1", os = "linux", left = "eth1" and right = "eth2" there, with the'
+            " names of your lab.",
         )
     with open_ssh(dut.ssh, config=config) as shell:
         if shell.host.kernel != _KERNELS[dut.os]:
             raise RequestError(
-                f"{dut.os!r} is said, and the DUT runs {shell.host.kernel}",
+                f"{dut.os!r} is configured, but the DUT runs {shell.host.kernel}",
                 where=f"[dut] os, {dut.ssh}",
-                next_step="Correct os, or ssh if that is another host than you mean.",
+                next_step="Correct os, or correct ssh if it names the wrong host.",
             )
         if shell.host.user_id != 0:
             raise HostError(
-                f"the user there has the id {shell.host.user_id} and is not root",
+                f"the user on the DUT has the id {shell.host.user_id} and is not root",
                 where=f"[dut] ssh, {dut.ssh}",
-                next_step="Only root can set up a router: name root, such as root@r1, and put your key into"
-                " its authorized_keys.",
+                next_step="Only root can set up a router: use root, such as root@r1, and add your key to its"
+                " authorized_keys.",
             )
         yield shell
 
@@ -359,33 +359,33 @@ def _no_answer(destination: str, said: str) -> HostError:
     return HostError(
         f"the DUT does not answer: {said}",
         where=f"[dut] ssh, {destination}",
-        next_step=f"See whether it is on and reached from here: ssh {destination} true",
+        next_step=f"Check whether it is on and can be reached from here: ssh {destination} true",
     )
 
 
 def _why_not(destination: str, said: list[str]) -> HostError:
     """What ssh says, which is English everywhere, as an error of ours."""
     text = "\n".join(said)
-    last = said[-1] if said else "ssh ended without a word"
+    last = said[-1] if said else "ssh ended without a message"
     where = f"[dut] ssh, {destination}"
     if "IDENTIFICATION HAS CHANGED" in text:
         return HostError(
-            "its host key is another than before: another host, or somebody between",
+            "its host key has changed: it is another host, or the connection is intercepted",
             where=where,
-            next_step="If it was installed anew, remove the old key: ssh-keygen -R HOST (ssh tells the"
-            " line). Then connect by hand once.",
+            next_step="If it was reinstalled, remove the old key: ssh-keygen -R HOST (ssh prints the line)."
+            " Then connect by hand once.",
         )
     if "Host key verification failed" in text:
         return HostError(
-            "its host key is not known here",
+            "its host key is not known on this host",
             where=where,
-            next_step=f"Connect by hand once, and compare the key: ssh {destination} true",
+            next_step=f"Connect by hand once, and verify the key: ssh {destination} true",
         )
     if "Permission denied" in text or "Too many authentication failures" in text:
         return HostError(
-            f"it lets no key of yours in, and a password is never asked for ({last})",
+            f"it accepts none of your keys, and a password is never asked for ({last})",
             where=where,
-            next_step=f"Put your key there (ssh-copy-id {destination}), and if it has a passphrase into an"
-            " agent (ssh-add).",
+            next_step=f"Add your key there (ssh-copy-id {destination}); if the key has a"
+            " passphrase, add it to an agent (ssh-add).",
         )
     return _no_answer(destination, last)

@@ -26,7 +26,7 @@ def _steps(setup: DutSetup) -> list[Step]:
             Step(
                 part="limits",
                 purpose=f"Room for {setup.neighbor_entries:,} neighbours of both sides.",
-                notes=(f"{_DEFAULT_LIMIT:,} is the default, and is put back.",),
+                notes=(f"{_DEFAULT_LIMIT:,} is the default, and is restored.",),
                 do=("vppctl show ip neighbor-config", f"{limit} {_DEFAULT_LIMIT + setup.neighbor_entries}"),
                 undo=(f"{limit} {_DEFAULT_LIMIT}",),
             )
@@ -39,11 +39,10 @@ def _steps(setup: DutSetup) -> list[Step]:
         steps.append(
             Step(
                 part="hash",
-                purpose="Hash: nothing can be set while VPP runs.",
+                purpose="Hash: it cannot be set while VPP runs.",
                 notes=(
-                    "VPP asks the NIC for a hash when it starts: startup.conf, section dpdk, dev ..., next"
-                    " to num-rx-queues. What "
-                    "is in use is shown here: report it.",
+                    "VPP configures the NIC's hash when it starts: startup.conf, section dpdk, dev ...,"
+                    " next to num-rx-queues. The hash in use is shown here: state it in the report.",
                 ),
                 do=tuple(f"vppctl show hardware-interfaces {link.interface}" for link in setup.links),
             )

@@ -64,7 +64,7 @@ class DutWitness:
             if not self._told:
                 self._told = True
                 self.on_trouble(
-                    f"The DUT cannot be looked into any longer, and trials go on without: {error.what}"
+                    f"The DUT can no longer be observed; trials continue without its counters: {error.what}"
                 )
             return None, error.what
 
@@ -163,7 +163,7 @@ def open_witness(shell: Shell, *, left: str, right: str, where: str, on_trouble:
     """
     if left == right:
         raise HostError(
-            f"{left!r} is both interfaces of the DUT",
+            f"{left!r} is given for both interfaces of the DUT",
             where=where,
             next_step="Name two: dut.left and dut.right.",
         )

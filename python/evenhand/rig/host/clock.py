@@ -31,7 +31,7 @@ def check_clock(root: Path, watched: Watch | EvenhandError | None) -> Finding:
         "available": available,
         "ticks": asdict(watched.clock) if isinstance(watched, Watch) else None,
     }
-    found = f"the kernel's is {source or 'unknown'}"
+    found = f"the kernel's clock source is {source or 'unknown'}"
     limit_ppm = Limits().clock_ppm
     if isinstance(watched, Watch):
         clock = watched.clock
@@ -46,9 +46,9 @@ def check_clock(root: Path, watched: Watch | EvenhandError | None) -> Finding:
                 found=found,
                 state=State.WEAK,
                 facts=facts,
-                advice=f"Trials are INVALID beyond {limit_ppm:g} ppm. Ask the kernel what it thinks of the"
-                " TSC; use another host if it"
-                " does not trust it:",
+                advice=f"Trials are INVALID beyond {limit_ppm:g} ppm. See what the kernel"
+                " reports about the TSC; use another host if the kernel does not"
+                " trust it:",
                 commands=("sudo dmesg | grep -i tsc",),
             )
     if source is not None and source != "tsc" and "tsc" in available:
@@ -57,7 +57,7 @@ def check_clock(root: Path, watched: Watch | EvenhandError | None) -> Finding:
             found=found,
             state=State.WEAK,
             facts=facts,
-            advice="Any look at another clock takes longer than one at the TSC:",
+            advice="Reading any other clock takes longer than reading the TSC:",
             commands=(f"echo tsc | sudo tee /{CLOCK_FOLDER}/current_clocksource",),
         )
     return Finding(
@@ -73,7 +73,7 @@ def check_stalls(watched: Watch | EvenhandError | None) -> Finding:
     it."""
     if watched is None:
         return Finding(
-            name="stalls", found="not looked for", state=State.UNKNOWN, facts={"seconds": 0.0, "cpus": []}
+            name="stalls", found="not measured", state=State.UNKNOWN, facts={"seconds": 0.0, "cpus": []}
         )
     if isinstance(watched, EvenhandError):
         return Finding(
@@ -97,8 +97,8 @@ def check_stalls(watched: Watch | EvenhandError | None) -> Finding:
     advice = (
         f"CPU {', '.join(str(cpu.cpu) for cpu in bad)}: away for more than"
         f" {format_ratio(limits.overdue_tolerance)} of the time, or for"
-        f" {format_duration(limits.longest_overdue_us / 1e6)} at once. Trials there end INVALID, or with"
-        " loss that is not the router's."
+        f" {format_duration(limits.longest_overdue_us / 1000000.0)} at once. Trials on it end"
+        " INVALID, or with loss that the router did not cause."
     )
     if stolen_us > MOSTLY * away_us:
         return Finding(
@@ -106,14 +106,14 @@ def check_stalls(watched: Watch | EvenhandError | None) -> Finding:
             found=found,
             state=State.WEAK,
             facts=facts,
-            advice=f"{advice} The hypervisor took them: have it give this virtual machine CPUs of its own.",
+            advice=(f"{advice} The hypervisor took them: let it give this virtual machine CPUs of its own."),
         )
     return Finding(
         name="stalls",
         found=found,
         state=State.WEAK,
         facts=facts,
-        advice=f"{advice} See what else runs, and stop it or move it away:",
+        advice=f"{advice} Find out what else runs, and stop it or move it to other CPUs:",
         commands=("top -b -n 1 -d 5 | head -20",),
     )
 
@@ -123,9 +123,9 @@ def _describe(cpu: CpuStalls) -> str:
         return f"CPU {cpu.cpu} never away"
     times = "once" if cpu.absences == 1 else f"{cpu.absences} times"
     return (
-        f"CPU {cpu.cpu} away {times}, longest {format_duration(cpu.longest_us / 1e6)},"
-        f" {format_duration(cpu.away_us / 1e6)} in all,"
-        f" {format_duration(cpu.stolen_us / 1e6) if cpu.stolen_us else 'none'} stolen"
+        f"CPU {cpu.cpu} away {times}, longest {format_duration(cpu.longest_us / 1000000.0)},"
+        f" {format_duration(cpu.away_us / 1000000.0)} in total,"
+        f" {format_duration(cpu.stolen_us / 1000000.0) if cpu.stolen_us else 'none'} stolen"
     )
 
 

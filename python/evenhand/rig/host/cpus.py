@@ -31,7 +31,7 @@ def check_cpus(root: Path, allowed: Collection[int]) -> Finding:
     }
     if len(allowed) >= ROUTER_AND_TESTER:
         return Finding(name="CPUs", found=found, facts=facts)
-    advice = "A router inside this machine and its tester need a CPU each"
+    advice = "A router inside this machine and its tester need one CPU each"
     if len(online) >= ROUTER_AND_TESTER:
         return Finding(
             name="CPUs",
@@ -48,7 +48,7 @@ def check_cpus(root: Path, allowed: Collection[int]) -> Finding:
         state=State.MISSING,
         missing_for=(Part.REFERENCE,),
         facts=facts,
-        advice=f"{advice}; this host has one. Give the virtual machine a second one, or use another host.",
+        advice=(f"{advice}; this host has one. Give the virtual machine a second CPU, or use another host."),
     )
 
 
@@ -66,11 +66,11 @@ def check_isolation(root: Path, allowed: Collection[int]) -> Finding:
         # The kernel gives them to no process that does not ask, and what it starts inherits that.
         return Finding(
             name="isolation",
-            found=f"{found}; not for this process",
+            found=f"{found}; not available to this process",
             state=State.WEAK,
             facts=facts,
-            advice="Linux lets no process on isolated CPUs by itself: start the tester with them, here and"
-            " in every other command:",
+            advice="Linux does not place processes on isolated CPUs by itself: start the tester on them,"
+            " with this and every other command:",
             commands=(f"taskset -c {format_cpu_list(online)} evenhand check",),
         )
     if isolated and tickless:
@@ -78,13 +78,13 @@ def check_isolation(root: Path, allowed: Collection[int]) -> Finding:
     if isolated:
         free = format_cpu_list(isolated)
         advice = (
-            f"Spare the tester's CPUs the kernel's tick as well: add nohz_full={free} rcu_nocbs={free}"
-            " to the kernel's command line"
+            f"Also keep the kernel's tick off the tester's CPUs: add nohz_full={free}"
+            f" rcu_nocbs={free} to the kernel's command line"
         )
     elif len(online) > 1:
         free = format_cpu_list(online[1:])
         advice = (
-            "Keep the tester's CPUs free of other work. For all but the first, add"
+            "Keep other work off the tester's CPUs. For all CPUs but the first, add"
             f" isolcpus={free} nohz_full={free} rcu_nocbs={free} to the kernel's command line"
         )
     else:
@@ -93,7 +93,7 @@ def check_isolation(root: Path, allowed: Collection[int]) -> Finding:
             found=found,
             state=State.WEAK,
             facts=facts,
-            advice="Let nothing else run on the only CPU.",
+            advice="Run nothing else on the only CPU.",
         )
     return Finding(
         name="isolation",
@@ -101,8 +101,8 @@ def check_isolation(root: Path, allowed: Collection[int]) -> Finding:
         state=State.WEAK,
         facts=facts,
         commands=("sudo update-grub",),
-        advice=f"{advice} (GRUB_CMDLINE_LINUX in /etc/default/grub), write that where it boots from, and"
-        " boot again:",
+        advice=f"{advice} (GRUB_CMDLINE_LINUX in /etc/default/grub), update the boot"
+        " configuration, and boot again:",
     )
 
 
@@ -113,7 +113,10 @@ def check_frequency(root: Path) -> Finding:
     facts = {"governors": governors}
     if not governors:
         return Finding(
-            name="frequency", found="fixed, or in other hands: no governor", state=State.UNKNOWN, facts=facts
+            name="frequency",
+            found="fixed, or controlled elsewhere: there is no governor",
+            state=State.UNKNOWN,
+            facts=facts,
         )
     found = f"governor {', '.join(governors)}"
     if governors == ["performance"]:
@@ -123,7 +126,7 @@ def check_frequency(root: Path) -> Finding:
         found=found,
         state=State.WEAK,
         facts=facts,
-        advice="Keep the frequency up, or the first frames of a trial meet a slow CPU.",
+        advice="Keep the frequency up; otherwise the first frames of a trial meet a slow CPU.",
         commands=(f"echo performance | sudo tee /{CPU_FOLDER}/cpu*/cpufreq/scaling_governor",),
     )
 

@@ -142,7 +142,7 @@ def check_nics(nics: Sequence[Nic], *, has_devbind: bool) -> Finding:
     advice, commands = [], []
     packages = sorted({nic.missing_package for nic in wanted if nic.missing_package is not None})
     if packages:
-        advice.append("Install the driver of DPDK that these NICs need.")
+        advice.append("Install the DPDK driver that these NICs need.")
         commands.append(f"sudo apt-get install {' '.join(packages)}")
     to_bind = [nic for nic in wanted if nic.is_bindable]
     if len(wanted) < PORTS - ready:
@@ -161,7 +161,9 @@ def check_nics(nics: Sequence[Nic], *, has_devbind: bool) -> Finding:
         few = (
             "these two" if len(to_bind) == PORTS else "this one" if ready + len(bound) == 0 else "another one"
         )
-        advice.append(f"Give {few} to DPDK, if no cable of theirs leads to a network that people use:")
+        advice.append(
+            f"Give {few} to DPDK, provided that none of their cables leads to a network that people use:"
+        )
         commands += [*(() if has_devbind else ("sudo apt-get install dpdk",))]
         commands.append(f"sudo dpdk-devbind.py --bind=vfio-pci {' '.join(nic.address for nic in to_bind)}")
     return Finding(
@@ -191,9 +193,9 @@ def check_vfio(root: Path, nics: Collection[Nic]) -> Finding:
         "no_iommu_mode": None if no_iommu is None else no_iommu == "Y",
     }
     found = (
-        f"{groups or 'no'} IOMMU group{'' if groups == 1 else 's'}; vfio-pci {_MODULE_WORDS[module]};"
-        f" /dev/vfio {'is there' if has_device else 'is not there'}; no-IOMMU mode"
-        f" {'not offered' if no_iommu is None else 'on' if no_iommu == 'Y' else 'off'}"
+        f"{groups or 'no'} IOMMU group{'' if groups == 1 else 's'}; vfio-pci"
+        f" {_MODULE_WORDS[module]}; /dev/vfio {'exists' if has_device else 'does not exist'};"
+        f" no-IOMMU mode {'not offered' if no_iommu is None else 'on' if no_iommu == 'Y' else 'off'}"
     )
     if sum(nic.is_ready and nic.driver in SHARING_DRIVERS for nic in nics) >= PORTS or (
         is_loaded and (groups or no_iommu == "Y")
@@ -201,7 +203,9 @@ def check_vfio(root: Path, nics: Collection[Nic]) -> Finding:
         return Finding(name="IOMMU/vfio", found=found, facts=facts)
     advice, commands = [], []
     if not is_available:
-        advice.append(f"This kernel ({release}) has no module vfio-pci: boot the distribution's own kernel.")
+        advice.append(
+            f"This kernel ({release}) does not have the module vfio-pci: boot the distribution's own kernel."
+        )
     elif not is_loaded:
         advice.append("Load vfio-pci.")
         commands.append("sudo modprobe vfio-pci")
@@ -212,12 +216,12 @@ def check_vfio(root: Path, nics: Collection[Nic]) -> Finding:
             else "iommu=pt"
         )
         advice.append(
-            f"Switch on the IOMMU (VT-d, AMD-Vi) in the firmware's set-up, add {switch} to the kernel's"
-            " command line, and boot again;"
-            " a virtual machine needs one from its hypervisor."
+            f"Enable the IOMMU (VT-d, AMD-Vi) in the firmware settings, add {switch} to the"
+            " kernel's command line, and boot again; in a virtual machine the hypervisor"
+            " must provide it."
         )
         if no_iommu is not None:
-            advice.append("Or, on a host that you may lose, do without:")
+            advice.append("Or, on a host that you can afford to lose, work without an IOMMU:")
             commands.append(f"echo Y | sudo tee /{NO_IOMMU}")
     return Finding(
         name="IOMMU/vfio",

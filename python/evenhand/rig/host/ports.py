@@ -113,5 +113,5 @@ def port_facts(
         )
     except (KeyError, TypeError, ValueError) as error:
         raise EngineError(
-            f"the engine's open ports are outside the contract: {error!r}", where="open response"
+            f"the engine's list of open ports violates the contract: {error!r}", where="open response"
         ) from error

@@ -57,12 +57,12 @@ def check_privileges(root: Path) -> Finding:
         missing.append(Part.NICS)
     if missing:
         advice = (
-            "This is root without its capabilities: run where they are not taken away (a privileged"
-            " container, or the host itself)."
+            "This is root without its capabilities: run where they are available (in a privileged"
+            " container, or on the host itself)."
             if is_root
-            else "Put sudo before what needs it. The demo on the reference router runs for any user, but"
-            " without SYS_NICE its threads have"
-            " no precedence over other programs. The Linux lab:"
+            else "Put sudo before commands that need it. The demo on the reference router runs for any"
+            " user, but without SYS_NICE its threads have no priority over other programs. The"
+            " Linux lab:"
         )
         commands = (
             () if is_root else (in_checkout("make demo-linux", installed="sudo evenhand demo --dut linux"),)
@@ -100,7 +100,9 @@ def check_namespaces(root: Path, has_program: Callable[[str], bool]) -> Finding:
         state=State.MISSING,
         missing_for=(Part.LAB,),
         facts=facts,
-        advice="The Linux lab needs them." if programs else "The Linux lab needs a kernel that has them.",
+        advice="The Linux lab needs them."
+        if programs
+        else "The Linux lab needs a kernel that supports them.",
         commands=("sudo apt-get install util-linux mount",) if programs else (),
     )
 

@@ -36,7 +36,7 @@ def check_system(root: Path) -> Finding:
         found=found,
         state=State.WEAK,
         facts=shown,
-        advice="Evenhand is tested on Debian 12 and 13; make sure that it works here:",
+        advice="Evenhand is tested on Debian 12 and 13; verify that it works here:",
         commands=(in_checkout("make test", installed="evenhand demo"),),
     )
 
@@ -76,7 +76,7 @@ def check_hugepages(root: Path) -> Finding:
     if not pages:
         return Finding(
             name="hugepages",
-            found="this kernel has none",
+            found="this kernel does not support them",
             state=State.MISSING,
             missing_for=(Part.NICS,),
             facts=facts,
@@ -93,9 +93,8 @@ def check_hugepages(root: Path) -> Finding:
         state=State.MISSING,
         missing_for=(Part.NICS,),
         facts=facts,
-        advice=f"NICs take their buffers from hugepages, {LEAST_MEMORY_MB} MB at least; software ports need"
-        " none. To reserve"
-        f" {2 * LEAST_MEMORY_MB} MB:",
+        advice=f"NICs take their buffers from hugepages, at least {LEAST_MEMORY_MB} MB;"
+        f" software ports need none. To reserve {2 * LEAST_MEMORY_MB} MB:",
         commands=(
             f"echo {needed} | sudo tee"
             f" /sys/kernel/mm/hugepages/hugepages-{pages[0]['size_kb']}kB/nr_hugepages",

@@ -207,7 +207,7 @@ def _switch_offloads_off(interface: str) -> None:
             raise HostError(
                 f"{name} cannot be switched off",
                 where=interface,
-                next_step="Please report this kernel as unsupported.",
+                next_step="Please report that this kernel is not supported.",
             )
 
 
@@ -229,5 +229,5 @@ def _remove_links(names: LabNames) -> None:
 def index_of(ip: pyroute2.IPRoute, interface: str) -> int:
     found = ip.link_lookup(ifname=interface)
     if not found:
-        raise HostError("the interface has vanished", where=interface, next_step="Run lab up again.")
+        raise HostError("the interface has disappeared", where=interface, next_step="Run lab up again.")
     return int(found[0])

@@ -79,11 +79,11 @@ def make_room(lab: str, ip_version: IpVersion, entries: int) -> None:
             limits = read_limits(ip_version)
             if limits is None:
                 raise HostError(
-                    f"the plan needs {entries:,} entries in the DUT's neighbour table, whose limits cannot"
-                    " be seen here",
+                    f"the plan needs {entries:,} entries in the DUT's neighbour table, but"
+                    " its limits are not visible here",
                     where=_sysctl(ip_version, LIMITS[-1]).replace("/", "."),
-                    next_step="They belong to the host's own network namespace: run the lab there, or use"
-                    " fewer --hosts.",
+                    next_step="They belong to the host's own network namespace: run the lab there, or reduce"
+                    " --hosts.",
                 )
             labs["before"][str(ip_version)] = limits
         labs["needs"][lab] = {"ip_version": ip_version, "entries": min(entries, MOST_ENTRIES)}

@@ -239,7 +239,7 @@ class LinuxLab:
     def _inside_dut(self, doing: str, work: Callable[[], Result]) -> Result:
         require_root()
         with host_errors(
-            doing, where=self.dut_namespace, next_step="Is the lab still up? Look with: evenhand lab status"
+            doing, where=self.dut_namespace, next_step="Is the lab still up? Check with: evenhand lab status"
         ):
             return run_inside(self.dut_namespace, work)
 
@@ -387,9 +387,9 @@ def take_down(name: str) -> bool:
         for namespace in (names.tester_namespace, names.dut_namespace):
             if namespace_path(namespace).exists():
                 raise HostError(
-                    "this network namespace is there, but Evenhand has no record of having made it",
+                    "this network namespace exists, but Evenhand has no record of having created it",
                     where=namespace,
-                    next_step=f"If it is of no use to you: ip netns delete {namespace}",
+                    next_step=f"If you do not need it: ip netns delete {namespace}",
                 )
         return False
     with _second_interrupt_waits():
@@ -413,14 +413,14 @@ def share_cpus(dut_cpu: int | None) -> tuple[int, tuple[int, ...]]:
         dut_cpu = allowed[0]
     elif not (dut_cpu >= 0 and Path(f"/sys/devices/system/cpu/cpu{dut_cpu}").exists()):
         raise RequestError(
-            f"there is no CPU {dut_cpu}",
+            f"CPU {dut_cpu} does not exist",
             where="dut_cpu",
             next_step=f"Use one of: {', '.join(map(str, allowed))}.",
         )
     return dut_cpu, tuple(cpu for cpu in allowed if cpu != dut_cpu) or (dut_cpu,)
 
 
-def require_root(why: str = "to make network namespaces", *, lab: str = "Linux") -> None:
+def require_root(why: str = "to create network namespaces", *, lab: str = "Linux") -> None:
     """HostError if this process is not root's."""
     if os.geteuid() != 0:
         raise HostError(

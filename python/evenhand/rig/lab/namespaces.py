@@ -39,7 +39,7 @@ def namespace_path(namespace: str) -> Path:
 def make_namespace(namespace: str) -> None:
     """Make an empty network namespace. HostError if the kernel or the permissions do not allow it."""
     with host_errors(
-        "make a network namespace",
+        "create a network namespace",
         where=namespace,
         next_step="The container or host must allow CAP_SYS_ADMIN.",
     ):

@@ -31,15 +31,15 @@ def pin_napi(interface: str, cpu: int) -> None:
         raise HostError(
             f"no threaded NAPI: {error.strerror}",
             where=interface,
-            next_step="The lab needs Linux 5.17 or newer (Debian 12 has 6.1).",
+            next_step="The lab needs Linux 5.17 or later (Debian 12 has 6.1).",
         ) from error
     threads = napi_threads(interface)
     if switch.read_text().strip() != "1" or not threads:
         raise HostError(
-            "the kernel's NAPI threads of this interface are not to be seen",
+            "the kernel's NAPI threads of this interface are not visible",
             where=interface,
             next_step="Run on the host itself or in its PID namespace (docker run --pid=host), on Linux 5.17"
-            " or newer.",
+            " or later.",
         )
     for thread in threads:
         try:

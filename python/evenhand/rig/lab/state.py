@@ -28,8 +28,8 @@ def check_name(name: str) -> None:
     """RequestError unless interface names of 15 characters can hold the lab's name."""
     if not _NAME.fullmatch(name):
         raise RequestError(
-            f"{name!r} is no name for a lab: 1 to 9 characters of a-z, 0-9, '-' and '_', a letter or digit"
-            " first",
+            f"{name!r} is not a name for a lab: 1 to 9 characters of a-z, 0-9, '-' and"
+            " '_', beginning with a letter or digit",
             where="lab",
             next_step="Use a name such as linux or ci-2.",
         )
@@ -90,7 +90,7 @@ def hold(name: str) -> Iterator[None]:
             raise HostError(
                 f"the lab {name!r} is in use by process {locks.locker(path)}",
                 where="lab",
-                next_step="Wait until it has ended, or stop it.",
+                next_step="Wait until it ends, or stop it.",
             ) from None
         except OSError as error:
             raise HostError(
@@ -118,7 +118,7 @@ def kept_from_testers(name: str, *, force: bool) -> Iterator[None]:
         HostError: There is one; names the process.
     """
     with ExitStack() as stack:
-        next_step = "Wait for it, or stop it; `evenhand lab down --force` spoils its trial."
+        next_step = "Wait until it ends, or stop it; `evenhand lab down --force` would spoil its trial."
         try:
             stack.enter_context(locks.holding([tester_resource(name)], where="lab", next_step=next_step))
         except HostError:

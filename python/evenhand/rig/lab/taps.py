@@ -44,7 +44,7 @@ def make_taps(names: LabNames, queues: int, mtu: int) -> tuple[list[int], list[i
     """
     make_namespace(names.tester_namespace)
     with host_errors(
-        "make taps", where=names.tester_namespace, next_step="Is there /dev/net/tun? Try: modprobe tun"
+        "make taps", where=names.tester_namespace, next_step="Does /dev/net/tun exist? Try: modprobe tun"
     ):
         return run_inside(names.tester_namespace, lambda: _make(names, queues, mtu))
 
@@ -85,7 +85,7 @@ def check_tun() -> None:
     """HostError if this host has no taps."""
     if not os.path.exists(TUN):
         raise HostError(
-            f"there is no {TUN}",
+            f"{TUN} does not exist",
             where="lab",
-            next_step="Try: modprobe tun. A container must be given the device.",
+            next_step="Try: modprobe tun. In a container, the device must be passed in.",
         )

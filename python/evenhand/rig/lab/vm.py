@@ -151,11 +151,11 @@ class VmLab:
         """HostError if the machine has ended."""
         if not self.is_running:
             raise HostError(
-                "the machine of this lab has ended (killed, switched off, or its kernel gave up), so nothing"
-                " forwards",
+                "the machine of this lab has ended (it was killed or switched off, or its kernel"
+                " failed), so nothing is forwarded",
                 where=f"lab:{self.name}",
-                next_step=f"Its console: {Access(self.name).console}. Set it up anew: evenhand lab up vm"
-                f" --plan {plan_title(self.plan)}",
+                next_step=f"Its console: {Access(self.name).console}. To set it up again: evenhand"
+                f" lab up vm --plan {plan_title(self.plan)}",
             )
 
     def testbed_dut(self) -> dict[str, Any]:
@@ -232,8 +232,7 @@ def vm_up(
     """
     state.check_name(name)
     linux.require_root(
-        "for taps in a namespace: the lab of a virtual machine has no other way to the tester's ports",
-        lab=KIND,
+        "for taps in a namespace, through which the tester's ports reach the virtual machine", lab=KIND
     )
     check_vm_programs()
     image = vm_image(recipe(suite), tell=tell)
@@ -336,7 +335,7 @@ def _shell(machine: VirtualMachine, access: Access) -> Iterator[Shell]:
     with ExitStack() as stack:
         while True:
             if not machine.is_running:
-                raise machine.trouble("the machine switched itself off while it booted")
+                raise machine.trouble("the machine switched itself off while booting")
             if time.monotonic() > give_up:
                 raise machine.trouble(
                     f"the machine was not up within {BOOT_TIMEOUT_S[machine.accelerator]:.0f} s"
@@ -367,7 +366,7 @@ def _set_up_router(shell: Shell, plan: AddressPlan, mtu: int) -> None:
     if answer.exit_code != 0:
         said = (answer.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise HostError(
-            f"the machine does not take the set-up of the plan: {said}",
+            f"the machine does not accept the set-up of the plan: {said}",
             where=HOST,
             next_step="Please report this kernel.",
         )

@@ -158,7 +158,7 @@ def check_programs() -> None:
     lacking = sorted({package for program, package in NEEDS.items() if shutil.which(program) is None})
     if lacking:
         raise HostError(
-            f"the machine of the lab is reached by {', '.join(lacking)}, which is not here",
+            f"the machine of the lab is reached by {', '.join(lacking)}, which is not installed here",
             where="PATH",
             next_step=f"Install what is missing: sudo apt-get install {' '.join(lacking)}",
         )

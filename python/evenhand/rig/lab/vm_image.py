@@ -137,9 +137,9 @@ def host_suite(root: Path = Path("/")) -> str:
         if lines.get("ID", "").strip('"') == "debian" and "VERSION_CODENAME" in lines:
             return lines["VERSION_CODENAME"].strip('"')
     raise HostError(
-        "this is no Debian with a code name",
+        "this is not a Debian system with a code name",
         where="/etc/os-release",
-        next_step="Name the suite, such as trixie.",
+        next_step="Give the Debian release, such as trixie.",
     )
 
 
@@ -152,7 +152,7 @@ def apt_sources(suite: str) -> list[str]:
     form = "$(ORIGIN) $(REPO_URI) $(RELEASE) $(COMPONENT)"
     found = _run(
         ["apt-get", "indextargets", "--format", form, "Created-By: Packages"],
-        what="apt does not tell its sources",
+        what="apt does not report its sources",
     )
     own = host_suite()
     lines = []
@@ -166,9 +166,9 @@ def apt_sources(suite: str) -> list[str]:
             lines.append(f"deb {uri} {release.replace(own, suite, 1)} {component}")
     if not lines:
         raise HostError(
-            f"apt has no lists of Debian {own}",
+            f"apt has no package lists of Debian {own}",
             where="apt-get indextargets",
-            next_step="Run `sudo apt-get update`, then this again.",
+            next_step="Run `sudo apt-get update`, then run this again.",
         )
     return sorted(set(lines))
 
@@ -191,12 +191,16 @@ def vm_image(recipe: ImageRecipe, *, tell: Callable[[str], None] = lambda _: Non
     """
     if not recipe.name.replace("-", "").isalnum():
         raise RequestError(
-            f"{recipe.name!r} is no name of an image", where="image", next_step="Use letters, digits and '-'."
+            f"{recipe.name!r} is not a name for an image",
+            where="image",
+            next_step="Use letters, digits and '-'.",
         )
     for file in recipe.files:
         if not file.path.startswith("/") or ".." in Path(file.path).parts:
             raise RequestError(
-                f"{file.path!r} is no absolute path", where="image", next_step="Write it from / on."
+                f"{file.path!r} is not an absolute path",
+                where="image",
+                next_step="Write it beginning with /.",
             )
     suite = recipe.suite or host_suite()
     sources = apt_sources(suite)
@@ -208,17 +212,17 @@ def vm_image(recipe: ImageRecipe, *, tell: Callable[[str], None] = lambda _: Non
         folder.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise HostError(
-            f"images cannot be kept: {error.strerror}",
+            f"images cannot be stored: {error.strerror}",
             where=str(folder.parent),
-            next_step="Set XDG_CACHE_HOME to a folder of yours.",
+            next_step="Set XDG_CACHE_HOME to a folder that belongs to you.",
         ) from error
     with _alone(folder.parent / f".{recipe.name}.lock"):
         if folder.is_dir():  # by whoever was waited for
             return image
         _check_programs()
         tell(
-            f"making an image of Debian {suite} with {', '.join(recipe.packages)} in {folder} (a few"
-            " minutes, once)"
+            f"making an image of Debian {suite} with {', '.join(recipe.packages)} in {folder}"
+            " (a few minutes, only once)"
         )
         with tempfile.TemporaryDirectory(prefix=".new-", dir=folder.parent) as new:
             _build(recipe, suite, sources, Path(new))
@@ -249,7 +253,7 @@ def _build(recipe: ImageRecipe, suite: str, sources: Sequence[str], work: Path) 
         str(packages),
         "-",
     ]
-    _run(command, what="the packages cannot be put together", given="\n".join(sources) + "\n")
+    _run(command, what="the packages cannot be assembled", given="\n".join(sources) + "\n")
     with tarfile.open(additions, "w") as archive:
         for file in (
             ImageFile(path=INIT, content=_INIT.encode(), mode=0o755),
@@ -337,7 +341,7 @@ def _run(command: Sequence[str], *, what: str, given: str = "") -> str:
         )
     except FileNotFoundError:
         raise HostError(
-            f"{what}: there is no {command[0]}", where="PATH", next_step=f"Install {command[0]}."
+            f"{what}: {command[0]} was not found", where="PATH", next_step=f"Install {command[0]}."
         ) from None
     except subprocess.TimeoutExpired:
         raise HostError(
@@ -349,8 +353,8 @@ def _run(command: Sequence[str], *, what: str, given: str = "") -> str:
         error = HostError(
             f"{what}: {(ended.stderr.strip().splitlines() or ['no reason given'])[-1]}",
             where=command[0],
-            next_step="Mend what the lines above say, and try again; `sudo apt-get update` shows whether"
-            " packages can be had.",
+            next_step="Correct what the lines above report, and try again; `sudo apt-get update` shows"
+            " whether packages are available.",
         )
         for line in ended.stderr.splitlines()[-_STDERR_LINES:]:
             error.add_note(line)

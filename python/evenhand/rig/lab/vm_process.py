@@ -37,7 +37,7 @@ def check_qemu() -> None:
     """HostError if there is none."""
     if shutil.which(QEMU) is None:
         raise HostError(
-            f"there is no {QEMU}",
+            f"{QEMU} is not installed",
             where="PATH",
             next_step="Install QEMU: sudo apt-get install qemu-system-x86",
         )
@@ -263,7 +263,7 @@ class VirtualMachine:
 
     def trouble(self, what: str) -> HostError:
         """An error with the last lines of console and QEMU."""
-        error = HostError(what, where=str(self.console), next_step="Its console tells more.")
+        error = HostError(what, where=str(self.console), next_step="See its console for details.")
         for line in [
             *self._stderr.read_text(errors="replace").splitlines(),
             *self.console_text().splitlines(),

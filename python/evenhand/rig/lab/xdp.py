@@ -77,7 +77,7 @@ def pass_program(*, has_fragments: bool = False) -> Iterator[int]:
     number = _BPF_SYSCALL.get(platform.machine())
     if number is None:
         raise HostError(
-            f"BPF on {platform.machine()} is not known to Evenhand",
+            f"Evenhand does not support BPF on {platform.machine()}",
             next_step="Use x86_64, aarch64 or riscv64.",
         )
     instructions = ctypes.create_string_buffer(_INSTRUCTIONS, len(_INSTRUCTIONS))
@@ -99,7 +99,7 @@ def pass_program(*, has_fragments: bool = False) -> Iterator[int]:
     )
     if descriptor < 0:
         raise HostError(
-            f"the kernel refuses a BPF program: {os.strerror(ctypes.get_errno())}",
+            f"the kernel rejects a BPF program: {os.strerror(ctypes.get_errno())}",
             where="XDP",
             next_step="The kernel needs CONFIG_BPF_SYSCALL, and the user root with CAP_BPF and"
             " CAP_NET_ADMIN.",
@@ -119,11 +119,13 @@ def attach_xdp(ip: pyroute2.IPRoute, interface: str, program: int) -> None:
         ip.link("set", index=index, xdp={"attrs": [("IFLA_XDP_FD", program), ("IFLA_XDP_FLAGS", flags)]})
     except pyroute2.netlink.exceptions.NetlinkError as error:
         raise HostError(
-            f"no XDP program can be attached: {os.strerror(error.code)}", where=interface, next_step=next_step
+            f"the XDP program cannot be attached: {os.strerror(error.code)}",
+            where=interface,
+            next_step=next_step,
         ) from error
     if not is_native_xdp(ip, interface):
         raise HostError(
-            "the XDP program is not in place in native mode", where=interface, next_step=next_step
+            "the XDP program is not attached in native mode", where=interface, next_step=next_step
         )
 
 

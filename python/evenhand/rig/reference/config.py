@@ -30,7 +30,7 @@ class Defects:
         for kind in (*self.ratios, *self.at):
             if kind not in DEFECT_KINDS:
                 raise RequestError(
-                    f"{kind!r} is no defect",
+                    f"{kind!r} is not a defect",
                     where="defects",
                     next_step=f"Use one of: {', '.join(DEFECT_KINDS)}.",
                 )
@@ -86,11 +86,11 @@ class ReferenceDut:
                 raise RequestError(
                     "the elements have no rate",
                     where="device.rate_fps",
-                    next_step="Say what one element forwards.",
+                    next_step="Set the rate that one element forwards.",
                 )
             if self.model.elements > MAX_ROUTER_ELEMENTS:
                 raise RequestError(
-                    f"{self.model.elements} elements: the router has 1 to {MAX_ROUTER_ELEMENTS}",
+                    f"{self.model.elements} elements: the router must have 1 to {MAX_ROUTER_ELEMENTS}",
                     where="device.elements",
                 )
 

@@ -39,9 +39,9 @@ def chosen_cpus(cpus: Sequence[int] | None = None) -> Iterator[RouterCpus]:
     available = sorted(os.sched_getaffinity(0)) if cpus is None else list(cpus)
     if len(available) < 2:
         raise HostError(
-            f"{len(available)} CPU: the router and the tester need one each",
+            f"{len(available)} CPU: the router and the tester need one CPU each",
             where="CPUs",
-            next_step="Allow this process a second one; `evenhand check` shows those that it may use.",
+            next_step="Allow this process a second CPU; `evenhand check` shows which it may use.",
         )
     with ExitStack() as stack:
         if cpus is not None:

@@ -24,9 +24,9 @@ def check_place(path: Path | None) -> None:
         raise _taken(path)
     if not path.parent.is_dir():
         raise RequestError(
-            f"there is no folder {path.parent}",
+            f"the folder {path.parent} does not exist",
             where=str(path),
-            next_step="Name a file in a folder that exists.",
+            next_step="Name a file in an existing folder.",
         )
 
 
@@ -44,9 +44,7 @@ def written_testbed(path: Path | None, text: str, *, say: Callable[[str], None])
     """
     file = _write(path, text)
     if path is None and file.name != DEFAULT_NAME:
-        say(
-            f"{DEFAULT_NAME} is there already, and stays as it is: the testbed file of this router is {file}."
-        )
+        say(f"{DEFAULT_NAME} already exists and is not changed; the testbed file of this router is {file}.")
     try:
         yield file
     finally:
@@ -58,8 +56,8 @@ def written_testbed(path: Path | None, text: str, *, say: Callable[[str], None])
             file.unlink(missing_ok=True)
         elif content is not None:
             say(
-                f"{file} has been changed since this router wrote it, and stays; the router that it names"
-                " has ended."
+                f"{file} has been changed since this router wrote it, and is kept; the"
+                " router that it names has ended."
             )
 
 
@@ -90,7 +88,7 @@ def _write(path: Path | None, text: str) -> Path:
 
 def _taken(path: Path) -> RequestError:
     return RequestError(
-        "this file is there already, and is not overwritten",
+        "this file already exists, and is not overwritten",
         where=f"--testbed {path}",
         next_step="Name another file.",
     )
@@ -100,5 +98,5 @@ def _unwritable(path: Path, error: OSError) -> HostError:
     return HostError(
         f"the testbed file cannot be written: {error.strerror}",
         where=str(path),
-        next_step="Name another with --testbed.",
+        next_step="Give another name with --testbed.",
     )

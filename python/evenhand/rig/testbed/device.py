@@ -57,9 +57,9 @@ def read_device(text: str, *, where: str = "") -> Device:
             raise _unknown_key(key, driver, table, where)
         if any(key == other for other, _ in pairs) and not table.keys[key].is_repeatable:
             raise RequestError(
-                f"{key} stands twice in {_shown(text)}",
+                f"{key} occurs twice in {_shown(text)}",
                 where=where,
-                next_step="Name it once; drivers take the first, the last or both.",
+                next_step="Give it once; drivers use the first, the last or both.",
             )
         if not equals or not table.keys[key].form.fullmatch(value):
             raise RequestError(
@@ -88,8 +88,8 @@ def _check_blocks(given: Mapping[str, str], text: str, where: str) -> None:
         raise RequestError(
             f"framesz={slot} does not divide blocksz={block} in {_shown(text)}",
             where=where,
-            next_step=f"Use a power of two to {USUAL_BLOCK_OCTETS} for framesz, or give both the same value:"
-            " blocksz=16384,framesz=16384.",
+            next_step=f"Use a power of two up to {USUAL_BLOCK_OCTETS} for framesz, or the same"
+            " value for both: blocksz=16384,framesz=16384.",
         )
 
 
@@ -101,21 +101,21 @@ def longest_beginning(name: str, table: Mapping[str, object]) -> str | None:
 def _driver_of(name: str, where: str) -> str:
     refused = longest_beginning(name, REFUSED)
     driver = longest_beginning(name, {key: value for key, value in DRIVERS.items() if key != PCI})
-    known = f"Known here: a PCI address, {', '.join(key for key in DRIVERS if key != PCI)}."
+    known = f"Allowed are a PCI address, {', '.join(key for key in DRIVERS if key != PCI)}."
     if refused is not None:
         raise RequestError(f"{_shown(name)} is refused: {REFUSED[refused]}", where=where, next_step=known)
     if driver is None:
         near = suggestion(name.rstrip("0123456789"), DRIVERS)
         raise RequestError(
-            f"{_shown(name)} is no device with a driver that is allowed",
+            f"{_shown(name)} is not a device with an allowed driver",
             where=where,
             next_step=f"Did you mean {near}? {known}" if near is not None else _how_to_name(name) or known,
         )
     if not _NAME.fullmatch(name):
         raise RequestError(
-            f"{_shown(name)} is no name of a device: at most 63 letters, digits, '.', '_' and '-'",
+            f"{_shown(name)} is not a device name: use at most 63 letters, digits, '.', '_' and '-'",
             where=where,
-            next_step=f"Write {driver}0, and its arguments behind a comma.",
+            next_step=f"Write {driver}0, followed by its arguments after a comma.",
         )
     return driver
 
@@ -123,15 +123,13 @@ def _driver_of(name: str, where: str) -> str:
 def _how_to_name(name: str) -> str | None:
     """What a port is called that people name as the kernel does, or without all of its address."""
     if re.fullmatch(r"[0-9a-fA-F:.]*:[0-9a-fA-F:.]*", name):
-        return (
-            "A PCI address is written like 0000:01:00.0, and with no part left out; `evenhand check`"
-            " shows those of this host."
-        )
+        return "Write a PCI address in full, such as 0000:01:00.0; `evenhand check` lists those of this host."
     if INTERFACE.form.fullmatch(name) and not name.startswith("net_"):
         return (
-            f"An interface that the kernel keeps is written net_af_packet0,iface={name} (net_af_packet1 for"
-            " the other port), and a NIC that"
-            " DPDK has by its PCI address, like 0000:01:00.0; `evenhand check` shows those of this host."
+            f"For an interface that stays with the kernel, write net_af_packet0,iface={name}"
+            " (net_af_packet1 for the other port); for a NIC that belongs to DPDK, write"
+            " its PCI address, such as 0000:01:00.0; `evenhand check` lists those of this"
+            " host."
         )
     return None
 
@@ -141,7 +139,7 @@ def _unknown_key(key: str, driver: str, table: Driver, where: str) -> RequestErr
     hint = "" if near is None else f"Did you mean {near}? "
     known = f"Known for {driver}: {', '.join(table.keys)}." if table.keys else f"{driver} takes none."
     return RequestError(
-        f"{_shown(key)} is no key of {driver} that is allowed", where=where, next_step=hint + known
+        f"{_shown(key)} is not an allowed key of {driver}", where=where, next_step=hint + known
     )
 
 

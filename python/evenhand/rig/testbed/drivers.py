@@ -65,7 +65,9 @@ NEW_INTERFACE = Key(INTERFACE.form, INTERFACE.says, Kind.NEW_INTERFACE)
 # No brackets, quotes or parentheses, which DPDK's readers of such texts give a meaning; no '-' first, which
 # is stdin and stdout to libpcap.
 _PATH = r"(?!-)[^\x00-\x1f\x7f,=\[\]()\"'\\]{1,%d}"
-_PATH_SAYS = "a path of at most {} characters without , = [ ] ( ) \\ and quotes, that does not begin with '-'"
+_PATH_SAYS = (
+    "a path of at most {} characters without , = [ ] ( ) \\ and quotes, which does not begin with '-'"
+)
 SOCKET = Key(re.compile(_PATH % 107), _PATH_SAYS.format(107), Kind.SOCKET)
 SOURCE = Key(re.compile(_PATH % 4095), _PATH_SAYS.format(4095), Kind.SOURCE, is_repeatable=True)
 TARGET = Key(
@@ -179,14 +181,14 @@ fits is the driver."""
 FILL_IN = "FILL-IN"
 """What `evenhand import` writes where the other tester's file names no port."""
 REFUSED: Mapping[str, str] = {
-    FILL_IN: "`evenhand import` left this open, because the file that it read names no port",
-    "net_failsafe": "net_failsafe runs shell commands and holds other devices inside",
-    "net_bond": "a bonding port holds other devices inside, which nobody would check",
-    "net_vdev_netvsc": "net_vdev_netvsc takes interfaces of the host by itself",
+    FILL_IN: "`evenhand import` left this open, because the file that it read does not name a port",
+    "net_failsafe": "net_failsafe runs shell commands and contains other devices",
+    "net_bond": "a bonding port contains other devices, which would not be checked",
+    "net_vdev_netvsc": "net_vdev_netvsc takes interfaces of the host on its own",
     "net_softnic": "net_softnic runs a script",
     "eth_": "names of drivers begin with net_ here",
-    "vdev:": "the name of a device stands here without its bus",
-    "pci:": "the name of a device stands here without its bus",
-    "bus=": "the name of a device stands here, not a description of it",
+    "vdev:": "the name of a device is written here without its bus",
+    "pci:": "the name of a device is written here without its bus",
+    "bus=": "the name of a device is needed here, not a description of it",
 }
 """What people may try, and why not; by beginnings too."""

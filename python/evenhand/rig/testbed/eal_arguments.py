@@ -30,28 +30,31 @@ ALLOWED: Mapping[str, tuple[re.Pattern[str], str]] = {
 """Option, form of its value, and that for people."""
 
 INSTEAD: Mapping[str, tuple[str, str]] = {
-    "--vdev": ("adds a port that nobody has checked", "Name ports as left.device and right.device."),
-    "--allow": ("adds a port that nobody has checked", "Name ports as left.device and right.device."),
-    "--block": ("is not needed: only the two ports are taken", "Leave it out."),
-    "-a": ("adds a port that nobody has checked", "Name ports as left.device and right.device."),
-    "-w": ("adds a port that nobody has checked", "Name ports as left.device and right.device."),
-    "-b": ("is not needed: only the two ports are taken", "Leave it out."),
-    "-d": ("loads a library, and runs what is in it", "Leave it out; all of DPDK's drivers are there."),
+    "--vdev": ("adds a port that has not been checked", "Name ports as left.device and right.device."),
+    "--allow": ("adds a port that has not been checked", "Name ports as left.device and right.device."),
+    "--block": ("is not needed: only the two ports are used", "Leave it out."),
+    "-a": ("adds a port that has not been checked", "Name ports as left.device and right.device."),
+    "-w": ("adds a port that has not been checked", "Name ports as left.device and right.device."),
+    "-b": ("is not needed: only the two ports are used", "Leave it out."),
+    "-d": ("loads a library and runs its code", "Omit it; all of DPDK's drivers are available."),
     "-l": ("takes CPUs", "Name them as tester.cpus."),
     "-c": ("takes CPUs", "Name them as tester.cpus."),
     "--lcores": ("takes CPUs", "Name them as tester.cpus."),
     "--main-lcore": ("takes CPUs", "Name them as tester.cpus."),
     "-m": ("is the memory", "Write it as tester.memory."),
-    "--no-huge": ("tells how memory is taken", "Use tester.hugepages."),
-    "--in-memory": ("tells how memory is taken", "Use tester.hugepages."),
+    "--no-huge": ("determines how memory is allocated", "Use tester.hugepages."),
+    "--in-memory": ("determines how memory is allocated", "Use tester.hugepages."),
     "--huge-dir": (
-        "names a folder in which files are made and removed",
-        "Leave it out; with tester.hugepages none is needed.",
+        "names a folder in which files are created and removed",
+        "Omit it; with tester.hugepages it is not needed.",
     ),
-    "--huge-unlink": ("removes files of others", "Leave it out; with tester.hugepages none are made."),
-    "--file-prefix": ("names folders that DPDK makes, anywhere", "Leave it out; each engine has its own."),
-    "--proc-type": ("joins other DPDK programs", "Leave it out; the tester stands alone."),
-    "--trace-dir": ("names a folder in which files are made", "Leave it out."),
+    "--huge-unlink": (
+        "removes files of other programs",
+        "Omit it; with tester.hugepages no hugepages are created.",
+    ),
+    "--file-prefix": ("names folders that DPDK creates anywhere", "Omit it; each engine has its own."),
+    "--proc-type": ("joins other DPDK programs", "Omit it; the tester runs on its own."),
+    "--trace-dir": ("names a folder in which files are created", "Leave it out."),
 }
 """What people may try, why not, and what to write instead."""
 
@@ -70,7 +73,10 @@ def check_eal_arguments(arguments: Sequence[str], *, where: str) -> None:
             short = name[:2] if name[:1] == "-" and name[:2] != "--" else name
             why, instead = INSTEAD.get(
                 short,
-                ("is not among those that are known to be harmless", f"Known here: {', '.join(ALLOWED)}."),
+                (
+                    "is not one of the options that are known to be harmless",
+                    f"Known here: {', '.join(ALLOWED)}.",
+                ),
             )
             raise RequestError(
                 f"{argument[:100]!r} is refused: {short} {why}", where=where, next_step=instead

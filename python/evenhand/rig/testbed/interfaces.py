@@ -91,7 +91,7 @@ def _joined_to(refused: int, links: Mapping[int, Any], name_of: Mapping[int, str
         found[lower] = above
     for index, link in links.items():
         if _kind(link) in _SHARE_A_WIRE and _linked(link, links) == refused:
-            found[index] = f"it shares the wire of {name_of[refused]}, which a default route uses"
+            found[index] = f"it shares a cable with {name_of[refused]}, which a default route uses"
     # What goes into one end of a veth pair comes out of the other: into the bridge, if that is a bridge's
     # port.
     peer = _linked(links[refused], links)
@@ -144,7 +144,7 @@ def check_device(text: str, network: HostNetwork, *, where: str, pci_devices: Pa
         folder = pci_devices / device.name
         if not folder.exists():
             raise HostError(
-                f"there is no PCI device {device.name}",
+                f"PCI device {device.name} does not exist",
                 where=where,
                 next_step="`evenhand check` lists the NICs of this host.",
             )
@@ -157,7 +157,7 @@ def check_device(text: str, network: HostNetwork, *, where: str, pci_devices: Pa
             raise HostError(
                 f"interface {interface} does not exist",
                 where=where,
-                next_step="Look for it with `ip link`, and correct the device.",
+                next_step="Check its name with `ip link`, and correct the device.",
             )
     _check_files(device, where)
 
@@ -166,12 +166,12 @@ def _check_files(device: Device, where: str) -> None:
     for key, path in device.values(Kind.SOURCE):
         if not Path(path).is_file():
             raise HostError(
-                f"{key}={path} is no file", where=where, next_step="Name a capture (pcap) that is there."
+                f"{key}={path} is not a file", where=where, next_step="Name an existing capture (pcap)."
             )
     for key, path in device.values(Kind.TARGET):
         if path != NOWHERE and os.path.lexists(path):
             raise RequestError(
-                f"{key}={path} is there already, and is not overwritten",
+                f"{key}={path} already exists, and is not overwritten",
                 where=where,
                 next_step="Name a new file.",
             )
@@ -179,9 +179,9 @@ def _check_files(device: Device, where: str) -> None:
     for key, path in () if is_abstract else device.values(Kind.SOCKET):
         if path != KERNEL_VHOST and os.path.lexists(path) and not _is_socket(path):
             raise RequestError(
-                f"{key}={path} is there, but is no socket",
+                f"{key}={path} exists, but is not a socket",
                 where=where,
-                next_step="Name a socket, or a path that is free.",
+                next_step="Name a socket, or a path that does not exist yet.",
             )
 
 

@@ -75,12 +75,15 @@ def _mac(value: Any) -> Any:
         return value
     text = value.lower()
     if not _MAC.fullmatch(text):
-        raise RefusedError(RequestError(f"{value!r} is no MAC", next_step="Write it like 02:00:00:00:00:01."))
+        raise RefusedError(
+            RequestError(f"{value!r} is not a MAC", next_step="Write it in the form 02:00:00:00:00:01.")
+        )
     if int(text[:2], 16) & 1 or not int(text.replace(":", ""), 16):
         kind = "a group address" if int(text[:2], 16) & 1 else "no address"
         raise RefusedError(
             RequestError(
-                f"{value!r} is {kind}, which no port can have", next_step="Write it like 02:00:00:00:00:01."
+                f"{value!r} is {kind}, which no port can have",
+                next_step="Write it in the form 02:00:00:00:00:01.",
             )
         )
     return text
@@ -106,8 +109,8 @@ def _interface(value: Any) -> Any:
     if isinstance(value, str) and not _INTERFACE.fullmatch(value):
         raise RefusedError(
             RequestError(
-                f"{value!r} is no name of an interface",
-                next_step="Name it as the DUT does: letters, digits and ._/:-, a letter first.",
+                f"{value!r} is not an interface name",
+                next_step="Name it as the DUT does: letters, digits and ._/:-, beginning with a letter.",
             )
         )
     return value
@@ -273,7 +276,7 @@ class TestbedDut(_Table):
     def _counts_fit_the_plan(self) -> TestbedDut:
         if self.plan is None:
             if self.hosts is not None or self.networks is not None:
-                raise ValueError("hosts and networks are those of a plan: name it with plan")
+                raise ValueError("hosts and networks belong to a plan: name the plan with plan")
             return self
         try:
             make_plan(self.plan, self.pair("hosts"), networks=self.pair("networks"))
@@ -291,7 +294,7 @@ class TestbedDut(_Table):
         reach = {"ssh": self.ssh, "os": self.os, "left": self.left, "right": self.right}
         missing = [name for name, value in reach.items() if value is None]
         if missing and len(missing) < len(reach):
-            raise ValueError(f"{', '.join(missing)} missing: ssh, os, left and right go together")
+            raise ValueError(f"{', '.join(missing)} missing: ssh, os, left and right must be given together")
         if self.left is not None and self.left == self.right:
             raise ValueError(f"left and right are the same interface {self.left!r}")
         return self
@@ -302,7 +305,8 @@ class TestbedDut(_Table):
             raise ValueError(f"cpus {list(self.cpus)} names a CPU twice")
         if bool(self.cpus) != (self.ring_frames is not None):
             raise ValueError(
-                "cpus and ring_frames go together: how long the DUT's ring lasts while its CPU is away"
+                "cpus and ring_frames must be given together: they determine how long the DUT's ring"
+                " lasts while its CPU is away"
             )
         return self
 
@@ -371,7 +375,7 @@ class Testbed(_Table):
             raise ValueError(f"left and right are the same device {names[0]!r}")
         shared = set(resources_of(self.left.device)) & set(resources_of(self.right.device))
         if shared:
-            raise ValueError(f"left and right both stand on {shared.pop().label}")
+            raise ValueError(f"left and right both use {shared.pop().label}")
         return self
 
     @property
@@ -482,7 +486,7 @@ _HOW_TO_CONFIRM = (
 
 def _unconfirmed(where: str) -> RequestError:
     return RequestError(
-        "nothing is sent before you have confirmed an isolated test environment",
+        "nothing is sent until you have confirmed an isolated test environment",
         where=f"{where}: {CONFIRMATION}",
         next_step=f"{_HOW_TO_CONFIRM}.",
     )

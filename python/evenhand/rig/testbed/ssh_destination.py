@@ -28,8 +28,8 @@ def check_destination(text: str) -> str:
     """
     if not _DESTINATION.fullmatch(text):
         raise RequestError(
-            f"{text[:300]!r} is no host that ssh may be given here",
-            next_step='Write it like "root@r1", "ssh://root@192.0.2.1:2222" or a Host of ~/.ssh/config:'
-            " letters, digits and ._- alone.",
+            f"{text[:300]!r} is not a host that may be passed to ssh",
+            next_step='Write, for example, "root@r1", "ssh://root@192.0.2.1:2222" or a Host of'
+            " ~/.ssh/config: only letters, digits and ._-.",
         )
     return text

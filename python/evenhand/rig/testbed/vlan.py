@@ -62,8 +62,8 @@ def _parse_side(part: str, text: str, where: str) -> Vlans:
 
 def _bad(text: str, where: str) -> RequestError:
     return RequestError(
-        f"{text!r} names no VLANs",
+        f"{text!r} is not a VLAN or a pair of VLANs",
         where=where,
-        next_step=f"Write 1 to {LARGEST_VLAN} like 100, two tags like 200.100, and both links like 100,200"
-        " or 100,none.",
+        next_step=f"Write 1 to {LARGEST_VLAN}, such as 100; two tags such as 200.100; or both"
+        " links, such as 100,200 or 100,none.",
     )

@@ -52,13 +52,13 @@ def _many_queues(cpus: Sequence[int], queues: int) -> list[dict[str, Any]]:
     """The last CPUs receive, a queue each; first those of the left side."""
     if len(cpus) < 2 * queues + 2:
         raise ValueError(
-            f"{queues} receive queues a side take {2 * queues} CPUs, and two or more must send; there are"
-            f" {len(cpus)}"
+            f"{queues} receive queues per side need {2 * queues} CPUs, and at least two more"
+            f" must send; there are {len(cpus)}"
         )
     if len(cpus) % 2:
         raise ValueError(
-            f"{len(cpus)} CPUs cannot be shared alike by both directions when each of {2 * queues} receive"
-            " queues has its own"
+            f"{len(cpus)} CPUs cannot be divided equally between both directions if each of"
+            f" {2 * queues} receive queues has its own"
         )
     sending, receiving = cpus[: -2 * queues], cpus[-2 * queues :]
     numbered = [(side, queue) for side in _SIDES for queue in range(queues)]

@@ -52,11 +52,13 @@ def apply_preset(document: dict[str, Any], *, where: str) -> dict[str, Any]:
     suites = own.get("suite", [])
     if not isinstance(suites, list) or not all(isinstance(suite, dict) for suite in suites):
         raise RequestError(
-            "suites are a list of tables", where=f"{where}: suite", next_step="Write [[suite]] above each."
+            "suite must be an array of tables",
+            where=f"{where}: suite",
+            next_step="Write [[suite]] above each.",
         )
     if not suites and "preset" not in own:
         raise RequestError(
-            "there is nothing to measure",
+            "the file contains nothing to measure",
             where=f"{where}: suite",
             next_step="Write a table [[suite]], or name a preset.",
         )
@@ -105,9 +107,9 @@ def unheeded(document: dict[str, Any]) -> list[str]:
         names = [repr(suite["name"]) for suite in keeps if suite["name"] not in changed]
         if names and value != NOT_STATED:
             lines.append(
-                f"{key} in [{EVERY_SUITE}] does not change what the preset says of {', '.join(names)}; to"
-                " change that, write it in a"
-                " [[suite]] with that name."
+                f"{key} in [{EVERY_SUITE}] does not change what the preset sets for"
+                f" {', '.join(names)}; to change that, write it in a [[suite]] with that"
+                " name."
             )
     return lines
 
@@ -128,15 +130,15 @@ def _every(document: dict[str, Any], where: str) -> dict[str, Any]:
     every = document.get(EVERY_SUITE, {})
     if not isinstance(every, dict):
         raise RequestError(
-            f"{every!r} is no table",
+            f"{every!r} is not a table",
             where=f"{where}: {EVERY_SUITE}",
             next_step=f"Write [{EVERY_SUITE}] above its keys.",
         )
     if "name" in every:
         raise RequestError(
-            "all suites cannot have one name",
+            "suites cannot all have the same name",
             where=f"{where}: {EVERY_SUITE}.name",
-            next_step="Leave it out there.",
+            next_step="Omit the key there.",
         )
     return every
 
@@ -152,7 +154,9 @@ def _hyphenated(value: Any, where: str) -> Any:
         name = key.replace("_", "-")
         if name in renamed:
             raise RequestError(
-                f"{name!r} is there twice, with - and with _", where=where, next_step="Write it once."
+                f"{name!r} is given twice, once with - and once with _",
+                where=where,
+                next_step="Write it once.",
             )
         renamed[name] = _hyphenated(item, where)
     return renamed
