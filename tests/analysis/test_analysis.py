@@ -109,7 +109,7 @@ def test_warnings_name_what_is_missing() -> None:
     assert "2 x 2 has no number: hook failed." in warnings
     assert "not finished: 4 x 4 and 8 x 8." in warnings
     assert "fewer repetitions ended with a number than requested: 1 x 1." in warnings
-    assert "the fewest repetitions of a point are 1" in warnings
+    assert "the point with the fewest repetitions has 1" in warnings
 
 
 # Ratios

@@ -149,14 +149,16 @@ def test_one_point_that_stands_alone_is_no_plateau() -> None:
     """A lucky power of two, or a disturbed search: what its neighbours agree on is the level."""
     shape = shape_of([0.1, 0.5, 1.0, 1.0, 1.1, 1.0, 1.0, 0.7])
     assert (shape.rise_end, shape.falls_above) == (4, 64)
-    assert any("16 x 16 is 10.0 % higher" in sentence for sentence in shape.sentences)
+    assert any("16 x 16 is 10.0 % above the plateau" in sentence for sentence in shape.sentences)
     assert choose_plateau([0.1, 1.0, 0.6], 0.05) == (1, 1)
 
 
 def test_a_dip_between_points_of_the_plateau_is_no_fall() -> None:
     shape = shape_of([0.5, 1.0, 1.0, 0.8, 1.0, 1.0])
     assert (shape.rise_end, shape.falls_above) == (2, None)
-    assert any(sentence.startswith("8 x 8 is 20.0 % lower") for sentence in shape.sentences)
+    assert any(
+        sentence.startswith("The median of 8 x 8 is 20.0 % below the plateau") for sentence in shape.sentences
+    )
 
 
 def test_a_point_without_number_leaves_the_place_open_and_says_so() -> None:

@@ -92,15 +92,15 @@ BAD_SUITES: list[tuple[dict[str, Any], str, str, str]] = [
     ({"hooks": "make"}, "hooks", "'make' is not a table", "Write its keys below a line [suite.hooks]."),
     ({"procedure": "Loss"}, "procedure", "'Loss' is not one of throughput, loss", 'Did you mean "loss"?'),
     ({"duration": 5}, "duration", "5 is not a text", 'Write it in quotes: "5".'),
-    ({"duration": "5 parsec"}, "duration", "'5 parsec' is not a duration", "Write a duration such as 60s"),
+    ({"duration": "5 parsec"}, "duration", "'5 parsec' is not a duration", "Write a duration like 60"),
     (
         {"final-duration": "1s"},
         "final-duration",
         "is shorter than the trials of the search",
         "at least as long",
     ),
-    ({"precision": "0"}, "precision", "must be greater than 0", ""),
-    ({"loss-ratio": "100%"}, "loss-ratio", "below 1", ""),
+    ({"precision": "0"}, "precision", "must be between 0 and 1", ""),
+    ({"loss-ratio": "100%"}, "loss-ratio", "less than 1", ""),
     ({"goal": "NDR"}, "goal", "binary has only one goal", "search mlr"),
     ({"search": "mlr", "goal": ["NDRR"]}, "goal", "'NDRR' is not a goal", "Did you mean NDR?"),
     ({"procedure": "loss", "step": "20%"}, "step", "a step of 20 %", "Use 10% or less."),
@@ -112,7 +112,7 @@ BAD_SUITES: list[tuple[dict[str, Any], str, str, str]] = [
     ),
     ({"hooks": {"before": "x"}}, "hooks.before", "unknown key 'before'", "Did you mean 'before-suite'?"),
     ({"hooks": {"before-suite": 5}}, "hooks.before-suite", "5 is not a text", 'Write it in quotes: "5".'),
-    ({"hooks": {"timeout": 5}}, "hooks.timeout", "5 is not a value with a unit", "in quotes, like 60"),
+    ({"hooks": {"timeout": 5}}, "hooks.timeout", "5 is not a value with a unit", "in quotes, such as 60"),
     ({"hooks": {"before-suite": " "}}, "hooks.before-suite", "is empty", ""),
 ]
 BAD_FILES: list[tuple[dict[str, Any], str, str, str]] = [
@@ -175,7 +175,7 @@ BAD_FILES: list[tuple[dict[str, Any], str, str, str]] = [
     (
         campaign({}, preset="appendix-b"),
         "preset",
-        "preset 'appendix-b' was not found",
+        "there is no preset 'appendix-b'",
         "Did you mean 'appendix-a'?",
     ),
     (campaign({}, preset=3), "preset", "3 is not a text", 'Write it in quotes: "3".'),

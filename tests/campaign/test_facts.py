@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from evenhand.rig import Setup
-from evenhand.rig.facts import testbed_facts, tester_facts
+from evenhand.rig import facts as rig_facts
 from evenhand.rig.host.facts import read_host_facts
 from evenhand.rig.testbed import DutFacts, make_testbed
 
@@ -63,7 +63,7 @@ def host(root: Path, changes: dict[str, str] | None = None, *, without: str | No
 
 def test_the_testers_own_facts_are_read(tmp_path: Path) -> None:
     """SEED-84: all that Figure 6 and its text tell of a machine."""
-    facts = tester_facts(TESTBED, host(tmp_path))
+    facts = rig_facts.tester_facts(TESTBED, host(tmp_path))
     assert facts.keys() == DutFacts.model_fields.keys()
     assert facts | {"kernel": "", "cores": ""} == {
         "machine": "Dell Inc. PowerEdge R650",
@@ -91,7 +91,7 @@ def test_a_clock_that_is_fixed_and_a_turbo_that_is_off_are_told(tmp_path: Path) 
         "sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq": "800000\n",
         "sys/devices/system/cpu/cpufreq/boost": "0\n",
     }
-    facts = tester_facts(
+    facts = rig_facts.tester_facts(
         TESTBED, host(tmp_path, changes, without="sys/devices/system/cpu/intel_pstate/no_turbo")
     )
     assert (facts["clock"], facts["turbo"]) == ("800 MHz, governor performance", "off")
@@ -100,7 +100,7 @@ def test_a_clock_that_is_fixed_and_a_turbo_that_is_off_are_told(tmp_path: Path) 
 def test_what_nobody_tells_is_none_and_named(tmp_path: Path) -> None:
     """SEED-84, SEED-07: nothing is guessed."""
     setup = Setup(name="labs/alice/nic.toml", testbed=TESTBED)
-    facts = testbed_facts(setup, host(tmp_path))
+    facts = rig_facts.testbed_facts(setup, host(tmp_path))
     assert facts["name"] == "nic.toml"
     assert facts["dut"]["policing"] == "none: nftables off"
     assert facts["missing"]["tester"] == []
@@ -108,7 +108,7 @@ def test_what_nobody_tells_is_none_and_named(tmp_path: Path) -> None:
         key for key in DutFacts.model_fields if key not in ("machine", "system", "policing")
     ]
     assert all(facts["dut"][key] is None for key in facts["missing"]["dut"])
-    bare = testbed_facts(setup, tmp_path / "nothing")
+    bare = rig_facts.testbed_facts(setup, tmp_path / "nothing")
     assert {"machine", "cpu_model", "clock", "turbo", "nic", "driver"} <= set(bare["missing"]["tester"])
     assert not {"flow_hash", "policing"} & set(bare["missing"]["tester"])
 

@@ -159,7 +159,7 @@ def test_a_dry_run_shows_the_points_and_then_why_they_cannot_be_measured(tmp_pat
 def test_a_dry_run_of_a_lab_needs_no_root_and_says_that_the_run_will(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert check_fit(campaign({}), "lab:linux", is_dry=True) == [
-        "The Linux lab needs root, to create network namespaces: run it with sudo."
+        "The Linux lab needs root, to create network namespaces: run the command with sudo."
     ]
     with pytest.raises(HostError, match="needs root"):
         check_fit(campaign({}), "lab:linux")

@@ -233,7 +233,7 @@ def test_a_preset_is_a_campaign_file_by_itself(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="this file does not exist") as refused:
         read_campaign(Path("appendix-a-lab"))
     assert "preset:appendix-a-lab" in refused.value.next_step
-    with pytest.raises(RequestError, match="preset 'appendix-lab' was not found"):
+    with pytest.raises(RequestError, match="there is no preset 'appendix-lab'"):
         read_campaign(Path("preset:appendix-lab"))
 
 
@@ -247,7 +247,7 @@ def test_the_single_pair_is_measured_first_in_each_suite_of_each_preset() -> Non
 
 
 def test_an_unknown_preset_is_refused_with_the_nearest() -> None:
-    with pytest.raises(RequestError, match="preset 'apendix-a2-case4' was not found") as refused:
+    with pytest.raises(RequestError, match="there is no preset 'apendix-a2-case4'") as refused:
         make_campaign({"preset": "apendix-a2-case4"}, where="c.toml")
     assert refused.value.where == "c.toml: preset"
     assert refused.value.next_step.startswith("Did you mean 'appendix-a2-case4'?")

@@ -294,7 +294,7 @@ def test_what_passed_before_the_testers_limit_is_a_lower_bound_that_is_measured_
     assert ">= 300,000 fps" in ended.stdout
     assert re.search(r"repetition 1 of 1: throughput at least \d", ended.stderr), ended.stderr
     assert (
-        "1 of its 1 numbers is a lower bound, since the tester could not keep a higher load" in ended.stdout
+        "1 of its 1 numbers is a lower bound, because the tester could not keep a higher load" in ended.stdout
     )
     for point in record_of(tmp_path).points:
         assert (point.state, point.at_maximum, point.at_tester_limit) == (PointState.MEASURED, 1, 1)
@@ -463,7 +463,7 @@ def test_a_disk_that_fills_half_way_loses_no_trial_and_the_campaign_goes_on_with
     assert full.returncode == 3, full.stderr
     assert "Traceback" not in full.stderr
     assert "cannot be stored any further" in full.stderr
-    assert "Go on with: evenhand run --resume run.evenhand" in full.stderr
+    assert "resume with: evenhand run --resume run.evenhand" in full.stderr
     before = [
         trial.result
         for p in record_of(tmp_path).points

@@ -86,14 +86,14 @@ def test_a_size_at_the_rate_of_the_bursts_is_skipped(
     ("options", "words"),
     [
         (("--max-burst", "31s"), "at most 30 s"),
-        (("--max-burst", "0s"), "above 0 s"),
+        (("--max-burst", "0s"), "greater than 0 s"),
         (("--step", "0"), "must be greater than 0"),
         (("--repetitions", "0"), "0 repetitions"),
         (("--rate", "0"), "must be greater than 0"),
         (("--frame-size", "IMIX"), "back-to-back tests do not use"),
         (("--frame-size", "64,128", "--throughput", "1kfps"), "one throughput given for 2 frame sizes"),
         (("--throughput", "1kfps", "--after", "nothing.evenhand"), "two throughputs"),
-        (("--after", "nothing.evenhand"), "no such file"),
+        (("--after", "nothing.evenhand"), "this file does not exist"),
     ],
 )
 def test_bad_options_start_no_engine(

@@ -55,7 +55,7 @@ def test_a_search_for_each_size_is_shown_and_stored(
     ("options", "words"),
     [
         (("--burst", "0"), "must be greater than 0"),
-        (("--burst", "16,16"), "one twice"),
+        (("--burst", "16,16"), "the same size twice"),
         (("--burst", ""), "is not a number of frames"),
         (("--rate", "0"), "must be greater than 0"),
         (("--precision", "0"), "precision"),

@@ -184,7 +184,7 @@ def test_nothing_is_opened_without_a_testbed(evenhand: Run, engine_playing: Play
         (("--looped", "--precision", "0"), "precision"),
         (("--looped", "--maximum-rate", "1kfps", "--minimum-rate", "2kfps"), "above the maximum rate"),
         (("--frame-size", "63"), "64 to 9216"),
-        (("--plan", "gateway-v5"), "no plan"),
+        (("--plan", "gateway-v5"), "'gateway-v5' is not a plan"),
     ],
 )
 def test_bad_options_start_no_engine(
@@ -308,7 +308,7 @@ def test_a_port_that_does_not_open_is_told_in_the_one_document(
     ended = evenhand(*line)
     assert ended.code == 3
     document = fits(ended.json)
-    assert f"nobody listens on {socket} for id 0: folder was not found" in document["error"]["what"]
+    assert f"nobody listens on {socket} for id 0: there is no folder" in document["error"]["what"]
     assert document["error"]["next"].startswith("Start the other end first: `evenhand router`, or the DUT")
     assert document["testbed"]["ports"] == {
         "left": {"device": device.format(n=0), "error": document["error"]},

@@ -102,7 +102,7 @@ def test_delay_variation_is_shown_with_its_differences(
         (("--rate", "1kfps", "--repetitions", "0"), "0 repetitions"),
         (("--rate", "1kfps", "--duration", "0s"), "must be greater than 0"),
         (("--rate", "1kfps", "--duration", "1s", "--from", "1s"), "delays count from"),
-        (("--rate", "1kfps", "--after", "nothing.evenhand"), "no such file"),
+        (("--rate", "1kfps", "--after", "nothing.evenhand"), "this file does not exist"),
     ],
 )
 def test_bad_options_start_no_engine(

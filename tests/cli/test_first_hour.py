@@ -141,7 +141,7 @@ def test_a_testbed_that_names_its_addresses_is_tested_with_them(
     refused = evenhand(*line, "--networks", "3,4")
     assert refused.code == 2
     assert refused.json["error"]["where"] == f"{testbed}: dut.networks"
-    assert "3 networks on the right, not for 4" in refused.json["error"]["what"]
+    assert "3 networks on the right side, not for 4" in refused.json["error"]["what"]
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_what_stands_between_colons_is_no_emoji(evenhand: Run, tmp_path: Path) -
     have."""
     (tmp_path / "passwd").write_text("root:x:0:b:root")
     assert (
-        "'root:x:0:b:root' is not a number"
+        "'root:x:0:b:root' is not the number of an element"
         in evenhand("predict", "gateway-v4", "--table", tmp_path / "passwd").err
     )
 
@@ -307,13 +307,9 @@ def test_a_trial_is_stored_like_all_others(
 @pytest.mark.parametrize(
     ("testbed", "what", "next_step"),
     [
-        ("lab:foo", "'foo' is not a lab", "There are lab:linux, lab:vm"),
+        ("lab:foo", "'foo' is not a lab", "lab:linux, lab:vm"),
         ("lab:linus", "'linus' is not a lab", "Did you mean lab:linux?"),
-        (
-            "reference",
-            "testbed of this name was not found",
-            "`evenhand router gateway-v4 --testbed router.toml`",
-        ),
+        ("reference", "this is not a testbed here", "`evenhand router gateway-v4 --testbed router.toml`"),
     ],
 )
 def test_testbeds_that_there_are_not_are_told_from_those_that_there_are(

@@ -29,8 +29,8 @@ GOOD = "".join(f"{key} {value}\n" for key, value in ROUTER_KEYS.items())
         (GOOD.encode() + b"Forward\x001\n", "characters that text files do not have"),
         (GOOD.encode() + b"# \x1b]0;title\x07\n", "characters that text files do not have"),
         (GOOD.encode() + "# \u202eturned\n".encode(), "characters that text files do not have"),
-        (b"\xff\xfe" + GOOD.encode(), "no UTF-8"),
-        (b"#" * (MOST_OCTETS + 1), "more than 65,536 octets"),
+        (b"\xff\xfe" + GOOD.encode(), "not UTF-8"),
+        (b"#" * (MOST_OCTETS + 1), "larger than 65,536 octets"),
         (b"", "no keys of siitperf"),
         (b"# only words\n\n   \n", "no keys of siitperf"),
         (GOOD.encode() + b"IP-L-Ver 6\n", "Did you mean IP-L-Vers?"),
@@ -99,7 +99,7 @@ def test_no_word_of_a_comment_is_carried_over(evenhand: Run, tmp_path: Path) -> 
     ("options", "text"),
     [
         (("--left", "net_failsafe0,exec(reboot)"), "runs shell commands"),
-        (("--left", "0000:01:00.0,evil=1"), "no key of pci"),
+        (("--left", "0000:01:00.0,evil=1"), "not an allowed key of pci"),
         (("--cpus", "1;2"), "is not a list of CPUs"),
         (
             ("--cpus", "1,1", "--left", "net_ring0", "--right", "net_ring1", "--isolated-test-environment"),

@@ -104,7 +104,7 @@ def test_what_was_exported_comes_back_and_runs(
             "mapped",
             "left.mac",
         ),
-        ("flows.0.packet.0.ethernet.src", {"choice": "auto"}, "differs", "left out"),
+        ("flows.0.packet.0.ethernet.src", {"choice": "auto"}, "differs", "omitted"),
         (
             "flows.0.packet.2.udp.src_port",
             {"choice": "increment", "increment": {"start": 1, "step": 2, "count": 9}},
@@ -112,7 +112,12 @@ def test_what_was_exported_comes_back_and_runs(
             "a step of 1",
         ),
         ("flows.0.size", {"choice": "random", "random": {"min": 64}}, "refused", "a whole number"),
-        ("flows.0.rate", {"choice": "percentage", "percentage": 10}, "refused", "pps, a whole number"),
+        (
+            "flows.0.rate",
+            {"choice": "percentage", "percentage": 10},
+            "refused",
+            "only pps with a whole number",
+        ),
         ("flows.0.duration", {"choice": "continuous"}, "refused", "fixed_seconds or fixed_packets"),
         ("flows.1.rate.pps", 5, "differs", "are those of flows[0]"),
         ("ports.0.location", "0000:01:00.0;exec", "meaningless", "--left and --right"),
@@ -139,11 +144,11 @@ def test_what_has_no_words_here_is_named(
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        ("{", "not JSON"),
+        ("{", "not valid JSON"),
         ("[]", "no flows"),
         ('{"flows": [7]}', "no flows"),
         ('{"ports": [{"name": 7}], "flows": [{}]}', "list of ports with names"),
-        ("[" * 100_000, "not JSON"),
+        ("[" * 100_000, "not valid JSON"),
         (
             '{"flows": [{"packet": [{"choice": "ethernet"}, {"choice": "ipv4", "ipv4": {"src": {"choice":'
             ' "value", "value": "x"}}},'

@@ -191,14 +191,14 @@ def test_destination_networks_vary_and_the_source_does_not(
 @pytest.mark.parametrize(
     ("changes", "key", "text"),
     [
-        ({"IPv4-L-Real": "10.1.2.3"}, "IPv4-L-Real", "plans take addresses of 198.18.0.0/16 alone"),
-        ({"IPv4-R-Real": "198.19.0.77"}, "IPv4-R-Real", "198.19.0.2 instead: the nearest"),
+        ({"IPv4-L-Real": "10.1.2.3"}, "IPv4-L-Real", "plans use only addresses of 198.18.0.0/16"),
+        ({"IPv4-R-Real": "198.19.0.77"}, "IPv4-R-Real", "198.19.0.2 instead: the closest"),
         ({**MANY_V4, "IP-L-min": "0"}, "IP-L-min", "2: the hosts are 198.18.0.2 .. "),
         ({**MANY_V4, "IPv4-L-offset": "1"}, "IPv4-L-offset", "the number is at octet 2"),
         ({**MANY_V4, "IP-R-var": "1"}, "IP-R-var", "both sides have the same order"),
-        ({**PORTS, "Rev-sport-max": "2000"}, "Rev-sport-max", "both directions have the ports of Fwd-"),
+        ({**PORTS, "Rev-sport-max": "2000"}, "Rev-sport-max", "both directions use the ports of Fwd-"),
         ({**PORTS, "Fwd-dport-min": "0", "Rev-dport-min": "0"}, "Fwd-dport-min", "1: port 0 is reserved"),
-        ({"MAC-L-Tester": "01:00:5e:00:00:01"}, "MAC-L-Tester", "left out"),
+        ({"MAC-L-Tester": "01:00:5e:00:00:01"}, "MAC-L-Tester", "omitted"),
         ({"CPU-R-Recv": "2"}, "CPU-R-Recv", "a CPU may occur only once"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,

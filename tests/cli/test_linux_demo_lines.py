@@ -27,9 +27,9 @@ def entry(name: str, limit_fps: float) -> SuiteEntry:
 def test_the_first_sentence_says_that_the_tester_was_the_limit() -> None:
     """MLR-14: or the figures of a fast router are read as its own."""
     both = closing_lines([entry("gateway_v4", 1e9), entry("gateway_v6", 1e9)], CEILINGS, FACTS)
-    assert both[0].startswith("The tester is the limit in every search, not the router")
+    assert both[0].startswith("In every search the tester is the limit, not the router")
     one = closing_lines([entry("gateway_v4", 900_000), entry("gateway_v6", 1e9)], CEILINGS, FACTS)
-    assert one[0].startswith("The tester is the limit in 1 of 2 searches")
+    assert one[0].startswith("In 1 of 2 searches the tester is the limit")
     none = closing_lines([entry("gateway_v4", 900_000), entry("gateway_v6", 90_000)], CEILINGS, FACTS)
     assert none[0].startswith("DUT: Linux 6.1")
     assert "keeps at least 1,280,000 with gateway-v4, 500,000 with gateway-v6 fps per direction" in none[1]

@@ -62,7 +62,7 @@ def test_ports_without_a_line_rate_need_a_maximum(evenhand: Run, engine_playing:
         (("--duration", "0s"), "duration"),
         (("--maximum-rate", "0"), "must be greater than 0"),
         (("--frame-size", "9217"), "64 to 9216"),
-        (("--plan", "gateway-v5"), "no plan"),
+        (("--plan", "gateway-v5"), "'gateway-v5' is not a plan"),
     ],
 )
 def test_bad_options_start_no_engine(

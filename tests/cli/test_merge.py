@@ -75,6 +75,6 @@ def test_campaigns_are_merged_and_not_resumed(evenhand: Run) -> None:
     Path("campaign.toml").write_text('name = "kept"\n[[suite]]\nname = "a"\n')
     ended = evenhand("run", "campaign.toml", "--resume")
     assert ended.code == 2
-    assert "no campaign of campaign.toml is in this folder" in ended.err
+    assert "there is no campaign of campaign.toml in this folder" in ended.err
     ended = evenhand("run", "--resume", "all.evenhand")
     assert ended.code == 2

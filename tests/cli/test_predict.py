@@ -35,7 +35,7 @@ def test_it_says_what_the_model_says(evenhand: Run) -> None:
     smallest = smallest_even_hosts(gateway_v4(), DeviceModel())
     assert f"Even from {smallest} hosts per side on" in ended.out
     assert "the limit is the addresses, not the device" in ended.out
-    assert "what is measured is the device: 100 % of its plateau" in evenhand("predict", "gateway-v4").out
+    assert "the device itself is measured: 100 % of its plateau" in evenhand("predict", "gateway-v4").out
 
 
 def test_a_nic_that_does_not_tell_its_hash_function_is_not_taken_for_toeplitz(
@@ -130,7 +130,7 @@ def test_key_and_symmetry_reach_the_model(evenhand: Run) -> None:
         ("--table-size 0", "0 entries"),
         ("--table 0,1,2", "3 entries"),
         ("--table 0,1 --table-size 2", "--table-size"),
-        ("--table 0,9 --elements 4", "element 9"),
+        ("--table 0,9 --elements 4", "elements up to 9"),
         ("--table nowhere.txt", "nowhere.txt"),
         ("--table ,", "no numbers"),
         ("--rate fast", "'fast'"),
@@ -159,7 +159,7 @@ def test_a_picture_is_drawn(evenhand: Run, tmp_path: Path, name: str) -> None:
     else:
         # Text stays text: it can be searched, and a page chooses the font.
         for text in (
-            b"plateau: all elements alike",
+            b"plateau: equal load on all elements",
             b"even from",
             b"36 elements",
             b"hosts per side",

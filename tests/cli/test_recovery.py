@@ -53,7 +53,7 @@ def test_overloads_by_the_throughput_of_a_run_are_shown_and_stored(
     [
         ((), "no throughput given"),
         (("--throughput", "1kfps", "--after", "nothing.evenhand"), "two throughputs"),
-        (("--after", "nothing.evenhand"), "no such file"),
+        (("--after", "nothing.evenhand"), "this file does not exist"),
         (("--throughput", "0"), "must be greater than 0"),
         (("--throughput", "1kfps", "--repetitions", "0"), "0 repetitions"),
         (("--throughput", "1kfps", "--observe", "0s"), "must be greater than 0"),

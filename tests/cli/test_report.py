@@ -66,7 +66,7 @@ def test_what_cannot_be_read_or_written_is_said(
     assert evenhand("throughput", testbed, *SEARCH, "--run", run).code == 0
     (tmp_path / "notes.html").write_text("mine")
     for arguments, code, words in (
-        ((tmp_path / "b.evenhand",), 2, "no such file"),
+        ((tmp_path / "b.evenhand",), 2, "this file does not exist"),
         ((testbed,), 2, "not a run of Evenhand"),
         ((run, "--html", tmp_path / "nowhere" / "a.html"), 3, "cannot be written"),
         ((run, "--html", tmp_path / "notes.html"), 2, "not overwritten"),

@@ -90,7 +90,7 @@ def test_files_of_others_are_neither_overwritten_nor_removed(
         assert [str(second), str(third)] == ["reference-router-2.toml", "reference-router-3.toml"]
         assert [second.read_text(), third.read_text()] == ["ours", "others"]
         assert len(said) == 2
-        assert all("reference-router.toml is there already" in line for line in said)
+        assert all("reference-router.toml already exists" in line for line in said)
         second.write_text("ours, and a note of the user's")
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "reference-router-2.toml",

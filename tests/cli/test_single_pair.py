@@ -59,7 +59,7 @@ def test_a_search_with_many_addresses_alone_names_the_omission(
     """SEED-85."""
     engine_playing("simulated-640000")
     assert (
-        "Deviation from SEED-02: no result with a single address pair"
+        "SEED-02: this result is not preceded by a result with a single address pair"
         in evenhand("throughput", testbed, *QUICK, "--no-run").out
     )
     assert "SEED-02" in _requirements(evenhand("throughput", testbed, *QUICK, "--no-run", "--json").json)
@@ -127,7 +127,7 @@ def test_other_ports_another_dut_and_a_run_without_such_a_search_are_refused(
         return " ".join(ended.err.split())
 
     assert "no finished search with a single address pair" in refusal(many)
-    assert "no such file" in refusal(tmp_path / "none.evenhand")
+    assert "this file does not exist" in refusal(tmp_path / "none.evenhand")
     testbed.write_text(TESTBED.replace("net_ring1", "net_ring7"))
     assert "ports net_ring0 and net_ring1 there, net_ring0 and net_ring7 here" in refusal(first)
     testbed.write_text(TESTBED)

@@ -112,7 +112,7 @@ def test_a_single_trial_is_shown_in_full_and_loss_is_no_error(
         (("--precision", "0"), "precision"),
         (("--loss-ratio", "100%"), "must be less than 1"),
         (("--frame-size", "63"), "64 to 9216"),
-        (("--plan", "gateway-v5"), "no plan"),
+        (("--plan", "gateway-v5"), "'gateway-v5' is not a plan"),
         (("--wait-residual", "soon"), "--wait-residual"),
         (("--minimum-rate", "2Mfps", "--maximum-rate", "1Mfps"), "minimum rate"),
     ],

@@ -148,7 +148,7 @@ def test_a_nic_of_the_kernel_is_refused_with_the_command_that_binds_it(machine: 
 def test_a_nic_that_is_not_there_is_refused(machine: NicMachine) -> None:
     assert (
         refusal(machine, ("0000:00:1e.7", E1000E.addresses[1])).what
-        == "0000:00:1e.7: such PCI device was not found"
+        == "0000:00:1e.7: there is no such PCI device"
     )
 
 
@@ -287,10 +287,10 @@ def test_without_an_iommu_engine_and_check_say_what_to_switch_on(machine_without
     machine.run(f"modprobe vfio-pci; modprobe {E1000E.kernel_driver}")
     error = refusal(machine, E1000E.addresses)
     assert error.what.endswith(
-        "it is bound to e1000e, a driver of the kernel, and IOMMU, without which vfio-pci takes no"
-        " device was not found"
+        "it is bound to e1000e, a driver of the kernel, and there is no IOMMU, without which vfio-pci takes"
+        " no device"
     )
-    assert "Enable the IOMMU" in error.next_step
+    assert "Switch on the IOMMU" in error.next_step
     vfio = check(machine)["IOMMU/vfio"]
     assert vfio["missing_for"] == ["nics"]
     assert "Enable the IOMMU (VT-d, AMD-Vi)" in vfio["advice"]

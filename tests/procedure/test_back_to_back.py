@@ -154,7 +154,7 @@ def test_a_buffer_that_holds_thirty_seconds_is_at_least_that_large() -> None:
     told = {deviation.requirement: deviation.text for deviation in beyond.deviations}
     assert (
         told["R9004-04"]
-        == "a result was close to the longest burst of 30 s, and longer ones than 30 s are not tried"
+        == "a result was close to the longest burst of 30 s, and bursts longer than 30 s are not tried"
     )
     assert beyond.to_document()["is_at_least"] is True
 

@@ -128,7 +128,7 @@ def test_an_own_loop_that_is_not_known_says_why() -> None:
     )
     assert found.own_loop_figure("forward", "typical") is None
     assert "not known" in shown(delay_table(found))
-    assert "is not known: ports of net_af_xdp cannot be connected" in "\n".join(delay_lines(found))
+    assert "is not known: ports of net_af_xdp cannot be joined" in "\n".join(delay_lines(found))
     assert "the 99.9th percentile is their maximum" in "\n".join(delay_lines(found))
     assert found.to_document()["own_loop"] == {
         "unknown": "ports of net_af_xdp cannot be joined to each other",
@@ -144,7 +144,7 @@ def test_an_own_loop_that_is_not_known_says_why() -> None:
         (
             "0000:01:00.0",
             "0000:01:00.1",
-            "ports of a PCI device cannot be joined to each other inside this machine",
+            "ports of a PCI device cannot be connected to each other inside this machine",
         ),
         ("net_memif0,role=client,id=0,socket=/tmp/l", "net_null0", "ports of net_null cannot"),
     ],

@@ -58,7 +58,7 @@ def test_an_offered_load_that_is_off_is_allowed_to_be_so_far_off_and_no_further(
 
 def test_a_host_on_which_no_limit_means_anything_is_refused_with_what_it_does() -> None:
     """A tester that sends a third of its frames in bursts offers no load."""
-    with pytest.raises(HostError, match="up to 30 % left late") as refused:
+    with pytest.raises(HostError, match="up to 30 % of the frames of a second left late") as refused:
         strictest([replace(QUIET, overdue_share=0.3, longest_overdue_us=40_000.0)] * 8, where="--limits host")
     assert refused.value.where == "--limits host"
     assert "evenhand check" in refused.value.next_step

@@ -113,7 +113,7 @@ def test_the_share_of_one_pair_is_the_same_number_wherever_it_stands(
     share = compared[0].share
     assert share is not None
     text = f"{100 * share:.1f} %"
-    assert f" {text} of what this router does" in bias_verdict(compared)[0]
+    assert f" {text} of what this router can forward" in bias_verdict(compared)[0]
     console = Console(file=io.StringIO(), width=200)
     console.print(bias_picture(compared))
     assert isinstance(console.file, io.StringIO)
@@ -190,6 +190,6 @@ def test_a_search_without_a_number_says_what_passed_and_is_not_called_as_predict
     nothing = replace(found[2], result=replace(found[2].result, trials=()))
     assert nothing.shown_found(format_rate) == "-"
     lines = bias_lines(found)
-    assert any(line.startswith("No verdict: 1 of 3 searches ended without a number") for line in lines)
+    assert any(line.startswith("No verdict: 1 of 3 searches ended without a result") for line in lines)
     assert any(line.startswith("In 2 of 3 searches the result is within") for line in lines)
     assert not any("Each search" in line for line in lines)

@@ -70,7 +70,7 @@ def test_a_file_of_the_name_of_the_reference_router_is_a_testbed(
 ) -> None:
     """Outside of campaigns no router is started, so the name can only be a file's."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(RequestError, match="only a campaign has a reference router started for it"):
+    with pytest.raises(RequestError, match="only a campaign starts a reference router for itself"):
         read_setup(REFERENCE)
     Path(REFERENCE).write_text(TESTBED)
     assert read_setup(REFERENCE).own_plan == "gateway-v6"

@@ -157,11 +157,11 @@ def test_values_that_cannot_be_are_refused(run: Path, statement: str, value: obj
 @pytest.mark.parametrize(
     ("statement", "value", "match"),
     [
-        ("UPDATE points SET imix = ?", "imix:no", "there is no letter"),
+        ("UPDATE points SET imix = ?", "imix:no", "is not a letter"),
         ("UPDATE points SET procedure = ?", "trial", "is not a point"),
         ("UPDATE points SET repetitions = ?", 0, "is not a point"),
         ("UPDATE points SET document = ?", "{}", "lacks 'number'"),
-        ("UPDATE run SET merged_from = ?", "{}", "run.merged_from is no JSON array of texts"),
+        ("UPDATE run SET merged_from = ?", "{}", "run.merged_from is not a JSON array of texts"),
     ],
 )
 def test_points_that_cannot_be_are_refused(run: Path, statement: str, value: object, match: str) -> None:
@@ -206,9 +206,9 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
         (tmp_path / "fifo", "not a regular file"),
         (tmp_path, "not a regular file"),
         (Path("/dev/zero"), "not a regular file"),
-        (tmp_path / "circle", "no such file"),
-        (tmp_path / "nowhere", "no such file"),
-        (tmp_path / "a\0b", "no such file"),
+        (tmp_path / "circle", "this file does not exist"),
+        (tmp_path / "nowhere", "this file does not exist"),
+        (tmp_path / "a\0b", "this file does not exist"),
     ):
         with pytest.raises(RequestError, match=match):
             read_run(path)
@@ -320,5 +320,5 @@ def test_a_reader_can_only_read(run: Path) -> None:
 
 
 def test_an_unknown_table_cannot_be_asked_for(run: Path) -> None:
-    with pytest.raises(RequestError, match="table was not found"), open_to_read(run) as tables:
+    with pytest.raises(RequestError, match="the table sqlite_master is missing"), open_to_read(run) as tables:
         tables.rows("sqlite_master")

@@ -187,7 +187,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(RequestError, match="not a run of Evenhand"):
         read_run(foreign)
-    with pytest.raises(RequestError, match="no such file"):
+    with pytest.raises(RequestError, match="this file does not exist"):
         read_run(tmp_path / "none.evenhand")
     (tmp_path / "empty.evenhand").touch()
     with pytest.raises(RequestError, match="not a run of Evenhand"):

@@ -137,7 +137,7 @@ def main(part: str, log: str | None = None) -> None:
             fault = {
                 "code": "bad_request",
                 "kind": "bad_request",
-                "what": '"watch" is not one of ["about"]',
+                "what": '"watch" is none of ["about"]',
                 "where": "request",
                 "next": "",
             }

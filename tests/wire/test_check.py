@@ -110,7 +110,7 @@ def test_a_check_runs_for_any_user(user: str, tmp_path: Path) -> None:
         "0.2s",
     )
     if user == "nobody" and subprocess.run([*AS_NOBODY, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("no user namespace here, as in a chroot: nobody who can read this checkout was not found")
+        pytest.skip("no user namespace here, as in a chroot: there is no nobody who can read this checkout")
     ended = run(*line, prefix=AS_NOBODY if user == "nobody" else None)
     assert ended.returncode == 0, ended.stderr
     document = json.loads(ended.stdout)

@@ -41,7 +41,7 @@ def why_not() -> str | None:
         for program in ("ip", "ssh", "ssh-keygen", "ethtool", "flock", SSHD)
         if shutil.which(program) is None
     ]
-    return f"{missing[0]} was not found" if missing else None
+    return f"there is no {missing[0]}" if missing else None
 
 
 @dataclass

@@ -295,7 +295,7 @@ def test_without_an_engine_nothing_runs(tmp_path: Path) -> None:
 
 def test_an_engine_that_cannot_watch_is_no_error(tmp_path: Path) -> None:
     stalls = finding(
-        survey(tmp_path, watched=RequestError('"watch" is not one of ...', where="request")), "stalls"
+        survey(tmp_path, watched=RequestError('"watch" is none of ...', where="request")), "stalls"
     )
     assert stalls.state is State.UNKNOWN
     assert '"watch" is none of' in stalls.found
