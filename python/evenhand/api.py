@@ -10,7 +10,7 @@ from pathlib import Path
 
 from evenhand.procedure import OnEvent, OpenTestbed, ignore
 from evenhand.rig import read_setup
-from evenhand.series import RunStore
+from evenhand.run import RunStore
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.plan import Direction, make_plan
-from evenhand.series.campaign import CampaignRecord, PointRecord, PointState, Repetition
+from evenhand.run.campaign_record import CampaignRecord, PointRecord, PointState, Repetition
 from evenhand.spec.point import HashType, Point
 
 DOUBLING = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65533)

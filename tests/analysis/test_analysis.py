@@ -15,7 +15,7 @@ from evenhand.analysis.ranks import lower_p_value
 from evenhand.analysis.ratios import _ratio
 from evenhand.plan import make_plan
 from evenhand.predict import DeviceModel, NeighborCost, neighbor_entries, predict
-from evenhand.series.campaign import PointRecord, PointState
+from evenhand.run.campaign_record import PointRecord, PointState
 from evenhand.spec.point import HashType
 from tests.analysis.records import DOUBLING, noisy, point, record, router_config
 

@@ -12,8 +12,8 @@ from evenhand.analysis.comparison import TOO_FEW
 from evenhand.base.errors import RequestError
 from evenhand.report.comparison import comparison_lines, show_interval, show_ratio_of
 from evenhand.report.comparison_page import render_comparison
-from evenhand.series import StoredSearch
-from evenhand.series.campaign import PointRecord
+from evenhand.run import StoredSearch
+from evenhand.run.campaign_record import PointRecord
 from tests.analysis.records import WHEN, noisy, point, record
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from evenhand.analysis import analyse
 from evenhand.analysis.drift import ONE_AFTER_THE_OTHER, drift_of
-from evenhand.series.campaign import PointRecord
+from evenhand.run.campaign_record import PointRecord
 from tests.analysis.records import noisy, point, record
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))

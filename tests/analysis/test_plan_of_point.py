@@ -16,7 +16,7 @@ from evenhand.base.errors import RequestError
 from evenhand.plan import RFC4814_SOURCE_PORTS, UdpRange
 from evenhand.plan.ports import MAX_PORT, parse_ports
 from evenhand.spec.request import plan_of as sent_plan_of
-from tests.campaign.campaigns import expanded
+from tests.run.campaign.campaigns import expanded
 
 NUMBERS = st.integers(1, MAX_PORT)
 WRITTEN = st.sampled_from(["{}", "{:#x}", "0x{:X}", "{:05}"])

@@ -13,7 +13,7 @@ from evenhand.analysis.medians import Pool, median_ratio
 from evenhand.analysis.ranks import ratio_interval
 from evenhand.report.comparison import comparison_lines, show_median
 from evenhand.report.summary import COLUMNS, summary_rows
-from evenhand.series.campaign import PointRecord
+from evenhand.run.campaign_record import PointRecord
 from tests.analysis.records import point, record
 
 

@@ -11,7 +11,7 @@ from evenhand.analysis import compare, compare_sessions
 from evenhand.analysis.comparison import ONE_SESSION, TOO_FEW_SESSIONS
 from evenhand.base.errors import RequestError
 from evenhand.report.comparison import comparison_lines
-from evenhand.series.campaign import CampaignRecord
+from evenhand.run.campaign_record import CampaignRecord
 from tests.analysis.records import noisy, point, record
 
 

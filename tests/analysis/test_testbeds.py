@@ -12,7 +12,7 @@ import pytest
 
 from evenhand.analysis import analyse, compare_testbeds
 from evenhand.analysis.testbeds import two_sided_p_value
-from evenhand.series.campaign import PointRecord
+from evenhand.run.campaign_record import PointRecord
 from tests.analysis.records import point, record
 
 

@@ -11,7 +11,7 @@ import pytest
 from evenhand.analysis import analyse, compare
 from evenhand.report.comparison import show_median
 from evenhand.report.summary import summary_rows
-from evenhand.series.campaign import bounds_of, is_median_at_least
+from evenhand.run.campaign_record import bounds_of, is_median_at_least
 from tests.analysis.records import point, record
 
 GATEWAY = "gateway-v4"

@@ -16,7 +16,7 @@ from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.base.new_file import check_new, is_disk_full, unwritable, write_new
 from evenhand.cli.main import main
 from evenhand.cli.run_options import run_file
-from evenhand.series import RunStore, read_run
+from evenhand.run import RunStore, read_run
 
 
 def as_run(path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy
 import pytest
 
-from evenhand.series import read_record
+from evenhand.run import read_record
 from tests.cli.running import Ended
 
 Run = Callable[..., Ended]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.series import read_run
+from evenhand.run import read_run
 from tests.cli.running import TESTBED, Ended
 
 Run = Callable[..., Ended]

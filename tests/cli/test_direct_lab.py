@@ -14,7 +14,7 @@ import pytest
 
 from evenhand.plan import make_plan
 from evenhand.rig.lab import LinuxLab, lab_down, lab_up
-from evenhand.series import read_run
+from evenhand.run import read_run
 from tests.preloaded.commands import evenhand_command
 
 pytestmark = [pytest.mark.root, pytest.mark.wire]

@@ -18,10 +18,10 @@ import jsonschema
 import pytest
 
 from evenhand.report.campaign_rows import COLUMNS, rows_of
-from evenhand.series import read_record, read_run
+from evenhand.run import read_record, read_run
 from tests.cli.running import Ended
 from tests.docs.documents import table_rows
-from tests.series.hostile import write_run
+from tests.run.hostile import write_run
 
 Run = Callable[..., Ended]
 Play = Callable[[str], Path]

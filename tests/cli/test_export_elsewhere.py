@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from evenhand.report.campaign_rows import rows_of
-from evenhand.series import read_record
+from evenhand.run import read_record
 from tests.cli.running import Ended
-from tests.series.hostile import write_run
+from tests.run.hostile import write_run
 
 pytestmark = pytest.mark.slow
 Run = Callable[..., Ended]

@@ -22,7 +22,7 @@ from evenhand.procedure import Profile, choose_frame_size
 from evenhand.procedure.single_trial import SingleTrial
 from evenhand.rig import default_plan_of
 from evenhand.rig.lab import linux
-from evenhand.series import read_run
+from evenhand.run import read_run
 from evenhand.spec.plan import DirectionName, read_directions
 from evenhand.trial import Deviation
 from evenhand.trial.engine_session import place_in_testbed

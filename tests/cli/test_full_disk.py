@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.series import read_run
+from evenhand.run import read_run
 from tests.preloaded.commands import evenhand_command
 
 Play = Callable[[str], Path]

@@ -115,8 +115,8 @@ LINES: dict[str, tuple[str, ...]] = {
 }
 REAL_ENGINE = ("plan frames", "plan prove")
 ELSEWHERE = {
-    "run": "tests/campaign/test_documents.py",
-    "status": "tests/campaign/test_documents.py",
+    "run": "tests/run/campaign/test_documents.py",
+    "status": "tests/run/campaign/test_documents.py",
     "demo": "tests/cli/test_reference_demo.py",
     **dict.fromkeys(("dut apply", "dut check", "dut status", "dut undo"), "tests/rig/dut/test_over_ssh.py"),
     "router": "tests/cli/test_router.py",

@@ -94,7 +94,7 @@ def test_signals_end_the_engine_and_leave_a_readable_run(
     number: signal.Signals, code: int, engine_playing: Callable[[str], Path], testbed: Path, tmp_path: Path
 ) -> None:
     """Ctrl-C within a trial: engine ended, run kept with the trials before, exit code 130."""
-    from evenhand.series import read_run
+    from evenhand.run import read_run
 
     engine_playing("stuck-trial-3")
     run = tmp_path / "a.evenhand"

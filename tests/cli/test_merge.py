@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.series import read_record
+from evenhand.run import read_record
 from tests.cli.running import TESTBED, Ended
 
 Run = Callable[..., Ended]
 Play = Callable[[str], Path]
 QUICK = ("--maximum-rate", "1Mfps", "--duration", "1s", "--final-duration", "1s", "--precision", "10%")
 SHORT = ("--waits", "short")
-FILES = Path(__file__).resolve().parents[1] / "series" / "files"
+FILES = Path(__file__).resolve().parents[1] / "run" / "files"
 
 
 @pytest.mark.parametrize(("plan", "size"), [("gateway-v4", 64), ("gateway-v6", 84)])

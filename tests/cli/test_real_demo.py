@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.series import read_run
+from evenhand.run import read_run
 
 pytestmark = [pytest.mark.root, pytest.mark.wire]
 EVENHAND = [sys.executable, "-m", "evenhand"]

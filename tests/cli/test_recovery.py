@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.series import read_run
+from evenhand.run import read_run
 from tests.cli.running import Ended
 
 Run = Callable[..., Ended]

@@ -17,7 +17,7 @@ import pytest
 
 from evenhand.base.errors import HostError
 from evenhand.base.programs import ENGINE, ROUTER, find_program
-from evenhand.series import read_run
+from evenhand.run import read_run
 from tests.cli.test_json_documents import validate
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]

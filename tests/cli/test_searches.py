@@ -11,8 +11,8 @@ import pytest
 
 from evenhand.base.errors import RequestError
 from evenhand.procedure.search_options import SearchKind, choose_search, parse_goal
+from evenhand.run import read_run
 from evenhand.search import MlrGoal, MlrGoals, ThroughputGoal, Tst009Goal
-from evenhand.series import read_run
 from tests.cli.running import Ended
 
 Run = Callable[..., Ended]

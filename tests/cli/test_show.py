@@ -14,10 +14,10 @@ import pytest
 from rich.console import Console, RenderableType
 
 from evenhand.report.show import campaign_report, point_report
-from evenhand.series import read_record
+from evenhand.run import read_record
 from tests.cli.running import Ended
 from tests.cli.test_json_documents import validate
-from tests.series.hostile import write_run
+from tests.run.hostile import write_run
 
 Run = Callable[..., Ended]
 Play = Callable[[str], Path]

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from evenhand.plan import TOPOLOGIES, Traffic, make_plan
-from evenhand.series import read_run
+from evenhand.run import read_run
 from tests.cli.running import TESTBED, Ended
-from tests.series.hostile import change_json, write_run
+from tests.run.hostile import change_json, write_run
 
 Run = Callable[..., Ended]
 Play = Callable[[str], Path]

@@ -21,8 +21,8 @@ from evenhand.procedure import (
     check_frame_sizes,
 )
 from evenhand.report.table import throughput_sizes_table
+from evenhand.run import read_run
 from evenhand.search import ThroughputGoal, find_throughput
-from evenhand.series import read_run
 from evenhand.spec.frames import read_frame_sizes
 from evenhand.trial import SimulatedMeasurer
 from tests.cli.running import Ended

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from evenhand.base.errors import HostError, RequestError
-from evenhand.campaign.dask_address import own_address, scheduler_place
-from evenhand.campaign.worker import Bed, check_fit
+from evenhand.run.campaign.dask_address import own_address, scheduler_place
+from evenhand.run.campaign.worker import Bed, check_fit
 from evenhand.spec.file import make_campaign
 from evenhand.spec.points import expand
 from tests.cli.running import TESTBED, Ended
@@ -80,7 +80,7 @@ def test_a_scheduler_that_does_not_answer_is_named(
     """Where somebody took the connection and said nothing, `run` waited for ever; SSH's greeting was a lack
     of memory."""
     pytest.importorskip("distributed")
-    monkeypatch.setattr("evenhand.campaign.scheduled.CONNECT_S", 0.5)
+    monkeypatch.setattr("evenhand.run.campaign.scheduled.CONNECT_S", 0.5)
     with somebody(says) as address:
         ended = evenhand("run", campaign, "--scheduler", address)
     assert ended.code == 3, ended.err
@@ -95,8 +95,8 @@ def test_a_worker_says_that_it_looks_for_its_scheduler_and_gives_up_in_the_end(
     """It was silent, and looked as if it were at work."""
     pytest.importorskip("distributed")
     engine_playing("simulated-640000")
-    monkeypatch.setattr("evenhand.campaign.worker.CONNECT_S", 1.5)
-    monkeypatch.setattr("evenhand.campaign.worker.STILL_S", 0.5)
+    monkeypatch.setattr("evenhand.run.campaign.worker.CONNECT_S", 1.5)
+    monkeypatch.setattr("evenhand.run.campaign.worker.STILL_S", 0.5)
     with somebody(says) as address:
         ended = evenhand("worker", address, testbed, "--name", "munich")
     lines = ended.err.splitlines()

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from evenhand.campaign.outline import describe
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.rig.reference import DEFAULT_QUEUE_FRAMES
+from evenhand.run.campaign.outline import describe
 from evenhand.spec.file import (
     CampaignDut,
     CampaignFile,

@@ -48,12 +48,12 @@ NOT_RUN = {
     "evenhand check --looped": "takes up to a minute and a half on a busy machine: tests/wire/test_check.py"
     " does it with one load",
     "evenhand check --watch 60s": "takes a minute",
-    "evenhand run examples/": "takes a minute: tests/campaign and tests/wire/test_campaign.py run campaigns",
+    "evenhand run examples/": "takes a minute: tests/run and tests/wire/test_campaign.py run campaigns",
     "evenhand run preset:": "takes ten minutes, and root for a lab: tests/wire/test_lab_presets.py runs them",
     "evenhand run series.toml": "needs the reader's own DUT",
-    "evenhand run --resume series.evenhand": "needs the reader's own campaign: tests/campaign does it",
-    "evenhand status series.evenhand": "needs the reader's own campaign: tests/campaign does it",
-    "evenhand worker ": "runs until Ctrl-C: tests/campaign and tests/wire/test_scheduled.py run two beside a"
+    "evenhand run --resume series.evenhand": "needs the reader's own campaign: tests/run/campaign does it",
+    "evenhand status series.evenhand": "needs the reader's own campaign: tests/run/campaign does it",
+    "evenhand worker ": "runs until Ctrl-C: tests/run and tests/wire/test_scheduled.py run two beside a"
     " scheduler",
     "evenhand throughput lab:linux": "takes a minute",
     "evenhand predict gateway-v4 --dut testbed.toml": "needs the reader's own DUT:"

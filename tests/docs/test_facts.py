@@ -26,9 +26,9 @@ from evenhand.rig import host, testbed
 from evenhand.rig.reference import ReferenceDut
 from evenhand.rig.testbed.drivers import DRIVERS
 from evenhand.rig.testbed.eal_arguments import ALLOWED, INSTEAD
+from evenhand.run import schema
 from evenhand.search import ThroughputGoal
 from evenhand.search.ceiling import DEFAULT_PRECISION
-from evenhand.series import schema
 from evenhand.trial import USUAL_OVERDUE_AFTER_US, Limits, Waits
 from tests.docs.documents import DOCUMENTS, ROOT, Block, blocks, name_of, read, table_rows
 from tests.test_rooms import ROOMS

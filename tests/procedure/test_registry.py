@@ -15,12 +15,12 @@ import pytest
 from rich.console import Console
 
 from evenhand.base.option import DURATION, RATE, Option, fill, options_of, values_of
-from evenhand.campaign.outline import describe
 from evenhand.cli.main import app_of, main
 from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, Procedure, ThroughputUse
 from evenhand.procedure.limits import Retries
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.found import found_lines, found_table
+from evenhand.run.campaign.outline import describe
 from evenhand.spec.file import make_campaign
 from evenhand.spec.points import expand
 from evenhand.spec.request import point_defaults, read_point
@@ -41,8 +41,8 @@ OTHER_WORDS = {
     ("report/back_to_back.py", "throughput"): "the heading of a column",
     ("search/model.py", "throughput"): "what a search looks for, in its sentences",
     ("exchange/otg_write.py", "loss"): "a key of OTG",
-    ("series/old_files.py", "latency"): "a label of files of earlier versions",
-    ("series/old_files.py", "throughput"): "a label of files of earlier versions",
+    ("run/old_files.py", "latency"): "a label of files of earlier versions",
+    ("run/old_files.py", "throughput"): "a label of files of earlier versions",
     ("trial/simulated.py", "loss"): "the code of a reason",
     ("trial/simulated.py", "burst"): "a key of the contract",
     ("trial/simulated.py", "latency"): "a key of the contract",

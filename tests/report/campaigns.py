@@ -15,9 +15,9 @@ from evenhand.procedure import DelayGoal, DelayTest, LossGoal, Profile, Throughp
 from evenhand.procedure.delay import DelayResult, _Repeat
 from evenhand.procedure.loss import FrameLoss, _Series
 from evenhand.procedure.record import nowhere
+from evenhand.run import StoredSearch, StoredTrial
+from evenhand.run.campaign_record import CampaignRecord, HookRun, PointRecord, PointState, Repetition
 from evenhand.search import SearchTrial, ThroughputGoal, find_throughput
-from evenhand.series import StoredSearch, StoredTrial
-from evenhand.series.campaign import CampaignRecord, HookRun, PointRecord, PointState, Repetition
 from evenhand.spec.point import HashType, Point
 from evenhand.trial import SimulatedMeasurer, TrialResult
 from tests.procedure import test_back_to_back as bursts

@@ -11,8 +11,8 @@ from typing import Any
 from evenhand.analysis.device import plan_of
 from evenhand.predict import VERIFICATION_KEY, DeviceModel, predict
 from evenhand.rig.dut.facts_model import RECEIVES
-from evenhand.series import StoredTrial
-from evenhand.series.campaign import CampaignRecord, PointRecord
+from evenhand.run import StoredTrial
+from evenhand.run.campaign_record import CampaignRecord, PointRecord
 from evenhand.spec.point import Point
 from tests.report.campaigns import ELEMENT_FPS, appendix_a
 

@@ -8,8 +8,8 @@ import io
 import pytest
 from rich.console import Console
 
-from evenhand.campaign.outline import describe
 from evenhand.report.campaign_plan import campaign_plan_report
+from evenhand.run.campaign.outline import describe
 from evenhand.spec.file import make_campaign
 from evenhand.spec.points import expand
 from evenhand.spec.presets import preset_names

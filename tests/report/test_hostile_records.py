@@ -24,8 +24,8 @@ from evenhand.report.show import campaign_report, point_report
 from evenhand.report.summary import to_summary_csv, to_summary_latex, to_summary_markdown
 from evenhand.report.table_files import to_csv
 from evenhand.report.uti import uti_documents
-from evenhand.series import read_record
-from tests.series.hostile import change, change_json, contents, write_run
+from evenhand.run import read_record
+from tests.run.hostile import change, change_json, contents, write_run
 
 EXAMPLES = int(os.environ.get("EVENHAND_FUZZ_FILES", "60"))
 FUZZ = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))

@@ -24,7 +24,7 @@ from evenhand.report.figures import draw_inline
 from evenhand.report.page import render_page
 from evenhand.report.page_inside import inside_of, queue_facts
 from evenhand.report.show import point_report
-from evenhand.series.campaign import CampaignRecord, PointRecord
+from evenhand.run.campaign_record import CampaignRecord, PointRecord
 from tests.report.campaigns import appendix_a
 from tests.report.inside_records import QUEUES, witnessed
 from tests.report.pages import Page, assert_self_contained

@@ -16,9 +16,9 @@ from evenhand.report.mlr import mlr_lines
 from evenhand.report.page_points import _repetitions
 from evenhand.report.show import point_report
 from evenhand.report.throughput import summary_lines
+from evenhand.run.campaign_record import PointRecord
+from evenhand.run.figures import losses_of
 from evenhand.search import MlrGoal, MlrGoals, ThroughputGoal, find_goals, find_throughput
-from evenhand.series.campaign import PointRecord
-from evenhand.series.figures import losses_of
 from evenhand.trial import SimulatedMeasurer, TrialResult
 from tests.analysis.records import point, record
 from tests.report.test_throughput import PROFILE

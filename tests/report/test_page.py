@@ -26,7 +26,7 @@ from evenhand.report.page_facts import DUT_FACTS
 from evenhand.report.page_figures import pictures_of
 from evenhand.report.page_tables import latency_table, variation_table
 from evenhand.report.page_words import NONE
-from evenhand.series.campaign import CampaignRecord, HookRun, PointRecord, PointState
+from evenhand.run.campaign_record import CampaignRecord, HookRun, PointRecord, PointState
 from tests.report.campaigns import appendix_a, delay_record, point_of, record_of
 from tests.report.pages import Page, assert_self_contained
 

@@ -25,7 +25,7 @@ from evenhand.report.summary import (
     to_summary_latex,
     to_summary_markdown,
 )
-from evenhand.series.campaign import CampaignRecord, PointRecord
+from evenhand.run.campaign_record import CampaignRecord, PointRecord
 from tests.report.campaigns import HOST, point_of, record_of, throughput_record
 from tests.report.pages import Page, assert_self_contained
 

@@ -15,8 +15,8 @@ from evenhand.report.campaign_rows import rows_of
 from evenhand.report.page_head import summary_table
 from evenhand.report.page_points import shown_suites
 from evenhand.report.page_tables import burst_table, latency_table, variation_table
-from evenhand.series.campaign import PointRecord
-from evenhand.series.figures import is_worst_the_maximum
+from evenhand.run.campaign_record import PointRecord
+from evenhand.run.figures import is_worst_the_maximum
 from tests.analysis.records import point, record
 from tests.procedure.test_back_to_back import GOAL, LINE_FPS, LONGEST, measure
 from tests.procedure.test_delay import goal_of, repeat

@@ -31,7 +31,7 @@ from evenhand.rig.lab.machine import machine_processes
 from evenhand.rig.lab.namespaces import namespace_path, run_inside
 from evenhand.rig.lab.vm import QUEUES
 from evenhand.rig.lab.vm_access import Access
-from evenhand.series import read_record as read_campaign_record
+from evenhand.run import read_record as read_campaign_record
 
 pytestmark = pytest.mark.vm
 FRAMES = 900

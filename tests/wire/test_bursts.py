@@ -16,7 +16,7 @@ from evenhand.cli.router import testbed_text as text_for
 from evenhand.plan import Direction, make_plan
 from evenhand.predict import DeviceModel
 from evenhand.rig.reference import Defects, ReferenceDut, reference_router
-from evenhand.series import read_run
+from evenhand.run import read_run
 from tests.wire.wire_session import MOST_ATTEMPTS, until
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]

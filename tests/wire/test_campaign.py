@@ -17,8 +17,8 @@ import pytest
 
 from evenhand.base.errors import EvenhandError, HostError
 from evenhand.base.programs import ROUTER, find_program
-from evenhand.series import CampaignRecord, PointState, read_record
-from evenhand.series.campaign_status import read_status
+from evenhand.run import CampaignRecord, PointState, read_record
+from evenhand.run.campaign_status import read_status
 from tests.preloaded.commands import evenhand_command
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]

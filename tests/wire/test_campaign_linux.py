@@ -15,7 +15,7 @@ import pytest
 
 from evenhand.plan import make_plan
 from evenhand.rig.lab import LinuxLab, lab_down, lab_up
-from evenhand.series import PointState, read_record
+from evenhand.run import PointState, read_record
 from tests.preloaded.commands import evenhand_command
 
 pytestmark = [pytest.mark.root, pytest.mark.wire, pytest.mark.slow]

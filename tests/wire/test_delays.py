@@ -28,7 +28,7 @@ from evenhand.rig.reference import (
     Stall,
     reference_router,
 )
-from evenhand.series import RunStore, read_run
+from evenhand.run import RunStore, read_run
 from evenhand.trial import EngineSession, Limits, Waits
 from tests.wire.wire_session import (
     FAST_WAITS,

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
-from evenhand.series import read_run
+from evenhand.run import read_run
 from evenhand.trial import Verdict
 from tests.wire.lying_dut import Behaviour, Sent, is_test_frame, lying_dut, routed, sequence_of
 from tests.wire.wire_session import cpus, engine, open_ports, valid_trial

@@ -17,7 +17,7 @@ from evenhand.plan import make_plan
 from evenhand.predict import DeviceModel, NeighborCost, neighbor_entries, predict, symmetric_key
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.procedure.statistics import Statistics
-from evenhand.series import PointState, read_record
+from evenhand.run import PointState, read_record
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.slow]
 ELEMENT_FPS = {16: 8000, 36: 4000}

@@ -22,7 +22,7 @@ from evenhand.procedure.events import Note
 from evenhand.rig import Setup
 from evenhand.rig.dut.facts import CHANGED_BY_SET_UP
 from evenhand.rig.lab import LinuxLab, linux_lab
-from evenhand.series import RunStore, read_record
+from evenhand.run import RunStore, read_record
 from evenhand.trial import Limits, TrialResult, Waits
 from tests.rig.dut.namespace_shell import NamespaceShell, reachable_lab
 from tests.wire.wire_session import FAST_WAITS, MOST_ATTEMPTS, PATIENT, until

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.rig.lab import lab_status
-from evenhand.series import PointState, read_record
+from evenhand.run import PointState, read_record
 from tests.preloaded.commands import evenhand_command
 
 pytestmark = [pytest.mark.wire, pytest.mark.slow]

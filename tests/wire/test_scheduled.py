@@ -11,8 +11,8 @@ import pytest
 
 from evenhand.base.errors import HostError
 from evenhand.base.programs import ROUTER, find_program
-from evenhand.series import PointState, read_record
-from tests.campaign.dask_processes import cluster, wait_until
+from evenhand.run import PointState, read_record
+from tests.run.campaign.dask_processes import cluster, wait_until
 
 pytest.importorskip("distributed")
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]

@@ -16,7 +16,7 @@ from evenhand.base.programs import ROUTER, find_program
 from evenhand.plan import make_plan
 from evenhand.predict import DeviceModel
 from evenhand.rig.reference import ReferenceDut, reference_router
-from evenhand.series import read_run
+from evenhand.run import read_run
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 LIMIT_FPS = 20_000.0

@@ -11,7 +11,7 @@ from evenhand.analysis.published import published_comparisons
 from evenhand.analysis.ratios import ratios_of
 from evenhand.analysis.testbeds import compare_testbeds
 from evenhand.analysis.words import join
-from evenhand.series.campaign import CampaignRecord, PointState
+from evenhand.run.campaign_record import CampaignRecord, PointState
 
 TRY_AGAIN = " Measure them again: evenhand run --resume FILE --again."
 

@@ -25,7 +25,7 @@ from evenhand.base.units import format_count, format_ratio
 from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.procedure.statistics import Statistics
-from evenhand.series.campaign import CampaignRecord, PointRecord
+from evenhand.run.campaign_record import CampaignRecord, PointRecord
 
 DIRECTIONS_OF_TEST = 2
 """One pair may show less, or more."""

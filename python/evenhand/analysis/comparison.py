@@ -27,7 +27,7 @@ from evenhand.base.units import format_count
 from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.procedure.statistics import Interval, Statistics
-from evenhand.series.campaign import CampaignRecord, PointRecord, PointState
+from evenhand.run.campaign_record import CampaignRecord, PointRecord, PointState
 
 MOST_NAMED = 5
 SAME_START = 0.05

@@ -13,7 +13,7 @@ from evenhand.analysis.model import Curve, CurveKey, CurvePoint, Degradation
 from evenhand.analysis.plateau import find_shape
 from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.procedure.statistics import Statistics
-from evenhand.series.campaign import CampaignRecord, PointRecord
+from evenhand.run.campaign_record import CampaignRecord, PointRecord
 from evenhand.spec.point import Point
 
 _Alike: TypeAlias = tuple[str, ...]

@@ -11,7 +11,7 @@ from typing import Any
 from evenhand.base.errors import RequestError
 from evenhand.plan import TOPOLOGIES, AddressPlan
 from evenhand.predict import DeviceModel, NeighborCost, Prediction, neighbor_entries, predict
-from evenhand.series.campaign import CampaignRecord, PointRecord
+from evenhand.run.campaign_record import CampaignRecord, PointRecord
 from evenhand.spec.plan import build_plan
 from evenhand.spec.point import Point
 

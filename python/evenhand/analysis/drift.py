@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand.analysis.drift_model import Drift
 from evenhand.analysis.model import BiasVerdict, Shape
 from evenhand.base.lazy_import import lazy_import
-from evenhand.series.campaign import PointRecord, Repetition
+from evenhand.run.campaign_record import PointRecord, Repetition
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,8 +16,8 @@ from evenhand.analysis.device import plan_of, sent_plan
 from evenhand.base.errors import EvenhandError
 from evenhand.plan import AddressPlan, Direction, SideName
 from evenhand.rig.dut.facts_model import RECEIVES, predict_queues
-from evenhand.series.campaign import PointRecord
-from evenhand.series.reading import StoredTrial
+from evenhand.run.campaign_record import PointRecord
+from evenhand.run.reading import StoredTrial
 
 MOST_CPUS = 4096
 MOST_QUEUES = 1024

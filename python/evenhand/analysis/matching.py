@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.analysis.device import sent_plan
-from evenhand.series.campaign import CampaignRecord, PointRecord
-from evenhand.series.conditions import SearchConditions, conditions_of
+from evenhand.run.campaign_record import CampaignRecord, PointRecord
+from evenhand.run.conditions import SearchConditions, conditions_of
 from evenhand.spec.point import Point
 
 UNTOLD = ("known_fps",)

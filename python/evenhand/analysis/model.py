@@ -19,7 +19,7 @@ from evenhand.base.units import format_count
 from evenhand.plan import Direction
 from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.statistics import Statistics
-from evenhand.series.campaign import PointState, is_median_at_least
+from evenhand.run.campaign_record import PointState, is_median_at_least
 from evenhand.spec.point import HashType
 
 

@@ -20,7 +20,7 @@ from evenhand.analysis.words import show_percent
 from evenhand.base.units import format_count
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.procedure.statistics import Statistics
-from evenhand.series.campaign import CampaignRecord
+from evenhand.run.campaign_record import CampaignRecord
 
 FIGURE_7 = (
     PublishedRow(

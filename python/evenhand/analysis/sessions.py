@@ -16,7 +16,7 @@ from statistics import median
 from evenhand.analysis.comparison import Comparison, compare
 from evenhand.analysis.matching import match_points, unlike_in
 from evenhand.base.errors import RequestError
-from evenhand.series.campaign import AT_OR_ABOVE_MAXIMUM, CampaignRecord, PointRecord, Repetition
+from evenhand.run.campaign_record import AT_OR_ABOVE_MAXIMUM, CampaignRecord, PointRecord, Repetition
 
 
 def compare_sessions(sides: Sequence[Sequence[CampaignRecord]], *, anyway: bool = False) -> Comparison:

@@ -22,7 +22,7 @@ from evenhand.analysis.testbeds_model import BedDifference, BedsVerdict
 from evenhand.analysis.words import join, show_percent, show_probability
 from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import PROCEDURES
-from evenhand.series.campaign import CampaignRecord, PointRecord, is_median_at_least
+from evenhand.run.campaign_record import CampaignRecord, PointRecord, is_median_at_least
 
 
 def values_by_testbed(record: PointRecord) -> dict[str, tuple[float, ...]]:

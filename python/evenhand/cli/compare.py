@@ -21,7 +21,7 @@ from evenhand.report.comparison import (
     comparison_tables,
     differences_table,
 )
-from evenhand.series import read_record
+from evenhand.run import read_record
 
 EXAMPLE = "Example: evenhand compare before.evenhand after.evenhand --fail-below 0.97"
 WORSE = 1

@@ -20,7 +20,7 @@ from evenhand.procedure.descriptor import Procedure
 from evenhand.procedure.expected_time import ExpectedTime, learning_s
 from evenhand.rig import Setup, read_setup
 from evenhand.rig.testbed import check_rate
-from evenhand.series import RunStore
+from evenhand.run import RunStore
 from evenhand.spec.learning import LearningOptions
 from evenhand.spec.limits import LimitOptions
 from evenhand.spec.plan import DirectionName, DirectionOption, PlanOptions, read_directions

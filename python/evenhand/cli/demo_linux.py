@@ -20,8 +20,8 @@ from evenhand.report.suite import SuiteEntry, suite_deviations, suite_lines, sui
 from evenhand.rig import Setup, make_lab_setup
 from evenhand.rig.host.facts import read_host_facts, read_versions
 from evenhand.rig.lab import LinuxLab, linux_lab
+from evenhand.run import RunStore
 from evenhand.search import Outcome, Role, SearchHead, ThroughputGoal, ThroughputResult, find_tester_ceiling
-from evenhand.series import RunStore
 from evenhand.trial import (
     SHORT_WAITS,
     USUAL_OVERDUE_AFTER_US,

@@ -24,8 +24,8 @@ from evenhand.report.bias import BiasCase, bias_document, bias_lines, bias_pictu
 from evenhand.rig import make_reference_setup
 from evenhand.rig.host.facts import read_host_facts, read_versions
 from evenhand.rig.reference import ReferenceDut, reference_router
+from evenhand.run import RunStore
 from evenhand.search import Outcome, ThroughputGoal, ThroughputResult
-from evenhand.series import RunStore
 from evenhand.trial import Waits
 
 PLANS = ("gateway_v4", "gateway_v6")

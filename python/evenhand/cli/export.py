@@ -20,7 +20,7 @@ from evenhand.report.campaign_rows import TableName
 from evenhand.report.summary import to_summary_csv, to_summary_latex, to_summary_markdown
 from evenhand.report.table_files import to_csv, to_parquet
 from evenhand.report.uti import left_out, uti_documents
-from evenhand.series import CampaignRecord, read_record
+from evenhand.run import CampaignRecord, read_record
 
 EXAMPLE = "Example: evenhand export first.evenhand --format csv --table trials --output trials.csv"
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evenhand.base.errors import EvenhandError
-from evenhand.series import read_record
+from evenhand.run import read_record
 from evenhand.spec.point import Point
 
 SHARE = 0.02

@@ -14,8 +14,8 @@ from evenhand.cli.common import command_line, out, quoted
 from evenhand.cli.run_options import HostNameOption, RunOption, run_file
 from evenhand.report.campaign_rows import trials_of
 from evenhand.report.plain import visible
-from evenhand.series import SUFFIX, CampaignRecord
-from evenhand.series.merge import merge_runs
+from evenhand.run import SUFFIX, CampaignRecord
+from evenhand.run.merge import merge_runs
 
 EXAMPLE = "Example: evenhand merge monday.evenhand tuesday.evenhand --run both.evenhand"
 

@@ -10,7 +10,7 @@ import typer
 
 from evenhand.base.new_file import check_new, check_replaceable, write_new
 from evenhand.cli.common import out
-from evenhand.series import SUFFIX, read_record
+from evenhand.run import SUFFIX, read_record
 
 EXAMPLE = "Example: evenhand report appendix-a.evenhand --pictures pictures"
 

@@ -14,15 +14,6 @@ import typer
 
 from evenhand.base.errors import EvenhandError, RequestError
 from evenhand.base.units import format_count
-from evenhand.campaign.dut_setup import name_of_run
-from evenhand.campaign.events import CampaignEvent
-from evenhand.campaign.executor import Executor, HereExecutor
-from evenhand.campaign.fit import check_fit, sets_up_its_dut
-from evenhand.campaign.jobs import difference
-from evenhand.campaign.outline import describe
-from evenhand.campaign.runner import CampaignRunner, choose_testbed
-from evenhand.campaign.running import RunningFile
-from evenhand.campaign.time_left import time_left_s
 from evenhand.cli.common import EngineOption, JsonOption, command_line, err, out, quoted, write_json
 from evenhand.cli.live_page import LivePage
 from evenhand.cli.progress.campaign import CampaignDisplay
@@ -35,10 +26,19 @@ from evenhand.procedure.expected_time import ExpectedTime
 from evenhand.procedure.host_limits import forget_limits
 from evenhand.report.campaign_plan import campaign_plan_report
 from evenhand.report.measured import measured_report
-from evenhand.series import SUFFIX, PointState, RunStore, StorageError
-from evenhand.series.campaign_status import read_status
-from evenhand.series.resume_command import find_source, remember_source, resume_command
-from evenhand.series.store import CampaignHead
+from evenhand.run import SUFFIX, PointState, RunStore, StorageError
+from evenhand.run.campaign.dut_setup import name_of_run
+from evenhand.run.campaign.events import CampaignEvent
+from evenhand.run.campaign.executor import Executor, HereExecutor
+from evenhand.run.campaign.fit import check_fit, sets_up_its_dut
+from evenhand.run.campaign.jobs import difference
+from evenhand.run.campaign.outline import describe
+from evenhand.run.campaign.runner import CampaignRunner, choose_testbed
+from evenhand.run.campaign.running import RunningFile
+from evenhand.run.campaign.time_left import time_left_s
+from evenhand.run.campaign_status import read_status
+from evenhand.run.resume_command import find_source, remember_source, resume_command
+from evenhand.run.store import CampaignHead
 from evenhand.spec.file import read_campaign
 from evenhand.spec.points import CampaignPlan, expand
 from evenhand.spec.presets import PRESET_PREFIX
@@ -222,7 +222,7 @@ def _executor(
                 where=f"{option}, --scheduler",
                 next_step=f"Omit {option} here: evenhand worker sets it.",
             )
-    from evenhand.campaign.scheduled import connected
+    from evenhand.run.campaign.scheduled import connected
 
     executor = stack.enter_context(connected(scheduler))
     executor.check(plan.points, plan.reference, plan.on_each_testbed)

@@ -19,7 +19,7 @@ from evenhand.base.units import format_count, parse_ratio
 from evenhand.cli.common import command_line, err
 from evenhand.procedure import Repetitions
 from evenhand.report.measured import measured_report
-from evenhand.series import RunStore, StorageError
+from evenhand.run import RunStore, StorageError
 
 RunOption = Annotated[
     Path | None,

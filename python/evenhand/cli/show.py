@@ -13,7 +13,7 @@ from evenhand.base.errors import RequestError
 from evenhand.cli.common import JsonOption, out, write_json
 from evenhand.report.campaign_document import summary_document
 from evenhand.report.show import campaign_report, point_report
-from evenhand.series import CampaignRecord, PointRecord, read_record
+from evenhand.run import CampaignRecord, PointRecord, read_record
 
 EXAMPLE = "Example: evenhand show first.evenhand --point 2"
 FileArgument = Annotated[

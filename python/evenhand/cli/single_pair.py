@@ -25,8 +25,8 @@ from evenhand.plan import (
 from evenhand.procedure import SinglePair, says_something
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.rig import Setup
+from evenhand.run import StoredSearch
 from evenhand.search import Outcome
-from evenhand.series import StoredSearch
 
 _PANEL = "First a single address pair (draft, section 2.1)"
 SinglePairFirstOption = Annotated[

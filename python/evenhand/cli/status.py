@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from evenhand.campaign.time_left import time_left_s
 from evenhand.cli.common import JsonOption, out, write_json
 from evenhand.report.campaign_status import campaign_document, campaign_lines, campaign_table
-from evenhand.series.campaign_status import CampaignStatus, read_status
+from evenhand.run.campaign.time_left import time_left_s
+from evenhand.run.campaign_status import CampaignStatus, read_status
 
 EXAMPLE = "Example: evenhand status appendix-a.evenhand"
 

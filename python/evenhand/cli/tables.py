@@ -9,7 +9,7 @@ from typing import Any
 from evenhand.cli.common import out, write_json
 from evenhand.procedure.descriptor import Procedure
 from evenhand.report.found import found_lines, found_table
-from evenhand.series import RunStore
+from evenhand.run import RunStore
 
 
 def show_found(procedure: Procedure, found: Any, store: RunStore | None, *, is_json: bool) -> None:

@@ -14,9 +14,9 @@ from evenhand.cli.conditions import Given
 from evenhand.plan import FrameSize, describe_mix, describe_size, whole_octets, with_titles
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.rig.setup import Setup
+from evenhand.run import StoredSearch, read_run
+from evenhand.run.snapshot import not_a_run
 from evenhand.search import Outcome
-from evenhand.series import StoredSearch, read_run
-from evenhand.series.snapshot import not_a_run
 
 
 def throughput_searches(path: Path) -> list[StoredSearch]:

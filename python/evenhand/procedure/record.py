@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: where a procedure keeps its trials while it goes on; `evenhand.series.RunStore` is one."""
+"""Procedure: where a procedure keeps its trials while it goes on; `evenhand.run.RunStore` is one."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count, format_duration
 from evenhand.procedure import BackToBack, BackToBackTable
 from evenhand.report.throughput import describe_limit, dut_lines, trials_lines
-from evenhand.series.campaign import AT_LEAST
+from evenhand.run.campaign_record import AT_LEAST
 from evenhand.trial import join_directions
 
 COLUMNS = (

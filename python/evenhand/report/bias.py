@@ -19,8 +19,8 @@ from evenhand.predict import Prediction
 from evenhand.procedure import Profile, WorstTesterFigures, throughput_document
 from evenhand.report.suite import SuiteEntry, sent_lines, suite_deviations
 from evenhand.report.throughput import verification_lines
+from evenhand.run.campaign_record import AT_LEAST
 from evenhand.search import Outcome, ThroughputResult
-from evenhand.series.campaign import AT_LEAST
 from evenhand.trial import Verdict
 
 AS_PREDICTED_WITHIN = 0.02

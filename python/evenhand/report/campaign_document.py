@@ -10,7 +10,7 @@ from typing import Any
 from evenhand.procedure import Statistics
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.campaign_rows import trials_of, verdicts_of
-from evenhand.series import (
+from evenhand.run import (
     CampaignRecord,
     HookRun,
     PointRecord,

@@ -12,7 +12,7 @@ from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count, format_duration
 
 if TYPE_CHECKING:
-    from evenhand.campaign.outline import Outline, OutlineRow
+    from evenhand.run.campaign.outline import Outline, OutlineRow
 
 A_LONG_TIME_S = 600.0
 """From here on nobody wants to know the seconds."""

@@ -15,9 +15,9 @@ from typing import Literal
 from evenhand.analysis.inside import SeenTrial, seen_trial
 from evenhand.procedure import Statistics
 from evenhand.procedure.registry import LATENCY, PROCEDURES
-from evenhand.series import CampaignRecord, PointRecord, Repetition, StoredSearch, StoredTrial
-from evenhand.series.conditions import SearchConditions, conditions_of
-from evenhand.series.figures import is_worst_the_maximum, losses_of
+from evenhand.run import CampaignRecord, PointRecord, Repetition, StoredSearch, StoredTrial
+from evenhand.run.conditions import SearchConditions, conditions_of
+from evenhand.run.figures import is_worst_the_maximum, losses_of
 from evenhand.spec.point import Point
 from evenhand.trial import DirectionResult, Verdict
 

@@ -15,11 +15,11 @@ from evenhand.base.units import format_count, format_duration
 from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.plain import visible
-from evenhand.series import PointState
-from evenhand.series.campaign import bounds_of
-from evenhand.series.campaign_status import CampaignStatus, PointStatus
-from evenhand.series.resume_command import resume_command
-from evenhand.series.running_trial import RunningTrial
+from evenhand.run import PointState
+from evenhand.run.campaign_record import bounds_of
+from evenhand.run.campaign_status import CampaignStatus, PointStatus
+from evenhand.run.resume_command import resume_command
+from evenhand.run.running_trial import RunningTrial
 
 SILENT_S = 10.0
 """It is written once a second, and a hook or an opening of the ports takes some."""

@@ -22,7 +22,7 @@ from evenhand.analysis.words import show_percent
 from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count
 from evenhand.procedure.descriptor import Figure, show_number
-from evenhand.series.campaign import AT_LEAST
+from evenhand.run.campaign_record import AT_LEAST
 
 BOUNDS = {"none": "", "at_least": AT_LEAST, "at_most": "<= ", "unknown": "? "}
 """What stands before a ratio. `?`: both medians are lower bounds, and nothing is known of what lies above."""

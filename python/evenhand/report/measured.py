@@ -13,8 +13,8 @@ from evenhand.procedure.registry import THROUGHPUT
 from evenhand.report.mlr import search_tables
 from evenhand.report.throughput import trials_table
 from evenhand.report.trial import trial_report
+from evenhand.run import MeasuredSearch
 from evenhand.search import MlrGoals, MlrResult, Outcome, ThroughputResult, describe_outcome
-from evenhand.series import MeasuredSearch
 from evenhand.trial import Verdict
 
 

@@ -47,7 +47,7 @@ from evenhand.report.page_tables import (
     variation_table,
 )
 from evenhand.report.page_words import Table, show_time, version_of_plan
-from evenhand.series.campaign import CampaignRecord, PointState
+from evenhand.run.campaign_record import CampaignRecord, PointState
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -23,8 +23,8 @@ from evenhand.report.page_words import (
     show_fact,
     show_time,
 )
-from evenhand.series import StoredSearch
-from evenhand.series.campaign import CampaignRecord, PointRecord, Repetition
+from evenhand.run import StoredSearch
+from evenhand.run.campaign_record import CampaignRecord, PointRecord, Repetition
 
 DUT_FACTS = {
     "system": "operating system",

@@ -31,8 +31,8 @@ from evenhand.report.figures_times import (
     samples_picture,
 )
 from evenhand.report.page_words import show_addresses, show_protocol, show_size, show_version, version_of_plan
-from evenhand.series import StoredSearch, StoredTrial
-from evenhand.series.campaign import CampaignRecord, PointRecord
+from evenhand.run import StoredSearch, StoredTrial
+from evenhand.run.campaign_record import CampaignRecord, PointRecord
 from evenhand.trial import Verdict
 
 T = TypeVar("T")

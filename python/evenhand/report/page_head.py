@@ -23,8 +23,8 @@ from evenhand.report.page_words import (
     version_of_plan,
 )
 from evenhand.report.summary import COLUMNS, NOTE, summary_rows
-from evenhand.series.campaign import CampaignRecord, PointRecord
-from evenhand.series.figures import sustainable_of
+from evenhand.run.campaign_record import CampaignRecord, PointRecord
+from evenhand.run.figures import sustainable_of
 
 HASHES = {"type1": "addresses only (type 1)", "type2": "addresses and ports (type 2)"}
 MOST_SIGNS = 90

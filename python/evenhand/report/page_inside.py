@@ -20,7 +20,7 @@ from evenhand.report.page_words import (
     show_fact,
     show_size,
 )
-from evenhand.series.campaign import CampaignRecord, PointRecord
+from evenhand.run.campaign_record import CampaignRecord, PointRecord
 
 FEWEST_POINTS = 3
 """Of a suite that has pictures of its own; with fewer the table tells all, unless there is no larger

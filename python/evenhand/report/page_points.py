@@ -28,9 +28,16 @@ from evenhand.report.page_words import (
     show_value,
     unit_of,
 )
-from evenhand.series import StoredTrial
-from evenhand.series.campaign import AT_LEAST, CampaignRecord, HookRun, PointRecord, PointState, Repetition
-from evenhand.series.figures import losses_of, sustainable_of
+from evenhand.run import StoredTrial
+from evenhand.run.campaign_record import (
+    AT_LEAST,
+    CampaignRecord,
+    HookRun,
+    PointRecord,
+    PointState,
+    Repetition,
+)
+from evenhand.run.figures import losses_of, sustainable_of
 from evenhand.spec.point import Point
 from evenhand.trial import Verdict, join_directions
 

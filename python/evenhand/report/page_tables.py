@@ -24,8 +24,8 @@ from evenhand.report.page_words import (
     show_size,
     show_value,
 )
-from evenhand.series.campaign import AT_LEAST, CampaignRecord, PointRecord
-from evenhand.series.figures import is_worst_the_maximum
+from evenhand.run.campaign_record import AT_LEAST, CampaignRecord, PointRecord
+from evenhand.run.figures import is_worst_the_maximum
 
 FOLDED = ("suite", "protocol", "addresses", "media", "rate", "figure")
 """Columns that a table does without where all rows have the same there."""

@@ -12,7 +12,7 @@ from evenhand.base.units import format_count, format_duration, format_line_rate,
 from evenhand.plan import describe_size, parse_imix
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.procedure.statistics import Statistics
-from evenhand.series.campaign import PointRecord, bounds_of
+from evenhand.run.campaign_record import PointRecord, bounds_of
 from evenhand.spec.point import Point
 
 NONE = "-"

@@ -10,7 +10,7 @@ from evenhand.base.units import format_count, format_duration
 from evenhand.plan import Direction
 from evenhand.procedure import Recovery
 from evenhand.report.throughput import describe_limit, dut_lines, trials_lines
-from evenhand.series.campaign import AT_LEAST
+from evenhand.run.campaign_record import AT_LEAST
 from evenhand.trial import join_directions
 
 DEFINITION = (

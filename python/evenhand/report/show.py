@@ -25,7 +25,7 @@ from evenhand.report.campaign_rows import trials_of, verdicts_of
 from evenhand.report.plain import visible
 from evenhand.report.throughput import VERDICT_STYLES
 from evenhand.report.trial import allowed_loss
-from evenhand.series import (
+from evenhand.run import (
     CampaignRecord,
     HookRun,
     PointRecord,
@@ -34,8 +34,8 @@ from evenhand.series import (
     StoredSearch,
     StoredTrial,
 )
-from evenhand.series.campaign import AT_LEAST, bounds_of
-from evenhand.series.figures import losses_of
+from evenhand.run.campaign_record import AT_LEAST, bounds_of
+from evenhand.run.figures import losses_of
 from evenhand.trial import Verdict, join_directions
 
 _HOST_FACTS = (

@@ -13,8 +13,8 @@ from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.procedure import Profile, WorstTesterFigures, search_deviations, throughput_document
 from evenhand.report.throughput import loss_by_direction, verification_lines
+from evenhand.run.campaign_record import AT_LEAST
 from evenhand.search import Outcome, ThroughputResult
-from evenhand.series.campaign import AT_LEAST
 from evenhand.trial import Deviation, Verdict, describe_causes
 
 

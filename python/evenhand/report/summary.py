@@ -14,7 +14,7 @@ from evenhand.procedure.registry import PROCEDURES
 from evenhand.procedure.statistics import Statistics
 from evenhand.report.page_words import NONE, show_median, show_size, show_value, show_version, unit_of
 from evenhand.report.plain import visible
-from evenhand.series.campaign import CampaignRecord, PointRecord, bounds_of
+from evenhand.run.campaign_record import CampaignRecord, PointRecord, bounds_of
 
 NOTE = (
     "Rates are per direction; frame sizes are octets with the FCS; >= marks a lower bound: the highest"

@@ -19,8 +19,8 @@ from evenhand.report.throughput import (
     loss_by_direction,
     verification_lines,
 )
+from evenhand.run.campaign_record import AT_LEAST
 from evenhand.search import MlrGoals, ThroughputGoal, sum_of_losses
-from evenhand.series.campaign import AT_LEAST
 from evenhand.trial import Verdict
 
 FIGURES = ("median", "minimum", "maximum", "1st percentile", "99th percentile")

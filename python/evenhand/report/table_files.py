@@ -10,7 +10,7 @@ from evenhand.base.errors import HostError
 from evenhand.base.programs import in_checkout
 from evenhand.report.campaign_rows import COLUMNS, TableName, Value, rows_of
 from evenhand.report.plain import visible
-from evenhand.series import CampaignRecord
+from evenhand.run import CampaignRecord
 
 _FORMULA = ("=", "+", "-", "@")
 """Spreadsheets run a text that begins so."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from evenhand.base.units import ETHERNET_GAP_OCTETS
 from evenhand.procedure.registry import LOSS, PROCEDURES, THROUGHPUT
-from evenhand.series import CampaignRecord, PointRecord, Repetition
+from evenhand.run import CampaignRecord, PointRecord, Repetition
 
 MODEL = "1.4.0"
 TEST_TYPES: Mapping[str, str] = {THROUGHPUT.name: "ndrpdr", LOSS.name: "mrr"}

@@ -13,7 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from evenhand.base.units import format_count, format_duration
-from evenhand.campaign.events import (
+from evenhand.cli.progress.line import OF_A_CEILING, ProgressDisplay
+from evenhand.procedure import Measured, ProcedureEvent
+from evenhand.procedure.registry import PROCEDURES
+from evenhand.report.campaign_status import format_figure
+from evenhand.run.campaign.events import (
     CampaignEvent,
     HookEnded,
     PointArrived,
@@ -22,13 +26,9 @@ from evenhand.campaign.events import (
     RepetitionBegan,
     RepetitionEnded,
 )
-from evenhand.campaign.time_left import TimeLeft, learnt_from
-from evenhand.cli.progress.line import OF_A_CEILING, ProgressDisplay
-from evenhand.procedure import Measured, ProcedureEvent
-from evenhand.procedure.registry import PROCEDURES
-from evenhand.report.campaign_status import format_figure
+from evenhand.run.campaign.time_left import TimeLeft, learnt_from
+from evenhand.run.campaign_status import CampaignStatus
 from evenhand.search import TrialFinished
-from evenhand.series.campaign_status import CampaignStatus
 from evenhand.trial import TrialResult
 
 

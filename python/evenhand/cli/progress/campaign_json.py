@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from evenhand.campaign.events import (
+from evenhand.cli.progress.json_lines import JsonProgress
+from evenhand.procedure import ProcedureEvent
+from evenhand.run.campaign.events import (
     CampaignEvent,
     HookEnded,
     PointArrived,
@@ -12,8 +14,6 @@ from evenhand.campaign.events import (
     RepetitionBegan,
     RepetitionEnded,
 )
-from evenhand.cli.progress.json_lines import JsonProgress
-from evenhand.procedure import ProcedureEvent
 
 
 class JsonCampaignProgress(JsonProgress):

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 9, run: runs and campaigns, and what they are stored in."""
+
+from evenhand.run.campaign_record import CampaignRecord, HookRun, PointRecord, PointState, Repetition
+from evenhand.run.reading import RunTables, StoredRun, StoredSearch, StoredTrial, open_to_read, read_run
+from evenhand.run.record import read_record
+from evenhand.run.recorder import MeasuredSearch, SearchWriter
+from evenhand.run.run_file import StorageError
+from evenhand.run.schema import SUFFIX
+from evenhand.run.store import CampaignHead, RepetitionEnd, RunStore
+
+__all__ = [
+    "SUFFIX",
+    "CampaignHead",
+    "CampaignRecord",
+    "HookRun",
+    "MeasuredSearch",
+    "PointRecord",
+    "PointState",
+    "Repetition",
+    "RepetitionEnd",
+    "RunStore",
+    "RunTables",
+    "SearchWriter",
+    "StorageError",
+    "StoredRun",
+    "StoredSearch",
+    "StoredTrial",
+    "open_to_read",
+    "read_record",
+    "read_run",
+]

@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign: one point measured: its hooks, its DUT, and each of its repetitions by the procedure that it
+names."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from evenhand.base.errors import EvenhandError
+from evenhand.base.locks import InUseError
+from evenhand.procedure import Conditions, Note, OpenTestbed, Recorder, SinglePair, Throughput
+from evenhand.rig import LabWish, LeasedLab, Setup, campaign_facts, rig_of
+from evenhand.run.campaign.dut_setup import set_up_for
+from evenhand.run.campaign.events import (
+    HookEnded,
+    OnCampaignEvent,
+    PointBegan,
+    PointEnded,
+    RepetitionBegan,
+    RepetitionEnded,
+)
+from evenhand.run.campaign.hooks import environment_of, run_hook, why_failed
+from evenhand.run.campaign.jobs import Job
+from evenhand.run.campaign_record import HookRun, is_lower_bound
+from evenhand.run.no_number import why_no_number
+from evenhand.run.recorder import STOPPED, CannotContinueError
+from evenhand.run.run_file import StorageError
+from evenhand.run.store import RepetitionEnd
+from evenhand.spec.argument_names import option_places
+from evenhand.spec.file import Hooks, Reference
+from evenhand.spec.point import Point
+from evenhand.spec.reference import reference_dut
+from evenhand.spec.request import PointRequest, plan_of, read_point
+from evenhand.trial import Replay, TrialResult, describe_reasons, describe_taken
+
+ENGINE_ENDS_WITHIN_S = 15.0
+"""When a campaign was killed and goes on at once, its engine may still be closing the ports."""
+LOOK_AGAIN_S = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointOrder:
+    """What is left to be measured of one point in a round, and all that it takes. It can be pickled, and
+    measured elsewhere."""
+
+    point: Point
+    jobs: tuple[Job, ...]
+    """In the order of their numbers."""
+    hooks: Hooks
+    testbed: str
+    """A testbed file, `lab:linux`, or `reference`. For workers elsewhere the name of one of them; empty: any
+    of them."""
+    reference: Reference | None
+    throughput_fps: float | None = None
+    """Per direction, of the point whose throughput this one takes."""
+    single_pair: SinglePair | None = None
+    """What the suite found with one address pair under the same conditions (SEED-02)."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """For its hooks, besides what they are told of the point."""
+    run: str = ""
+    """Which run this is, for a DUT that it sets up (see `dut_setup.name_of_run`)."""
+    lab_wish: LabWish
+    """What a lab is set up for, where the testbed is one: for all points of the suite."""
+    is_last: bool = True
+    """Nothing of the point is left for a later round."""
+
+
+class RepetitionRecorder(Recorder, Replay, Protocol):
+    """Where one repetition is kept, with what it had before it was cut short."""
+
+    @property
+    def stored_trials(self) -> int:
+        """That it had."""
+
+
+R = TypeVar("R", bound=RepetitionRecorder)
+
+
+class PointRecorder(Protocol[R]):
+    """Where a point's trials are kept as they are made: `RunStore` in a file, `CollectingRecorder` for
+    somebody elsewhere."""
+
+    def add_testbed(self, name: str, document: Mapping[str, Any]) -> str:
+        """What is known of a testbed; gives the name for `begin`."""
+
+    def add_hook(self, hook: HookRun, *, point: Point | None, suite: str | None) -> None:
+        """A command that has ended."""
+
+    def begin(self, point: Point, number: int, *, seed: int, testbed: str, anew: bool = False) -> R:
+        """A repetition begins, or goes on."""
+
+    def end(self, recorder: R, end: RepetitionEnd) -> None:
+        """It has ended."""
+
+    def end_point(self, point: Point, reason: str) -> None:
+        """The point gets no more repetitions."""
+
+
+class _HookFailedError(Exception):
+    pass
+
+
+def measure_point(
+    order: PointOrder,
+    keeper: PointRecorder[R],
+    *,
+    engine: Path | None,
+    on_event: OnCampaignEvent,
+    lab: LeasedLab | None = None,
+) -> None:
+    """All jobs of the order. A point that cannot be measured is kept with the reason, and that is no error.
+
+    Args:
+        lab: That the testbed is, to be set up for the order first.
+
+    Raises:
+        StorageError: Nothing can be kept any longer.
+        InUseError: Another tester has the testbed.
+        HeldError: Somebody else has set up its DUT.
+        EvenhandError: There is no testbed, which is so for every other point.
+        KeyboardInterrupt: A trial was stopped.
+    """
+    point = order.point
+    on_event(PointBegan(point=point, place=order.jobs[0].place))
+    reason = None
+    try:
+        _run_hook("before_point", order, keeper, on_event)
+        reason = None if lab is None else lab.set_up_for(order.lab_wish)
+        if reason is None:
+            with _setup_of(order) as setup:
+                reason = set_up_for(point, setup, keeper, on_event, run=order.run)
+                if reason is None:
+                    is_set_up = setup.reachable is not None
+                    reason = _measure_on(replace(setup, is_set_up=is_set_up), order, keeper, engine, on_event)
+    except _HookFailedError as failure:
+        reason = str(failure)
+    finally:
+        with suppress(_HookFailedError):  # what was measured stands
+            _run_hook("after_point", order, keeper, on_event)
+    if reason is not None:
+        keeper.end_point(point, reason)
+    if reason is not None or order.is_last:
+        on_event(PointEnded(point=point, reason=reason))
+
+
+def _measure_on(
+    setup: Setup, order: PointOrder, keeper: PointRecorder[R], engine: Path | None, on_event: OnCampaignEvent
+) -> str | None:
+    """Why it could not be measured; None if it was."""
+    testbed = keeper.add_testbed(setup.name, _facts_of(setup, order))
+    try:
+        request = read_point(order.point, setup.testbed.limits, throughput_fps=order.throughput_fps)
+        for job in order.jobs:
+            _measure_repetition(job, request, setup, testbed, order, keeper, engine, on_event)
+    except (StorageError, InUseError):
+        raise
+    except EvenhandError as error:
+        return f"{error.what} ({option_places(error.where)})" if error.where else error.what
+    return None
+
+
+def _measure_repetition(
+    job: Job,
+    request: PointRequest,
+    setup: Setup,
+    testbed: str,
+    order: PointOrder,
+    keeper: PointRecorder[R],
+    engine: Path | None,
+    on_event: OnCampaignEvent,
+) -> None:
+    is_anew, waited_until_s = False, time.monotonic() + ENGINE_ENDS_WITHIN_S
+    while True:
+        recorder = keeper.begin(job.point, job.repetition, seed=job.seed, testbed=testbed, anew=is_anew)
+        on_event(RepetitionBegan(job=job, stored_trials=recorder.stored_trials))
+        bed = OpenTestbed(
+            setup=setup, engine=engine, recorder=recorder, replay=recorder, on_event=on_event, run=order.run
+        )
+        try:
+            ended = _measure(bed, job, request, order.single_pair)
+        except CannotContinueError:
+            on_event(
+                Note(
+                    text="It cannot be resumed where it was interrupted, because the conditions have"
+                    " changed; this repetition starts again."
+                )
+            )
+            is_anew = True
+            continue
+        except InUseError:
+            if time.monotonic() > waited_until_s:
+                raise
+            time.sleep(LOOK_AGAIN_S)
+            continue
+        if ended.outcome == STOPPED:
+            raise KeyboardInterrupt
+        keeper.end(recorder, ended)
+        is_at_least = is_lower_bound(ended.outcome, ended.result)
+        on_event(
+            RepetitionEnded(
+                job=job,
+                outcome=ended.outcome,
+                value=ended.value,
+                is_at_least=is_at_least,
+                reason=ended.reason,
+            )
+        )
+        return
+
+
+def _measure(
+    bed: OpenTestbed, job: Job, request: PointRequest, single_pair: SinglePair | None
+) -> RepetitionEnd:
+    """One repetition of the procedure."""
+    point, procedure = job.point, request.procedure
+    name = f"{point.key}, repetition {job.repetition}"
+    conditions: Conditions = {**request.conditions, "seed": job.seed}
+    found: Any = procedure.run(bed, request.goal, request.options, name=name, **conditions)
+    if isinstance(found, Throughput):
+        found = replace(found, is_repetition=True)
+        found = _beside(found, single_pair, is_ours=bed.setup.has_new_macs)
+    document = _without_trials(found.to_document())
+    value = procedure.value_of(document)
+    trials = found.search.trials if isinstance(found, Throughput) else found.trials
+    reason = (
+        None
+        if value is not None
+        else getattr(found, "skipped", None) or _why(str(found.outcome), list(trials))
+    )
+    return RepetitionEnd(outcome=str(found.outcome), value=value, result=document, reason=reason)
+
+
+def _beside(found: Throughput, single_pair: SinglePair | None, *, is_ours: bool) -> Throughput:
+    """The result that stands beside that with one pair, if it is the same DUT's (SEED-02). A router of ours
+    has other MACs each time."""
+    macs = {side: of.dut for side, of in (found.profile.macs or {}).items()}
+    if single_pair is None or (dict(single_pair.dut_macs) != macs and not is_ours):
+        return found
+    return replace(found, profile=replace(found.profile, single_pair=single_pair))
+
+
+def _why(outcome: str, trials: list[Any]) -> str:
+    results: list[TrialResult] = [getattr(trial, "result", trial) for trial in trials]
+    invalid = next((result for result in reversed(results) if not result.is_valid), None)
+    if invalid is None or outcome != "tester_limit":
+        return why_no_number(outcome)
+    taken = describe_taken(results)
+    return f"{why_no_number(outcome)}: {describe_reasons(invalid.reasons)}{f'; {taken}' if taken else ''}"
+
+
+def _without_trials(value: Any) -> Any:
+    """They are stored for themselves."""
+    if isinstance(value, dict):
+        return {key: _without_trials(item) for key, item in value.items() if key != "trials"}
+    return [_without_trials(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _setup_of(order: PointOrder) -> AbstractContextManager[Setup]:
+    reference = order.reference or Reference()
+    return rig_of(order.testbed).open(
+        lambda: plan_of(order.point), lambda: reference_dut(reference, order.point.hash_type)
+    )
+
+
+def _facts_of(setup: Setup, order: PointOrder) -> dict[str, Any]:
+    """What is known of the testbed, and whether it is the same when the campaign goes on."""
+    return campaign_facts(setup, (order.reference or Reference()).to_document())
+
+
+def _run_hook(when: str, order: PointOrder, keeper: PointRecorder[R], on_event: OnCampaignEvent) -> None:
+    environment = {**order.environment, **environment_of(order.point)}
+    failure = run_and_keep(when, order.hooks, environment, keeper, on_event, point=order.point)
+    if failure is not None:
+        raise _HookFailedError(failure)
+
+
+def run_and_keep(
+    when: str,
+    hooks: Hooks,
+    environment: Mapping[str, str],
+    keeper: PointRecorder[R],
+    on_event: OnCampaignEvent,
+    *,
+    point: Point | None = None,
+    suite: str | None = None,
+) -> str | None:
+    """Run the command of that moment, if there is one. Why it failed; None if it did not."""
+    command: str | None = getattr(hooks, when)
+    if command is None:
+        return None
+    hook = run_hook(command, when=when, timeout_s=hooks.timeout, environment=environment)
+    failure = why_failed(hook, hooks.timeout)
+    keeper.add_hook(hook, point=point, suite=suite)
+    on_event(HookEnded(hook=hook, failure=failure))
+    return failure

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign: what a campaign will send, and how long it should take, before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.base.units import format_count
+from evenhand.plan import Traffic, describe_mix, plan_warnings
+from evenhand.rig import REFERENCE
+from evenhand.run.campaign.estimate import time_of
+from evenhand.run.campaign.jobs import jobs
+from evenhand.spec.frames import read_size
+from evenhand.spec.point import Point
+from evenhand.spec.points import CampaignPlan
+from evenhand.spec.request import goal_in_words, plan_of
+from evenhand.trial import Deviation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutlineRow:
+    """One point as it will be measured."""
+
+    point: Point
+    place: int
+    """In the order of measuring, from 1."""
+    traffic: Traffic
+    """Addresses and UDP ports that are sent."""
+    goal: str
+    """In words."""
+    expected_s: float
+    """Of all its repetitions."""
+
+    @property
+    def hosts(self) -> str:
+        """`16 x 16`, of networks `253 x 253 in 256 x 256 networks`."""
+        left, right = (format_count(count) for count in self.point.hosts)
+        if self.point.networks == (1, 1):
+            return f"{left} x {right}"
+        return (
+            f"{left} x {right} in {' x '.join(format_count(count) for count in self.point.networks)} networks"
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        """For JSON."""
+        point = self.point
+        return {
+            "place": self.place,
+            "key": point.key,
+            "suite": point.suite,
+            "number": point.number,
+            "procedure": point.procedure,
+            "plan": point.plan,
+            "plan_options": dict(point.plan_options),
+            "hosts": list(point.hosts),
+            "networks": list(point.networks),
+            "frame_size": point.frame_size,
+            "mix": describe_mix(plan_of(point), read_size(point.frame_size)),
+            "directions": list(point.directions),
+            "hash_type": point.hash_type,
+            "goal": dict(point.goal),
+            "repetitions": point.repetitions,
+            "sent": self.traffic.to_document(host_macs=point.goal["host-macs"]),
+            "expected_s": self.expected_s,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    """A whole campaign before it is measured."""
+
+    plan: CampaignPlan
+    rows: tuple[OutlineRow, ...]
+    """In the order of the file."""
+    deviations: tuple[Deviation, ...]
+    """That the file itself asks for."""
+    notes: tuple[str, ...]
+    """What may spoil results, or has to be done by hand."""
+
+    @property
+    def expected_s(self) -> float:
+        return sum(row.expected_s for row in self.rows)
+
+    @property
+    def repetitions(self) -> int:
+        """Of all points."""
+        return sum(row.point.repetitions for row in self.rows)
+
+    def to_document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "name": self.plan.name,
+            "testbed": self.plan.spec["testbed"],
+            "seed": self.plan.seed,
+            "order": self.plan.order,
+            "points": [row.to_document() for row in self.rows],
+            "repetitions": self.repetitions,
+            "expected_s": self.expected_s,
+            "deviations": [deviation.to_document() for deviation in self.deviations],
+            "notes": list(self.notes),
+        }
+
+
+def describe(plan: CampaignPlan, *, is_set_up: bool = False) -> Outline:
+    """Every point with what it will send, its place in the order of measuring, and the time that it should
+    take.
+
+    Args:
+        is_set_up: The campaign sets up its DUT by itself.
+    """
+    places: dict[str, int] = {}
+    for job in jobs(plan):
+        places.setdefault(job.point.key, len(places) + 1)
+    rows = []
+    for point in plan.points:
+        traffic = Traffic(plan=plan_of(point), directions=point.directions)
+        place = places[point.key]
+        rows.append(
+            OutlineRow(
+                point=point,
+                place=place,
+                traffic=traffic,
+                goal=goal_in_words(point),
+                expected_s=time_of(point),
+            )
+        )
+    return Outline(
+        plan=plan,
+        rows=tuple(rows),
+        deviations=tuple(deviations_of(plan)),
+        notes=tuple(_notes(plan, is_set_up=is_set_up)),
+    )
+
+
+def deviations_of(plan: CampaignPlan) -> list[Deviation]:
+    """Of the suites that have no point with a single address pair (SEED-02, SEED-85)."""
+    suites = dict.fromkeys(point.suite for point in plan.points)
+    with_one = {point.suite for point in plan.points if point.is_single_pair}
+    return [
+        Deviation(
+            requirement="SEED-02",
+            text=f"suite {suite!r} has no point with a single address pair (single-pair-first = false)",
+        )
+        for suite in suites
+        if suite not in with_one
+    ]
+
+
+def _notes(plan: CampaignPlan, *, is_set_up: bool) -> list[str]:
+    notes = list(plan.notes)
+    for suite in dict.fromkeys(point.suite for point in plan.points):
+        of_suite = [point for point in plan.points if point.suite == suite]
+        notes += [
+            f"{suite}: {warning}"
+            for warning in plan_warnings(plan_of(max(of_suite, key=lambda point: sum(point.hosts))))
+        ]
+    if is_set_up or plan.testbed == REFERENCE:
+        return notes
+    unhooked = [
+        suite
+        for suite, hooks in plan.suite_hooks.items()
+        if hooks.before_suite is None and hooks.before_point is None
+    ]
+    settings: Mapping[tuple[str, str | None], str] = {
+        (point.plan, point.hash_type): point.suite for point in plan.points if point.suite in unhooked
+    }
+    if len({(point.plan, point.hash_type) for point in plan.points}) > 1 and settings:
+        wanted = ", ".join(
+            f"{name}{f' with {hash_type}' if hash_type else ''}" for name, hash_type in settings
+        )
+        notes.append(
+            f"The DUT must be set up differently during this campaign ({wanted}), but no"
+            " hook does this: write before-suite or before-point commands, or a separate"
+            " file for each set-up."
+        )
+    return notes

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign: from a plan and a store to points that were measured. What is finished already is not measured
+again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from statistics import median
+
+from evenhand.base.errors import EvenhandError, RequestError
+from evenhand.base.without_folders import without_folders
+from evenhand.procedure import Note, SinglePair, says_something
+from evenhand.procedure.registry import THROUGHPUT
+from evenhand.rig import REFERENCE, LeasedLab, rig_of
+from evenhand.run import RunStore
+from evenhand.run.campaign.demands import lab_wish_of
+from evenhand.run.campaign.dut_setup import dut_over_ssh, name_of_run, put_dut_back
+from evenhand.run.campaign.events import OnCampaignEvent, PointBegan, PointEnded, ignore
+from evenhand.run.campaign.executor import Executor
+from evenhand.run.campaign.hooks import environment_of_suite
+from evenhand.run.campaign.jobs import WHOLE, Job, jobs
+from evenhand.run.campaign.measure import PointOrder, run_and_keep
+from evenhand.search import Outcome
+from evenhand.spec.file import Hooks
+from evenhand.spec.point import Point
+from evenhand.spec.points import CampaignPlan
+from evenhand.spec.request import AFTER
+
+OnPoint = Callable[[Point], None]
+
+
+@dataclass(slots=True, kw_only=True)
+class CampaignRunner:
+    """Goes through the jobs of a plan that have no result in the store."""
+
+    plan: CampaignPlan
+    store: RunStore
+    executor: Executor
+    testbed: str
+    """Empty if workers elsewhere have theirs."""
+    on_event: OnCampaignEvent = ignore
+    on_point: OnPoint = field(default=lambda point: None)
+    """Is called when a point has ended and is stored. The place for whoever rewrites a page while the
+    campaign goes on."""
+
+    def run(self) -> None:
+        """Until every point has ended.
+
+        Raises:
+            StorageError: The file cannot be written any further.
+            EvenhandError: Something that concerns every point.
+        """
+        left = list(self._left())
+        if left:
+            leased = rig_of(self.testbed).leased(
+                run=name_of_run(self.store.path), on_note=lambda text: self.on_event(Note(text=text))
+            )
+            with leased as lab, self._dut_as_before():
+                for suite, group in groupby(left, key=lambda of_point: of_point[0].point.suite):
+                    self._run_suite(suite, list(group), lab)
+        self.store.finish()
+
+    @contextmanager
+    def _dut_as_before(self) -> Iterator[None]:
+        """Whatever happens inside, a DUT that this run has set up is put back. The first error is the one to
+        be told."""
+        try:
+            yield
+        except BaseException as error:
+            try:
+                self._put_dut_back()
+            except EvenhandError as second:
+                error.add_note(f"The DUT is not in its previous state: {second}")
+                self.on_event(
+                    Note(
+                        text=f"The DUT could not be restored: {second}. Restore it with:"
+                        f" evenhand dut undo {self.testbed}"
+                    )
+                )
+            raise
+        self._put_dut_back()
+
+    def _put_dut_back(self) -> None:
+        """A testbed that is not there, as where no hook has made it, has no DUT that this run could have
+        changed."""
+        dut = None
+        with suppress(EvenhandError):
+            dut = dut_over_ssh(self.testbed)
+        if dut is not None:
+            put_dut_back(dut, self.store, self.on_event, run=name_of_run(self.store.path))
+
+    def _left(self) -> Iterator[tuple[Job, ...]]:
+        """In the order of measuring: jobs without a result, those of a point together that follow each
+        other."""
+        finished, ended = self.store.finished_repetitions(), self.store.ended_points()
+        left = [
+            job
+            for job in jobs(self.plan)
+            if (job.point.key, job.repetition) not in finished and job.point.key not in ended
+        ]
+        if not self.testbed and not self.plan.on_each_testbed:
+            # Whichever worker is free measures a point, and all of it: rounds would mix what several DUTs do.
+            first = {key: place for place, key in reversed(list(enumerate(job.point.key for job in left)))}
+            left = [replace(job, place=WHOLE) for job in sorted(left, key=lambda job: first[job.point.key])]
+        for _, group in groupby(left, key=lambda job: job.point.key):
+            yield tuple(group)
+
+    def _run_suite(self, suite: str, left: list[tuple[Job, ...]], lab: LeasedLab | None) -> None:
+        hooks = self.plan.suite_hooks[suite]
+        environment = {
+            **self._environment(),
+            **environment_of_suite([point for point in self.plan.points if point.suite == suite]),
+        }
+        try:
+            failure = run_and_keep("before_suite", hooks, environment, self.store, self.on_event, suite=suite)
+            if failure is not None:
+                for point in {first.point.key: first.point for first, *_ in left}.values():
+                    self._give_up(point, failure)
+                return
+            # Points that take something from others come after them: where several are measured at once, when
+            # all of those have ended.
+            for _, stage in groupby(left, key=_stage_of):
+                for point in self.executor.run(
+                    self._orders(list(stage), hooks), self.store, self.on_event, lab=lab
+                ):
+                    self.on_point(point)
+        finally:
+            run_and_keep("after_suite", hooks, environment, self.store, self.on_event, suite=suite)
+
+    def _orders(self, left: list[tuple[Job, ...]], hooks: Hooks) -> Iterator[PointOrder]:
+        last = {of_point[0].point.key: of_point for of_point in left}
+        for of_point in left:
+            point = of_point[0].point
+            if point.key in self.store.ended_points():  # in an earlier round
+                continue
+            for testbed in self.plan.on_each_testbed or (self.testbed,):
+                on_it = tuple(
+                    job for job in of_point if job.repetition in self.plan.numbers_on(point, testbed)
+                )
+                throughput_fps = None
+                if on_it and AFTER in point.goal:
+                    found = self.store.values_of(point.goal[AFTER], self._numbers(point.goal[AFTER], testbed))
+                    if not found:
+                        self.on_event(PointBegan(point=point))
+                        self._give_up(
+                            point,
+                            "there is no throughput to derive the load from:"
+                            f" {point.goal[AFTER]} has no number",
+                        )
+                        continue
+                    throughput_fps = median(found)
+                if on_it:
+                    yield PointOrder(
+                        point=point,
+                        jobs=on_it,
+                        hooks=hooks,
+                        testbed=testbed,
+                        reference=self.plan.reference,
+                        throughput_fps=throughput_fps,
+                        single_pair=self._single_pair_of(point, testbed),
+                        environment=self._environment(),
+                        run=name_of_run(self.store.path),
+                        lab_wish=lab_wish_of(self._alike(point), self.plan.points),
+                        is_last=last[point.key] is of_point,
+                    )
+
+    def _numbers(self, key: str, testbed: str) -> range:
+        """Of the repetitions of another point that are this testbed's: what it takes from that one is its
+        own."""
+        return self.plan.numbers_on(next(point for point in self.plan.points if point.key == key), testbed)
+
+    def _alike(self, point: Point) -> list[Point]:
+        """All points of its suite, which have its plan: a lab is set up for them once."""
+        return [other for other in self.plan.points if other.suite == point.suite]
+
+    def _give_up(self, point: Point, reason: str) -> None:
+        self.store.end_point(point, reason)
+        self.on_event(PointEnded(point=point, reason=reason))
+        self.on_point(point)
+
+    def _single_pair_of(self, point: Point, testbed: str) -> SinglePair | None:
+        """The first repetition of the point with one address pair that has all else in common with this
+        one."""
+        if point.is_single_pair or point.procedure != THROUGHPUT.name:
+            return None
+        for other in self.plan.points:
+            if not other.is_single_pair or _compared(other) != _compared(point):
+                continue
+            found = self.store.first_search_of(other.key, self.plan.numbers_on(other, testbed))
+            if found is None or not says_something(
+                found[0].get("outcome"), found[0].get("throughput_fps_per_direction")
+            ):
+                return None
+            result, setup, seed = found
+            return SinglePair(
+                outcome=Outcome(result["outcome"]),
+                throughput_fps=result["throughput_fps_per_direction"],
+                upper_fps=result.get("upper_fps_per_direction"),
+                loss_ratio=result.get("goal", {}).get("loss_ratio", 0.0),
+                seed=seed,
+                dut_macs={
+                    side: of["dut"] for side, of in ((setup.get("traffic") or {}).get("macs") or {}).items()
+                },
+                source="in this campaign",
+            )
+        return None
+
+    def _environment(self) -> Mapping[str, str]:
+        return {
+            "EVENHAND_CAMPAIGN": self.plan.name,
+            "EVENHAND_TESTBED": self.testbed,
+            "EVENHAND_RUN": str(self.store.path.absolute()),
+        }
+
+
+def choose_testbed(plan: CampaignPlan, given: str | None) -> str:
+    """The one that was named now, else the campaign file's. RequestError if there is none, or a table has
+    nothing to set."""
+    if plan.on_each_testbed:
+        raise RequestError(
+            f"the campaign measures each point on {len(plan.on_each_testbed)} testbeds",
+            where="on-each-testbed",
+            next_step=(
+                "Give --scheduler ADDRESS, the scheduler of their workers, or remove the key from the file."
+            ),
+        )
+    chosen = given or plan.testbed
+    if chosen is None:
+        raise RequestError(
+            "the campaign does not name a testbed",
+            where="--testbed",
+            next_step="Give --testbed FILE, lab:linux or reference, or name the testbed in the file.",
+        )
+    if plan.reference is not None and not rig_of(chosen).takes_reference:
+        raise RequestError(
+            f"[reference] sets up a reference router, but the testbed is {without_folders(chosen)!r}",
+            where="--testbed",
+            next_step=f"Use --testbed {REFERENCE}, or remove [reference] from the file.",
+        )
+    return chosen
+
+
+def _stage_of(of_point: tuple[Job, ...]) -> tuple[bool, bool]:
+    """What is of one stage takes nothing from each other. Single address pairs come before all others in the
+    first round only."""
+    first = of_point[0]
+    return first.point.is_single_pair and first.place.round == 1, AFTER in first.point.goal
+
+
+def _compared(point: Point) -> tuple[object, ...]:
+    return (point.suite, point.procedure, point.frame_size, point.hash_type, point.plan)

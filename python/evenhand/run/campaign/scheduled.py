@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign: points measured by workers of dask.distributed, each with a testbed of its own. Which worker gets
+which is dask's business."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evenhand.base.errors import EvenhandError, HostError
+from evenhand.base.version import VERSION
+from evenhand.procedure import Note
+from evenhand.rig import LeasedLab
+from evenhand.run import RunStore
+from evenhand.run.campaign.dask_address import (
+    ask_scheduler,
+    import_distributed,
+    no_scheduler,
+    scheduler_place,
+)
+from evenhand.run.campaign.events import OnCampaignEvent, PointArrived
+from evenhand.run.campaign.measure import PointOrder
+from evenhand.run.campaign.worker import Answer, measure_here, resources_for, why_not_here
+from evenhand.run.remote_point import check_remote_point, store_remote_point
+from evenhand.run.resume_command import resume_command
+from evenhand.spec.file import Reference
+from evenhand.spec.point import Point
+
+CONNECT_S = 10.0
+HOST_NOTE = (
+    "measured by workers elsewhere: the host recorded for the campaign is the one that started it; the"
+    " testers' hosts are recorded with their testbeds"
+)
+LOOK_S = 1.0
+"""Between two looks at which workers there are."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ScheduledExecutor:
+    """Meets `Executor`. Made by `connected`."""
+
+    address: str
+    client: Any
+    """Of dask."""
+    _topic: str
+    _told: queue.SimpleQueue[str]
+    """Lines of workers, which come in a thread of dask's."""
+    _known: frozenset[str] = field(default=frozenset())
+
+    def testbeds(self) -> dict[str, str]:
+        """Addresses of the workers that can measure for this version, by the names of their testbeds.
+        HostError: the scheduler has gone."""
+        (resource,) = resources_for()
+        try:
+            workers = self.client.scheduler_info(n_workers=-1)["workers"]
+        except (OSError, TimeoutError) as error:
+            raise self._gone() from error
+        return {
+            str(worker["name"]): address
+            for address, worker in workers.items()
+            if resource in worker["resources"]
+        }
+
+    def check(self, points: Sequence[Point], reference: Reference | None, on_each: Sequence[str]) -> None:
+        """What can be refused before anything is measured.
+
+        Raises:
+            HostError: There is no worker; or none with a testbed that the campaign names.
+            RequestError: A worker's testbed cannot take these points.
+        """
+        found = self.testbeds()
+        if not found:
+            raise HostError(
+                f"no worker with Evenhand {VERSION} is connected to this scheduler",
+                where=self.address,
+                next_step=(f"Start one on each testbed's machine: evenhand worker {self.address} TESTBED"),
+            )
+        missing = [name for name in on_each if name not in found]
+        if missing:
+            raise HostError(
+                f"the campaign measures on {missing[0]!r}, but no worker has that name; the"
+                f" workers are {', '.join(sorted(found))}",
+                where="on-each-testbed",
+                next_step=(
+                    f"Start it on its machine: evenhand worker {self.address} TESTBED --name {missing[0]}"
+                ),
+            )
+        for error in self.client.run(
+            why_not_here, list(points), reference, workers=list(found.values())
+        ).values():
+            if error is not None:
+                raise error
+
+    def run(
+        self,
+        orders: Iterable[PointOrder],
+        keeper: RunStore,
+        on_event: OnCampaignEvent,
+        *,
+        lab: LeasedLab | None = None,
+    ) -> Iterator[Point]:
+        """See `Executor`. A worker that is lost in a point has stored nothing of it: dask hands the point to
+        another one.
+
+        Args:
+            lab: None; each worker has its own.
+
+        Raises:
+            HostError: The scheduler has gone.
+            EvenhandError: A testbed cannot be used. What others measured meanwhile is stored first.
+        """
+        keeper.add_note(HOST_NOTE)
+        waiting: dict[Any, PointOrder] = {}
+        left = iter(orders)
+        failure: EvenhandError | None = None
+        try:
+            while True:
+                places = len(self._look(on_event))
+                while failure is None and len(waiting) < places and (order := next(left, None)) is not None:
+                    waiting[self._hand_over(order)] = order
+                if not waiting and (failure is not None or places):
+                    break
+                for future in self._ended(waiting):
+                    order = waiting.pop(future)
+                    error = self._keep(future, order, keeper, on_event, places)
+                    failure = failure or error
+                    if error is None:
+                        yield order.point
+        finally:
+            # Who does not wait any longer for a point takes it back: its worker stops sending.
+            with suppress(Exception):
+                self.client.cancel(list(waiting))
+        if failure is not None:
+            raise failure
+
+    def _hand_over(self, order: PointOrder) -> Any:
+        task = f"evenhand-{uuid.uuid4()}"
+        return self.client.submit(
+            measure_here,
+            order,
+            task,
+            self._topic,
+            key=task,
+            pure=False,
+            resources=resources_for(order.testbed),
+            retries=0,
+        )
+
+    def _ended(self, waiting: dict[Any, PointOrder]) -> list[Any]:
+        """Those that have ended within a moment."""
+        distributed = import_distributed()
+        if not waiting:
+            time.sleep(LOOK_S)
+            return []
+        with suppress(TimeoutError, distributed.TimeoutError, distributed.CancelledError):
+            distributed.wait(list(waiting), timeout=LOOK_S, return_when="FIRST_COMPLETED")
+        return [future for future in waiting if future.done()]
+
+    def _keep(
+        self, future: Any, order: PointOrder, keeper: RunStore, on_event: OnCampaignEvent, places: int
+    ) -> EvenhandError | None:
+        """In the file, all at once. What went wrong that concerns more than this point."""
+        distributed = import_distributed()
+        self._tell(on_event)
+        if future.status == "error":
+            error = future.exception()
+            if not isinstance(error, distributed.KilledWorker):
+                raise error
+            _given_up(
+                order.point,
+                "one worker after another was lost during this point, and after the last one none was left",
+                keeper,
+                on_event,
+                places,
+            )
+            return None
+        if future.status != "finished":
+            return self._gone()
+        answer = future.result()
+        if isinstance(answer, Answer) and isinstance(answer.error, EvenhandError):
+            return answer.error
+        try:
+            arrived = check_remote_point(
+                getattr(answer, "point", None), order.point, [job.repetition for job in order.jobs]
+            )
+        except ValueError as error:
+            _given_up(
+                order.point,
+                f"what a worker sent is not a result of this point: {error}",
+                keeper,
+                on_event,
+                places,
+            )
+            return None
+        store_remote_point(keeper, arrived)
+        verdicts: dict[str, int] = {}
+        for trial in (
+            trial
+            for repetition in arrived.repetitions
+            for search in repetition.searches
+            for trial in search.trials
+        ):
+            verdict = str(trial.result.verdict)
+            verdicts[verdict] = verdicts.get(verdict, 0) + 1
+        on_event(
+            PointArrived(
+                point=order.point,
+                testbed=arrived.testbed,
+                reason=arrived.reason,
+                verdicts=verdicts,
+                places=places,
+                durations_s=tuple(
+                    repetition.measured_s
+                    for repetition in arrived.repetitions
+                    if repetition.finished_at is not None
+                ),
+            )
+        )
+        return None
+
+    def _look(self, on_event: OnCampaignEvent) -> dict[str, str]:
+        found = self.testbeds()
+        self._tell(on_event)
+        for name in sorted(found.keys() - self._known):
+            on_event(Note(text=f"Testbed {name!r} takes part."))
+        for name in sorted(self._known - found.keys()):
+            on_event(
+                Note(
+                    text=f"Testbed {name!r} is lost; the point that it was measuring starts"
+                    " again on the next free testbed."
+                )
+            )
+        if self._known and not found:
+            on_event(
+                Note(text=(f"No testbed is left. Waiting for one: evenhand worker {self.address} TESTBED"))
+            )
+        self._known = frozenset(found)
+        return found
+
+    def _tell(self, on_event: OnCampaignEvent) -> None:
+        while not self._told.empty():
+            on_event(Note(text=self._told.get()))
+
+    def _gone(self) -> HostError:
+        return HostError(
+            "the scheduler is gone; points that were being measured are lost",
+            where=self.address,
+            next_step=(
+                f"Start the scheduler and its workers again, and resume with: {resume_command(Path('FILE'))}"
+            ),
+        )
+
+
+def _given_up(point: Point, reason: str, keeper: RunStore, on_event: OnCampaignEvent, places: int) -> None:
+    keeper.end_point(point, reason)
+    on_event(
+        PointArrived(point=point, testbed=None, reason=reason, durations_s=(), verdicts={}, places=places)
+    )
+
+
+@contextmanager
+def connected(address: str) -> Iterator[ScheduledExecutor]:
+    """An executor on the workers of this scheduler, as long as the block goes on.
+
+    Raises:
+        HostError: dask.distributed is not installed or has no certificates; no scheduler answers.
+        RequestError: That is no address.
+    """
+    distributed = import_distributed()
+    asyncio.run(ask_scheduler(scheduler_place(address, where="--scheduler", role="client"), CONNECT_S))
+    try:
+        client = distributed.Client(address, timeout=CONNECT_S, name="evenhand-run")
+    except (OSError, TimeoutError) as error:
+        raise no_scheduler(address) from error
+    told: queue.SimpleQueue[str] = queue.SimpleQueue()
+    topic = f"evenhand-{uuid.uuid4()}"
+    try:
+        client.subscribe_topic(topic, lambda event: told.put(str(event[1])))
+        yield ScheduledExecutor(address=address, client=client, _topic=topic, _told=told)
+    finally:
+        with suppress(Exception):
+            client.close()

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign: how long it will still take, learnt from what its repetitions really took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from evenhand.base.errors import EvenhandError
+from evenhand.run.campaign.estimate import time_of
+from evenhand.run.campaign_status import PointStatus
+from evenhand.spec.point import Point
+
+
+@dataclass(slots=True)
+class TimeLeft:
+    """Expected times, corrected by how far they were off: of the same procedure, else of all that was
+    measured."""
+
+    _expected_s: dict[str, float] = field(default_factory=dict)
+    _sums: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Measured and expected seconds of what has ended."""
+
+    def learn(self, point: Point, measured_s: float, repetitions: int = 1) -> None:
+        """So many repetitions of the point took so long in all."""
+        if repetitions > 0:
+            measured, expected = self._sums.get(point.procedure, (0.0, 0.0))
+            self._sums[point.procedure] = (
+                measured + measured_s,
+                expected + repetitions * self._of_one(point),
+            )
+
+    def left_s(self, left: Iterable[tuple[Point, int]]) -> float:
+        """For these points, so many repetitions of each."""
+        return sum(
+            repetitions * self._of_one(point) * self._factor(point.procedure) for point, repetitions in left
+        )
+
+    def _of_one(self, point: Point) -> float:
+        if point.key not in self._expected_s:
+            self._expected_s[point.key] = _expected_s(point)
+        return self._expected_s[point.key]
+
+    def _factor(self, procedure: str) -> float:
+        measured, expected = self._sums.get(procedure) or (
+            sum(measured for measured, _ in self._sums.values()),
+            sum(expected for _, expected in self._sums.values()),
+        )
+        return measured / expected if expected else 1.0
+
+
+def _expected_s(point: Point) -> float:
+    """Of one repetition; 0 for a point of a file that somebody else, or another version, has written, and
+    that cannot be measured here."""
+    try:
+        return time_of(point) / point.repetitions
+    except (EvenhandError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+        return 0.0
+
+
+def learnt_from(points: Iterable[PointStatus]) -> TimeLeft:
+    """From what a file tells."""
+    learnt = TimeLeft()
+    for point in points:
+        learnt.learn(point.point, point.measured_s, point.finished)
+    return learnt
+
+
+def time_left_s(points: Iterable[PointStatus]) -> float:
+    """Of a campaign as its file tells; what the repetition under way has taken already is not left."""
+    known = list(points)
+    left_s = learnt_from(known).left_s((point.point, point.left) for point in known)
+    return max(0.0, left_s - sum(point.under_way_s for point in known if point.left))

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a campaign asked for and what it measured, as its file has it: the one form that analysis, reports,
+comparisons and exports read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from evenhand.run.reading import StoredSearch
+from evenhand.spec.point import Point
+
+
+class PointState(StrEnum):
+    """How far a point has come."""
+
+    PENDING = "pending"
+    """Nothing of it was measured."""
+    BEGUN = "begun"
+    """Not all of its repetitions have ended."""
+    MEASURED = "measured"
+    NO_NUMBER = "no_number"
+    """It ended without a number; `PointRecord.reason` says why."""
+
+
+def state_of(
+    *,
+    asked: int,
+    finished: int,
+    has_value: bool,
+    has_begun: bool,
+    reason: str | None,
+    last_reason: str | None,
+) -> tuple[PointState, str | None, str | None]:
+    """How far a point has come; why it has no number; why it has fewer repetitions than asked for."""
+    if reason is None and finished < asked:
+        return (PointState.BEGUN if has_begun else PointState.PENDING), None, None
+    if has_value:
+        return PointState.MEASURED, None, reason
+    return PointState.NO_NUMBER, reason or last_reason or "no repetition ended with a number", None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookRun:
+    """One command that was run before or after a point or a suite."""
+
+    when: str
+    """`before_point`, `after_point`, `before_suite`, `after_suite`; or `dut_apply` and `dut_undo`, what a run
+    did to its DUT over SSH."""
+    command: str
+    exit_code: int | None
+    """None: it did not end in time."""
+    output: str
+    """Both streams; cut at its end if it is long."""
+    duration_s: float
+    ended_at: str = ""
+    """Empty: just now."""
+    suite: str | None = None
+    """Of a hook of a suite."""
+    session: int = 0
+    """Its place in `CampaignRecord.sessions`."""
+
+
+AT_OR_ABOVE_MAXIMUM = "at_or_above_maximum"
+"""The outcome of a search whose maximum load passed."""
+AT_LONGEST_BURST = "at_maximum"
+"""The same of a burst in back-to-back."""
+TESTER_LIMIT = "tester_limit"
+"""The outcome of what the tester could not decide, in every procedure."""
+AT_LEAST = ">= "
+"""Before a lower bound."""
+
+
+def is_lower_bound(outcome: str | None, result: Mapping[str, Any] | None) -> bool:
+    """Whether the figure of a procedure that ended so is one. Of back-to-back it is the average of several
+    bursts: of any such burst."""
+    is_at_least = (result or {}).get("is_at_least")
+    if isinstance(is_at_least, bool):
+        return is_at_least
+    bursts = (result or {}).get("repetitions")
+    outcomes = (
+        [burst.get("outcome") for burst in bursts if isinstance(burst, Mapping)]
+        if isinstance(bursts, list)
+        else []
+    )
+    return outcome == AT_OR_ABOVE_MAXIMUM or AT_LONGEST_BURST in outcomes
+
+
+def is_median_at_least(values: Sequence[float], are_bounds: Sequence[bool]) -> bool:
+    """Whether the median of these values is a lower bound, if some of them are: it is, where it would rise
+    with them."""
+    return bool(values) and median(values) != median(_as_high_as_may_be(values, are_bounds))
+
+
+def bounds_of(values: Sequence[float], are_bounds: Sequence[bool]) -> tuple[str, str, str]:
+    """What stands before median, minimum and maximum of these values: `>= ` where that is a lower bound."""
+    if not values:
+        return "", "", ""
+    highest = _as_high_as_may_be(values, are_bounds)
+    of_median, minimum, maximum = (AT_LEAST if of(values) != of(highest) else "" for of in (median, min, max))
+    return of_median, minimum, maximum
+
+
+def _as_high_as_may_be(values: Sequence[float], are_bounds: Sequence[bool]) -> list[float]:
+    return [math.inf if is_bound else value for value, is_bound in zip(values, are_bounds, strict=True)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repetition:
+    """One complete execution of a point's procedure."""
+
+    number: int
+    """From 1."""
+    seed: int
+    """Its own, derived from the campaign's."""
+    testbed: str
+    """By whose name in `CampaignRecord.testbeds` it was measured."""
+    started_at: str
+    finished_at: str | None
+    """None: it goes on, or was cut short, and is no result."""
+    outcome: str | None
+    """Of the procedure, such as `found` or `tester_limit`; None while it goes on."""
+    value: float | None
+    """The figure of the procedure (see `Procedure.figure`), if it ended with one."""
+    result: Mapping[str, Any] | None
+    """The procedure's document without its `trials`, as its verb writes it with `--json`."""
+    searches: tuple[StoredSearch, ...]
+    """What it measured, with every trial, also those of a repetition that was cut short."""
+    reason: str | None = None
+    """Why it has no value, if it ended without one."""
+    measured_s: float = 0.0
+    """What its trials took; 0 if the file does not tell."""
+    session: int = 0
+    """In which it was begun: its place in `CampaignRecord.sessions`."""
+
+    @property
+    def is_at_least(self) -> bool:
+        """Whether its value is a lower bound: the highest load, or the longest burst, that was tried passed
+        (MLR-10), or the tester could not keep a higher load."""
+        return self.value is not None and is_lower_bound(self.outcome, self.result)
+
+    @property
+    def is_testers(self) -> bool:
+        """Whether it is a lower bound because the tester could not keep a higher load."""
+        return self.is_at_least and self.outcome == TESTER_LIMIT
+
+    @property
+    def upper(self) -> float | None:
+        """The lowest load that failed, if its value is the highest that a search found to pass: the truth
+        lies between both.
+
+        None: the value is no end of a search, or a lower bound, or the file does not tell."""
+        upper = (
+            None if self.result is None or self.is_at_least else self.result.get("upper_fps_per_direction")
+        )
+        if (
+            self.value is None
+            or not isinstance(upper, int | float)
+            or isinstance(upper, bool)
+            or not math.isfinite(upper)
+        ):
+            return None
+        return float(upper) if upper >= self.value else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointRecord:
+    """A point, and all that was measured of it."""
+
+    point: Point
+    state: PointState
+    reason: str | None
+    """Why it has no number; None if it has one, or is not finished."""
+    hooks: tuple[HookRun, ...]
+    repetitions: tuple[Repetition, ...]
+    """In order; those that were cut short included."""
+    stopped_early: str | None = None
+    """Why there are fewer repetitions than asked for, although it has a number; None if there are not."""
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The figure of each repetition that ended with one."""
+        return tuple(value for value, _ in self._valued())
+
+    @property
+    def uppers(self) -> tuple[float, ...]:
+        """The upper end of each value's bracket, in the same order (`Repetition.upper`); the value itself
+        where there is none.
+
+        Of a lower bound it is infinite, as long as the median is none: where it is one, it stands for all of
+        them."""
+        bound = math.nan if self.is_at_least else math.inf
+        ends = ((value, bound if r.is_at_least else r.upper) for value, r in self._valued())
+        return tuple(value if upper is None or math.isnan(upper) else upper for value, upper in ends)
+
+    @property
+    def median_upper(self) -> float | None:
+        """The median lies between that of the values and this, if each search's limit lies in its bracket;
+        None: nothing is known of it."""
+        return (
+            median(self.uppers)
+            if any(r.upper is not None for r in self.repetitions) and not self.is_at_least and self.values
+            else None
+        )
+
+    @property
+    def lower_bounds(self) -> tuple[bool, ...]:
+        """Which of the values are lower bounds, in their order."""
+        return tuple(r.is_at_least for _, r in self._valued())
+
+    @property
+    def at_maximum(self) -> int:
+        """How many of the values are lower bounds."""
+        return sum(self.lower_bounds)
+
+    @property
+    def at_tester_limit(self) -> int:
+        """How many of them because the tester could not keep a higher load."""
+        return sum(r.is_testers for _, r in self._valued())
+
+    @property
+    def is_at_least(self) -> bool:
+        """Whether the median is a lower bound."""
+        return is_median_at_least(self.values, self.lower_bounds)
+
+    @property
+    def is_testers(self) -> bool:
+        """Whether it is one because of the tester."""
+        return self.is_at_least and self.at_tester_limit > 0
+
+    def _valued(self) -> list[tuple[float, Repetition]]:
+        return [(r.value, r) for r in self.repetitions if r.finished_at is not None and r.value is not None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """What one process measured, from its start to its end."""
+
+    started_at: str
+    finished_at: str | None
+    """None: it goes on, or was cut short."""
+    command: tuple[str, ...]
+    versions: Mapping[str, str]
+    host: Mapping[str, Any]
+    """Of who started it."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignRecord:
+    """A whole campaign, or a run of one verb read as a campaign of one suite."""
+
+    path: Path
+    name: str
+    is_campaign: bool
+    """False: the run file of a single verb."""
+    created_at: str
+    finished_at: str | None
+    """None: it goes on, or was cut short."""
+    commands: tuple[tuple[str, ...], ...]
+    """That began it and that resumed it."""
+    versions: Mapping[str, str]
+    host: Mapping[str, Any]
+    spec: Mapping[str, Any]
+    """The campaign file as it was understood, every default filled in; empty for a run."""
+    source: str = ""
+    """Name of that file; empty for a run."""
+    seed: int = 0
+    """Of the campaign, from which those of its repetitions are derived; 0 for a run."""
+    testbeds: Mapping[str, Mapping[str, Any]]
+    """By name: what is known of tester and DUT (the draft's Figure 6); None where nobody has said."""
+    points: tuple[PointRecord, ...]
+    """In the order of the file: suite by suite."""
+    hooks: tuple[HookRun, ...] = field(default=())
+    """Of suites."""
+    notes: tuple[str, ...] = field(default=())
+    """What else a reader should know, such as another engine since it was resumed."""
+
+    other_searches: tuple[StoredSearch, ...] = field(default=())
+    """That belong to no point, such as a single trial, or a search for the tester's own ceiling."""
+    merged_from: tuple[str, ...] = field(default=())
+    """Names of the files that were joined to this one; empty if it was measured as a whole."""
+    sessions: tuple[Session, ...] = field(default=())
+    """That measured it, in their order."""
+
+    @property
+    def suites(self) -> tuple[str, ...]:
+        """Their names, in order."""
+        return tuple(dict.fromkeys(record.point.suite for record in self.points))

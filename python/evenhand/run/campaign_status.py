@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 9: how far a campaign is, from its file, without looking into its trials."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evenhand.base.errors import RequestError
+from evenhand.base.locks import holder_of
+from evenhand.run.campaign_lock import campaign_resource
+from evenhand.run.campaign_record import TESTER_LIMIT, PointState, is_lower_bound, state_of
+from evenhand.run.point_document import read_point
+from evenhand.run.reading import Row, RunTables, as_mapping, as_texts, open_to_read
+from evenhand.run.running_trial import RunningTrial, read_running
+from evenhand.spec.point import Point
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointStatus:
+    """How far one point is."""
+
+    point: Point
+    state: PointState
+    reason: str | None
+    """Why it has no number, or fewer repetitions than asked for."""
+    finished: int
+    """Repetitions, those that ended without a value included."""
+    valueless_reasons: tuple[str, ...]
+    """Why those have none, each once."""
+    values: tuple[float, ...]
+    """In the unit of the procedure's figure."""
+    lower_bounds: tuple[bool, ...]
+    """Which of the values are lower bounds: the highest load that was tried passed, or the tester could not
+    keep a higher one."""
+    at_tester_limit: int
+    """How many of them because of the tester."""
+    measured_s: float
+    """What its finished repetitions took."""
+    under_way_s: float
+    """What the one that is measured now has taken so far, or had when it was cut short."""
+    trials: int
+
+    @property
+    def at_maximum(self) -> int:
+        """How many of the values are lower bounds."""
+        return sum(self.lower_bounds)
+
+    @property
+    def left(self) -> int:
+        """Repetitions that are still to be made."""
+        return (
+            0
+            if self.state in (PointState.MEASURED, PointState.NO_NUMBER)
+            else self.point.repetitions - self.finished
+        )
+
+    @property
+    def rounds_done(self) -> int:
+        """In which it has all of its repetitions."""
+        return max(
+            n
+            for n in range(self.point.rounds + 1)
+            if self.point.repetitions * n // self.point.rounds <= self.finished
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundStatus:
+    """How far the round is that is measured now, or next."""
+
+    suite: str
+    round: int
+    """From 1."""
+    rounds: int
+    points_done: int
+    points: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignStatus:
+    """How far a campaign is."""
+
+    path: Path
+    name: str
+    source: str
+    """Name of the campaign file."""
+    spec: Mapping[str, Any]
+    """That file as it was understood when the campaign began."""
+    created_at: str
+    finished_at: str | None
+    worker: str | None
+    """The process that measures it now; None: none does."""
+    running: RunningTrial | None
+    """The trial that this process makes now; None also if it measures on other hosts."""
+    points: tuple[PointStatus, ...]
+    """In the order of the file."""
+    verdicts: Mapping[str, int]
+    """Trials by their verdicts, those of repetitions that were cut short included."""
+    notes: tuple[str, ...]
+    is_merged: bool = False
+    """It was made of several files, and cannot go on."""
+
+    def count(self, *states: PointState) -> int:
+        """Points in one of these states."""
+        return sum(point.state in states for point in self.points)
+
+    @property
+    def round(self) -> RoundStatus | None:
+        """None: nothing is left, or it is not measured in rounds."""
+        first = next((point for point in self.points if point.left), None)
+        if first is None:
+            return None
+        of_suite = [point for point in self.points if point.point.suite == first.point.suite]
+        rounds_done = [
+            point.rounds_done for point in of_suite if point.left and _is_after(point) == _is_after(first)
+        ]
+        number = 1 + min(rounds_done)
+        # What ended early takes no part in it.
+        stage = [
+            point
+            for point in of_suite
+            if _is_after(point) == _is_after(first)
+            and point.point.rounds >= number
+            and (point.left or point.finished)
+        ]
+        rounds = max(point.point.rounds for point in stage)
+        if rounds == 1:
+            return None
+        done = sum(point.rounds_done >= number for point in stage)
+        return RoundStatus(
+            suite=first.point.suite, round=number, rounds=rounds, points_done=done, points=len(stage)
+        )
+
+
+def _is_after(status: PointStatus) -> bool:
+    """Such points have rounds of their own (`campaign.jobs`)."""
+    return "after" in status.point.goal
+
+
+def read_status(path: Path | str) -> CampaignStatus:
+    """How far it is; whoever measures it is not disturbed. Errors as in `read_record`; also RequestError for
+    the run of a verb."""
+    path = Path(path)
+    with open_to_read(path) as tables:
+        campaigns = tables.rows("campaign") if "campaign" in tables.names else []
+        if not campaigns:
+            raise RequestError(
+                "this is the run of a single verb, not a campaign",
+                where=str(path),
+                next_step="Name a campaign's.",
+            )
+        (run,) = tables.rows("run")
+        rows = tables.rows("repetitions")
+        verdicts, trials = _count_trials(tables, rows)
+        repetitions: dict[int, list[Row]] = {}
+        for row in rows:
+            repetitions.setdefault(row["point_id"], []).append(row)
+        worker = holder_of(campaign_resource(path))
+        return CampaignStatus(
+            path=path,
+            name=campaigns[0]["name"],
+            source=campaigns[0]["source"],
+            spec=as_mapping(campaigns[0]["spec"], "campaign.spec"),
+            created_at=run["created_at"],
+            finished_at=run["finished_at"],
+            worker=worker,
+            is_merged=run.get("merged_from") is not None,
+            running=read_running(path, worker),
+            verdicts=verdicts,
+            points=tuple(
+                _point_status(row, repetitions.get(row["id"], []), trials[row["id"]])
+                for row in tables.rows("points")
+            ),
+            notes=tuple(
+                note
+                for session in tables.rows("sessions")
+                for note in as_texts(session["notes"], "sessions.notes")
+            ),
+        )
+
+
+def _count_trials(tables: RunTables, repetitions: list[Row]) -> tuple[Counter[str], Counter[int]]:
+    """By verdict, and by the id of the point."""
+    points = {row["id"]: row["point_id"] for row in repetitions}
+    searches = {
+        row["id"]: points.get(row["repetition_id"], 0)
+        for row in tables.rows("searches", "id", "repetition_id")
+    }
+    found = tables.rows("trials", "search_id", "verdict")
+    return Counter(row["verdict"] for row in found), Counter(searches[row["search_id"]] for row in found)
+
+
+def _point_status(row: Row, repetitions: list[Row], trials: int) -> PointStatus:
+    point = read_point(row)
+    finished = [repetition for repetition in repetitions if repetition["finished_at"] is not None]
+    valued = [repetition for repetition in finished if repetition["value"] is not None]
+    bounds = [
+        is_lower_bound(
+            r["outcome"], None if r["result"] is None else as_mapping(r["result"], "repetitions.result")
+        )
+        for r in valued
+    ]
+    values = tuple(repetition["value"] for repetition in valued)
+    reasons = [repetition["reason"] for repetition in finished if repetition["reason"] is not None]
+    state, reason, stopped_early = state_of(
+        asked=point.repetitions,
+        finished=len(finished),
+        has_value=bool(values),
+        has_begun=bool(repetitions),
+        reason=row["reason"],
+        last_reason=reasons[-1] if reasons else None,
+    )
+    return PointStatus(
+        point=point,
+        state=state,
+        reason=reason or stopped_early,
+        finished=len(finished),
+        values=values,
+        trials=trials,
+        valueless_reasons=tuple(dict.fromkeys(reasons)),
+        lower_bounds=tuple(bounds),
+        at_tester_limit=sum(
+            is_bound and r["outcome"] == TESTER_LIMIT for r, is_bound in zip(valued, bounds, strict=True)
+        ),
+        measured_s=sum(repetition["measured_s"] for repetition in finished),
+        under_way_s=sum(
+            r["measured_s"] for r in repetitions if r["finished_at"] is None and r["outcome"] is None
+        ),
+    )

@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 9: reading run files, which may come from anybody (docs/how-to/keep-a-run.md says what of them is
+checked)."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from math import isfinite
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from evenhand.base.errors import EngineError, RequestError
+from evenhand.base.validation.hostile_json import MAX_TEXT, read_json
+from evenhand.plan import parse_imix
+from evenhand.run.schema import APPLICATION_ID, SCHEMAS, SUFFIX
+from evenhand.run.snapshot import copy_to_memory, not_a_run
+from evenhand.search import Role
+from evenhand.trial import TrialResult
+
+MAX_SEED = 2**64 - 1
+_STEPS_PER_CALL = 1000
+_STEPS_PER_OCTET = 4
+"""Of SQLite's machine, for a whole file: far more than a sound one takes."""
+_LIMITS = {
+    sqlite3.SQLITE_LIMIT_LENGTH: MAX_TEXT,
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
+    sqlite3.SQLITE_LIMIT_COLUMN: 100,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 20,
+    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 3,
+    sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 8,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+    sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER: 1,
+    sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 1,
+}
+_PRAGMAS = frozenset(
+    {"application_id", "user_version", "page_count", "page_size", "quick_check", "table_info"}
+)
+_TYPES = {"TEXT": (str,), "INTEGER": (int,), "REAL": (float, int)}
+Row = dict[str, Any]
+
+
+class RunTables:
+    """The tables of a run file that was found sound: a copy, which only reads. Made by `open_to_read`."""
+
+    def __init__(self, connection: sqlite3.Connection, version: int) -> None:
+        self._connection = connection
+        self.version = version
+        """Of the schema."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Of the tables that this version has."""
+        return frozenset(name for kind, name, _ in _objects_of(SCHEMAS[self.version]) if kind == "table")
+
+    def rows(self, table: str, *wanted: str) -> list[Row]:
+        """All rows in the order of their ids, each value of its column's type; None only where the schema
+        allows it.
+
+        Args:
+            wanted: Columns of the table, in its order; default all. A trial's document is large: who counts
+                trials does without it.
+
+        Raises:
+            ValueError: A value is of another type. `open_to_read` makes a RequestError of it.
+        """
+        if table not in self.names:
+            raise ValueError(f"the table {table} is missing")
+        described = self._connection.execute(f"PRAGMA table_info({table})").fetchall()
+        columns = [column for column in described if not wanted or column[1] in wanted]
+        names = [name for _, name, *_ in columns]
+        rows = self._connection.execute(f"SELECT {', '.join(names)} FROM {table} ORDER BY id").fetchall()
+        return [
+            {
+                name: _checked(value, kind, f"{table}.{name}", may_be_null=not is_not_null)
+                for value, (_, name, kind, is_not_null, *_) in zip(row, columns, strict=True)
+            }
+            for row in rows
+        ]
+
+
+@contextmanager
+def open_to_read(path: Path) -> Iterator[RunTables]:
+    """A run file of any version of `SCHEMAS`, as it was last committed; it may be written meanwhile. Nothing
+    on disk is changed.
+
+    What goes wrong in the block with a value that was read becomes a RequestError: JSON that is none, a
+    missing key, a wrong type.
+
+    Raises:
+        RequestError: There is no such file, it is no run, it is damaged, or it has an unknown schema version.
+        HostError: It cannot be read.
+    """
+    with closing(copy_to_memory(path)) as connection:
+        try:
+            _restrain(connection)
+            yield RunTables(connection, _check(connection, path))
+        except (
+            sqlite3.Error,
+            sqlite3.Warning,
+            EngineError,
+            ValueError,
+            TypeError,
+            LookupError,
+            AttributeError,
+            ArithmeticError,
+        ) as error:
+            raise not_a_run(
+                path, f"it lacks {error}" if isinstance(error, KeyError) else _word(error)
+            ) from error
+        except (RecursionError, MemoryError) as error:
+            raise not_a_run(path, "it contains more than can be read") from error
+
+
+def as_mapping(text: str, what: str) -> dict[str, Any]:
+    """A JSON object. ValueError names `what`."""
+    value = _read(text, what)
+    if not isinstance(value, dict):
+        raise ValueError(f"{what} is not a JSON object")
+    return value
+
+
+def as_texts(text: str, what: str) -> list[str]:
+    """A JSON array of strings. ValueError names `what`."""
+    value = _read(text, what)
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ValueError(f"{what} is not a JSON array of texts")
+    return value
+
+
+def _read(text: str, what: str) -> Any:
+    try:
+        return read_json(text)
+    except ValueError as error:
+        raise ValueError(f"{what} is not valid JSON: {error}") from error
+
+
+def as_seed(text: str) -> int:
+    """ValueError unless it is a whole number of 64 bits without a sign."""
+    if not (
+        text.isascii() and text.isdecimal() and len(text) <= len(str(MAX_SEED)) and int(text) <= MAX_SEED
+    ):
+        raise ValueError(f"{text[:30]!r} is not a seed")
+    return int(text)
+
+
+def _restrain(connection: sqlite3.Connection) -> None:
+    """Before anything of the file is looked at."""
+    for limit, value in _LIMITS.items():
+        connection.setlimit(limit, value)
+    for setting in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON", "temp_store = MEMORY"):
+        connection.execute(f"PRAGMA {setting}")
+    (octets,) = connection.execute(
+        "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+    ).fetchone()
+    left: int = (1_000_000 + octets * _STEPS_PER_OCTET) // _STEPS_PER_CALL
+
+    def count() -> bool:
+        nonlocal left
+        left -= 1
+        return left < 0
+
+    connection.set_progress_handler(count, _STEPS_PER_CALL)
+    connection.set_authorizer(_authorize)
+
+
+def _authorize(
+    action: int, first: str | None, second: str | None, database: str | None, trigger: str | None
+) -> int:
+    """Reading tables, and nothing that a schema could bring in besides: no function, no virtual table, no
+    writing, no other file."""
+    if trigger is not None:
+        return sqlite3.SQLITE_DENY
+    if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ):
+        return sqlite3.SQLITE_OK
+    if action == sqlite3.SQLITE_PRAGMA:
+        return sqlite3.SQLITE_OK if first in _PRAGMAS else sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_DENY
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> int:
+    """The version of the schema. The file has exactly its tables, so a SELECT is no more than that; and they
+    are sound."""
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    if application_id != APPLICATION_ID:
+        raise RequestError(
+            "this database is not a run of Evenhand",
+            where=str(path),
+            next_step=f"Name a run file (*{SUFFIX}).",
+        )
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version not in SCHEMAS:
+        known = " and ".join(str(number) for number in SCHEMAS)
+        raise RequestError(
+            f"this run has schema version {version}, but this Evenhand reads {known}",
+            where=str(path),
+            next_step="Use the version of Evenhand that wrote it.",
+        )
+    wanted, found = _objects_of(SCHEMAS[version]), _objects(connection)
+    # A table says more than the index that went with it.
+    for kind, name, _ in sorted(wanted ^ found, key=lambda other: (other[0] == "index", other)):
+        raise not_a_run(path, f"the {_word(kind)} {_word(name)} is not one that Evenhand creates")
+    # No page is in two places, and keys ascend: reading the tables ends. A file that is only slow to check is
+    # stopped by the step limit.
+    (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if verdict != "ok":
+        raise not_a_run(path, f"it is damaged: {_word(verdict)}")
+    return version
+
+
+def _word(text: object) -> str:
+    return " ".join(str(text).split())[:200]
+
+
+def _objects(connection: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
+    """Tables, indexes, views and triggers, with what makes them."""
+    # SQLite's own statistics, which tools may have added, decide nothing where there is one way to read.
+    rows = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+    return frozenset(
+        (str(kind), str(name), " ".join(str(sql).split()))
+        for kind, name, sql in rows
+        if name not in _STATISTICS
+    )
+
+
+_STATISTICS = ("sqlite_stat1", "sqlite_stat4")
+
+
+@cache
+def _objects_of(schema: str) -> frozenset[tuple[str, str, str]]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(schema)
+        return _objects(connection)
+
+
+def _checked(value: Any, kind: str, what: str, *, may_be_null: bool) -> Any:
+    if value is None and may_be_null:
+        return None
+    if not isinstance(value, _TYPES[kind]) or (isinstance(value, float) and not isfinite(value)):
+        raise ValueError(f"{what} contains a value that is not {kind}")
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTrial:
+    """One trial as stored."""
+
+    number: int
+    purpose: str
+    attempt: int
+    is_full_length: bool
+    result: TrialResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSearch:
+    """One search and its trials, in order. `outcome` is None if the run was cut short."""
+
+    name: str
+    kind: str
+    started_at: str
+    finished_at: str | None
+    plan: dict[str, Any]
+    frame_size: int
+    """Octets with the FCS; of a sequence the mean, rounded."""
+    imix: str | None = None
+    """The sequence of frame sizes, such as `imix:aaafg`; None: all frames have the same."""
+    seed: int
+    setup: dict[str, Any]
+    goal: dict[str, Any]
+    outcome: str | None
+    result: dict[str, Any] | None
+    trials: tuple[StoredTrial, ...]
+    role: Role = Role.MEASUREMENT
+    number: int = 1
+    """Among those of its role within the repetition."""
+
+    @property
+    def is_measurement(self) -> bool:
+        """Whether it is what its point was asked for."""
+        return self.role in (Role.MEASUREMENT, Role.SINGLE_PAIR)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRun:
+    """A whole run: what was asked, on what host, and what came out."""
+
+    path: Path
+    created_at: str
+    finished_at: str | None
+    command: list[str]
+    versions: dict[str, str]
+    host: dict[str, Any]
+    searches: tuple[StoredSearch, ...]
+
+
+def read_run(path: Path | str) -> StoredRun:
+    """Read a run, whole or cut short. Errors as in `open_to_read`."""
+    path = Path(path)
+    with open_to_read(path) as tables:
+        runs = tables.rows("run")
+        if not runs:
+            raise RequestError(
+                "this run was interrupted before it began", where=str(path), next_step="Measure again."
+            )
+        run = runs[0]
+        return StoredRun(
+            path=path,
+            created_at=run["created_at"],
+            finished_at=run["finished_at"],
+            command=as_texts(run["command"], "run.command"),
+            versions=as_versions(run["versions"]),
+            host=as_mapping(run["host"], "run.host"),
+            searches=tuple(read_searches(tables).values()),
+        )
+
+
+def as_versions(text: str) -> dict[str, str]:
+    """Of programs, by name. ValueError if they are no texts."""
+    versions = as_mapping(text, "versions")
+    if not all(isinstance(version, str) for version in versions.values()):
+        raise ValueError("versions are not texts")
+    return versions
+
+
+def read_searches(tables: RunTables) -> Mapping[int, StoredSearch]:
+    """By their ids, in order, each with its trials. ValueError if one is no search."""
+    trials: dict[int, list[StoredTrial]] = {}
+    for row in tables.rows("trials"):
+        trials.setdefault(row["search_id"], []).append(_trial(row))
+    return MappingProxyType(
+        {row["id"]: _search(row, trials.get(row["id"], [])) for row in tables.rows("searches")}
+    )
+
+
+def _search(row: Row, trials: list[StoredTrial]) -> StoredSearch:
+    setup = as_mapping(row["setup"], "searches.setup")
+    if not isinstance(setup.get("name", ""), str):
+        raise ValueError("the testbed's name in searches.setup is not text")
+    return StoredSearch(
+        name=row["name"],
+        kind=row["kind"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        plan=as_mapping(row["plan"], "searches.plan"),
+        frame_size=row["frame_size"],
+        imix=row["imix"] if "imix" in row else imix_of_setup(setup),
+        seed=as_seed(row["seed"]),
+        setup=setup,
+        goal=as_mapping(row["goal"], "searches.goal"),
+        outcome=row["outcome"],
+        result=None if row["result"] is None else as_mapping(row["result"], "searches.result"),
+        trials=tuple(sorted(trials, key=lambda trial: trial.number)),
+        role=Role(row["role"]) if "role" in row else role_of_kind(row["kind"]),
+        number=row.get("number", 1),
+    )
+
+
+def role_of_kind(kind: str) -> Role:
+    """As far as files of versions 1 and 2 tell it."""
+    roles = {"ceiling": Role.CEILING, "own-loop": Role.OWN_LOOP, "trial": Role.TRIAL}
+    return roles.get(kind, Role.MEASUREMENT)
+
+
+def imix_of_setup(setup: Mapping[str, Any]) -> str | None:
+    """The sequence of frame sizes, as set-ups of all versions have it. None also if it is none: then the
+    search does not tell its conditions."""
+    mix = setup.get("mix") or {}
+    text = mix.get("imix") if isinstance(mix, Mapping) else None
+    try:
+        return parse_imix(text).short if isinstance(text, str) and text else None
+    except RequestError:
+        return None
+
+
+def _trial(row: Row) -> StoredTrial:
+    return StoredTrial(
+        number=row["number"],
+        purpose=row["purpose"],
+        attempt=row["attempt"],
+        is_full_length=bool(row["is_full_length"]),
+        result=TrialResult.from_contract(as_mapping(row["document"], "trials.document")),
+    )

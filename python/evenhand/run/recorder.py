@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 9: the record of what is measured now: keeps its trials, and, of a repetition that was cut short,
+gives those again that it had before."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from evenhand.procedure.registry import PROCEDURES
+from evenhand.run.no_number import why_no_number
+from evenhand.run.rows import insert, insert_trial, search_columns
+from evenhand.run.run_file import now, to_json
+from evenhand.search import Goal, Role, SearchHead, SearchResult, SearchTrial
+from evenhand.trial import Load, TrialResult, was_offered
+
+STOPPED = "stopped"
+_CONDITIONS = ("waits", "host_macs", "directions", "mix")
+"""Of a set-up, what must be the same for a search to go on; the testbed and the DUT besides."""
+
+
+class CannotContinueError(Exception):
+    """The repetition that was cut short was measured under other conditions, or asks for other trials now. It
+    must begin anew."""
+
+
+@dataclass(slots=True, kw_only=True)
+class MeasuredSearch:
+    """What one search has measured so far, stored or not: nobody should lose an hour of trials to a disk that
+    is full."""
+
+    name: str
+    kind: str
+    goal: Goal | None
+    """None if it is no throughput search."""
+    trials: list[SearchTrial] = field(default_factory=list)
+    """Of a throughput search."""
+    results: list[TrialResult] = field(default_factory=list)
+    """Of any other."""
+    end: SearchResult | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class _Begun:
+    """A search that was cut short, or that ended before its repetition was."""
+
+    search_id: int
+    conditions: dict[str, Any]
+    trials: list[dict[str, Any]] = field(default_factory=list)
+    """As documents, in order."""
+
+
+class OpenRunFile(Protocol):
+    """What a recorder needs of the file that it writes; `RunStore` is one."""
+
+    measured: list[MeasuredSearch]
+
+    def add_versions(self, versions: Mapping[str, str]) -> None:
+        """What measures."""
+
+    def place(self, head: SearchHead, columns: Mapping[str, Any]) -> tuple[int | None, str | None]:
+        """The repetition that a search of a verb's run is, and its procedure."""
+
+    def writing(self) -> AbstractContextManager[sqlite3.Connection]:
+        """A transaction."""
+
+    def rows(self, question: str, *values: Any) -> list[dict[str, Any]]:
+        """The answer to a SELECT, by the names of its columns."""
+
+
+class RunRecorder:
+    """`procedure.Recorder` and `trial.Replay` in one, of one repetition; made by `RunStore.begin`.
+
+    Of a repetition that goes on, what it stored before stands, and is not stored twice.
+    """
+
+    def __init__(self, store: OpenRunFile, repetition_id: int | None, *, is_resumed: bool = False) -> None:
+        """
+        Args:
+            repetition_id: None: what is measured is not known before its first search begins, which then is a
+                repetition by itself, as in the run of a verb; or belongs to none.
+        """
+        self.repetition_id = repetition_id
+        self.is_resumed = is_resumed
+        self._is_ordered = repetition_id is not None
+        self._store = store
+        self._lap = time.monotonic()
+        self._begun = self._read_begun() if is_resumed else {}
+        self._versions = self._read_versions() if is_resumed else {}
+        self._searches: Counter[Role] = Counter()
+        self._replayed: Iterator[dict[str, Any]] = iter(())
+
+    @property
+    def stored_trials(self) -> int:
+        """That it had when it was cut short."""
+        return sum(len(begun.trials) for begun in self._begun.values())
+
+    def lap_s(self) -> float:
+        """Seconds since the last trial was stored, or since the repetition went on."""
+        before, self._lap = self._lap, time.monotonic()
+        return self._lap - before
+
+    def add_versions(self, versions: Mapping[str, str]) -> None:
+        """See `Recorder`. CannotContinueError if trials of another engine are there."""
+        self._store.add_versions(versions)
+        changed = any(
+            self._versions[name] != version for name, version in versions.items() if name in self._versions
+        )
+        if changed and self.stored_trials:
+            raise CannotContinueError
+
+    def take(self, load: Load) -> TrialResult | None:
+        """See `Replay`. CannotContinueError if the search wants another trial than it wanted then."""
+        document = next(self._replayed, None)
+        if document is None:
+            return None
+        if not was_offered(load, document):
+            raise CannotContinueError
+        self._lap = time.monotonic()
+        return TrialResult.from_contract(document)
+
+    @contextmanager
+    def search(self, head: SearchHead) -> Iterator[SearchWriter]:
+        """See `Recorder`. CannotContinueError if the search that goes on was made under other conditions.
+
+        Of what is no repetition of a campaign Ctrl-C or SIGTERM inside is stored as outcome `stopped`.
+        """
+        measured = MeasuredSearch(name=head.name, kind=head.kind, goal=head.throughput_goal)
+        self._store.measured.append(measured)
+        columns = search_columns(head)
+        writer: SearchWriter | None = None
+        try:
+            writer = self._begin(head, columns, measured)
+            yield writer
+        except (KeyboardInterrupt, SystemExit):
+            if writer is not None and not self._is_ordered:
+                writer.finish_with(STOPPED)
+            raise
+        if next(self._replayed, None) is not None:
+            raise CannotContinueError  # it has ended with fewer trials than it had
+
+    def _begin(self, head: SearchHead, columns: Mapping[str, Any], measured: MeasuredSearch) -> SearchWriter:
+        procedure = None
+        if not self._is_ordered:
+            self.repetition_id, procedure = self._store.place(head, columns)
+        self._searches[head.role] += 1
+        number = self._searches[head.role] if self._is_ordered else 1
+        begun = self._begun.get((head.role, number))
+        if begun is None:
+            with self._store.writing() as connection:
+                row = {**columns, "repetition_id": self.repetition_id, "number": number}
+                search_id = insert(connection, "searches", row)
+            begun = _Begun(search_id=search_id, conditions=_conditions_of(columns))
+        elif begun.conditions != _conditions_of(columns):
+            raise CannotContinueError
+        self._replayed = iter(begun.trials)
+        return SearchWriter(
+            self._store,
+            self,
+            begun.search_id,
+            measured,
+            stored=len(begun.trials),
+            is_ordered=self._is_ordered,
+            procedure=procedure,
+        )
+
+    def _read_versions(self) -> dict[str, str]:
+        """With which it was begun."""
+        (row,) = self._store.rows(
+            "SELECT versions FROM sessions JOIN repetitions ON sessions.id = session_id WHERE repetitions.id"
+            " = ?",
+            self.repetition_id,
+        )
+        versions: dict[str, str] = json.loads(row["versions"])
+        return versions
+
+    def _read_begun(self) -> dict[tuple[Role, int], _Begun]:
+        """By role and number."""
+        found = {}
+        for row in self._store.rows(
+            "SELECT * FROM searches WHERE repetition_id = ? ORDER BY id", self.repetition_id
+        ):
+            trials = self._store.rows(
+                "SELECT document FROM trials WHERE search_id = ? ORDER BY number", row["id"]
+            )
+            found[Role(row["role"]), row["number"]] = _Begun(
+                search_id=row["id"],
+                conditions=_conditions_of(row),
+                trials=[json.loads(trial["document"]) for trial in trials],
+            )
+        return found
+
+
+class SearchWriter:
+    """Writes the trials of one search, but those that it has already; made by `RunRecorder.search`. Its
+    methods raise StorageError."""
+
+    def __init__(
+        self,
+        store: OpenRunFile,
+        recorder: RunRecorder,
+        search_id: int,
+        measured: MeasuredSearch,
+        *,
+        stored: int,
+        is_ordered: bool,
+        procedure: str | None,
+    ) -> None:
+        """
+        Args:
+            stored: Trials that it has.
+            is_ordered: It belongs to a repetition that may go on later: what was stopped by hand is no trial
+                and no end then, and is made anew.
+            procedure: Its repetition ends with it, and has the figure of this procedure.
+        """
+        self._store = store
+        self._recorder = recorder
+        self._search_id = search_id
+        self._measured = measured
+        self._stored = stored
+        self._is_ordered = is_ordered
+        self._procedure = procedure
+
+    def add_trial(self, trial: SearchTrial) -> None:
+        """Store one trial. It is on disk when this returns."""
+        self._measured.trials.append(trial)
+        self._insert(
+            trial.result,
+            number=trial.number,
+            purpose=str(trial.purpose),
+            attempt=trial.attempt,
+            is_full_length=trial.is_full_length,
+        )
+
+    def add_result(
+        self,
+        result: TrialResult,
+        *,
+        number: int,
+        purpose: str,
+        attempt: int = 1,
+        is_full_length: bool = False,
+    ) -> None:
+        """Store one trial that belongs to no throughput search, such as a single one."""
+        self._measured.results.append(result)
+        self._insert(result, number=number, purpose=purpose, attempt=attempt, is_full_length=is_full_length)
+
+    def _insert(
+        self, result: TrialResult, *, number: int, purpose: str, attempt: int, is_full_length: bool
+    ) -> None:
+        if number <= self._stored or (self._is_ordered and result.was_stopped):
+            return
+        with self._store.writing() as connection:
+            insert_trial(
+                connection,
+                self._search_id,
+                result,
+                number=number,
+                purpose=purpose,
+                attempt=attempt,
+                is_full_length=is_full_length,
+            )
+            connection.execute(
+                "UPDATE repetitions SET measured_s = measured_s + ? WHERE id = ?",
+                (self._recorder.lap_s(), self._recorder.repetition_id),
+            )
+
+    def finish(self, result: SearchResult) -> None:
+        """Store how the search ended."""
+        self._measured.end = result
+        self.finish_with(str(result.outcome), result.to_document())
+
+    def finish_with(self, outcome: str, result: Mapping[str, Any] | None = None) -> None:
+        """Store an outcome of another kind, such as `stopped`."""
+        if self._is_ordered and outcome == STOPPED:
+            return
+        is_open = " AND finished_at IS NULL" if self._is_ordered else ""
+        ended_at, document = now(), None if result is None else to_json(result)
+        with self._store.writing() as connection:
+            connection.execute(
+                f"UPDATE searches SET finished_at = ?, outcome = ?, result = ? WHERE id = ?{is_open}",
+                (ended_at, outcome, document, self._search_id),
+            )
+            if self._procedure is None:
+                return
+            is_finished = outcome != STOPPED
+            value = (
+                None if result is None or not is_finished else PROCEDURES[self._procedure].value_of(result)
+            )
+            connection.execute(
+                "UPDATE repetitions SET finished_at = ?, outcome = ?, value = ?, result = ?, reason = ?,"
+                " measured_s = measured_s + ? WHERE id = ?",
+                (
+                    ended_at if is_finished else None,
+                    outcome,
+                    value,
+                    document,
+                    why_no_number(outcome) if is_finished and value is None else None,
+                    self._recorder.lap_s(),
+                    self._recorder.repetition_id,
+                ),
+            )
+
+
+def _conditions_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What must be the same. A router that was started anew has other threads and sockets."""
+    setup: dict[str, Any] = json.loads(row["setup"])
+    testbed = dict(setup.get("testbed") or {})
+    testbed["dut"] = {key: value for key, value in (testbed.get("dut") or {}).items() if key != "threads"}
+    dut = setup.get("dut") or {}
+    is_ours = dut.get("kind") == "reference"  # and has other MACs each time; it is known by its configuration
+    configured = {key: value for key, value in (dut.get("config") or {}).items() if key != "ports"}
+    return {
+        **{key: row[key] for key in ("kind", "frame_size", "seed")},
+        **{key: json.loads(row[key]) for key in ("plan", "goal")},
+        **{key: setup.get(key) for key in _CONDITIONS},
+        "traffic": {key: value for key, value in (setup.get("traffic") or {}).items() if key != "macs"},
+        "resolved": None if is_ours else setup.get("resolved"),
+        "testbed": testbed,
+        "dut": [dut.get("kind"), configured],
+    }

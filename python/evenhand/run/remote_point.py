@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 9: a point that was measured on another machine: as it comes from there, and into a campaign's
+file, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from evenhand.base.errors import EvenhandError
+from evenhand.run.campaign_record import HookRun, Repetition
+from evenhand.run.record import CUT_SHORT
+from evenhand.run.rows import insert_hook, insert_repetition
+from evenhand.run.run_file import to_json
+from evenhand.spec.point import Point
+from evenhand.trial import TrialResult
+
+if TYPE_CHECKING:
+    from evenhand.run.store import RunStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemotePoint:
+    """What was left to be measured of a point, measured on one testbed."""
+
+    point: Point
+    testbed: str
+    """Its name among all that measure this campaign."""
+    facts: Mapping[str, Any] | None
+    """What is known of it (`CampaignRecord.testbeds`); None: it came to nothing before that was read."""
+    versions: Mapping[str, str]
+    """Of what measured there."""
+    hooks: tuple[HookRun, ...]
+    repetitions: tuple[Repetition, ...]
+    """One without `finished_at` did not end."""
+    reason: str | None
+    """Why it gets no more repetitions; None: it has them all."""
+
+
+def check_remote_point(remote: Any, point: Point, numbers: Collection[int]) -> RemotePoint:
+    """What was ordered, if that is it: it comes from another machine, whose Evenhand may be damaged, or none.
+
+    Args:
+        numbers: Of the repetitions that were ordered.
+
+    Raises:
+        ValueError: It is of another point or repetition, has one twice, or holds what no tester writes.
+    """
+    if not isinstance(remote, RemotePoint) or remote.point != point:
+        raise ValueError("it belongs to another point")
+    done = [repetition.number for repetition in remote.repetitions]
+    if len(set(done)) != len(done) or not set(done) <= set(numbers):
+        raise ValueError(
+            f"it has the repetitions {', '.join(map(str, done)) or 'none'}, but"
+            f" {', '.join(map(str, numbers))} were ordered"
+        )
+    try:
+        to_json([remote.facts, dict(remote.versions), [hook.output for hook in remote.hooks]])
+        for repetition in remote.repetitions:
+            _check_number(repetition.value)
+            _check_number(repetition.measured_s)
+            to_json(None if repetition.result is None else dict(repetition.result))
+            for search in repetition.searches:
+                to_json([search.plan, search.setup, search.goal, search.result])
+                for trial in search.trials:
+                    if TrialResult.from_contract(dict(trial.result.raw)) != trial.result:
+                        raise ValueError("a trial is not what its document says")
+    except EvenhandError as error:
+        raise ValueError(error.what) from error
+    except (TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"it does not have the form of a result: {error}") from error
+    return remote
+
+
+def _check_number(value: object) -> None:
+    if value is not None and (
+        isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value)
+    ):
+        raise ValueError(f"{value!r} is not a finite number")
+
+
+def store_remote_point(store: RunStore, remote: RemotePoint) -> None:
+    """All of it in one transaction. What has a result already is left as it is, so that nothing is there
+    twice. StorageError."""
+    testbed = remote.testbed if remote.facts is None else store.add_testbed(remote.testbed, remote.facts)
+    _note_versions(store, testbed, remote.versions)
+    point_id = store.point_id(remote.point)
+    with store.writing() as connection:
+        for hook in remote.hooks:
+            insert_hook(connection, hook, session_id=store.session_id, point_id=point_id, suite=None)
+        for repetition in remote.repetitions:
+            attempt = _next_attempt(connection, point_id, repetition.number)
+            if attempt is not None:
+                outcome = CUT_SHORT if repetition.finished_at is None else repetition.outcome
+                insert_repetition(
+                    connection,
+                    replace(repetition, testbed=testbed, outcome=outcome),
+                    point_id=point_id,
+                    session_id=store.session_id,
+                    attempt=attempt,
+                )
+        if remote.reason is not None:
+            connection.execute("UPDATE points SET reason = ? WHERE id = ?", (remote.reason, point_id))
+
+
+def _note_versions(store: RunStore, testbed: str, versions: Mapping[str, str]) -> None:
+    """The file has those of the first testbed; what another one has besides stands in a note."""
+    (row,) = store.rows("SELECT versions FROM run")
+    known: dict[str, str] = json.loads(row["versions"])
+    new = {name: version for name, version in versions.items() if name not in known}
+    if new:
+        with store.writing() as connection:
+            connection.execute("UPDATE run SET versions = ?", (to_json({**known, **new}),))
+    for name, version in versions.items():
+        if known.get(name, version) != version:
+            store.add_note(f"{testbed} has {name} {version}, but the campaign records {known[name]}")
+
+
+def _next_attempt(connection: sqlite3.Connection, point_id: int, number: int) -> int | None:
+    """None if the repetition has ended already. What was begun before, here or on a worker that was lost, has
+    other trials, and stays as cut short."""
+    attempts = connection.execute(
+        "SELECT id, attempt, finished_at FROM repetitions WHERE point_id = ? AND number = ?",
+        (point_id, number),
+    ).fetchall()
+    if any(finished_at is not None for _, _, finished_at in attempts):
+        return None
+    connection.executemany(
+        "UPDATE repetitions SET outcome = ? WHERE id = ?",
+        [(CUT_SHORT, begun_id) for begun_id, _, _ in attempts],
+    )
+    return 1 + max((attempt for _, attempt, _ in attempts), default=0)

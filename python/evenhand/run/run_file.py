@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 9: a run is one SQLite file: how it is made, and how it is written, transaction by transaction."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evenhand.base.errors import HostError, RequestError
+from evenhand.base.new_file import check_new, make_new
+from evenhand.base.without_folders import without_folders
+from evenhand.rig.host.facts import read_host_facts, read_versions
+from evenhand.run.schema import APPLICATION_ID, SCHEMAS, VERSION
+
+LOCK_TIMEOUT_S = 60.0
+"""So long a writer waits for a reader: whoever copies a large campaign while it goes on takes seconds."""
+
+
+class StorageError(HostError):
+    """A run that was begun can be stored no further: its disk is full, or fails. What was stored before
+    stays."""
+
+
+class RunFile:
+    """A run file that is open for writing."""
+
+    after_failure = "or name a file elsewhere with --run, and start again."
+    """What to do if it can be written no longer, after the cause is removed."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction. StorageError if it cannot be committed; then nothing of it is in the file."""
+        try:
+            with self._connection:
+                yield self._connection
+        except sqlite3.Error as error:
+            remedy = "Free some space there" if is_full(error) else "Make sure that it can be written"
+            raise StorageError(
+                f"the run cannot be stored any further: {error}",
+                where=str(self.path),
+                next_step=f"{remedy}, {self.after_failure}",
+            ) from error
+
+    def add_versions(self, versions: Mapping[str, str]) -> None:
+        """Add what is known only later, such as the engine's. StorageError if it cannot be stored."""
+        with self.writing() as connection:
+            (old,) = connection.execute("SELECT versions FROM run").fetchone()
+            connection.execute("UPDATE run SET versions = ?", (to_json({**json.loads(old), **versions}),))
+
+
+def create_file(path: Path, *, command: list[str], host_name: bool = False) -> sqlite3.Connection:
+    """A new file with empty tables, and what is known of this run, of its host and of what is installed.
+
+    Raises:
+        RequestError: It exists already; a run is never overwritten.
+        HostError: It cannot be written.
+    """
+    connection = _create(path)
+    try:
+        connection.executescript(
+            f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};"
+            f"PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; {SCHEMAS[VERSION]}"
+        )
+        with connection:
+            connection.execute(
+                "INSERT INTO run (id, created_at, command, versions, host) VALUES (1, ?, ?, ?, ?)",
+                (
+                    now(),
+                    to_json(without_folders(command)),
+                    to_json(read_versions()),
+                    to_json(read_host_facts(host_name=host_name)),
+                ),
+            )
+    except sqlite3.Error as error:
+        connection.close()
+        path.unlink(missing_ok=True)  # it was not there before
+        raise not_stored(path, error) from error
+    return connection
+
+
+def _create(path: Path) -> sqlite3.Connection:
+    """SQLite would follow a link, and take what it finds: a database, and a journal to roll back into it. So
+    the file is made first."""
+    taken = "this file already exists; a run is never overwritten"
+    for leftover in ("-journal", "-wal", "-shm"):
+        journal = path.with_name(path.name + leftover)
+        check_new(journal, where=str(journal), what="this file would be mistaken for a part of the run")
+    descriptor = make_new(path, where=str(path), what=taken)
+    made = os.fstat(descriptor)
+    # SQLite's locks would go with any other descriptor of the file that is closed later.
+    os.close(descriptor)
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=LOCK_TIMEOUT_S)
+    except sqlite3.Error as error:
+        path.unlink(missing_ok=True)
+        raise not_stored(path, error) from error
+    if not os.path.samestat(made, path.lstat()):
+        connection.close()
+        raise RequestError(
+            taken, where=str(path), next_step="Name a file in a folder that only you can write to."
+        )
+    return connection
+
+
+def not_stored(path: Path, error: Exception, what: str = "the run") -> HostError:
+    """What to say of a file that could not be begun."""
+    cause = error.__cause__ if isinstance(error, StorageError) else error
+    next_step = (
+        "Free some space on its disk, or name a file on another disk."
+        if is_full(cause)
+        else "Name a file that can be written."
+    )
+    return HostError(f"{what} cannot be stored: {cause}", where=str(path), next_step=next_step)
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Whether SQLite found no room on the disk."""
+    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+
+
+def to_json(value: Any) -> str:
+    """As all documents in the file are written."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def now() -> str:
+    """As all times in the file are written: UTC, to the millisecond."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

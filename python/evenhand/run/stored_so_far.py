@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 9: what is in a run file that is being written."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Container
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from evenhand.base.errors import HostError
+from evenhand.run.recorder import MeasuredSearch
+from evenhand.run.run_file import RunFile
+from evenhand.search import Role
+from evenhand.spec.point import Point
+
+
+class StoredSoFar(RunFile):
+    """Answers of the file to who writes it. Methods raise StorageError."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        super().__init__(path, connection)
+        self.measured: list[MeasuredSearch] = []
+        """Of a campaign those of the present repetition, stored or not."""
+        self._counted: int | None = None
+
+    @property
+    def stored_trials(self) -> int:
+        """How many are in the file: a transaction that failed has left nothing there."""
+        if self._counted is not None:
+            return self._counted
+        with suppress(HostError):
+            return int(self.rows("SELECT count(*) AS trials FROM trials")[0]["trials"])
+        return sum(len(search.trials) + len(search.results) for search in self.measured)
+
+    def stop_counting(self) -> None:
+        """The file is about to be closed."""
+        self._counted = self.stored_trials
+
+    def has_hooks(self) -> bool:
+        """False also if it cannot be read any more."""
+        with suppress(HostError):
+            return bool(self.rows("SELECT id FROM hooks LIMIT 1"))
+        return False
+
+    def ended_points(self) -> frozenset[str]:
+        """Keys of those that ended early."""
+        return frozenset(row["key"] for row in self.rows("SELECT key FROM points WHERE reason IS NOT NULL"))
+
+    def finished_repetitions(self) -> frozenset[tuple[str, int]]:
+        """By point and number. They stand, with a value or without."""
+        found = self.rows(
+            "SELECT key, number FROM repetitions JOIN points ON points.id = point_id WHERE finished_at IS"
+            " NOT NULL"
+        )
+        return frozenset((row["key"], row["number"]) for row in found)
+
+    def values_of(self, key: str, numbers: Container[int]) -> tuple[float, ...]:
+        """Of a point's repetitions with these numbers, in order."""
+        found = self.rows(
+            "SELECT number, value FROM repetitions JOIN points ON points.id = point_id"
+            " WHERE key = ? AND finished_at IS NOT NULL AND value IS NOT NULL ORDER BY number",
+            key,
+        )
+        return tuple(row["value"] for row in found if row["number"] in numbers)
+
+    def first_search_of(
+        self, key: str, numbers: Container[int]
+    ) -> tuple[dict[str, Any], dict[str, Any], int] | None:
+        """Result, set-up and seed of the last search in the first finished repetition with one of these
+        numbers; None if there is none."""
+        candidates = self.rows(
+            "SELECT repetitions.number, searches.result, searches.setup, searches.seed FROM searches JOIN"
+            " repetitions ON"
+            " repetitions.id = repetition_id"
+            " JOIN points ON points.id = point_id WHERE key = ? AND repetitions.finished_at IS NOT NULL AND"
+            " searches.result IS NOT NULL"
+            " AND searches.role = ? ORDER BY repetitions.number, searches.id DESC",
+            key,
+            str(Role.MEASUREMENT),
+        )
+        found = [row for row in candidates if row["number"] in numbers]
+        return (
+            (json.loads(found[0]["result"]), json.loads(found[0]["setup"]), int(found[0]["seed"]))
+            if found
+            else None
+        )
+
+    def rows(self, question: str, *values: Any) -> list[dict[str, Any]]:
+        """The answer to a SELECT, by the names of its columns. StorageError if it cannot be read."""
+        with self.writing() as connection:
+            cursor = connection.execute(question, values)
+            names = [column[0] for column in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def point_id(self, point: Point) -> int:
+        """Of its row."""
+        return int(self.rows("SELECT id FROM points WHERE key = ?", point.key)[0]["id"])

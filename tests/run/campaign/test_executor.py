@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The seam to other executors: what they are handed can be pickled; and the time that is left is learnt."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from evenhand.run.campaign.demands import lab_wish_of
+from evenhand.run.campaign.estimate import time_of
+from evenhand.run.campaign.jobs import jobs
+from evenhand.run.campaign.measure import PointOrder
+from evenhand.run.campaign.time_left import TimeLeft
+from evenhand.spec.file import make_campaign
+from evenhand.spec.points import expand
+
+CAMPAIGN = {
+    "name": "seam",
+    "testbed": "reference",
+    "reference": {"elements": 4, "rate": "10kfps"},
+    "suite": [
+        {
+            "name": "a",
+            "hosts": [1, 4],
+            "repetitions": 2,
+            "maximum-rate": "100kfps",
+            "hooks": {"before-point": "true"},
+        }
+    ],
+}
+
+
+def test_an_order_can_be_pickled() -> None:
+    plan = expand(make_campaign(CAMPAIGN, where="test", folder=Path()))
+    order = PointOrder(
+        point=plan.points[0],
+        jobs=tuple(job for job in jobs(plan) if job.point == plan.points[0]),
+        hooks=plan.suite_hooks["a"],
+        testbed="reference",
+        reference=plan.reference,
+        lab_wish=lab_wish_of(plan.points),
+    )
+    assert pickle.loads(pickle.dumps(order)) == order
+
+
+def test_the_time_left_is_learnt_from_what_points_really_took() -> None:
+    plan = expand(make_campaign(CAMPAIGN, where="test", folder=Path()))
+    one, many = plan.points
+    left = TimeLeft()
+    expected = left.left_s([(one, 2), (many, 2)])
+    assert expected == pytest.approx(time_of(one) + time_of(many))
+    left.learn(one, 3 * time_of(one), repetitions=2)
+    assert left.left_s([(many, 2)]) == pytest.approx(3 * time_of(many))

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What would cost points of a campaign their number is refused before the first point, and by a dry run."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.base.errors import HostError, RequestError
+from evenhand.rig import rig_of
+from evenhand.run.campaign.demands import demands_of, lab_wish_of
+from evenhand.run.campaign.fit import check_fit
+from evenhand.spec.file import make_campaign
+from evenhand.spec.points import CampaignPlan, expand
+from tests.cli.running import TESTBED
+from tests.preloaded.commands import evenhand_command
+from tests.run.campaign.small_campaign import OPTIONS, write_campaign
+
+
+def evenhand(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*evenhand_command(), *arguments], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def campaign(suite: dict[str, Any], **top: Any) -> CampaignPlan:
+    document = {"name": "x", "suite": [{"name": "s", "hosts": 4, "maximum-rate": "1kfps", **suite}], **top}
+    return expand(make_campaign(document, where="c.toml"))
+
+
+@pytest.mark.parametrize(
+    ("suite", "what", "next_step"),
+    [
+        ({"hash-types": ["type1"]}, "has no NIC whose hash can be set to type1", 'hash-types = "not-stated"'),
+        (
+            {"plan": "gateway-v4+gateway-v6"},
+            "forwards one IP version at a time",
+            "one suite for each version",
+        ),
+    ],
+)
+def test_what_a_linux_lab_cannot_be_set_to_is_refused(
+    suite: dict[str, Any], what: str, next_step: str
+) -> None:
+    """RSS-02: its links hash nothing; R5180-14: it forwards one IP version."""
+    with pytest.raises(RequestError, match=what) as refused:
+        rig_of("lab:linux").check_demands(lambda: demands_of(campaign(suite).points))
+    assert "suite 's'" in refused.value.where
+    assert next_step in refused.value.next_step
+    rig_of("lab:vm").check_demands(lambda: demands_of(campaign(suite).points))
+
+
+def test_a_lab_is_set_up_for_the_largest_of_all_points_of_a_suite() -> None:
+    """And its links take the largest frame of the campaign, so that all suites are measured on the same
+    ports."""
+    plan = expand(
+        make_campaign(
+            {
+                "name": "x",
+                "suite": [
+                    {
+                        "name": "a",
+                        "plan": "nets-v6-gateway",
+                        "hosts": [2, "8,4"],
+                        "networks": 4,
+                        "maximum-rate": "1kfps",
+                    },
+                    {
+                        "name": "b",
+                        "plan": "gateway-v4",
+                        "hosts": 1,
+                        "frame-sizes": [64, 9018],
+                        "maximum-rate": "1kfps",
+                    },
+                ],
+            },
+            where="c.toml",
+        )
+    )
+    wish = lab_wish_of([point for point in plan.points if point.suite == "a"], plan.points)
+    assert (wish.plan, wish.hosts, wish.networks, wish.largest_frame_size) == (
+        "nets-v6-gateway",
+        (8, 4),
+        (4, 4),
+        9018,
+    )
+    made = wish.make_plan()
+    assert (made.ip_version, made.left.hosts.count, made.left.hosts.network_count) == (6, 8, 4)
+
+
+@pytest.mark.parametrize(
+    ("dut", "suite", "what"),
+    [
+        (
+            'plan = "gateway-v4"',
+            {"plan": "gateway-v6"},
+            "the DUT is set up for gateway-v4, not for gateway-v6",
+        ),
+        (
+            "largest_frame_size = 1518",
+            {"frame-sizes": 9018},
+            "accepts frames of at most 1518 octets, not of 9018",
+        ),
+    ],
+)
+def test_a_testbed_that_contradicts_a_point_is_refused_before_the_first(
+    tmp_path: Path, dut: str, suite: dict[str, Any], what: str
+) -> None:
+    """Each of its points would have got the same answer, one after the other."""
+    path = tmp_path / "testbed.toml"
+    path.write_text(f"{TESTBED}\n[dut]\n{dut}\n")
+    with pytest.raises(RequestError, match=what) as refused:
+        check_fit(campaign(suite), str(path))
+    assert "(point s/throughput/" in refused.value.what
+    assert check_fit(campaign({}), str(path)) == []
+
+
+def test_what_only_a_hook_can_bring_about_is_not_looked_at_before_it(tmp_path: Path) -> None:
+    """A lab of another name that the hook sets up; without a hook it is missing."""
+    with pytest.raises(RequestError, match="'mine' is not a lab"):
+        check_fit(campaign({}), "lab:mine")
+    assert check_fit(campaign({}, hooks={"before-suite": "true"}), "lab:mine") == []
+
+
+def test_a_missing_engine_is_told_before_the_first_point(tmp_path: Path) -> None:
+    with pytest.raises(HostError):
+        check_fit(campaign({}), "reference", engine=tmp_path / "none")
+
+
+def test_a_dry_run_shows_the_points_and_then_why_they_cannot_be_measured(tmp_path: Path) -> None:
+    """For people the table on stdout and the error on stderr; for programs both in one document."""
+    write_campaign(
+        tmp_path,
+        f'name = "x"\n[[suite]]\nname = "s"\nhosts = 4\nhash-types = "type1"\n{OPTIONS}',
+        name="x.toml",
+    )
+    ended = evenhand("run", str(tmp_path / "x.toml"), "--dry-run", "--testbed", "lab:linux")
+    assert ended.returncode == 2
+    assert "4 x 4" in ended.stdout
+    assert "has no NIC whose hash can be set" in ended.stderr
+    assert "no hook does this" not in ended.stdout, "a lab is set up by the campaign itself"
+    ended = evenhand("run", str(tmp_path / "x.toml"), "--dry-run", "--testbed", "lab:linux", "--json")
+    document = json.loads(ended.stdout)
+    assert len(document["points"]) == 2
+    assert re.search("no NIC whose hash", document["refused"]["what"])
+    fits = json.loads(
+        evenhand("run", str(tmp_path / "x.toml"), "--dry-run", "--testbed", "reference", "--json").stdout
+    )
+    assert fits["refused"] is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="looks at a user who is not root from root's side")
+def test_a_dry_run_of_a_lab_needs_no_root_and_says_that_the_run_will(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert check_fit(campaign({}), "lab:linux", is_dry=True) == [
+        "The Linux lab needs root, to create network namespaces: run the command with sudo."
+    ]
+    with pytest.raises(HostError, match="needs root"):
+        check_fit(campaign({}), "lab:linux")

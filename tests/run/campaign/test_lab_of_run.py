@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A campaign on a lab: set up for each suite, one testbed all the way, and given back as it was found,
+whatever ends the campaign."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from evenhand.base.locks import holder_of
+from evenhand.plan import make_plan
+from evenhand.rig.lab import LinuxLab, lab_down, lab_status, lab_up
+from evenhand.rig.lab.borrow import BORROWED_DIRECTORY, borrowing, kind_of
+from evenhand.run import read_record
+
+pytestmark = [pytest.mark.wire, pytest.mark.root]
+GUARD_S = 300
+CAMPAIGN = """
+name = "labs"
+testbed = "lab:{lab}"
+[every-suite]
+procedure = "loss"
+hosts = [1, 8]
+repetitions = 1
+maximum-rate = "1kfps"
+step = "10%"
+duration = "{duration}"
+waits = "short"
+patience = 30
+invalid-retries = 30
+offered-tolerance = "9%"
+overdue-tolerance = "99%"
+longest-overdue = "10s"
+[[suite]]
+name = "gateway-v4"
+plan = "gateway-v4"
+[[suite]]
+name = "gateway-v6"
+plan = "gateway-v6"
+frame-sizes = [84, 4000]
+[[suite]]
+name = "direct-v6"
+plan = "direct-v6"
+"""
+
+
+@pytest.fixture
+def lab() -> Iterator[str]:
+    """The name of a lab that is down, and that no other test has."""
+    name = f"linux-{os.getpid() % 1000:03}"
+    assert kind_of(name) == "linux"
+    yield name
+    wait_until(lambda: holder_of(borrowing(name)) is None, "somebody still has the lab")
+    lab_down(name)
+
+
+def start(folder: Path, lab: str, *arguments: str, duration: str = "200ms") -> subprocess.Popen[str]:
+    (folder / "labs.toml").write_text(CAMPAIGN.format(lab=lab, duration=duration))
+    command = [
+        sys.executable,
+        "-m",
+        "evenhand",
+        *(arguments or ("run", "labs.toml", "--run", "labs.evenhand", "--no-html")),
+    ]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_until(holds: Callable[[], bool], otherwise: str) -> None:
+    give_up = time.monotonic() + GUARD_S
+    while not holds():
+        assert time.monotonic() < give_up, otherwise
+        time.sleep(0.05)
+
+
+def is_given_back(lab: str) -> bool:
+    return not (BORROWED_DIRECTORY / f"{lab}.json").exists() and holder_of(borrowing(lab)) is None
+
+
+def test_a_lab_follows_the_campaign_from_suite_to_suite_and_stays_one_testbed(
+    lab: str, tmp_path: Path
+) -> None:
+    """SEED-05, R8219-20: IPv4 and IPv6, behind gateways and on the link, frames of 4000 octets; the lab was
+    down, and is down again."""
+    process = start(tmp_path, lab)
+    _, errors = process.communicate(timeout=GUARD_S)
+    record = read_record(tmp_path / "labs.evenhand")
+    assert [str(point.state) for point in record.points] == ["measured"] * 8, errors
+    assert list(record.testbeds) == [f"lab:{lab}"]
+    assert record.notes == ()
+    set_up_for = {
+        s.setup["dut"]["plan"] for point in record.points for r in point.repetitions for s in r.searches
+    }
+    assert set_up_for == {"gateway_v4", "gateway_v6", "direct_v6"}
+    assert lab_status(lab) is None
+    assert is_given_back(lab)
+
+
+@pytest.mark.parametrize("was_up", [False, True])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_campaign_that_is_ended_leaves_the_lab_as_it_found_it(
+    lab: str, tmp_path: Path, number: signal.Signals, was_up: bool
+) -> None:
+    """Down, or up for another plan; after kill -9 too, and whoever goes on with the campaign at once waits
+    for that."""
+    before = lab_up(make_plan("gateway-v6", (5, 7)), name=lab) if was_up else None
+    process = start(tmp_path, lab, duration="20s")
+
+    def is_measuring() -> bool:
+        now = lab_status(lab)
+        return isinstance(now, LinuxLab) and now.plan == "gateway_v4" and now != before
+
+    wait_until(is_measuring, "the lab was not set up")
+    time.sleep(1)
+    os.kill(process.pid, number)
+    process.communicate(timeout=GUARD_S)
+    if number == signal.SIGKILL:
+        # Whoever is there at once is not refused.
+        again = start(
+            tmp_path,
+            lab,
+            "run",
+            "labs.toml",
+            "--run",
+            "labs.evenhand",
+            "--no-html",
+            "--resume",
+            duration="20s",
+        )
+        wait_until(is_measuring, "the campaign did not go on")
+        again.terminate()
+        again.communicate(timeout=GUARD_S)
+    wait_until(lambda: is_given_back(lab), "the lab was not given back")
+    assert lab_status(lab) == before
+
+
+def test_a_second_campaign_on_a_lab_is_refused_with_who_has_it(lab: str, tmp_path: Path) -> None:
+    """It would set it up for plans of its own."""
+    process = start(tmp_path, lab, duration="20s")
+    wait_until(lambda: lab_status(lab) is not None, "the lab was not set up")
+    other = start(tmp_path, lab, "run", "labs.toml", "--run", "other.evenhand", "--no-html", duration="20s")
+    _, errors = other.communicate(timeout=GUARD_S)
+    assert other.returncode == 3
+    assert f"the lab '{lab}' is in use by process {process.pid}" in errors
+    process.terminate()
+    process.communicate(timeout=GUARD_S)
+    assert is_given_back(lab)

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The draft's experiments by name: exactly what was published, no more and no less."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.base.errors import RequestError
+from evenhand.rig import rig_of
+from evenhand.run.campaign.demands import demands_of
+from evenhand.run.campaign.estimate import time_of
+from evenhand.run.campaign.jobs import jobs
+from evenhand.spec.file import CampaignFile, Published, make_campaign, read_campaign
+from evenhand.spec.point import Point
+from evenhand.spec.points import expand
+from evenhand.spec.presets import preset_names, preset_text
+from tests.run.campaign.campaigns import expanded
+
+ROOT = Path(__file__).resolve().parents[3]
+DOUBLED = [2**k for k in range(16)]
+TESTBEDS = {"appendix-a-lab": "lab:linux", "appendix-a-lab-vm": "lab:vm", "appendix-a-reference": "reference"}
+CASES = {1: "direct-v4-net16", 2: "direct-v6", 3: "direct-v4-net16", 4: "direct-v4-net16"}
+
+
+def preset(name: str) -> CampaignFile:
+    return make_campaign({"preset": name}, where="c.toml")
+
+
+def points(name: str) -> list[Point]:
+    return list(expand(preset(name)).points)
+
+
+def published(name: str) -> Published:
+    (found,) = preset(name).published
+    return found
+
+
+def values(point: Point) -> tuple[object, ...]:
+    return (
+        point.plan,
+        point.hosts,
+        point.networks,
+        point.frame_size,
+        point.hash_type,
+        point.procedure,
+        point.repetitions,
+    )
+
+
+def test_the_presets_are_those_of_the_draft() -> None:
+    """SEED-60, SEED-64; besides them what anybody can run on a router inside the own machine."""
+    of_the_draft = ["appendix-a", "appendix-a1", *(f"appendix-a2-case{case}" for case in CASES)]
+    assert preset_names() == sorted([*of_the_draft, *TESTBEDS])
+
+
+@pytest.mark.parametrize(("name", "testbed"), TESTBEDS.items())
+def test_a_preset_for_a_lab_measures_both_ip_versions_alike(name: str, testbed: str) -> None:
+    """SEED-02, SEED-07: one pair and many, over IPv4 and IPv6; its testbed can be set to all that it asks
+    for."""
+    plan = expand(preset(name))
+    assert plan.testbed == testbed
+    of_v4, of_v6 = (
+        [(min(p.hosts[0], 65_534), p.hash_type, "direct" in p.plan) for p in plan.points if version in p.plan]
+        for version in ("v4", "v6")
+    )
+    assert of_v4 == of_v6
+    assert len(of_v4) + len(of_v6) == len(plan.points)
+    if testbed.startswith("lab:"):
+        rig_of(testbed).check_demands(lambda: demands_of(plan.points))
+    assert sum(time_of(point) for point in plan.points) < 16 * 60
+
+
+def test_the_difference_is_1000_addresses_against_one_pair() -> None:
+    """SEED-60, SEED-72: direct forms, 64 and 84 octets, addresses hashed, ten searches."""
+    assert [values(point) for point in points("appendix-a1")] == [
+        (plan, (hosts, hosts), (1, 1), size, "type1", "throughput", 10)
+        for plan, size in (("direct-v4-net16", 64), ("direct-v6", 84))
+        for hosts in (1, 1000)
+    ]
+    assert "OpenBSD" in str(published("appendix-a1").dut.system)
+
+
+@pytest.mark.parametrize(("case", "plan"), CASES.items())
+def test_a_case_is_the_doubling_series_the_gateway_form_and_one_pair_with_ports(case: int, plan: str) -> None:
+    """SEED-64, SEED-65, SEED-68, SEED-69, SEED-72; SEED-02 puts one pair before the gateway form."""
+    size, most, gateway, behind = (
+        (84, 65536, "gateway-v6", 65536) if plan == "direct-v6" else (64, 65533, "gateway-v4", 65534)
+    )
+    wanted = [(plan, (n, n), (1, 1), size, "type1", "throughput", 10) for n in [*DOUBLED, most]]
+    assert len(wanted) == 17
+    wanted += [(gateway, (n, n), (1, 1), size, "type1", "throughput", 10) for n in (1, behind)]
+    if case != 3:
+        wanted.append((gateway, (1, 1), (1, 1), size, "type2", "throughput", 10))
+    found = points(f"appendix-a2-case{case}")
+    assert [values(point) for point in found] == wanted
+    for point in found:
+        assert point.plan_options == {}
+        assert point.directions == ("forward", "reverse")
+        assert (point.goal["loss-ratio"], point.goal["waits"], point.goal["final-duration"]) == (
+            "0",
+            "rfc",
+            "60s",
+        )
+
+
+def test_the_whole_series_is_that_of_the_cases_in_both_ip_versions() -> None:
+    """SEED-65, SEED-68, SEED-69."""
+    found = [values(point) for point in points("appendix-a")]
+    assert found == [values(point) for case in (1, 2) for point in points(f"appendix-a2-case{case}")]
+    assert [record.name for record in preset("appendix-a").published] == [f"case {case}" for case in CASES]
+
+
+def test_a_type_2_hash_is_refused_where_the_dut_had_none() -> None:
+    """SEED-69: with the draft's reason."""
+    for name in ("appendix-a2-case3", "appendix-a1"):
+        with pytest.raises(RequestError, match=r"type2: .*OpenBSD") as refused:
+            expand(
+                make_campaign(
+                    {"preset": name, "suite": [{"name": "one pair", "hosts": 1, "hash-types": ["type2"]}]},
+                    where="c.toml",
+                )
+            )
+        assert refused.value.where == "c.toml: suite 'one pair': hash-types"
+        assert refused.value.next_step == "Use type1."
+
+
+@pytest.mark.parametrize(
+    ("case", "system", "cores", "clock", "rises_up_to", "falls_above"),
+    [
+        (1, "Debian Linux 11.7", "16", "1.2 GHz, fixed", 16, 4096),
+        (2, "Debian Linux 11.7", "16", "1.2 GHz, fixed", 4, 4096),
+        (3, "OpenBSD 7.3", "16", "not fixed", 8, None),
+        (4, "Ubuntu Linux LTS 22.04", "36", "800 MHz, fixed", 64, 2048),
+    ],
+)
+def test_the_published_testbeds_and_trends_stand_in_the_presets(
+    case: int, system: str, cores: str, clock: str, rises_up_to: int, falls_above: int | None
+) -> None:
+    """SEED-62, SEED-63, SEED-64; Figure 7 (SEED-66)."""
+    record = published(f"appendix-a2-case{case}")
+    dut = record.dut
+    assert dut.system == system
+    assert str(dut.cores).startswith(cores)
+    assert str(dut.clock).startswith(clock)
+    assert (dut.sockets, dut.hyper_threading, record.tester.hyper_threading) == ("2", "off", "off")
+    assert (record.rises_up_to, record.falls_above, record.plan) == (rises_up_to, falls_above, CASES[case])
+    if case == 4:
+        assert (dut.machine, dut.turbo, record.tester.turbo) == ("Dell PowerEdge R650", "off", "on")
+        assert dut.kernel_parameters == "maxcpus=36"
+        assert "Gold 6330N" in str(dut.cpu_model)
+        assert "E810" in str(dut.nic)
+        assert "16 x 32 GB" in str(dut.memory_size)
+    else:
+        assert dut.machine == "Dell PowerEdge R730"
+        assert "E5-2667 v3" in str(dut.cpu_model)
+        assert "X540-T2" in str(dut.nic)
+        assert "8 x 16 GB" in str(dut.memory_size)
+
+
+def test_a_file_changes_what_it_names_and_nothing_else() -> None:
+    base = points("appendix-a2-case1")
+    changed = expand(
+        make_campaign(
+            {
+                "preset": "appendix-a2-case1",
+                "name": "ours",
+                "seed": 7,
+                "every-suite": {"repetitions": 3, "waits": "short"},
+                "suite": [
+                    {"name": "direct, type 1", "hosts": [1, 16], "repetitions": 2},
+                    {"name": "more", "plan": "gateway-v6", "hosts": 4},
+                ],
+            },
+            where="c.toml",
+        )
+    )
+    assert (changed.name, changed.seed) == ("ours", 7)
+    assert changed.spec["preset"] == "appendix-a2-case1"
+    by_suite = {
+        suite: [p for p in changed.points if p.suite == suite]
+        for suite in dict.fromkeys(p.suite for p in changed.points)
+    }
+    assert list(by_suite) == [*dict.fromkeys(point.suite for point in base), "more"]
+    assert [(p.hosts[0], p.repetitions) for p in by_suite["direct, type 1"]] == [(1, 2), (16, 2)]
+    assert [(p.hosts[0], p.repetitions) for p in by_suite["gateway, type 1"]] == [(1, 3), (65534, 3)]
+    assert {p.goal["waits"] for p in changed.points} == {"short"}
+    assert [p.hash_type for p in by_suite["one pair, type 2"]] == ["type2"]
+
+
+def test_what_a_preset_says_of_one_suite_is_not_changed_by_every_suite() -> None:
+    """SEED-69: the point with one pair and hashed ports stays one pair; the file that would make it 65,534 is
+    told so."""
+    plan = expand(
+        make_campaign(
+            {"preset": "appendix-a", "every-suite": {"hosts": "max", "repetitions": 3}}, where="c.toml"
+        )
+    )
+    assert [p.hosts for p in plan.points if p.suite == "IPv4 one pair, type 2"] == [(1, 1)]
+    assert {p.repetitions for p in plan.points} == {3}
+    (note,) = plan.notes
+    assert "hosts in [every-suite] does not change what the preset sets for 'IPv4 direct, type 1', " in note
+    assert "'IPv4 gateway, type 1'" not in note  # has it already
+    assert "'IPv6 one pair, type 2'" in note
+    named = {"preset": "appendix-a", "suite": [{"name": "IPv4 one pair, type 2", "hosts": 4}]}
+    changed = expand(make_campaign(named, where="c.toml"))
+    assert [p.hosts for p in changed.points if p.suite == "IPv4 one pair, type 2"] == [(1, 1), (4, 4)]
+    assert changed.notes == ()
+
+
+@pytest.mark.parametrize(
+    "suite", [{"every-suite": {"hash-types": "not-stated"}}, {"suite": [{"name": "IPv4 direct, type 1"}]}]
+)
+def test_a_key_of_a_preset_can_be_taken_out(suite: dict[str, Any]) -> None:
+    """In all suites by [every-suite], in one by its own table."""
+    named = {
+        key: [{**table, "hash-types": "not-stated"} for table in value] if key == "suite" else value
+        for key, value in suite.items()
+    }
+    plan = expand(make_campaign({"preset": "appendix-a", **named}, where="c.toml"))
+    without = {p.suite for p in plan.points if p.hash_type is None}
+    assert without == ({p.suite for p in plan.points} if "every-suite" in suite else {"IPv4 direct, type 1"})
+
+
+def test_a_preset_is_a_campaign_file_by_itself(tmp_path: Path) -> None:
+    """`evenhand run preset:NAME`; a name alone is a file that is not there."""
+    assert read_campaign(Path("preset:appendix-a-lab")).name == preset("appendix-a-lab").name
+    with pytest.raises(RequestError, match="this file does not exist") as refused:
+        read_campaign(Path("appendix-a-lab"))
+    assert "preset:appendix-a-lab" in refused.value.next_step
+    with pytest.raises(RequestError, match="there is no preset 'appendix-lab'"):
+        read_campaign(Path("preset:appendix-lab"))
+
+
+def test_the_single_pair_is_measured_first_in_each_suite_of_each_preset() -> None:
+    """SEED-02."""
+    for name in preset_names():
+        seen: set[str] = set()
+        for job in jobs(expand(preset(name))):
+            assert job.point.is_single_pair or job.point.suite in seen
+            seen.add(job.point.suite)
+
+
+def test_an_unknown_preset_is_refused_with_the_nearest() -> None:
+    with pytest.raises(RequestError, match="there is no preset 'apendix-a2-case4'") as refused:
+        make_campaign({"preset": "apendix-a2-case4"}, where="c.toml")
+    assert refused.value.where == "c.toml: preset"
+    assert refused.value.next_step.startswith("Did you mean 'appendix-a2-case4'?")
+
+
+def test_a_preset_can_be_copied_and_used_as_a_file(tmp_path: Path) -> None:
+    """Users read them, and change copies of them."""
+    for name in preset_names():
+        copy = tmp_path / f"{name}.toml"
+        copy.write_text(preset_text(name))
+        assert [p.key for p in expand(read_campaign(copy)).points] == [p.key for p in points(name)]
+
+
+def test_every_suite_of_a_file_without_preset_has_what_all_have() -> None:
+    plan = expanded({"hosts": 4}, **{"every-suite": {"hosts": 8, "repetitions": 2}})
+    assert [(p.hosts, p.repetitions) for p in plan.points] == [((1, 1), 2), ((4, 4), 2)]
+
+
+def test_the_wheel_has_the_presets(tmp_path: Path) -> None:
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "--no-deps",
+            "--no-build-isolation",
+            "-q",
+            "-w",
+            tmp_path,
+            ROOT,
+        ],
+        check=True,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    names = {
+        Path(name).stem
+        for name in zipfile.ZipFile(wheel).namelist()
+        if "spec/presets" in name and name.endswith(".toml")
+    }
+    assert names == set(preset_names())

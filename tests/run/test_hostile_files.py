@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run files come by mail: whatever a file is, reading it gives what is in it or a refusal, ends, and changes
+nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.base.errors import HostError, RequestError
+from evenhand.run import open_to_read, read_record, read_run
+from evenhand.run.snapshot import MAX_FILE_BYTES
+from tests.run.hostile import change, change_json, contents, write_run
+from tests.run.test_store import _KILLED
+
+MOST_S = 60
+RECURSIVE = (
+    "CREATE VIEW {} AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n) SELECT {} FROM n"
+)
+SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_endless() -> Iterator[None]:
+    """The signal's default ends pytest itself: SQLite does not look at Python's handlers."""
+    signal.alarm(MOST_S)
+    yield
+    signal.alarm(0)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return write_run(tmp_path / "a.evenhand")
+
+
+def assert_refused(path: Path, match: str) -> None:
+    before = contents(path.parent)
+    for read in (read_run, read_record):
+        with pytest.raises(RequestError, match=match) as refused:
+            read(path)
+        assert str(path) in refused.value.where or "this run" in refused.value.what
+    assert contents(path.parent) == before
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "run#1.evenhand",
+        "what?.evenhand",
+        "a%41.evenhand",
+        "100%.evenhand",
+        "file:x?mode=rw.evenhand",
+        ":memory:",
+        " a",
+        "a\nb",
+        b"\xff\xfe",
+    ],
+)
+def test_a_name_is_only_a_name(tmp_path: Path, name: str | bytes) -> None:
+    """`run#1.evenhand` made a file `run`; `?` and `%` read another one."""
+    folder = tmp_path / "mail"
+    folder.mkdir()
+    path = folder / os.fsdecode(name)
+    write_run(tmp_path / "a.evenhand").rename(path)
+    (folder / "aA.evenhand").write_bytes(b"the one that a%41 must not be")
+    before = contents(folder)
+    assert read_run(path).searches[0].name == "a"
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("statements", "match"),
+    [
+        (["ALTER TABLE trials DROP COLUMN verdict"], "table trials is not one that Evenhand"),
+        (["ALTER TABLE run ADD COLUMN more TEXT"], "table run is not one that Evenhand"),
+        (["DROP TABLE run"], "table run is not one that Evenhand"),
+        (
+            ["DROP TABLE trials", RECURSIVE.format("trials", "id, 1 AS search_id")],
+            "is not one that Evenhand creates",
+        ),
+        ([RECURSIVE.format("more", "id")], "view more is not one that Evenhand"),
+        (["CREATE TRIGGER t AFTER INSERT ON trials BEGIN SELECT 1; END"], "trigger t is not"),
+        (["CREATE INDEX i ON trials (abs(number))"], "index i is not"),
+        (["CREATE TABLE x (a, b AS (hex(zeroblob(1000000))))"], "table x is not"),
+        (["CREATE VIRTUAL TABLE f USING fts5(a)"], "table f"),
+        (
+            [
+                "DROP TABLE searches",
+                "CREATE TABLE searches (id INTEGER PRIMARY KEY, name AS (hex(zeroblob(9))))",
+            ],
+            "searches is not one that Evenhand",
+        ),
+        (
+            [
+                "PRAGMA writable_schema = ON",
+                "UPDATE sqlite_master SET sql = 'CREATE TABLE run (' WHERE name = 'run'",
+            ],
+            "not a run of Evenhand",
+        ),
+        (
+            ["PRAGMA writable_schema = ON", "UPDATE sqlite_master SET rootpage = 3 WHERE name = 'run'"],
+            "damaged|no run",
+        ),
+        (["PRAGMA application_id = 7"], "this database is not a run"),
+        (["PRAGMA user_version = 9"], "schema version 9, but this Evenhand reads 1"),
+        (["PRAGMA journal_mode = WAL"], "write-ahead log"),
+        (["DELETE FROM run"], "interrupted before it began"),
+    ],
+)
+def test_tables_that_evenhand_did_not_make_are_refused(run: Path, statements: list[str], match: str) -> None:
+    assert_refused(change(run, *statements), match)
+
+
+@pytest.mark.parametrize(
+    ("statement", "value", "match"),
+    [
+        ("UPDATE searches SET seed = ?", str(2**64), "is not a seed"),
+        ("UPDATE searches SET seed = ?", "-1", "is not a seed"),
+        ("UPDATE searches SET seed = ?", "\u0661", "is not a seed"),
+        (
+            "UPDATE searches SET frame_size = ?",
+            "big",
+            "searches.frame_size contains a value that is not INTEGER",
+        ),
+        ("UPDATE searches SET name = ?", b"\0\1", "searches.name contains a value that is not TEXT"),
+        ("UPDATE trials SET loss_ratio = ?", 9e999, "trials.loss_ratio contains a value that is not REAL"),
+        ("UPDATE trials SET document = ?", "[" * 100_000 + "]" * 100_000, "nested too deeply"),
+        ("UPDATE trials SET document = ?", "[" * 40 + "]" * 40, "nested too deeply"),
+        ("UPDATE trials SET document = ?", "[1]", "trials.document is not a JSON object"),
+        ("UPDATE trials SET document = ?", "{}", "lacks 'contract'"),
+        ("UPDATE trials SET document = ?", "not JSON", "trials.document is not valid JSON"),
+        ("UPDATE trials SET document = ?", '{"a": NaN}', "NaN is not a JSON number"),
+        ("UPDATE run SET host = ?", '{"a": -Infinity}', "-Infinity is not a JSON number"),
+        ("UPDATE run SET host = ?", '{"a": 1e999}', "not a finite number"),
+        ("UPDATE run SET host = ?", '{"a": 1' + "0" * 5000 + "}", "is too large"),
+        ("UPDATE run SET host = ?", r'{"a": "\ud800"}', "surrogates not allowed"),
+        ("UPDATE run SET host = ?", "[" + "0," * 10**6 + "0]", "too many values"),
+        ("UPDATE run SET command = ?", '{"a": 1}', "run.command is not a JSON array of texts"),
+        ("UPDATE searches SET role = ?", "any", "is not a valid Role"),
+        ("UPDATE run SET versions = ?", '{"evenhand": 1}', "versions are not texts"),
+        ("UPDATE run SET host = ?", '"' + "x" * 2**24 + '"', "too big|too long"),
+    ],
+)
+def test_values_that_cannot_be_are_refused(run: Path, statement: str, value: object, match: str) -> None:
+    assert_refused(change(run, statement, values=(value,)), match)
+
+
+@pytest.mark.parametrize(
+    ("statement", "value", "match"),
+    [
+        ("UPDATE points SET imix = ?", "imix:no", "is not a letter"),
+        ("UPDATE points SET procedure = ?", "trial", "is not a point"),
+        ("UPDATE points SET repetitions = ?", 0, "is not a point"),
+        ("UPDATE points SET document = ?", "{}", "lacks 'number'"),
+        ("UPDATE run SET merged_from = ?", "{}", "run.merged_from is not a JSON array of texts"),
+    ],
+)
+def test_points_that_cannot_be_are_refused(run: Path, statement: str, value: object, match: str) -> None:
+    change(run, statement, values=(value,))
+    with pytest.raises(RequestError, match=match):
+        read_record(run)
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "match"),
+    [
+        (("intended_fps",), "nan", "'nan' is not a number"),
+        (("intended_fps",), True, "True is not a number"),
+        (("intended_duration_s",), 0, "intended no frames"),
+        (("directions",), {}, "directions are"),
+        (("directions", "forward", "offered_frames"), -1, "but must be a whole number"),
+        (("directions", "forward", "offered_frames"), 10**19, "lost"),
+        (("directions", "forward", "latency"), None, "violates the contract"),
+        (("verdict",), "MAYBE", "MAYBE"),
+        (("contract",), 2, "contract 2"),
+        (("reasons",), [{"code": "x"}], "lacks 'text'"),
+    ],
+)
+def test_trials_that_the_engine_cannot_have_written_are_refused(
+    run: Path, keys: tuple[str, ...], value: Any, match: str
+) -> None:
+    """A verdict that its own counts contradict must never become a number of a DUT."""
+
+    def edit(document: Any) -> None:
+        for key in keys[:-1]:
+            document = document[key]
+        document[keys[-1]] = value
+
+    assert_refused(change_json(run, "trials.document", edit), match)
+
+
+def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / "nowhere").symlink_to("gone")
+    for path, match in (
+        (tmp_path / "fifo", "not a regular file"),
+        (tmp_path, "not a regular file"),
+        (Path("/dev/zero"), "not a regular file"),
+        (tmp_path / "circle", "this file does not exist"),
+        (tmp_path / "nowhere", "this file does not exist"),
+        (tmp_path / "a\0b", "this file does not exist"),
+    ):
+        with pytest.raises(RequestError, match=match):
+            read_run(path)
+
+
+def test_a_link_to_a_run_is_that_run(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(run)
+    assert read_run(tmp_path / "link").searches
+
+
+def test_a_file_that_is_too_large_is_not_read(run: Path) -> None:
+    os.truncate(run, MAX_FILE_BYTES + 1)
+    with pytest.raises(RequestError, match="but at most"):
+        read_run(run)
+
+
+def test_pages_that_lead_in_a_circle_end(run: Path) -> None:
+    """SQLite would go round for ever, or through more pages than there are atoms."""
+    with closing(sqlite3.connect(run)) as connection:
+        (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'trials'").fetchone()
+        (octets,) = connection.execute("PRAGMA page_size").fetchone()
+    content = bytearray(run.read_bytes())
+    page = bytearray(octets)
+    cells = 400
+    page[0:12] = (
+        bytes([5, 0, 0])
+        + cells.to_bytes(2, "big")
+        + (octets - 8 * cells).to_bytes(2, "big")
+        + b"\0"
+        + root.to_bytes(4, "big")
+    )
+    for n in range(cells):
+        at = octets - 8 * (n + 1)
+        page[12 + 2 * n : 14 + 2 * n] = at.to_bytes(2, "big")
+        page[at : at + 5] = root.to_bytes(4, "big") + bytes([min(n, 127)])
+    content[(root - 1) * octets : root * octets] = page
+    run.write_bytes(content)
+    assert_refused(run, "damaged|no run of Evenhand")
+
+
+@pytest.mark.parametrize("reader", [read_run, read_record])
+def test_a_journal_of_a_killed_writer_is_rolled_back_in_a_copy(tmp_path: Path, reader: Any) -> None:
+    """D11: what was committed is read, and the writer finds its files as it left them."""
+    path = tmp_path / "killed.evenhand"
+    subprocess.run([sys.executable, "-c", _KILLED, path, "5", "within"], check=False)
+    before = contents(tmp_path)
+    assert set(before) == {"killed.evenhand", "killed.evenhand-journal"}
+    assert reader(path)
+    assert [t.number for t in read_run(path).searches[0].trials] == [1, 2, 3, 4, 5]
+    assert contents(tmp_path) == before
+
+
+def test_no_file_that_a_journal_names_is_touched(tmp_path: Path) -> None:
+    """SQLite deletes the super-journal that a journal names, once it has rolled back: any file at all."""
+    path = tmp_path / "killed.evenhand"
+    subprocess.run([sys.executable, "-c", _KILLED, path, "2", "within"], check=False)
+    precious = tmp_path / "precious"
+    precious.write_bytes(b"no journal at all")
+    name = os.fsencode(precious)
+    with (tmp_path / "killed.evenhand-journal").open("ab") as journal:
+        record = (0x40000000 // 4096 + 1).to_bytes(4, "big") + name + len(name).to_bytes(4, "big")
+        journal.write(record + sum(name).to_bytes(4, "big") + SUPER_JOURNAL)
+    assert_refused(path, "belongs to more than one file")
+    assert precious.read_bytes() == b"no journal at all"
+
+
+def test_what_lies_beside_is_not_trusted(run: Path, tmp_path: Path) -> None:
+    beside = tmp_path / "a.evenhand-wal"
+    beside.write_bytes(b"x" * 100)
+    assert_refused(run, "there is a a.evenhand-wal beside it")
+    beside.unlink()
+    os.mkfifo(tmp_path / "a.evenhand-journal")
+    assert_refused(run, "a.evenhand-journal beside it is not a regular file")
+    (tmp_path / "a.evenhand-journal").unlink()
+    (tmp_path / "a.evenhand-journal").write_bytes(bytes.fromhex("d9d505f920a163d7") + b"\xff" * 600)
+    before = contents(tmp_path)
+    with suppress(RequestError):  # SQLite may take it for one that has no record
+        read_run(run)
+    assert contents(tmp_path) == before
+
+
+def test_a_run_is_read_while_it_is_written_and_keeps_no_lock(run: Path) -> None:
+    """Whoever looks at a run must not end it: a writer waits for five seconds only."""
+    with closing(sqlite3.connect(run, timeout=0, isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("UPDATE searches SET name = 'not yet'")
+        with open_to_read(run) as tables:
+            writer.execute("COMMIT")
+            assert [row["name"] for row in tables.rows("searches")] == ["a"]
+        assert read_run(run).searches[0].name == "not yet"
+        writer.execute("PRAGMA cache_size = 1")
+        writer.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(HostError, match="locked"):
+            read_run(run)
+
+
+def test_a_reader_can_only_read(run: Path) -> None:
+    with open_to_read(run) as tables:
+        for statement in (
+            "DELETE FROM trials",
+            "ATTACH '/tmp/x' AS x",
+            "SELECT hex(document) FROM trials",
+            "PRAGMA writable_schema = ON",
+            "CREATE TABLE x (a)",
+            "SELECT load_extension('x')",
+        ):
+            with pytest.raises(sqlite3.DatabaseError, match=r"not authorized|prohibited|readonly"):
+                tables._connection.execute(statement)
+
+
+def test_an_unknown_table_cannot_be_asked_for(run: Path) -> None:
+    with pytest.raises(RequestError, match="the table sqlite_master is missing"), open_to_read(run) as tables:
+        tables.rows("sqlite_master")
