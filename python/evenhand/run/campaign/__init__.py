@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 9, run: the points of a campaign are measured in turn. The rest of `run` reads and writes records."""
+"""Station 9, run: the points of a campaign, measured in turn. The rest of `run` reads and writes records."""
