@@ -94,7 +94,7 @@ def test_a_search_on_a_full_disk_ends_with_its_table(
             pass
     begun = evenhand("throughput", testbed, *QUICK, "--run", small_disk / "b.evenhand")
     assert begun.returncode == 3
-    assert "Next: Make room on its disk" in begun.stderr
+    assert "Next: Free some space on its disk" in begun.stderr
 
 
 def test_a_trial_that_finds_no_room_is_shown_in_full(

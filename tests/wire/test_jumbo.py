@@ -44,7 +44,7 @@ def test_the_kernel_forwards_jumbo_frames_where_its_links_take_them(
         assert f"net_{driver}0" in setup.testbed.left.device
         assert measure(setup, plan, largest).verdict == "PASS"
         if largest < 9216:
-            with pytest.raises(RequestError, match=f"takes frames of {largest} octets"):
+            with pytest.raises(RequestError, match=f"accepts frames of at most {largest} octets"):
                 measure(setup, plan, largest + 1)
 
 

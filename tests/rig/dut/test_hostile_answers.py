@@ -200,9 +200,9 @@ def test_a_program_that_prints_without_end_is_cut_off(
 @pytest.mark.parametrize(
     ("program", "said"),
     [
-        ('echo \'[{"ifname": 5}, {"ifname": [1]}]\'', "the DUT's answer about itself is not understood"),
-        ("echo '{broken'", "the DUT's answer about its links is not understood"),
-        ("exit 1", "the DUT's answer about its links is not understood"),
+        ('echo \'[{"ifname": 5}, {"ifname": [1]}]\'', "the DUT's answer about itself cannot be understood"),
+        ("echo '{broken'", "the DUT's answer about its links cannot be understood"),
+        ("exit 1", "the DUT's answer about its links cannot be understood"),
     ],
 )
 def test_a_broken_ip_is_named_and_nothing_is_changed(

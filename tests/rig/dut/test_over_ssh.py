@@ -107,7 +107,7 @@ def test_the_dut_is_set_up_for_a_plan_and_then_as_it_was(dut: NamespaceDut, plan
     assert document(dut, "status", "lab.toml")["held"]["changes"] == applied["held"]["changes"]
     again = run(dut, "apply", "lab.toml")
     assert again.returncode == 3
-    assert f"set up already for {plan}, by evenhand dut apply of root" in again.stderr
+    assert f"already set up for {plan}, by evenhand dut apply of root" in again.stderr
     assert document(dut, "undo", "lab.toml")["undone"]["plan"] == plan
     assert dut.state() == before
     assert "there is nothing to restore" in done(dut, "undo", "lab.toml")
@@ -170,7 +170,7 @@ def test_channels_are_set_and_put_back(dut: NamespaceDut) -> None:
     for side in ("left", "right"):
         assert "Current hardware settings" in dut.inside("ethtool", "-l", side)
     error = refused(dut, 3, "apply", "lab.toml", "--channels", "1000")
-    assert "did not take channels of left" in error
+    assert "did not accept channels of left" in error
     assert "Nothing was sent, and the DUT is in its previous state." in error
 
 
@@ -181,7 +181,7 @@ def test_a_driver_without_a_hash_table_is_named(
     dut: NamespaceDut, option: str, value: str, what: str
 ) -> None:
     """RSS-03, RSS-04: a veth has neither."""
-    assert f"left does not tell its {what}" in refused(dut, 3, "apply", "lab.toml", option, value)
+    assert f"left does not report its {what}" in refused(dut, 3, "apply", "lab.toml", option, value)
 
 
 def test_a_change_that_does_not_take_is_named_and_all_is_taken_back(dut: NamespaceDut) -> None:
@@ -191,14 +191,14 @@ def test_a_change_that_does_not_take_is_named_and_all_is_taken_back(dut: Namespa
         error = refused(dut, 3, "apply", "lab.toml", "--plan", "gateway-v6")
     finally:
         dut.inside("sysctl", "-w", "net.ipv6.conf.right.disable_ipv6=0")
-    assert "did not take address 2001:2:0:9000::1/64 of right" in error
+    assert "did not accept address 2001:2:0:9000::1/64 of right" in error
     assert "disabled" in error
 
 
 def test_a_driver_that_sets_no_hash_is_quoted(dut: NamespaceDut) -> None:
     """RSS-02: nobody measures a type 1 router that hashes ports."""
     error = refused(dut, 3, "apply", "lab.toml", "--hash", "type1")
-    assert "left does not tell what it hashes" in error
+    assert "left does not report what it hashes" in error
     assert "Operation not supported" in error
 
 
@@ -223,7 +223,7 @@ def test_interfaces_that_cannot_be_used_are_refused(
 @pytest.mark.parametrize(
     ("make", "take", "said"),
     [
-        ("ip route add default dev right", "ip route del default dev right", "right has a default route"),
+        ("ip route add default dev right", "ip route del default dev right", "right carries a default route of the DUT"),
         (
             "ip address add 10.0.1.1/24 dev left",
             "ip address del 10.0.1.1/24 dev left",
@@ -288,14 +288,14 @@ def test_the_way_back_is_known_here_where_the_dut_has_lost_it(dut: NamespaceDut)
     done(dut, "apply", "lab.toml")
     dut.inside("rm", "-r", "/run/evenhand-dut")
     assert run(dut, "apply", "lab.toml").returncode == 3
-    assert "taken back" in done(dut, "undo", "lab.toml")
+    assert "changes undone" in done(dut, "undo", "lab.toml")
 
 
 def test_the_way_back_is_known_on_the_dut_where_it_is_lost_here(dut: NamespaceDut) -> None:
     done(dut, "apply", "lab.toml")
     for path in (dut.folder / "state/evenhand/dut").glob("*.json"):
         path.unlink()
-    assert "taken back" in done(dut, "undo", "lab.toml")
+    assert "changes undone" in done(dut, "undo", "lab.toml")
 
 
 def test_a_dut_that_was_restarted_has_nothing_to_be_put_back(dut: NamespaceDut) -> None:
@@ -318,7 +318,7 @@ def test_a_connection_lost_in_the_middle_is_said_and_put_back_later(dut: Namespa
         dut.start()
     assert ended.returncode == 3
     assert "does not answer" in ended.stderr
-    assert "taken back" in done(dut, "undo", "lab.toml")
+    assert "changes undone" in done(dut, "undo", "lab.toml")
 
 
 def kill_at_random(dut: NamespaceDut, times: int, number: int) -> None:

@@ -87,7 +87,7 @@ def test_dut_and_tester_share_no_cpu_where_there_are_two(lab_name: str) -> None:
 @pytest.mark.root
 @pytest.mark.parametrize("cpu", [-1, 100_000])
 def test_a_cpu_that_does_not_exist_is_refused(lab_name: str, cpu: int) -> None:
-    with pytest.raises(RequestError, match=f"no CPU {cpu}"):
+    with pytest.raises(RequestError, match=f"CPU {cpu} does not exist"):
         lab_up(V4, name=lab_name, dut_cpu=cpu)
     assert lab_status(lab_name) is None
 

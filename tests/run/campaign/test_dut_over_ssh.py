@@ -105,7 +105,7 @@ def test_a_hash_that_the_driver_refuses_is_refused_before_the_first_point(
     process = start(dut, tmp_path, *RUN, *more, more='hash-types = ["type1"]')
     _, errors = process.communicate(timeout=600)
     assert process.returncode == 2
-    assert "left does not tell what it hashes" in errors
+    assert "left does not report what it hashes" in errors
     assert "Operation not supported" in errors
     assert "Do not change the hash" in errors
     assert not (tmp_path / "series.evenhand").exists()
