@@ -195,7 +195,7 @@ def test_a_capture_is_made_new_and_a_port_that_does_not_open_leaves_none(tmp_pat
         session.request("close")
         size = first.stat().st_size
         assert size >= 24  # a capture's header
-        with pytest.raises(RequestError, match="already exists, and is not overwritten"):
+        with pytest.raises(RequestError, match="is there already, and is not overwritten"):
             open_ports(
                 session, gateway_v4(), f"net_pcap0,tx_pcap={second},tx_pcap={first}", "net_null0,no-rx=1"
             )
