@@ -22,8 +22,9 @@ from evenhand.procedure import (
 )
 from evenhand.report.pcap import make_pcap
 from evenhand.report.suite import SuiteEntry, suite_lines, suite_table
-from evenhand.report.throughput import describe_sending, summary_lines, trials_table, verification_lines
+from evenhand.report.throughput import summary_lines, verification_lines
 from evenhand.report.trial import trial_report
+from evenhand.report.trials import describe_sending, trials_table
 from evenhand.search import Purpose, SearchTrial, ThroughputGoal, ThroughputResult, find_throughput
 from evenhand.trial import Load, SimulatedMeasurer, TrialResult
 

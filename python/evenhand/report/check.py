@@ -15,7 +15,7 @@ from evenhand.base.programs import in_checkout
 from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count, format_line_rate, format_rate, format_ratio
 from evenhand.procedure import DUT_WAY, CeilingEntry
-from evenhand.report.throughput import VERDICT_STYLES
+from evenhand.report.trials import VERDICT_STYLES
 from evenhand.rig.host import HostSurvey, State
 from evenhand.rig.host.finding import Part
 from evenhand.rig.host.ports import PortFacts

@@ -11,8 +11,8 @@ from rich.text import Text
 from evenhand.base.units import format_count
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.report.mlr import search_tables
-from evenhand.report.throughput import trials_table
 from evenhand.report.trial import trial_report
+from evenhand.report.trials import trials_table
 from evenhand.run import MeasuredSearch
 from evenhand.search import MlrGoals, MlrResult, Outcome, ThroughputResult, describe_outcome
 from evenhand.trial import Verdict

@@ -17,8 +17,8 @@ from evenhand.report.throughput import (
     patience_lines,
     summary_lines,
     trials_lines,
-    trials_table,
 )
+from evenhand.report.trials import trials_table
 from evenhand.search import GoalResult, MlrResult, Outcome, SearchResult, describe_goal_outcome
 
 

@@ -23,20 +23,12 @@ from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.campaign_rows import trials_of, verdicts_of
 from evenhand.report.plain import visible
-from evenhand.report.throughput import VERDICT_STYLES
 from evenhand.report.trial import allowed_loss
-from evenhand.run import (
-    CampaignRecord,
-    HookRun,
-    PointRecord,
-    PointState,
-    Repetition,
-    StoredSearch,
-    StoredTrial,
-)
+from evenhand.report.trials import trials_table
+from evenhand.run import CampaignRecord, HookRun, PointRecord, PointState, Repetition, StoredSearch
 from evenhand.run.campaign_record import AT_LEAST, bounds_of
 from evenhand.run.figures import losses_of
-from evenhand.trial import Verdict, join_directions
+from evenhand.trial import Verdict
 
 _HOST_FACTS = (
     "cpu_model",
@@ -258,35 +250,12 @@ def _repetition_report(repetition: Repetition, figure: Figure) -> Iterator[Rende
 
 def _search_report(search: StoredSearch) -> Iterator[RenderableType]:
     yield _line(f"{search.name} ({search.kind}), {search.outcome or 'cut short'}:")
-    table = FittedTable()
-    for name in ("trial", "fps", "time", "verdict", "loss"):
-        table.add_column(name, justify="left" if name == "verdict" else "right", no_wrap=True)
-    table.add_column("purpose, reasons")
-    for trial in search.trials:
-        table.add_row(*_trial_cells(trial))
     if search.trials:
-        yield table
+        yield trials_table(search.trials, title=None)
     # Once for all trials, in the words of a single one: nearly always it is the same.
     for allowed in dict.fromkeys(allowed_loss(trial.result) for trial in search.trials):
         if allowed:
             yield _line(f"PASS{allowed}")
-
-
-def _trial_cells(trial: StoredTrial) -> tuple[Text, ...]:
-    result = trial.result
-    attempt = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
-    reasons = [f"{reason.code}: {reason.text}" for reason in join_directions(result.reasons)]
-    cells = (
-        str(trial.number),
-        format_count(result.intended_fps),
-        format_duration(result.intended_duration_s),
-    )
-    return (
-        *map(Text, cells),
-        Text(str(result.verdict), style=VERDICT_STYLES[result.verdict]),
-        Text(format_ratio(result.loss_ratio)),
-        Text("\n".join(map(visible, [f"{trial.purpose}{attempt}", *reasons]))),
-    )
 
 
 def _hook_report(hook: HookRun) -> Iterator[RenderableType]:

@@ -5,10 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rich.table import Table
-from rich.text import Text
-
-from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
 from evenhand.procedure import Profile, WorstTesterFigures, search_deviations
 from evenhand.report.invalid import next_lines
@@ -19,45 +15,11 @@ from evenhand.search import (
     DirectionLoss,
     Goal,
     Outcome,
-    SearchTrial,
     ThroughputGoal,
     ThroughputResult,
     describe_outcome,
 )
-from evenhand.trial import TrialResult, Verdict, join_directions
-
-
-def describe_sending(result: TrialResult) -> str:
-    """How long a trial sent, and how long it was to send if it was stopped early."""
-    intended = format_duration(result.intended_duration_s)
-    if result.stopped_early_s is None:
-        return intended
-    # Two digits: one that was stopped a little before its end did not send for all of its time.
-    return f"{format_duration(float(f'{result.stopped_early_s:.2g}'))} of {intended}"
-
-
-VERDICT_STYLES = {Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.INVALID: "yellow"}
-
-
-def trials_table(trials: Sequence[SearchTrial], *, title: str = "Trials") -> Table:
-    """Every trial in order: load, verdict, loss, and why."""
-    table = FittedTable(title)
-    for name in ("no.", "load per direction", "duration", "verdict", "loss", "lost", "p99 latency"):
-        table.add_column(name, justify="left" if name == "verdict" else "right", no_wrap=True)
-    table.add_column("what and why", overflow="fold")
-    for trial in trials:
-        result = trial.result
-        table.add_row(
-            str(trial.number),
-            f"{format_count(result.intended_fps)} fps",
-            describe_sending(result),
-            Text(str(result.verdict), style=VERDICT_STYLES[result.verdict]),
-            format_ratio(result.loss_ratio) if result.is_valid else "-",
-            " + ".join(format_count(direction.lost_frames) for direction in result.directions.values()),
-            _p99(result),
-            Text(_story(trial)),
-        )
-    return table
+from evenhand.trial import TrialResult, Verdict
 
 
 def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
@@ -237,15 +199,3 @@ def describe_limit(profile: Profile) -> str:
 def describe_load(rate_fps: float) -> str:
     """Short form for progress lines."""
     return f"{format_rate(rate_fps)} per direction"
-
-
-def _p99(result: TrialResult) -> str:
-    values = [d.latency.p99_ns for d in result.directions.values() if d.latency.p99_ns is not None]
-    return format_duration(max(values) / 1e9) if values else "-"
-
-
-def _story(trial: SearchTrial) -> str:
-    attempt = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
-    told = [*trial.result.reasons, *(note for note in trial.result.notes if note.code == "queue_filling")]
-    reasons = "; ".join(reason.text for reason in join_directions(told))
-    return f"{trial.purpose}{attempt}" + (f": {reasons}" if reasons else "")

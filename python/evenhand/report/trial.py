@@ -13,7 +13,7 @@ from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.procedure import Profile
 from evenhand.report.invalid import next_lines
-from evenhand.report.throughput import VERDICT_STYLES
+from evenhand.report.trials import VERDICT_STYLES
 from evenhand.trial import ClockOffset, DirectionResult, TrialResult, join_directions
 
 MOST_TENTHS = 10

@@ -223,7 +223,11 @@ def test_interfaces_that_cannot_be_used_are_refused(
 @pytest.mark.parametrize(
     ("make", "take", "said"),
     [
-        ("ip route add default dev right", "ip route del default dev right", "right carries a default route of the DUT"),
+        (
+            "ip route add default dev right",
+            "ip route del default dev right",
+            "right carries a default route of the DUT",
+        ),
         (
             "ip address add 10.0.1.1/24 dev left",
             "ip address del 10.0.1.1/24 dev left",

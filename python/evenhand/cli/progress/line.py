@@ -16,7 +16,8 @@ from evenhand.cli.progress.rates import Rates, direction_texts
 from evenhand.procedure import Began, Learned, Measured, Note, ProcedureEvent, TrialPhase
 from evenhand.procedure.expected_time import ExpectedTime
 from evenhand.report.learning import learning_lines, learning_status
-from evenhand.report.throughput import VERDICT_STYLES, describe_load, describe_sending
+from evenhand.report.throughput import describe_load
+from evenhand.report.trials import VERDICT_STYLES, describe_sending
 from evenhand.search import SearchEvent, TrialFinished, TrialStarted
 from evenhand.trial import LearningProgress, Load, TrialResult, describe_reasons
 
