@@ -165,9 +165,9 @@ READABLE = {"notsupported": "not supported", "notimplemented": "not implemented"
 """What the kernel writes into smt/control, in words; run files keep the kernel's."""
 
 
-def in_words(text: str | None) -> str | None:
+def in_words(text: str) -> str:
     """A raw word of the kernel as people write it; all other texts as they are."""
-    return None if text is None else READABLE.get(text, text)
+    return READABLE.get(text, text)
 
 
 def flatten(document: Mapping[str, Any], *, prefix: str = "") -> list[tuple[str, str | None]]:

@@ -22,6 +22,7 @@ from evenhand.procedure import Statistics
 from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.campaign_rows import trials_of, verdicts_of
+from evenhand.report.page_words import in_words
 from evenhand.report.plain import visible
 from evenhand.report.trial import allowed_loss
 from evenhand.report.trials import trials_table
@@ -279,7 +280,7 @@ def _facts(facts: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str
         elif isinstance(value, list):
             yield name, " ".join(map(str, value))
         elif value is not None:
-            yield name, {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+            yield name, {True: "yes", False: "no"}[value] if isinstance(value, bool) else in_words(str(value))
 
 
 def _state(measured: PointRecord) -> str:
