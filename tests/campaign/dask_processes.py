@@ -123,10 +123,14 @@ def cluster(folder: Path, more: Mapping[str, str] = MappingProxyType({})) -> Ite
 
 
 def wait_until(
-    is_so: Callable[[], bool], why: Callable[[], str], process: subprocess.Popen[bytes] | None = None
+    is_so: Callable[[], bool],
+    why: Callable[[], str],
+    process: subprocess.Popen[bytes] | None = None,
+    *,
+    within_s: float = START_S,
 ) -> None:
     """AssertionError with `why` if that takes too long, or the process has ended."""
-    until = time.monotonic() + START_S
+    until = time.monotonic() + within_s
     while not is_so():
         assert time.monotonic() < until, why()
         assert process is None or process.poll() is None, why()

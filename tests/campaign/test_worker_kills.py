@@ -33,6 +33,8 @@ CONNECTING_S = 0.3
 """About as long as a worker takes until it waits."""
 AFTER_A_REQUEST_S = 0.03
 LOOK_S = 0.002
+RUN_S = 600.0
+"""That nobody waits longer for: most of a minute where nothing else runs."""
 CAMPAIGN = f"""
 name = "killed"
 seed = 7
@@ -97,6 +99,7 @@ class Victim:
         return is_there(self.child)
 
     def start(self) -> None:
+        (self.starter.folder / "log").unlink(missing_ok=True)  # it says what the last one did
         self.child = self.starter.start(
             "worker", self.address, "lab.toml", "--name", self.name, "--engine", "./engine"
         )
@@ -184,7 +187,7 @@ def processes_of(folder: Path) -> list[str]:
 def end_of(starter: Starter, run: int) -> int:
     """The exit code of a run."""
     log = starter.folder / "log"
-    wait_until(lambda: not is_there(run), log.read_text)
+    wait_until(lambda: not is_there(run), log.read_text, within_s=RUN_S)
     return starter.wait()
 
 
