@@ -4,7 +4,6 @@
 #include <rte_ethdev.h>
 
 #include <fstream>
-#include <numeric>
 #include <utility>
 
 #include "port/extended_counters.hpp"
@@ -84,7 +83,7 @@ tally::PortCounters DpdkCounters::read() const {
             .transmit_errors = stats.oerrors,
             .no_buffer_frames = stats.rx_nombuf,
             .link_changes = link_changes_ + kernel_carrier_changes(),
-            .pause_frames = std::accumulate(pauses.begin(), pauses.end(), std::uint64_t{0}),
+            .pause_frames = total_of(pauses),
             .counts_pause = !pauses.empty(),
             .hidden_drops = std::move(hidden_drops),
             .link_up = is_link_up(id_),

@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <numeric>
+
+#include "tally/port_change.hpp"
 
 namespace evenhand::port {
 namespace {
@@ -20,6 +24,11 @@ bool is_hidden_drop_counter(std::string_view name) noexcept {
     // Discarded by a filter, and meant for somebody else.
     if (has(name, "filter")) return false;
     return has(name, "discard") || has(name, "missed") || has(name, "out_of_buffer");
+}
+
+std::uint64_t total_of(std::span<const std::uint64_t> counters) noexcept {
+    if (!std::ranges::all_of(counters, tally::is_count)) return std::numeric_limits<std::uint64_t>::max();
+    return std::accumulate(counters.begin(), counters.end(), std::uint64_t{0});
 }
 
 bool tells_each_frame(std::string_view driver) noexcept {

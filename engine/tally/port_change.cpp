@@ -9,15 +9,16 @@
 namespace evenhand::tally {
 namespace {
 
-bool is_all_ones(std::uint64_t value) {
-    return value == std::numeric_limits<std::uint64_t>::max() || value == std::numeric_limits<std::uint32_t>::max();
-}
-
 bool is_read(std::uint64_t before, std::uint64_t after) {
-    return after >= before && !is_all_ones(before) && !is_all_ones(after);
+    return after >= before && is_count(before) && is_count(after);
 }
 
 }  // namespace
+
+bool is_count(std::uint64_t value) noexcept {
+    return value <= std::uint64_t{std::numeric_limits<std::int64_t>::max()} &&
+           value != std::numeric_limits<std::uint32_t>::max();
+}
 
 PortChange change_of(const PortCounters& before, const PortCounters& after) {
     PortChange change;

@@ -28,7 +28,11 @@ struct PortChange {
     std::uint64_t dropped_answers = 0;
 };
 
-/// A counter that goes backwards (or wraps), or that reads all ones as a device does that has gone, is not read.
+/// What a counter can read. Not all ones, as of a device that has gone, and nothing below zero, as of a driver that
+/// subtracts more than it has counted.
+[[nodiscard]] bool is_count(std::uint64_t value) noexcept;
+
+/// A counter that goes backwards (or wraps), or reads what is no count, is not read.
 [[nodiscard]] PortChange change_of(const PortCounters& before, const PortCounters& after);
 
 }  // namespace evenhand::tally

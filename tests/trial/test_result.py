@@ -70,13 +70,36 @@ def test_counters_that_may_count_the_same_frame_are_not_added_up(passed: dict[st
     assert TrialResult.from_contract(passed).missed_frames == 5
 
 
-@pytest.mark.parametrize(("before", "after"), [(9, 3), (0, 2**64 - 1)])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (9, 3),
+        (0, 2**64 - 1),
+        (2**64 - 1, 4),
+        (0, 2**32 - 1),
+        (2**32 - 1, 2**32 + 3),
+        (2**64 - 9, 2**64 - 5),
+        (2, 2**64 - 5),
+    ],
+)
+@pytest.mark.parametrize("is_hidden", [False, True])
 def test_a_counter_that_was_not_read_is_no_number_of_frames(
-    passed: dict[str, Any], before: int, after: int
+    passed: dict[str, Any], before: int, after: int, is_hidden: bool
 ) -> None:
-    """Issue: "missed 18446744073709551216 frames"."""
+    """Issue: "missed 18446744073709551216 frames". Nor is what the engine does not read: a wrap, all ones,
+    what is below zero."""
     port = passed["ports"]["left"]
-    port["before"]["missed_frames"], port["after"]["missed_frames"] = before, after
+    for moment, count in (("before", before), ("after", after)):
+        port[moment].update(
+            {"hidden_drops": {"rx_discards_phy": count}} if is_hidden else {"missed_frames": count}
+        )
+    assert TrialResult.from_contract(passed).missed_frames == 0
+
+
+def test_an_extended_statistic_that_was_read_once_is_no_number_of_frames(passed: dict[str, Any]) -> None:
+    """A driver that did not tell before the trial is no bug of the engine."""
+    port = passed["ports"]["left"]
+    port["before"]["hidden_drops"], port["after"]["hidden_drops"] = {}, {"rx_discards_phy": 9}
     assert TrialResult.from_contract(passed).missed_frames == 0
 
 

@@ -261,5 +261,5 @@ def test_the_reference_router_forwards_between_vlans(
         assert measure(setup, plan, 1518 + min(tags)).verdict == "PASS"
         with pytest.raises(RequestError, match="octets with FCS"):
             measure(setup, plan, plan.smallest_frame_size + 1)
-        with pytest.raises(RequestError, match="takes frames of 1518 octets"):
+        with pytest.raises(RequestError, match="accepts frames of at most 1518 octets"):
             measure(setup, plan, 1519 + min(tags))

@@ -35,7 +35,8 @@ _NO_MOMENT = frozenset(
 )
 """Codes of what the next trial will hardly be without."""
 _NO_COUNT = 1 << 63
-"""A counter that reads all ones is not read."""
+"""A counter that reads so much or more is below zero, or reads all ones: it is not read."""
+_ONES_OF_32_BITS = (1 << 32) - 1
 _MATTERS_US = 1000
 """A CPU that was taken for less is no cause of what was late by more than that."""
 _MOMENTS = 0.25
@@ -375,10 +376,16 @@ def _check_verdict(result: TrialResult) -> None:
 
 
 def _missed(port: Mapping[str, Any]) -> int:
-    """Several counters may count the same frame, so it is the largest of them. One that went backwards was
-    not read; the trial is INVALID (`counters`)."""
+    """Several counters may count the same frame, so it is the largest of them. What the engine does not read
+    counts nothing here either; it makes the trial INVALID (`counters`), but for an extended statistic."""
     before, after = port["before"], port["after"]
-    lost_here = [whole(after, key) - whole(before, key) for key in ("missed_frames", "no_buffer_frames")]
-    hidden = after.get("hidden_drops") or {}
-    lost_here += [whole(hidden, name) - whole(before["hidden_drops"], name) for name in hidden]
-    return max(0, *(lost for lost in lost_here if lost < _NO_COUNT))
+    readings = [(whole(before, key), whole(after, key)) for key in ("missed_frames", "no_buffer_frames")]
+    hidden_before, hidden = (moment.get("hidden_drops") or {} for moment in (before, after))
+    readings += [
+        (whole(hidden_before, name), whole(hidden, name)) for name in hidden if name in hidden_before
+    ]
+    return max([0, *(then - was for was, then in readings if _is_count(was) and _is_count(then))])
+
+
+def _is_count(value: int) -> bool:
+    return value < _NO_COUNT and value != _ONES_OF_32_BITS

@@ -73,6 +73,7 @@ class NamespaceDut:
             ["nsenter", "--target", str(self._server_pid()), "--net", "--mount", "--root", "--wd", *command],
             capture_output=True,
             text=True,
+            errors="surrogateescape",  # of an interface's name
             check=False,
         )
         return done.stdout if done.returncode == 0 else done.stdout + done.stderr

@@ -29,6 +29,7 @@ class Cluster:
     folder: Path
     address: str
     environment: Mapping[str, str]
+    scheduler: subprocess.Popen[bytes]
     workers: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def begin_worker(self, name: str, testbed: str, *options: str) -> None:
@@ -113,7 +114,7 @@ def cluster(folder: Path, more: Mapping[str, str] = MappingProxyType({})) -> Ite
             (folder / "scheduler.log").read_text,
             scheduler,
         )
-        running = Cluster(folder, json.loads(told.read_text())["address"], environment)
+        running = Cluster(folder, json.loads(told.read_text())["address"], environment, scheduler)
         yield running
     finally:
         for process in [*([] if running is None else running.workers.values()), scheduler]:
@@ -122,10 +123,14 @@ def cluster(folder: Path, more: Mapping[str, str] = MappingProxyType({})) -> Ite
 
 
 def wait_until(
-    is_so: Callable[[], bool], why: Callable[[], str], process: subprocess.Popen[bytes] | None = None
+    is_so: Callable[[], bool],
+    why: Callable[[], str],
+    process: subprocess.Popen[bytes] | None = None,
+    *,
+    within_s: float = START_S,
 ) -> None:
     """AssertionError with `why` if that takes too long, or the process has ended."""
-    until = time.monotonic() + START_S
+    until = time.monotonic() + within_s
     while not is_so():
         assert time.monotonic() < until, why()
         assert process is None or process.poll() is None, why()

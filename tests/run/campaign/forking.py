@@ -11,13 +11,15 @@ from __future__ import annotations
 import json
 import os
 import sys
+from importlib import import_module
 
-import evenhand.cli.progress.campaign  # noqa: F401
 from evenhand.cli.main import app_of, run
 
 
-def main() -> None:
-    app_of(("run",))
+def main(verb: str, *modules: str) -> None:
+    app_of((verb,))
+    for module in modules:
+        import_module(module)
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()
@@ -34,4 +36,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

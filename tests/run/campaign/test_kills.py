@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -64,14 +64,17 @@ class Starter:
 
 
 @contextmanager
-def starting(folder: Path) -> Iterator[Starter]:
+def starting(
+    folder: Path, loaded: Sequence[str] = ("run", "evenhand.cli.progress.campaign")
+) -> Iterator[Starter]:
+    """`loaded`: arguments of forking.py."""
     environment = {
         **os.environ,
         "EVENHAND_ENGINE": str(folder / "engine"),
         "XDG_STATE_HOME": str(folder / "state"),
     }
     with subprocess.Popen(
-        [sys.executable, FORKING],
+        [sys.executable, FORKING, *loaded],
         cwd=folder,
         env=environment,
         stdin=subprocess.PIPE,

@@ -107,6 +107,7 @@ def _interface(setup: DutSetup, link: DutLink, kept: str) -> Step:
     # Without duplicate address detection an IPv6 address is there at once, as an IPv4 address is.
     no_wait = " nodad" if link.side.ip_version == 6 else ""
     name = link.interface
+    pattern = name.replace(".", "[.]")
     return Step(
         part="interfaces",
         purpose=interface_purpose(link),
@@ -116,7 +117,7 @@ def _interface(setup: DutSetup, link: DutLink, kept: str) -> Step:
         ),
         undo=(
             *(f"ip address del {address} dev {name}" for address in reversed(link.addresses)),
-            f"grep ': {name}[@:]' {kept}.links | grep -qv '[<,]UP[,>]' && ip link set dev {name} down",
+            f"grep ': {pattern}[@:]' {kept}.links | grep -qv '[<,]UP[,>]' && ip link set dev {name} down",
         ),
         notes=(
             "The reachable time of neighbours is not changed (base_reachable_time_ms, 30,000 by"

@@ -262,6 +262,7 @@ def _forwarding(setup: DutSetup, state: LinuxState) -> Iterator[Item]:
             for path in state.sysctls
             if path.startswith(f"{begin}/") and path.endswith("/forwarding") and path != switch
         ]
+        _check_names(others)
         own = [switch, *others]
     for path in own:
         if path not in state.sysctls:
@@ -271,6 +272,18 @@ def _forwarding(setup: DutSetup, state: LinuxState) -> Iterator[Item]:
                 next_step=f"Enable IPv{setup.plan.ip_version} on the DUT.",
             )
         yield Item("sysctl", (path,), state.sysctls[path], "1")
+
+
+def _check_names(paths: Iterable[str]) -> None:
+    """The switch of all interfaces changes each one's own, which is put back by name."""
+    for path in paths:
+        if "\ufffd" in path:  # see `Shell`: octets that are no UTF-8
+            raise RequestError(
+                f"the DUT has an interface whose name is no UTF-8, so that its own switch could not be put"
+                f" back: {path.replace('/', '.')}",
+                where="[dut] ssh",
+                next_step="Give it another name there: ip link set dev OLD name NEW",
+            )
 
 
 def _check_advertisements(state: LinuxState) -> None:

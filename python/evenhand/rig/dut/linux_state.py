@@ -25,6 +25,8 @@ _FOREVER = 0xFFFFFFFF
 _SYSCTLS = (
     "net/ipv4/conf/*/forwarding",
     "net/ipv6/conf/*/forwarding",
+    "net/ipv6/conf/.[!.]*/forwarding",  # `*` leaves out names that begin with a dot
+    "net/ipv6/conf/..?*/forwarding",
     "net/ipv6/conf/*/accept_ra",
     "net/ipv4/neigh/default/gc_thresh[123]",
     "net/ipv6/neigh/default/gc_thresh[123]",
@@ -170,7 +172,8 @@ def _state(
             for row in _rows(what, answers[what])
         ),
         neighbors={name: _neighbors(answers[f"neighbors {name}"]) for name in names if name in links},
-        sysctls=dict(line.split(":", 1) for line in answers["sysctls"].stdout.splitlines() if ":" in line),
+        # Names of interfaces may have what Python takes for the end of a line.
+        sysctls=dict(line.split(":", 1) for line in answers["sysctls"].stdout.split("\n") if ":" in line),
         hashes={key: fields for key, (fields, _) in hashes.items() if fields is not None},
         hash_refusals={key: refusal for key, (_, refusal) in hashes.items() if refusal is not None},
         receive_hashing={

@@ -43,8 +43,9 @@ def import_distributed() -> ModuleType:
             next_step="Install it here, on each worker and on the scheduler's machine: pip install"
             " 'evenhand[distributed]'",
         ) from error
-    # It tells of every connection; what concerns a user is told here.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    # It tells of every connection; what concerns a user is told here. Its client has a level of its own.
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     return distributed
 
 

@@ -119,14 +119,23 @@ class ScheduledExecutor:
         keeper.add_note(HOST_NOTE)
         waiting: dict[Any, PointOrder] = {}
         left = iter(orders)
+        ahead: PointOrder | None = None
         failure: EvenhandError | None = None
         try:
             while True:
                 places = len(self._look(on_event))
-                while failure is None and len(waiting) < places and (order := next(left, None)) is not None:
+                while (
+                    failure is None
+                    and len(waiting) < places
+                    and (order := ahead or next(left, None)) is not None
+                ):
+                    ahead = None
                     waiting[self._hand_over(order)] = order
-                if not waiting and (failure is not None or places):
-                    break
+                if not waiting:
+                    # Where no worker is left, nobody waits for one unless there is something to measure.
+                    ahead = ahead or next(left, None)
+                    if failure is not None or ahead is None:
+                        break
                 for future in self._ended(waiting):
                     order = waiting.pop(future)
                     error = self._keep(future, order, keeper, on_event, places)
@@ -169,10 +178,11 @@ class ScheduledExecutor:
         """In the file, all at once. What went wrong that concerns more than this point."""
         distributed = import_distributed()
         self._tell(on_event)
-        if future.status == "error":
-            error = future.exception()
-            if not isinstance(error, distributed.KilledWorker):
-                raise error
+        try:
+            # A worker that is lost before it has sent its answer has measured for nothing: dask begins the
+            # point anew meanwhile, and that may fail too.
+            answer = future.result()
+        except distributed.KilledWorker:
             _given_up(
                 order.point,
                 "one worker after another was lost during this point, and after the last one none was left",
@@ -181,9 +191,8 @@ class ScheduledExecutor:
                 places,
             )
             return None
-        if future.status != "finished":
+        except (distributed.CancelledError, OSError):
             return self._gone()
-        answer = future.result()
         if isinstance(answer, Answer) and isinstance(answer.error, EvenhandError):
             return answer.error
         try:
