@@ -244,12 +244,13 @@ def test_a_script_ends_a_campaign_in_order_as_the_how_to_shows(run: Run) -> None
     ]
     assert len(shown) == 1
     # On a busy host five seconds may end before the first trial, and without one no file is kept.
-    stored = "until evenhand status background.evenhand --json | grep -Eq '\"trials\": [1-9]'; do sleep 1; done"
+    status = "evenhand status background.evenhand --json"
+    stored = f"until {status} | grep -Eq '\"trials\": [1-9]'; do sleep 1; done"
     ended = run(shown[0].text.replace("sleep 5", stored))
     assert ended.returncode == 128 + signal.SIGTERM, ended.stderr
-    status = run("evenhand status background.evenhand --json")
-    assert status.returncode == 0, status.stderr
-    document = json.loads(status.stdout)
+    left = run(status)
+    assert left.returncode == 0, left.stderr
+    document = json.loads(left.stdout)
     assert document["finished_at"] is None
     assert document["worker"] is None
 

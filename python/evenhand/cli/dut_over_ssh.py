@@ -163,7 +163,7 @@ def apply_setup(
 
 
 def status(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
-    """Tell who has set up the DUT, since when and for what. Changes nothing."""
+    """Report who set up the DUT, when, and for what. Changes nothing."""
     with _on(testbed) as on:
         held, is_new = read_held(on.shell), is_begun(on.shell)
         here = read_here(on.destination) if held is None else None

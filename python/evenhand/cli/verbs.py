@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How verbs are registered: their help cuts no option, whatever the terminal's width."""
+"""How verbs are registered: their help cuts no option and breaks no line early, whatever the terminal's
+width."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -24,7 +26,17 @@ class Verbs(typer.Typer):
     def command(
         self, name: str | None = None, *, cls: type[TyperCommand] | None = None, **others: Any
     ) -> Callable[[Any], Any]:
-        return super().command(name, cls=cls or Verb, **others)
+        def register(verb: Any) -> Any:
+            text = others.get("help") or inspect.getdoc(verb) or ""
+            return make(name, cls=cls or Verb, **{**others, "help": _unfolded(text)})(verb)
+
+        make = super().command
+        return register
+
+
+def _unfolded(text: str) -> str:
+    """Paragraphs of one line each: Rich keeps the line breaks of a docstring, which has another width."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in inspect.cleandoc(text).split("\n\n"))
 
 
 class Verb(TyperCommand):
