@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,12 +19,15 @@ from evenhand.base.option import DURATION, RATE, Option, fill, options_of, value
 from evenhand.cli.main import app_of, main
 from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, Procedure, ThroughputUse
 from evenhand.procedure.limits import Retries
+from evenhand.procedure.record import recording
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.found import found_lines, found_table
+from evenhand.run import read_record
 from evenhand.run.campaign.outline import describe
 from evenhand.spec.file import make_campaign
 from evenhand.spec.points import expand
 from evenhand.spec.request import point_defaults, read_point
+from tests.run.campaign.small_campaign import write_campaign
 
 PACKAGE = Path(__file__).resolve().parents[2] / "python" / "evenhand"
 OTHER_WORDS = {
@@ -35,8 +39,7 @@ OTHER_WORDS = {
     ("report/delay.py", "latency"): "a figure of the engine's documents",
     ("report/delay.py", "pdv"): "a figure of the engine's documents",
     ("report/suite.py", "loss"): "the heading of a column",
-    ("report/throughput.py", "loss"): "the heading of a column",
-    ("report/show.py", "loss"): "the heading of a column",
+    ("report/trials.py", "loss"): "the heading of a column",
     ("report/loss.py", "loss"): "the heading of a column",
     ("report/back_to_back.py", "throughput"): "the heading of a column",
     ("search/model.py", "throughput"): "what a search looks for, in its sentences",
@@ -108,9 +111,15 @@ def _value(result: Mapping[str, Any]) -> float | None:
 def _run(
     bed: Any, goal: SoakGoal, options: SoakOptions, *, name: str = "soak", **conditions: Any
 ) -> SoakResult:
-    with bed.tester(**conditions) as tester:
-        result = tester.measurer(bed.on_event).measure(goal.duration_s, goal.rate_fps)
-    return SoakResult(lost_frames=result.lost_frames)
+    with (
+        bed.tester(**conditions) as tester,
+        recording(bed.recorder, tester, name, kind="soak", goal={"duration_s": goal.duration_s}) as record,
+    ):
+        trial = tester.measurer(bed.on_event).measure(goal.duration_s, goal.rate_fps)
+        record.add_result(trial, number=1, purpose="soak")
+        result = SoakResult(lost_frames=trial.lost_frames)
+        record.finish_with(result.outcome, result.to_document())
+    return result
 
 
 def _parts(goal: SoakGoal) -> Iterable[str]:
@@ -167,6 +176,34 @@ def test_a_procedure_of_one_file_is_measured_by_campaigns(soak: Procedure) -> No
     assert outline.goal == "one trial of 30 s at the throughput of its suite"
     assert outline.expected_s == pytest.approx(2 * (30 + 11 + 2))
     json.dumps(then.goal)
+
+
+def test_a_procedure_of_one_file_is_measured_shown_and_exported(
+    soak: Procedure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the commands, on the simulated device: nothing else had to know it."""
+    suite = (
+        'name = "c"\ntestbed = "testbed.toml"\n[[suite]]\nname = "s"\nprocedure = "soak"\nhosts = [4]\n'
+        'repetitions = 2\nrate = "1kfps"\nsoak = "1s"\nwaits = "short"\nsingle-pair-first = false\n'
+    )
+    campaign = write_campaign(tmp_path, suite)
+    monkeypatch.setenv("EVENHAND_ENGINE", str(tmp_path / "engine"))
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", str(campaign), "--run", "a.evenhand"]) == 0
+    (point,) = read_record(Path("a.evenhand")).points
+    assert point.values == (0.0, 0.0)
+    capsys.readouterr()
+    assert main(["show", "a.evenhand"]) == 0
+    assert f"s: {soak.figure.name} in frames" in capsys.readouterr().out
+    assert main(["show", "a.evenhand", "--point", "1"]) == 0
+    assert capsys.readouterr().out.count("PASS") == 2
+    assert main(["export", "a.evenhand", "--format", "csv", "--table", "points"]) == 0
+    header, row = csv.reader(capsys.readouterr().out.splitlines())
+    assert dict(zip(header, row, strict=True)) | {"procedure": soak.name, "unit": "frames"} == dict(
+        zip(header, row, strict=True)
+    )
+    assert main(["export", "a.evenhand", "--format", "markdown"]) == 0
+    assert soak.figure.name in capsys.readouterr().out
 
 
 def test_a_result_of_an_unknown_type_is_shown_by_its_figure(soak: Procedure) -> None:
