@@ -102,7 +102,7 @@ ModelConfig read_model(ObjectReader r) {
     ModelConfig model;
     model.elements.count = r.whole("count", 1, most_elements);
     model.elements.rate_fps = r.number("rate_fps", 0, any_number, true);
-    model.elements.queue_frames = r.whole("queue_frames", 1, 65536);
+    model.elements.queue_frames = r.whole("queue_frames", 1, 131072);
     constexpr std::array<std::pair<const char*, HashType>, 2> hashes{
         {{"type1", HashType::addresses}, {"type2", HashType::addresses_and_ports}}};
     model.spread.hash = r.choice("hash", hashes, "type1: addresses only; type2: addresses and ports.");
