@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evenhand.plan import Direction, make_plan
+from evenhand.plan import ONE_EACH, Direction, SideCounts, make_plan
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, PointState, Repetition
 from evenhand.spec.point import HashType, Point
 
@@ -72,8 +72,8 @@ def point(
             procedure=procedure,
             plan=plan,
             plan_options=plan_options or {},
-            hosts=(hosts, hosts),
-            networks=(1, 1),
+            hosts=SideCounts(hosts, hosts),
+            networks=ONE_EACH,
             frame_size=frame_size,
             directions=directions,
             hash_type=hash_type,

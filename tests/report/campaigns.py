@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from evenhand.plan import AddressPlan, make_plan
+from evenhand.plan import ONE_EACH, AddressPlan, SideCounts, make_plan
 from evenhand.procedure import DelayGoal, DelayTest, LossGoal, Profile, Throughput
 from evenhand.procedure.delay import DelayResult, _Repeat
 from evenhand.procedure.loss import FrameLoss, _Series
@@ -292,8 +292,8 @@ def point_of(
         procedure=procedure,
         plan=plan,
         plan_options={},
-        hosts=(hosts, hosts),
-        networks=(1, 1),
+        hosts=SideCounts(hosts, hosts),
+        networks=ONE_EACH,
         frame_size=size,
         directions=("forward", "reverse"),
         hash_type=hash_type,

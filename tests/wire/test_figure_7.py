@@ -13,7 +13,7 @@ import pytest
 from evenhand.analysis import Analysis, CurvePoint, analyse
 from evenhand.analysis.plateau import find_shape
 from evenhand.cli.main import main
-from evenhand.plan import make_plan
+from evenhand.plan import ONE_EACH, SideCounts, make_plan
 from evenhand.predict import DeviceModel, NeighborCost, neighbor_entries, predict, symmetric_key
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.procedure.statistics import Statistics
@@ -75,8 +75,8 @@ def shape_of(values: dict[int, float]) -> tuple[int | None, int | None, list[int
     points = [
         CurvePoint(
             key=str(n),
-            hosts=(n, n),
-            networks=(1, 1),
+            hosts=SideCounts(n, n),
+            networks=ONE_EACH,
             state=PointState.MEASURED,
             reason=None,
             asked=1,

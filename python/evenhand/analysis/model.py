@@ -16,7 +16,7 @@ from evenhand.analysis.drift_model import Drift
 from evenhand.analysis.medians import MedianRatio
 from evenhand.analysis.testbeds_model import BedsVerdict
 from evenhand.base.units import format_count
-from evenhand.plan import Direction
+from evenhand.plan import ONE_EACH, Direction, SideCounts
 from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.statistics import Statistics
 from evenhand.run.campaign_record import PointState, is_median_at_least
@@ -63,9 +63,9 @@ class CurvePoint:
 
     key: str
     """Of the point in the campaign."""
-    hosts: tuple[int, int]
+    hosts: SideCounts
     """Left, right; in each network, if there are several."""
-    networks: tuple[int, int]
+    networks: SideCounts
     state: PointState
     reason: str | None
     """Why it has no number."""
@@ -104,11 +104,11 @@ class CurvePoint:
     @property
     def addresses(self) -> int:
         """N: addresses a side; the larger, if the sides differ."""
-        return max(hosts * networks for hosts, networks in zip(self.hosts, self.networks, strict=True))
+        return max(self.hosts.times(self.networks))
 
     @property
     def is_single_pair(self) -> bool:
-        return self.hosts == (1, 1) and self.networks == (1, 1)
+        return self.hosts == self.networks == ONE_EACH
 
     @property
     def label(self) -> str:

@@ -17,7 +17,7 @@ import typer
 from evenhand.base.units import format_count
 from evenhand.cli.common import err, out, quoted, write_json_line
 from evenhand.cli.options import with_options
-from evenhand.plan import AddressPlan, SideName, plan_title
+from evenhand.plan import ONE_EACH, AddressPlan, SideName, plan_title
 from evenhand.predict import predict
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.rig.reference import ReferenceRouter, reference_router
@@ -156,7 +156,7 @@ def ready_document(
 def describe_hosts(plan: AddressPlan) -> str:
     """`65,534 x 65,534 hosts`, `10 x 10 hosts in 4 x 4 networks`."""
     hosts = f"{plan.hosts} hosts"
-    return hosts if plan.networks == (1, 1) else f"{hosts} in {plan.networks} networks"
+    return hosts if plan.networks == ONE_EACH else f"{hosts} in {plan.networks} networks"
 
 
 def others_lines(cpus: RouterCpus) -> list[str]:

@@ -29,6 +29,7 @@ from evenhand.plan.ranges import (
 from evenhand.plan.sides import (
     BOTH_DIRECTIONS,
     NO_TAGS,
+    ONE_EACH,
     SIDES,
     Direction,
     SideCounts,
@@ -58,6 +59,7 @@ __all__ = [
     "CLASSIC_DESTINATION_PORT",
     "CLASSIC_SOURCE_PORT",
     "NO_TAGS",
+    "ONE_EACH",
     "RFC4814_DESTINATION_PORTS",
     "RFC4814_SOURCE_PORTS",
     "SIDES",

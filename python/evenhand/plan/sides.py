@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from evenhand.base.units import format_count
@@ -34,9 +35,19 @@ class SideCounts(NamedTuple):
         """The count of this side."""
         return self.left if side == "left" else self.right
 
+    @classmethod
+    def largest(cls, all_counts: Iterable[SideCounts]) -> SideCounts:
+        """The largest count of each side; ValueError if there are none."""
+        return cls(*(max(counts) for counts in zip(*all_counts, strict=True)))
+
     def times(self, others: tuple[int, int]) -> SideCounts:
         """Side by side: the hosts of each network times the networks are the addresses."""
         return SideCounts(self.left * others[0], self.right * others[1])
+
+    @property
+    def written(self) -> str:
+        """As an option or a key of a file has it: `65534`, or `65534,253` where the sides differ."""
+        return str(self.left) if self.left == self.right else f"{self.left},{self.right}"
 
     def __str__(self) -> str:
         """`65,534 x 253`."""
@@ -47,5 +58,7 @@ class SideCounts(NamedTuple):
         return self._asdict()
 
 
+ONE_EACH = SideCounts(1, 1)
+"""One network on each side, or one host: a single address pair."""
 NO_TAGS = SideCounts(0, 0)
 """Octets of VLAN tags where no frame has any."""

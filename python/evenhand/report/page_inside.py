@@ -141,7 +141,7 @@ def _labels(seen: Sequence[Seen]) -> tuple[list[str], str]:
     """By what the points of the suite differ."""
     points = [one.found.point for one in seen]
     if len({(point.hosts, point.networks) for point in points}) == len(points) and all(
-        point.hosts[0] * point.networks[0] == point.hosts[1] * point.networks[1] for point in points
+        point.addresses.left == point.addresses.right for point in points
     ):
         return [short_count(addresses_of(point)) for point in points], "addresses on each side"
     if len({point.frame_size for point in points}) == len(points):

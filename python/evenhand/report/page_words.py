@@ -127,17 +127,14 @@ def median_of(record: PointRecord) -> float | None:
 
 def addresses_of(point: Point) -> int:
     """On a side; the larger number, if the sides differ."""
-    return max(hosts * networks for hosts, networks in zip(point.hosts, point.networks, strict=True))
+    return max(point.addresses)
 
 
 def show_addresses(point: Point) -> str:
     """`16 x 16 addresses`."""
     if point.is_single_pair:
         return "1 address pair"
-    left, right = (
-        format_count(hosts * networks) for hosts, networks in zip(point.hosts, point.networks, strict=True)
-    )
-    return f"{left} x {right} addresses"
+    return f"{point.addresses} addresses"
 
 
 def show_size(point: Point) -> str:

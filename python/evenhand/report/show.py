@@ -18,6 +18,7 @@ from evenhand.analysis.inside import seen_at
 from evenhand.analysis.words import join
 from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count, format_duration, format_ratio
+from evenhand.plan import ONE_EACH, SideCounts
 from evenhand.procedure import Statistics
 from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.registry import PROCEDURES
@@ -87,10 +88,9 @@ def point_report(record: CampaignRecord, measured: PointRecord) -> Iterator[Rend
     """One point down to its trials, with their verdicts and reasons."""
     point, figure = measured.point, PROCEDURES[measured.point.procedure].figure
     yield Text(f"Point {record.points.index(measured) + 1}: {visible(point.key)}", style="bold")
-    hosts, networks = (" x ".join(map(format_count, pair)) for pair in (point.hosts, point.networks))
     yield _line(
-        f"{point.procedure}, {point.plan}, {hosts} hosts in {networks} networks, {_frames(measured)},"
-        f" {' and '.join(point.directions)}."
+        f"{point.procedure}, {point.plan}, {point.hosts} hosts in {point.networks} networks,"
+        f" {_frames(measured)}, {' and '.join(point.directions)}."
     )
     if point.hash_type is not None:
         yield _line(f"The DUT hashes {_hash(point.hash_type)}.")
@@ -191,7 +191,7 @@ def _title(measured: PointRecord) -> str:
 
 def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> FittedTable:
     table = FittedTable()
-    has_networks = any(measured.point.networks != (1, 1) for _, measured in entries)
+    has_networks = any(measured.point.networks != ONE_EACH for _, measured in entries)
     table.add_column("#", justify="right", no_wrap=True)
     table.add_column("hosts x networks" if has_networks else "hosts", justify="right")
     table.add_column("octets", justify="right")
@@ -301,7 +301,7 @@ def _hash(hash_type: str) -> str:
     return "addresses only" if hash_type == "type1" else "addresses and ports"
 
 
-def _pair(counts: tuple[int, int]) -> str:
+def _pair(counts: SideCounts) -> str:
     return (
         format_count(counts[0])
         if counts[0] == counts[1]

@@ -9,7 +9,6 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evenhand.base.units import format_count
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.procedure.statistics import Statistics
 from evenhand.report.page_words import NONE, show_median, show_size, show_value, show_version, unit_of
@@ -112,8 +111,7 @@ def _size(found: PointRecord) -> str:
 
 def _hosts(found: PointRecord) -> str:
     """`16 x 16`: addresses of both sides, over all networks."""
-    sides = zip(found.point.hosts, found.point.networks, strict=True)
-    return " x ".join(format_count(hosts * networks) for hosts, networks in sides)
+    return str(found.point.addresses)
 
 
 def to_summary_csv(record: CampaignRecord) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from evenhand.base.errors import HostError, RequestError
-from evenhand.plan import AddressPlan, Direction, FrameSize
+from evenhand.plan import AddressPlan, Direction, FrameSize, SideCounts
 from evenhand.rig.dut_wish import DutWish, OnNote, ReachableDut
 from evenhand.rig.lab.borrow import LabWish
 from evenhand.rig.lab_lease import LeasedLab
@@ -30,9 +30,9 @@ class PlanDefaults:
     """What is meant of the address plan where a command line does not say it."""
 
     plan: str = DEFAULT_PLAN
-    hosts: tuple[int, int] | None = None
+    hosts: SideCounts | None = None
     """Of this plan, left and right; None: its maximum."""
-    networks: tuple[int, int] | None = None
+    networks: SideCounts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

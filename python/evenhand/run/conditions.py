@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from evenhand.base.errors import RequestError
-from evenhand.plan import Direction, parse_imix, plan_title
+from evenhand.plan import Direction, SideCounts, parse_imix, plan_title
 from evenhand.run.reading import StoredSearch
 from evenhand.spec.point import HashType, Point
 
@@ -21,8 +21,8 @@ class SearchConditions:
 
     plan: str
     plan_options: Mapping[str, Any]
-    hosts: tuple[int, int]
-    networks: tuple[int, int]
+    hosts: SideCounts
+    networks: SideCounts
     frame_size: int | str
     directions: tuple[Direction, ...]
     hash_type: HashType | None
@@ -70,8 +70,8 @@ def _read(search: StoredSearch) -> SearchConditions:
     return SearchConditions(
         plan="+".join(map(plan_title, names)),
         plan_options={} if not versions else {"mix": "/".join(map(str, versions["share"]))},
-        hosts=(_count(sides[0], "host"), _count(sides[1], "host")),
-        networks=(_count(sides[0], "network"), _count(sides[1], "network")),
+        hosts=SideCounts(*(_count(side, "host") for side in sides)),
+        networks=SideCounts(*(_count(side, "network") for side in sides)),
         frame_size=search.frame_size if search.imix is None else search.imix,
         directions=tuple(setup.get("directions") or get_args(Direction)),
         hash_type=next((name for name in get_args(HashType) if name == elements.get("hash")), None),

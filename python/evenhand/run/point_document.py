@@ -3,20 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
 from evenhand.base.errors import RequestError
-from evenhand.plan import parse_imix, whole_octets
+from evenhand.plan import SideCounts, parse_imix, whole_octets
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.run.conditions import are_sound
 from evenhand.run.reading import Row, as_mapping
 from evenhand.run.run_file import to_json
 from evenhand.spec.point import Point
 
-_PAIRS = ("hosts", "networks", "directions")
-"""Tuples, which JSON has as lists."""
+_PAIRS: Mapping[str, Callable[[Any], tuple[Any, ...]]] = {
+    "hosts": SideCounts._make,
+    "networks": SideCounts._make,
+    "directions": tuple,
+}
+"""What JSON has as lists."""
 _COLUMNS = ("key", "suite", "procedure", "frame_size", "repetitions")
 """Of the table, beside the document."""
 
@@ -61,7 +65,7 @@ def point_of_document(document: Mapping[str, Any]) -> Point:
     """A point of which all is in the document, as in files of version 2."""
     whole = {"rounds": 1, **document}  # files from before there were rounds
     values = {field.name: whole[field.name] for field in fields(Point)}
-    point = Point(**{**values, **{name: tuple(values[name]) for name in _PAIRS}})
+    point = Point(**{**values, **{name: make(values[name]) for name, make in _PAIRS.items()}})
     check_point(point)
     return point
 

@@ -142,14 +142,10 @@ class CountOptions:
         """What was given, and the rest from a testbed whose DUT is set up for this plan."""
         if plan_title(name) != defaults.plan:
             return self
-        return CountOptions(
-            hosts=self.hosts or _pair(defaults.hosts), networks=self.networks or _pair(defaults.networks)
+        hosts, networks = (
+            None if counts is None else counts.written for counts in (defaults.hosts, defaults.networks)
         )
-
-
-def _pair(counts: tuple[int, int] | None) -> str | None:
-    """As it would be written."""
-    return None if counts is None else ",".join(map(str, counts))
+        return CountOptions(hosts=self.hosts or hosts, networks=self.networks or networks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from evenhand.plan import Direction
+from evenhand.plan import ONE_EACH, Direction, SideCounts
 
 HashType = Literal["type1", "type2"]
 """What the DUT's RSS hashes: addresses only, or addresses and ports."""
@@ -31,9 +31,8 @@ class Point:
     plan_options: Mapping[str, Any]
     """Keywords of `make_plan` beside the counts, such as `host_mode`; `mix` for a share of two. Empty: all as
     the draft has it."""
-    hosts: tuple[int, int]
-    """Left, right."""
-    networks: tuple[int, int]
+    hosts: SideCounts
+    networks: SideCounts
     frame_size: int | str
     """Octets with the FCS, or a sequence such as `imix:aaafg`."""
     directions: tuple[Direction, ...]
@@ -51,4 +50,9 @@ class Point:
     @property
     def is_single_pair(self) -> bool:
         """Whether every frame of a direction has the same two addresses."""
-        return self.hosts == (1, 1) and self.networks == (1, 1)
+        return self.addresses == ONE_EACH
+
+    @property
+    def addresses(self) -> SideCounts:
+        """Of each side, over all its networks."""
+        return self.hosts.times(self.networks)

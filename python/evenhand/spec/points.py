@@ -11,7 +11,7 @@ from typing import Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.without_folders import without_folders
-from evenhand.plan import AddressPlan, FrameSize, Imix, largest_frame, largest_octets
+from evenhand.plan import ONE_EACH, AddressPlan, FrameSize, Imix, SideCounts, largest_frame, largest_octets
 from evenhand.procedure import check_whole_sizes, choose_frames
 from evenhand.procedure.descriptor import Procedure
 from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
@@ -28,7 +28,7 @@ DOUBLING, MAXIMUM = "doubling", "max"
 COSTLY_ROUNDS = 2
 """Where the DUT is set up for a point by hand, by a hook, or for its hash: the fewest that keep a drift apart
 from the addresses."""
-ONE_PAIR = ((1, 1), (1, 1))
+ONE_PAIR = (ONE_EACH, ONE_EACH)
 """Hosts and networks of both sides (SEED-02)."""
 _STRUCTURE = (
     "name",
@@ -154,8 +154,8 @@ def _points_of(suite: Suite, file: CampaignFile, where: str) -> list[Point]:
     points: list[Point] = []
     for (hosts, of_networks), procedure, size, hash_type in product(counts, procedures, sizes, hash_types):
         goal = point_defaults(procedure) | _given(suite, procedure)
-        n = f"n={_both(hosts)}" + (
-            f",r={_both(of_networks)}" if whole.left.hosts.networks is not None else ""
+        n = f"n={hosts.written}" + (
+            f",r={of_networks.written}" if whole.left.hosts.networks is not None else ""
         )
         parts = [
             suite.name,
@@ -270,22 +270,23 @@ def _given(suite: Suite, procedure: Procedure) -> dict[str, Any]:
     return {option: list(value) if isinstance(value, tuple) else value for option, value in found.items()}
 
 
-def _counts(suite: Suite, whole: AddressPlan) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+def _counts(suite: Suite, whole: AddressPlan) -> list[tuple[SideCounts, SideCounts]]:
     """Hosts and networks of each point; that with a single pair first."""
-    most, networks = _sides(whole, "hosts"), _sides(whole, "networks")
-    counts: list[tuple[int, int]] = []
+    most, networks = whole.hosts, whole.networks
+    counts: list[SideCounts] = []
     for value in suite.hosts:
         if value == DOUBLING:
-            found = [(n, n) for n in takewhile(lambda n: n < min(most), (2**k for k in count()))] + [most]
+            below = takewhile(lambda n: n < min(most), (2**k for k in count()))
+            found = [*(SideCounts(n, n) for n in below), most]
         elif value == MAXIMUM:
             found = [most]
         else:
             hosts = parse_counts(str(value), where="hosts")
-            found = [hosts if isinstance(hosts, tuple) else (hosts or 1, hosts or 1)]
+            found = [SideCounts(*(hosts if isinstance(hosts, tuple) else (hosts or 1, hosts or 1)))]
         for pair in found:
             if pair in counts:
                 raise RequestError(
-                    f"{_both(pair)} hosts are listed twice",
+                    f"{pair.written} hosts are listed twice",
                     where="hosts",
                     next_step="Write each number once.",
                 )
@@ -294,13 +295,6 @@ def _counts(suite: Suite, whole: AddressPlan) -> list[tuple[tuple[int, int], tup
     if ONE_PAIR in pairs or suite.single_pair_first:
         pairs = [ONE_PAIR, *(pair for pair in pairs if pair != ONE_PAIR)]
     return pairs
-
-
-def _sides(plan: AddressPlan, what: str) -> tuple[int, int]:
-    if what == "hosts":
-        return (plan.left.hosts.count, plan.right.hosts.count)
-    left, right = (1 if side.hosts.networks is None else side.hosts.networks.count for side in plan.sides)
-    return (left, right)
 
 
 def _takes_throughput(procedure: Procedure, goal: Mapping[str, Any], suite: Suite, where: str) -> bool:
@@ -332,7 +326,7 @@ def _spec_of(suite: Suite, points: Sequence[Point]) -> dict[str, Any]:
         # Not where it is left to the default, so that a campaign from before this key can be gone on with.
         **({} if suite.rounds is None else {"rounds": {point.procedure: point.rounds for point in points}}),
         "hooks": _spec_of_hooks(suite.hooks),
-        "hosts": [_both(hosts) for hosts in dict.fromkeys(point.hosts for point in points)],
+        "hosts": [hosts.written for hosts in dict.fromkeys(point.hosts for point in points)],
         "frame-sizes": list(dict.fromkeys(point.frame_size for point in points)),
         "repetitions": {point.procedure: point.repetitions for point in points},
         "options": {
@@ -366,10 +360,6 @@ def _check_keys(points: Sequence[Point], where: str) -> None:
             where=where,
             next_step="Give the suites different names.",
         )
-
-
-def _both(counts: tuple[int, int]) -> str:
-    return str(counts[0]) if counts[0] == counts[1] else f"{counts[0]},{counts[1]}"
 
 
 def _short(size: FrameSize) -> int | str:

@@ -19,7 +19,7 @@ from typing import Any
 from evenhand.base import locks
 from evenhand.base.locks import Resource
 from evenhand.base.signals import uninterrupted
-from evenhand.plan import AddressPlan, make_plan, plan_title
+from evenhand.plan import AddressPlan, SideCounts, make_plan, plan_title
 from evenhand.rig.lab import linux, state, vm
 from evenhand.rig.lab.build import USUAL_MAX_FRAME_SIZE
 from evenhand.rig.lab.labs import LABS, Lab, lab_status
@@ -39,9 +39,9 @@ class LabWish:
 
     plan: str
     """Name of the address plan, of one IP version."""
-    hosts: tuple[int, int]
+    hosts: SideCounts
     """In each network, left and right, at least."""
-    networks: tuple[int, int] | None
+    networks: SideCounts | None
     """At least; None for a plan with one network a side."""
     largest_frame_size: int = USUAL_MAX_FRAME_SIZE
     """Octets with FCS that both links must take, at least."""

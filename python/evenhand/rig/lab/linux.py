@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.lazy_import import lazy_import
-from evenhand.plan import SIDES, AddressPlan, SideName
+from evenhand.plan import SIDES, AddressPlan, SideCounts, SideName
 from evenhand.rig.lab import state
 from evenhand.rig.lab.build import (
     AROUND_PACKET,
@@ -78,10 +78,10 @@ class LinuxLab:
     plan: str
     """Name of the address plan that the DUT is set up for."""
     ip_version: Literal[4, 6]
-    hosts: tuple[int, int] | None = None
+    hosts: SideCounts | None = None
     """In each network, left and right, that the DUT is set up for; None: a record of an older version does
     not tell."""
-    networks: tuple[int, int] | None = None
+    networks: SideCounts | None = None
     dut_cpu: int
     """CPU on which the DUT forwards."""
     tester_cpus: tuple[int, ...]
@@ -320,18 +320,14 @@ def read_lab(name: str, record: dict[str, Any]) -> LinuxLab | None:
 
 def with_tuples(document: dict[str, Any]) -> dict[str, Any]:
     """JSON has lists only."""
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in document.items()}
+    found = {key: tuple(value) if isinstance(value, list) else value for key, value in document.items()}
+    counts = {name: SideCounts._make(found[name]) for name in ("hosts", "networks") if found.get(name)}
+    return found | counts
 
 
 def addresses_of(plan: AddressPlan) -> dict[str, Any]:
     """What a lab knows of the plan that it is made for."""
-    left, right = (side.hosts for side in plan.sides)
-    return {
-        "plan": plan.name,
-        "ip_version": plan.ip_version,
-        "hosts": (left.count, right.count),
-        "networks": (left.network_count, right.network_count),
-    }
+    return {"plan": plan.name, "ip_version": plan.ip_version, "hosts": plan.hosts, "networks": plan.networks}
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from evenhand.base.errors import HostError
-from evenhand.plan import SIDES, AddressPlan, SideName, plan_title
+from evenhand.plan import SIDES, AddressPlan, SideCounts, SideName, plan_title
 from evenhand.rig.dut import OPERATING_SYSTEMS, DutScript, describe_setup
 from evenhand.rig.dut.shell import Shell
 from evenhand.rig.dut.ssh import open_ssh
@@ -61,10 +61,10 @@ class VmLab:
     plan: str
     """Name of the address plan that the DUT was set up for."""
     ip_version: Literal[4, 6]
-    hosts: tuple[int, int] | None = None
+    hosts: SideCounts | None = None
     """In each network, left and right, that the DUT is set up for; None: a record of an older version does
     not tell."""
-    networks: tuple[int, int] | None = None
+    networks: SideCounts | None = None
     dut_cpu: int
     """CPU of this host that the machine runs on."""
     tester_cpus: tuple[int, ...]

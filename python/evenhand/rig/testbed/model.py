@@ -284,10 +284,10 @@ class TestbedDut(_Table):
             raise RefusedError(error) from error
         return self
 
-    def pair(self, name: Literal["hosts", "networks"]) -> tuple[int, int] | None:
+    def pair(self, name: Literal["hosts", "networks"]) -> SideCounts | None:
         """`hosts` or `networks`, of left and right."""
         counts = getattr(self, name)
-        return None if counts is None else (counts[0], counts[1])
+        return None if counts is None else SideCounts(counts[0], counts[1])
 
     @model_validator(mode="after")
     def _is_reachable(self) -> TestbedDut:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from evenhand.plan import largest_octets
+from evenhand.plan import SideCounts, largest_octets
 from evenhand.rig import USUAL_MAX_FRAME_SIZE, Demand, DutWish, LabWish
 from evenhand.spec.frames import read_size
 from evenhand.spec.plan import build_plan
@@ -49,10 +49,6 @@ def lab_wish_of(points: Iterable[Point], of_all: Iterable[Point] = ()) -> LabWis
             same links.
     """
     known = list(points)
-    hosts, networks = (
-        (max(getattr(point, part)[0] for point in known), max(getattr(point, part)[1] for point in known))
-        for part in ("hosts", "networks")
-    )
     first = known[0]
     # Of a mix of both IP versions the first plan: only a machine takes part in it, and the rest is set up
     # over SSH.
@@ -63,7 +59,9 @@ def lab_wish_of(points: Iterable[Point], of_all: Iterable[Point] = ()) -> LabWis
     largest = max(largest_octets(read_size(point.frame_size)) for point in (*known, *of_all))
     return LabWish(
         plan=plan.title,
-        hosts=hosts,
-        networks=networks if plan.left.hosts.networks is not None else None,
+        hosts=SideCounts.largest(point.hosts for point in known),
+        networks=SideCounts.largest(point.networks for point in known)
+        if plan.left.hosts.networks is not None
+        else None,
         largest_frame_size=max(largest, USUAL_MAX_FRAME_SIZE),
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.base.units import format_count
-from evenhand.plan import Traffic, describe_mix, plan_warnings
+from evenhand.plan import ONE_EACH, Traffic, describe_mix, plan_warnings
 from evenhand.rig import REFERENCE
 from evenhand.run.campaign.estimate import time_of
 from evenhand.run.campaign.jobs import jobs
@@ -37,7 +37,7 @@ class OutlineRow:
     def hosts(self) -> str:
         """`16 x 16`, of networks `253 x 253 in 256 x 256 networks`."""
         left, right = (format_count(count) for count in self.point.hosts)
-        if self.point.networks == (1, 1):
+        if self.point.networks == ONE_EACH:
             return f"{left} x {right}"
         return (
             f"{left} x {right} in {' x '.join(format_count(count) for count in self.point.networks)} networks"
