@@ -298,6 +298,6 @@ def _no_lab(text: str, name: str, plan: str) -> RequestError:
     return RequestError(
         f"{name!r} is not a lab",
         where=text,
-        next_step=f"{hint}The labs that are up: {', '.join(there)}; to set one up: sudo evenhand"
+        next_step=f"{hint}The labs are: {', '.join(there)}; to set one up: sudo evenhand"
         f" lab up {LinuxLab.kind} --plan {plan}",
     )
