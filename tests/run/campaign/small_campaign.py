@@ -18,6 +18,19 @@ final-duration = "2s"
 precision = "2%"
 waits = "short"
 """
+DELAYS = f"""
+[[suite]]
+name = "delays"
+procedure = ["throughput", "latency"]
+hosts = [4]
+repetitions = 1
+inner-repetitions = 3
+from = "0s"
+tagged = 5
+single-pair-first = false
+{OPTIONS}
+"""
+"""A suite of latency at the throughput that it finds first."""
 CAMPAIGN = """
 name = "small"
 testbed = "testbed.toml"
@@ -29,17 +42,7 @@ hosts = [1, 4, 16]
 repetitions = REPETITIONS
 OPTIONS
 
-[[suite]]
-name = "delays"
-procedure = ["throughput", "latency"]
-hosts = [4]
-repetitions = 1
-inner-repetitions = 3
-from = "0s"
-tagged = 5
-single-pair-first = false
-OPTIONS
-""".replace("OPTIONS", OPTIONS)
+DELAYS""".replace("DELAYS", DELAYS).replace("OPTIONS", OPTIONS)
 
 
 def small(repetitions: int) -> str:

@@ -19,7 +19,7 @@ import pytest
 from evenhand.run import PointState, read_record
 from tests.cli.running import TESTBED
 from tests.run.campaign.dask_processes import START_S, Cluster, cluster, wait_until
-from tests.run.campaign.small_campaign import OPTIONS, essence, write_campaign
+from tests.run.campaign.small_campaign import DELAYS, OPTIONS, essence, write_campaign
 from tests.run.campaign.test_kills import Starter, starting
 
 pytest.importorskip("distributed")
@@ -51,17 +51,7 @@ hosts = [2]
 repetitions = 2
 {OPTIONS}
 
-[[suite]]
-name = "delays"
-procedure = ["throughput", "latency"]
-hosts = [4]
-repetitions = 1
-inner-repetitions = 3
-from = "0s"
-tagged = 5
-single-pair-first = false
-{OPTIONS}
-"""
+{DELAYS}"""
 
 
 @dataclass
