@@ -290,7 +290,10 @@ def test_noise_gives_no_verdict() -> None:
     assert verdict.sentence.startswith("No verdict")
 
 
-CAPPED = "No verdict: the highest load that was tried passed; set a higher maximum-rate"
+CAPPED = (
+    "No verdict: the highest load that was tried passed; unless it is the line rate, set a higher"
+    " maximum-rate"
+)
 
 
 @pytest.mark.parametrize(

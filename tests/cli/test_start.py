@@ -4,19 +4,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evenhand.procedure.ceiling import ATTEMPTS
 from evenhand.rig.host.known_ceilings import ceilings_file
-from evenhand.run import read_run
+from evenhand.run import read_record, read_run
 from tests.cli.running import TESTBED, Ended
 
 Run = Callable[..., Ended]
 Play = Callable[[str], Path]
 QUICK = ("--duration", "1s", "--final-duration", "2s", "--waits", "short")
+MLR = ("--search", "mlr", "--goal", "NDR,final=2s,sum=4s,initial=1s")
 
 
 @pytest.fixture(autouse=True)
@@ -45,13 +47,50 @@ def test_a_search_begins_at_the_testers_own_ceiling(
         == document["throughput_fps_per_direction"]
         == ceiling["rate_fps_per_direction"]
     )
-    assert document["outcome"] == "at_or_above_maximum"
+    assert document["outcome"] == "tester_limit"
+    assert document["is_at_least"]
     assert document["verdicts"]["INVALID"] == 0
     assert [kind for kind, _ in kinds(first)] == ["ceiling", "throughput"]
     ended = evenhand("throughput", testbed, "--plan", plan, *QUICK, "--run", second)
-    assert [kind for kind, _ in kinds(second)] == ["throughput"]
+    assert kinds(second)[0] == ("ceiling", ATTEMPTS)  # only whether the tester keeps more by now
     assert "The search began at the tester's own ceiling of" in ended.out
-    assert f"found on {ceiling['found_at'][:10]}" in ended.out
+    assert "passed, and no higher load was tried" in ended.out
+
+
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+@pytest.mark.parametrize("search", [(), MLR])
+def test_a_ceiling_that_was_found_in_a_bad_minute_is_found_again(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str, search: Sequence[str]
+) -> None:
+    """MLR-14: once a search has passed it, the next one looks whether the tester keeps more. The repetitions
+    are of one point, wherever each of them begins."""
+    engine_playing("simulated-640000-100000")
+    first, then = tmp_path / "first.evenhand", tmp_path / "then.evenhand"
+    before = evenhand("throughput", testbed, "--plan", plan, *QUICK, *search, "--json", "--run", first).json
+    assert before["throughput_fps_per_direction"] <= 100_000
+    engine_playing("simulated-640000-400000")
+    table = evenhand(
+        "throughput", testbed, "--plan", plan, *QUICK, *search, "--repetitions", 2, "--json", "--run", then
+    ).json
+    found = [each["throughput_fps_per_direction"] for each in table["rows"][0]["repetitions"]]
+    assert all(0.95 * 400_000 <= fps <= 400_000 for fps in found)
+    (point,) = read_record(then).points
+    assert len(point.repetitions) == 2
+    assert (point.at_maximum, point.at_tester_limit) == (2, 2)
+
+
+def test_a_known_ceiling_that_no_search_has_reached_is_not_looked_for_again(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
+    """MLR-14: a DUT that is slower than the tester costs it no trials."""
+    engine_playing("simulated-640000-400000")
+    evenhand("throughput", testbed, *QUICK, "--run", tmp_path / "first.evenhand")
+    text = ceilings_file().read_text().replace('"was_reached": true', '"was_reached": false')
+    ceilings_file().write_text(text)
+    engine_playing("simulated-200000-400000")
+    ended = evenhand("throughput", testbed, *QUICK, "--run", tmp_path / "second.evenhand")
+    assert [kind for kind, _ in kinds(tmp_path / "second.evenhand")] == ["throughput"]
+    assert "UTC: this tester cannot keep a higher load" in ended.out
 
 
 def test_nothing_is_tried_above_a_load_at_which_the_dut_loses_frames(
@@ -103,7 +142,7 @@ def test_another_kind_of_traffic_has_another_ceiling(
     evenhand("throughput", testbed, *QUICK, *options, "--run", tmp_path / "a.evenhand")
     assert kinds(tmp_path / "a.evenhand")[0][0] == "ceiling"
     evenhand("throughput", testbed, *QUICK, "--run", tmp_path / "b.evenhand")
-    assert kinds(tmp_path / "b.evenhand")[0][0] == "throughput"
+    assert kinds(tmp_path / "b.evenhand")[0] == ("ceiling", ATTEMPTS)  # known, and reached
 
 
 @pytest.mark.parametrize(
@@ -150,7 +189,7 @@ def test_a_tester_that_keeps_no_load_says_so(evenhand: Run, engine_playing: Play
     assert "--maximum-rate" in ended.err
 
 
-def test_a_table_finds_it_once_for_each_size(
+def test_a_table_finds_it_for_each_size_and_looks_again_before_each_repetition(
     evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
 ) -> None:
     engine_playing("simulated-640000-400000")
@@ -158,6 +197,7 @@ def test_a_table_finds_it_once_for_each_size(
     ended = evenhand(
         "throughput", testbed, *QUICK, "--frame-size", "64,128", "--repetitions", "2", "--run", run
     )
-    assert [kind for kind, _ in kinds(run)] == ["ceiling", "throughput", "throughput"] * 2
+    assert [kind for kind, _ in kinds(run)] == ["ceiling", "throughput"] * 4
+    assert [trials for kind, trials in kinds(run) if kind == "ceiling"][1::2] == [ATTEMPTS] * 2
     shown: list[Any] = [line for line in ended.out.splitlines() if "own ceiling" in line]
     assert len(shown) == 2

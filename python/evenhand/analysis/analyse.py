@@ -53,7 +53,7 @@ def _warnings(curve: Curve, *, is_campaign: bool) -> list[str]:
     if capped:
         lines.append(
             f"{curve.title}: these are lower bounds because the highest load that was tried"
-            f" passed: {join(capped)}. Set a higher maximum-rate."
+            f" passed: {join(capped)}. Unless that is the line rate, set a higher maximum-rate."
         )
     limited = [point.label for point in curve.measured if point.is_testers]
     if limited:

@@ -209,7 +209,7 @@ def _with_sentences(
             f"{join(capped)} passed at the highest load that"
             f" {'the tester kept' if are_testers else 'was tried'}: the plateau is at least that"
             " high there, and may not be"
-            f" level.{'' if are_testers else ' Set a higher maximum-rate.'}"
+            f" level.{'' if are_testers else ' Unless that is the line rate, set a higher maximum-rate.'}"
         )
     for edge, after in ((first, False), (last, True)):
         low, high = (edge, edge + 1) if after else (edge - 1, edge)

@@ -85,7 +85,7 @@ def _ratio(name: str, above: str, below: str, ratio: MedianRatio) -> Ratio:
         within = show_percent(SAME_WITHIN)
         how = f"more than {within} apart" if is_apart else f"about equal, within {within}"
     elif ratio.bound != "none":
-        how = "it is not known whether they are about equal; set a higher maximum-rate"
+        how = "it is not known whether they are about equal, because a lower bound is among them"
     elif (precision := deciding_precision(ratio)) is not None:
         how = f"it is not known whether they are about equal: {too_coarse(ratio.search_width, precision)}"
     sentence = f"{above} over {below}: {show_ratio(ratio)}; {how}."

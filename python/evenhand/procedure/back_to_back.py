@@ -215,7 +215,8 @@ def _why_skipped(
         outcome = "" if throughput is None else f" ({str(throughput.outcome).replace('_', ' ')})"
         return f"no throughput was found{outcome}, so bursts cannot be corrected by it"
     if throughput_fps >= goal.rate_fps or (
-        throughput is not None and throughput.outcome is Outcome.AT_OR_ABOVE_MAXIMUM
+        throughput is not None
+        and (throughput.outcome is Outcome.AT_OR_ABOVE_MAXIMUM or throughput.search.is_ceiling_reached)
     ):
         return (
             "the throughput equals the maximum rate, so a burst at that rate cannot fill the buffer; not"

@@ -11,7 +11,7 @@ from evenhand.base.units import format_duration
 from evenhand.procedure.events import Began, Measured, OnEvent, ignore
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.tester import OpenTester, choose_maximum
-from evenhand.search import TesterCeiling, find_tester_ceiling
+from evenhand.search import TesterCeiling, find_tester_ceiling, whole_load
 from evenhand.trial import Limits, TrialResult, Waits
 
 START_FPS = 1e6
@@ -88,6 +88,7 @@ def measure_ceiling(
     on_event: OnEvent = ignore,
     limits: Limits = DEFAULT_LIMITS,
     ends_at_loss: bool = False,
+    kept_fps: float | None = None,
     on_result: Callable[[TrialResult], None] = lambda result: None,
 ) -> CeilingEntry:
     """The highest load that this tester keeps. Begins at the maximum where there is one, else at 1 Mfps.
@@ -95,6 +96,7 @@ def measure_ceiling(
     Args:
         way: `DUT_WAY` or `LOOPED_WAY`: without a DUT, a lost frame was lost by the tester.
         ends_at_loss: Go no further up than to a load at which the DUT lost frames.
+        kept_fps: A load that the tester has kept before; only whether it keeps more is found then.
         on_result: Gets each trial when it has ended.
     """
     profile = tester.profile
@@ -104,6 +106,8 @@ def measure_ceiling(
     start_fps = START_FPS if maximum_fps is None else maximum_fps
     if goal.min_fps is not None:
         start_fps = max(start_fps, goal.min_fps)
+    if kept_fps is not None:
+        start_fps = min(whole_load(kept_fps / (1 - goal.precision)), maximum_fps or HIGHEST_FPS)
     measurer = replace(tester, waits=CEILING_WAITS, limits=limits).measurer(on_event)
     what = "the tester's ceiling" + (", looped" if way == LOOPED_WAY else "")
     on_event(Began(what=what, remaining_s=EXPECTED_LOADS * (goal.duration_s + measurer.overhead_s)))
@@ -122,6 +126,7 @@ def measure_ceiling(
         attempts=ATTEMPTS,
         is_loss_ours=way == LOOPED_WAY,
         ends_at_loss=ends_at_loss,
+        kept_fps=kept_fps,
         on_trial=on_trial,
     )
     return CeilingEntry(

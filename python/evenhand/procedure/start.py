@@ -15,6 +15,7 @@ from evenhand.procedure.ceiling import DUT_WAY, CeilingGoal, measure_ceiling
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester
+from evenhand.procedure.throughput import Throughput, measure_throughput
 from evenhand.rig import KnownCeiling, find_ceiling, keep_ceiling
 from evenhand.search import Goal, Role, TesterCeiling
 from evenhand.trial import TrialResult
@@ -30,8 +31,9 @@ def choose_start(
 
     A goal with UP_TO_LINE_RATE gets the line rate, or the tester's ceiling if that is lower or no line rate
     is known. A ceiling that is not known is found first, by trials of a second; nothing above a load at which
-    the DUT loses frames is tried then, since a search needs nothing above. A maximum of the user's own stays;
-    if a known ceiling is below it, that is told.
+    the DUT loses frames is tried then, since a search needs nothing above. Of one that an earlier search has
+    passed it is found first whether the tester keeps more. A maximum of the user's own stays; if a known
+    ceiling is below it, that is told.
 
     Raises:
         HostError: The tester keeps no load at all, or was stopped meanwhile.
@@ -41,8 +43,8 @@ def choose_start(
         if known is None or not known.is_limit or goal.max_fps <= known.rate_fps:
             return tester, goal
         return _knowing(tester, known), goal
-    if known is None:
-        ceiling = _find(tester, goal, on_event, recorder)
+    if known is None or (known.is_limit and known.was_reached):
+        ceiling = _find(tester, goal, on_event, recorder, kept_fps=None if known is None else known.rate_fps)
         if ceiling.is_device_slower:
             assert ceiling.rate_fps is not None
             return tester, replace(goal, max_fps=ceiling.rate_fps)
@@ -51,14 +53,36 @@ def choose_start(
     theoretical_fps = tester.profile.theoretical_fps
     if not known.is_limit:
         return tester, replace(goal, max_fps=float(theoretical_fps or known.rate_fps))
-    when = "found just now" if known.is_new else f"found on {known.found_at[:10]}"
+    when = "found just now" if known.is_new else known.found_when
     on_event(
         Note(
             text=f"The search begins at the tester's own ceiling of {format_rate(known.rate_fps)} per"
             f" direction, {when}."
         )
     )
-    return _knowing(tester, known), replace(goal, max_fps=known.rate_fps)
+    return _knowing(tester, known), replace(goal, max_fps=known.rate_fps, is_max_testers=True)
+
+
+def measure_from_start(
+    tester: OpenTester,
+    goal: Goal,
+    *,
+    name: str = "throughput",
+    role: Role = Role.MEASUREMENT,
+    repetition: int | None = None,
+    on_event: OnEvent = ignore,
+    recorder: Recorder | None = None,
+) -> Throughput:
+    """One search from `choose_start` on, for which the errors and `measure_throughput` are to be seen. That
+    it has passed the tester's ceiling is kept for the next one."""
+    started, bounded = choose_start(tester, goal, on_event=on_event, recorder=recorder)
+    found = measure_throughput(
+        started, bounded, name=name, role=role, repetition=repetition, on_event=on_event, recorder=recorder
+    )
+    ceiling = started.profile.ceiling
+    if ceiling is not None and found.search.is_ceiling_reached:
+        keep_ceiling(_conditions(started), replace(ceiling, was_reached=True))
+    return found
 
 
 def _knowing(tester: OpenTester, known: KnownCeiling) -> OpenTester:
@@ -81,7 +105,9 @@ def _conditions(tester: OpenTester) -> dict[str, Any]:
     }
 
 
-def _find(tester: OpenTester, goal: Goal, on_event: OnEvent, recorder: Recorder | None) -> TesterCeiling:
+def _find(
+    tester: OpenTester, goal: Goal, on_event: OnEvent, recorder: Recorder | None, *, kept_fps: float | None
+) -> TesterCeiling:
     documented = {"duration_s": SEARCH.duration_s, "precision": SEARCH.precision}
     with recording(
         recorder, tester, "tester's ceiling", kind="ceiling", goal=documented, role=Role.CEILING
@@ -103,6 +129,7 @@ def _find(tester: OpenTester, goal: Goal, on_event: OnEvent, recorder: Recorder 
             on_event=on_event,
             limits=limits,
             ends_at_loss=True,
+            kept_fps=kept_fps,
             on_result=keep,
         )
         ceiling = entry.ceiling

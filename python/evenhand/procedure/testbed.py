@@ -48,9 +48,9 @@ from evenhand.procedure.repetition import (
 )
 from evenhand.procedure.single_pair import SinglePair
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
-from evenhand.procedure.start import choose_start
+from evenhand.procedure.start import measure_from_start
 from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
-from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, check_maximum, measure_throughput
+from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, check_maximum
 from evenhand.rig import Setup
 from evenhand.search import Goal, Outcome, Role, ThroughputGoal
 from evenhand.trial import RFC_WAITS, Limits, Replay, Waits
@@ -102,9 +102,8 @@ class OpenTestbed:
             max_fps=UP_TO_LINE_RATE, **retries_of(self.setup.testbed.limits)
         )
         with self.tester(check=lambda profile: check_maximum(chosen, profile), **conditions) as tester:
-            started, bounded = choose_start(tester, chosen, on_event=self.on_event, recorder=self.recorder)
-            return measure_throughput(
-                started, bounded, name=name, role=role, on_event=self.on_event, recorder=self.recorder
+            return measure_from_start(
+                tester, chosen, name=name, role=role, on_event=self.on_event, recorder=self.recorder
             )
 
     def loss(
@@ -313,16 +312,11 @@ class OpenTestbed:
                 )
                 of_size["single_pair"] = SinglePair.of(first.search, first.profile)
             with self.tester(check=lambda profile: check_maximum(chosen, profile), **of_size) as opened:
-                started, bounded = choose_start(
-                    opened, chosen, on_event=self.on_event, recorder=self.recorder
-                )
 
-                def search(
-                    number: int, tester: OpenTester = started, goal: Goal = bounded, size: FrameSize = size
-                ) -> Throughput:
-                    found = measure_throughput(
+                def search(number: int, tester: OpenTester = opened, size: FrameSize = size) -> Throughput:
+                    found = measure_from_start(
                         tester,
-                        goal,
+                        chosen,
                         name=f"throughput, {describe_size(size)}",
                         repetition=number,
                         on_event=self.on_event,

@@ -177,7 +177,7 @@ def ceiling_lines(goal: Goal, profile: Profile) -> list[str]:
     ceiling = profile.ceiling
     if ceiling is None:
         return []
-    when = "found before this search" if ceiling.is_new else f"found on {ceiling.found_at[:10]}"
+    when = "found before this search" if ceiling.is_new else ceiling.found_when
     known = f"the tester's own ceiling of {format_count(ceiling.rate_fps)} fps per direction, {when}"
     if goal.max_fps <= ceiling.rate_fps:
         return [f"The search began at {known}: this tester cannot keep a higher load (MLR-14)."]

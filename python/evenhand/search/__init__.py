@@ -3,6 +3,7 @@
 
 from evenhand.search.attempts import InvalidAttempts
 from evenhand.search.bisection import LengthBracket, find_largest
+from evenhand.search.bracket import whole_load
 from evenhand.search.ceiling import TesterCeiling, find_tester_ceiling
 from evenhand.search.choice import Goal, SearchResult, run_search
 from evenhand.search.classification import (
@@ -76,4 +77,5 @@ __all__ = [
     "relevant_bounds",
     "run_search",
     "sum_of_losses",
+    "whole_load",
 ]

@@ -121,6 +121,7 @@ def find_tester_ceiling(
     attempts: int = 2,
     is_loss_ours: bool = False,
     ends_at_loss: bool = False,
+    kept_fps: float | None = None,
     on_trial: Callable[[TrialResult], None] | None = None,
 ) -> TesterCeiling:
     """From `start_fps` up by doubling, or down, until the ceiling lies between two loads; then by halving.
@@ -137,6 +138,8 @@ def find_tester_ceiling(
         is_loss_ours: There is no DUT that could have lost a frame (looped ports): a load with loss is not
             kept either.
         ends_at_loss: Go no further up than to a load at which the device lost frames in two trials.
+        kept_fps: A load below `start_fps` that the tester has kept before. It stays the ceiling if the first
+            load above it is not kept, where both are no further apart than the precision.
     """
     search = _CeilingSearch(
         measurer=measurer,
@@ -147,6 +150,7 @@ def find_tester_ceiling(
         is_loss_ours=is_loss_ours,
         ends_at_loss=ends_at_loss,
         on_trial=on_trial,
+        kept_fps=kept_fps,
     )
     return search.run(min(start_fps or max_fps, max_fps), precision)
 

@@ -27,7 +27,7 @@ from evenhand.search.classification import (
 )
 from evenhand.search.mlr_estimate import PRECEDING_TARGETS, Remaining, estimate
 from evenhand.search.mlr_model import GoalResult, MlrGoal, MlrGoals, MlrResult
-from evenhand.search.model import Outcome, ProgressCallback, TrialFinished, TrialStarted
+from evenhand.search.model import Outcome, ProgressCallback, TrialFinished, TrialStarted, outcome_at_maximum
 from evenhand.search.search_trial import Purpose, SearchTrial
 from evenhand.trial import Measurer, TrialResult
 
@@ -220,7 +220,7 @@ class _MlrSearch:
         if lower_fps is not None and upper_fps is not None and _is_narrow(goal, lower_fps, upper_fps):
             return Outcome.FOUND
         if upper_fps is None and lower_fps == self.goals.max_fps:
-            return Outcome.AT_OR_ABOVE_MAXIMUM
+            return outcome_at_maximum(is_max_testers=self.goals.is_max_testers)
         if lower_fps is None and upper_fps is not None and upper_fps <= self.goals.lowest_fps:
             return Outcome.BELOW_MINIMUM
         is_testers = self.given_up and (self.is_finished or self.given_up_in_a_row == LOADS_GIVEN_UP_IN_A_ROW)
@@ -228,13 +228,8 @@ class _MlrSearch:
 
     def _estimate(self) -> Remaining:
         """Trials and seconds to come; none for goals that have what they need."""
-        ends = (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.BELOW_MINIMUM)
         return estimate(
-            [
-                goal
-                for goal in self.goals.goals
-                if self._outcome_for(goal, *self._bounds_for(goal)) not in ends
-            ],
+            [goal for goal in self.goals.goals if not self._has_ended(goal)],
             {load: trials for load, trials in self.observations.items() if trials},
             max_fps=self.goals.max_fps,
             lowest_fps=self.goals.lowest_fps,
@@ -242,6 +237,13 @@ class _MlrSearch:
             trials_per_load=self._trials_per_load(),
             overhead_s=self.overhead_s,
         )
+
+    def _has_ended(self, goal: MlrGoal) -> bool:
+        """Whether it has what it needs."""
+        lower_fps, upper_fps = self._bounds_for(goal)
+        if upper_fps is None and lower_fps == self.goals.max_fps:
+            return True
+        return self._outcome_for(goal, lower_fps, upper_fps) in (Outcome.FOUND, Outcome.BELOW_MINIMUM)
 
     def _trials_per_load(self) -> float:
         """How often a trial was made until it was valid. A load that was given up is not to come again, and

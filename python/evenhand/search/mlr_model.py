@@ -123,6 +123,8 @@ class MlrGoals:
     max_fps: float
     """Max Load: the line rate, or the user's maximum. Infinite as long as the line rate is not known; a
     search needs a finite one."""
+    is_max_testers: bool = False
+    """As in `ThroughputGoal`."""
     min_fps: float | None = None
     """Min Load; default a thousandth of the maximum, and a frame in the shortest trial (MLR-12)."""
     invalid_retries: int = DEFAULT_INVALID_RETRIES
@@ -197,6 +199,7 @@ class MlrGoals:
         return {
             "search": self.search,
             "max_fps": self.max_fps,
+            **({"is_max_testers": True} if self.is_max_testers else {}),
             "min_fps": self.lowest_fps,
             "goals": [goal.to_document() for goal in self.goals],
             "loss_ratio": self.loss_ratio,
@@ -282,6 +285,11 @@ class MlrResult:
     def is_at_least(self) -> bool:
         """Whether that is a lower bound."""
         return self.strictest.is_at_least
+
+    @property
+    def is_ceiling_reached(self) -> bool:
+        """Whether the tester's own ceiling was the maximum, and passed for the strictest goal."""
+        return self.goal.is_max_testers and self.throughput_fps == self.goal.max_fps
 
     @property
     def uncharged(self) -> tuple[Uncharged, ...]:
@@ -375,6 +383,11 @@ def describe_goal_outcome(result: GoalResult, goals: MlrGoals) -> str:
             )
         case Outcome.BELOW_MINIMUM:
             return f"irregular: below the minimum of {format_count(goals.lowest_fps)} fps"
+        case Outcome.TESTER_LIMIT if goals.is_max_testers and result.lower_fps == goals.max_fps:
+            return (
+                f"irregular: at or above the tester's own ceiling of {format_count(goals.max_fps)} fps, no"
+                " higher load was tried"
+            )
         case Outcome.TESTER_LIMIT:
             return (
                 "irregular: tester limit, every trial at a load between the bounds was INVALID, so the"

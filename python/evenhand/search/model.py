@@ -56,9 +56,14 @@ class Outcome(StrEnum):
     """The maximum itself passed: there is no upper bound (MLR-10)."""
     BELOW_MINIMUM = "below_minimum"
     TESTER_LIMIT = "tester_limit"
-    """A load came out INVALID again and again: the tester ended the search, not the DUT. What passed is a
-    lower bound."""
+    """A load came out INVALID again and again, or the tester's own ceiling was the maximum, and passed: the
+    tester ended the search, not the DUT. What passed is a lower bound."""
     STOPPED = "stopped"
+
+
+def outcome_at_maximum(*, is_max_testers: bool) -> Outcome:
+    """Of a search whose maximum passed."""
+    return Outcome.TESTER_LIMIT if is_max_testers else Outcome.AT_OR_ABOVE_MAXIMUM
 
 
 def is_outcome_at_least(outcome: Outcome) -> bool:
@@ -74,6 +79,8 @@ class ThroughputGoal:
     """The search that this goal is for, as `--search` names it."""
     max_fps: float
     """Highest load that is tried: the line rate, or the user's maximum."""
+    is_max_testers: bool = False
+    """The maximum is the tester's own ceiling: if it passes, the tester ended the search."""
     min_fps: float | None = None
     """Lowest load that is tried; default a thousandth of the maximum, and a frame in the shortest trial
     (MLR-12)."""
@@ -166,6 +173,7 @@ class ThroughputGoal:
         return {
             "search": self.search,
             "max_fps": self.max_fps,
+            **({"is_max_testers": True} if self.is_max_testers else {}),
             "min_fps": self.lowest_fps,
             "precision": self.precision,
             "duration_s": self.duration_s,
@@ -232,6 +240,11 @@ class ThroughputResult:
         """Whether the throughput is a lower bound: maximum or tester ended the search, not the DUT
         (MLR-10)."""
         return self.throughput_fps is not None and is_outcome_at_least(self.outcome)
+
+    @property
+    def is_ceiling_reached(self) -> bool:
+        """Whether the tester's own ceiling was the maximum, and passed."""
+        return self.goal.is_max_testers and self.throughput_fps == self.goal.max_fps
 
     @property
     def highest_passed_fps(self) -> float | None:
@@ -325,6 +338,11 @@ def describe_outcome(result: ThroughputResult) -> str:
             return (
                 f"below the minimum of {format_count(result.goal.lowest_fps)} fps per direction: no load"
                 " passed"
+            )
+        case Outcome.TESTER_LIMIT if result.is_ceiling_reached:
+            return (
+                f"tester limit: the tester's own ceiling of {format_count(result.goal.max_fps)} fps per"
+                " direction passed, and no higher load was tried"
             )
         case Outcome.TESTER_LIMIT:
             causes = (

@@ -19,6 +19,7 @@ from evenhand.search.model import (
     ThroughputResult,
     TrialFinished,
     TrialStarted,
+    outcome_at_maximum,
 )
 from evenhand.search.search_trial import Purpose, SearchTrial
 from evenhand.trial import EarlyStopper, Measurer, TrialResult, Verdict
@@ -99,7 +100,9 @@ class _Search:
         bracket = self.bracket
         while True:
             if bracket.is_at_maximum and bracket.is_confirmed:
-                return self._result(Outcome.AT_OR_ABOVE_MAXIMUM, bracket.lower_fps)
+                return self._result(
+                    outcome_at_maximum(is_max_testers=self.goal.is_max_testers), bracket.lower_fps
+                )
             is_beyond_tester = self.is_given_up or (
                 bracket.is_tester_limited and (bracket.is_narrow or bracket.is_below_minimum)
             )

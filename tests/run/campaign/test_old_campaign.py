@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from evenhand.cli.main import main
+from evenhand.rig.host.facts import read_host_facts
 from evenhand.run import PointState, read_record
+from evenhand.run.run_file import to_json
 from evenhand.search import Role
 from tests.run.campaign.small_campaign import write_campaign
 
@@ -39,6 +41,14 @@ rate = "1Mfps"
 """
 
 
+def _bring_to_this_host(path: Path) -> None:
+    """A repetition that was begun on another host, or under another kernel, begins anew."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        ((name, text),) = connection.execute("SELECT name, document FROM testbeds").fetchall()
+        document = {**json.loads(text), "tester": read_host_facts(host_name=False)}
+        connection.execute("UPDATE testbeds SET document = ? WHERE name = ?", (to_json(document), name))
+
+
 def test_a_campaign_of_version_2_goes_on_where_it_was_cut_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -47,6 +57,7 @@ def test_a_campaign_of_version_2_goes_on_where_it_was_cut_short(
     write_campaign(tmp_path, CAMPAIGN, name="cut-short.toml")
     monkeypatch.setenv("EVENHAND_ENGINE", str(tmp_path / "engine"))
     shutil.copyfile(KEPT, "run.evenhand")
+    _bring_to_this_host(Path("run.evenhand"))
     (point,) = read_record("run.evenhand").points
     assert point.state is PointState.BEGUN
     before = [

@@ -36,10 +36,18 @@ class KnownCeiling:
     """When: RFC 3339, UTC."""
     is_new: bool = False
     """Found just now, before this procedure."""
+    was_reached: bool = False
+    """A search has passed it: whether the tester keeps more is to be found before the next one, as a ceiling
+    that was found while the host did something else is too low."""
 
     @property
     def is_limit(self) -> bool:
         return self.above_fps is not None
+
+    @property
+    def found_when(self) -> str:
+        """For people, after what was found: `found on 2026-11-25, 05:30 UTC`."""
+        return f"found on {self.found_at[:10]}, {self.found_at[11:16]} UTC"
 
     def to_document(self) -> dict[str, Any]:
         return {
@@ -61,7 +69,12 @@ def find_ceiling(conditions: Mapping[str, Any]) -> KnownCeiling | None:
     entry = next((entry for entry in _read() if entry["key"] == key), None)
     if entry is None:
         return None
-    return KnownCeiling(rate_fps=entry["rate_fps"], above_fps=entry["above_fps"], found_at=entry["found_at"])
+    return KnownCeiling(
+        rate_fps=entry["rate_fps"],
+        above_fps=entry["above_fps"],
+        found_at=entry["found_at"],
+        was_reached=entry.get("was_reached") is True,
+    )
 
 
 def keep_ceiling(conditions: Mapping[str, Any], ceiling: KnownCeiling) -> None:
@@ -73,6 +86,7 @@ def keep_ceiling(conditions: Mapping[str, Any], ceiling: KnownCeiling) -> None:
         "rate_fps": ceiling.rate_fps,
         "above_fps": ceiling.above_fps,
         "found_at": ceiling.found_at,
+        "was_reached": ceiling.was_reached,
     }
     with contextlib.suppress(OSError):
         entries = [entry, *(other for other in _read() if other["key"] != key)][:MOST_KEPT]
