@@ -133,6 +133,7 @@ def test_kernel_parameters_are_kept_by_name_and_in_their_order(tmp_path: Path) -
         ("198.18.0.0/16", "198.18.0.0/16"),
         ("2001:2::/49", "2001:2::/49"),
         ("4096,10%", "4096,10%"),
+        ("Debian GNU/Linux 12 (bookworm)", "Debian GNU/Linux 12 (bookworm)"),
     ],
 )
 def test_names_stay_and_folders_go(text: str, stored: str) -> None:

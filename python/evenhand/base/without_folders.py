@@ -10,9 +10,9 @@ from typing import Any
 
 AS_WRITTEN = "facts"
 """The key of what the user writes to be published: a slash in it is no folder's."""
-_PART = re.compile(r"(?:(?<=[,=])|^)[^,=]*/[^,]*")
+_PART = re.compile(r"(?:(?<=[,=])|^)[^,=]*(?<!\bGNU)/[^,]*")
 """What has a slash, from the start, a comma or an equals sign to the next comma: a whole text, or a value in
-a device's arguments."""
+a device's arguments. The slash of GNU/Linux is no folder's."""
 
 
 def without_folders(value: Any) -> Any:

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.base.without_folders import without_folders
 from evenhand.cli.main import main
-from evenhand.rig.host.facts import read_host_facts
+from evenhand.rig import facts
+from evenhand.rig.testbed import read_testbed
 from evenhand.run import PointState, read_record
 from evenhand.run.run_file import to_json
 from evenhand.search import Role
@@ -45,7 +47,8 @@ def _bring_to_this_host(path: Path) -> None:
     """A repetition that was begun on another host, or under another kernel, begins anew."""
     with closing(sqlite3.connect(path)) as connection, connection:
         ((name, text),) = connection.execute("SELECT name, document FROM testbeds").fetchall()
-        document = {**json.loads(text), "tester": read_host_facts(host_name=False)}
+        tester = without_folders(facts.tester_facts(read_testbed(path.with_name(name))))
+        document = {**json.loads(text), "tester": tester}
         connection.execute("UPDATE testbeds SET document = ? WHERE name = ?", (to_json(document), name))
 
 
