@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from evenhand.base.errors import HostError, RequestError
-from evenhand.procedure import limits_of
-from evenhand.procedure.host_limits import OFFERED, TOLERANCES, Probe, strictest
+from evenhand.procedure import host_limits, limits_of
+from evenhand.procedure.host_limits import OFFERED, TOLERANCES, HostLimits, Probe, strictest
 from evenhand.procedure.limits import WishedLimits
 from evenhand.rig.testbed import TestbedLimits as LimitsOfFile
+from evenhand.rig.testbed import Tester as CpusOfFile
 from evenhand.rig.testbed import make_testbed
 from evenhand.trial import Limits
 
@@ -58,7 +59,9 @@ def test_an_offered_load_that_is_off_is_allowed_to_be_so_far_off_and_no_further(
 
 def test_a_host_on_which_no_limit_means_anything_is_refused_with_what_it_does() -> None:
     """A tester that sends a third of its frames in bursts offers no load."""
-    with pytest.raises(HostError, match="up to 30 % of the frames of a second left late") as refused:
+    with pytest.raises(
+        HostError, match="up to 30 % of the frames that it sent within a second left late"
+    ) as refused:
         strictest([replace(QUIET, overdue_share=0.3, longest_overdue_us=40_000.0)] * 8, where="--limits host")
     assert refused.value.where == "--limits host"
     assert "evenhand check" in refused.value.next_step
@@ -97,8 +100,6 @@ def test_a_run_that_goes_on_has_the_limits_that_it_began_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else half of its trials would be judged by others."""
-    from evenhand.procedure import host_limits
-
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     found = strictest([replace(QUIET, overdue_share=0.011)] * 8, where="x")
     key = ((1, 2), "host:/run.evenhand")
@@ -110,3 +111,36 @@ def test_a_run_that_goes_on_has_the_limits_that_it_began_with(
     (tmp_path / "evenhand" / host_limits.STATE).write_text(json.dumps({"version": 1, "runs": [entry]}))
     host_limits._FOUND.clear()
     assert host_limits._kept(key) is None
+
+
+def test_a_limit_that_is_set_need_not_be_kept_and_is_not_told() -> None:
+    """A campaign that sets its tolerances asks the host only how late a frame may be."""
+    busy = [replace(QUIET, overdue_share=0.3, longest_overdue_us=40_000.0)] * 8
+    found = strictest(busy, where="x", names=["longest_overdue_us"])
+    assert found == {"longest_overdue_us": 100_000.0, "offered_tolerance": OFFERED[0]}
+    told = HostLimits(limits=found, probes=tuple(busy), cpus=(1,), found_at="2026-11-25T05:00:00Z")
+    assert told.line(["longest_overdue_us"]) == (
+        "Limits that this host can keep, from 8 trials of 1 s without a DUT: none later than 100 ms."
+    )
+    assert "overdue frames" not in told.line()
+
+
+@pytest.mark.parametrize("busy_series", [0, 1, 2, 3])
+def test_a_host_that_is_busy_for_a_while_is_measured_again(
+    monkeypatch: pytest.MonkeyPatch, busy_series: int
+) -> None:
+    """One bad moment must not cost a point its number."""
+    busy = [replace(QUIET, overdue_share=0.5, longest_overdue_us=80_000.0)] * 8
+    series = iter([busy] * busy_series + [[QUIET] * 8] * 3)
+    monkeypatch.setattr(host_limits, "_probe", lambda *args, **kwargs: next(series))
+    told: list[Any] = []
+
+    def measure() -> HostLimits:
+        return host_limits.measure_host_limits(CpusOfFile(cpus=(1,)), engine=None, on_event=told.append)
+
+    if busy_series < host_limits.SERIES:
+        assert measure().limits["overdue_tolerance"] == TOLERANCES[0]
+        assert len(told) == busy_series
+    else:
+        with pytest.raises(HostError, match="50 % of the frames that it sent within a second left late"):
+            measure()

@@ -345,7 +345,7 @@ class _Run:
             )
         else:
             self._host_limits = found.to_document()
-            line = f"{found.line} Use them with: --limits host"
+            line = f"{found.line()} Use them with: --limits host"
         if not self._is_json:
             out().print()
             out().print(line, markup=False)

@@ -126,6 +126,7 @@ def linux_demo(
     with ExitStack() as stack:
         store = None if run is None else stack.enter_context(open_run(run, host_name=host_name))
         progress = stack.enter_context(ProgressDisplay(err()))
+        progress.remedy = None
         progress.say(
             "Demo: the Linux kernel's router in a network namespace of this machine. No frame leaves the"
             " machine.",

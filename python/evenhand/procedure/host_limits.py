@@ -30,6 +30,8 @@ from evenhand.rig import Setup, Tester, make_looped_setup
 from evenhand.trial import Limits, TrialResult
 
 PROBES, PROBE_S = 8, 1.0
+SERIES = 3
+"""So often they are made, as long as the host keeps no limits: a build that ends changes that."""
 PROBE_FPS = 100_000.0
 """Far below what any CPU here can send: what is late is late because the CPU was not there."""
 KEPT_SHARE = 0.75
@@ -70,17 +72,21 @@ class HostLimits:
     """What a host keeps, and by what that was found."""
 
     limits: Mapping[str, float]
-    """By the names of `Limits`: those that `host_keeps` may name."""
+    """By the names of `Limits`: those that `host_keeps` may name, as far as this host keeps any."""
     probes: tuple[Probe, ...]
     cpus: tuple[int, ...]
     """The tester's."""
     found_at: str
     """RFC 3339, UTC."""
 
-    @property
-    def line(self) -> str:
-        """For people."""
-        values = ", ".join(f"{name} {value}" for name, value in self._shown())
+    def line(self, names: Sequence[str] = HOST_CHOOSES) -> str:
+        """For people.
+
+        Args:
+            names: Of the limits that are taken from the host; the others are set.
+        """
+        shown = self._shown()
+        values = ", ".join(" ".join(shown[name]) for name in names if name in shown)
         return (
             f"Limits that this host can keep, from {len(self.probes)} trials of"
             f" {format_duration(PROBE_S)} without a DUT: {values}."
@@ -102,17 +108,27 @@ class HostLimits:
             ],
         }
 
-    def _shown(self) -> list[tuple[str, str]]:
-        return [
-            ("overdue frames", f"up to {format_ratio(self.limits['overdue_tolerance'])}"),
-            ("none later than", format_duration(self.limits["longest_overdue_us"] / 1e6)),
-            ("offered load off by", f"at most {format_ratio(self.limits['offered_tolerance'])}"),
-        ]
+    def _shown(self) -> dict[str, tuple[str, str]]:
+        words = {
+            "overdue_tolerance": ("overdue frames", "up to {}", format_ratio),
+            "longest_overdue_us": ("none later than", "{}", lambda us: format_duration(us / 1e6)),
+            "offered_tolerance": ("offered load off by", "at most {}", format_ratio),
+        }
+        return {
+            name: (what, value.format(show(self.limits[name])))
+            for name, (what, value, show) in words.items()
+            if name in self.limits
+        }
 
 
-def strictest(probes: Sequence[Probe], *, where: str) -> dict[str, float]:
+def strictest(
+    probes: Sequence[Probe], *, where: str, names: Sequence[str] = HOST_CHOOSES
+) -> dict[str, float]:
     """The strictest limits that three of four of these trials keep with room to spare, never stricter than
     the defaults.
+
+    Args:
+        names: Of the limits that are needed. Another one that the host does not keep is left out.
 
     Raises:
         HostError: No limits would make a trial on this host worth anything.
@@ -125,13 +141,14 @@ def strictest(probes: Sequence[Probe], *, where: str) -> dict[str, float]:
         "longest_overdue_us": _first_from(LONGEST_US, longest_us),
         "offered_tolerance": _first_from(OFFERED, offered),
     }
-    if None not in found.values():
-        return {name: value for name, value in found.items() if value is not None}
+    kept = {name: value for name, value in found.items() if value is not None}
+    if all(name in kept for name in names):
+        return kept
     seen = max(probes, key=lambda probe: probe.overdue_share)
     raise HostError(
         "this host does not let the tester keep any load: up to"
-        f" {format_ratio(seen.overdue_share)} of the frames of a second left late, by up to"
-        f" {format_duration(max(probe.longest_overdue_us for probe in probes) / 1000000.0)}",
+        f" {format_ratio(seen.overdue_share)} of the frames that it sent within a second left late, the"
+        f" latest by {format_duration(max(probe.longest_overdue_us for probe in probes) / 1e6)}",
         where=where,
         next_step="Give the tester idle CPUs; `evenhand check` shows which CPUs are taken away, and by what.",
     )
@@ -151,7 +168,12 @@ def settle_limits(
     if not isinstance(limits, WishedLimits):
         return limits
     found = limits_of_host(
-        setup.testbed.tester, engine=engine, on_event=on_event, run=run, is_urgent=setup.is_urgent
+        setup.testbed.tester,
+        names=limits.host_keeps,
+        engine=engine,
+        on_event=on_event,
+        run=run,
+        is_urgent=setup.is_urgent,
     )
     named = {of.name: getattr(limits, of.name) for of in fields(Limits)}
     return Limits(**{**named, **{name: found[name] for name in limits.host_keeps}})
@@ -161,22 +183,29 @@ _FOUND: dict[tuple[tuple[int, ...], str], Mapping[str, float]] = {}
 
 
 def limits_of_host(
-    tester: Tester, *, engine: Path | None, on_event: OnEvent = ignore, run: str = "", is_urgent: bool = False
+    tester: Tester,
+    *,
+    names: Sequence[str] = HOST_CHOOSES,
+    engine: Path | None,
+    on_event: OnEvent = ignore,
+    run: str = "",
+    is_urgent: bool = False,
 ) -> Mapping[str, float]:
     """Measured on the tester's CPUs once in the life of this process, or of the run. Errors as
     `settle_limits`.
 
     Args:
+        names: Which of them are used, and so told.
         is_urgent: See `Setup.is_urgent`.
     """
     key = (tuple(tester.cpus), run)
-    if key in _FOUND:
+    if key in _FOUND and all(name in _FOUND[key] for name in names):
         return _FOUND[key]
-    if run and (kept := _kept(key)) is not None:
+    if run and (kept := _kept(key, names)) is not None:
         _FOUND[key] = kept
         return kept
-    measured = measure_host_limits(tester, engine=engine, on_event=on_event, is_urgent=is_urgent)
-    on_event(Note(text=measured.line))
+    measured = measure_host_limits(tester, names=names, engine=engine, on_event=on_event, is_urgent=is_urgent)
+    on_event(Note(text=measured.line(names)))
     if run:
         _keep(key, measured.limits)
     _FOUND[key] = measured.limits
@@ -184,10 +213,35 @@ def limits_of_host(
 
 
 def measure_host_limits(
-    tester: Tester, *, engine: Path | None, on_event: OnEvent = ignore, is_urgent: bool = False
+    tester: Tester,
+    *,
+    names: Sequence[str] = HOST_CHOOSES,
+    engine: Path | None,
+    on_event: OnEvent = ignore,
+    is_urgent: bool = False,
 ) -> HostLimits:
-    """Make the trials now, with the tester's two ports joined by a cable inside the process. Errors as
+    """Make the trials now, with the tester's two ports joined by a cable inside the process; up to `SERIES`
+    times as long as this host keeps none of the limits in `names` that mean anything. Errors as
     `settle_limits`."""
+    for series in range(1, SERIES + 1):
+        probes = _probe(tester, engine=engine, on_event=on_event, is_urgent=is_urgent)
+        try:
+            limits = strictest(probes, where="--limits host", names=names)
+        except HostError as error:
+            if series == SERIES:
+                raise
+            on_event(Note(text=f"Busy: {error.what}. The limits are measured again."))
+            continue
+        return HostLimits(
+            limits=limits,
+            probes=tuple(probes),
+            cpus=tuple(tester.cpus),
+            found_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+    raise AssertionError
+
+
+def _probe(tester: Tester, *, engine: Path | None, on_event: OnEvent, is_urgent: bool) -> list[Probe]:
     on_event(
         Began(what="limits that this host can keep", remaining_s=PROBES * (PROBE_S + CEILING_WAITS.total_s))
     )
@@ -214,16 +268,11 @@ def measure_host_limits(
                         where="--limits host",
                     )
                 probes.append(Probe.of(trial))
-    return HostLimits(
-        limits=strictest(probes, where="--limits host"),
-        probes=tuple(probes),
-        cpus=tuple(tester.cpus),
-        found_at=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
+    return probes
 
 
-def _kept(key: tuple[tuple[int, ...], str]) -> dict[str, float] | None:
-    """What this run began with; None if it has just begun, or what is there is none."""
+def _kept(key: tuple[tuple[int, ...], str], names: Sequence[str] = HOST_CHOOSES) -> dict[str, float] | None:
+    """Those of `names` that this run began with; None if it has just begun, or what is there is none."""
     entries = read_state(state_file(STATE), version=VERSION, key="runs")
     wanted = [list(key[0]), key[1]]
     for entry in entries if isinstance(entries, list) else []:
@@ -233,11 +282,9 @@ def _kept(key: tuple[tuple[int, ...], str]) -> dict[str, float] | None:
             or not isinstance(entry.get("limits"), dict)
         ):
             continue
-        values = {name: entry["limits"].get(name) for name in HOST_CHOOSES}
-        if all(
-            value in ladder
-            for value, ladder in zip(values.values(), (TOLERANCES, LONGEST_US, OFFERED), strict=True)
-        ):
+        ladders = dict(zip(HOST_CHOOSES, (TOLERANCES, LONGEST_US, OFFERED), strict=True))
+        values = {name: entry["limits"].get(name) for name in names}
+        if all(value in ladders[name] for name, value in values.items()):
             return {name: float(value) for name, value in values.items()}
     return None
 

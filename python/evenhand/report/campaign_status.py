@@ -77,6 +77,7 @@ def campaign_lines(status: CampaignStatus, left_s: float) -> list[str]:
             f"Round {now.round} of {now.rounds} ({now.suite}): {now.points_done} of {now.points} points."
         )
     lines.append(f"Trials: {format_count(trials)} ({counts}).")
+    lines += _bounds_of_all(status)
     lines.append(_going_on(status, left_s))
     if status.running is not None:
         lines.append(_running(status.running))
@@ -164,14 +165,44 @@ def _why(point: PointStatus) -> list[str]:
             f"{without} of its {point.finished} finished repetitions {'has' if without == 1 else 'have'} no"
             f" value{why}",
         )
+    of_maximum = point.at_maximum - point.at_tester_limit
     if point.at_tester_limit:
-        are = "is a lower bound" if point.at_tester_limit == 1 else "are lower bounds"
-        of = f"{point.at_tester_limit} of its {len(point.values)} numbers {are}"
         reasons.append(
-            f"{of}, because the tester could not keep a higher load (to repeat them:"
-            " evenhand run --resume FILE --again)"
+            f"{_bounds(point.at_tester_limit, len(point.values))}, because the tester could not keep a higher"
+            " load (to repeat: evenhand run --resume FILE --again)"
+        )
+    if of_maximum:
+        reasons.append(
+            f"{_bounds(of_maximum, len(point.values))}, because the {_highest(point)} that was tried passed"
         )
     return reasons
+
+
+def _highest(point: PointStatus) -> str:
+    return "longest burst" if PROCEDURES[point.point.procedure].figure.unit == "frames" else "highest load"
+
+
+def _bounds(count: int, of: int) -> str:
+    if of == 1:
+        return "its only number is a lower bound"
+    if count == of:
+        return f"all of its {of} numbers are lower bounds"
+    return f"{count} of its {of} numbers {'is a lower bound' if count == 1 else 'are lower bounds'}"
+
+
+def _bounds_of_all(status: CampaignStatus) -> list[str]:
+    """A sentence if no number says where the DUT's limit is."""
+    bounds = [is_bound for point in status.points for is_bound in point.lower_bounds]
+    if not bounds or not all(bounds):
+        return []
+    of_tester = sum(point.at_tester_limit for point in status.points)
+    why = (
+        "the tester could not keep a higher load on this host. Give it idle CPUs (evenhand check shows what"
+        " takes them), or another host"
+        if of_tester == len(bounds)
+        else "the highest load that was tried passed, or the tester could not keep a higher one"
+    )
+    return [f"Every number is a lower bound: {why}."]
 
 
 def _shown(point: PointStatus, figure: Any) -> str:

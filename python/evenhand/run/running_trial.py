@@ -98,7 +98,10 @@ def read_running(run: Path, worker: str | None) -> RunningTrial | None:
             found = _checked(json.loads(file.read(_MOST_OCTETS)))
     except (OSError, ValueError, RecursionError):
         return None
-    return found if found is not None and worker == f"process {found.process}" else None
+    if found is None:
+        return None
+    ours = f"process {found.process}"
+    return found if worker == ours or worker.startswith(f"{ours} of user ") else None
 
 
 def _checked(document: Any) -> RunningTrial | None:

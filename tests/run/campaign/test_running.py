@@ -98,6 +98,14 @@ def test_what_a_killed_process_left_behind_says_nothing(tmp_path: Path) -> None:
         assert read_status(run).running is None
 
 
+def test_anybody_sees_the_trial_that_another_user_makes(tmp_path: Path) -> None:
+    """A campaign on a lab is root's; its status is anybody's."""
+    run = tmp_path / "a.evenhand"
+    write_running(run, RUNNING)
+    assert read_running(run, f"{US} of user root") is not None
+    assert read_running(run, f"{US}1 of user root") is None
+
+
 @pytest.mark.parametrize("text", ["", "[]", "null", "{", "[" * 50_000, '{"process": 1}', "\x00"])
 def test_a_file_that_is_none_of_ours_is_left_alone(tmp_path: Path, text: str) -> None:
     run = tmp_path / "a.evenhand"

@@ -15,6 +15,7 @@ from rich.text import Text
 from evenhand.base.units import format_count, format_duration
 from evenhand.cli.progress.line import OF_A_CEILING, ProgressDisplay
 from evenhand.procedure import Measured, ProcedureEvent
+from evenhand.procedure.limits import OF_HOST
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.campaign_status import format_figure
 from evenhand.run.campaign.events import (
@@ -50,13 +51,14 @@ class CampaignDisplay(ProgressDisplay):
         self._where = ""
         """Which round, and which of its points."""
         self._has_told_loads = True  # trials get no lines here
-        self.remedy = 'limits = "host" in [every-suite]'
 
     def on_campaign_event(self, event: CampaignEvent | ProcedureEvent) -> None:
         """What a campaign tells, or one of its procedures."""
         match event:
             case PointBegan(point=point, place=place):
                 number = len(self._points) - len(self._left) + 1
+                is_host = point.goal.get("limits") == OF_HOST
+                self.remedy = None if is_host else 'limits = "host" in [every-suite]'
                 self._where = str(place) if place is not None and place.rounds > 1 else ""
                 self.say(f"{self._where or f'{number} of {len(self._points)}'}: {point.key}", style="bold")
             case RepetitionBegan(job=job, stored_trials=stored):
@@ -72,7 +74,7 @@ class CampaignDisplay(ProgressDisplay):
             case PointEnded(point=point, reason=reason):
                 self._left.pop(point.key, None)
                 if reason is not None:
-                    self.say(f"{point.key} is not repeated further: {reason}", style="yellow")
+                    self.say(f"{point.key} is skipped from now on: {reason}", style="yellow")
             case PointArrived():
                 self._take_point(event)
             case HookEnded(failure=failure):
@@ -123,7 +125,7 @@ class CampaignDisplay(ProgressDisplay):
         done = f"{len(self._points) - len(self._left)} of {len(self._points)} points"
         by = "" if event.testbed is None else f" by {event.testbed}"
         if event.reason is not None:
-            self.say(f"{point.key} is not repeated further{by}: {event.reason}", style="yellow")
+            self.say(f"{point.key} is skipped from now on{by}: {event.reason}", style="yellow")
         self.say(
             f"{point.key}: stored, {len(event.durations_s)} repetitions{by}; {done}; {self._summary()}",
             style="bold",

@@ -47,8 +47,9 @@ class ProgressDisplay:
         self._has_told_loads = False
         self._invalid_in_a_row = 0
         self._has_told_remedy = False
-        self.remedy = "--limits host"
-        """How this command is told to take the limits that this host can keep."""
+        self.remedy: str | None = "--limits host"
+        """How this command is told to take the limits that this host can keep; None: it cannot be, or has
+        been."""
         self.later_s = 0.0
         """Expected time of what comes after the present search."""
 
@@ -127,9 +128,12 @@ class ProgressDisplay:
             self._has_told_remedy = True
             self.say(
                 f"{INVALID_IN_A_ROW} trials in a row were INVALID: this host disturbs the tester. Give the"
-                " tester idle CPUs (evenhand check"
-                " shows what takes them), or accept the strictest limits that this host can keep:"
-                f" {self.remedy}",
+                " tester idle CPUs (evenhand check shows what takes them)"
+                + (
+                    "."
+                    if self.remedy is None
+                    else f", or accept the strictest limits that this host can keep: {self.remedy}"
+                ),
                 style="yellow",
             )
 
