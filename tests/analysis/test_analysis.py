@@ -304,18 +304,18 @@ CAPPED = (
             1e5,
             9e4,
             "unknown",
-            f"{CAPPED} (one address pair at least 90,000 fps, 65,534 addresses a side at least 90,000 fps,"
-            " per",
+            f"{CAPPED}. Per direction: at least 90,000 fps with one address pair, at least 90,000 fps with"
+            " 65,534 addresses a side.",
         ),
         (4e4, 4e5, 1e5, "hides", "Biased: one address pair hides at least 60.0 %"),
-        (9.9e4, 4e5, 1e5, "unknown", f"{CAPPED} (one address pair 99"),
+        (9.9e4, 4e5, 1e5, "unknown", f"{CAPPED}. Per direction: 99"),
         (4e5, 5e4, 1e5, "shows_more", "One address pair reaches more, at least 200"),
         (
             4e5,
             9.9e4,
             1e5,
             "unknown",
-            f"{CAPPED} (one address pair at least 100,000 fps, 65,534 addresses a side 99",
+            f"{CAPPED}. Per direction: at least 100,000 fps with one address pair, 99",
         ),
     ],
 )

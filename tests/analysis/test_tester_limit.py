@@ -54,7 +54,7 @@ def test_a_lower_bound_gives_no_verdict_in_the_other_direction(one_fps: float) -
     found = analyse(record(one, many))
     assert found.bias[0].finding == "unknown"
     assert found.bias[0].sentence.startswith(
-        "No verdict: the tester could not keep a higher load (one address pair at least"
+        "No verdict: the tester could not keep a higher load. Per direction: at least"
     )
     assert "because the tester could not keep a higher load: 1 x 1" in " ".join(found.warnings)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import random
+import re
 from dataclasses import replace
 from io import StringIO
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from evenhand.analysis import analyse
-from evenhand.report.figures import draw_inline
+from evenhand.report.figures import WIDE, draw_inline
 from evenhand.report.figures_throughput import DrawnCurve, DrawnPoint, _with_gaps, addresses_picture
 from evenhand.report.page import render_page
 from evenhand.report.page_facts import host_facts
@@ -25,6 +26,7 @@ from evenhand.report.summary import (
     to_summary_latex,
     to_summary_markdown,
 )
+from evenhand.run import PointState
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
 from tests.report.campaigns import HOST, point_of, record_of, throughput_record
 from tests.report.pages import Page, assert_self_contained
@@ -38,6 +40,10 @@ def curve(plan: str, suite: str, limits: dict[int, float], **device: Any) -> lis
         throughput_record(point_of(suite, number, plan, hosts, repetitions=2), limit, chance=chance, **device)
         for number, (hosts, limit) in enumerate(limits.items())
     ]
+
+
+def page_of(record: CampaignRecord) -> str:
+    return render_page(record, analyse(record))
 
 
 def both(**changes: Any) -> CampaignRecord:
@@ -75,6 +81,51 @@ def test_a_row_has_version_hash_size_hosts_median_range_and_repetitions() -> Non
     )
     assert row["minimum"].endswith("Mfps")
     assert row["minimum"] <= row["median"] <= row["maximum"]
+
+
+def test_no_column_says_that_nothing_is_stated() -> None:
+    """Readers need no column of it; the CSV has the same columns each time."""
+    plain = curve("gateway-v4", "old", {1: 6e5, 16: 5e6})
+    unstated = record_of(replace(found, point=replace(found.point, hash_type=None)) for found in plain)
+    shown = summary_table(unstated)
+    assert shown is not None
+    assert "hash" not in [column.title for column in shown.columns]
+    assert {len(row) for row in shown.rows} == {len(COLUMNS) - 1}
+    assert "not stated" not in to_summary_latex(unstated) + to_summary_markdown(unstated)
+    assert to_summary_csv(unstated).count("not stated") == 2
+
+
+def test_the_page_begins_with_the_share_of_invalid_trials() -> None:
+    """A reader must know at once that the host was busy, and what became of such trials."""
+    assert "INVALID (" not in page_of(both()).split("</header>")[0]
+    spoiled = throughput_record(
+        point_of("old", 0, "gateway-v4", 16, repetitions=2),
+        5e6,
+        chance=random.Random(1),
+        invalid_trials=range(1, 4),
+    )
+    head = page_of(record_of([spoiled])).split("</header>")[0]
+    assert re.search(r"\d+ trials, 6 of them INVALID \(\d+%\): spoiled by the tester or its host", head)
+
+
+def test_a_point_that_is_being_measured_is_no_point_without_a_number() -> None:
+    first, second, third = curve("gateway-v4", "old", {1: 6e5, 16: 5e6, 64: 5e6})
+    begun = replace(second, state=PointState.BEGUN, repetitions=())
+    ended = replace(third, state=PointState.NO_NUMBER, repetitions=(), reason="no")
+    for other, is_marked in ((begun, False), (ended, True)):
+        record = record_of([first, other], finished_at=None)
+        (picture,) = pictures_of(record, analyse(record)).throughput
+        assert ("no number" in draw_inline(picture)) == is_marked
+
+
+def test_the_point_that_is_measured_now_is_named() -> None:
+    """In rounds several have begun."""
+    points = []
+    for second, found in enumerate(curve("gateway-v4", "old", {1: 6e5, 16: 5e6, 64: 5e6})):
+        last = replace(found.repetitions[-1], started_at=f"2026-03-02T18:00:0{second % 2}Z", finished_at=None)
+        points.append(replace(found, state=PointState.BEGUN, repetitions=(*found.repetitions[:-1], last)))
+    page = page_of(record_of(points, finished_at=None))
+    assert "now old/throughput/64/n=16, 1 of 2 repetitions" in page
 
 
 def test_latex_and_markdown_obey_nothing_that_a_name_says() -> None:
@@ -159,6 +210,16 @@ def test_no_line_joins_a_lower_bound() -> None:
     picture = addresses_picture("p", "t", [line])
     assert "at least: a lower bound" in draw_inline(picture)
     assert "Arrow: a lower bound" in picture.caption
+
+
+def test_the_highest_arrow_ends_below_the_title_of_the_axis() -> None:
+    from matplotlib.figure import Figure
+
+    axes = Figure().add_subplot()
+    points = tuple(DrawnPoint(x=float(x), values=(1e6,), is_at_least=True) for x in (1, 2, 4))
+    picture = addresses_picture("p", "t", [DrawnCurve(label="a", points=points)])
+    picture.draw(axes, WIDE)
+    assert axes.get_ylim()[1] >= 1.15
 
 
 def test_curves_at_the_same_places_are_drawn_beside_each_other() -> None:

@@ -342,4 +342,7 @@ def _sentence(
             f" {'at least ' if pair.is_at_least else ''}{show_percent(share)} of the result with"
             f" {addresses} ({values}): many addresses reduce the throughput of this DUT."
         )
-    return f"No verdict: {finding.why} (one address pair {with_one}, {addresses} {with_many}, per direction)."
+    return (
+        f"No verdict: {finding.why}. Per direction: {with_one} with one address pair, {with_many} with"
+        f" {addresses}."
+    )

@@ -20,6 +20,10 @@ AT_LEAST = "at least: a lower bound"
 UNITS = (("Gfps", 1e9), ("Mfps", 1e6), ("kfps", 1e3), ("fps", 1.0))
 
 
+ROOM_FOR_ARROW = 1.15
+"""The axis ends above the highest one, or it would run into the title."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnPoint:
     """One place on the x axis, and what each repetition gave there."""
@@ -372,7 +376,14 @@ def _beside(axes: Axes, x: float, index: int, count: int) -> float:
 
 
 def _finish_rates(axes: Axes, curves: Sequence[DrawnCurve], unit: str, factor: float) -> None:
-    axes.set_ylim(0, axes.get_ylim()[1] if any(curve.measured for curve in curves) else 1)
+    top = axes.get_ylim()[1] if any(curve.measured for curve in curves) else 1
+    arrows = [
+        found.median / factor
+        for curve in curves
+        for point in curve.measured
+        if point.is_at_least and (found := Statistics.of(point.values))
+    ]
+    axes.set_ylim(0, max(top, ROOM_FOR_ARROW * max(arrows, default=0)))
     put_title(axes, f"throughput per direction, {unit}")
 
 

@@ -200,7 +200,18 @@ def _summary(record: CampaignRecord) -> str:
     counts = {state: sum(found.state is state for found in record.points) for state in PointState}
     parts = [f"{_number(counts[PointState.MEASURED], 'point')} measured"]
     parts += [f"{counts[PointState.NO_NUMBER]} without a number"] if counts[PointState.NO_NUMBER] else []
-    parts += [_number(count_trials(record), "trial"), f"begun {show_time(record.created_at)}"]
+    trials = count_trials(record)
+    invalid = trials["INVALID"]
+    parts += [
+        _number(trials.total(), "trial")
+        + (
+            f", {format_count(invalid)} of them INVALID ({invalid / trials.total():.0%}): spoiled by the"
+            " tester or its host, and not charged to the DUT"
+            if invalid
+            else ""
+        ),
+        f"begun {show_time(record.created_at)}",
+    ]
     parts += [f"finished {show_time(record.finished_at)}"] if record.finished_at else []
     return "; ".join(parts) + "."
 
@@ -210,7 +221,12 @@ def _progress(record: CampaignRecord, refresh_s: int | None) -> Mapping[str, Any
     if record.finished_at is not None:
         return None
     done = sum(found.state in (PointState.MEASURED, PointState.NO_NUMBER) for found in record.points)
-    begun = next((found for found in record.points if found.state is PointState.BEGUN), None)
+    # In rounds several have begun.
+    begun = max(
+        (found for found in record.points if found.state is PointState.BEGUN and found.repetitions),
+        key=lambda found: found.repetitions[-1].started_at,
+        default=None,
+    )
     text = f"Not finished: {done} of {_number(len(record.points), 'point')} done"
     if begun is not None:
         finished = sum(repetition.finished_at is not None for repetition in begun.repetitions)

@@ -31,7 +31,7 @@ from evenhand.report.figures_times import (
     samples_picture,
 )
 from evenhand.report.page_words import show_addresses, show_protocol, show_size, show_version, version_of_plan
-from evenhand.run import StoredSearch, StoredTrial
+from evenhand.run import PointState, StoredSearch, StoredTrial
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
 from evenhand.trial import Verdict
 
@@ -171,7 +171,7 @@ def _drawn(curve: Curve, *, with_setting: bool, with_version: bool, size: str) -
             x=point.addresses, values=point.values, predicted=point.predicted, is_at_least=point.is_at_least
         )
         for point in curve.points
-        if point.state != "pending"
+        if point.values or point.state is PointState.NO_NUMBER
     )
     plateau = None
     if curve.shape is not None and curve.shape.is_plateau_seen and not curve.shape.is_capped:
@@ -224,7 +224,9 @@ def _size_pictures(record: CampaignRecord) -> Iterator[Picture]:
                 DrawnCurve(
                     label=label,
                     points=tuple(
-                        DrawnPoint(x=int(f.point.frame_size), values=f.values) for f in _by_size(found)
+                        DrawnPoint(x=int(f.point.frame_size), values=f.values)
+                        for f in _by_size(found)
+                        if f.values or f.state is PointState.NO_NUMBER
                     ),
                 )
                 for label, found in some

@@ -22,7 +22,7 @@ from evenhand.report.page_words import (
     show_version,
     version_of_plan,
 )
-from evenhand.report.summary import COLUMNS, NOTE, summary_rows
+from evenhand.report.summary import NOTE, printed
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
 from evenhand.run.figures import sustainable_of
 
@@ -148,10 +148,11 @@ def _headline(version: str, found: PointRecord) -> str:
 
 def summary_table(record: CampaignRecord) -> Table | None:
     """As `export --table summary` writes it. None without points."""
+    columns, texts = printed(record)
     rows: list[list[str | Cell]] = [
-        [Cell(text, "flag" if text == "no number" else "") for text in row] for row in summary_rows(record)
+        [Cell(text, "flag" if text == "no number" else "") for text in row] for row in texts
     ]
-    titles = [f"#{column.title}" if column.is_number else column.title for column in COLUMNS]
+    titles = [f"#{column.title}" if column.is_number else column.title for column in columns]
     filling = sum(
         any(sustainable_of(each.result) is not None for each in found.repetitions) for found in record.points
     )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -93,7 +94,7 @@ class ShownSuite:
 
 def shown_suites(record: CampaignRecord) -> list[ShownSuite]:
     """All points; the trials too, as long as there are not too many for a page."""
-    with_trials = count_trials(record) <= MOST_TRIALS
+    with_trials = count_trials(record).total() <= MOST_TRIALS
     suites = []
     ids = {found.point.key: f"point-{number}" for number, found in enumerate(record.points, start=1)}
     for suite in record.suites:
@@ -111,15 +112,19 @@ def shown_suites(record: CampaignRecord) -> list[ShownSuite]:
     return suites
 
 
-def count_trials(record: CampaignRecord) -> int:
-    return sum(
-        1 for found in record.points for repetition in found.repetitions for _ in trials_of(repetition)
+def count_trials(record: CampaignRecord) -> Counter[str]:
+    """Of all points, by their verdicts."""
+    return Counter(
+        str(trial.result.verdict)
+        for found in record.points
+        for repetition in found.repetitions
+        for trial in trials_of(repetition)
     )
 
 
 def trials_left_out(record: CampaignRecord) -> str:
     """Empty if all are on the page."""
-    trials = count_trials(record)
+    trials = count_trials(record).total()
     if trials <= MOST_TRIALS:
         return ""
     return (

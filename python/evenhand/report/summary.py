@@ -20,6 +20,7 @@ NOTE = (
     " load that was tried passed, or the tester could not keep a higher one. Failed at: the lowest"
     " load that failed (median); the limit lies between it and the median."
 )
+NOT_STATED = "not stated"
 _FORMULA = ("=", "+", "-", "@")
 """Spreadsheets run a text that begins so."""
 _LATEX = {
@@ -73,6 +74,17 @@ def summary_rows(record: CampaignRecord) -> list[tuple[str, ...]]:
     return [_row(found) for found in record.points]
 
 
+def printed(record: CampaignRecord) -> tuple[tuple[SummaryColumn, ...], list[tuple[str, ...]]]:
+    """Columns and rows for readers: without the hash, if no point states it. The CSV has all columns."""
+    rows = summary_rows(record)
+    shown = [
+        place
+        for place, column in enumerate(COLUMNS)
+        if column.title != "hash" or any(row[place] != NOT_STATED for row in rows)
+    ]
+    return tuple(COLUMNS[place] for place in shown), [tuple(row[place] for place in shown) for row in rows]
+
+
 def _row(found: PointRecord) -> tuple[str, ...]:
     point = found.point
     statistics, unit = Statistics.of(found.values), unit_of(point)
@@ -95,7 +107,7 @@ def _row(found: PointRecord) -> tuple[str, ...]:
         point.suite,
         PROCEDURES[point.procedure].figure.name,
         show_version(point),
-        point.hash_type or "not stated",
+        point.hash_type or NOT_STATED,
         _size(found),
         _hosts(found),
         *ends,
@@ -130,17 +142,19 @@ def to_summary_csv(record: CampaignRecord) -> str:
 def to_summary_markdown(record: CampaignRecord) -> str:
     """A pipe table, as GitHub and most others read it; what a text has of Markdown or HTML is shown, and not
     obeyed."""
+    columns, rows = printed(record)
     lines = [
-        _pipes([column.title for column in COLUMNS]),
-        _pipes(["---:" if column.is_number else "---" for column in COLUMNS]),
-        *(_pipes([_markdown(text) for text in row]) for row in summary_rows(record)),
+        _pipes([column.title for column in columns]),
+        _pipes(["---:" if column.is_number else "---" for column in columns]),
+        *(_pipes([_markdown(text) for text in row]) for row in rows),
     ]
     return "\n".join([*lines, "", _markdown(NOTE), ""])
 
 
 def to_summary_latex(record: CampaignRecord) -> str:
     """A `table` float with booktabs rules, for `\\input`. Needs booktabs and graphicx."""
-    spec = "".join("r" if column.is_number else "l" for column in COLUMNS)
+    columns, rows = printed(record)
+    spec = "".join("r" if column.is_number else "l" for column in columns)
     lines = [
         "% Written by Evenhand. Needs \\usepackage{booktabs,graphicx}, and XeLaTeX or LuaLaTeX for names"
         " beyond Latin letters.",
@@ -150,9 +164,9 @@ def to_summary_latex(record: CampaignRecord) -> str:
         r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
         rf"\begin{{tabular}}{{{spec}}}",
         r"\toprule",
-        _latex_row([column.title for column in COLUMNS]),
+        _latex_row([column.title for column in columns]),
         r"\midrule",
-        *(_latex_row(row) for row in summary_rows(record)),
+        *(_latex_row(row) for row in rows),
         r"\bottomrule",
         r"\end{tabular}}",
         r"\end{table}",
