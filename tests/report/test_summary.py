@@ -105,7 +105,7 @@ def test_the_page_begins_with_the_share_of_invalid_trials() -> None:
         invalid_trials=range(1, 4),
     )
     head = page_of(record_of([spoiled])).split("</header>")[0]
-    assert re.search(r"\d+ trials, 6 of them INVALID \(\d+%\): spoiled by the tester or its host", head)
+    assert re.search(r"\d+ trials, 6 of them INVALID \(\d+ %\): spoiled by the tester or its host", head)
 
 
 def test_a_point_that_is_being_measured_is_no_point_without_a_number() -> None:

@@ -26,6 +26,7 @@ def status(*finished: int, rounds: int = 5) -> CampaignStatus:
             values=(1.0,) * done,
             lower_bounds=(False,) * done,
             at_tester_limit=0,
+            undecided=0,
             measured_s=1.0,
             under_way_s=0.0,
             trials=0,
@@ -69,6 +70,46 @@ def test_status_tells_which_round_goes_on(finished: tuple[int, ...], line: str) 
 def test_status_tells_of_no_round_where_there_is_none() -> None:
     assert status(10, 10).round is None
     assert status(3, 0, rounds=1).round is None
+
+
+def bounded(of: CampaignStatus, *points: tuple[int, int]) -> CampaignStatus:
+    """The same, with so many lower bounds of each point, and how many of them are the tester's."""
+    return replace(
+        of,
+        points=tuple(
+            replace(
+                each,
+                lower_bounds=(True,) * bounds + (False,) * (len(each.values) - bounds),
+                at_tester_limit=of_tester,
+            )
+            for each, (bounds, of_tester) in zip(of.points, points, strict=True)
+        ),
+    )
+
+
+def test_status_tells_why_some_numbers_are_lower_bounds() -> None:
+    """MLR-10: also of those that the tester has nothing to do with."""
+    told = " ".join(campaign_lines(bounded(status(10, 10, 1, 10), (3, 3), (10, 0), (1, 1), (0, 0)), 0.0))
+    assert "n=1: 3 of its 10 numbers are lower bounds, because the tester could not keep" in told
+    assert "n=2: all of its 10 numbers are lower bounds, because the highest load that was tried" in told
+    assert "n=3: its only number is a lower bound, because the tester could not keep a higher load" in told
+    assert "n=4" not in told
+    assert "Every number" not in told
+
+
+@pytest.mark.parametrize(
+    ("of_tester", "why"),
+    [(10, "the tester could not keep"), (9, "the highest load that was tried passed, or")],
+)
+def test_status_tells_once_that_every_number_is_a_lower_bound(of_tester: int, why: str) -> None:
+    """No point says where the DUT's limit is: whoever reads the table must know that first."""
+    told = [
+        line
+        for line in campaign_lines(bounded(status(10, 10), (10, 10), (10, of_tester)), 0.0)
+        if "lower bound" in line
+    ]
+    assert len(told) == 1
+    assert told[0].startswith(f"Every number is a lower bound: {why}")
 
 
 def test_points_of_files_from_before_there_were_rounds_are_read_as_one_block() -> None:

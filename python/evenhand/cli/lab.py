@@ -119,7 +119,7 @@ def _show(lab: Lab | None, name: str, *, json_output: bool) -> None:
     console = out()
     if lab is None:
         console.print(f"The lab {name} is not up.")
-        _show_changes(name)
+        _show_changes(None)
         return
     if isinstance(lab, VmLab):
         # A status that cannot be used is an error like any other: what is wrong, where, and what to do.
@@ -147,12 +147,19 @@ def _show(lab: Lab | None, name: str, *, json_output: bool) -> None:
     console.print(f"Next: evenhand throughput lab:{name} --maximum-rate {rate} --waits short", markup=False)
 
 
-def _show_changes(name: str) -> None:
-    """Limits of the kernel's neighbour tables are all that a lab changes outside its namespaces."""
+def _show_changes(name: str | None) -> None:
+    """Limits of the kernel's neighbour tables are all that a lab changes outside its namespaces.
+
+    Args:
+        name: Of the lab that is up; None: others have changed them.
+    """
     changes = raised_limits()
     if not changes:
         return
-    out().print(f"Changed outside the namespaces, for all labs together, until: evenhand lab down {name}")
+    until = "" if name is None else f" (evenhand lab down {name})"
+    out().print(
+        f"Changed outside the namespaces by all labs together, until the last of them is down{until}:"
+    )
     for limit in changes:
         now = "not visible in this network namespace" if limit.now is None else format_count(limit.now)
         out().print(f"  {limit.name}  before {format_count(limit.before)}, now {now}", markup=False)

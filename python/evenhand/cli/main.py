@@ -36,10 +36,9 @@ def app_of(names: tuple[str, ...] = ()) -> Verbs:
     """The command with these verbs and groups; with all of them if none is named."""
     app = Verbs(
         help="Even-handed benchmarks for routers: pseudorandom addresses, and numbers you can trust.",
-        epilog="Exit codes: 0 done, 1 the answer is no, 2 bad request, 3 host not ready, 4 bug, 5 stdout"
-        " full, 130 interrupted, "
-        "141 stdout's reader gone. "
-        "Try: evenhand plan show gateway-v4",
+        epilog="Exit codes: 0 done, 1 the answer is no, 2 bad request, 3 host not ready, 4 bug, 5 the output"
+        " cannot be written, 130 interrupted, 141 nobody reads the output."
+        " Try: evenhand plan show gateway-v4",
         no_args_is_help=True,
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,

@@ -69,7 +69,8 @@ def run(
             "--testbed",
             metavar="TESTBED",
             help=(
-                "A testbed file, lab:linux, or reference. Default: the testbed that the campaign file names."
+                "A testbed file, lab:linux, lab:vm, or reference. Default: the testbed that the campaign file"
+                " names."
             ),
         ),
     ] = None,
@@ -146,7 +147,12 @@ def run(
     plan = expand(read_campaign(source))
     if dry_run:
         _show_outline(
-            plan, testbed=testbed, engine=engine, is_scheduled=scheduler is not None, json_output=json_output
+            plan,
+            left=_left(stored, again=again),
+            testbed=testbed,
+            engine=engine,
+            is_scheduled=scheduler is not None,
+            json_output=json_output,
         )
         return
     with ExitStack() as stack:
@@ -176,14 +182,29 @@ def run(
         raise typer.Exit(WITHOUT_NUMBER)
 
 
+def _left(stored: Path | None, *, again: bool) -> dict[str, int] | None:
+    """Repetitions that are left of each point of a campaign that is resumed; None: it begins."""
+    if stored is None:
+        return None
+    return {
+        point.point.key: point.left_again if again else point.left for point in read_status(stored).points
+    }
+
+
 def _show_outline(
-    plan: CampaignPlan, *, testbed: str | None, engine: Path | None, is_scheduled: bool, json_output: bool
+    plan: CampaignPlan,
+    *,
+    left: dict[str, int] | None,
+    testbed: str | None,
+    engine: Path | None,
+    is_scheduled: bool,
+    json_output: bool,
 ) -> None:
     """What will be measured; then why it cannot be, if that is known already: RequestError or HostError as
     `check_fit`."""
     is_here = not is_scheduled and not plan.on_each_testbed and (testbed or plan.testbed) is not None
     refusal: EvenhandError | None = None
-    outline = describe(plan, is_set_up=is_here and sets_up_its_dut(testbed or plan.testbed))
+    outline = describe(plan, is_set_up=is_here and sets_up_its_dut(testbed or plan.testbed), left=left)
     if is_here:
         try:
             notes = check_fit(plan, choose_testbed(plan, testbed), engine=engine, is_dry=True)

@@ -66,7 +66,7 @@ class SearchOptions:
     no_early_stop: Annotated[
         bool,
         Option(
-            help="Make every trial to its end. By default binary and tst009 stop a trial once it has"
+            help="Run every trial to its end. By default binary and tst009 stop a trial once it has"
             " lost more than the whole trial may lose.",
             panel=_PANEL,
         ),

@@ -146,8 +146,7 @@ def bias_verdict(cases: Sequence[BiasCase]) -> list[str]:
         lines.append(
             f"Biased: one address pair shows {show_percent(one.share)} of what this router can"
             " forward. Its hash uses addresses only, so all frames of a direction go to"
-            f" one element, and {one.elements_at_work} of {elements} work in both directions;"
-            " pseudorandom ports do not help."
+            f" one element, and {_at_work(one.elements_at_work, elements)}; pseudorandom ports do not help."
         )
     else:
         lines.append(
@@ -162,6 +161,12 @@ def bias_verdict(cases: Sequence[BiasCase]) -> list[str]:
         f" hashes ports as well (ratio {ratio:.3f})."
     )
     return lines
+
+
+def _at_work(elements: int, of: int) -> str:
+    if elements == 1:
+        return f"only 1 of {of} works, for both directions"
+    return f"only {elements} of {of} work, one for each direction"
 
 
 def bias_lines(cases: Sequence[BiasCase]) -> list[str]:

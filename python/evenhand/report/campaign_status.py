@@ -77,11 +77,16 @@ def campaign_lines(status: CampaignStatus, left_s: float) -> list[str]:
             f"Round {now.round} of {now.rounds} ({now.suite}): {now.points_done} of {now.points} points."
         )
     lines.append(f"Trials: {format_count(trials)} ({counts}).")
-    lines += _bounds_of_all(status)
+    of_all = _bounds_of_all(status)
+    lines += of_all
     lines.append(_going_on(status, left_s))
     if status.running is not None:
         lines.append(_running(status.running))
-    lines += [f"{point.point.key}: {line}." for point in status.points for line in _why(point)]
+    lines += [
+        f"{point.point.key}: {line}."
+        for point in status.points
+        for line in _why(point, with_bounds=not of_all)
+    ]
     lines += [f"Note: {note}." for note in status.notes]
     return [visible(line) for line in lines]
 
@@ -152,9 +157,13 @@ def _running_document(running: RunningTrial) -> dict[str, Any]:
     }
 
 
-def _why(point: PointStatus) -> list[str]:
+def _why(point: PointStatus, *, with_bounds: bool) -> list[str]:
     """Why it has no number, or fewer values than repetitions that have ended: a column of values alone tells
-    neither."""
+    neither.
+
+    Args:
+        with_bounds: Also which values are lower bounds.
+    """
     reasons = [] if point.reason is None else [point.reason]
     without = point.finished - len(point.values)
     # A point without a number has said already that none has a value, and why.
@@ -165,6 +174,8 @@ def _why(point: PointStatus) -> list[str]:
             f"{without} of its {point.finished} finished repetitions {'has' if without == 1 else 'have'} no"
             f" value{why}",
         )
+    if not with_bounds:
+        return reasons
     of_maximum = point.at_maximum - point.at_tester_limit
     if point.at_tester_limit:
         reasons.append(
@@ -198,7 +209,7 @@ def _bounds_of_all(status: CampaignStatus) -> list[str]:
     of_tester = sum(point.at_tester_limit for point in status.points)
     why = (
         "the tester could not keep a higher load on this host. Give it idle CPUs (evenhand check shows what"
-        " takes them), or another host"
+        " takes them) or another host, and repeat: evenhand run --resume FILE --again"
         if of_tester == len(bounds)
         else "the highest load that was tried passed, or the tester could not keep a higher one"
     )

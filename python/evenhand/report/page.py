@@ -201,11 +201,11 @@ def _summary(record: CampaignRecord) -> str:
     parts = [f"{_number(counts[PointState.MEASURED], 'point')} measured"]
     parts += [f"{counts[PointState.NO_NUMBER]} without a number"] if counts[PointState.NO_NUMBER] else []
     trials = count_trials(record)
-    invalid = trials["INVALID"]
+    invalid, share = trials["INVALID"], 100 * trials["INVALID"] / max(1, trials.total())
     parts += [
         _number(trials.total(), "trial")
         + (
-            f", {format_count(invalid)} of them INVALID ({invalid / trials.total():.0%}): spoiled by the"
+            f", {format_count(invalid)} of them INVALID ({share:.0f} %): spoiled by the"
             " tester or its host, and not charged to the DUT"
             if invalid
             else ""

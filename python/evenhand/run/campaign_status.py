@@ -38,6 +38,9 @@ class PointStatus:
     keep a higher one."""
     at_tester_limit: int
     """How many of them because of the tester."""
+    undecided: int
+    """Finished repetitions that the tester could not decide, without a value or with a lower bound: those
+    that `--again` repeats."""
     measured_s: float
     """What its finished repetitions took."""
     under_way_s: float
@@ -57,6 +60,11 @@ class PointStatus:
             if self.state in (PointState.MEASURED, PointState.NO_NUMBER)
             else self.point.repetitions - self.finished
         )
+
+    @property
+    def left_again(self) -> int:
+        """Repetitions to be made if those that the tester could not decide are repeated too."""
+        return self.point.repetitions - self.finished + self.undecided
 
     @property
     def rounds_done(self) -> int:
@@ -198,12 +206,7 @@ def _point_status(row: Row, repetitions: list[Row], trials: int) -> PointStatus:
     point = read_point(row)
     finished = [repetition for repetition in repetitions if repetition["finished_at"] is not None]
     valued = [repetition for repetition in finished if repetition["value"] is not None]
-    bounds = [
-        is_lower_bound(
-            r["outcome"], None if r["result"] is None else as_mapping(r["result"], "repetitions.result")
-        )
-        for r in valued
-    ]
+    bounds = [_is_lower_bound(repetition) for repetition in valued]
     values = tuple(repetition["value"] for repetition in valued)
     reasons = [repetition["reason"] for repetition in finished if repetition["reason"] is not None]
     state, reason, stopped_early = state_of(
@@ -226,8 +229,18 @@ def _point_status(row: Row, repetitions: list[Row], trials: int) -> PointStatus:
         at_tester_limit=sum(
             is_bound and r["outcome"] == TESTER_LIMIT for r, is_bound in zip(valued, bounds, strict=True)
         ),
+        undecided=sum(
+            r["outcome"] == TESTER_LIMIT and (r["value"] is None or _is_lower_bound(r)) for r in finished
+        ),
         measured_s=sum(repetition["measured_s"] for repetition in finished),
         under_way_s=sum(
             r["measured_s"] for r in repetitions if r["finished_at"] is None and r["outcome"] is None
         ),
+    )
+
+
+def _is_lower_bound(repetition: Row) -> bool:
+    found = repetition["result"]
+    return is_lower_bound(
+        repetition["outcome"], None if found is None else as_mapping(found, "repetitions.result")
     )

@@ -63,11 +63,11 @@ class Uncharged:
     def text(self) -> str:
         """For people."""
         near = f" ({self.near} of them at other loads within the precision)" if self.near else ""
-        verb = "attempt with loss was" if self.count == 1 else "attempts with loss were"
+        verb = "trial with loss was" if self.count == 1 else "trials with loss were"
         return (
-            f"{format_count(self.load_fps)} fps per direction was confirmed by attempt {self.attempt} of"
-            f" {self.attempts_allowed}; "
-            f"{self.count} {verb} not charged{near}: INVALID, as the tester may have caused the loss"
+            f"{format_count(self.load_fps)} fps per direction was confirmed by trial {self.attempt} of up to"
+            f" {self.attempts_allowed} at that load; {self.count} {verb} INVALID{near}, and not charged,"
+            " because the tester may have caused the loss"
         )
 
     def to_document(self) -> dict[str, Any]:

@@ -44,6 +44,19 @@ class FileKind(Enum):
             return frozenset({"isolated_test_environment", "left", "right", "tester", "limits"})
         return frozenset({"suite", "every-suite", "every_suite", "preset"})
 
+    @property
+    def where_to_find(self) -> str:
+        """What to do where there is none."""
+        if self is FileKind.TESTBED:
+            return (
+                "Name a testbed file; docs/reference/testbed-file.md has examples. Without a file: lab:linux,"
+                " lab:vm."
+            )
+        return (
+            "Name a campaign file; docs/reference/campaign-file.md has examples. Without a file:"
+            " preset:appendix-a-lab, for one."
+        )
+
     def instead_of(self, other: FileKind, path: Path) -> str:
         """What to do with the other one, where this one belongs."""
         if other is FileKind.TESTBED:
@@ -99,7 +112,7 @@ def read_toml(path: Path, *, kind: FileKind) -> dict[str, Any]:
         document = tomllib.loads(content.decode())
     except OSError as error:
         raise RequestError(
-            f"this file cannot be read: {error.strerror}", where=str(path), next_step=f"Name a {kind.title}."
+            f"this file cannot be read: {error.strerror}", where=str(path), next_step=kind.where_to_find
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RequestError(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evenhand.base.units import format_count
@@ -103,18 +103,28 @@ class Outline:
         }
 
 
-def describe(plan: CampaignPlan, *, is_set_up: bool = False) -> Outline:
+def describe(
+    plan: CampaignPlan, *, is_set_up: bool = False, left: Mapping[str, int] | None = None
+) -> Outline:
     """Every point with what it will send, its place in the order of measuring, and the time that it should
     take.
 
     Args:
         is_set_up: The campaign sets up its DUT by itself.
+        left: Repetitions that are left of each point, by its key, where the campaign goes on; a point that
+            is not in it has none. None: it begins.
     """
     places: dict[str, int] = {}
     for job in jobs(plan):
         places.setdefault(job.point.key, len(places) + 1)
     rows = []
+    ended = 0
     for point in plan.points:
+        if left is not None:
+            if not left.get(point.key):
+                ended += 1
+                continue
+            point = replace(point, repetitions=left[point.key])
         traffic = Traffic(plan=plan_of(point), directions=point.directions)
         place = places[point.key]
         rows.append(
@@ -130,7 +140,10 @@ def describe(plan: CampaignPlan, *, is_set_up: bool = False) -> Outline:
         plan=plan,
         rows=tuple(rows),
         deviations=tuple(deviations_of(plan)),
-        notes=tuple(_notes(plan, is_set_up=is_set_up)),
+        notes=(
+            *([f"{ended} of {len(plan.points)} points have ended and are not shown"] if ended else []),
+            *_notes(plan, is_set_up=is_set_up),
+        ),
     )
 
 

@@ -234,7 +234,9 @@ def choose_testbed(plan: CampaignPlan, given: str | None) -> str:
             where="--testbed",
             next_step="Give --testbed FILE, lab:linux or reference, or name the testbed in the file.",
         )
-    if plan.reference is not None and not rig_of(chosen).takes_reference:
+    rig = rig_of(chosen)
+    if plan.reference is not None and not rig.takes_reference:
+        rig.check_host()  # a file that is not there is the first to be told
         raise RequestError(
             f"[reference] sets up a reference router, but the testbed is {without_folders(chosen)!r}",
             where="--testbed",
