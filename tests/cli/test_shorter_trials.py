@@ -65,10 +65,11 @@ def spoiled(result: ThroughputResult, code: str) -> ThroughputResult:
     return replace(result, outcome=Outcome.TESTER_LIMIT, trials=trials)
 
 
-def test_what_moments_of_the_host_spoiled_is_measured_with_shorter_trials_from_there_on(
-    ended_by: Callable[..., Any],
+@pytest.mark.parametrize("code", ["receiver_gap", "offered_load", "sender_overdue"])
+def test_what_the_host_spoiled_is_measured_with_shorter_trials_from_there_on(
+    ended_by: Callable[..., Any], code: str
 ) -> None:
-    ended, measured = ended_by("receiver_gap", first=2)
+    ended, measured = ended_by(code, first=2)
     assert ended.code == 0, ended.err
     assert measured == [("type1", 2.0), ("type1", 2.0), ("type1", 1.0), ("type2", 1.0)]
     assert (

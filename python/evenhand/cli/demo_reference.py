@@ -21,12 +21,13 @@ from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Traffic, make_plan
 from evenhand.predict import DeviceModel, predict
 from evenhand.procedure import OpenTestbed, SinglePair, limits_of
 from evenhand.report.bias import BiasCase, bias_document, bias_lines, bias_picture
+from evenhand.report.invalid import OF_THE_HOST
 from evenhand.rig import make_reference_setup
 from evenhand.rig.host.facts import read_host_facts, read_versions
 from evenhand.rig.reference import ReferenceDut, reference_router
 from evenhand.run import RunStore
 from evenhand.search import Outcome, ThroughputGoal, ThroughputResult
-from evenhand.trial import Waits
+from evenhand.trial import Waits, causes_of_invalid
 
 PLANS = ("gateway_v4", "gateway_v6")
 ELEMENTS = 16
@@ -195,8 +196,11 @@ def _measure(
 
 
 def _needs_shorter_trials(result: ThroughputResult) -> bool:
-    """Whether the host kept the search from its end: a shorter trial meets fewer of its moments."""
-    return result.outcome is Outcome.TESTER_LIMIT
+    """Whether the host kept the search from its end: a shorter trial meets fewer of its moments. A link that
+    is down is down for shorter ones too."""
+    return result.outcome is Outcome.TESTER_LIMIT and not OF_THE_HOST.isdisjoint(
+        causes_of_invalid(trial.result for trial in result.trials)
+    )
 
 
 def _write_page(cases: list[BiasCase], page: Path | None, run: Path | None) -> None:
