@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from evenhand import rig
 from evenhand.base.errors import RequestError
 from evenhand.base.units import parse_rate
 from evenhand.plan import AddressPlan, Direction
 from evenhand.predict import DeviceModel
-from evenhand.rig import read_dut
 from evenhand.rig.dut.facts import read_facts
 from evenhand.rig.dut.facts_model import RECEIVES, device_of
 from evenhand.rig.dut.ssh import open_shell
@@ -47,7 +47,7 @@ def device_of_dut(
             where=f"{WHERE}, {', '.join(both)}",
             next_step=f"Omit {' and '.join(both)}, or --dut.",
         )
-    dut, config = read_dut(str(file))
+    dut, config = rig.read_dut(str(file))
     if dut.os not in (None, "linux"):
         raise RequestError(
             f"the table and the key cannot be read on {dut.os}",

@@ -51,7 +51,10 @@ def app_of(names: tuple[str, ...] = ()) -> Verbs:
 
 def app_for(arguments: Sequence[str]) -> Verbs:
     """The command with the one verb that this command line names, or with all if its first word is none."""
-    return app_of(tuple(arguments[:1]) if arguments and arguments[0] in verb_names() else ())
+    first = arguments[0] if arguments else ""
+    if first == "--version":  # is told before a verb is looked at, and all verbs take a second to load
+        return app_of(("status",))
+    return app_of((first,) if first in verb_names() else ())
 
 
 def _print_version(is_asked: bool) -> None:

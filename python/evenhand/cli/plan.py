@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from evenhand import rig
 from evenhand.base.errors import RequestError
 from evenhand.base.new_file import write_new
 from evenhand.base.terminal_table import FittedTable
@@ -48,7 +49,6 @@ from evenhand.plan import (
     whole_octets,
 )
 from evenhand.report.pcap import make_pcap
-from evenhand.rig.testbed.vlan import Vlans, parse_vlans, tag_octets
 from evenhand.spec.frames import FramesOption, VlanOption, read_frames
 from evenhand.spec.learning import HostMacSet, HostMacsOption, check_host_macs
 from evenhand.spec.plan import CountOptions, ModeOptions, ShapeOptions, SourceOptions
@@ -209,9 +209,9 @@ def frames(
         )
     plan = shape.read(name)
     check_host_macs(host_macs, plan)
-    vlans = parse_vlans(vlan or "none", where="--vlan")
+    vlans = rig.parse_vlans(vlan or "none", where="--vlan")
     tags = vlans["right" if direction is OneDirection.REVERSE else "left"]
-    size, note = read_frames(plan, frame_size, tag_octets=tag_octets(dict.fromkeys(SIDES, tags)))
+    size, note = read_frames(plan, frame_size, tag_octets=rig.tag_octets(dict.fromkeys(SIDES, tags)))
     if note is not None:
         err().print(note)
     drawn = ask_for_frames(
@@ -266,7 +266,7 @@ def ask_for_frames(
     first: int,
     count: int,
     host_macs: HostMacSet = HostMacSet.PORT,
-    vlans: Vlans = (),
+    vlans: rig.Vlans = (),
 ) -> list[dict[str, Any]]:
     """The engine's preview: the draw exists once, in the engine, so what is shown is what will be sent. MACs
     of ports are unknown: 0."""

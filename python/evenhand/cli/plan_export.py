@@ -18,7 +18,6 @@ from evenhand.cli.common import DEFAULT_SEED, JsonOption, NameArgument, SeedOpti
 from evenhand.cli.options import with_options
 from evenhand.exchange.otg_write import otg_of
 from evenhand.plan import PortMacs, SideName, describe_plan
-from evenhand.rig.testbed import read_testbed
 from evenhand.spec.frames import FrameSizeOption, read_frame_size
 from evenhand.spec.plan import DirectionName, DirectionOption, ShapeOptions, read_directions
 
@@ -121,6 +120,8 @@ def export_plan(
 
 def _macs(path: Path) -> dict[SideName, PortMacs]:
     """Of the ports whose own MAC is in the file."""
+    from evenhand.rig.testbed import read_testbed  # takes longer to load than the rest
+
     ports = read_testbed(path).ports
     return {
         side: PortMacs(tester=port.mac, dut=port.dut_mac)

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli.common import JsonOption, NameArgument, err, out, write_json
-from evenhand.cli.device_of_dut import device_of_dut
 from evenhand.cli.options import with_options
 from evenhand.plan import Traffic
 from evenhand.predict import Prediction, doubling_series, even_limit, smallest_even_hosts
@@ -69,6 +68,8 @@ def predict(
     if dut is None:
         model, asked = device.read(elements, default=DEFAULT_ELEMENTS), ""
     else:
+        from evenhand.cli.device_of_dut import device_of_dut  # asks a DUT over SSH; few do
+
         model, asked = device_of_dut(dut, device, elements, address_plan, chosen)
     prediction = predict_loads(address_plan, model, chosen)
     smallest = smallest_even_hosts(whole_plan, model, directions=chosen)

@@ -15,9 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenhand.base.errors import HostError
+from evenhand.base.lazy_import import lazy_import
 from evenhand.base.state_folder import read_state, replace_state, state_file
 from evenhand.base.temporary_folder import temporary_folder
 from evenhand.base.units import format_duration, format_ratio
@@ -26,8 +27,13 @@ from evenhand.procedure.ceiling import CEILING_WAITS
 from evenhand.procedure.events import Began, Note, OnEvent, ignore
 from evenhand.procedure.limits import HOST_CHOOSES, WishedLimits
 from evenhand.procedure.tester import open_tester
-from evenhand.rig import Setup, Tester, make_looped_setup
 from evenhand.trial import Limits, TrialResult
+
+if TYPE_CHECKING:
+    from evenhand import rig
+    from evenhand.rig import Setup, Tester
+else:
+    rig = lazy_import("evenhand.rig")  # a testbed's model takes longer to load than most verbs take
 
 PROBES, PROBE_S = 8, 1.0
 SERIES = 3
@@ -247,7 +253,7 @@ def _probe(tester: Tester, *, engine: Path | None, on_event: OnEvent, is_urgent:
     )
     probes = []
     with temporary_folder() as folder:
-        looped = replace(make_looped_setup(tester, folder), is_urgent=is_urgent)
+        looped = replace(rig.make_looped_setup(tester, folder), is_urgent=is_urgent)
         opened = open_tester(
             looped,
             make_plan("gateway-v4"),

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from evenhand.rig import TestbedLimits
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.trial import Limits
+
+if TYPE_CHECKING:
+    from evenhand.rig import TestbedLimits
 
 LIMIT_SET, OF_RFC, OF_HOST = "set", "rfc", "host"
 """The key of a testbed's limits, and its values."""

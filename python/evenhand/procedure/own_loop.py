@@ -8,9 +8,10 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenhand.base.errors import HostError
+from evenhand.base.lazy_import import lazy_import
 from evenhand.plan import AddressPlan, Direction, FrameSize, largest_octets
 from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.ceiling import CEILING_WAITS
@@ -19,9 +20,14 @@ from evenhand.procedure.limits import limits_of
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.statistics import finite
 from evenhand.procedure.tester import open_tester
-from evenhand.rig import Setup, make_looped_setup
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, Role
 from evenhand.trial import Delays, DelayWish, Limits, Load, Replay, TrialResult
+
+if TYPE_CHECKING:
+    from evenhand import rig
+    from evenhand.rig import Setup
+else:
+    rig = lazy_import("evenhand.rig")  # a testbed's model takes longer to load than most verbs take
 
 LONGEST_S = 5.0
 """Of the loop's trial: its percentiles are over every frame, so seconds are enough."""
@@ -96,7 +102,7 @@ def measure_own_loop(
     goal: Mapping[str, Any] = {"rate_fps_per_direction": rate_fps, "duration_s": length_s}
     with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
         testbed = setup.testbed
-        looped = make_looped_setup(
+        looped = rig.make_looped_setup(
             testbed.tester, Path(folder), limits=testbed.limits, largest_octets=largest_octets(frame_size)
         )
         opened = open_tester(

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from evenhand.base.lazy_import import lazy_import
 from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.plan import (
     AddressPlan,
@@ -26,9 +27,14 @@ from evenhand.plan import (
     whole_octets,
 )
 from evenhand.procedure.single_pair import OMISSION, SinglePair
-from evenhand.rig import KnownCeiling, Vlans, show_vlans, tag_octets
 from evenhand.search import FULL_LENGTH_S, SearchTrial
 from evenhand.trial import Deviation, LearningResult, TrialResult, causes_of_invalid, describe_causes
+
+if TYPE_CHECKING:
+    from evenhand import rig
+    from evenhand.rig import KnownCeiling, Vlans
+else:
+    rig = lazy_import("evenhand.rig")  # a testbed's model takes longer to load than most verbs take
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +98,7 @@ class Profile:
     @property
     def streams(self) -> tuple[Stream, ...]:
         """What is sent and what arrives."""
-        return self.plan.streams(self.frame_size, self.directions, tag_octets=tag_octets(self.vlans))
+        return self.plan.streams(self.frame_size, self.directions, tag_octets=rig.tag_octets(self.vlans))
 
     @property
     def addresses(self) -> str:
@@ -126,7 +132,7 @@ class Profile:
         """A sentence for the tags, if there are any."""
         if not any(self.vlans.values()):
             return []
-        links = ", ".join(f"{side} {show_vlans(vlans)}" for side, vlans in self.vlans.items())
+        links = ", ".join(f"{side} {rig.show_vlans(vlans)}" for side, vlans in self.vlans.items())
         return [f"Tags: {links}; the frame size includes those of the sending side."]
 
     @property

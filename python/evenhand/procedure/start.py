@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from evenhand.base.errors import HostError
+from evenhand.base.lazy_import import lazy_import
 from evenhand.base.units import format_count, format_rate
 from evenhand.plan import whole_octets
 from evenhand.procedure.ceiling import DUT_WAY, CeilingGoal, measure_ceiling
@@ -16,9 +17,14 @@ from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester
 from evenhand.procedure.throughput import Throughput, measure_throughput
-from evenhand.rig import KnownCeiling, find_ceiling, keep_ceiling
 from evenhand.search import Goal, Role, TesterCeiling
 from evenhand.trial import TrialResult
+
+if TYPE_CHECKING:
+    from evenhand import rig
+    from evenhand.rig import KnownCeiling
+else:
+    rig = lazy_import("evenhand.rig")  # a testbed's model takes longer to load than most verbs take
 
 SEARCH = CeilingGoal(max_fps=None, min_fps=None, duration_s=1.0, precision=0.05)
 G = TypeVar("G", bound=Goal)
@@ -38,7 +44,7 @@ def choose_start(
     Raises:
         HostError: The tester keeps no load at all, or was stopped meanwhile.
     """
-    known = find_ceiling(_conditions(tester))
+    known = rig.find_ceiling(_conditions(tester))
     if not math.isinf(goal.max_fps):
         if known is None or not known.is_limit or goal.max_fps <= known.rate_fps:
             return tester, goal
@@ -49,7 +55,7 @@ def choose_start(
             assert ceiling.rate_fps is not None
             return tester, replace(goal, max_fps=ceiling.rate_fps)
         known = _known(ceiling)
-        keep_ceiling(_conditions(tester), known)
+        rig.keep_ceiling(_conditions(tester), known)
     theoretical_fps = tester.profile.theoretical_fps
     if not known.is_limit:
         return tester, replace(goal, max_fps=float(theoretical_fps or known.rate_fps))
@@ -81,7 +87,7 @@ def measure_from_start(
     )
     ceiling = started.profile.ceiling
     if ceiling is not None and found.search.is_ceiling_reached:
-        keep_ceiling(_conditions(started), replace(ceiling, was_reached=True))
+        rig.keep_ceiling(_conditions(started), replace(ceiling, was_reached=True))
     return found
 
 
@@ -154,7 +160,7 @@ def _find(
 
 def _known(ceiling: TesterCeiling) -> KnownCeiling:
     assert ceiling.rate_fps is not None
-    return KnownCeiling(
+    return rig.KnownCeiling(
         rate_fps=ceiling.rate_fps,
         above_fps=ceiling.above_fps,
         found_at=ceiling.trials[-1].started_at,

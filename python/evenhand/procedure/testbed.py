@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from evenhand.base.errors import RequestError
 from evenhand.base.validation.typed_fields import check_type
@@ -51,9 +51,11 @@ from evenhand.procedure.single_trial import SingleTrial, measure_trial
 from evenhand.procedure.start import measure_from_start
 from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
 from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, check_maximum
-from evenhand.rig import Setup
 from evenhand.search import Goal, Outcome, Role, ThroughputGoal
 from evenhand.trial import RFC_WAITS, Limits, Replay, Waits
+
+if TYPE_CHECKING:
+    from evenhand.rig import Setup
 
 ONCE = Repetitions()
 

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenhand.base.errors import HostError, RequestError
+from evenhand.base.lazy_import import lazy_import
 from evenhand.base.validation.typed_fields import check_type
 from evenhand.plan import (
     SIDES,
@@ -28,8 +29,13 @@ from evenhand.procedure.events import Note, OnEvent, TrialPhase, ignore
 from evenhand.procedure.limits import limits_of
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.single_pair import SinglePair, check_same_dut
-from evenhand.rig import Inside, Setup, check_rate, with_facts
 from evenhand.trial import RFC_WAITS, DelayWish, EngineMeasurer, EngineSession, Limits, Replay, Waits
+
+if TYPE_CHECKING:
+    from evenhand import rig
+    from evenhand.rig import Inside, Setup
+else:
+    rig = lazy_import("evenhand.rig")  # a testbed's model takes longer to load than most verbs take
 
 RESOLVE_TIMEOUT_S = 5.0
 
@@ -193,7 +199,7 @@ def open_tester(
 
 def _dut_facts(setup: Setup, inside: Inside | None) -> dict[str, str | None] | None:
     written = setup.dut_facts
-    return written if written is None or inside is None else with_facts(written, inside.facts)
+    return written if written is None or inside is None else rig.with_facts(written, inside.facts)
 
 
 def _macs_of(opened: dict[str, Any], resolved: dict[str, Any]) -> dict[SideName, PortMacs]:
@@ -259,7 +265,7 @@ def choose_maximum(rate_fps: float | None, profile: Profile, *, where: str) -> f
                 next_step=f"Give {where}, such as 1Mfps, or line_rate in the testbed file.",
             )
         return float(profile.theoretical_fps)
-    check_rate(
+    rig.check_rate(
         rate_fps,
         profile.theoretical_fps,
         line_rate_bps=profile.line_rate_bps,

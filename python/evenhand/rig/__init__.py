@@ -2,30 +2,73 @@
 """Rig, between search and procedure: what is measured with and measured on. Later rooms know it by these
 names alone; `rig.py` says what a testbed is before it is open, `setup.py` when it is."""
 
-from evenhand.rig.dut.facts import READ_THERE, with_facts
-from evenhand.rig.dut_wish import APPLIED, DutChange, DutWish, ReachableDut
-from evenhand.rig.facts import campaign_facts, testbed_facts, tester_facts
-from evenhand.rig.host.facts import read_host_facts, read_versions
-from evenhand.rig.host.known_ceilings import KnownCeiling, find_ceiling, keep_ceiling
-from evenhand.rig.inside import Inside
-from evenhand.rig.lab.borrow import LabWish
-from evenhand.rig.lab.build import USUAL_MAX_FRAME_SIZE
-from evenhand.rig.lab_lease import LeasedLab
-from evenhand.rig.lab_rig import LabSetup, make_lab_setup
-from evenhand.rig.reference import (
-    DEFAULT_QUEUE_FRAMES,
-    DEFECT_KINDS,
-    MAX_ROUTER_ELEMENTS,
-    Defects,
-    NeighborCost,
-    ReferenceDut,
-)
-from evenhand.rig.reference_rig import REFERENCE, make_reference_setup
-from evenhand.rig.registry import default_plan_of, plan_defaults_of, read_dut, read_setup, rig_of
-from evenhand.rig.rig import Demand, PlanDefaults, Rig
-from evenhand.rig.setup import DEFAULT_PLAN, Setup, make_looped_setup, put_back
-from evenhand.rig.testbed import DutFacts, Testbed, TestbedDut, TestbedLimits, Tester, check_rate
-from evenhand.rig.testbed.vlan import TAG_OCTETS, Vlans, VlansOfSides, parse_vlans, show_vlans, tag_octets
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evenhand.rig.dut.facts import READ_THERE, with_facts
+    from evenhand.rig.dut_wish import APPLIED, DutChange, DutWish, ReachableDut
+    from evenhand.rig.facts import campaign_facts, testbed_facts, tester_facts
+    from evenhand.rig.host.facts import read_host_facts, read_versions
+    from evenhand.rig.host.known_ceilings import KnownCeiling, find_ceiling, keep_ceiling
+    from evenhand.rig.inside import Inside
+    from evenhand.rig.lab.borrow import LabWish
+    from evenhand.rig.lab.build import USUAL_MAX_FRAME_SIZE
+    from evenhand.rig.lab_lease import LeasedLab
+    from evenhand.rig.lab_rig import LabSetup, make_lab_setup
+    from evenhand.rig.reference import (
+        DEFAULT_QUEUE_FRAMES,
+        DEFECT_KINDS,
+        MAX_ROUTER_ELEMENTS,
+        Defects,
+        NeighborCost,
+        ReferenceDut,
+    )
+    from evenhand.rig.reference_rig import REFERENCE, make_reference_setup
+    from evenhand.rig.registry import default_plan_of, plan_defaults_of, read_dut, read_setup, rig_of
+    from evenhand.rig.rig import Demand, PlanDefaults, Rig
+    from evenhand.rig.setup import DEFAULT_PLAN, Setup, make_looped_setup, put_back
+    from evenhand.rig.testbed import DutFacts, Testbed, TestbedDut, TestbedLimits, Tester, check_rate
+    from evenhand.rig.testbed.vlan import TAG_OCTETS, Vlans, VlansOfSides, parse_vlans, show_vlans, tag_octets
+else:
+    from evenhand.base.lazy_names import lazy_names
+
+    # The same, each loaded when it is first used: most verbs need a few of them.
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "dut.facts": ("READ_THERE", "with_facts"),
+            "dut_wish": ("APPLIED", "DutChange", "DutWish", "ReachableDut"),
+            "facts": ("campaign_facts", "testbed_facts", "tester_facts"),
+            "host.facts": ("read_host_facts", "read_versions"),
+            "host.known_ceilings": ("KnownCeiling", "find_ceiling", "keep_ceiling"),
+            "inside": ("Inside",),
+            "lab.borrow": ("LabWish",),
+            "lab.build": ("USUAL_MAX_FRAME_SIZE",),
+            "lab_lease": ("LeasedLab",),
+            "lab_rig": ("LabSetup", "make_lab_setup"),
+            "reference": (
+                "DEFAULT_QUEUE_FRAMES",
+                "DEFECT_KINDS",
+                "MAX_ROUTER_ELEMENTS",
+                "Defects",
+                "NeighborCost",
+                "ReferenceDut",
+            ),
+            "reference_rig": ("REFERENCE", "make_reference_setup"),
+            "registry": ("default_plan_of", "plan_defaults_of", "read_dut", "read_setup", "rig_of"),
+            "rig": ("Demand", "PlanDefaults", "Rig"),
+            "setup": ("DEFAULT_PLAN", "Setup", "make_looped_setup", "put_back"),
+            "testbed": ("DutFacts", "Testbed", "TestbedDut", "TestbedLimits", "Tester", "check_rate"),
+            "testbed.vlan": (
+                "TAG_OCTETS",
+                "Vlans",
+                "VlansOfSides",
+                "parse_vlans",
+                "show_vlans",
+                "tag_octets",
+            ),
+        },
+    )
 
 __all__ = [
     "APPLIED",

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 
+from evenhand import rig
 from evenhand.base.errors import RequestError
 from evenhand.base.option import DURATION, RATIO, Grammar, Option, options_of, values_of
 from evenhand.base.units import format_ratio, parse_duration
 from evenhand.procedure.limits import LIMIT_SET, Retries, retries_of
-from evenhand.rig import TestbedLimits
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 
 _PANEL = "Validity (the limits table of the testbed file has the same keys)"
@@ -122,6 +122,6 @@ class RetryOptions:
         ),
     ] = None
 
-    def read(self, testbed: TestbedLimits) -> Retries:
+    def read(self, testbed: rig.TestbedLimits) -> Retries:
         """Arguments of a goal: what was given, else the testbed's, else the defaults."""
         return retries_of(testbed, invalid=self.invalid_retries, patience=self.patience)

@@ -12,6 +12,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Annotated, Any, get_args
 
+from evenhand import rig
 from evenhand.base.errors import RequestError
 from evenhand.base.option import Grammar, Option, OptionField, options_of
 from evenhand.plan import (
@@ -30,7 +31,6 @@ from evenhand.plan import (
     plan_title,
 )
 from evenhand.plan.ports import parse_ports
-from evenhand.rig import PlanDefaults, plan_defaults_of
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 DEFAULT_MODE = MODES[0]
@@ -138,7 +138,7 @@ class CountOptions:
         """PlanError or RequestError if there is no such plan."""
         return read_plan(name, self, {}, where)
 
-    def or_of(self, defaults: PlanDefaults, name: str) -> CountOptions:
+    def or_of(self, defaults: rig.PlanDefaults, name: str) -> CountOptions:
         """What was given, and the rest from a testbed whose DUT is set up for this plan."""
         if plan_title(name) != defaults.plan:
             return self
@@ -236,7 +236,7 @@ class PlanOptions:
             testbed: As it is named on the command line: it may say which plan, and which addresses of it, are
                 meant where none are given.
         """
-        defaults = PlanDefaults() if testbed is None else plan_defaults_of(testbed)
+        defaults = rig.PlanDefaults() if testbed is None else rig.plan_defaults_of(testbed)
         name = self.plan or defaults.plan
         counts = self.shape.counts if "+" in name else self.shape.counts.or_of(defaults, name)
         written = vars_of(self.shape.modes) | vars_of(self.shape.sources) | {"mix": self.mix}

@@ -7,12 +7,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from evenhand import rig
 from evenhand.base.option import OptionField, fill, options_of
 from evenhand.plan import AddressPlan
 from evenhand.procedure import Conditions, limits_of
 from evenhand.procedure.descriptor import ANY_THROUGHPUT, KnownThroughput, Procedure
 from evenhand.procedure.registry import PROCEDURES
-from evenhand.rig import TestbedLimits
 from evenhand.spec.frames import read_size
 from evenhand.spec.learning import LearningOptions
 from evenhand.spec.limits import LimitOptions, RetryOptions
@@ -50,7 +50,7 @@ def point_defaults(procedure: Procedure) -> dict[str, Any]:
 
 
 def read_point(
-    point: Point, testbed: TestbedLimits | None = None, *, throughput_fps: float | None = None
+    point: Point, testbed: rig.TestbedLimits | None = None, *, throughput_fps: float | None = None
 ) -> PointRequest:
     """All that the point's procedure is called with.
 
@@ -62,7 +62,7 @@ def read_point(
     Raises:
         RequestError: It cannot be; names the option as the shell writes it.
     """
-    limits, procedure = testbed or TestbedLimits(), PROCEDURES[point.procedure]
+    limits, procedure = testbed or rig.TestbedLimits(), PROCEDURES[point.procedure]
     written = {name: value for name, value in point.goal.items() if name != AFTER}
     plan, known = plan_of(point), None
     if AFTER in point.goal:
