@@ -15,6 +15,7 @@
 #include "fault.hpp"
 #include "frame/source.hpp"
 #include "frame/template.hpp"
+#include "gateway_plan.hpp"
 #include "pace/clock.hpp"
 #include "port/dpdk_host.hpp"
 #include "port/dpdk_port_inline.hpp"
@@ -31,31 +32,6 @@ using port::DpdkPort;
 constexpr std::uint64_t seed = 1;
 constexpr std::uint64_t bursts_of_a_round = 1000;  // some 0.3 ms: many rounds pass without another program on the CPU
 constexpr double never_s = 1e6;
-
-/// Figure 3 of the draft with 65,534 hosts, and Figure 5 with 65,536.
-plan::AddressPlan gateway_plan(IpVersion version) {
-    const auto ip = [](const char* text) { return plan::parse_address(text).value(); };
-    const auto side = [&](const char* gateway, const char* dut, const char* base) {
-        const bool is_v4 = version == IpVersion::v4;
-        return plan::PlanSide{
-            .gateway = ip(gateway),
-            .dut_address = ip(dut),
-            .hosts = {.base = ip(base),
-                      .offset = is_v4 ? 2U : 12U,
-                      .host = is_v4 ? plan::FieldRange{.first = 1, .count = 65534} : plan::FieldRange{.count = 65536}}};
-    };
-    plan::AddressPlan plan{.version = version,
-                           .source_ports = {.first = 1024, .count = 64512},
-                           .destination_ports = {.first = 1, .count = 49151}};
-    if (version == IpVersion::v4) {
-        plan.left = side("10.0.0.2", "10.0.0.1", "198.18.0.0");
-        plan.right = side("10.0.1.2", "10.0.1.1", "198.19.0.0");
-    } else {
-        plan.left = side("2001:2:0:1000::2", "2001:2:0:1000::1", "2001:2::2");
-        plan.right = side("2001:2:0:9000::2", "2001:2:0:9000::1", "2001:2:0:8000::2");
-    }
-    return plan;
-}
 
 struct Part {
     std::string name;
@@ -87,7 +63,7 @@ void print(std::vector<Part> parts, double ticks_per_second) {
 
 template <IpVersion V>
 void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
-    const auto plan = gateway_plan(V);
+    const auto plan = bench::gateway_plan(V);
     DpdkPort port{{.device = device,
                    .where = "device",
                    .largest_transmit_octets = frame::Layout<V>::smallest_frame_size - frame::fcs_octets},

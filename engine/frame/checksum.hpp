@@ -12,8 +12,8 @@
 namespace evenhand::frame {
 
 /// Sum of the 16-bit words of `octets` octets, not folded. 2^16 = 1 modulo 65535, so wider words may be added as they
-/// are. `octets` may be odd: a zero octet follows then.
-[[nodiscard]] inline std::uint64_t sum_octets(const std::byte* at, std::size_t octets) noexcept {
+/// are. `octets` may be odd: a zero octet follows then. For those that are few.
+[[nodiscard]] inline std::uint64_t sum_short(const std::byte* at, std::size_t octets) noexcept {
     // Two sums side by side: one alone would wait for itself.
     std::uint64_t low = 0;
     std::uint64_t high = 0;
@@ -32,6 +32,21 @@ namespace evenhand::frame {
     }
     if ((octets & 1U) != 0) low += static_cast<std::uint8_t>(*at);
     return low + high;
+}
+
+/// The same of many octets, up to a whole frame.
+using LongSum = std::uint64_t (*)(const std::byte* at, std::size_t octets) noexcept;
+
+/// "plain" and "avx2", whose sums are equal once they are folded; null if this CPU cannot.
+[[nodiscard]] LongSum long_sum(const char* name) noexcept;
+
+/// Chosen before the program's main function.
+extern const LongSum fastest_long_sum;
+
+/// The same of any number.
+[[nodiscard, gnu::always_inline]] inline std::uint64_t sum_octets(const std::byte* at, std::size_t octets) noexcept {
+    constexpr std::size_t many = 192;  // a call and the sum of eight lanes at the end cost as much as some 100 octets
+    return octets < many ? sum_short(at, octets) : fastest_long_sum(at, octets);
 }
 
 /// Fold to 16 bits; 0 only if every word was 0. Added to itself with its halves exchanged, a number has the sum of the

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a frame costs the receiver on one core, before `rx_burst`: every check, the map, its delay; and its
+parts alone. Frames lie in memory as far apart as a driver's buffers do.
+
+The least of many short rounds is what other programs on the host have the smallest share in.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+from pieces import record
+
+from evenhand.trial.find_engine import find_engine
+
+PARTS = find_engine().parent / "bench" / "evenhand-bench-receiver-parts"
+CPU = 1
+ROUNDS = 20_000
+"""Of 1,024 frames, some 20 us each for the whole."""
+CASES = {
+    "IPv4, 64 octets": (4, 64, 1),
+    "IPv6, 84 octets": (6, 84, 1),
+    "IPv4, 512 octets": (4, 512, 1),
+    "IPv4, 1518 octets": (4, 1518, 1),
+    "IPv6, 1518 octets": (6, 1518, 1),
+    "IPv4, 64 octets, map of 8 queues": (4, 64, 8),
+}
+"""IP version, frame size with FCS, and how many queues share the map."""
+
+
+def parts(version: int, octets: int, queues: int) -> dict[str, dict[str, float]]:
+    """Nanoseconds a frame: the least and the median of all rounds, of each part and of the whole."""
+    command = [str(PARTS), *map(str, (CPU, version, octets, ROUNDS, queues))]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    found: dict[str, dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def main() -> None:
+    found: dict[str, Any] = {name: parts(*case) for name, case in CASES.items()}
+    for name, of_case in found.items():
+        told = ", ".join(f"{part} {ns['least']:.2f}" for part, ns in of_case.items())
+        print(f"{name:34} ns a frame (least): {told}")
+    record("receiver_rate", {"unit": "ns a frame", "parts": found})
+
+
+if __name__ == "__main__":
+    main()

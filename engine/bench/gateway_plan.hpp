@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bench: the plan that both loops are measured with.
+#pragma once
+
+#include "plan/plan.hpp"
+
+namespace evenhand::bench {
+
+/// Figure 3 of the draft with 65,534 hosts, and Figure 5 with 65,536.
+inline plan::AddressPlan gateway_plan(plan::IpVersion version) {
+    const auto ip = [](const char* text) { return plan::parse_address(text).value(); };
+    const auto side = [&](const char* gateway, const char* dut, const char* base) {
+        const bool is_v4 = version == plan::IpVersion::v4;
+        return plan::PlanSide{
+            .gateway = ip(gateway),
+            .dut_address = ip(dut),
+            .hosts = {.base = ip(base),
+                      .offset = is_v4 ? 2U : 12U,
+                      .host = is_v4 ? plan::FieldRange{.first = 1, .count = 65534} : plan::FieldRange{.count = 65536}}};
+    };
+    plan::AddressPlan plan{.version = version,
+                           .source_ports = {.first = 1024, .count = 64512},
+                           .destination_ports = {.first = 1, .count = 49151}};
+    if (version == plan::IpVersion::v4) {
+        plan.left = side("10.0.0.2", "10.0.0.1", "198.18.0.0");
+        plan.right = side("10.0.1.2", "10.0.1.1", "198.19.0.0");
+    } else {
+        plan.left = side("2001:2:0:1000::2", "2001:2:0:1000::1", "2001:2::2");
+        plan.right = side("2001:2:0:9000::2", "2001:2:0:9000::1", "2001:2:0:8000::2");
+    }
+    return plan;
+}
+
+}  // namespace evenhand::bench

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bench: where the time of the receiver loop goes on one CPU: its parts alone and the whole, in turn, many times, on
+// frames that lie in memory as a driver hands them over. bench/receiver_rate.py runs it.
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frame/source.hpp"
+#include "frame/template.hpp"
+#include "gateway_plan.hpp"
+#include "pace/clock.hpp"
+#include "run/receiver.hpp"
+
+namespace {
+
+using namespace evenhand;
+using pace::TickClock;
+using pace::Ticks;
+using plan::IpVersion;
+
+constexpr std::uint64_t seed = 1;
+constexpr std::uint16_t trial_number = 1;
+constexpr unsigned frames_of_a_round = 1024;  // some 20 us: most rounds pass without another program on the CPU
+constexpr std::uint64_t rounds_before = 20;
+
+/// Frames lie as far apart as mbufs do, so that they meet the caches and the TLB alike.
+class PoolPort {
+   public:
+    struct alignas(64) Frame {
+        std::size_t length = 0;
+        std::array<std::byte, 120 + 128> header{};  // of an mbuf, and its headroom
+        std::array<std::byte, 2048> octets{};
+    };
+
+    explicit PoolPort(unsigned frames) : frames_(frames) {}
+
+    unsigned receive(unsigned /*queue*/, Frame** frames, unsigned n) noexcept {
+        const auto got = static_cast<unsigned>(std::min<std::size_t>(n, frames_.size() - next_));
+        for (unsigned i = 0; i < got; ++i) frames[i] = &frames_[next_ + i];
+        next_ += got;
+        return got;
+    }
+    static std::byte* octets(Frame* frame) noexcept { return frame->octets.data(); }
+    static std::size_t length(Frame* frame) noexcept { return frame->length; }
+    static std::size_t room(Frame* frame) noexcept { return frame->octets.size(); }
+    static void set_length(Frame* frame, std::size_t octets) noexcept { frame->length = octets; }
+    void release(Frame** /*frames*/, unsigned /*n*/) noexcept {}
+    void post_answer(Frame* /*frame*/) noexcept {}
+
+    /// All frames have come anew.
+    void rewind() noexcept { next_ = 0; }
+    [[nodiscard]] std::span<Frame> all() noexcept { return frames_; }
+
+   private:
+    std::vector<Frame> frames_;
+    std::size_t next_ = 0;
+};
+
+struct NoAnswers {
+    static std::size_t answer(std::span<std::byte> /*frame*/, std::size_t /*octets*/) noexcept { return 0; }
+};
+
+struct Part {
+    std::string name;
+    std::vector<double> ticks_per_frame;  // of each round
+};
+
+template <class All>
+void measure(Part& part, All all) {
+    const Ticks begin = TickClock::now();
+    all();
+    part.ticks_per_frame.push_back(static_cast<double>(TickClock::now() - begin) / frames_of_a_round);
+}
+
+/// A line of JSON: nanoseconds a frame, by part.
+void print(std::span<Part> parts, double ticks_per_second) {
+    constexpr double ns_per_second = 1e9;
+    std::vector<std::string> texts;
+    for (auto& part : parts) {
+        std::ranges::sort(part.ticks_per_frame);
+        const auto ns = [&](double ticks) { return ticks * ns_per_second / ticks_per_second; };
+        texts.push_back(fmt::format(R"("{}":{{"least":{:.3f},"median":{:.3f}}})", part.name,
+                                    ns(part.ticks_per_frame.front()),
+                                    ns(part.ticks_per_frame[part.ticks_per_frame.size() / 2])));
+    }
+    fmt::print("{{{}}}\n", fmt::join(texts, ","));
+}
+
+template <IpVersion V>
+int measure_all(unsigned cpu, std::size_t frame_size, std::uint64_t rounds, unsigned queues) {
+    const auto plan = bench::gateway_plan(V);
+    cpu_set_t here;
+    CPU_ZERO(&here);
+    CPU_SET(cpu, &here);
+    if (sched_setaffinity(0, sizeof here, &here) != 0) {
+        fmt::print(stderr, "CPU {} cannot be used\n", cpu);
+        return 3;
+    }
+    const double ticks_per_second = pace::calibrate_ticks_per_second();
+    const plan::MacAddress own_mac{2, 0, 0, 0, 0, 2};
+    const auto shape = frame::make_template(plan, frame_size, {.trial = trial_number}, {2, 0, 0, 0, 0, 1}, own_mac);
+    frame::TestFrameSource<V> source{shape, plan::FlowDraw{plan, plan::Direction::forward, seed}, {}};
+
+    PoolPort port{frames_of_a_round};
+    std::vector<std::byte*> octets;
+    for (auto& frame : port.all()) {
+        frame.length = shape.octets;
+        frame::write_pattern(V, {frame.octets.data(), shape.octets});
+        octets.push_back(frame.octets.data());
+    }
+    const std::uint64_t frames = (rounds + rounds_before) * frames_of_a_round;
+    const auto map = std::make_unique<tally::SequenceMap>(frames, queues > 1);
+    const auto map_alone = std::make_unique<tally::SequenceMap>(frames, queues > 1);
+    const auto tally = std::make_unique<tally::ReceiverTally>();
+    const auto tally_alone = std::make_unique<tally::ReceiverTally>();
+    tally_alone->delay_by_slice.begin(frames);
+    NoAnswers responder;
+    run::Receiver<PoolPort, NoAnswers> receiver{port, 0, responder};
+    const Ticks start = TickClock::now();
+    constexpr double an_hour_s = 3600;
+    const auto hour = static_cast<Ticks>(an_hour_s * ticks_per_second);
+    const frame::TestFrameExpectation expected{frame::routed(plan, plan::Direction::forward, frame_size).arrives, own_mac,
+                                               own_mac};
+    receiver.arm({.trial = trial_number,
+                  .frames = expected,
+                  .start = start,
+                  .residual_end = start + hour,
+                  .ring_lasts = hour,
+                  .burst_lasts = 1,
+                  .schedule = pace::EvenSchedule{start, ticks_per_second, 1e9}},
+                 *map, *tally, start);
+
+    enum Which : std::uint8_t { looking, checking, marking, delaying, whole };
+    std::array<Part, 5> parts{
+        Part{"look"}, Part{"check"}, Part{"map"}, Part{"delay"}, Part{"all"}};
+    std::uint64_t held = 0;
+    std::uint64_t sequence = 0;
+    TickClock clock;
+    for (std::uint64_t round = 0; round < rounds + rounds_before; ++round) {
+        source.write_next(octets, TickClock::now());
+        measure(parts[looking], [&] {
+            for (const std::byte* at : octets) held += frame::look_at(at, shape.octets).tag.sequence & 1U;
+        });
+        measure(parts[checking], [&] {
+            for (const std::byte* at : octets) held += static_cast<std::uint64_t>(expected.holds(0, at, V));
+        });
+        measure(parts[marking], [&] {
+            for (unsigned i = 0; i < frames_of_a_round; ++i)
+                held += static_cast<std::uint64_t>(map_alone->mark(sequence + i));
+        });
+        const Ticks now = TickClock::now();
+        measure(parts[delaying], [&] {
+            for (unsigned i = 0; i < frames_of_a_round; ++i) {
+                tally_alone->delay_by_slice.note(sequence + i, (now & 0xFFFFU) + i);
+                tally_alone->latency.record((now & 0xFFFFU) + i);
+            }
+        });
+        port.rewind();
+        measure(parts[whole], [&] {
+            while (receiver.turn(TickClock::now(), clock) != 0) {
+            }
+        });
+        sequence += frames_of_a_round;
+        if (round < rounds_before) {
+            for (auto& part : parts) part.ticks_per_frame.clear();
+        }
+    }
+    print(parts, ticks_per_second);
+    if (tally->received_frames != frames || held == 0) {
+        fmt::print(stderr, "{} of {} frames were counted: the bench is wrong\n", tally->received_frames, frames);
+        return 1;
+    }
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    constexpr int wanted = 6;
+    if (argc != wanted) {
+        fmt::print(stderr, "usage: {} CPU 4|6 OCTETS ROUNDS QUEUES\n", argv[0]);
+        return 2;
+    }
+    const auto number = [&](int i) { return static_cast<unsigned>(std::max(0, std::atoi(argv[i]))); };
+    return std::string{argv[2]} == "6" ? measure_all<IpVersion::v6>(number(1), number(3), number(4), number(5))
+                                       : measure_all<IpVersion::v4>(number(1), number(3), number(4), number(5));
+}
