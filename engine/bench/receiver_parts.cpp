@@ -138,9 +138,9 @@ int measure_all(unsigned cpu, std::size_t frame_size, std::uint64_t rounds, unsi
                   .schedule = pace::EvenSchedule{start, ticks_per_second, 1e9}},
                  *map, *tally, start);
 
-    enum Which : std::uint8_t { looking, checking, marking, delaying, whole };
-    std::array<Part, 5> parts{
-        Part{"look"}, Part{"check"}, Part{"map"}, Part{"delay"}, Part{"all"}};
+    enum Which : std::uint8_t { looking, checking, finding, marking, delaying, whole };
+    std::array<Part, 6> parts{Part{"look"}, Part{"check"}, Part{"burst"}, Part{"map"}, Part{"delay"}, Part{"all"}};
+    const auto burst_check = expected.burst_check({.trial = trial_number});
     std::uint64_t held = 0;
     std::uint64_t sequence = 0;
     TickClock clock;
@@ -151,6 +151,10 @@ int measure_all(unsigned cpu, std::size_t frame_size, std::uint64_t rounds, unsi
         });
         measure(parts[checking], [&] {
             for (const std::byte* at : octets) held += static_cast<std::uint64_t>(expected.holds(0, at, V));
+        });
+        measure(parts[finding], [&] {
+            for (std::size_t i = 0; burst_check && i < octets.size(); i += run::receive_burst)
+                held += burst_check->find(&octets[i], run::receive_burst);
         });
         measure(parts[marking], [&] {
             for (unsigned i = 0; i < frames_of_a_round; ++i)

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "frame/burst_check.hpp"
 #include "frame/reader.hpp"
 #include "frame/traffic.hpp"
 #include "plan/plan.hpp"
@@ -111,7 +112,15 @@ class TestFrameExpectation {
           destination_ports_{arrives.destination_ports},
           checks_mac_{own_mac.has_value()},
           own_mac_{number_of(own_mac.value_or(plan::MacAddress{}))},
-          cable_mac_{number_of(cable_mac)} {}
+          cable_mac_{number_of(cable_mac)},
+          arrives_{arrives},
+          mac_{own_mac} {}
+
+    /// The same for whole bursts of a trial, where this CPU and the plan allow it. Frames that a cable brings it does
+    /// not know, as their MAC is the other side's.
+    [[nodiscard]] std::optional<BurstCheck> burst_check(StreamIdentity of) const {
+        return BurstCheck::make(arrives_, mac_, of);
+    }
 
     [[nodiscard]] std::size_t class_of(std::uint64_t /*sequence*/) const noexcept { return 0; }
     /// Without FCS.
@@ -169,6 +178,8 @@ class TestFrameExpectation {
     bool checks_mac_;
     std::uint64_t own_mac_;
     std::uint64_t cable_mac_;
+    LinkFrames arrives_;
+    std::optional<plan::MacAddress> mac_;
 };
 
 }  // namespace evenhand::frame

@@ -12,12 +12,23 @@
 
 namespace evenhand::frame {
 
+/// What a tag says of the frame alone.
+struct TagNumbers {
+    std::uint8_t stream;
+    std::uint64_t sequence;
+    std::uint64_t time_ticks;  // low 48 bits
+};
+
 struct Tag {
     std::uint16_t trial;
     plan::Direction direction;
     std::uint8_t stream;
     std::uint64_t sequence;
-    std::uint64_t time_ticks;  // low 48 bits
+    std::uint64_t time_ticks;
+
+    [[nodiscard]] TagNumbers numbers() const noexcept {
+        return {.stream = stream, .sequence = sequence, .time_ticks = time_ticks};
+    }
 };
 
 enum class FrameKind : std::uint8_t { test, neighbor, foreign };
@@ -29,23 +40,30 @@ struct FirstLook {
     Tag tag{};
 };
 
+/// What stands in a tag that begins at `tag`.
+[[nodiscard, gnu::always_inline]] inline TagNumbers numbers_at(const std::byte* tag) noexcept {
+    constexpr unsigned unused_bits = 16;
+    return {.stream = static_cast<std::uint8_t>(static_cast<std::uint8_t>(tag[tag_stream]) & ~direction_bit),
+            .sequence = big(load<std::uint64_t>(tag + tag_sequence)) >> unused_bits,
+            .time_ticks = big(load<std::uint64_t>(tag + tag_time - 2)) & time_mask};
+}
+
 namespace detail {
 template <IpVersion V>
 [[nodiscard]] inline bool read_tag(const std::byte* frame, std::size_t octets, FirstLook& look) noexcept {
     using L = Layout<V>;
     if (octets < L::tag_end) return false;
     const std::byte* const tag = frame + L::tag;
-    const std::uint64_t head = big(load<std::uint64_t>(tag));  // magic 24, trial 16, stream 8, sequence high 16
-    if ((head >> 40U) != tag_magic) return false;
-    const std::uint64_t rest = big(load<std::uint64_t>(tag + 8));  // sequence low 32, time high 32
-    const auto stream = static_cast<std::uint8_t>(head >> 16U);
+    if (big(load<std::uint32_t>(tag)) >> 8U != tag_magic) return false;
     look.kind = FrameKind::test;
     look.version = V;
-    look.tag = {.trial = static_cast<std::uint16_t>(head >> 24U),
+    const TagNumbers numbers = numbers_at(tag);
+    const auto stream = static_cast<std::uint8_t>(tag[tag_stream]);
+    look.tag = {.trial = big(load<std::uint16_t>(tag + tag_trial)),
                 .direction = (stream & direction_bit) != 0 ? plan::Direction::reverse : plan::Direction::forward,
-                .stream = static_cast<std::uint8_t>(stream & ~direction_bit),
-                .sequence = ((head & 0xFFFFU) << 32U) | (rest >> 32U),
-                .time_ticks = ((rest & 0xFFFFFFFFU) << 16U) | big(load<std::uint16_t>(tag + 16))};
+                .stream = numbers.stream,
+                .sequence = numbers.sequence,
+                .time_ticks = numbers.time_ticks};
     return true;
 }
 

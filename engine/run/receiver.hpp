@@ -19,6 +19,7 @@
 #include "frame/vlan.hpp"
 #include "pace/clock.hpp"
 #include "pace/schedule.hpp"
+#include "tally/delay_burst.hpp"
 #include "tally/delay_spread.hpp"
 #include "tally/delays.hpp"
 #include "tally/sequence_map.hpp"
@@ -102,6 +103,9 @@ class Receiver {
     /// Begin a trial at `now`. The map is for all frames of the direction and, like the tally, outlives the trial.
     void arm(const Expectation& expectation, tally::SequenceMap& map, tally::ReceiverTally& tally, Ticks now) noexcept {
         expectation_.emplace(expectation);
+        slice_ = {};
+        burst_check_ = expectation.frames.burst_check(
+            {.direction = expectation.direction, .trial = expectation.trial});
         map_ = &map;
         tally_ = &tally;
         tally.delay_by_slice.begin(map.frames());
@@ -151,9 +155,20 @@ class Receiver {
     template <FrameExpectation Frames>
     [[gnu::noinline]] void take(unsigned n, Ticks now) noexcept {
         const std::size_t around = tags_.octets();
+        std::uint64_t known = 0;
+        if constexpr (!Frames::has_classes) {
+            if (is_armed_ && burst_check_ && around == 0) known = find_known(n);
+        }
+        tally::DelayBurst delays{known != 0 ? &tally_->delay_by_slice : nullptr,
+                                 known != 0 ? &tally_->latency : nullptr, slice_};
         unsigned kept = 0;
         for (unsigned i = 0; i < n; ++i) {
             typename Port::Frame* const frame = frames_[i];
+            if ((known >> i & 1U) != 0) [[likely]] {
+                count_known_frame<Frames>(Port::octets(frame), now, delays);
+                frames_[kept++] = frame;
+                continue;
+            }
             std::byte* octets = Port::octets(frame);
             std::size_t length = Port::length(frame);
             if (around != 0) [[unlikely]] {
@@ -183,6 +198,35 @@ class Receiver {
             frames_[kept++] = frame;
         }
         if (kept != 0) port_->release(frames_.data(), kept);
+    }
+
+    /// Bit i: frame i of this burst is one of the trial, as it was sent.
+    [[nodiscard]] std::uint64_t find_known(unsigned n) const noexcept {
+        static constexpr std::array<std::byte, frame::largest_frame_size> none{};  // in place of one of another length
+        const std::size_t octets = burst_check_->octets();
+        std::array<const std::byte*, receive_burst> at;
+        for (unsigned i = 0; i < n; ++i)
+            at[i] = Port::length(frames_[i]) == octets ? Port::octets(frames_[i]) : none.data();
+        return burst_check_->find(at.data(), n);
+    }
+
+    /// Of the trial, and as it was sent: what is left to be asked is its time and its number.
+    template <FrameExpectation Frames>
+    [[gnu::always_inline]] void count_known_frame(const std::byte* octets, Ticks now,
+                                                  tally::DelayBurst& delays) noexcept {
+        const frame::TagNumbers tag = frame::numbers_at(octets + burst_check_->tag_at());
+        if (is_of_another_time(now, tag.time_ticks)) [[unlikely]] {
+            note_wrong_time(now, tag.time_ticks);
+        } else if (tag.sequence >= map_->frames()) [[unlikely]] {
+            ++tally_->corrupted_frames;
+        } else {
+            count_intact_frame<Frames>(octets, 0, burst_check_->version(), tag, now, [&](Ticks delay) {
+                if (expectation_->delays != nullptr) [[unlikely]]
+                    note_delay(tag, delay);
+                else
+                    delays.note(tag.sequence, delay);
+            });
+        }
     }
 
     /// After a poll that began at `before` or later and brought `n` frames; if they are few, it left nothing in the
@@ -326,7 +370,19 @@ class Receiver {
             ++t.wrong_length_frames;
         } else if (tag.sequence >= map_->frames() || !expected.holds(frame_class, octets, look.version)) {
             ++t.corrupted_frames;
-        } else if (is_after(now, expectation_->residual_end)) {
+        } else {
+            count_intact_frame<Frames>(octets, frame_class, look.version, tag.numbers(), now,
+                                       [&](Ticks delay) { note_delay(tag.numbers(), delay); });
+        }
+    }
+
+    /// A frame of this trial and time that is as it was sent. `note` gets its delay, if it is the first of its number.
+    template <FrameExpectation Frames, class Note>
+    [[gnu::always_inline]] void count_intact_frame(const std::byte* octets, [[maybe_unused]] std::size_t frame_class,
+                                                   frame::IpVersion version, frame::TagNumbers tag, Ticks now,
+                                                   Note note) noexcept {
+        tally::ReceiverTally& t = *tally_;
+        if (is_after(now, expectation_->residual_end)) {
             ++t.late_frames;
             t.late_by_gap_frames += static_cast<std::uint64_t>(is_catching_up_);
         } else if (!map_->holds(tag.sequence)) [[unlikely]] {
@@ -335,7 +391,7 @@ class Receiver {
             ++t.duplicated_frames;
         } else {
             if (t.received_frames++ == 0) [[unlikely]]
-                t.first_hop_limit = frame::hop_limit_of(octets, look.version);
+                t.first_hop_limit = frame::hop_limit_of(octets, version);
             if constexpr (Frames::has_classes) ++t.received_of_class[frame_class];
             std::uint64_t& next = t.next_in_order[tag.stream];
             if (tag.sequence < next) {
@@ -343,13 +399,12 @@ class Receiver {
             } else {
                 next = tag.sequence + 1;
             }
-            const Ticks delay = latency(now, tag.time_ticks);
-            t.delay_by_slice.note(tag.sequence, delay);
-            note_delay(tag, delay);
+            note(latency(now, tag.time_ticks));
         }
     }
 
-    void note_delay(const frame::Tag& tag, Ticks delay) noexcept {
+    void note_delay(frame::TagNumbers tag, Ticks delay) noexcept {
+        tally_->delay_by_slice.note(tag.sequence, delay);
         if (tally::DelayTracks* const tracks = expectation_->delays; tracks != nullptr) {
             if (tag.sequence < tracks->wish().first) return;
             if (is_touched(tag)) {
@@ -367,7 +422,7 @@ class Receiver {
     /// Whether a frame left overdue, or soon after one that did: what was late came to the DUT as a burst, and the DUT
     /// is given as long again as the lateness was to work it off. Its stamp is right all the same, but its delay is the
     /// tester's doing.
-    [[nodiscard]] bool is_touched(const frame::Tag& tag) noexcept {
+    [[nodiscard]] bool is_touched(frame::TagNumbers tag) noexcept {
         const auto ticks_until = [](Ticks from, Ticks to) {  // by their low 48 bits
             constexpr unsigned unused_bits = 16;
             return static_cast<std::int64_t>((to - from) << unused_bits) >> unused_bits;
@@ -390,6 +445,8 @@ class Receiver {
     bool has_touched_ = false;                // a frame of this trial came that had left overdue
     Ticks touched_until_ = 0;                 // what left before this came to the DUT behind such frames
     std::optional<Expectation> expectation_;  // while armed
+    std::optional<frame::BurstCheck> burst_check_;  // of it, where there can be one
+    tally::SliceDelays::Place slice_{};             // of the delays of the last known frame
     tally::SequenceMap* map_ = nullptr;
     tally::ReceiverTally* tally_ = nullptr;
     Ticks last_poll_ = 0;

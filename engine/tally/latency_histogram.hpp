@@ -23,6 +23,15 @@ class LatencyHistogram {
         if (value > max_) max_ = value;
     }
 
+    /// The same in two steps: each value into its bucket, then what is known of all of them together.
+    void put(std::uint64_t value) noexcept { ++counts_[index_of(value)]; }
+    void add(std::uint64_t count, std::uint64_t sum, std::uint64_t min, std::uint64_t max) noexcept {
+        count_ += count;
+        sum_ += sum;
+        if (min < min_) min_ = min;
+        if (max > max_) max_ = max;
+    }
+
     void add(const LatencyHistogram& other) noexcept;
 
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
