@@ -127,8 +127,8 @@ int measure_all(unsigned cpu, std::size_t frame_size, std::uint64_t rounds, unsi
     const Ticks start = TickClock::now();
     constexpr double an_hour_s = 3600;
     const auto hour = static_cast<Ticks>(an_hour_s * ticks_per_second);
-    const frame::TestFrameExpectation expected{frame::routed(plan, plan::Direction::forward, frame_size).arrives, own_mac,
-                                               own_mac};
+    const frame::TestFrameExpectation expected{frame::routed(plan, plan::Direction::forward, frame_size).arrives,
+                                               own_mac, own_mac};
     receiver.arm({.trial = trial_number,
                   .frames = expected,
                   .start = start,
@@ -169,8 +169,7 @@ int measure_all(unsigned cpu, std::size_t frame_size, std::uint64_t rounds, unsi
         });
         port.rewind();
         measure(parts[whole], [&] {
-            while (receiver.turn(TickClock::now(), clock) != 0) {
-            }
+            while (receiver.turn(TickClock::now(), clock) != 0) {}
         });
         sequence += frames_of_a_round;
         if (round < rounds_before) {

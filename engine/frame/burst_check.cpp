@@ -48,16 +48,15 @@ bool BurstCheck::require(const plan::HostRange& hosts, std::size_t address_at) n
         require(address_at + i, whole_word, word);
     }
     require(address_at + hosts.offset, whole_word, hosts.host.first, hosts.host.count);
-    if (has_networks)
-        require(address_at + hosts.network->offset, whole_word, hosts.first_network(), hosts.networks());
+    if (has_networks) require(address_at + hosts.network->offset, whole_word, hosts.first_network(), hosts.networks());
     return true;
 }
 
 /// Four frames at a time: their sums are brought together, folded and compared in one register.
 template <IpVersion V>
 __attribute__((target("avx2"))) std::uint64_t BurstCheck::find_avx2(const BurstCheck& check,
-                                                                   const std::byte* const* frames,
-                                                                   unsigned n) noexcept {
+                                                                    const std::byte* const* frames,
+                                                                    unsigned n) noexcept {
     using L = Layout<V>;
     constexpr unsigned together = 4;
     constexpr std::size_t used_parts = V == IpVersion::v4 ? 2 : 3;
@@ -108,8 +107,8 @@ __attribute__((target("avx2"))) std::uint64_t BurstCheck::find_avx2(const BurstC
             }
             right |= static_cast<unsigned>(_mm256_testz_si256(wrong, wrong) != 0) << k;
         }
-        __m128i udp_sums = _mm_add_epi32(join(udp), _mm_set1_epi32(static_cast<int>(check.udp_sum_) +
-                                                                   bias_of_part * static_cast<int>(used_parts)));
+        __m128i udp_sums = _mm_add_epi32(
+            join(udp), _mm_set1_epi32(static_cast<int>(check.udp_sum_) + bias_of_part * static_cast<int>(used_parts)));
         if (behind_tag != 0) {
             alignas(16) std::array<std::uint32_t, together> behind;
             for (unsigned k = 0; k < together; ++k) behind[k] = fold(sum_octets(of_four[k] + L::tag_end, behind_tag));

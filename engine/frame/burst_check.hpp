@@ -27,8 +27,7 @@ class BurstCheck {
     /// Nothing if this CPU has no AVX2, or if numbers of the plan do not stand in words of their own: two share one, or
     /// one lies across two. `mac`: of each frame's destination; nothing if any will do.
     [[nodiscard]] static std::optional<BurstCheck> make(const LinkFrames& arrives,
-                                                        const std::optional<plan::MacAddress>& mac,
-                                                        StreamIdentity of);
+                                                        const std::optional<plan::MacAddress>& mac, StreamIdentity of);
 
     /// Without FCS, of each frame.
     [[nodiscard]] std::size_t octets() const noexcept { return octets_; }
@@ -59,8 +58,7 @@ class BurstCheck {
     enum Order : bool { as_a_number, as_it_stands };
 
     BurstCheck() = default;
-    void require(std::size_t at, unsigned mask, unsigned first, unsigned count = 1,
-                 Order order = as_a_number) noexcept;
+    void require(std::size_t at, unsigned mask, unsigned first, unsigned count = 1, Order order = as_a_number) noexcept;
     [[nodiscard]] bool require(const plan::HostRange& hosts, std::size_t address_at) noexcept;
     [[nodiscard]] std::size_t part_of(std::size_t at) const noexcept;
 

@@ -17,7 +17,7 @@ namespace {
 
 /// Thirty-two octets with three instructions. A multiply-add takes words as signed numbers: with their highest bit
 /// turned they are 0x8000 less, which is added again at the end.
-__attribute__((target("avx2"))) [[nodiscard]] std::uint64_t sum_avx2(const std::byte* at, std::size_t octets) noexcept {
+[[nodiscard]] __attribute__((target("avx2"))) std::uint64_t sum_avx2(const std::byte* at, std::size_t octets) noexcept {
     constexpr std::size_t step = 64;
     constexpr std::size_t words_of_lane = 4;  // of a step: two in each of two vectors
     // A lane holds 32 bits, and grows by less than 2^17 with each step.
@@ -42,7 +42,8 @@ __attribute__((target("avx2"))) [[nodiscard]] std::uint64_t sum_avx2(const std::
         std::int64_t signed_sum = 0;
         for (const auto lane : lanes) signed_sum += lane;
         constexpr std::int64_t bias = 0x8000;
-        sum += static_cast<std::uint64_t>(signed_sum + bias * static_cast<std::int64_t>(steps * lanes.size() * words_of_lane));
+        sum += static_cast<std::uint64_t>(signed_sum +
+                                          bias * static_cast<std::int64_t>(steps * lanes.size() * words_of_lane));
     }
     return sum + sum_short(at, octets);
 }

@@ -104,8 +104,7 @@ class Receiver {
     void arm(const Expectation& expectation, tally::SequenceMap& map, tally::ReceiverTally& tally, Ticks now) noexcept {
         expectation_.emplace(expectation);
         slice_ = {};
-        burst_check_ = expectation.frames.burst_check(
-            {.direction = expectation.direction, .trial = expectation.trial});
+        burst_check_ = expectation.frames.burst_check({.direction = expectation.direction, .trial = expectation.trial});
         map_ = &map;
         tally_ = &tally;
         tally.delay_by_slice.begin(map.frames());
@@ -204,7 +203,7 @@ class Receiver {
     [[nodiscard]] std::uint64_t find_known(unsigned n) const noexcept {
         static constexpr std::array<std::byte, frame::largest_frame_size> none{};  // in place of one of another length
         const std::size_t octets = burst_check_->octets();
-        std::array<const std::byte*, receive_burst> at;
+        std::array<const std::byte*, receive_burst> at{};
         for (unsigned i = 0; i < n; ++i)
             at[i] = Port::length(frames_[i]) == octets ? Port::octets(frames_[i]) : none.data();
         return burst_check_->find(at.data(), n);
@@ -442,9 +441,9 @@ class Receiver {
     Responder* responder_;
     frame::VlanTags tags_;
     bool is_armed_ = false;
-    bool has_touched_ = false;                // a frame of this trial came that had left overdue
-    Ticks touched_until_ = 0;                 // what left before this came to the DUT behind such frames
-    std::optional<Expectation> expectation_;  // while armed
+    bool has_touched_ = false;                      // a frame of this trial came that had left overdue
+    Ticks touched_until_ = 0;                       // what left before this came to the DUT behind such frames
+    std::optional<Expectation> expectation_;        // while armed
     std::optional<frame::BurstCheck> burst_check_;  // of it, where there can be one
     tally::SliceDelays::Place slice_{};             // of the delays of the last known frame
     tally::SequenceMap* map_ = nullptr;

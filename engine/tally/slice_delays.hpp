@@ -53,8 +53,7 @@ class SliceDelays {
     [[nodiscard, gnu::noinline]] Place find(std::uint64_t sequence) noexcept {
         const std::size_t place = place_of(sequence);
         const std::uint64_t first = first_of(place);
-        const std::uint64_t end =
-            place + 1 == slices ? std::numeric_limits<std::uint64_t>::max() : first_of(place + 1);
+        const std::uint64_t end = place + 1 == slices ? std::numeric_limits<std::uint64_t>::max() : first_of(place + 1);
         return {.slice = &slices_[place], .first = first, .count = end - first};
     }
 

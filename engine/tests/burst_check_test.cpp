@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -36,6 +37,7 @@ std::vector<Octets> frames_of(const plan::AddressPlan& p, std::size_t size, Stre
                               unsigned n) {
     std::vector<Octets> frames(n, Octets(size - frame::fcs_octets));
     std::vector<std::byte*> at;
+    at.reserve(n);
     for (auto& one : frames) {
         frame::write_pattern(V, one);
         at.push_back(one.data());
@@ -59,8 +61,8 @@ bool is_known(const Octets& octets, const frame::TestFrameExpectation& expected,
 }
 
 std::uint64_t find(const BurstCheck& check, const std::vector<Octets>& frames) {
-    std::vector<const std::byte*> at;
-    for (const auto& one : frames) at.push_back(one.data());
+    std::vector<const std::byte*> at(frames.size());
+    std::ranges::transform(frames, at.begin(), [](const Octets& one) { return one.data(); });
     return check.find(at.data(), static_cast<unsigned>(at.size()));
 }
 
@@ -146,10 +148,10 @@ TEST_CASE("each field of a frame is asked for where the checksums hold all the s
                 const bool is_sum = at == udp + 6 || at == udp + 7 || (is_v4 && (at == 24 || at == 25));
                 if (!is_sum) {
                     frame::store(octets.data() + udp + 6, std::uint16_t{0});
-                    frame::store(octets.data() + udp + 6,
-                                 frame::udp_checksum(
-                                     frame::sum_octets(octets.data() + addresses, octets.size() - addresses) +
-                                     frame::pseudo_header_sum(frame::protocol_udp, octets.size() - udp)));
+                    frame::store(
+                        octets.data() + udp + 6,
+                        frame::udp_checksum(frame::sum_octets(octets.data() + addresses, octets.size() - addresses) +
+                                            frame::pseudo_header_sum(frame::protocol_udp, octets.size() - udp)));
                     if (is_v4) {
                         frame::store(octets.data() + 24, std::uint16_t{0});
                         frame::store(octets.data() + 24, frame::ip_checksum(frame::sum_octets(octets.data() + 14, 20)));

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -84,6 +84,13 @@ def starting(
         yield Starter(folder, process)
 
 
+def is_there(child: int) -> bool:
+    """False of one that has ended, and of which the kernel keeps no more than how."""
+    with suppress(OSError):  # a user who is not root may not look at what such a process had open
+        return Path(f"/proc/{child}/fd/0").exists()
+    return False
+
+
 def kill_and_resume(starter: Starter, *options: str, kills: int) -> None:
     """At random moments: while it opens the tester, in a trial, while it writes, between repetitions."""
     chance = random.Random(kills)
@@ -92,9 +99,7 @@ def kill_and_resume(starter: Starter, *options: str, kills: int) -> None:
         child = starter.start(
             *BEGIN, *options, *(["--resume"] if (starter.folder / "run.evenhand").exists() else [])
         )
-        while (
-            len(starter.requests()) < wanted and Path(f"/proc/{child}/fd/0").exists()
-        ):  # a child that has ended has none
+        while len(starter.requests()) < wanted and is_there(child):
             time.sleep(0.002)
         time.sleep(chance.uniform(0, AFTER_A_REQUEST_S))
         os.kill(child, signal.SIGKILL)  # not reaped before `wait`

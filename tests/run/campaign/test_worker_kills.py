@@ -20,7 +20,7 @@ from evenhand.run import PointState, read_record
 from tests.cli.running import TESTBED
 from tests.run.campaign.dask_processes import START_S, Cluster, cluster, wait_until
 from tests.run.campaign.small_campaign import DELAYS, OPTIONS, essence, write_campaign
-from tests.run.campaign.test_kills import Starter, starting
+from tests.run.campaign.test_kills import Starter, is_there, starting
 
 pytest.importorskip("distributed")
 NAMES = ("one", "two")
@@ -156,10 +156,6 @@ def victims(running: Cluster) -> Iterator[list[Victim]]:
             for victim in found:
                 if victim.child:
                     victim.kill("end")
-
-
-def is_there(child: int) -> bool:
-    return Path(f"/proc/{child}/fd/0").exists()  # a child that has ended has none
 
 
 def processes_of(folder: Path) -> list[str]:
