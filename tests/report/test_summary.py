@@ -118,16 +118,6 @@ def test_a_point_that_is_being_measured_is_no_point_without_a_number() -> None:
         assert ("no number" in draw_inline(picture)) == is_marked
 
 
-def test_the_point_that_is_measured_now_is_named() -> None:
-    """In rounds several have begun."""
-    points = []
-    for second, found in enumerate(curve("gateway-v4", "old", {1: 6e5, 16: 5e6, 64: 5e6})):
-        last = replace(found.repetitions[-1], started_at=f"2026-03-02T18:00:0{second % 2}Z", finished_at=None)
-        points.append(replace(found, state=PointState.BEGUN, repetitions=(*found.repetitions[:-1], last)))
-    page = page_of(record_of(points, finished_at=None))
-    assert "now old/throughput/64/n=16, 1 of 2 repetitions" in page
-
-
 def test_latex_and_markdown_obey_nothing_that_a_name_says() -> None:
     record = record_of(
         [replace(found, point=replace(found.point, suite=EVIL)) for found in both().points], name=EVIL

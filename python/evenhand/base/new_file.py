@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from pathlib import Path
 from secrets import token_hex
 
@@ -58,7 +59,7 @@ def is_disk_full(error: OSError) -> bool:
     return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
-def check_replaceable(path: Path, *, mark: bytes, where: str) -> None:
+def check_replaceable(path: Path, *, mark: re.Pattern[bytes], where: str) -> None:
     """Errors as in `replace_own`, before the work that makes the content."""
     try:
         _check_own(path, mark=mark, where=where)
@@ -69,18 +70,18 @@ def check_replaceable(path: Path, *, mark: bytes, where: str) -> None:
         raise unwritable(where, error) from error
 
 
-def replace_own(path: Path, content: bytes, *, mark: bytes, where: str) -> None:
+def replace_own(path: Path, content: bytes, *, mark: re.Pattern[bytes], where: str) -> None:
     """Make the file, or put it in the place of an older one of the same kind; a reader sees the old one or
     the new one, never a part.
 
     Args:
-        mark: Stands in the first octets of files that may be replaced, and in those of the content.
+        mark: Files that may be replaced begin so, and so does the content.
 
     Raises:
         RequestError: Something else has this name: a file without the mark, a link, a folder.
         HostError: The file cannot be written.
     """
-    assert mark in content[:_HEAD]
+    assert mark.match(content[:_HEAD])
     fresh: Path | None = None
     try:
         _check_own(path, mark=mark, where=where)
@@ -101,8 +102,8 @@ def replace_own(path: Path, content: bytes, *, mark: bytes, where: str) -> None:
 _HEAD = 1024
 
 
-def _check_own(path: Path, *, mark: bytes, where: str) -> None:
-    if os.path.lexists(path) and (path.is_symlink() or not path.is_file() or mark not in _head(path)):
+def _check_own(path: Path, *, mark: re.Pattern[bytes], where: str) -> None:
+    if os.path.lexists(path) and (path.is_symlink() or not path.is_file() or mark.match(_head(path)) is None):
         raise _taken(where, "this name is already in use, and what has it is not overwritten")
 
 

@@ -209,7 +209,7 @@ def _bounds_of_all(status: CampaignStatus) -> list[str]:
     of_tester = sum(point.at_tester_limit for point in status.points)
     why = (
         "the tester could not keep a higher load on this host. Give it idle CPUs (evenhand check shows what"
-        " takes them) or another host, and repeat: evenhand run --resume FILE --again"
+        f" takes them) or another host, and repeat: evenhand run --resume {status.path} --again"
         if of_tester == len(bounds)
         else "the highest load that was tried passed, or the tester could not keep a higher one"
     )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -37,7 +38,7 @@ from evenhand.report.page_facts import (
 from evenhand.report.page_figures import Pictures, pictures_of
 from evenhand.report.page_head import dut_line, first_verdicts, head_verdicts, headline_figures, summary_table
 from evenhand.report.page_inside import inside_of
-from evenhand.report.page_points import count_trials, shown_hooks, shown_suites, trials_left_out
+from evenhand.report.page_points import CEILING, count_trials, shown_hooks, shown_suites, trials_left_out
 from evenhand.report.page_tables import (
     burst_table,
     figures_table,
@@ -57,9 +58,14 @@ REFRESH_S = 10
 """After so long a browser asks again for the page of a campaign that goes on."""
 MOST_SENTENCES = 6
 """Of a group of findings that is not folded."""
-MARK = b"Evenhand"
-"""In the first octets of every file that this module writes: such a file may be replaced, any other may
-not."""
+MARK = re.compile(
+    rb'<!DOCTYPE html>.{0,500}<meta name="generator" content="Evenhand '
+    rb'|<\?xml version="1\.0" encoding="utf-8"\?>\n<svg [^>]*><!-- Evenhand: '
+    rb"|\x89PNG\r\n.{0,500}Software\0Evenhand",
+    re.DOTALL,
+)
+"""So begins every file that this module writes, page or picture: such a file may be replaced, any other may
+not, also one that speaks of Evenhand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,9 +207,10 @@ def _summary(record: CampaignRecord) -> str:
     parts = [f"{_number(counts[PointState.MEASURED], 'point')} measured"]
     parts += [f"{counts[PointState.NO_NUMBER]} without a number"] if counts[PointState.NO_NUMBER] else []
     trials = count_trials(record)
-    invalid, share = trials["INVALID"], 100 * trials["INVALID"] / max(1, trials.total())
+    of_dut, invalid = trials.total() - trials[CEILING], trials["INVALID"]
+    share = 100 * invalid / max(1, of_dut)
     parts += [
-        _number(trials.total(), "trial")
+        _number(of_dut, "trial")
         + (
             f", {format_count(invalid)} of them INVALID ({share:.0f} %): spoiled by the"
             " tester or its host, and not charged to the DUT"
@@ -221,17 +228,10 @@ def _progress(record: CampaignRecord, refresh_s: int | None) -> Mapping[str, Any
     if record.finished_at is not None:
         return None
     done = sum(found.state in (PointState.MEASURED, PointState.NO_NUMBER) for found in record.points)
-    # In rounds several have begun.
-    begun = max(
-        (found for found in record.points if found.state is PointState.BEGUN and found.repetitions),
-        key=lambda found: found.repetitions[-1].started_at,
-        default=None,
+    text = f"Not finished when this page was written: {done} of {_number(len(record.points), 'point')} done"
+    again = (
+        "" if refresh_s is None else f" It is written again after points, and reloads every {refresh_s} s."
     )
-    text = f"Not finished: {done} of {_number(len(record.points), 'point')} done"
-    if begun is not None:
-        finished = sum(repetition.finished_at is not None for repetition in begun.repetitions)
-        text += f"; now {begun.point.key}, {finished} of {begun.point.repetitions} repetitions"
-    again = "" if refresh_s is None else f" This page reloads every {refresh_s} s."
     return {"text": f"{text}.{again}", "points": len(record.points), "done": done, "refresh_s": refresh_s}
 
 

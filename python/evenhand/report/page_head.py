@@ -140,9 +140,10 @@ def _headline(version: str, found: PointRecord) -> str:
         show_size(point),
         *([f"hash {point.hash_type}"] if point.hash_type else []),
     ]
+    limit = ": the limit of the tester on this host, not of the DUT" if found.is_testers else ""
     return (
         f"{version}: {PROCEDURES[point.procedure].figure.name} {median}{per_direction}"
-        f" ({', '.join(conditions)})"
+        f" ({', '.join(conditions)}){limit}"
     )
 
 

@@ -39,6 +39,7 @@ from evenhand.run.campaign_record import (
     Repetition,
 )
 from evenhand.run.figures import losses_of, sustainable_of
+from evenhand.search import Role
 from evenhand.spec.point import Point
 from evenhand.trial import Verdict, join_directions
 
@@ -112,13 +113,18 @@ def shown_suites(record: CampaignRecord) -> list[ShownSuite]:
     return suites
 
 
+CEILING = "ceiling"
+
+
 def count_trials(record: CampaignRecord) -> Counter[str]:
-    """Of all points, by their verdicts."""
+    """Of all points, by their verdicts; those that looked for the tester's own ceiling, which go up until
+    they are INVALID, are counted as `CEILING`."""
     return Counter(
-        str(trial.result.verdict)
+        CEILING if search.role is Role.CEILING else str(trial.result.verdict)
         for found in record.points
         for repetition in found.repetitions
-        for trial in trials_of(repetition)
+        for search in repetition.searches
+        for trial in search.trials
     )
 
 
