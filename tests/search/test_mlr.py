@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -38,7 +39,7 @@ STABLE_TRIALS = 80
 """More are never made for NDR and PDR on a device that always does the same."""
 
 
-def search(device: SimulatedMeasurer, *goals: MlrGoal, **more: int) -> MlrResult:
+def search(device: SimulatedMeasurer, *goals: MlrGoal, **more: Any) -> MlrResult:
     return find_goals(device, MlrGoals(goals=goals or (NDR, PDR), max_fps=MAX_FPS, **more))
 
 
