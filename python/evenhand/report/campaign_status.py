@@ -138,9 +138,12 @@ def _running(running: RunningTrial) -> str:
         return f"{where}.{silence}"
     return (
         f"{where}: {running.phase}, {running.share:.0%} of the trial,"
-        f" {format_duration(round(running.elapsed_s))} elapsed, "
-        f"{format_duration(round(running.left_s))} left.{silence}"
+        f" {_seconds(running.elapsed_s)} elapsed, {_seconds(running.left_s)} left.{silence}"
     )
+
+
+def _seconds(time_s: float) -> str:
+    return format_duration(round(time_s)) if time_s >= 0.5 else "0 s"
 
 
 def _running_document(running: RunningTrial) -> dict[str, Any]:
