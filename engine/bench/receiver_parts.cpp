@@ -17,11 +17,13 @@
 #include "frame/template.hpp"
 #include "gateway_plan.hpp"
 #include "pace/clock.hpp"
+#include "parts.hpp"
 #include "run/receiver.hpp"
 
 namespace {
 
 using namespace evenhand;
+using bench::Part;
 using pace::TickClock;
 using pace::Ticks;
 using plan::IpVersion;
@@ -68,30 +70,11 @@ struct NoAnswers {
     static std::size_t answer(std::span<std::byte> /*frame*/, std::size_t /*octets*/) noexcept { return 0; }
 };
 
-struct Part {
-    std::string name;
-    std::vector<double> ticks_per_frame;  // of each round
-};
-
 template <class All>
 void measure(Part& part, All all) {
     const Ticks begin = TickClock::now();
     all();
     part.ticks_per_frame.push_back(static_cast<double>(TickClock::now() - begin) / frames_of_a_round);
-}
-
-/// A line of JSON: nanoseconds a frame, by part.
-void print(std::span<Part> parts, double ticks_per_second) {
-    constexpr double ns_per_second = 1e9;
-    std::vector<std::string> texts;
-    for (auto& part : parts) {
-        std::ranges::sort(part.ticks_per_frame);
-        const auto ns = [&](double ticks) { return ticks * ns_per_second / ticks_per_second; };
-        texts.push_back(fmt::format(R"("{}":{{"least":{:.3f},"median":{:.3f}}})", part.name,
-                                    ns(part.ticks_per_frame.front()),
-                                    ns(part.ticks_per_frame[part.ticks_per_frame.size() / 2])));
-    }
-    fmt::print("{{{}}}\n", fmt::join(texts, ","));
 }
 
 template <IpVersion V>
@@ -176,7 +159,7 @@ int measure_all(unsigned cpu, std::size_t frame_size, std::uint64_t rounds, unsi
             for (auto& part : parts) part.ticks_per_frame.clear();
         }
     }
-    print(parts, ticks_per_second);
+    bench::print(parts, ticks_per_second);
     if (tally->received_frames != frames || held == 0) {
         fmt::print(stderr, "{} of {} frames were counted: the bench is wrong\n", tally->received_frames, frames);
         return 1;

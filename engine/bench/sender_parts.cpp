@@ -17,6 +17,7 @@
 #include "frame/template.hpp"
 #include "gateway_plan.hpp"
 #include "pace/clock.hpp"
+#include "parts.hpp"
 #include "port/dpdk_host.hpp"
 #include "port/dpdk_port_inline.hpp"
 #include "run/sender.hpp"
@@ -24,6 +25,7 @@
 namespace {
 
 using namespace evenhand;
+using bench::Part;
 using pace::TickClock;
 using pace::Ticks;
 using plan::IpVersion;
@@ -33,11 +35,6 @@ constexpr std::uint64_t seed = 1;
 constexpr std::uint64_t bursts_of_a_round = 1000;  // some 0.3 ms: many rounds pass without another program on the CPU
 constexpr double never_s = 1e6;
 
-struct Part {
-    std::string name;
-    std::vector<double> ticks_per_frame;  // of each round
-};
-
 /// `burst(i)` does the part for burst i of 32 frames.
 template <class Burst>
 void measure(Part& part, Burst burst) {
@@ -45,20 +42,6 @@ void measure(Part& part, Burst burst) {
     for (std::uint64_t i = 0; i < bursts_of_a_round; ++i) burst(i);
     part.ticks_per_frame.push_back(static_cast<double>(TickClock::now() - begin) /
                                    (bursts_of_a_round * run::burst_size));
-}
-
-/// A line of JSON: nanoseconds a frame, by part.
-void print(std::vector<Part> parts, double ticks_per_second) {
-    constexpr double ns_per_second = 1e9;
-    std::vector<std::string> texts;
-    for (auto& part : parts) {
-        std::ranges::sort(part.ticks_per_frame);
-        const auto ns = [&](double ticks) { return ticks * ns_per_second / ticks_per_second; };
-        texts.push_back(fmt::format(R"("{}":{{"least":{:.3f},"median":{:.3f}}})", part.name,
-                                    ns(part.ticks_per_frame.front()),
-                                    ns(part.ticks_per_frame[part.ticks_per_frame.size() / 2])));
-    }
-    fmt::print("{{{}}}\n", fmt::join(texts, ","));
 }
 
 template <IpVersion V>
@@ -121,7 +104,7 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     std::vector<Part> all{std::move(drawing)};
     for (auto& [part, write] : writing) all.push_back(std::move(part));
     all.insert(all.end(), {std::move(buffers), std::move(whole)});
-    print(std::move(all), ticks_per_second);
+    bench::print(all, ticks_per_second);
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenhand import rig
 from evenhand.base.errors import HostError
-from evenhand.base.lazy_import import lazy_import
 from evenhand.base.state_folder import read_state, replace_state, state_file
 from evenhand.base.temporary_folder import temporary_folder
 from evenhand.base.units import format_duration, format_ratio
@@ -30,10 +30,7 @@ from evenhand.procedure.tester import open_tester
 from evenhand.trial import Limits, TrialResult
 
 if TYPE_CHECKING:
-    from evenhand import rig
     from evenhand.rig import Setup, Tester
-else:
-    rig = lazy_import("evenhand.rig")  # a testbed's model takes longer to load than most verbs take
 
 PROBES, PROBE_S = 8, 1.0
 SERIES = 3

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenhand import rig
 from evenhand.base.errors import HostError
-from evenhand.base.lazy_import import lazy_import
 from evenhand.plan import AddressPlan, Direction, FrameSize, largest_octets
 from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.ceiling import CEILING_WAITS
@@ -24,10 +24,7 @@ from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, Role
 from evenhand.trial import Delays, DelayWish, Limits, Load, Replay, TrialResult
 
 if TYPE_CHECKING:
-    from evenhand import rig
     from evenhand.rig import Setup
-else:
-    rig = lazy_import("evenhand.rig")  # a testbed's model takes longer to load than most verbs take
 
 LONGEST_S = 5.0
 """Of the loop's trial: its percentiles are over every frame, so seconds are enough."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evenhand.base.lazy_import import lazy_import
+from evenhand import rig
 from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.plan import (
     AddressPlan,
@@ -31,10 +31,7 @@ from evenhand.search import FULL_LENGTH_S, SearchTrial
 from evenhand.trial import Deviation, LearningResult, TrialResult, causes_of_invalid, describe_causes
 
 if TYPE_CHECKING:
-    from evenhand import rig
     from evenhand.rig import KnownCeiling, Vlans
-else:
-    rig = lazy_import("evenhand.rig")  # a testbed's model takes longer to load than most verbs take
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from evenhand import rig
 from evenhand.base.errors import HostError
-from evenhand.base.lazy_import import lazy_import
 from evenhand.base.units import format_count, format_rate
 from evenhand.plan import whole_octets
 from evenhand.procedure.ceiling import DUT_WAY, CeilingGoal, measure_ceiling
@@ -21,10 +21,7 @@ from evenhand.search import Goal, Role, TesterCeiling
 from evenhand.trial import TrialResult
 
 if TYPE_CHECKING:
-    from evenhand import rig
     from evenhand.rig import KnownCeiling
-else:
-    rig = lazy_import("evenhand.rig")  # a testbed's model takes longer to load than most verbs take
 
 SEARCH = CeilingGoal(max_fps=None, min_fps=None, duration_s=1.0, precision=0.05)
 G = TypeVar("G", bound=Goal)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenhand import rig
 from evenhand.base.errors import HostError, RequestError
-from evenhand.base.lazy_import import lazy_import
 from evenhand.base.validation.typed_fields import check_type
 from evenhand.plan import (
     SIDES,
@@ -32,10 +32,7 @@ from evenhand.procedure.single_pair import SinglePair, check_same_dut
 from evenhand.trial import RFC_WAITS, DelayWish, EngineMeasurer, EngineSession, Limits, Replay, Waits
 
 if TYPE_CHECKING:
-    from evenhand import rig
     from evenhand.rig import Inside, Setup
-else:
-    rig = lazy_import("evenhand.rig")  # a testbed's model takes longer to load than most verbs take
 
 RESOLVE_TIMEOUT_S = 5.0
 
