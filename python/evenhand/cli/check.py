@@ -62,6 +62,7 @@ from evenhand.report.trial import describe_clock_offsets
 from evenhand.rig import Setup, make_looped_setup, read_setup
 from evenhand.rig.host import HostSurvey, Part, survey_host
 from evenhand.rig.host.ports import InterfaceFacts, PortFacts, port_facts, read_interface
+from evenhand.rig.host.programs import busiest_programs, read_process_times
 from evenhand.rig.testbed import Tester, check_rate, lay_out_workers
 from evenhand.spec.frames import FramesOption, read_frames
 from evenhand.spec.limits import LimitOptions
@@ -257,8 +258,10 @@ class _Run:
                     remaining_s=watch_s,
                 )
             )
+        before = read_process_times()
         about, watched = _ask_engine(self._engine, watch_s)
-        survey = survey_host(about=about, watched=watched)
+        programs = busiest_programs(before, read_process_times()) if watch_s else ()
+        survey = survey_host(about=about, watched=watched, programs=programs)
         self._survey = survey
         if not self._is_json:
             console = out()

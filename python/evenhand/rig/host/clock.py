@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from evenhand.base.errors import EvenhandError
 from evenhand.base.units import format_duration, format_ratio
 from evenhand.rig.host.finding import Finding, State
+from evenhand.rig.host.programs import ProgramUse
 from evenhand.rig.host.reading import read_text
 from evenhand.trial import CpuStalls, Limits, Watch
 
@@ -16,6 +19,7 @@ CLOCK_FOLDER = Path("sys/devices/system/clocksource/clocksource0")
 MOSTLY = 0.5
 """A CPU that was away because of the hypervisor for more than this share of the time cannot be helped from
 inside."""
+_NOTHING_SEEN: Mapping[str, Any] = {"seconds": 0.0, "cpus": [], "programs": []}
 
 
 def check_clock(root: Path, watched: Watch | EvenhandError | None) -> Finding:
@@ -68,21 +72,24 @@ def check_clock(root: Path, watched: Watch | EvenhandError | None) -> Finding:
     )
 
 
-def check_stalls(watched: Watch | EvenhandError | None) -> Finding:
+def check_stalls(watched: Watch | EvenhandError | None, programs: Sequence[ProgramUse] = ()) -> Finding:
     """How often and how long each CPU was away. Weak if trials at the default limits would be INVALID for
-    it."""
+    it.
+
+    Args:
+        programs: What else used the CPUs meanwhile; the advice names them.
+    """
     if watched is None:
-        return Finding(
-            name="stalls", found="not measured", state=State.UNKNOWN, facts={"seconds": 0.0, "cpus": []}
-        )
+        return Finding(name="stalls", found="not measured", state=State.UNKNOWN, facts=_NOTHING_SEEN)
     if isinstance(watched, EvenhandError):
         return Finding(
-            name="stalls",
-            found=f"not looked for: {watched.what}",
-            state=State.UNKNOWN,
-            facts={"seconds": 0.0, "cpus": []},
+            name="stalls", found=f"not looked for: {watched.what}", state=State.UNKNOWN, facts=_NOTHING_SEEN
         )
-    facts = {"seconds": watched.seconds, "cpus": [asdict(cpu) for cpu in watched.cpus]}
+    facts = {
+        "seconds": watched.seconds,
+        "cpus": [asdict(cpu) for cpu in watched.cpus],
+        "programs": [asdict(use) for use in programs],
+    }
     found = f"in {format_duration(round(watched.seconds, 2))}: " + "; ".join(map(_describe, watched.cpus))
     limits = Limits()
     bad = [
@@ -113,9 +120,24 @@ def check_stalls(watched: Watch | EvenhandError | None) -> Finding:
         found=found,
         state=State.WEAK,
         facts=facts,
-        advice=f"{advice} Find out what else runs, and stop it or move it to other CPUs:",
+        advice=f"{advice} {_what_else_runs(programs)}, and stop it or move it to other CPUs:",
         commands=("top -b -n 1 -d 5 | head -20",),
     )
+
+
+def _what_else_runs(programs: Sequence[ProgramUse]) -> str:
+    if not programs:
+        return "Find out what else runs"
+    uses = ", ".join(
+        f"{use.name} {format_ratio(round(use.cpu_share, 2))}"
+        f" ({'process' if len(use.pids) == 1 else 'processes'} {_few(use.pids)})"
+        for use in programs
+    )
+    return f"Meanwhile these programs used CPU time (100 % is one CPU): {uses}. Find out what they are for"
+
+
+def _few(pids: Sequence[int]) -> str:
+    return ", ".join(map(str, pids[:3])) + (", ..." if len(pids) > 3 else "")
 
 
 def _describe(cpu: CpuStalls) -> str:

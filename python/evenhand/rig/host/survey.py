@@ -17,6 +17,7 @@ from evenhand.rig.host.cpus import check_cpus, check_frequency, check_isolation
 from evenhand.rig.host.devices import check_nics, check_vfio, read_nics
 from evenhand.rig.host.finding import Finding, Part, PartReadiness, State
 from evenhand.rig.host.privileges import check_namespaces, check_privileges
+from evenhand.rig.host.programs import ProgramUse
 from evenhand.rig.host.system import check_engine, check_hugepages, check_system
 from evenhand.rig.testbed import HostNetwork, read_host_network
 from evenhand.trial import Watch
@@ -65,6 +66,7 @@ def survey_host(
     *,
     about: Mapping[str, Any] | EvenhandError,
     watched: Watch | EvenhandError | None,
+    programs: Sequence[ProgramUse] = (),
     root: Path = Path("/"),
     allowed: Collection[int] | None = None,
     network: HostNetwork | None = None,
@@ -76,6 +78,7 @@ def survey_host(
         about: Of the engine, or why there is none.
         watched: What the engine saw of CPUs and clock; an error if it could not look, None if it was not
             asked.
+        programs: What else used the CPUs while the engine looked.
         root: Where /proc, /sys, /dev, /etc and /lib are read.
         allowed: CPUs that this process may use; default: asks the kernel.
         network: The kernel's interfaces; default: asks the kernel.
@@ -92,7 +95,7 @@ def survey_host(
             check_isolation(root, allowed),
             check_frequency(root),
             check_clock(root, watched),
-            check_stalls(watched),
+            check_stalls(watched, programs),
             check_privileges(root),
             check_namespaces(root, has_program),
             check_hugepages(root),
