@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from evenhand.procedure import SinglePair, search_deviations
 from evenhand.report.campaign_rows import rows_of
+from evenhand.report.page import _summary
 from evenhand.report.page_points import _repetitions
 from evenhand.report.throughput import summary_lines
 from evenhand.report.uti import uti_documents
@@ -45,6 +46,13 @@ def test_a_lower_bound_that_no_full_length_trial_has_confirmed_is_a_deviation() 
         " s at that load"
     )
     assert expected in summary_lines(result, PROFILE)
+
+
+def test_the_page_counts_the_points_whose_number_is_a_lower_bound() -> None:
+    found, bound = point(1, [8e5, 8e5]), point(4, [8e5, 8e5], kept={1: 5e5, 2: 5e5})
+    assert "1 point measured;" in _summary(record(found))
+    assert "2 points measured (1 as lower bounds);" in _summary(record(found, bound))
+    assert "1 point measured (all as lower bounds);" in _summary(record(bound))
 
 
 def test_page_and_exports_mark_the_repetition() -> None:

@@ -169,6 +169,25 @@ def test_a_hostile_or_empty_dut_still_gives_a_line() -> None:
     assert "kernel 6.1.0-18-amd64" in dut_line(both(testbeds={"bed": {"dut": {"kind": "reference"}}}))
 
 
+@pytest.mark.parametrize(
+    ("own", "words"),
+    [
+        ({"dut": "linux namespace"}, "DUT: the kernel's router in a namespace, on this host; AMD"),
+        ({"dut": "virtual machine", "accelerator": "kvm"}, "DUT: a virtual machine, on this host; AMD"),
+        (
+            {"dut": "virtual machine", "accelerator": "tcg"},
+            "DUT: a virtual machine, on this host, emulated without KVM; AMD",
+        ),
+        ({"dut": ["<b>"]}, "DUT: AMD"),
+        ([1], "DUT: AMD"),
+        (None, "DUT: AMD"),
+    ],
+)
+def test_the_dut_of_a_lab_is_named_as_part_of_this_host(own: Any, words: str) -> None:
+    bed = {"dut": {"cpu_model": "AMD EPYC"}, "own_dut": own}
+    assert dut_line(both(testbeds={"lab": bed})).startswith(words)
+
+
 def test_ipv4_and_ipv6_are_in_one_picture() -> None:
     (picture,) = pictures_of(both(), analyse(both())).throughput
     assert picture.title == "Throughput over the number of addresses: UDP over IPv4 and IPv6, 64 octets"

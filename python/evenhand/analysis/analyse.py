@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from evenhand.analysis.bias import bias_verdicts
 from evenhand.analysis.curve import curves_of
 from evenhand.analysis.model import Analysis, Curve
@@ -12,8 +14,7 @@ from evenhand.analysis.ratios import ratios_of
 from evenhand.analysis.testbeds import compare_testbeds
 from evenhand.analysis.words import join
 from evenhand.run.campaign_record import CampaignRecord, PointState
-
-TRY_AGAIN = " Measure them again: evenhand run --resume FILE --again."
+from evenhand.run.resume_command import again_command
 
 
 def analyse(record: CampaignRecord) -> Analysis:
@@ -25,12 +26,12 @@ def analyse(record: CampaignRecord) -> Analysis:
         ratios=ratios_of(curves),
         bias=bias_verdicts(record, curves),
         published=published_comparisons(record, curves),
-        warnings=tuple(line for curve in curves for line in _warnings(curve, is_campaign=record.is_campaign)),
+        warnings=tuple(line for curve in curves for line in _warnings(curve, record)),
         testbeds=compare_testbeds(record),
     )
 
 
-def _warnings(curve: Curve, *, is_campaign: bool) -> list[str]:
+def _warnings(curve: Curve, record: CampaignRecord) -> list[str]:
     lines = []
     for point in curve.points:
         if point.state is PointState.NO_NUMBER:
@@ -57,15 +58,18 @@ def _warnings(curve: Curve, *, is_campaign: bool) -> list[str]:
         )
     limited = [point.label for point in curve.measured if point.is_testers]
     if limited:
-        again = TRY_AGAIN if is_campaign else ""
+        again = f" Measure them again: {again_command(Path(record.path.name))}." if record.is_campaign else ""
         lines.append(
             f"{curve.title}: these are lower bounds because the tester could not keep a"
             f" higher load: {join(limited)}.{again}"
         )
     fewest = min((len(point.values) for point in curve.measured), default=LEAST_FOR_TEST)
-    if fewest < LEAST_FOR_TEST:
+    is_all_bounds = bool(curve.measured) and all(
+        all(point.lower_bounds or (False,)) for point in curve.measured
+    )
+    if fewest < LEAST_FOR_TEST and not is_all_bounds:
         lines.append(
-            f"{curve.title}: the point with the fewest repetitions has {fewest}; at least"
-            f" {LEAST_FOR_TEST} are needed to estimate its noise."
+            f"{curve.title}: the point with the fewest repetitions has {fewest}; its noise can be estimated"
+            f" from {LEAST_FOR_TEST} on."
         )
     return lines

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
+import shutil
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -57,14 +60,40 @@ def err() -> Console:
     return _console(stderr=True)
 
 
+_COMMAND = re.compile(r"(?<![\w/.-])evenhand (?=[a-z])")
+
+
+@cache
+def program() -> str:
+    """What has to be typed for `evenhand`: its path as it was started, where PATH does not have it, as in a
+    clone."""
+    typed = sys.argv[0]
+    is_path = os.sep in typed and Path(typed).name == "evenhand"
+    return shlex.quote(typed) if is_path and shutil.which("evenhand") is None else "evenhand"
+
+
+def as_commands_here(text: str) -> str:
+    """The text, with the commands in it as they have to be typed here."""
+    return _COMMAND.sub(lambda found: f"{program()} ", text)
+
+
+class _Output(Console):
+    """The commands that a note suggests can be copied as they are."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(
+            *(as_commands_here(part) if isinstance(part, str) else part for part in objects), **options
+        )
+
+
 def _console(*, stderr: bool) -> Console:
     # No emoji: `:a:` in an IPv6 address or `:x:` in a file is what it is.
-    console = Console(stderr=stderr, highlight=False, emoji=False)
+    console = _Output(stderr=stderr, highlight=False, emoji=False)
     if console.is_terminal:
         return console
     columns = os.environ.get("COLUMNS", "")
     width = (int(columns) if columns.isdecimal() else 0) or 200
-    return Console(stderr=stderr, highlight=False, emoji=False, width=width, soft_wrap=True)
+    return _Output(stderr=stderr, highlight=False, emoji=False, width=width, soft_wrap=True)
 
 
 def write_json(document: Any) -> None:

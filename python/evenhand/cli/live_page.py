@@ -20,7 +20,7 @@ SHARE = 0.02
 @dataclass(slots=True, kw_only=True)
 class LivePage:
     """Writes the page anew after a point, unless the last time took too long for that; also at the start, and
-    at the end."""
+    when it ends or is interrupted."""
 
     run: Path
     target: Path | None
@@ -54,13 +54,20 @@ class LivePage:
             self._is_new = self._is_new or not self.target.exists()
             self._write(self.target)
 
+    def stop(self) -> None:
+        """The campaign was interrupted: the page gets what is stored, and no longer reloads. Why the campaign
+        ended is what the user has to read, so a page that cannot be written is not another error."""
+        if self.target is not None and self.target.exists():
+            with suppress(EvenhandError, OSError):
+                self._write(self.target, is_going_on=False)
+
     def take_back(self) -> None:
         """The campaign came to nothing, and left no file that this could be the page of."""
         if self.target is not None and self._is_new:
             with suppress(OSError):
                 self.target.unlink(missing_ok=True)
 
-    def _write(self, target: Path) -> None:
-        from evenhand.report.page import write_page  # its libraries take longer than most verbs
+    def _write(self, target: Path, *, is_going_on: bool = True) -> None:
+        from evenhand.report.page import REFRESH_S, write_page  # its libraries take longer than most verbs
 
-        write_page(read_record(self.run), target)
+        write_page(read_record(self.run), target, refresh_s=REFRESH_S if is_going_on else None)

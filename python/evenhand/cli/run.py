@@ -415,6 +415,7 @@ def _ending(store: RunStore, source: Path, page: LivePage) -> Iterator[None]:
                 f"{stored} stored in {store.path}. Resume with: {resume_command(store.path, source)}",
                 markup=False,
             )
+            page.stop()
         else:
             page.take_back()
             console.print("No trial is stored.", markup=False)

@@ -18,7 +18,7 @@ from evenhand.report.plain import visible
 from evenhand.run import PointState
 from evenhand.run.campaign_record import bounds_of
 from evenhand.run.campaign_status import CampaignStatus, PointStatus
-from evenhand.run.resume_command import resume_command
+from evenhand.run.resume_command import again_command, resume_command
 from evenhand.run.running_trial import RunningTrial
 
 SILENT_S = 10.0
@@ -85,7 +85,7 @@ def campaign_lines(status: CampaignStatus, left_s: float) -> list[str]:
     lines += [
         f"{point.point.key}: {line}."
         for point in status.points
-        for line in _why(point, with_bounds=not of_all)
+        for line in _why(point, status.path, with_bounds=not of_all)
     ]
     lines += [f"Note: {note}." for note in status.notes]
     return [visible(line) for line in lines]
@@ -160,11 +160,12 @@ def _running_document(running: RunningTrial) -> dict[str, Any]:
     }
 
 
-def _why(point: PointStatus, *, with_bounds: bool) -> list[str]:
+def _why(point: PointStatus, path: Path, *, with_bounds: bool) -> list[str]:
     """Why it has no number, or fewer values than repetitions that have ended: a column of values alone tells
     neither.
 
     Args:
+        path: What the campaign is stored in.
         with_bounds: Also which values are lower bounds.
     """
     reasons = [] if point.reason is None else [point.reason]
@@ -183,7 +184,7 @@ def _why(point: PointStatus, *, with_bounds: bool) -> list[str]:
     if point.at_tester_limit:
         reasons.append(
             f"{_bounds(point.at_tester_limit, len(point.values))}, because the tester could not keep a higher"
-            " load (to repeat: evenhand run --resume FILE --again)"
+            f" load (to repeat: {again_command(path)})"
         )
     if of_maximum:
         reasons.append(
@@ -212,7 +213,7 @@ def _bounds_of_all(status: CampaignStatus) -> list[str]:
     of_tester = sum(point.at_tester_limit for point in status.points)
     why = (
         "the tester could not keep a higher load on this host. Give it idle CPUs (evenhand check shows what"
-        f" takes them) or another host, and repeat: evenhand run --resume {status.path} --again"
+        f" takes them) or another host, and repeat: {again_command(status.path)}"
         if of_tester == len(bounds)
         else "the highest load that was tried passed, or the tester could not keep a higher one"
     )

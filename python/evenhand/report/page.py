@@ -203,9 +203,11 @@ def _environment() -> Environment:
 
 
 def _summary(record: CampaignRecord) -> str:
-    counts = {state: sum(found.state is state for found in record.points) for state in PointState}
-    parts = [f"{_number(counts[PointState.MEASURED], 'point')} measured"]
-    parts += [f"{counts[PointState.NO_NUMBER]} without a number"] if counts[PointState.NO_NUMBER] else []
+    measured = [found for found in record.points if found.state is PointState.MEASURED]
+    bounds = sum(found.is_at_least for found in measured)
+    without = sum(found.state is PointState.NO_NUMBER for found in record.points)
+    parts = [f"{_number(len(measured), 'point')} measured{_how_many_bounds(bounds, len(measured))}"]
+    parts += [f"{without} without a number"] if without else []
     trials = count_trials(record)
     of_dut, invalid = trials.total() - trials[CEILING], trials["INVALID"]
     share = 100 * invalid / max(1, of_dut)
@@ -221,6 +223,13 @@ def _summary(record: CampaignRecord) -> str:
     ]
     parts += [f"finished {show_time(record.finished_at)}"] if record.finished_at else []
     return "; ".join(parts) + "."
+
+
+def _how_many_bounds(bounds: int, measured: int) -> str:
+    """A page of lower bounds is none of results."""
+    if not bounds:
+        return ""
+    return f" ({'all' if bounds == measured else format_count(bounds)} as lower bounds)"
 
 
 def _progress(record: CampaignRecord, refresh_s: int | None) -> Mapping[str, Any] | None:

@@ -48,6 +48,8 @@ KINDS = {
     "reference": "the reference router, on this host",
     "linux": "the kernel's router in a namespace, on this host",
 }
+LAB_DUTS = {"linux namespace": KINDS["linux"], "virtual machine": "a virtual machine, on this host"}
+"""By what a lab tells of its DUT."""
 HOST_FACTS = {
     "cpu model": "CPU",
     "cpus": "CPUs",

@@ -9,7 +9,7 @@ from typing import Any
 
 from evenhand.analysis import Analysis, BiasVerdict
 from evenhand.procedure.registry import PROCEDURES
-from evenhand.report.page_facts import KINDS
+from evenhand.report.page_facts import KINDS, LAB_DUTS
 from evenhand.report.page_words import (
     Cell,
     Table,
@@ -57,6 +57,8 @@ def _of_bed(bed: Mapping[str, Any], host: Mapping[str, Any], points: Sequence[Po
     kind = facts.get("kind")
     if kind is not None:
         yield _short(KINDS.get(str(kind), str(kind)))
+    else:
+        yield from _of_lab(bed.get("own_dut"))
     on_host = str(kind) in KINDS
     for name, of_host in (
         ("machine", "machine"),
@@ -72,6 +74,14 @@ def _of_bed(bed: Mapping[str, Any], host: Mapping[str, Any], points: Sequence[Po
         yield f"kernel {_short(show_fact(kernel) or '')}"
     if facts.get("flow_hash") is not None and not any(found.point.hash_type for found in points):
         yield f"RSS: {_short(show_fact(facts['flow_hash']) or '')}"
+
+
+def _of_lab(own: Any) -> Iterator[str]:
+    """That the DUT of a lab is no box of its own."""
+    what = LAB_DUTS.get(str(own.get("dut"))) if isinstance(own, Mapping) else None
+    if what is not None:
+        emulated = ", emulated without KVM" if own.get("accelerator") == "tcg" else ""
+        yield f"{what}{emulated}"
 
 
 def _of_several(record: CampaignRecord) -> list[str]:

@@ -63,6 +63,11 @@ def resume_command(path: Path, source: Path | None = None) -> str:
     return f"evenhand run {named} --resume --run {shlex.quote(str(path))}"
 
 
+def again_command(path: Path) -> str:
+    """The command that measures once more what ended early or at the tester's limit."""
+    return f"evenhand run --resume {shlex.quote(str(path))} --again"
+
+
 def _remembered() -> dict[str, str]:
     sources = read_state(state_file("campaigns.json"), version=VERSION, key="sources")
     return (

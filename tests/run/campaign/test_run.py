@@ -167,10 +167,37 @@ def test_a_second_run_on_one_file_is_refused_and_status_tells_of_the_first(
         first.kill()
         first.wait()
     assert first.returncode == 130
-    assert b"Go on with: evenhand run --resume run.evenhand" in told or b"No trial is stored" in told
-    assert (tmp_path / "run.html").exists() == (tmp_path / "run.evenhand").exists(), (
-        "no page without what it is the page of"
+    assert b"No trial is stored" in told
+    assert not (tmp_path / "run.evenhand").exists()
+    assert not (tmp_path / "run.html").exists(), "no page without what it is the page of"
+
+
+def test_the_page_of_an_interrupted_campaign_has_all_that_is_stored_and_no_longer_reloads(
+    tmp_path: Path,
+) -> None:
+    hook = 'hooks.before-point = "test $EVENHAND_HOSTS_LEFT = 1 || { touch second; sleep 60; }"'
+    write_campaign(tmp_path, short(hook))
+    run = subprocess.Popen(
+        [sys.executable, "-m", "evenhand", *WITH_PAGE],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        stderr=subprocess.PIPE,
     )
+    try:
+        while not (tmp_path / "second").exists():
+            assert run.poll() is None
+            time.sleep(0.01)
+        run.send_signal(signal.SIGINT)
+        _, told = run.communicate(timeout=60)
+    finally:
+        run.kill()
+        run.wait()
+    assert run.returncode == 130
+    assert b"Resume with: evenhand run --resume run.evenhand" in told
+    page = (tmp_path / "run.html").read_text()
+    assert "1 of 2 points done" in page
+    assert 'http-equiv="refresh"' not in page
+    assert "reloads" not in page
 
 
 def test_hooks_know_their_point_and_their_output_is_kept(evenhand: Evenhand, tmp_path: Path) -> None:
