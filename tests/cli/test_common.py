@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands in notes can be copied where the program is not on PATH, as in a clone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evenhand.cli import common
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    common.program.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("typed", "is_on_path", "command"),
+    [
+        (".venv/bin/evenhand", False, ".venv/bin/evenhand"),
+        ("/opt/my tools/evenhand", False, "'/opt/my tools/evenhand'"),
+        (".venv/bin/evenhand", True, "evenhand"),
+        ("evenhand", False, "evenhand"),
+        ("/usr/lib/python3/evenhand/__main__.py", False, "evenhand"),
+        ("/usr/bin/pytest", False, "evenhand"),
+        ("", False, "evenhand"),
+    ],
+)
+def test_the_program_is_named_as_it_was_started(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, typed: str, is_on_path: bool, command: str
+) -> None:
+    if is_on_path:
+        (tmp_path / "evenhand").write_text("#!/bin/sh\n")
+        (tmp_path / "evenhand").chmod(0o755)
+    monkeypatch.setattr(sys, "argv", [typed])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert common.program() == command
+
+
+def test_only_commands_are_changed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "argv", ["bin/evenhand"])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert (
+        common.as_commands_here(
+            "Evenhand; see x.evenhand or /tmp/evenhand run; sudo evenhand run a; evenhand 0.1.0"
+        )
+        == "Evenhand; see x.evenhand or /tmp/evenhand run; sudo bin/evenhand run a; evenhand 0.1.0"
+    )
+
+
+def test_an_error_of_a_clone_can_be_followed(tmp_path: Path) -> None:
+    program = Path(sys.executable).with_name("evenhand")
+    ended = subprocess.run(
+        [program, "run"],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 2
+    commands = [line for line in ended.stderr.splitlines() if "evenhand " in line]
+    assert commands
+    assert all(f"{program} " in line for line in commands)
