@@ -90,7 +90,7 @@ int measure_all(unsigned cpu, std::size_t frame_size, std::uint64_t rounds, unsi
     const double ticks_per_second = pace::calibrate_ticks_per_second();
     const plan::MacAddress own_mac{2, 0, 0, 0, 0, 2};
     const auto shape = frame::make_template(plan, frame_size, {.trial = trial_number}, {2, 0, 0, 0, 0, 1}, own_mac);
-    frame::TestFrameSource<V> source{shape, plan::FlowDraw{plan, plan::Direction::forward, seed}, {}};
+    frame::TestFrameSource source{shape, plan::FlowDraw{plan, plan::Direction::forward, seed}, {}};
 
     PoolPort port{frames_of_a_round};
     std::vector<std::byte*> octets;
@@ -110,7 +110,7 @@ int measure_all(unsigned cpu, std::size_t frame_size, std::uint64_t rounds, unsi
     const Ticks start = TickClock::now();
     constexpr double an_hour_s = 3600;
     const auto hour = static_cast<Ticks>(an_hour_s * ticks_per_second);
-    const frame::TestFrameExpectation expected{frame::routed(plan, plan::Direction::forward, frame_size).arrives,
+    const frame::TestFrameExpectation expected{frame::traffic_of(plan, plan::Direction::forward, frame_size).arrives,
                                                own_mac, own_mac};
     receiver.arm({.trial = trial_number,
                   .frames = expected,

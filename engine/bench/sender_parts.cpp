@@ -56,10 +56,10 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     const plan::FlowDraw draw{plan, plan::Direction::forward, seed};
     const auto shape = frame::make_template(plan, frame::Layout<V>::smallest_frame_size, {.trial = 1},
                                             {2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2});
-    frame::TestFrameSource<V> source{shape, draw, {}};
+    frame::TestFrameSource source{shape, draw, {}};
     const Ticks start = TickClock::now();
     constexpr double beyond_reach_fps = 4e8;
-    run::Sender<DpdkPort, frame::TestFrameSource<V>> sender{
+    run::Sender<DpdkPort, frame::TestFrameSource> sender{
         port,
         0,
         source,

@@ -29,14 +29,14 @@ std::string hexadecimal(std::span<const std::byte> octets) {
 template <plan::IpVersion V>
 Ordered preview(const FramesRequest& r) {
     const plan::FlowDraw draw{r.plan, r.direction, r.seed};
-    const auto& from = r.plan.side(plan::sending_side(r.direction)).hosts;
-    const auto& to = r.plan.side(plan::receiving_side(r.direction)).hosts;
+    const auto [from, to] = r.plan.sent(r.direction);
     const plan::HostSet hosts{from};
     const plan::HostMacs macs{r.seed, plan::sending_side(r.direction)};
     Ordered frames = Ordered::array();
-    std::vector<std::byte> octets(r.frame_size - frame::fcs_octets);
+    const std::size_t sent_size = r.frame_size + r.plan.side(plan::sending_side(r.direction)).added_octets;
+    std::vector<std::byte> octets(sent_size - frame::fcs_octets);
     const frame::VlanTags tags{r.vlans};
-    const std::size_t untagged = r.frame_size - std::min(r.frame_size, tags.octets());
+    const std::size_t untagged = sent_size - std::min(sent_size, tags.octets());
     frame::check_frame_size(V, untagged);
     frame::write_pattern(V, std::span{octets}.subspan(tags.octets()));
     for (std::uint64_t k = r.first; k < r.first + r.count; ++k) {
@@ -44,10 +44,10 @@ Ordered preview(const FramesRequest& r) {
         const auto shape =
             frame::make_template(r.plan, untagged, {.direction = r.direction, .stream = stream, .trial = r.trial},
                                  r.source_mac, r.destination_mac);
-        frame::TestFrameSource<V> source{shape, draw, {.first = k, .stride = r.streams}};
+        frame::TestFrameSource source{shape, draw, {.first = k, .stride = r.streams}};
         std::byte* const buffer = octets.data() + tags.octets();
         if (r.host_macs == run::HostMacMode::pseudorandom) {
-            frame::HostMacSource<frame::TestFrameSource<V>, V>{source, hosts, macs}.write_next({&buffer, 1}, 0);
+            frame::HostMacSource<frame::TestFrameSource, V>{source, hosts, macs}.write_next({&buffer, 1}, 0);
         } else {
             source.write_next({&buffer, 1}, 0);
         }
@@ -86,7 +86,7 @@ Ordered preview_mix(const FramesRequest& r) {
             tags);
     }
     std::vector<std::byte> buffer(mix.largest_frame_size() - frame::fcs_octets);
-    frame::write_pattern(frame::pattern_of(r.plan.version, mix.has_two_plans()),
+    frame::write_pattern(frame::pattern_of(r.plan.version(), mix.has_two_plans()),
                          std::span{buffer}.subspan(tags.octets()));
     Ordered frames = Ordered::array();
     for (std::uint64_t k = r.first; k < r.first + r.count; ++k) {
@@ -111,7 +111,8 @@ Ordered preview_mix(const FramesRequest& r) {
 
 Ordered preview_any(const FramesRequest& r) {
     if (r.mix) return preview_mix(r);
-    return r.plan.version == plan::IpVersion::v4 ? preview<plan::IpVersion::v4>(r) : preview<plan::IpVersion::v6>(r);
+    const auto version = r.plan.side(plan::sending_side(r.direction)).version();
+    return version == plan::IpVersion::v4 ? preview<plan::IpVersion::v4>(r) : preview<plan::IpVersion::v6>(r);
 }
 
 }  // namespace

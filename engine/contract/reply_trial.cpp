@@ -141,6 +141,9 @@ Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResu
         }
         json["classes"] = classes;
     }
+    if (const auto& wrong = d.mistranslated_frames)
+        json["mistranslated_frames"] = {
+            {"no_checksum", wrong->at(0)}, {"traffic_class", wrong->at(1)}, {"address_or_port", wrong->at(2)}};
     if (d.queue_filling)
         json["queue_filling"] = {{"slope", d.queue_filling->slope},
                                  {"sustainable_fps", std::round(d.queue_filling->sustainable_fps)}};

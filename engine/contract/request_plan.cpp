@@ -14,26 +14,50 @@ constexpr std::array<std::pair<const char*, plan::Mode>, 4> modes{{{"pseudorando
 
 plan::Mode read_mode(ObjectReader& r) { return r.has("mode") ? r.choice("mode", modes) : plan::Mode::pseudorandom; }
 
-plan::PlanSide read_plan_side(ObjectReader r) {
-    plan::PlanSide side;
-    if (r.has("gateway")) side.gateway = r.address("gateway");
-    side.dut_address = r.address("dut_address");
-    auto hosts = r.object("hosts");
-    side.hosts.base = hosts.address("base");
+plan::HostRange read_hosts(ObjectReader hosts) {
+    plan::HostRange range;
+    range.base = hosts.address("base");
     auto host = hosts.object("host");
-    side.hosts.offset = static_cast<std::uint32_t>(host.whole("offset", 0, 14));
-    side.hosts.host = {.first = static_cast<std::uint32_t>(host.whole("first", 0, 65535)),
-                       .count = static_cast<std::uint32_t>(host.whole("count", 1, 65536)),
-                       .mode = read_mode(host)};
+    range.offset = static_cast<std::uint32_t>(host.whole("offset", 0, 14));
+    range.host = {.first = static_cast<std::uint32_t>(host.whole("first", 0, 65535)),
+                  .count = static_cast<std::uint32_t>(host.whole("count", 1, 65536)),
+                  .mode = read_mode(host)};
     host.finish();
     if (hosts.has("network")) {
         auto network = hosts.object("network");
-        side.hosts.network = {.offset = static_cast<std::uint32_t>(network.whole("offset", 0, 14)),
-                              .count = static_cast<std::uint32_t>(network.whole("count", 1, plan::most_networks)),
-                              .mode = read_mode(network)};
+        range.network = {.offset = static_cast<std::uint32_t>(network.whole("offset", 0, 14)),
+                         .count = static_cast<std::uint32_t>(network.whole("count", 1, plan::most_networks)),
+                         .mode = read_mode(network)};
         network.finish();
     }
     hosts.finish();
+    return range;
+}
+
+/// What the addresses of a side must be of.
+void check_version(ObjectReader& r, const plan::IpAddress& base, std::uint64_t version) {
+    if (static_cast<std::uint64_t>(base.version) == version) return;
+    throw Fault{FaultCode::bad_plan, fmt::format("{} is not an IPv{} address", plan::to_string(base), version),
+                r.where("hosts") + ".base",
+                "Give all addresses of a side in one IP version, and those of both sides unless the DUT translates."};
+}
+
+std::uint64_t read_version(ObjectReader& r) {
+    const auto version = r.whole("ip_version", 4, 6);
+    if (version == 5) r.refuse("ip_version", "there is no IPv5 to test", "Use 4 or 6.");
+    return version;
+}
+
+/// `version`: of both sides; none: the DUT translates, and each side has its own.
+plan::PlanSide read_plan_side(ObjectReader r, std::optional<std::uint64_t> version) {
+    plan::PlanSide side;
+    const auto own_version = version ? *version : read_version(r);
+    if (r.has("gateway")) side.gateway = r.address("gateway");
+    side.dut_address = r.address("dut_address");
+    side.hosts = read_hosts(r.object("hosts"));
+    check_version(r, side.hosts.base, own_version);
+    if (r.has("peers")) side.peers = read_hosts(r.object("peers"));
+    if (r.has("added_octets")) side.added_octets = static_cast<std::uint32_t>(r.whole("added_octets", 0, 64));
     r.finish();
     return side;
 }
@@ -67,11 +91,9 @@ std::size_t read_frame_size(ObjectReader& r) { return r.whole("frame_size", 64, 
 plan::AddressPlan read_plan(ObjectReader r) {
     plan::AddressPlan plan;
     plan.name = r.text("name");
-    const auto version = r.whole("ip_version", 4, 6);
-    if (version == 5) r.refuse("ip_version", "there is no IPv5 to test", "Use 4 or 6.");
-    plan.version = version == 4 ? plan::IpVersion::v4 : plan::IpVersion::v6;
-    plan.left = read_plan_side(r.object("left"));
-    plan.right = read_plan_side(r.object("right"));
+    const auto version = r.has("ip_version") ? std::optional{read_version(r)} : std::nullopt;
+    plan.left = read_plan_side(r.object("left"), version);
+    plan.right = read_plan_side(r.object("right"), version);
     auto udp = r.object("udp_ports");
     plan.source_ports = read_udp_range(udp.object("source"));
     plan.destination_ports = read_udp_range(udp.object("destination"));

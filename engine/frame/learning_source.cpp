@@ -22,8 +22,8 @@ void write_constant_fields(FrameTemplate& t, const plan::AddressPlan& plan, cons
 LearningSource::LearningSource(const plan::AddressPlan& plan, StreamIdentity identity, const plan::HostSet& from,
                                const plan::HostSet& to, std::span<const std::uint32_t> pending, StreamShare share,
                                const plan::MacAddress& source_mac, const plan::MacAddress& destination_mac)
-    : version_{plan.version},
-      template_{make_template(plan, octets_of(plan.version) + fcs_octets,
+    : version_{plan.side(plan::sending_side(identity.direction)).version()},
+      template_{make_template(plan, octets_of(version_) + fcs_octets,
                               {.direction = identity.direction, .stream = identity.stream, .trial = 0}, source_mac,
                               destination_mac)},
       to_{to},

@@ -77,7 +77,7 @@ void check_mix(const plan::AddressPlan& first, const MixedPlans& mixed) {
         const auto where = fmt::format("mix.classes[{}]", c);
         if (classes[c].plan > (mixed.other_plan ? 1U : 0U))
             refuse(fmt::format("there is no plan {}", classes[c].plan), where + ".plan", "Give other_plan, or use 0.");
-        check_frame_size(mixed.plan(first, classes[c].plan).version, classes[c].frame_size, where + ".frame_size");
+        check_frame_size(mixed.plan(first, classes[c].plan).version(), classes[c].frame_size, where + ".frame_size");
     }
     if (!mixed.other_plan) return;
     const auto is_used = [&](std::size_t plan) {
@@ -86,8 +86,8 @@ void check_mix(const plan::AddressPlan& first, const MixedPlans& mixed) {
     if (!is_used(0) || !is_used(1))
         refuse("all frames are of one plan", "mix.other_plan",
                "Leave it out and give that plan alone, or name classes of both.");
-    if (mixed.other_plan->version == first.version) {
-        throw Fault{FaultCode::bad_plan, fmt::format("both plans are of IPv{}", static_cast<int>(first.version)),
+    if (mixed.other_plan->version() == first.version()) {
+        throw Fault{FaultCode::bad_plan, fmt::format("both plans are of IPv{}", static_cast<int>(first.version())),
                     "mix.other_plan", "Give one of each IP version."};
     }
     if (mixed.other_plan->left.gateway.has_value() != first.left.gateway.has_value()) {
@@ -103,12 +103,12 @@ bool MixExpectation::holds(std::size_t frame_class, const std::byte* frame, IpVe
 std::shared_ptr<const MixParts> make_mix_parts(const plan::AddressPlan& first, const MixedPlans& mixed,
                                                std::uint64_t seed, const StreamIdentity& identity,
                                                const StreamShare& share, const MixMacs& macs) {
-    const auto pattern = pattern_of(first.version, mixed.mix.has_two_plans());
+    const auto pattern = pattern_of(first.version(), mixed.mix.has_two_plans());
     const auto side = plan::sending_side(identity.direction);
     std::vector<MixParts::Stack> stacks;
     for (std::size_t p = 0; p < (mixed.other_plan ? 2U : 1U); ++p) {
         const auto& plan = mixed.plan(first, p);
-        stacks.push_back({.version = plan.version,
+        stacks.push_back({.version = plan.version(),
                           .draw = {plan, identity.direction, seed},
                           .hosts = macs.hosts ? std::optional{plan::HostSet{plan.side(side).hosts}} : std::nullopt});
     }

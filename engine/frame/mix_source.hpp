@@ -47,9 +47,8 @@ struct MixParts {
         : stacks{std::move(of_plans)}, macs{host_macs}, share{stream} {
         for (std::size_t c = 0; c < mix.classes().size(); ++c) {
             plan_of.push_back(mix.classes()[c].plan);
-            const IpVersion version = stacks[plan_of[c]].version;
-            shapes.emplace_back(templates[c], version);
-            writers.push_back(fastest_frame_writer(version, templates[c].has_network_octets));
+            shapes.emplace_back(templates[c]);
+            writers.push_back(fastest_frame_writer(templates[c].version, templates[c].has_network_octets));
         }
         restores_pattern = mix.has_two_plans();
         // As often as a burst may look ahead without going round twice.

@@ -33,14 +33,13 @@ struct StreamShare {
 
 /// Frames of one stream of the plan, written in order i = 0, 1, 2, ... into buffers that hold the pattern of
 /// write_pattern().
-template <IpVersion V>
 class TestFrameSource {
    public:
     using Expectation = TestFrameExpectation;
 
     TestFrameSource(const FrameTemplate& frame_template, const plan::FlowDraw& draw, StreamShare share) noexcept
-        : shape_{frame_template, V},
-          write_{fastest_frame_writer(V, frame_template.has_network_octets)},
+        : shape_{frame_template},
+          write_{fastest_frame_writer(frame_template.version, frame_template.has_network_octets)},
           draw_{draw},
           share_{share} {}
 

@@ -12,12 +12,15 @@ namespace evenhand::frame {
 namespace {
 
 template <IpVersion V>
-void write_ip(FrameTemplate& t, const plan::IpAddress& source, const plan::IpAddress& destination) {
+void write_ip(FrameTemplate& t, const plan::IpAddress& source, const plan::IpAddress& destination,
+              bool is_translated) {
     using L = Layout<V>;
     std::byte* const ip = t.head.data() + L::ip;
     if constexpr (V == IpVersion::v4) {
         ip[0] = std::byte{0x45};
         store(ip + 2, big(static_cast<std::uint16_t>(t.octets - ethernet_octets)));
+        // A translator gives a packet that may be fragmented a fragment header, or cuts it (RFC 7915, 4).
+        if (is_translated) store(ip + 6, big(dont_fragment));
         ip[8] = std::byte{sent_ttl};
         ip[9] = std::byte{protocol_udp};
     } else {
@@ -35,9 +38,9 @@ FrameTemplate make(const plan::AddressPlan& plan, std::size_t frame_size, Stream
                    plan::MacAddress source_mac, plan::MacAddress destination_mac, IpVersion pattern) {
     using L = Layout<V>;
     FrameTemplate t;
+    t.version = V;
     t.octets = frame_size - fcs_octets;
-    const auto& from = plan.side(plan::sending_side(id.direction)).hosts;
-    const auto& to = plan.side(plan::receiving_side(id.direction)).hosts;
+    const auto [from, to] = plan.sent(id.direction);
     t.source_at = L::source + from.offset;
     t.destination_at = L::destination + to.offset;
     t.has_network_octets = from.has_network_octets();  // and so has the other side: check_plan
@@ -49,7 +52,7 @@ FrameTemplate make(const plan::AddressPlan& plan, std::size_t frame_size, Stream
     std::memcpy(t.head.data(), destination_mac.data(), destination_mac.size());
     std::memcpy(t.head.data() + 6, source_mac.data(), source_mac.size());
     store(t.head.data() + 12, big(V == IpVersion::v4 ? ethertype_ipv4 : ethertype_ipv6));
-    write_ip<V>(t, from.address(0), to.address(0));
+    write_ip<V>(t, from.address(0), to.address(0), plan.is_translated());
     const std::size_t udp_length = t.octets - L::udp;
     store(t.head.data() + L::udp_length, big(static_cast<std::uint16_t>(udp_length)));
 
@@ -83,11 +86,12 @@ void check_frame_size(IpVersion version, std::size_t frame_size, const std::stri
 FrameTemplate make_template(const plan::AddressPlan& plan, std::size_t frame_size, StreamIdentity identity,
                             plan::MacAddress source_mac, plan::MacAddress destination_mac,
                             std::optional<IpVersion> pattern) {
-    check_frame_size(plan.version, frame_size);
-    return plan.version == IpVersion::v4 ? make<IpVersion::v4>(plan, frame_size, identity, source_mac, destination_mac,
-                                                               pattern.value_or(plan.version))
-                                         : make<IpVersion::v6>(plan, frame_size, identity, source_mac, destination_mac,
-                                                               pattern.value_or(plan.version));
+    const IpVersion version = plan.side(plan::sending_side(identity.direction)).version();
+    check_frame_size(version, frame_size);
+    return version == IpVersion::v4 ? make<IpVersion::v4>(plan, frame_size, identity, source_mac, destination_mac,
+                                                          pattern.value_or(version))
+                                    : make<IpVersion::v6>(plan, frame_size, identity, source_mac, destination_mac,
+                                                          pattern.value_or(version));
 }
 
 void write_pattern(IpVersion version, std::span<std::byte> frame) {

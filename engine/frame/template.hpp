@@ -26,6 +26,7 @@ struct FrameTemplate {
     static constexpr std::size_t room = 80;  // tag_end of IPv6; IPv4 uses 60
 
     alignas(64) std::array<std::byte, room> head{};
+    IpVersion version = IpVersion::v4;
     std::size_t octets = 0;           // of the whole frame without FCS
     std::uint64_t ip_sum = 0;         // IPv4 header
     std::uint64_t udp_sum = 0;        // pseudo-header, UDP header and all payload
@@ -46,9 +47,10 @@ struct FrameTemplate {
 /// R8219-01). `where`: it stands in the request.
 void check_frame_size(IpVersion version, std::size_t frame_size, const std::string& where = "frame_size");
 
-/// Format of RFC 2544 C.2.6.4 with computed lengths (R2544-31, R2544-32) and the tag of layout.hpp. `pattern`: of
-/// write_pattern() in the buffers that the frames are written into, where it is not that of the plan's IP version: with
-/// IPv4's an IPv6 frame goes on where its own headers end.
+/// Format of RFC 2544 C.2.6.4 with computed lengths (R2544-31, R2544-32) and the tag of layout.hpp; IPv4 has DF where
+/// the DUT translates. `frame_size`: of the frames as they are sent, with FCS. `pattern`: of write_pattern() in the
+/// buffers that the frames are written into, where it is not that of the frames' IP version: with IPv4's an IPv6 frame
+/// goes on where its own headers end.
 [[nodiscard]] FrameTemplate make_template(const plan::AddressPlan& plan, std::size_t frame_size,
                                           StreamIdentity identity, plan::MacAddress source_mac,
                                           plan::MacAddress destination_mac,

@@ -3,7 +3,7 @@
 //
 // Everything on the sending side is made from what is sent, everything on the receiving side from what arrives. A
 // router changes neither addresses nor size, so the two are the same but for the VLAN tags of their links, which are
-// not counted here. A device that translates (SIIT, NAT64) needs another `arrives`, made where routed() makes it today.
+// not counted here. A device that translates (SIIT) changes addresses, IP version and size.
 #pragma once
 
 #include <algorithm>
@@ -31,15 +31,19 @@ struct Traffic {
     std::size_t frames = 1;  // of this kind, of the frames after which the kinds of a direction repeat
 };
 
-/// Through a device that passes frames on as they are. `frame_size`: with FCS, without tags.
-[[nodiscard]] inline Traffic routed(const plan::AddressPlan& plan, plan::Direction direction, std::size_t frame_size) {
-    const LinkFrames sent{.version = plan.version,
-                          .sources = plan.side(plan::sending_side(direction)).hosts,
-                          .destinations = plan.side(plan::receiving_side(direction)).hosts,
+/// Through the device that the plan is for. `frame_size`: that of the request, with FCS, without tags.
+[[nodiscard]] inline Traffic traffic_of(const plan::AddressPlan& plan, plan::Direction direction,
+                                        std::size_t frame_size) {
+    const auto on_link = [&](const plan::PlanSide& side, const plan::HostPair& hosts) {
+        return LinkFrames{.version = side.version(),
+                          .sources = hosts.sources,
+                          .destinations = hosts.destinations,
                           .source_ports = plan.source_ports,
                           .destination_ports = plan.destination_ports,
-                          .frame_size = frame_size};
-    return {.sent = sent, .arrives = sent};
+                          .frame_size = frame_size + side.added_octets};
+    };
+    return {.sent = on_link(plan.side(plan::sending_side(direction)), plan.sent(direction)),
+            .arrives = on_link(plan.side(plan::receiving_side(direction)), plan.arriving(direction))};
 }
 
 /// Octets of frames together, with FCS and with the tags of each link.

@@ -225,9 +225,9 @@ void fill_from(FrameShape& shape) noexcept {
 
 }  // namespace
 
-FrameShape::FrameShape(const FrameTemplate& t, IpVersion version) noexcept : frame_template{t} {
+FrameShape::FrameShape(const FrameTemplate& t) noexcept : frame_template{t} {
     for (auto& part : from) part.fill(of_template);
-    if (version == IpVersion::v4) {
+    if (t.version == IpVersion::v4) {
         fill_from<IpVersion::v4>(*this);
     } else {
         fill_from<IpVersion::v6>(*this);

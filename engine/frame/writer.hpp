@@ -23,7 +23,7 @@ struct Stamp {
 
 /// A template, and where its varying octets come from when frames are put together in registers. Made before the start.
 struct FrameShape {
-    FrameShape(const FrameTemplate& t, IpVersion version) noexcept;
+    explicit FrameShape(const FrameTemplate& t) noexcept;
 
     static constexpr std::size_t part_octets = 32;
     static constexpr std::uint8_t of_template = 0x80;

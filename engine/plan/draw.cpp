@@ -37,7 +37,7 @@ std::uint64_t NetworkSplit::step(std::uint64_t k) const noexcept {
 FlowDraw::FlowDraw(const AddressPlan& plan, Direction direction, std::uint64_t seed)
     : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U)},
       direction_{static_cast<std::uint32_t>(direction)} {
-    std::array<HostRange, address_fields> hosts{plan.sources(direction), plan.side(receiving_side(direction)).hosts};
+    std::array<HostRange, address_fields> hosts{plan.sources(direction), plan.sent(direction).destinations};
     has_networks_ = hosts[0].network.has_value();  // of both sides or of none: check_plan
     has_common_network_ = plan.common_network;
     if (has_common_network_) hosts[1].network->mode = Mode::fixed;  // no draw of its own: the source's is added

@@ -15,22 +15,23 @@ namespace {
     throw Fault{FaultCode::bad_plan, std::move(what), std::move(where), std::move(next)};
 }
 
-void check_version(const AddressPlan& plan, const IpAddress& address, const std::string& where) {
-    if (address.version != plan.version) {
-        refuse(fmt::format("{} is not an IPv{} address", to_string(address), static_cast<int>(plan.version)), where,
-               "Give all addresses of a plan in one IP version.");
+void check_version(IpVersion version, const IpAddress& address, const std::string& where) {
+    if (address.version != version) {
+        refuse(fmt::format("{} is not an IPv{} address", to_string(address), static_cast<int>(version)), where,
+               "Give all addresses of a side in one IP version, and those of both sides unless the DUT translates.");
     }
 }
 
-void check_offset(const AddressPlan& plan, std::uint32_t offset, const std::string& where, std::string next) {
-    if (offset % 2 != 0 || offset + 2 > address_octets(plan.version)) {
-        refuse(fmt::format("octet {} is not an even octet of an IPv{} address", offset, static_cast<int>(plan.version)),
+void check_offset(IpVersion version, std::uint32_t offset, const std::string& where, std::string next) {
+    if (offset % 2 != 0 || offset + 2 > address_octets(version)) {
+        refuse(fmt::format("octet {} is not an even octet of an IPv{} address", offset, static_cast<int>(version)),
                where, std::move(next));
     }
 }
 
-void check_numbers(const AddressPlan& plan, const HostRange& hosts, const std::string& where) {
-    check_offset(plan, hosts.offset, where + ".host.offset", "Use 2 for IPv4, 12 for IPv6.");
+void check_numbers(const HostRange& hosts, const std::string& where) {
+    const IpVersion version = hosts.base.version;
+    check_offset(version, hosts.offset, where + ".host.offset", "Use 2 for IPv4, 12 for IPv6.");
     const auto& host = hosts.host;
     if (host.count == 0 || host.first + host.count > 65536) {
         refuse(
@@ -39,10 +40,10 @@ void check_numbers(const AddressPlan& plan, const HostRange& hosts, const std::s
     }
     if (!hosts.network) return;
     const auto& network = *hosts.network;
-    check_offset(plan, network.offset, where + ".network.offset", "Use 2 for IPv4, 6 for IPv6.");
-    if (hosts.shares_octets() != (plan.version == IpVersion::v4)) {
+    check_offset(version, network.offset, where + ".network.offset", "Use 2 for IPv4, 6 for IPv6.");
+    if (hosts.shares_octets() != (version == IpVersion::v4)) {
         refuse(fmt::format("the networks of an IPv{} plan are numbered at octet {}, its hosts at {}",
-                           static_cast<int>(plan.version), network.offset, hosts.offset),
+                           static_cast<int>(version), network.offset, hosts.offset),
                where + ".network.offset", "Use 2 for both in IPv4 (one 16-bit number), 6 and 12 in IPv6.");
     }
     if (network.count == 0 || network.count > most_networks)
@@ -57,6 +58,22 @@ void check_numbers(const AddressPlan& plan, const HostRange& hosts, const std::s
         refuse(fmt::format("networks {}..{} do not fit into their octets", hosts.first_network(),
                            hosts.first_network() + network.count - 1),
                where + ".network", "Lower the base or the count.");
+    }
+}
+
+/// What the other side's hosts are called here is host for host what they are called there.
+void check_peers(const PlanSide& side, const PlanSide& other, const std::string& where,
+                 const std::string& where_other) {
+    if (!side.peers) {
+        check_version(side.version(), other.hosts.base, where_other + ".hosts.base");
+        return;
+    }
+    const HostRange& peers = *side.peers;
+    check_version(side.version(), peers.base, where + ".peers.base");
+    check_numbers(peers, where + ".peers");
+    if (peers.host != other.hosts.host || peers.network || other.hosts.network) {
+        refuse("the translated addresses are not host for host those of the other side", where + ".peers.host",
+               "Give them the same first, count and mode, and no networks.");
     }
 }
 
@@ -118,11 +135,12 @@ bool overlap(const HostRange& a, const HostRange& b) {
 
 void check_plan(const AddressPlan& plan) {
     for (const auto& [side, where] : {std::pair{&plan.left, std::string{"plan.left"}}, {&plan.right, "plan.right"}}) {
-        if (side->gateway) check_version(plan, *side->gateway, where + ".gateway");
-        check_version(plan, side->dut_address, where + ".dut_address");
-        check_version(plan, side->hosts.base, where + ".hosts.base");
-        check_numbers(plan, side->hosts, where + ".hosts");
+        if (side->gateway) check_version(side->version(), *side->gateway, where + ".gateway");
+        check_version(side->version(), side->dut_address, where + ".dut_address");
+        check_numbers(side->hosts, where + ".hosts");
     }
+    check_peers(plan.left, plan.right, "plan.left", "plan.right");
+    check_peers(plan.right, plan.left, "plan.right", "plan.left");
     if (plan.left.hosts.network.has_value() != plan.right.hosts.network.has_value()) {
         refuse("one side has networks and the other has not", "plan",
                "Give both sides networks; the count may be 1 (SEED-35).");
@@ -140,12 +158,13 @@ void check_plan(const AddressPlan& plan) {
     check_owners(plan, plan.right, "plan.right");
     check_ports(plan.source_ports, "plan.udp_ports.source");
     check_ports(plan.destination_ports, "plan.udp_ports.destination");
-    const auto& l = plan.left.hosts;
-    const auto& r = plan.right.hosts;
-    if (overlap(l, r)) {
-        refuse(fmt::format("the hosts {}.. of the left and {}.. of the right overlap",
-                           to_string(l.address(l.value({}))), to_string(r.address(r.value({})))),
-               "plan", "Give the sides disjoint hosts (SEED-24).");
+    // On each link, as frames have them there.
+    for (const auto& [l, r] : {plan.sent(Direction::forward), plan.arriving(Direction::forward)}) {
+        if (overlap(l, r)) {
+            refuse(fmt::format("the hosts {}.. of the left and {}.. of the right overlap",
+                               to_string(l.address(l.value({}))), to_string(r.address(r.value({})))),
+                   "plan", "Give the sides disjoint hosts (SEED-24).");
+        }
     }
 }
 

@@ -26,11 +26,22 @@ struct PlanSide {
         std::nullopt;       // the tester's own address on this side; none: the hosts are on the link (direct forms)
     IpAddress dut_address;  // of the DUT's interface on this side; the first one, if it has one in each network
     HostRange hosts;
+    /// The addresses that the other side's hosts have on this one, where the DUT translates; none: their own. Host for
+    /// host the same numbers.
+    std::optional<HostRange> peers = std::nullopt;
+    std::uint32_t added_octets = 0;  // how much larger frames are on this side than the frame size of a request
+
+    [[nodiscard]] IpVersion version() const { return hosts.base.version; }
+};
+
+/// The addresses of a direction's frames on one link.
+struct HostPair {
+    HostRange sources;
+    HostRange destinations;
 };
 
 struct AddressPlan {
     std::string name;
-    IpVersion version = IpVersion::v4;
     PlanSide left;
     PlanSide right;
     FieldRange source_ports;       // of both directions (R4814-04)
@@ -42,6 +53,22 @@ struct AddressPlan {
         false;  // one number of the network for both addresses of a frame, that of the source (SEED-82)
 
     [[nodiscard]] const PlanSide& side(Side s) const { return s == Side::left ? left : right; }
+
+    /// Of both sides, where the DUT does not translate.
+    [[nodiscard]] IpVersion version() const { return left.version(); }
+    /// Frames arrive with other addresses than they are sent with, and perhaps in the other IP version.
+    [[nodiscard]] bool is_translated() const { return left.peers || right.peers; }
+
+    /// As the tester sends them.
+    [[nodiscard]] HostPair sent(Direction d) const {
+        const PlanSide& from = side(sending_side(d));
+        return {.sources = from.hosts, .destinations = from.peers.value_or(side(receiving_side(d)).hosts)};
+    }
+    /// As they must arrive.
+    [[nodiscard]] HostPair arriving(Direction d) const {
+        const PlanSide& to = side(receiving_side(d));
+        return {.sources = to.peers.value_or(side(sending_side(d)).hosts), .destinations = to.hosts};
+    }
 
     /// Hosts that the frames of a direction come from, and how: `fixed_source` and `fixed_source_network` have their
     /// way.

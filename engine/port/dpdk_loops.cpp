@@ -6,6 +6,7 @@
 #include "frame/learning_source.hpp"
 #include "frame/mix_source.hpp"
 #include "frame/source.hpp"
+#include "frame/translation.hpp"
 #include "frame/vlan.hpp"
 #include "port/dpdk_port_inline.hpp"
 #include "run/loops.hpp"
@@ -19,21 +20,21 @@ using Streams = std::vector<Stream>;
 template <class Source>
 using Senders = std::vector<Sender<port::DpdkPort, Source>>;
 
-using Frames4 = frame::TestFrameSource<plan::IpVersion::v4>;
-using Frames6 = frame::TestFrameSource<plan::IpVersion::v6>;
-using HostMacs4 = frame::HostMacSource<Frames4, plan::IpVersion::v4>;
-using HostMacs6 = frame::HostMacSource<Frames6, plan::IpVersion::v6>;
+using Plain = frame::TestFrameSource;
+using Translated = frame::TranslatedSource;
+using HostMacs4 = frame::HostMacSource<Plain, plan::IpVersion::v4>;
+using HostMacs6 = frame::HostMacSource<Plain, plan::IpVersion::v6>;
 
 }  // namespace
 
 template class WorkerQueues<port::DpdkPort>;
 
-template Loop make_loop(Queues&, Senders<Frames4>, Streams);
-template Loop make_loop(Queues&, Senders<Frames6>, Streams);
+template Loop make_loop(Queues&, Senders<Plain>, Streams);
+template Loop make_loop(Queues&, Senders<Translated>, Streams);
 template Loop make_loop(Queues&, Senders<HostMacs4>, Streams);
 template Loop make_loop(Queues&, Senders<HostMacs6>, Streams);
-template Loop make_loop(Queues&, Senders<frame::TaggedSource<Frames4>>, Streams);
-template Loop make_loop(Queues&, Senders<frame::TaggedSource<Frames6>>, Streams);
+template Loop make_loop(Queues&, Senders<frame::TaggedSource<Plain>>, Streams);
+template Loop make_loop(Queues&, Senders<frame::TaggedSource<Translated>>, Streams);
 template Loop make_loop(Queues&, Senders<frame::TaggedSource<HostMacs4>>, Streams);
 template Loop make_loop(Queues&, Senders<frame::TaggedSource<HostMacs6>>, Streams);
 template Loop make_loop(Queues&, Senders<frame::MixSource>, Streams);

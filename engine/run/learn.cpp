@@ -28,8 +28,11 @@ std::size_t index(Side side) { return static_cast<std::size_t>(side); }
 
 /// Small test frames of this plan, whatever size those of trials have.
 frame::Traffic learning_traffic(const Tester& tester, Direction direction, std::size_t plan) {
-    return frame::routed(tester.plan(plan), direction,
-                         frame::LearningSource::octets_of(tester.plan(plan).version) + frame::fcs_octets);
+    const auto& of = tester.plan(plan);
+    const auto& sender = of.side(plan::sending_side(direction));
+    return frame::traffic_of(
+        of, direction,
+        frame::LearningSource::octets_of(sender.version()) + frame::fcs_octets - sender.added_octets);
 }
 
 /// One round in both directions.

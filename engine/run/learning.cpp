@@ -5,9 +5,9 @@ namespace evenhand::run {
 
 HostsToReach::HostsToReach(const plan::AddressPlan& plan, plan::Direction direction, bool shared)
     : direction_{direction},
-      octets_{frame::LearningSource::octets_of(plan.version)},
-      from_{plan.side(plan::sending_side(direction)).hosts},
-      to_{plan.side(plan::receiving_side(direction)).hosts},
+      from_{plan.sent(direction).sources},
+      to_{plan.sent(direction).destinations},
+      found_{plan.arriving(direction).destinations},
       map_{to_.size(), shared} {}
 
 bool HostsToReach::begin_round() {
@@ -29,7 +29,7 @@ frame::LearningSource HostsToReach::make_source(const plan::AddressPlan& plan, s
 LearningResult::OfSide HostsToReach::result() const {
     LearningResult::OfSide side{.hosts = hosts(), .reachable = reachable(), .rounds = rounds_};
     for (const auto host : map_.first_missing(hosts(), most_unreachable_listed))
-        side.unreachable.push_back(to_.address(static_cast<std::uint32_t>(host)));
+        side.unreachable.push_back(found_.address(static_cast<std::uint32_t>(host)));
     return side;
 }
 

@@ -35,8 +35,6 @@ class HostsToReach {
 
     [[nodiscard]] plan::Direction direction() const noexcept { return direction_; }
     [[nodiscard]] std::span<const std::uint32_t> pending() const noexcept { return pending_; }
-    /// Of each frame, without FCS.
-    [[nodiscard]] std::size_t octets() const noexcept { return octets_; }
     /// One bit a host: its number is the sequence number of its frame.
     [[nodiscard]] tally::SequenceMap& map() noexcept { return map_; }
     [[nodiscard]] std::uint64_t hosts() const noexcept { return map_.frames(); }
@@ -46,9 +44,9 @@ class HostsToReach {
 
    private:
     plan::Direction direction_;
-    std::size_t octets_;
     plan::HostSet from_;
-    plan::HostSet to_;
+    plan::HostSet to_;     // as frames are sent to them
+    plan::HostSet found_;  // the same hosts by the addresses that they have on their own side
     tally::SequenceMap map_;
     std::vector<std::uint32_t> pending_;
     unsigned rounds_ = 0;

@@ -16,6 +16,7 @@
 #include "frame/expectation.hpp"
 #include "frame/mix_expectation.hpp"
 #include "frame/reader.hpp"
+#include "frame/translation.hpp"
 #include "frame/vlan.hpp"
 #include "pace/clock.hpp"
 #include "pace/schedule.hpp"
@@ -86,6 +87,8 @@ struct Expectation {
     Ticks overdue_after = 0;
     /// Where frames are of several classes; outlives the trial.
     const frame::MixExpectation* mix = nullptr;
+    /// Where the DUT translates: this receiver's own; outlives the trial.
+    const frame::TranslationExpectation* translation = nullptr;
 };
 
 constexpr unsigned receive_burst = 64;
@@ -104,7 +107,10 @@ class Receiver {
     void arm(const Expectation& expectation, tally::SequenceMap& map, tally::ReceiverTally& tally, Ticks now) noexcept {
         expectation_.emplace(expectation);
         slice_ = {};
-        burst_check_ = expectation.frames.burst_check({.direction = expectation.direction, .trial = expectation.trial});
+        burst_check_.reset();
+        if (expectation.translation == nullptr)
+            burst_check_ =
+                expectation.frames.burst_check({.direction = expectation.direction, .trial = expectation.trial});
         map_ = &map;
         tally_ = &tally;
         tally.delay_by_slice.begin(map.frames());
@@ -348,6 +354,8 @@ class Receiver {
     [[nodiscard]] const Frames& expected() const noexcept {
         if constexpr (std::is_same_v<Frames, frame::MixExpectation>)
             return *expectation_->mix;
+        else if constexpr (std::is_same_v<Frames, frame::TranslationExpectation>)
+            return *expectation_->translation;
         else
             return expectation_->frames;
     }
@@ -368,11 +376,24 @@ class Receiver {
         } else if (length != expected.frame_octets(frame_class)) {
             ++t.wrong_length_frames;
         } else if (tag.sequence >= map_->frames() || !expected.holds(frame_class, octets, look.version)) {
-            ++t.corrupted_frames;
+            note_not_as_sent(expected, octets, look);
         } else {
             count_intact_frame<Frames>(octets, frame_class, look.version, tag.numbers(), now,
                                        [&](Ticks delay) { note_delay(tag.numbers(), delay); });
         }
+    }
+
+    template <FrameExpectation Frames>
+    void note_not_as_sent(const Frames& expected, const std::byte* octets, const frame::FirstLook& look) noexcept {
+        if constexpr (std::is_same_v<Frames, frame::TranslationExpectation>) {
+            if (look.tag.sequence < map_->frames()) {
+                if (const auto fault = expected.fault_of(octets, look.version)) {
+                    ++tally_->mistranslated_frames[static_cast<std::size_t>(*fault)];
+                    return;
+                }
+            }
+        }
+        ++tally_->corrupted_frames;
     }
 
     /// A frame of this trial and time that is as it was sent. `note` gets its delay, if it is the first of its number.

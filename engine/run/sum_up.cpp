@@ -146,6 +146,7 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     d.late_frames = sum.late_frames;
     d.late_by_gap_frames = sum.late_by_gap_frames;
     d.corrupted_frames = sum.corrupted_frames;
+    if (tester.request().plan.is_translated()) d.mistranslated_frames = sum.mistranslated_frames;
     d.wrong_length_frames = sum.wrong_length_frames;
     d.foreign_frames = sum.foreign_frames;
     d.stale_frames = sum.stale_frames;

@@ -161,19 +161,19 @@ void Tester::count_queues() {
     }
 }
 
-/// One place says what arrives of what is sent: frame::routed().
+/// What arrives of what is sent says frame::traffic_of().
 frame::DirectionTraffic Tester::make_traffic(plan::Direction direction) const {
     const auto from = plan::sending_side(direction);
     const auto without_tags = [&](std::size_t size) { return size - std::min(size, tags(from).octets()); };
     frame::DirectionTraffic traffic;
     if (!request_.mix) {
-        traffic.kinds.push_back(frame::routed(request_.plan, direction, without_tags(request_.frame_size)));
+        traffic.kinds.push_back(frame::traffic_of(request_.plan, direction, without_tags(request_.frame_size)));
         return traffic;
     }
     const auto frames = mix()->count({}, mix()->period());
     for (std::size_t c = 0; c < frames.size(); ++c) {
         const auto& of_class = mix()->classes()[c];
-        auto kind = frame::routed(request_.mix->plan(request_.plan, of_class.plan), direction,
+        auto kind = frame::traffic_of(request_.mix->plan(request_.plan, of_class.plan), direction,
                                   without_tags(of_class.frame_size));
         kind.frames = frames[c];
         traffic.kinds.push_back(kind);
@@ -187,17 +187,21 @@ void Tester::check_frame_sizes() const {
     for (const auto side : both_sides) {
         const auto& [sent, arrives, frames] = traffic(plan::direction_sent_by(side)).kinds.front();
         const auto around = tags(side).octets();
-        const auto larger = std::max(request_.frame_size, arrives.frame_size + tags(plan::other_side(side)).octets());
-        const std::size_t least = frame::smallest_frame_size(sent.version) + around;
+        const auto added = request_.plan.side(side).added_octets;
+        const auto larger = std::max(request_.frame_size + added,
+                                     arrives.frame_size + tags(plan::other_side(side)).octets());
+        const std::size_t least = frame::smallest_frame_size(sent.version) - added + around;
         if (around == 0 && larger == request_.frame_size) {
             frame::check_frame_size(sent.version, request_.frame_size);
         } else if (request_.frame_size < least || larger > frame::largest_frame_size) {
+            const auto with = around == 0 ? "" : " with the VLAN tags";
+            const auto counted = around == 0 ? "" : ": a frame size counts the tags";
             throw Fault{FaultCode::bad_frame_size,
-                        fmt::format("{} octets cannot be an IPv{} test frame with the VLAN tags of the {} side",
-                                    request_.frame_size, static_cast<int>(sent.version), name_of(side)),
+                        fmt::format("{} octets cannot be an IPv{} test frame{} of the {} side", request_.frame_size,
+                                    static_cast<int>(sent.version), with, name_of(side)),
                         "frame_size",
-                        fmt::format("Use {} to {}: a frame size counts the tags.", least,
-                                    frame::largest_frame_size - (larger - request_.frame_size))};
+                        fmt::format("Use {} to {}{}.", least,
+                                    frame::largest_frame_size - (larger - request_.frame_size), counted)};
         }
     }
 }

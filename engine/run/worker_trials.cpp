@@ -9,6 +9,7 @@
 #include "frame/mix_source.hpp"
 #include "frame/source.hpp"
 #include "frame/template.hpp"
+#include "frame/translation.hpp"
 #include "frame/vlan.hpp"
 #include "run/load.hpp"
 
@@ -49,32 +50,39 @@ class TrialMaker {
     }
     [[nodiscard]] Ticks ticks(double us) const { return static_cast<Ticks>(us * ticks_per_second_ / us_per_second); }
 
-    /// The kind of frame is chosen here: a trial whose hosts have the port's MAC runs the loop without theirs. Both
-    /// directions send the frames of one plan, so those of one IP version, unless there is a mix.
-    [[nodiscard]] std::unique_ptr<TrialLoop> make_loop_of(const WorkerRequest& worker, Queues& queues) const {
-        if (tester_.mix() != nullptr) return make_mix_loop(worker, queues);
-        return tester_.request().plan.version == IpVersion::v4 ? make_plain_loop<IpVersion::v4>(worker, queues)
-                                                               : make_plain_loop<IpVersion::v6>(worker, queues);
-    }
+    using Plain = frame::TestFrameSource;
+    using Translated = frame::TranslatedSource;
 
-    template <IpVersion V>
-    [[nodiscard]] std::unique_ptr<TrialLoop> make_plain_loop(const WorkerRequest& worker, Queues& queues) const {
-        using Plain = frame::TestFrameSource<V>;
-        using WithMacs = frame::HostMacSource<Plain, V>;
-        const auto& open = tester_.request();
-        const auto plain = [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
+    template <class Source>
+    [[nodiscard]] auto source_of() const {
+        return [this](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
+            const auto& open = tester_.request();
             const auto& responder = tester_.responder(side);
             const auto& sent = tester_.traffic(identity.direction).kinds.front().sent;
             const auto frame_template = frame::make_template(open.plan, sent.frame_size, identity, responder.own_mac(),
                                                              responder.dut_mac().value());
-            return Plain{frame_template, plan::FlowDraw{open.plan, identity.direction, open.seed}, share};
+            return Source{frame_template, plan::FlowDraw{open.plan, identity.direction, open.seed}, share};
         };
-        if (open.host_macs == HostMacMode::port) return make_tagged_or_not<Plain>(worker, queues, plain);
+    }
+
+    /// The kind of frame is chosen here: a trial whose hosts have the port's MAC runs the loop without theirs.
+    [[nodiscard]] std::unique_ptr<TrialLoop> make_loop_of(const WorkerRequest& worker, Queues& queues) const {
+        const auto& open = tester_.request();
+        if (tester_.mix() != nullptr) return make_mix_loop(worker, queues);
+        if (open.plan.is_translated()) return make_tagged_or_not<Translated>(worker, queues, source_of<Translated>());
+        if (open.host_macs == HostMacMode::port) return make_tagged_or_not<Plain>(worker, queues, source_of<Plain>());
+        return open.plan.version() == IpVersion::v4 ? make_loop_with_macs<IpVersion::v4>(worker, queues)
+                                                    : make_loop_with_macs<IpVersion::v6>(worker, queues);
+    }
+
+    template <IpVersion V>
+    [[nodiscard]] std::unique_ptr<TrialLoop> make_loop_with_macs(const WorkerRequest& worker, Queues& queues) const {
+        using WithMacs = frame::HostMacSource<Plain, V>;
         return make_tagged_or_not<WithMacs>(
             worker, queues, [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
-                return WithMacs{plain(side, identity, share),
+                return WithMacs{source_of<Plain>()(side, identity, share),
                                 plan::HostSet{tester_.traffic(identity.direction).kinds.front().sent.sources},
-                                plan::HostMacs{open.seed, side}};
+                                plan::HostMacs{tester_.request().seed, side}};
             });
     }
 
@@ -166,6 +174,10 @@ class TrialMaker {
             reception.mix = make_mix_expectation(direction);
             reception.expectation.mix = reception.mix.get();
         }
+        if (tester_.request().plan.is_translated()) {
+            reception.translation = make_translation_expectation(direction);
+            reception.expectation.translation = reception.translation.get();
+        }
         if (tracks) {
             reception.spread = std::make_unique<tally::DelaySpread>();
             reception.expectation.spread = reception.spread.get();
@@ -186,6 +198,16 @@ class TrialMaker {
             of_class.push_back(
                 tester_.frame_expectation(direction, kinds[c].arrives, tester_.mix()->classes()[c].plan));
         return std::make_unique<frame::MixExpectation>(*tester_.mix(), std::move(of_class));
+    }
+
+    /// What arrives of a translated direction.
+    [[nodiscard]] std::unique_ptr<frame::TranslationExpectation> make_translation_expectation(
+        Direction direction) const {
+        const auto& open = tester_.request();
+        const auto& arrives = tester_.traffic(direction).kinds.front().arrives;
+        return std::make_unique<frame::TranslationExpectation>(
+            tester_.frame_expectation(direction, arrives), arrives, plan::FlowDraw{open.plan, direction, open.seed},
+            tester_.streams(plan::sending_side(direction)));
     }
 
     Tester& tester_;

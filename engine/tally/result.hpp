@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "frame/translation_fault.hpp"
 #include "plan/plan.hpp"
 #include "tally/delay_spread.hpp"
 #include "tally/delays.hpp"
@@ -127,6 +128,8 @@ struct DirectionResult {
     std::uint64_t late_frames = 0;
     std::uint64_t late_by_gap_frames = 0;  // of the late ones: had come in time, but the receiver did not look
     std::uint64_t corrupted_frames = 0;
+    /// Sound, but translated wrongly, by frame::TranslationFault; nothing where the DUT does not translate.
+    std::optional<std::array<std::uint64_t, frame::translation_faults>> mistranslated_frames;
     std::uint64_t wrong_length_frames = 0;
     std::uint64_t foreign_frames = 0;
     std::uint64_t stale_frames = 0;

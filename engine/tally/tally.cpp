@@ -14,6 +14,8 @@ void ReceiverTally::add(const ReceiverTally& other) noexcept {
     late_frames += other.late_frames;
     late_by_gap_frames += other.late_by_gap_frames;
     corrupted_frames += other.corrupted_frames;
+    for (std::size_t i = 0; i < mistranslated_frames.size(); ++i)
+        mistranslated_frames[i] += other.mistranslated_frames[i];
     wrong_length_frames += other.wrong_length_frames;
     foreign_frames += other.foreign_frames;
     stale_frames += other.stale_frames;

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "frame/layout.hpp"
+#include "frame/translation_fault.hpp"
 #include "pace/clock.hpp"
 #include "tally/gap_shares.hpp"
 #include "tally/latency_histogram.hpp"
@@ -38,6 +39,8 @@ struct alignas(64) ReceiverTally {
     std::uint64_t late_frames = 0;         // after the residual wait
     std::uint64_t late_by_gap_frames = 0;  // of these: had come in time, but nobody looked
     std::uint64_t corrupted_frames = 0;    // tag right, but a checksum or a header is wrong
+    /// Sound, but translated wrongly; by frame::TranslationFault.
+    std::array<std::uint64_t, frame::translation_faults> mistranslated_frames{};
     std::uint64_t wrong_length_frames = 0;
     std::uint64_t foreign_frames = 0;     // no test frame and no neighbour traffic, or a test frame on the wrong side
     std::uint64_t stale_frames = 0;       // of another trial

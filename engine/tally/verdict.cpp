@@ -270,6 +270,19 @@ std::string lost_of_classes(const DirectionResult& d) {
     return text;
 }
 
+/// A translator that is wrong is not one that is slow.
+void note_mistranslated(const DirectionResult& d, std::vector<Reason>& notes) {
+    if (!d.mistranslated_frames) return;
+    static constexpr std::array<const char*, frame::translation_faults> faults{
+        "without a UDP checksum, which IPv6 demands", "with another traffic class than they were sent with",
+        "with an address or port that is not theirs"};
+    for (std::size_t i = 0; i < faults.size(); ++i) {
+        if (const auto frames = d.mistranslated_frames->at(i))
+            note(notes, "mistranslated", "{}: {} frames came {}; they count as lost", name_of(d.direction), frames,
+                 faults.at(i));
+    }
+}
+
 /// Something else than forwarding is going on: a loop, a mirrored port, a capture that is played back.
 void judge_duplicates(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     if (static_cast<double>(d.duplicated_frames) <=
@@ -296,6 +309,7 @@ void judge(TrialResult& result) {
     auto& reasons = result.reasons;
     reasons.clear();
     result.notes.clear();
+    for (const auto& d : result.directions) note_mistranslated(d, result.notes);
     if (!result.burst) {  // where it is a reason
         for (const auto& d : result.directions) note_flow_control(result, d, result.notes);
     }

@@ -43,13 +43,13 @@ std::vector<Octets> frames_of(const plan::AddressPlan& p, std::size_t size, Stre
         at.push_back(one.data());
     }
     const auto shape = frame::make_template(p, size, id, tester_mac, dut_mac);
-    frame::TestFrameSource<V>{shape, plan::FlowDraw{p, id.direction, 7}, {.first = first}}.write_next(at, 0x123456789A);
+    frame::TestFrameSource{shape, plan::FlowDraw{p, id.direction, 7}, {.first = first}}.write_next(at, 0x123456789A);
     return frames;
 }
 
 std::vector<Octets> frames_of(const plan::AddressPlan& p, std::size_t size, StreamIdentity id, std::uint64_t first,
                               unsigned n) {
-    return p.version == IpVersion::v4 ? frames_of<IpVersion::v4>(p, size, id, first, n)
+    return p.version() == IpVersion::v4 ? frames_of<IpVersion::v4>(p, size, id, first, n)
                                       : frames_of<IpVersion::v6>(p, size, id, first, n);
 }
 
@@ -84,7 +84,7 @@ const std::array plans{tests::gateway_v4(),   tests::gateway_v4(1), tests::gatew
 TEST_CASE("a burst is checked at once as its frames are one after the other (R2544-06, R2544-40)") {
     std::mt19937_64 random{20261125};
     for (const auto& p : plans) {
-        const std::size_t smallest = frame::smallest_frame_size(p.version);
+        const std::size_t smallest = frame::smallest_frame_size(p.version());
         for (const std::size_t size : {smallest, smallest + 1, smallest + 2, std::size_t{128}, std::size_t{333},
                                        std::size_t{1518}, std::size_t{9216}}) {
             for (const auto direction : {Direction::forward, Direction::reverse}) {
@@ -92,7 +92,7 @@ TEST_CASE("a burst is checked at once as its frames are one after the other (R25
                     .direction = direction, .stream = static_cast<std::uint8_t>(random() % 128), .trial = 0xA1B2};
                 const bool checks_mac = random() % 4 != 0;
                 const auto mac = checks_mac ? std::optional{dut_mac} : std::nullopt;
-                const frame::TestFrameExpectation expected{frame::routed(p, direction, size).arrives, mac, dut_mac};
+                const frame::TestFrameExpectation expected{frame::traffic_of(p, direction, size).arrives, mac, dut_mac};
                 const auto check = expected.burst_check(id);
                 if (!check) return;  // this CPU cannot
                 CAPTURE(p.name);
@@ -130,14 +130,14 @@ TEST_CASE("a burst is checked at once as its frames are one after the other (R25
 TEST_CASE("each field of a frame is asked for where the checksums hold all the same (R2544-40)") {
     // Both checksums are made anew after one octet was changed, so that nothing but the field itself can tell.
     for (const auto& p : plans) {
-        const std::size_t size = frame::smallest_frame_size(p.version);
+        const std::size_t size = frame::smallest_frame_size(p.version());
         const StreamIdentity id{.trial = 0x0102};
-        const frame::TestFrameExpectation expected{frame::routed(p, Direction::forward, size).arrives, dut_mac,
+        const frame::TestFrameExpectation expected{frame::traffic_of(p, Direction::forward, size).arrives, dut_mac,
                                                    dut_mac};
         const auto check = expected.burst_check(id);
         if (!check) return;
         const auto sent = frames_of(p, size, id, 4711, 1).front();
-        const bool is_v4 = p.version == IpVersion::v4;
+        const bool is_v4 = p.version() == IpVersion::v4;
         const std::size_t addresses = is_v4 ? 26 : 22;
         const std::size_t udp = is_v4 ? 34 : 54;
         unsigned refused = 0;
@@ -170,7 +170,7 @@ TEST_CASE("each field of a frame is asked for where the checksums hold all the s
 
 TEST_CASE("plans whose numbers share a word have no check of bursts") {
     const auto p = tests::nets_v4();
-    const frame::TestFrameExpectation expected{frame::routed(p, Direction::forward, 64).arrives, dut_mac, dut_mac};
+    const frame::TestFrameExpectation expected{frame::traffic_of(p, Direction::forward, 64).arrives, dut_mac, dut_mac};
     CHECK_FALSE(expected.burst_check({.trial = 1}).has_value());
 }
 

@@ -168,7 +168,7 @@ TEST_CASE("golden requests mean what they say") {
     const auto lines = lines_of("requests.jsonl");
     SUBCASE("frames") {
         const auto r = read_as<contract::FramesRequest>(lines[2]);
-        CHECK(r.plan.version == plan::IpVersion::v6);
+        CHECK(r.plan.version() == plan::IpVersion::v6);
         CHECK(r.plan.right.hosts.base == tests::ip("2001:2:0:8000::2"));
         CHECK(r.plan.right.hosts.offset == 12);
         CHECK(r.plan.left.hosts.host == plan::FieldRange{.first = 0, .count = 65536});

@@ -29,14 +29,14 @@ constexpr plan::MacAddress dut_mac{2, 0, 0, 0, 0, 2};
 std::vector<std::byte> frame_of(const plan::AddressPlan& p, std::size_t size, frame::StreamIdentity id, std::uint64_t k,
                                 std::uint64_t ticks, std::uint64_t seed = 1) {
     std::vector<std::byte> octets(size - frame::fcs_octets);
-    frame::write_pattern(p.version, octets);
+    frame::write_pattern(p.version(), octets);
     const auto shape = frame::make_template(p, size, id, tester_mac, dut_mac);
     const plan::FlowDraw draw{p, id.direction, seed};
     std::byte* const at = octets.data();
-    if (p.version == IpVersion::v4) {
-        frame::TestFrameSource<IpVersion::v4>{shape, draw, {.first = k, .stride = 1}}.write_next({&at, 1}, ticks);
+    if (p.version() == IpVersion::v4) {
+        frame::TestFrameSource{shape, draw, {.first = k, .stride = 1}}.write_next({&at, 1}, ticks);
     } else {
-        frame::TestFrameSource<IpVersion::v6>{shape, draw, {.first = k, .stride = 1}}.write_next({&at, 1}, ticks);
+        frame::TestFrameSource{shape, draw, {.first = k, .stride = 1}}.write_next({&at, 1}, ticks);
     }
     return octets;
 }
@@ -129,8 +129,8 @@ TEST_CASE("every frame has right checksums, and UDP over IPv6 never 0") {
                                  .stream = static_cast<std::uint8_t>(stream & 0x7FU),
                                  .trial = trial},
                                 k, ticks, seed);
-        RC_ASSERT(checksums_hold(f, p.version));
-        RC_ASSERT(frame::is_intact(f.data(), f.size(), p.version));
+        RC_ASSERT(checksums_hold(f, p.version()));
+        RC_ASSERT(frame::is_intact(f.data(), f.size(), p.version()));
         const std::size_t at = v6 ? 60 : 40;
         RC_ASSERT(f[at] != std::byte{0} || f[at + 1] != std::byte{0});
         const auto look = frame::look_at(f.data(), f.size());
@@ -150,15 +150,15 @@ TEST_CASE("networks stand in the frame where their addresses have them (SEED-31,
             const plan::FlowDraw draw{p, direction, 1};
             const auto& from = p.side(plan::sending_side(direction)).hosts;
             const auto& to = p.side(plan::receiving_side(direction)).hosts;
-            const std::size_t length = plan::address_octets(p.version);
-            const std::size_t at = p.version == IpVersion::v4 ? 26 : 22;
+            const std::size_t length = plan::address_octets(p.version());
+            const std::size_t at = p.version() == IpVersion::v4 ? 26 : 22;
             for (std::uint64_t k = 0; k < 200; ++k) {
                 const auto flow = draw.draw(k);
                 const auto f = frame_of(p, 100, {.direction = direction}, k, 12345);
                 CHECK(hex(std::span{f}.subspan(at, length)) == hex(std::as_bytes(from.address(flow.source).bytes())));
                 CHECK(hex(std::span{f}.subspan(at + length, length)) ==
                       hex(std::as_bytes(to.address(flow.destination).bytes())));
-                CHECK(checksums_hold(f, p.version));
+                CHECK(checksums_hold(f, p.version()));
             }
         }
     }
@@ -171,10 +171,10 @@ TEST_CASE("a burst of a plan with networks holds the same frames as one by one")
     std::vector<std::vector<std::byte>> burst(100, std::vector<std::byte>(80));
     std::vector<std::byte*> at;
     for (auto& f : burst) {
-        frame::write_pattern(p.version, f);
+        frame::write_pattern(p.version(), f);
         at.push_back(f.data());
     }
-    frame::TestFrameSource<IpVersion::v6> source{shape, draw, {.first = 3, .stride = 2}};
+    frame::TestFrameSource source{shape, draw, {.first = 3, .stride = 2}};
     source.write_next(std::span{at}.first(33), 7);
     source.write_next(std::span{at}.subspan(33), 7);
     for (std::uint64_t i = 0; i < burst.size(); ++i) CHECK(hex(burst[i]) == hex(frame_of(p, 84, {}, 3 + 2 * i, 7)));
@@ -207,7 +207,7 @@ TEST_CASE("any changed octet behind the tag or in the headers is seen") {
     for (const auto& p : {tests::gateway_v4(), tests::gateway_v6()}) {
         const std::size_t size = 128;
         const auto good = frame_of(p, size, {.trial = 4}, 17, 99);
-        const bool v4 = p.version == IpVersion::v4;
+        const bool v4 = p.version() == IpVersion::v4;
         for (std::size_t i = v4 ? 14 : 22; i < good.size(); ++i) {
             auto f = good;
             f[i] ^= std::byte{0x10};

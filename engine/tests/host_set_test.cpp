@@ -177,7 +177,7 @@ namespace {
 
 template <frame::IpVersion V>
 void check_source_macs(const plan::AddressPlan& plan, plan::Direction direction) {
-    using Plain = frame::TestFrameSource<V>;
+    using Plain = frame::TestFrameSource;
     const auto side = plan::sending_side(direction);
     const HostSet hosts{plan.side(side).hosts};
     const HostMacs macs{5, side};

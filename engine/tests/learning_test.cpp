@@ -68,9 +68,9 @@ class ScriptedDut {
         }
         const auto look = frame::look_at(f.octets.data(), f.length);
         REQUIRE(look.kind == frame::FrameKind::test);
-        REQUIRE(frame::is_intact(f.octets.data(), f.length, plan_.version));
-        const bool is_v4 = plan_.version == IpVersion::v4;
-        const auto destination = address_in(f, is_v4 ? 30 : 38, plan_.version);
+        REQUIRE(frame::is_intact(f.octets.data(), f.length, plan_.version()));
+        const bool is_v4 = plan_.version() == IpVersion::v4;
+        const auto destination = address_in(f, is_v4 ? 30 : 38, plan_.version());
         if (auto lose = frames_to_lose.find(destination); lose != frames_to_lose.end() && lose->second > 0) {
             --lose->second;
             return;
@@ -88,7 +88,7 @@ class ScriptedDut {
         ++questions;
         const neighbor::Party self{.mac = own_mac, .ip = plan_.side(side).dut_address};
         MemoryPort::Frame question;
-        question.length = plan_.version == IpVersion::v4
+        question.length = plan_.version() == IpVersion::v4
                               ? neighbor::write_arp_request(question.octets, self, target)
                               : neighbor::write_neighbor_solicitation(question.octets, self, target);
         port(side).inject(question);
@@ -176,7 +176,7 @@ class LearningRig {
             receivers[to].arm(
                 {.trial = 0,
                  .direction = hosts.direction(),
-                 .frames = expected(plan, hosts.octets() + frame::fcs_octets, hosts.direction(), std::nullopt),
+                 .frames = expected(plan, frame::smallest_frame_size(plan.version()), hosts.direction(), std::nullopt),
                  .start = clock.time,
                  .clock_skew = us,
                  .residual_end = finish,

@@ -47,7 +47,7 @@ Octets lone_frame(const plan::AddressPlan& p, std::size_t size, std::uint64_t k,
     const auto shape = frame::make_template(p, size, {.direction = Direction::forward, .stream = 0, .trial = trial},
                                             left_mac, dut_mac, pattern);
     std::byte* const at = octets.data();
-    frame::TestFrameSource<V>{shape, plan::FlowDraw{p, Direction::forward, 1}, {.first = k, .stride = 1}}.write_next(
+    frame::TestFrameSource{shape, plan::FlowDraw{p, Direction::forward, 1}, {.first = k, .stride = 1}}.write_next(
         {&at, 1}, 7);
     return octets;
 }
@@ -55,8 +55,8 @@ Octets lone_frame(const plan::AddressPlan& p, std::size_t size, std::uint64_t k,
 Octets expected(const plan::AddressPlan& first, const MixedPlans& mixed, std::uint64_t k) {
     const auto& c = mixed.mix.classes()[mixed.mix.class_of(k)];
     const auto& p = mixed.plan(first, c.plan);
-    const auto pattern = frame::pattern_of(first.version, mixed.mix.has_two_plans());
-    return p.version == IpVersion::v4 ? lone_frame<IpVersion::v4>(p, c.frame_size, k, pattern)
+    const auto pattern = frame::pattern_of(first.version(), mixed.mix.has_two_plans());
+    return p.version() == IpVersion::v4 ? lone_frame<IpVersion::v4>(p, c.frame_size, k, pattern)
                                       : lone_frame<IpVersion::v6>(p, c.frame_size, k, pattern);
 }
 
@@ -65,7 +65,7 @@ void check_frames(const plan::AddressPlan& first, const MixedPlans& mixed, frame
                   std::uint64_t frames, const std::vector<std::size_t>& bursts) {
     std::vector<Octets> buffers(40, Octets(mixed.mix.largest_frame_size() - frame::fcs_octets));
     for (auto& buffer : buffers)
-        frame::write_pattern(frame::pattern_of(first.version, mixed.mix.has_two_plans()), buffer);
+        frame::write_pattern(frame::pattern_of(first.version(), mixed.mix.has_two_plans()), buffer);
     auto source = source_of(first, mixed, share);
     std::size_t next_buffer = 0;
     for (std::uint64_t i = 0, burst = 0; i < frames; ++burst) {
@@ -108,12 +108,12 @@ struct MixRig {
         std::vector<MemoryPort::Frame*> all(2048);
         const auto n = left.reserve(0, all.data(), 2048);
         for (auto* const f : all)
-            frame::write_pattern(frame::pattern_of(first.version, mixed.mix.has_two_plans()),
+            frame::write_pattern(frame::pattern_of(first.version(), mixed.mix.has_two_plans()),
                                  std::span{f->octets}.first(1514));
         left.give_back(all.data(), n);
         std::vector<frame::TestFrameExpectation> of_class;
         for (const auto& c : mixed.mix.classes()) {
-            of_class.emplace_back(frame::routed(mixed.plan(first, c.plan), Direction::forward, c.frame_size).arrives,
+            of_class.emplace_back(frame::traffic_of(mixed.plan(first, c.plan), Direction::forward, c.frame_size).arrives,
                                   right_mac, dut_mac);
         }
         expectation = std::make_unique<frame::MixExpectation>(mixed.mix, of_class);
@@ -242,7 +242,7 @@ TEST_CASE("a frame of a mix must have the size and the IP version of its own num
             const auto time = frame::look_at(f.octets.data(), f.length).tag.time_ticks;
             auto source = source_of(rig.first, other, {});
             MemoryPort::Frame wrong;
-            frame::write_pattern(frame::pattern_of(rig.first.version, has_versions),
+            frame::write_pattern(frame::pattern_of(rig.first.version(), has_versions),
                                  std::span{wrong.octets}.first(1514));
             wrong.length = source.frame_octets(0);
             std::byte* const at = wrong.octets.data();

@@ -62,14 +62,14 @@ constexpr std::uint16_t trial = 77;
 [[nodiscard]] inline frame::TestFrameExpectation expected(const plan::AddressPlan& plan, std::size_t frame_size,
                                                           Direction direction = Direction::forward,
                                                           const std::optional<plan::MacAddress>& own_mac = right_mac) {
-    return {frame::routed(plan, direction, frame_size).arrives, own_mac, dut_mac};
+    return {frame::traffic_of(plan, direction, frame_size).arrives, own_mac, dut_mac};
 }
 
 /// One direction, left to right: senders, a cable, a receiver with its responder.
 template <IpVersion V>
 class Rig {
    public:
-    using TestSender = run::Sender<MemoryPort, frame::TestFrameSource<V>>;
+    using TestSender = run::Sender<MemoryPort, frame::TestFrameSource>;
 
     explicit Rig(const Options& o = {})
         : options{o},
@@ -90,7 +90,7 @@ class Rig {
                 plan, size, {.direction = Direction::forward, .stream = static_cast<std::uint8_t>(s), .trial = trial},
                 left_mac, dut_mac);
             senders.emplace_back(left, static_cast<unsigned>(s),
-                                 frame::TestFrameSource<V>{shape, plan::FlowDraw{plan, Direction::forward, 1}, share},
+                                 frame::TestFrameSource{shape, plan::FlowDraw{plan, Direction::forward, 1}, share},
                                  whole.stream(share.first, share.stride), share.count(o.frames),
                                  run::Punctuality{.overdue_after = 100 * us}, deadline);
         }

@@ -143,7 +143,7 @@ std::uint64_t overdue_on_a_slow_line(double ppm, Ticks stall_us = 0) {
     rig.senders.clear();
     const auto shape = frame::make_template(rig.plan, 64, {.trial = trial}, left_mac, dut_mac);
     rig.senders.emplace_back(
-        rig.left, 0, frame::TestFrameSource<IpVersion::v4>{shape, plan::FlowDraw{rig.plan, Direction::forward, 1}, {}},
+        rig.left, 0, frame::TestFrameSource{shape, plan::FlowDraw{rig.plan, Direction::forward, 1}, {}},
         pace::EvenSchedule{start, second, rate_fps}, frames,
         run::Punctuality{.overdue_after = 100 * us, .port_lag = static_cast<std::uint64_t>(1e-4 * 0x1p32)},
         start + 3 * second);
@@ -179,7 +179,7 @@ TEST_CASE("a burst leaves when it is due, and between bursts nothing does (R2544
                 rig.plan, 64, {.stream = static_cast<std::uint8_t>(s), .trial = trial}, left_mac, dut_mac);
             rig.senders.emplace_back(
                 rig.left, static_cast<unsigned>(s),
-                frame::TestFrameSource<IpVersion::v4>{shape, plan::FlowDraw{rig.plan, Direction::forward, 1}, share},
+                frame::TestFrameSource{shape, plan::FlowDraw{rig.plan, Direction::forward, 1}, share},
                 whole.stream(share.first, share.stride), share.count(frames),
                 run::Punctuality{.overdue_after = 100 * us}, start + second);
         }

@@ -178,7 +178,7 @@ TEST_CASE("the senders of several streams put every frame on the wire in its own
                 left_mac, dut_mac);
             senders.emplace_back(
                 port, static_cast<unsigned>(s),
-                frame::TestFrameSource<IpVersion::v4>{shape, plan::FlowDraw{plan, Direction::forward, 1}, share},
+                frame::TestFrameSource{shape, plan::FlowDraw{plan, Direction::forward, 1}, share},
                 whole.stream(s, n), share.count(frames), run::Punctuality{.overdue_after = 100 * us}, start + second);
         }
         Ticks now = 0;

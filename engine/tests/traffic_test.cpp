@@ -25,7 +25,7 @@ void translate(MemoryPort::Frame& f, const plan::AddressPlan& to, std::size_t fr
     const auto shape = frame::make_template(
         to, frame_size, {.direction = Direction::forward, .stream = 0, .trial = trial}, dut_mac, right_mac);
     std::byte* const at = octets.data();
-    frame::TestFrameSource<IpVersion::v4>{
+    frame::TestFrameSource{
         shape, plan::FlowDraw{to, Direction::forward, 1}, {.first = tag.sequence, .stride = 1}}
         .write_next({&at, 1}, tag.time_ticks);
 }
@@ -34,7 +34,7 @@ void translate(MemoryPort::Frame& f, const plan::AddressPlan& to, std::size_t fr
 
 TEST_CASE("a plan that is routed arrives as it was sent") {
     const auto plan = gateway_v6();
-    const auto [sent, arrives, frames] = frame::routed(plan, Direction::reverse, sent_size);
+    const auto [sent, arrives, frames] = frame::traffic_of(plan, Direction::reverse, sent_size);
     CHECK(frames == 1);
     for (const auto* const link : {&sent, &arrives}) {
         CHECK(link->version == IpVersion::v6);
@@ -78,7 +78,7 @@ TEST_CASE("what was sent is not received where something else should arrive") {
 }
 
 TEST_CASE("each line carries the frames as they are on it (R2544-16)") {
-    auto shorter = frame::routed(gateway_v6(), Direction::forward, sent_size);
+    auto shorter = frame::traffic_of(gateway_v6(), Direction::forward, sent_size);
     shorter.arrives.frame_size = arriving_size;
     const frame::DirectionTraffic traffic{.kinds = {shorter}};
     CHECK(traffic.largest_sent() == sent_size);
@@ -101,7 +101,7 @@ TEST_CASE("each line carries the frames as they are on it (R2544-16)") {
 TEST_CASE("of a mix as many octets count as its period has on each link") {
     frame::DirectionTraffic traffic;
     for (const auto& [size, frames] : {std::pair{64UL, 3UL}, {1518UL, 1UL}}) {
-        traffic.kinds.push_back(frame::routed(gateway_v4(), Direction::forward, size));
+        traffic.kinds.push_back(frame::traffic_of(gateway_v4(), Direction::forward, size));
         traffic.kinds.back().frames = frames;
     }
     const auto octets = traffic.period_octets(0, 8);

@@ -16,7 +16,7 @@ namespace worker_loop_test {
 
 using namespace evenhand;
 using namespace evenhand::tests;
-using Source = frame::TestFrameSource<IpVersion::v4>;
+using Source = frame::TestFrameSource;
 
 namespace {
 

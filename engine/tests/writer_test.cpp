@@ -50,7 +50,7 @@ struct Burst {
 
 std::vector<Octets> written(const char* name, const Burst& b) {
     Buffers buffers{b.version, b.shape.octets, b.frames, b.misaligned_by};
-    frame::frame_writer(name, b.version, b.shape.has_network_octets)(frame::FrameShape{b.shape, b.version}, b.block,
+    frame::frame_writer(name, b.version, b.shape.has_network_octets)(frame::FrameShape{b.shape}, b.block,
                                                                      b.at, buffers.frames, b.stamp);
     return buffers.storage;
 }
@@ -112,7 +112,7 @@ TEST_CASE("every writer writes the same octets, and none around the frame") {
                                             rc::gen::inRange<std::uint64_t>(1, frame::sequence_mask / FlowBlock::size));
         const Burst burst{
             .shape = shape,
-            .version = plan.version,
+            .version = plan.version(),
             .block = any_block(shape.has_network_octets),
             .at = at,
             .frames = *rc::gen::inRange<std::size_t>(1, FlowBlock::size - at + 1),
@@ -129,8 +129,8 @@ TEST_CASE("every writer agrees on checksums of every value, 0 and 0xFFFF among t
     // One port goes through all values, and with it the UDP sum; both hosts do, and with them the sum of the IPv4
     // header.
     for (const auto& plan : {tests::gateway_v4(), tests::gateway_v6(), tests::nets_v6()}) {
-        Burst burst{.shape = template_of(plan, plan.version == IpVersion::v4 ? 64 : 84, plan::Direction::forward, 1),
-                    .version = plan.version,
+        Burst burst{.shape = template_of(plan, plan.version() == IpVersion::v4 ? 64 : 84, plan::Direction::forward, 1),
+                    .version = plan.version(),
                     .block = {},
                     .at = 0,
                     .frames = FlowBlock::size,

@@ -154,7 +154,7 @@ std::vector<tests::Octets> test_frames(const plan::AddressPlan& plan, plan::Dire
     const bool is_forward = direction == plan::Direction::forward;
     const auto shape = frame::make_template(plan, size, {.direction = direction, .stream = 0, .trial = 1},
                                             is_forward ? left_tester : right_tester, is_forward ? left_dut : right_dut);
-    frame::TestFrameSource<V> source{shape, plan::FlowDraw{plan, direction, 1}, {}};
+    frame::TestFrameSource source{shape, plan::FlowDraw{plan, direction, 1}, {}};
     std::vector<tests::Octets> frames(count, tests::Octets(shape.octets));
     for (auto& f : frames) {
         frame::write_pattern(V, f);

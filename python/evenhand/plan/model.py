@@ -309,20 +309,15 @@ class AddressPlan:
         return replace(self.with_counts(1, 1), other=other)
 
     def to_contract(self) -> dict[str, Any]:
-        """The plan as the engine reads it (contract/request.schema.json), without the other IP version's.
-
-        Raises:
-            PlanError: Frames arrive otherwise than they are sent, or have other sizes than are asked for; a
-                request has no words for that yet.
-        """
-        if self.is_translated or any(side.added_octets for side in self.sides):
-            raise PlanError(
-                f"frames of {self.title} have another IP version, size or addresses on one side than on the"
-                " other",
-                where="plan",
-                next_step="This engine expects what it sends; use a plan of a router.",
-            )
-        return self.to_document()
+        """The plan as the engine reads it (contract/request.schema.json), without the other IP version's."""
+        found = self.to_document()
+        if not self.is_translated:
+            return found
+        sides = {
+            side.name: {name: part for name, part in found[side.name].items() if part is not None}
+            for side in self.sides
+        }
+        return {**{name: part for name, part in found.items() if part is not None}, **sides}
 
     def to_document(self) -> dict[str, Any]:
         """The addresses, as the contract has them; where the DUT translates, with what each side has of its

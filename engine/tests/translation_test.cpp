@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stations 1, 2 and 5: plans whose sides differ in IP version, and what comes out of a translator (RFC 7915).
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <vector>
+
+#include "fault.hpp"
+#include "frame/checksum.hpp"
+#include "frame/traffic.hpp"
+#include "frame/translation.hpp"
+#include "octets.hpp"
+#include "plans.hpp"
+#include "rig.hpp"
+
+namespace translation_test {
+
+using namespace evenhand;
+using namespace evenhand::tests;
+using frame::big;
+using frame::IpVersion;
+using frame::Layout;
+using frame::load;
+using frame::store;
+using frame::TranslationFault;
+using plan::Direction;
+
+namespace {
+
+using L4 = Layout<IpVersion::v4>;
+using L6 = Layout<IpVersion::v6>;
+constexpr std::size_t difference = 20;  // octets between both headers
+constexpr std::uint64_t seed = 7;
+
+std::uint16_t udp_sum(const Octets& frame, std::size_t source, std::size_t udp) {
+    return frame::udp_checksum(frame::sum_octets(frame.data() + source, frame.size() - source) +
+                               frame::pseudo_header_sum(frame::protocol_udp, frame.size() - udp));
+}
+
+/// As RFC 7915 has it, written without the engine's templates; the addresses are those of the plan siit.
+Octets translate(const Octets& frame) {
+    const bool is_v6 = big(load<std::uint16_t>(frame.data() + 12)) == frame::ethertype_ipv6;
+    Octets out(is_v6 ? frame.size() - difference : frame.size() + difference);
+    std::byte* const ip = out.data() + frame::ethernet_octets;
+    const std::byte* const from = frame.data() + frame::ethernet_octets;
+    const std::size_t udp = is_v6 ? L6::udp : L4::udp;
+    std::copy(frame.begin() + static_cast<std::ptrdiff_t>(udp), frame.end(),
+              out.begin() + static_cast<std::ptrdiff_t>(is_v6 ? L4::udp : L6::udp));
+    const auto embed = [&](std::size_t to, const std::byte* address) {
+        const auto prefix = plan::parse_address("2001:2:0:64::").value();
+        std::memcpy(out.data() + to, prefix.octets.data(), 12);
+        std::memcpy(out.data() + to + 12, address, 4);
+    };
+    if (is_v6) {
+        store(out.data() + 12, big(frame::ethertype_ipv4));
+        ip[0] = std::byte{0x45};
+        store(ip + 2, big(static_cast<std::uint16_t>(out.size() - frame::ethernet_octets)));
+        ip[8] = static_cast<std::byte>(static_cast<int>(from[7]) - 1);
+        ip[9] = std::byte{frame::protocol_udp};
+        std::memcpy(out.data() + L4::source, frame.data() + L6::source + 12, 4);
+        std::memcpy(out.data() + L4::destination, frame.data() + L6::destination + 12, 4);
+        store(ip + 10, frame::ip_checksum(frame::sum_octets(ip, L4::ip_octets)));
+        store(out.data() + L4::udp_checksum, std::uint16_t{0});
+        store(out.data() + L4::udp_checksum, udp_sum(out, L4::source, L4::udp));
+    } else {
+        store(out.data() + 12, big(frame::ethertype_ipv6));
+        ip[0] = std::byte{0x60};
+        store(ip + 4, big(static_cast<std::uint16_t>(out.size() - L6::udp)));
+        ip[6] = std::byte{frame::protocol_udp};
+        ip[7] = static_cast<std::byte>(static_cast<int>(from[8]) - 1);
+        embed(L6::source, frame.data() + L4::source);
+        embed(L6::destination, frame.data() + L4::destination);
+        store(out.data() + L6::udp_checksum, std::uint16_t{0});
+        store(out.data() + L6::udp_checksum, udp_sum(out, L6::source, L6::udp));
+    }
+    return out;
+}
+
+/// One direction through a translator, in memory.
+struct Way {
+    plan::AddressPlan plan = siit();
+    Direction direction = Direction::forward;
+    std::size_t frame_size = 64;  // of the request: of IPv4
+    std::uint64_t streams = 1;
+
+    [[nodiscard]] frame::Traffic traffic() const { return frame::traffic_of(plan, direction, frame_size); }
+    [[nodiscard]] plan::FlowDraw draw() const { return {plan, direction, seed}; }
+    [[nodiscard]] Octets sent(std::uint64_t k) const {
+        const auto size = traffic().sent.frame_size;
+        Octets octets(size - frame::fcs_octets);
+        frame::write_pattern(traffic().sent.version, octets);
+        const auto stream = static_cast<std::uint8_t>(k % streams);
+        const auto shape = frame::make_template(
+            plan, size, {.direction = direction, .stream = stream, .trial = trial}, left_mac, dut_mac);
+        std::byte* const at = octets.data();
+        frame::TranslatedSource{shape, draw(), {.first = k, .stride = streams}}.write_next({&at, 1}, 1234);
+        return octets;
+    }
+    [[nodiscard]] frame::TranslationExpectation expectation() const {
+        const auto arrives = traffic().arrives;
+        return {frame::TestFrameExpectation{arrives, std::nullopt, dut_mac}, arrives, draw(), streams};
+    }
+    [[nodiscard]] IpVersion arriving() const { return traffic().arrives.version; }
+};
+
+}  // namespace
+
+TEST_CASE("each side of a translated plan has its own IP version, size and addresses") {
+    const auto p = siit();
+    const auto forward = frame::traffic_of(p, Direction::forward, 64);
+    const auto reverse = frame::traffic_of(p, Direction::reverse, 64);
+    CHECK(forward.sent.version == IpVersion::v6);
+    CHECK(forward.sent.frame_size == 84);
+    CHECK(forward.sent.destinations.base == ip("2001:2:0:64::198.19.0.0"));
+    CHECK(forward.arrives.version == IpVersion::v4);
+    CHECK(forward.arrives.frame_size == 64);
+    CHECK(forward.arrives.sources.base == ip("198.18.0.0"));
+    CHECK(reverse.sent.version == IpVersion::v4);
+    CHECK(reverse.sent.destinations.base == ip("198.18.0.0"));
+    CHECK(reverse.arrives.frame_size == 84);
+    CHECK(reverse.arrives.sources.base == ip("2001:2:0:64::198.19.0.0"));
+}
+
+TEST_CASE("what a translator passes on is known, in each direction, size and number of streams") {
+    for (const auto direction : {Direction::forward, Direction::reverse}) {
+        for (const std::size_t size : {64U, 65U, 512U, 1498U}) {
+            for (const std::uint64_t streams : {1U, 3U, 8U}) {
+                const Way way{.direction = direction, .frame_size = size, .streams = streams};
+                const auto expected = way.expectation();
+                std::vector<std::uint64_t> order(600);
+                for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
+                // In order; as queues mix them; at random, where no block is ever the last one.
+                for (const std::size_t span : {1U, 40U, 600U}) {
+                    std::mt19937_64 random{span};
+                    for (std::size_t at = 0; at < order.size(); at += span) {
+                        const auto begin = order.begin() + static_cast<std::ptrdiff_t>(at);
+                        std::shuffle(begin, begin + static_cast<std::ptrdiff_t>(std::min(span, order.size() - at)),
+                                     random);
+                    }
+                    for (const auto k : order) {
+                        const Octets came = translate(way.sent(k));
+                        REQUIRE(came.size() == expected.frame_octets(0));
+                        REQUIRE(expected.holds(0, came.data(), way.arriving()));
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("IPv4 frames to a translator may not be fragmented") {
+    const Way way{.direction = Direction::reverse};
+    const Octets frame = way.sent(0);
+    CHECK(big(load<std::uint16_t>(frame.data() + L4::ip + 6)) == frame::dont_fragment);
+    CHECK(frame::is_intact(frame.data(), frame.size(), IpVersion::v4));
+}
+
+TEST_CASE("another frame's address or port is a fault of the translator, though the plan has it") {
+    for (const auto direction : {Direction::forward, Direction::reverse}) {
+        const Way way{.direction = direction};
+        const auto expected = way.expectation();
+        const bool is_v6 = way.arriving() == IpVersion::v6;
+        const std::size_t source = is_v6 ? L6::source : L4::source;
+        const std::size_t udp = is_v6 ? L6::udp : L4::udp;
+        const std::size_t address = plan::address_octets(way.arriving());
+        const Octets other = translate(way.sent(77));
+        const auto check = [&](std::size_t at, std::size_t octets) {
+            Octets came = translate(way.sent(5));
+            std::copy_n(other.begin() + static_cast<std::ptrdiff_t>(at), octets,
+                        came.begin() + static_cast<std::ptrdiff_t>(at));
+            const std::size_t checksum = udp + 6;
+            store(came.data() + checksum, std::uint16_t{0});
+            store(came.data() + checksum, udp_sum(came, source, udp));
+            if (!is_v6) {
+                store(came.data() + L4::ipv4_checksum, std::uint16_t{0});
+                store(came.data() + L4::ipv4_checksum,
+                      frame::ip_checksum(frame::sum_octets(came.data() + L4::ip, L4::ip_octets)));
+            }
+            CHECK(frame::is_intact(came.data(), came.size(), way.arriving()));
+            CHECK_FALSE(expected.holds(0, came.data(), way.arriving()));
+            CHECK(expected.fault_of(came.data(), way.arriving()) == TranslationFault::address_or_port);
+        };
+        check(source, address);
+        check(source + address, address);
+        check(udp, 2);
+        check(udp + 2, 2);
+    }
+}
+
+TEST_CASE("a missing checksum and another traffic class are told apart from damage") {
+    const Way up{.direction = Direction::reverse};  // to IPv6
+    const auto expected = up.expectation();
+    Octets came = translate(up.sent(1));
+    store(came.data() + L6::udp_checksum, std::uint16_t{0});
+    CHECK_FALSE(expected.holds(0, came.data(), IpVersion::v6));
+    CHECK(expected.fault_of(came.data(), IpVersion::v6) == TranslationFault::no_checksum);
+    came = translate(up.sent(1));
+    came[L6::ip] = std::byte{0x6B};  // DSCP
+    CHECK_FALSE(expected.holds(0, came.data(), IpVersion::v6));
+    CHECK(expected.fault_of(came.data(), IpVersion::v6) == TranslationFault::traffic_class);
+    came = translate(up.sent(1));
+    came[L6::ip + 1] = std::byte{0x30};  // ECN
+    CHECK(expected.fault_of(came.data(), IpVersion::v6) == TranslationFault::traffic_class);
+    came[L6::ip + 1] = std::byte{0x05};  // the flow label is the translator's business
+    CHECK(expected.holds(0, came.data(), IpVersion::v6));
+    came = translate(up.sent(1));
+    came.back() ^= std::byte{1};
+    CHECK_FALSE(expected.holds(0, came.data(), IpVersion::v6));
+    CHECK(expected.fault_of(came.data(), IpVersion::v6) == std::nullopt);
+    came = translate(up.sent(1));
+    came[L6::ip + 7] = std::byte{0};  // hop limit
+    CHECK_FALSE(expected.holds(0, came.data(), IpVersion::v6));
+    CHECK(expected.fault_of(came.data(), IpVersion::v6) == std::nullopt);
+
+    const Way down{.direction = Direction::forward};  // to IPv4
+    Octets tos = translate(down.sent(1));
+    tos[L4::ip + 1] = std::byte{0x08};
+    store(tos.data() + L4::ipv4_checksum, std::uint16_t{0});
+    store(tos.data() + L4::ipv4_checksum,
+          frame::ip_checksum(frame::sum_octets(tos.data() + L4::ip, L4::ip_octets)));
+    CHECK(down.expectation().fault_of(tos.data(), IpVersion::v4) == TranslationFault::traffic_class);
+    // A frame that was not translated at all.
+    const Octets untouched = down.sent(1);
+    CHECK_FALSE(down.expectation().holds(0, untouched.data(), IpVersion::v6));
+    CHECK(down.expectation().fault_of(untouched.data(), IpVersion::v6) == std::nullopt);
+}
+
+TEST_CASE("a translated plan is checked") {
+    plan::check_plan(siit());
+    const auto refuses = [](const plan::AddressPlan& p, const char* where) {
+        try {
+            plan::check_plan(p);
+        } catch (const Fault& fault) {
+            CHECK(fault.where == where);
+            return;
+        }
+        FAIL("accepted");
+    };
+    auto p = siit();
+    p.left.peers.reset();
+    refuses(p, "plan.right.hosts.base");
+    p = siit();
+    p.left.peers->host.count = 3;
+    refuses(p, "plan.left.peers.host");
+    p = siit();
+    p.right.peers->base = ip("2001:2::");
+    refuses(p, "plan.right.peers.base");
+    p = siit();
+    p.left.peers->base = p.left.hosts.base;
+    refuses(p, "plan");
+    p = siit();
+    p.left.peers->offset = 13;
+    refuses(p, "plan.left.peers.host.offset");
+}
+
+}  // namespace translation_test
