@@ -6,7 +6,9 @@
 #include <array>
 #include <bit>
 #include <charconv>
+#include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "contract/reader.hpp"
@@ -177,6 +179,49 @@ DefectOptions read_defects(ObjectReader r) {
     return defects;
 }
 
+/// A prefix of one IP version without host bits.
+std::pair<plan::IpAddress, unsigned> read_network(ObjectReader& r, std::string_view key, plan::IpVersion version) {
+    const std::string text = r.text(key);
+    const auto [address, length] = read_prefix(r, key, text);
+    if (address.version != version)
+        r.refuse(key, fmt::format("\"{}\" is not an IPv{} network", text, static_cast<int>(version)),
+                 "Give a network of that IP version.");
+    for (unsigned bit = length; bit < 8 * plan::address_octets(version); ++bit) {
+        if ((address.octets[bit / 8] >> (7 - bit % 8) & 1U) != 0)
+            r.refuse(key, fmt::format("\"{}\" has bits behind its prefix", text), "Write them as zeros.");
+    }
+    return {address, length};
+}
+
+TranslationOptions read_translation(ObjectReader r) {
+    TranslationOptions options;
+    std::tie(options.prefix, options.prefix_length) = read_network(r, "prefix", plan::IpVersion::v6);
+    constexpr std::array<unsigned, 6> lengths{32, 40, 48, 56, 64, 96};
+    if (std::ranges::find(lengths, options.prefix_length) == lengths.end())
+        r.refuse("prefix", fmt::format("a prefix of {} bits", options.prefix_length),
+                 "Use 32, 40, 48, 56, 64 or 96 bits (RFC 6052, 2.2).");
+    const Json& list = r.array("mappings");
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        ObjectReader entry{list[i], fmt::format("{}[{}]", r.where("mappings"), i)};
+        AddressMapping mapping;
+        std::tie(mapping.ipv4, mapping.ipv4_length) = read_network(entry, "ipv4", plan::IpVersion::v4);
+        std::tie(mapping.ipv6, mapping.ipv6_length) = read_network(entry, "ipv6", plan::IpVersion::v6);
+        if (mapping.ipv4_length + 96 != mapping.ipv6_length)
+            entry.refuse("ipv6",
+                         fmt::format("{} bits behind the prefix, but {} behind the IPv4 one",
+                                     128 - mapping.ipv6_length, 32 - mapping.ipv4_length),
+                         "Leave as many bits behind both prefixes.");
+        entry.finish();
+        options.mappings.push_back(mapping);
+    }
+    constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
+    if (r.has("wrong_address_every")) options.wrong_address_every = r.whole("wrong_address_every", 1, most);
+    if (r.has("no_checksum_every")) options.no_checksum_every = r.whole("no_checksum_every", 1, most);
+    if (r.has("traffic_class_every")) options.traffic_class_every = r.whole("traffic_class_every", 1, most);
+    r.finish();
+    return options;
+}
+
 StallConfig read_stall(ObjectReader r) {
     constexpr double longest_ms = 10e3;
     StallConfig stall;
@@ -236,6 +281,7 @@ RouterConfig read_config(std::string_view text) {
     }
     if (r.has("elements")) config.model = read_model(r.object("elements"));
     if (r.has("neighbors")) read_neighbors(r.object("neighbors"), config);
+    if (r.has("translation")) config.translation = read_translation(r.object("translation"));
     if (r.has("defects")) config.defects = read_defects(r.object("defects"));
     constexpr double longest_us = 10e6;
     if (r.has("extra_delay_us")) config.extra_delay_us = r.number("extra_delay_us", 0, longest_us);
@@ -304,7 +350,7 @@ std::string counters_line(std::string_view event, const RouterCounters& counters
     }
     const ModelCounters& model = counters.forward.model;
     const DefectCounters& defects = counters.forward.defects;
-    return Json{{"event", event},
+    Json line{{"event", event},
                 {"left", side(0)},
                 {"right", side(1)},
                 {"elements", elements},
@@ -323,8 +369,15 @@ std::string counters_line(std::string_view event, const RouterCounters& counters
                  {{"lost_frames", defects.lost_frames},
                   {"duplicated_frames", defects.duplicated_frames},
                   {"reordered_frames", defects.reordered_frames},
-                  {"corrupted_frames", defects.corrupted_frames}}}}
-        .dump();
+                  {"corrupted_frames", defects.corrupted_frames}}}};
+    if (const auto& t = counters.translation) {
+        line["translation"] = {{"translated_frames", t->translated_frames},
+                               {"refused_frames", t->refused_frames},
+                               {"wrong_address_frames", t->wrong_address_frames},
+                               {"no_checksum_frames", t->no_checksum_frames},
+                               {"traffic_class_frames", t->traffic_class_frames}};
+    }
+    return line.dump();
 }
 
 std::string fault_line(std::string_view code, std::string_view kind, std::string_view what, std::string_view where,

@@ -12,6 +12,7 @@
 #include "elements/elements.hpp"
 #include "elements/spread.hpp"
 #include "forward/counters.hpp"
+#include "forward/translation.hpp"
 #include "frame/layout.hpp"
 #include "plan/address.hpp"
 #include "port/dpdk_host.hpp"
@@ -66,6 +67,7 @@ struct RouterConfig {
     NeighborCost neighbor_cost;
     NeighborTable::Options neighbors;
     std::vector<StaticNeighborConfig> static_neighbors;
+    std::optional<TranslationOptions> translation;  // default: none, it routes
     DefectOptions defects;
     double extra_delay_us = 0;
     LongerDelayConfig longer_delay;
@@ -96,6 +98,7 @@ struct RouterCounters {
     std::size_t neighbor_entries = 0;
     std::uint64_t neighbor_questions = 0;
     std::uint64_t given_up_frames = 0;  // waited for a next hop that did not answer
+    std::optional<TranslationCounters> translation;
 };
 
 /// Lines without a line end. `event` is "counters", or "stopped" for the last one.

@@ -18,6 +18,7 @@
 #include "forward/counters.hpp"
 #include "forward/departures.hpp"
 #include "forward/packet.hpp"
+#include "forward/translation.hpp"
 #include "local/answerer.hpp"
 #include "local/question.hpp"
 #include "tables/interface.hpp"
@@ -57,14 +58,15 @@ class Forwarder {
     /// All references outlive the forwarder. Its time begins at `start`, a reading of the clock: a model that compares
     /// and multiplies times is then right whatever the counter of the CPU stands at.
     Forwarder(std::array<Port*, 2> ports, std::span<const Interface, 2> interfaces, const RouteTable& routes,
-              NeighborTable& neighbors, LocalAnswerer& local, std::optional<ElementModel> model, Defects defects,
-              const ForwardOptions& options, Ticks start)
+              NeighborTable& neighbors, LocalAnswerer& local, std::optional<ElementModel> model,
+              std::optional<Translator> translator, Defects defects, const ForwardOptions& options, Ticks start)
         : ports_{ports},
           interfaces_{interfaces},
           routes_{&routes},
           neighbors_{&neighbors},
           local_{&local},
           model_{std::move(model)},
+          translator_{std::move(translator)},
           options_{options},
           departures_{ports, std::move(defects), options.ticks_per_second / 100, counters_},
           calendar_{options.waiting_frames, options.horizon, 0},
@@ -94,6 +96,7 @@ class Forwarder {
 
     [[nodiscard]] const ForwardCounters& counters() const noexcept { return counters_; }
     [[nodiscard]] const std::optional<ElementModel>& model() const noexcept { return model_; }
+    [[nodiscard]] const std::optional<Translator>& translator() const noexcept { return translator_; }
 
    private:
     static constexpr unsigned receive_burst = 64;
@@ -148,6 +151,10 @@ class Forwarder {
             hand_over(frame, in, arrival);  // so it can only be for us
             return;
         }
+        if (translator_ && translator_->is_for(packet)) {
+            receive_translated(frame, in, packet, arrival);
+            return;
+        }
         const Route* const route = packet.version == IpVersion::v4
                                        ? routes_->find_v4(frame::big(frame::load<std::uint32_t>(packet.destination)))
                                        : routes_->find_v6(packet.destination);
@@ -158,16 +165,28 @@ class Forwarder {
         } else if (route->kind == RouteKind::broadcast) {
             drop(frame, in, counters.ignored_frames);
         } else {
-            forward(frame, in, packet, *route, arrival);
+            forward(frame, in, packet, read_address(packet.destination, packet.version), *route, arrival);
         }
     }
 
-    void forward(Frame* frame, unsigned in, const Packet& packet, const Route& route, Ticks arrival) noexcept {
+    /// Goes where its new destination leads. The frame itself is translated when an element has worked on it.
+    void receive_translated(Frame* frame, unsigned in, const Packet& packet, Ticks arrival) noexcept {
+        const auto addresses = translator_->addresses_of(packet);
+        const Route* const route = addresses ? routes_->find(addresses->destination) : nullptr;
+        if (route == nullptr || route->kind != RouteKind::forward) {
+            drop(frame, in, counters_.interfaces[in].no_route_frames);
+        } else {
+            forward(frame, in, packet, addresses->destination, *route, arrival);
+        }
+    }
+
+    void forward(Frame* frame, unsigned in, const Packet& packet, const plan::IpAddress& destination,
+                 const Route& route, Ticks arrival) noexcept {
         if (!take_hop(Port::octets(frame), packet.version)) {
             drop(frame, in, counters_.interfaces[in].expired_frames);
             return;
         }
-        const plan::IpAddress next_hop = route.via ? *route.via : read_address(packet.destination, packet.version);
+        const plan::IpAddress next_hop = route.via ? *route.via : destination;
         if (const plan::MacAddress* const mac = neighbors_->find(route.interface, next_hop, arrival); mac != nullptr) {
             admit(frame, in, packet, route.interface, *mac, arrival);
         } else if (neighbors_->hold(route.interface, next_hop, frame, arrival) != HoldResult::held) {
@@ -188,6 +207,10 @@ class Forwarder {
             }
             departure = *served;
         }
+        if (translator_ && translator_->is_for(packet) && !translate(frame)) {
+            drop(frame, in, counters_.interfaces[in].malformed_frames);
+            return;
+        }
         write_macs(Port::octets(frame), mac, interfaces_[out].mac);
         if (options_.stall_every != 0 && !outlast_stall(in, arrival, departure)) {
             drop(frame, in, counters_.interfaces[in].stalled_frames);
@@ -197,6 +220,13 @@ class Forwarder {
         if (options_.longer_every != 0 && ++admitted_ % options_.longer_every == 0) departure += options_.longer_delay;
         if (!calendar_.add({.frame = frame, .out = static_cast<std::uint8_t>(out)}, departure))
             drop(frame, in, counters_.model.overflow_frames);
+    }
+
+    [[nodiscard]] bool translate(Frame* frame) noexcept {
+        const std::size_t octets =
+            translator_->translate({Port::octets(frame), Port::room(frame)}, Port::length(frame));
+        if (octets != 0) Port::set_length(frame, octets);
+        return octets != 0;
     }
 
     /// What comes in a stall leaves when it ends, or is lost if too many wait already.
@@ -285,6 +315,7 @@ class Forwarder {
     NeighborTable* neighbors_;
     LocalAnswerer* local_;
     std::optional<ElementModel> model_;
+    std::optional<Translator> translator_;
     ForwardOptions options_;
     ForwardCounters counters_;
     Departures<Port> departures_;

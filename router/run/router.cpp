@@ -78,7 +78,8 @@ Router::Router(const RouterConfig& config)
     }
     forwarder_ = std::make_unique<Forwarder<port::TaggedPort>>(
         std::array{ports_[0].get(), ports_[1].get()}, std::span<const Interface, 2>{interfaces_}, *routes_, *neighbors_,
-        *local_, std::move(model), Defects{config.defects}, options, pace::TickClock::now());
+        *local_, std::move(model),
+        config.translation ? std::optional{Translator{*config.translation}} : std::nullopt, Defects{config.defects}, options, pace::TickClock::now());
 
     std::promise<void> started;
     auto is_started = started.get_future();
@@ -188,6 +189,7 @@ void Router::copy_counters() {
     if (const auto& model = forwarder_->model(); model) {
         for (std::size_t i = 0; i < model->elements.count(); ++i) copy_.elements.push_back(model->elements.counters(i));
     }
+    if (const auto& translator = forwarder_->translator()) copy_.translation = translator->counters();
     copy_.neighbor_entries = neighbors_->size();
     copy_.neighbor_questions = neighbors_->counters().questions.value() + neighbors_->counters().probes.value();
     copy_.given_up_frames = neighbors_->counters().dropped_frames.value();

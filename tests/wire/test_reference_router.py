@@ -54,10 +54,14 @@ def _needs_router() -> None:
         pytest.skip(f"no router: {error}")
 
 
-def measure(router: ReferenceRouter, plan: AddressPlan, **arguments: Any) -> dict[str, Any]:
+def measure(
+    router: ReferenceRouter, plan: AddressPlan, *, frame_size: int | None = None, **arguments: Any
+) -> dict[str, Any]:
     """A trial through the router, which is found by ARP or ND."""
     with engine() as session:
-        open_ports(session, plan, router.left_device, router.right_device, dut_macs=None)
+        open_ports(
+            session, plan, router.left_device, router.right_device, dut_macs=None, frame_size=frame_size
+        )
         session.request("resolve", timeout_s=10)
         return run_trial(session, **arguments)
 

@@ -22,6 +22,7 @@ from evenhand.plan.sides import (
     sending_side,
 )
 from evenhand.plan.stream import SMALLEST_FRAME, Frames, Stream, ip_versions
+from evenhand.plan.translation import Translation
 
 HostMacs = Literal["port", "pseudorandom"]
 """MACs of hosts on the link: all that of the tester's port, or one of each host's own, drawn from the seed
@@ -112,6 +113,8 @@ class AddressPlan:
     common_network: bool = False
     """One R for both addresses of a frame: the destination is in the network of the source's number
     (SEED-82). Else two are drawn."""
+    translation: Translation | None = None
+    """What the DUT must be told to translate so; None: it routes."""
     other: OtherVersion | None = None
     """Of a mix of both IP versions; else None. All else here is of this plan alone."""
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from difflib import get_close_matches
 
 from evenhand.base.errors import PlanError
@@ -12,9 +13,11 @@ from evenhand.plan.topology import (
     RFC4814_DESTINATION_PORTS,
     RFC4814_SOURCE_PORTS,
     Counts,
+    PeerAddresses,
     SideAddresses,
     Topology,
 )
+from evenhand.plan.translation import Translation
 
 _DERIVED = "derived from Figures 3 and 5"
 _V6_HOST = 2
@@ -140,6 +143,60 @@ classic_v4 = Topology(
 )
 """Networks 65 .. 254 behind phantom routers, one end node each (R2544-38)."""
 
+_SIIT_IPV4 = SideAddresses(
+    dut="10.0.1.1/24",
+    gateway="10.0.1.2/24",
+    hosts="198.19.0.0/16",
+    peers=PeerAddresses(base="198.18.0.0", offset=2),
+)
+_SIIT_PREFIX = ipaddress.IPv6Network("2001:2:0:64::/96")
+siit = Topology(
+    name="siit",
+    figure="derived from Figures 3 and 5 for RFC 8219; addresses of RFC 6052",
+    left=SideAddresses(
+        dut="2001:2:0:1000::1/64",
+        gateway="2001:2:0:1000::2/64",
+        hosts="2001:2:0:64::c612:0/112",
+        host_offset=14,
+        peers=PeerAddresses(base="2001:2:0:64::c613:0", offset=14),
+        added_octets=20,
+    ),
+    right=_SIIT_IPV4,
+    first_host=1,
+    hosts=65534,
+    translation=Translation(
+        prefix=_SIIT_PREFIX,
+        ipv6_hosts=ipaddress.IPv6Network("2001:2:0:64::c612:0/112"),
+        ipv6_hosts_as_ipv4=ipaddress.IPv4Network("198.18.0.0/16"),
+    ),
+)
+"""IPv6 on the left, IPv4 on the right. The DUT translates statelessly (RFC 7915): all IPv6 addresses are the
+prefix 2001:2:0:64::/96 and an IPv4 address. It is one of our own, since 64:ff9b::/96 is not for the benchmarking
+block (RFC 6052, 3.1)."""
+
+siit_eam = Topology(
+    name="siit_eam",
+    figure="derived from Figures 3 and 5 for RFC 8219; explicit address mappings of RFC 7757",
+    left=SideAddresses(
+        dut="2001:2:0:1000::1/64",
+        gateway="2001:2:0:1000::2/64",
+        hosts="2001:2::/112",
+        host_offset=14,
+        peers=PeerAddresses(base="2001:2:0:64::c613:0", offset=14),
+        added_octets=20,
+    ),
+    right=_SIIT_IPV4,
+    first_host=1,
+    hosts=65534,
+    translation=Translation(
+        prefix=_SIIT_PREFIX,
+        ipv6_hosts=ipaddress.IPv6Network("2001:2::/112"),
+        ipv6_hosts_as_ipv4=ipaddress.IPv4Network("198.18.0.0/16"),
+    ),
+)
+"""The same with IPv6 hosts whose addresses have no IPv4 address in them: the DUT maps 2001:2::/112 to
+198.18.0.0/16."""
+
 TOPOLOGIES: dict[str, Topology] = {
     topology.name: topology
     for topology in (
@@ -154,6 +211,8 @@ TOPOLOGIES: dict[str, Topology] = {
         nets_v6_direct,
         nets_v6_gateway,
         classic_v4,
+        siit,
+        siit_eam,
     )
 }
 """Every plan that can be named; the recommended form comes first (SEED-05)."""

@@ -10,6 +10,7 @@ from evenhand.base.errors import PlanError
 from evenhand.plan.model import AddressPlan, PlanSide, plan_title
 from evenhand.plan.ranges import HostRange, Interface, IpVersion, Mode, Network, NetworkRange, UdpRange
 from evenhand.plan.sides import SideCounts, SideName
+from evenhand.plan.translation import Translation
 from evenhand.plan.validate import check_plan
 
 Counts = int | tuple[int, int] | None
@@ -44,6 +45,8 @@ class SideAddresses:
     """The tester's interface that the DUT routes to; None if the hosts are on the link."""
     hosts: str
     """Network 0 of the hosts."""
+    host_offset: int | None = None
+    """Octet at which the 16-bit number of a host stands in its address. None: 2 in IPv4, 12 in IPv6."""
     peers: PeerAddresses | None = None
     """Where the DUT translates: how the hosts of the other side are addressed here."""
     added_octets: int = 0
@@ -52,6 +55,10 @@ class SideAddresses:
     @property
     def ip_version(self) -> IpVersion:
         return 4 if ipaddress.ip_network(self.hosts).version == 4 else 6
+
+    @property
+    def number_offset(self) -> int:
+        return self.host_offset if self.host_offset is not None else 2 if self.ip_version == 4 else 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +75,8 @@ class Topology:
     """Most hosts of a network, and the default."""
     networks: int | None = None
     """Most networks of a side, and the default; None if there is one that has no number."""
+    translation: Translation | None = None
+    """What the DUT must be told, where it translates."""
     interface_id: int = 0
     """What stands behind the host number of an IPv6 address."""
 
@@ -124,7 +133,7 @@ class Topology:
                 gateway=ipaddress.ip_interface(addresses.gateway) if addresses.gateway else None,
                 hosts=HostRange(
                     base=network_0.network_address + (0 if ip_version == 4 else self.interface_id),
-                    offset=2 if ip_version == 4 else 12,
+                    offset=addresses.number_offset,
                     first=self.first_host,
                     count=host_counts.of(name),
                     mode=host_mode,
@@ -159,6 +168,7 @@ class Topology:
             fixed_source=fixed_source,
             fixed_source_network=fixed_source_network,
             common_network=common_network,
+            translation=self.translation,
         )
         check_plan(plan)
         return plan

@@ -46,6 +46,12 @@ _ROWS: tuple[tuple[str, Callable[[DirectionResult], str]], ...] = (
     ),
     ("longest poll gap", lambda d: format_duration(d.receiver.max_poll_gap_us / 1e6)),
 )
+_MISTRANSLATED = {
+    "address_or_port": "translated to another address or port",
+    "traffic_class": "translated to another traffic class",
+    "no_checksum": "without a UDP checksum",
+}
+"""Rows of a DUT that translates."""
 REORDERED = (
     "Reordered: overtaken by a frame that the same core of the tester sent later, of any flow. Flows on"
     " different queues or cores of the DUT may overtake each other while each keeps its order."
@@ -77,6 +83,15 @@ def trial_report(result: TrialResult, profile: Profile | None = None) -> Rendera
         table.add_column(name, justify="right")
     for title, cell in _ROWS:
         table.add_row(title, *(cell(direction) for direction in result.directions.values()))
+    if all(direction.mistranslated_frames is not None for direction in result.directions.values()):
+        for key, title in _MISTRANSLATED.items():
+            table.add_row(
+                title,
+                *(
+                    format_count((d.mistranslated_frames or {}).get(key, 0))
+                    for d in result.directions.values()
+                ),
+            )
     lines.append(table)
     if any(direction.reordered_frames for direction in result.directions.values()) and not _has_one_flow(
         profile

@@ -162,6 +162,9 @@ class DirectionResult:
     """Only where a queue was filling; None in an INVALID trial, of bursts and where the load changed."""
     last_lost: LostFrame | None = None
     """Only where the load changed; None if nothing was lost too."""
+    mistranslated_frames: Mapping[str, int] | None = None
+    """Sound frames that the DUT translated wrongly, by what is wrong; they are among the lost. None if it
+    does not translate."""
 
     @property
     def lost_frames(self) -> int:
@@ -222,6 +225,7 @@ def read_direction(name: str, document: Mapping[str, Any]) -> DirectionResult:
         delay_by_slice=tuple(_slice_delay(entry) for entry in document.get("delay_by_slice", ())),
         queue_filling=_queue_filling(document.get("queue_filling")),
         last_lost=_lost_frame(document.get("last_lost")),
+        mistranslated_frames=_mistranslated(document.get("mistranslated_frames")),
     )
     for key in ("offered_frames", "received_frames"):
         if result.classes and sum(getattr(entry, key) for entry in result.classes) != document[key]:
@@ -253,6 +257,11 @@ def _queue_filling(document: Mapping[str, Any] | None) -> QueueFilling | None:
     if document is None:
         return None
     return QueueFilling(slope=number(document["slope"]), sustainable_fps=number(document["sustainable_fps"]))
+
+
+def _mistranslated(document: Mapping[str, Any] | None) -> Mapping[str, int] | None:
+    keys = ("no_checksum", "traffic_class", "address_or_port")
+    return None if document is None else {key: whole(document, key) for key in keys}
 
 
 def _lost_frame(document: Mapping[str, Any] | None) -> LostFrame | None:

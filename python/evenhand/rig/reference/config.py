@@ -77,6 +77,8 @@ class ReferenceDut:
     """Address to MAC, for tests without a tester that answers."""
     largest_frame_size: int = 1518
     """Octets with FCS that its ports take, to 9216."""
+    translation_defects: Mapping[str, int] = field(default_factory=dict)
+    """Every so manieth frame is translated wrongly, by the keys of the router's `translation`."""
     vlans: Mapping[SideName, tuple[int, ...]] = field(default_factory=dict)
     """Tags of all frames on each link, outermost first."""
 
@@ -134,6 +136,13 @@ class ReferenceDut:
                 for route in side.routes
             ],
         }
+        if plan.translation is not None:
+            told = plan.translation
+            config["translation"] = {
+                "prefix": str(told.prefix),
+                "mappings": [{"ipv4": str(told.ipv6_hosts_as_ipv4), "ipv6": str(told.ipv6_hosts)}],
+                **self.translation_defects,
+            }
         if self.model is not None:
             config["elements"] = {
                 "count": self.model.elements,

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 1, address plan: how a stateless translator turns the addresses of one IP version into those of the
+other."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.base.errors import PlanError
+
+PREFIX_LENGTHS = (32, 40, 48, 56, 64, 96)
+"""RFC 6052, 2.2."""
+_ZERO_OCTET = 8
+"""Bits 64 to 71 of an address with an IPv4 address in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translation:
+    """What the DUT has to be told (RFC 7915)."""
+
+    prefix: ipaddress.IPv6Network
+    """Behind it the IPv4 hosts have their addresses on the IPv6 side (RFC 6052)."""
+    ipv6_hosts: ipaddress.IPv6Network
+    """The hosts of the IPv6 side."""
+    ipv6_hosts_as_ipv4: ipaddress.IPv4Network
+    """The same hosts as the IPv4 side knows them, bit for bit behind the prefix (RFC 7757). Where
+    `ipv6_hosts` lies behind `prefix`, RFC 6052 says the same without a mapping."""
+
+    def __post_init__(self) -> None:
+        if self.prefix.prefixlen not in PREFIX_LENGTHS:
+            raise PlanError(
+                f"a translation prefix of {self.prefix.prefixlen} bits",
+                where="plan.translation",
+                next_step=f"Use {', '.join(map(str, PREFIX_LENGTHS[:-1]))} or {PREFIX_LENGTHS[-1]} bits.",
+            )
+        if self.ipv6_hosts.prefixlen != self.ipv6_hosts_as_ipv4.prefixlen + 96:
+            raise PlanError(
+                f"{self.ipv6_hosts} and {self.ipv6_hosts_as_ipv4} have different numbers of hosts",
+                where="plan.translation",
+                next_step="Leave as many bits behind both prefixes.",
+            )
+
+    @property
+    def needs_mapping(self) -> bool:
+        """Whether a translator must be told more than the prefix (an EAMT)."""
+        return self.embed(self.ipv6_hosts_as_ipv4.network_address) != self.ipv6_hosts.network_address
+
+    def embed(self, address: ipaddress.IPv4Address) -> ipaddress.IPv6Address:
+        """The IPv6 address of an IPv4 host (RFC 6052, 2.2)."""
+        octets = bytearray(self.prefix.network_address.packed)
+        at = self.prefix.prefixlen // 8
+        for octet in address.packed:
+            at += at == _ZERO_OCTET
+            octets[at] = octet
+            at += 1
+        return ipaddress.IPv6Address(bytes(octets))
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "prefix": str(self.prefix),
+            "ipv6_hosts": str(self.ipv6_hosts),
+            "ipv6_hosts_as_ipv4": str(self.ipv6_hosts_as_ipv4),
+            "needs_mapping": self.needs_mapping,
+        }

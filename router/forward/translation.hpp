@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forward: stateless translation between IPv6 and IPv4 (RFC 7915), by a prefix (RFC 6052) and by explicit mappings
+// (RFC 7757), and with defects where they are asked for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "forward/packet.hpp"
+#include "plan/address.hpp"
+
+namespace evenhand::router {
+
+/// IPv4 hosts and the IPv6 addresses that they are: the bits behind both prefixes are the same.
+struct AddressMapping {
+    plan::IpAddress ipv4;
+    unsigned ipv4_length = 0;
+    plan::IpAddress ipv6;
+    unsigned ipv6_length = 0;  // ipv4_length + 96
+};
+
+struct TranslationOptions {
+    plan::IpAddress prefix;
+    unsigned prefix_length = 0;  // 32, 40, 48, 56, 64 or 96
+    std::vector<AddressMapping> mappings;
+    /// Every so manieth translated frame is translated wrongly; 0: none is.
+    std::uint64_t wrong_address_every = 0;
+    std::uint64_t no_checksum_every = 0;  // of those to IPv6
+    std::uint64_t traffic_class_every = 0;
+};
+
+struct TranslationCounters {
+    std::uint64_t translated_frames = 0;
+    std::uint64_t refused_frames = 0;  // no whole UDP packet, no mapping for one of its addresses, or too long
+    std::uint64_t wrong_address_frames = 0;
+    std::uint64_t no_checksum_frames = 0;
+    std::uint64_t traffic_class_frames = 0;
+};
+
+/// The IPv6 address that has this IPv4 address behind a prefix of that length (RFC 6052, 2.2), and back; nothing if the
+/// prefix is another one.
+[[nodiscard]] plan::IpAddress embed(const plan::IpAddress& prefix, unsigned length, const plan::IpAddress& ipv4);
+[[nodiscard]] std::optional<plan::IpAddress> extract(const plan::IpAddress& prefix, unsigned length,
+                                                     const plan::IpAddress& ipv6);
+
+/// Both addresses of a packet as they are on the other side.
+struct TranslatedAddresses {
+    plan::IpAddress source;
+    plan::IpAddress destination;
+};
+
+class Translator {
+   public:
+    explicit Translator(TranslationOptions options) : options_{std::move(options)} {}
+
+    /// Whether a packet with this destination is to be translated.
+    [[nodiscard]] bool is_for(const Packet& packet) const noexcept;
+
+    /// The addresses that it gets; none: it cannot be translated, which is counted.
+    [[nodiscard]] std::optional<TranslatedAddresses> addresses_of(const Packet& packet) noexcept;
+
+    /// The frame as it goes on, written over it: 20 octets longer or shorter. `room`: all octets that may be written;
+    /// `octets`: of the frame. Returns its octets; 0 if it cannot be translated, which is counted.
+    [[nodiscard]] std::size_t translate(std::span<std::byte> room, std::size_t octets) noexcept;
+
+    [[nodiscard]] const TranslationCounters& counters() const noexcept { return counters_; }
+
+   private:
+    [[nodiscard]] std::optional<plan::IpAddress> to_ipv4(const plan::IpAddress& ipv6) const noexcept;
+    [[nodiscard]] std::optional<plan::IpAddress> to_ipv6(const plan::IpAddress& ipv4) const noexcept;
+    void spoil(TranslatedAddresses& addresses) noexcept;
+    [[nodiscard]] std::uint8_t traffic_class(std::uint8_t sent) noexcept;
+
+    TranslationOptions options_;
+    TranslationCounters counters_;
+    std::uint16_t identification_ = 0;  // of IPv4 packets that may be fragmented
+};
+
+}  // namespace evenhand::router
