@@ -65,19 +65,19 @@ def test_every_frame_is_of_the_set_and_its_octets_say_so(
     plan = make_plan(name)
     frames_sent = plan.stream_of(direction).sent
     source, destination = frames_sent.sources, frames_sent.destinations
-    layer = IP if plan.ip_version == 4 else IPv6
+    layer = IP if frames_sent.ip_version == 4 else IPv6
     for frame in frames_of(engine, plan, direction, 300):
         packet = Ether(bytes.fromhex(frame["octets"]))
         addresses = packet[layer].src, packet[layer].dst
         assert addresses == (frame["source"], frame["destination"])
         assert ipaddress.ip_address(addresses[0]) in source
         assert ipaddress.ip_address(addresses[1]) in destination
-        sent = packet[UDP].chksum, packet[IP].chksum if plan.ip_version == 4 else None
+        sent = packet[UDP].chksum, packet[IP].chksum if frames_sent.ip_version == 4 else None
         del packet[UDP].chksum
-        if plan.ip_version == 4:
+        if frames_sent.ip_version == 4:
             del packet[IP].chksum
         again = Ether(bytes(packet))
-        assert sent == (again[UDP].chksum, again[IP].chksum if plan.ip_version == 4 else None)
+        assert sent == (again[UDP].chksum, again[IP].chksum if frames_sent.ip_version == 4 else None)
 
 
 @pytest.mark.parametrize("name", TOPOLOGIES)

@@ -11,6 +11,8 @@ import pytest
 
 from evenhand.base.errors import PlanError
 from evenhand.plan import BENCHMARKING_BLOCK, TOPOLOGIES, AddressPlan, HostRange, make_plan
+from evenhand.plan.translation import Translation
+from tests.plan.routed import TRANSLATED
 
 ip = ipaddress.ip_address
 SIDES = ("left", "right")
@@ -222,8 +224,62 @@ def test_pairs_are_those_that_occur(options: dict[str, Any], forward: int, rever
 def test_the_recommended_forms_come_first_and_every_topology_is_there() -> None:
     """SEED-05."""
     assert list(TOPOLOGIES)[:2] == ["gateway_v4", "gateway_v6"]
-    assert set(TOPOLOGIES) == {*EXPECTED, "nets_v6_direct", "nets_v6_gateway"}
+    assert set(TOPOLOGIES) == {*EXPECTED, "nets_v6_direct", "nets_v6_gateway", *TRANSLATED}
+    assert TRANSLATED == ("siit", "siit_eam")
     assert all(name == topology.name for name, topology in TOPOLOGIES.items())
+
+
+@pytest.mark.parametrize("name", TRANSLATED)
+def test_a_translated_plan_agrees_with_what_its_translator_is_told(name: str) -> None:
+    """RFC 6052, RFC 7757: each host has on the other side the address that it is translated to."""
+    plan = make_plan(name, (300, 200))
+    told = plan.translation
+    assert told is not None
+    assert plan.left.peers is not None
+    assert plan.right.peers is not None
+    for host in (0, 1, 199):
+        right, seen = plan.right.hosts.address(host), plan.left.peers.address(host)
+        assert seen == told.embed(ipaddress.IPv4Address(str(right)))
+    for host in (0, 1, 299):
+        left, seen = plan.left.hosts.address(host), plan.right.peers.address(host)
+        assert int(left) - int(told.ipv6_hosts[0]) == int(seen) - int(told.ipv6_hosts_as_ipv4[0])
+    assert told.needs_mapping == (name == "siit_eam")
+
+
+@pytest.mark.parametrize(
+    ("length", "address"),
+    [
+        (32, "2001:db8:c000:221::"),
+        (40, "2001:db8:1c0:2:21::"),
+        (48, "2001:db8:122:c000:2:2100::"),
+        (56, "2001:db8:122:3c0:0:221::"),
+        (64, "2001:db8:122:344:c0:2:2100::"),
+        (96, "2001:db8:122:344::192.0.2.33"),
+    ],
+)
+def test_addresses_are_embedded_as_rfc_6052_shows(length: int, address: str) -> None:
+    """RFC 6052, 2.4."""
+    whole = ipaddress.IPv6Address("2001:db8:122:344::")
+    told = Translation(
+        prefix=ipaddress.IPv6Network((int(whole) >> (128 - length) << (128 - length), length)),
+        ipv6_hosts=ipaddress.IPv6Network("2001:2::/112"),
+        ipv6_hosts_as_ipv4=ipaddress.IPv4Network("198.18.0.0/16"),
+    )
+    assert told.embed(ipaddress.IPv4Address("192.0.2.33")) == ipaddress.IPv6Address(address)
+
+
+def test_a_prefix_of_another_length_and_unlike_mappings_are_refused() -> None:
+    hosts = {
+        "ipv6_hosts": ipaddress.IPv6Network("2001:2::/112"),
+        "ipv6_hosts_as_ipv4": ipaddress.IPv4Network("198.18.0.0/16"),
+    }
+    with pytest.raises(PlanError, match="prefix of 80 bits"):
+        Translation(prefix=ipaddress.IPv6Network("2001:2::/80"), **hosts)
+    with pytest.raises(PlanError, match="different numbers of hosts"):
+        Translation(
+            prefix=ipaddress.IPv6Network("2001:2:0:64::/96"),
+            **{**hosts, "ipv6_hosts": ipaddress.IPv6Network("2001:2::/113")},
+        )
 
 
 @pytest.mark.parametrize("name", TOPOLOGIES)
@@ -231,7 +287,7 @@ def test_hosts_lie_in_the_block_of_their_side(name: str) -> None:
     """SEED-03, SEED-04, R2544-37, R5180-01."""
     plan = make_plan(name)
     for side in plan.sides:
-        block = BENCHMARKING_BLOCK[plan.ip_version, side.name]
+        block = BENCHMARKING_BLOCK[side.ip_version, side.name]
         assert side.hosts.first_address in block
         assert side.hosts.last_address in block
 

@@ -12,6 +12,7 @@ import pytest
 from evenhand.base.errors import HostError
 from evenhand.plan import TOPOLOGIES, AddressPlan, Direction, PortMacs, Traffic, UdpRange, make_plan
 from evenhand.trial import EngineSession, find_engine
+from tests.plan.routed import TRANSLATED
 
 DIRECTIONS: tuple[Direction, Direction] = ("forward", "reverse")
 
@@ -132,7 +133,7 @@ def test_the_lines_hold_all_that_a_report_must_state(name: str) -> None:
     assert (
         ("derived from Figures 3 and 5" in text)
         == plan.is_derived
-        == (name in ("nets_v4_gateway", "nets_v6_gateway"))
+        == (name in ("nets_v4_gateway", "nets_v6_gateway", *TRANSLATED))
     )
     assert ("no gateways" in text) == plan.is_direct
 

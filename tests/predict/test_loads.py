@@ -27,6 +27,7 @@ from evenhand.plan import (
 from evenhand.plan.topologies import direct_v4_net16, direct_v6, nets_v6_gateway
 from evenhand.predict import DeviceModel, element_of, loads, predict, toeplitz
 from evenhand.predict.loads import walsh_hadamard
+from tests.plan.routed import ROUTED
 from tests.predict.plans import FEW_DESTINATION_PORTS, FEW_SOURCE_PORTS, brute_force
 
 PUBLISHED = {
@@ -117,8 +118,8 @@ def devices(draw: st.DrawFn) -> DeviceModel:
 
 @st.composite
 def plans(draw: st.DrawFn) -> AddressPlan:
-    """A few hosts, networks and ports of any topology."""
-    topology = draw(st.sampled_from(list(TOPOLOGIES.values())))
+    """A few hosts, networks and ports of any topology of a router."""
+    topology = draw(st.sampled_from([TOPOLOGIES[name] for name in ROUTED]))
 
     def few(maximum: int, most: int) -> tuple[int, int]:
         count = st.integers(1, min(maximum, most))

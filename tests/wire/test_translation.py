@@ -76,7 +76,7 @@ def test_every_frame_comes_back_with_its_own_addresses(name: str, size: int) -> 
 
 @pytest.mark.parametrize("name", ["siit", "siit-eam"])
 def test_each_defect_of_a_translator_is_counted_to_the_frame(name: str) -> None:
-    """R8219-02: a frame with the address of another host of the plan would pass every other check."""
+    """RFC 7915: a frame with the address of another host of the plan would pass every other check."""
     defects = {"wrong_address_every": 999, "traffic_class_every": 1000, "no_checksum_every": 1001}
     document, counters = through_router(
         make_plan(name), ReferenceDut(translation_defects=defects), rate_fps=QUIET_FPS, duration_s=0.5
@@ -130,7 +130,7 @@ def frames_of(addresses: list[tuple[str, str]], version: int) -> list[Packet]:
 def test_the_router_translates_as_scapy_would_with_prefixes_of_all_lengths(
     tmp_path: Path, length: int, is_mapped: bool
 ) -> None:
-    """R8219-02, RFC 6052, RFC 7757, RFC 7915: addresses, traffic class, hop limit, lengths and checksums."""
+    """RFC 6052, RFC 7757, RFC 7915: addresses, traffic class, hop limit, lengths and checksums."""
     plan = make_plan("siit-eam" if is_mapped else "siit")
     assert plan.translation is not None
     prefix = ipaddress.IPv6Network(

@@ -116,6 +116,12 @@ def show(name: OptionalNameArgument = None, *, shape: ShapeOptions, json_output:
             else f"{side.peers.first_address} .. {side.peers.last_address}"
             for side in plan.sides
         ]
+    if plan.translation is not None:
+        told = plan.translation
+        rows["DUT translates"] = [
+            f"{told.ipv6_hosts} to {told.ipv6_hosts_as_ipv4}",
+            f"IPv4 hosts to {told.prefix}",
+        ]
     for title, cells in rows.items():
         table.add_row(title, *cells)
     console = out()

@@ -21,6 +21,7 @@ def describe_plan(plan: AddressPlan) -> dict[str, Any]:
         "fixed_source": plan.fixed_source,
         "fixed_source_network": plan.fixed_source_network,
         "common_network": plan.common_network,
+        **({} if plan.translation is None else {"translation": plan.translation.to_document()}),
         "pairs": plan.pairs,
         "smallest_frame_size": plan.smallest_frame_size,
         "traffic": Traffic(plan=plan).to_document(),

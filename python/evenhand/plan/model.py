@@ -316,7 +316,7 @@ class AddressPlan:
         found = self.to_document()
         if not self.is_translated:
             return found
-        sides = {
+        sides: dict[str, Any] = {
             side.name: {name: part for name, part in found[side.name].items() if part is not None}
             for side in self.sides
         }

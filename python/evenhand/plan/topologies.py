@@ -152,7 +152,7 @@ _SIIT_IPV4 = SideAddresses(
 _SIIT_PREFIX = ipaddress.IPv6Network("2001:2:0:64::/96")
 siit = Topology(
     name="siit",
-    figure="derived from Figures 3 and 5 for RFC 8219; addresses of RFC 6052",
+    figure=f"{_DERIVED}; RFC 6052",
     left=SideAddresses(
         dut="2001:2:0:1000::1/64",
         gateway="2001:2:0:1000::2/64",
@@ -171,12 +171,12 @@ siit = Topology(
     ),
 )
 """IPv6 on the left, IPv4 on the right. The DUT translates statelessly (RFC 7915): all IPv6 addresses are the
-prefix 2001:2:0:64::/96 and an IPv4 address. It is one of our own, since 64:ff9b::/96 is not for the benchmarking
-block (RFC 6052, 3.1)."""
+prefix 2001:2:0:64::/96 and an IPv4 address. The well-known prefix 64:ff9b::/96 is not for addresses of the
+benchmarking block (RFC 6052, 3.1)."""
 
 siit_eam = Topology(
     name="siit_eam",
-    figure="derived from Figures 3 and 5 for RFC 8219; explicit address mappings of RFC 7757",
+    figure=f"{_DERIVED}; RFC 7757",
     left=SideAddresses(
         dut="2001:2:0:1000::1/64",
         gateway="2001:2:0:1000::2/64",

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from evenhand.plan import TOPOLOGIES, make_plan
 from evenhand.rig.dut import OPERATING_SYSTEMS, DutScript, HashType, describe_setup
+from tests.plan.routed import ROUTED
 
 FOLDER = Path(__file__).with_name("golden")
 GATEWAY_MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
@@ -23,7 +24,7 @@ def cases() -> dict[str, list[tuple[str, str]]]:
     """Name of the file, operating system and plan; each plan as it is, and three with all options and few
     hosts."""
     return {
-        **{f"{system}/{plan}.txt": [(system, plan)] for system in OPERATING_SYSTEMS for plan in TOPOLOGIES},
+        **{f"{system}/{plan}.txt": [(system, plan)] for system in OPERATING_SYSTEMS for plan in ROUTED},
         **{
             f"{system}/all_options.txt": [
                 (system, "gateway_v4"),

@@ -97,6 +97,15 @@ def describe_setup(
         RequestError: Both interfaces are one, a MAC that no port can have, or more static neighbours than a
             script can hold.
     """
+    if plan.translation is not None:
+        told = plan.translation
+        mapping = f", the mapping {told.ipv6_hosts_as_ipv4} {told.ipv6_hosts}" if told.needs_mapping else ""
+        raise RequestError(
+            f"{plan.title} needs a translator, and these are commands for routers",
+            where="PLAN",
+            next_step=f"Set it up by hand: the prefix {told.prefix}{mapping}, and the addresses and routes"
+            f" that evenhand plan show {plan.title} shows.",
+        )
     if left == right:
         raise RequestError(
             f"{left!r} is given for both interfaces of the DUT",

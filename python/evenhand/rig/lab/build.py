@@ -19,6 +19,7 @@ from evenhand.rig.lab.namespaces import (
     run_inside,
 )
 from evenhand.rig.lab.napi import pin_napi
+from evenhand.rig.lab.translator import start_translator
 from evenhand.rig.lab.xdp import attach_xdp, pass_program
 
 if TYPE_CHECKING:
@@ -87,6 +88,9 @@ def build(
         run_inside(names.tester_namespace, lambda: _build_tester(names, mtu))
     with host_errors("set up the DUT", where=names.dut_namespace):
         run_inside(names.dut_namespace, lambda: _build_dut(names, plan, dut_cpu, mtu))
+    if plan.translation is not None:
+        with host_errors("start the translator", where=names.dut_namespace):
+            run_inside(names.dut_namespace, lambda: start_translator(names.lab, plan, dut_cpu, mtu))
 
 
 def demolish(names: LabNames) -> None:
@@ -116,10 +120,11 @@ def _dut_sysctls(plan: AddressPlan) -> dict[str, str]:
     values = {
         "net/ipv4/conf/all/rp_filter": "0",
         "net/ipv4/conf/default/rp_filter": "0",
-        "net/ipv4/ip_forward": "1" if plan.ip_version == 4 else "0",
+        "net/ipv4/ip_forward": "1" if 4 in plan.versions else "0",
     }
     ipv6 = Path("/proc/sys/net/ipv6").exists()
-    if plan.ip_version == 6 and not ipv6:
+    has_v6 = 6 in plan.versions
+    if has_v6 and not ipv6:
         raise HostError(
             "this kernel has no IPv6",
             where="lab",
@@ -127,11 +132,11 @@ def _dut_sysctls(plan: AddressPlan) -> dict[str, str]:
         )
     for scope in ("all", "default"):
         conf = f"net/ipv6/conf/{scope}"
-        values[f"{conf}/disable_ipv6"] = "0" if plan.ip_version == 6 else "1"
+        values[f"{conf}/disable_ipv6"] = "0" if has_v6 else "1"
         if ipv6:
             values[f"{conf}/accept_dad"] = "0"
             values[f"{conf}/accept_ra"] = "0"
-            values[f"{conf}/forwarding"] = "1" if plan.ip_version == 6 else "0"
+            values[f"{conf}/forwarding"] = "1" if has_v6 else "0"
     return values
 
 

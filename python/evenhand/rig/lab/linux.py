@@ -43,6 +43,7 @@ from evenhand.rig.lab.machine import end_machine
 from evenhand.rig.lab.namespaces import host_errors, namespace_path, run_inside
 from evenhand.rig.lab.napi import MOST_URGENT, napi_threads
 from evenhand.rig.lab.neighbors import Neighbor, count_neighbors, read_neighbors
+from evenhand.rig.lab.translator import check_translator, end_translator, translator_processes
 from evenhand.rig.lab.xdp import is_native_xdp
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ class LinuxLab:
     name: str
     plan: str
     """Name of the address plan that the DUT is set up for."""
-    ip_version: Literal[4, 6]
+    ip_version: Literal[4, 6] | None
+    """Of both sides; None: the DUT translates."""
     hosts: SideCounts | None = None
     """In each network, left and right, that the DUT is set up for; None: a record of an older version does
     not tell."""
@@ -150,8 +152,9 @@ class LinuxLab:
         return {}
 
     def dut_threads(self) -> list[int]:
-        """The kernel's threads that forward; any namespace sees them."""
-        return [thread for side in SIDES for thread in napi_threads(self.dut_interface(side))]
+        """The threads that forward and translate; any namespace sees them."""
+        kernel = [thread for side in SIDES for thread in napi_threads(self.dut_interface(side))]
+        return kernel + translator_processes(self.name)
 
     def tester_interface(self, side: SideName) -> str:
         return LabNames(self.name).tester_interface(side)
@@ -187,14 +190,19 @@ class LinuxLab:
         recorded only (SEED-07)."""
         return {
             "entries": count_neighbors(self.neighbors()),
-            "limits": read_limits(self.ip_version),
-            "cache": read_cache_statistics(self.ip_version),
+            "limits": read_limits(self.ip_versions[0]),
+            "cache": read_cache_statistics(self.ip_versions[0]),
         }
 
     def set_forwarding(self, on: bool) -> None:
-        """Switch the DUT's forwarding for the plan's IP version; off, a trial must end FAIL."""
-        family = f"net/ipv{self.ip_version}/conf/all/forwarding"
-        self._inside_dut("switch the DUT's forwarding", lambda: write_sysctls({family: "1" if on else "0"}))
+        """Switch the DUT's forwarding for the plan's IP versions; off, a trial must end FAIL."""
+        values = {f"net/ipv{version}/conf/all/forwarding": "1" if on else "0" for version in self.ip_versions}
+        self._inside_dut("switch the DUT's forwarding", lambda: write_sysctls(values))
+
+    @property
+    def ip_versions(self) -> tuple[Literal[4, 6], ...]:
+        """That the DUT forwards."""
+        return (6, 4) if self.ip_version is None else (self.ip_version,)
 
     def facts(self) -> dict[str, Any]:
         """What the DUT is made of; recorded in results, never used for a verdict (SEED-07)."""
@@ -215,12 +223,14 @@ class LinuxLab:
                     for side in SIDES
                 }
             neighbor_timers = [
-                f"net/ipv{self.ip_version}/neigh/{self.dut_interface(side)}/base_reachable_time_ms"
+                f"net/ipv{version}/neigh/{self.dut_interface(side)}/base_reachable_time_ms"
                 for side in SIDES
+                for version in self.ip_versions
             ]
             paths = {name: Path("/proc/sys") / name for name in (*_RECORDED_SYSCTLS, *neighbor_timers)}
             return {
                 "dut": "linux namespace",
+                **({} if self.ip_version else {"translator": "TAYGA"}),
                 "kernel": platform.release(),
                 "machine": platform.machine(),
                 "plan": self.plan,
@@ -327,7 +337,12 @@ def with_tuples(document: dict[str, Any]) -> dict[str, Any]:
 
 def addresses_of(plan: AddressPlan) -> dict[str, Any]:
     """What a lab knows of the plan that it is made for."""
-    return {"plan": plan.name, "ip_version": plan.ip_version, "hosts": plan.hosts, "networks": plan.networks}
+    return {
+        "plan": plan.name,
+        "ip_version": None if plan.translation is not None else plan.ip_version,
+        "hosts": plan.hosts,
+        "networks": plan.networks,
+    }
 
 
 @contextmanager
@@ -356,6 +371,8 @@ def linux_lab(
 
 
 def _set_up(plan: AddressPlan, name: str, dut_cpu: int | None, largest_frame_size: int) -> LinuxLab:
+    if plan.translation is not None:
+        check_translator()
     cpu, tester_cpus = share_cpus(dut_cpu)
     lab = LinuxLab(
         name=name,
@@ -368,7 +385,8 @@ def _set_up(plan: AddressPlan, name: str, dut_cpu: int | None, largest_frame_siz
     record = {"version": RECORD_VERSION, "is_complete": False, "lab": asdict(lab)}
     state.write_record(name, record)
     try:
-        make_room(name, plan.ip_version, sum(side.dut_neighbors for side in plan.sides))
+        if lab.ip_version is not None:  # behind a translator are gateways alone
+            make_room(name, lab.ip_version, sum(side.dut_neighbors for side in plan.sides))
         build(LabNames(name), plan, cpu, largest_frame_size)
         state.write_record(name, {**record, "is_complete": True})
     except BaseException:
@@ -390,6 +408,7 @@ def take_down(name: str) -> bool:
         return False
     with _second_interrupt_waits():
         end_machine(name)
+        end_translator(name)
         demolish(names)
         give_back(name)
         state.remove_record(name)

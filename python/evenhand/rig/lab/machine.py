@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The QEMU of a lab, from any process: found, and ended."""
+"""The programs of a lab that outlive the command that started them, from any process: found, and ended."""
 
 from __future__ import annotations
 
 import os
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,30 +16,39 @@ _PATIENCE_S = 5.0
 """After SIGTERM, until SIGKILL."""
 
 
-def machine_processes(name: str) -> list[int]:
-    """Ids of the QEMU of this lab. Known by what stands in its command line, so that none is ever forgotten
-    or mistaken for another."""
-    monitor = f"unix:{Access(name).folder}/monitor.sock,".encode()
+def processes_with(option: bytes, argument_begins: bytes) -> list[int]:
+    """Ids of the processes in whose command line both stand: so none is ever forgotten, or mistaken for
+    another."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # ended while we looked
             arguments = path.read_bytes().split(b"\0")
-            if b"-qmp" in arguments and any(argument.startswith(monitor) for argument in arguments):
+            if option in arguments and any(argument.startswith(argument_begins) for argument in arguments):
                 found.append(int(path.parent.name))
     return sorted(found)
 
 
+def machine_processes(name: str) -> list[int]:
+    """Ids of the QEMU of this lab."""
+    return processes_with(b"-qmp", f"unix:{Access(name).folder}/monitor.sock,".encode())
+
+
 def end_machine(name: str) -> None:
     """Pull the plug, if there is a machine, and remove its keys. Nothing is not an error."""
-    for process in machine_processes(name):
+    end_processes(lambda: machine_processes(name))
+    Access(name).remove()
+
+
+def end_processes(find: Callable[[], list[int]]) -> None:
+    """End all that are found, by force those that do not go."""
+    for process in find():
         with suppress(ProcessLookupError):
             descriptor = os.pidfd_open(process)  # whatever gets its number later is not ended
             try:
-                if process in machine_processes(name):
+                if process in find():
                     _end(descriptor, process)
             finally:
                 os.close(descriptor)
-    Access(name).remove()
 
 
 def _end(descriptor: int, process: int) -> None:
