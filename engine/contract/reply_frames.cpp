@@ -85,8 +85,10 @@ Ordered preview_mix(const FramesRequest& r) {
                 {.source_mac = r.source_mac, .dut_macs = {r.destination_mac, r.destination_mac}, .hosts = host_macs})},
             tags);
     }
-    std::vector<std::byte> buffer(mix.largest_frame_size() - frame::fcs_octets);
-    frame::write_pattern(frame::pattern_of(r.plan.version(), mix.has_two_plans()),
+    const auto added = std::max(r.plan.side(side).added_octets,
+                                r.mix->other_plan ? r.mix->other_plan->side(side).added_octets : 0U);
+    std::vector<std::byte> buffer(mix.largest_frame_size() + added - frame::fcs_octets);
+    frame::write_pattern(frame::pattern_of(r.plan.side(side).version(), mix.has_two_plans()),
                          std::span{buffer}.subspan(tags.octets()));
     Ordered frames = Ordered::array();
     for (std::uint64_t k = r.first; k < r.first + r.count; ++k) {
@@ -99,9 +101,8 @@ Ordered preview_mix(const FramesRequest& r) {
         frames.push_back(
             {{"sequence", k},
              {"stream", k % r.streams},
-             {"source", plan::to_string(plan.side(side).hosts.address(flow.source))},
-             {"destination",
-              plan::to_string(plan.side(plan::receiving_side(r.direction)).hosts.address(flow.destination))},
+             {"source", plan::to_string(plan.sent(r.direction).sources.address(flow.source))},
+             {"destination", plan::to_string(plan.sent(r.direction).destinations.address(flow.destination))},
              {"source_port", flow.source_port},
              {"destination_port", flow.destination_port},
              {"octets", hexadecimal(octets)}});

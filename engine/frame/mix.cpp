@@ -77,7 +77,9 @@ void check_mix(const plan::AddressPlan& first, const MixedPlans& mixed) {
         const auto where = fmt::format("mix.classes[{}]", c);
         if (classes[c].plan > (mixed.other_plan ? 1U : 0U))
             refuse(fmt::format("there is no plan {}", classes[c].plan), where + ".plan", "Give other_plan, or use 0.");
-        check_frame_size(mixed.plan(first, classes[c].plan).version(), classes[c].frame_size, where + ".frame_size");
+        const auto& plan = mixed.plan(first, classes[c].plan);
+        for (const auto& side : {plan.left, plan.right})
+            check_frame_size(side.version(), classes[c].frame_size + side.added_octets, where + ".frame_size");
     }
     if (!mixed.other_plan) return;
     const auto is_used = [&](std::size_t plan) {
@@ -86,7 +88,8 @@ void check_mix(const plan::AddressPlan& first, const MixedPlans& mixed) {
     if (!is_used(0) || !is_used(1))
         refuse("all frames are of one plan", "mix.other_plan",
                "Leave it out and give that plan alone, or name classes of both.");
-    if (mixed.other_plan->version() == first.version()) {
+    if (mixed.other_plan->left.version() == first.left.version() &&
+        mixed.other_plan->right.version() == first.right.version()) {
         throw Fault{FaultCode::bad_plan, fmt::format("both plans are of IPv{}", static_cast<int>(first.version())),
                     "mix.other_plan", "Give one of each IP version."};
     }
@@ -97,24 +100,33 @@ void check_mix(const plan::AddressPlan& first, const MixedPlans& mixed) {
 }
 
 bool MixExpectation::holds(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept {
-    return of_class_[frame_class].holds(0, frame, version);
+    const auto* const translated = translation_of(frame_class);
+    return translated != nullptr ? translated->holds(0, frame, version)
+                                 : of_class_[frame_class].holds(0, frame, version);
+}
+
+std::optional<TranslationFault> MixExpectation::fault_of(std::size_t frame_class, const std::byte* frame,
+                                                         IpVersion version) const noexcept {
+    const auto* const translated = translation_of(frame_class);
+    return translated != nullptr ? translated->fault_of(0, frame, version) : std::nullopt;
 }
 
 std::shared_ptr<const MixParts> make_mix_parts(const plan::AddressPlan& first, const MixedPlans& mixed,
                                                std::uint64_t seed, const StreamIdentity& identity,
                                                const StreamShare& share, const MixMacs& macs) {
-    const auto pattern = pattern_of(first.version(), mixed.mix.has_two_plans());
     const auto side = plan::sending_side(identity.direction);
+    const auto pattern = pattern_of(first.side(side).version(), mixed.mix.has_two_plans());
     std::vector<MixParts::Stack> stacks;
     for (std::size_t p = 0; p < (mixed.other_plan ? 2U : 1U); ++p) {
         const auto& plan = mixed.plan(first, p);
-        stacks.push_back({.version = plan.version(),
+        stacks.push_back({.version = plan.side(side).version(),
                           .draw = {plan, identity.direction, seed},
                           .hosts = macs.hosts ? std::optional{plan::HostSet{plan.side(side).hosts}} : std::nullopt});
     }
     std::vector<FrameTemplate> templates;
     for (const auto& c : mixed.mix.classes()) {
-        templates.push_back(make_template(mixed.plan(first, c.plan), c.frame_size, identity, macs.source_mac,
+        const auto& plan = mixed.plan(first, c.plan);
+        templates.push_back(make_template(plan, c.frame_size + plan.side(side).added_octets, identity, macs.source_mac,
                                           macs.dut_macs.at(c.plan), pattern));
     }
     return std::make_shared<const MixParts>(mixed.mix, templates, std::move(stacks), macs.hosts, share);

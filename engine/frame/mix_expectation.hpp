@@ -4,10 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "frame/expectation.hpp"
 #include "frame/mix.hpp"
+#include "frame/translation.hpp"
 
 namespace evenhand::frame {
 
@@ -16,9 +18,10 @@ class MixExpectation {
    public:
     static constexpr bool has_classes = true;
 
-    /// `of_class`: by class. `mix` outlives this.
-    MixExpectation(const FrameMix& mix, std::vector<TestFrameExpectation> of_class)
-        : mix_{&mix}, of_class_{std::move(of_class)} {}
+    /// `of_class`: by class; `translated`: the same where the DUT translates the class. `mix` outlives this.
+    MixExpectation(const FrameMix& mix, std::vector<TestFrameExpectation> of_class,
+                   std::vector<std::optional<TranslationExpectation>> translated = {})
+        : mix_{&mix}, of_class_{std::move(of_class)}, translated_{std::move(translated)} {}
 
     [[nodiscard]] std::size_t class_of(std::uint64_t sequence) const noexcept { return mix_->class_of(sequence); }
     /// Without FCS, of a frame of this class.
@@ -28,10 +31,19 @@ class MixExpectation {
     /// As TestFrameExpectation::holds. Called, not inlined: the receiver of frames that are all alike shall have those
     /// checks for itself.
     [[nodiscard]] bool holds(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept;
+    /// As TranslationExpectation::fault_of; nothing for a class that is routed.
+    [[nodiscard]] std::optional<TranslationFault> fault_of(std::size_t frame_class, const std::byte* frame,
+                                                           IpVersion version) const noexcept;
 
    private:
+    [[nodiscard]] const TranslationExpectation* translation_of(std::size_t frame_class) const noexcept {
+        const bool is_translated = frame_class < translated_.size() && translated_[frame_class];
+        return is_translated ? &*translated_[frame_class] : nullptr;
+    }
+
     const FrameMix* mix_;
     std::vector<TestFrameExpectation> of_class_;
+    std::vector<std::optional<TranslationExpectation>> translated_;
 };
 
 }  // namespace evenhand::frame

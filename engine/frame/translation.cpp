@@ -33,12 +33,12 @@ bool TranslationExpectation::has_its_flow(const std::byte* frame) const noexcept
            number(ports_at_) == kept.flows.source_port(at) && number(ports_at_ + 2) == kept.flows.destination_port(at);
 }
 
-std::optional<TranslationFault> TranslationExpectation::fault_of(const std::byte* frame,
+std::optional<TranslationFault> TranslationExpectation::fault_of(std::size_t frame_class, const std::byte* frame,
                                                                  IpVersion version) const noexcept {
     if (version != version_) return std::nullopt;
     if (is_without_checksum(frame, version)) return TranslationFault::no_checksum;
     const auto hops = hop_limit_of(frame, version);
-    if (!is_intact(frame, frame_octets(0), version) || hops == 0 || hops > sent_ttl) return std::nullopt;
+    if (!is_intact(frame, frame_octets(frame_class), version) || hops == 0 || hops > sent_ttl) return std::nullopt;
     return has_traffic_class(frame) ? TranslationFault::address_or_port : TranslationFault::traffic_class;
 }
 

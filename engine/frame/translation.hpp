@@ -37,7 +37,8 @@ class TranslationExpectation {
                has_traffic_class(frame) && has_its_flow(frame);
     }
     /// Why holds() said no, if the frame of that length is sound but for what a translator changes.
-    [[nodiscard]] std::optional<TranslationFault> fault_of(const std::byte* frame, IpVersion version) const noexcept;
+    [[nodiscard]] std::optional<TranslationFault> fault_of(std::size_t frame_class, const std::byte* frame,
+                                                           IpVersion version) const noexcept;
 
    private:
     struct KeptBlock {

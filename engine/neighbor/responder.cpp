@@ -27,7 +27,9 @@ std::size_t Responder::answer(std::span<std::byte> frame, std::size_t octets) no
     const auto question = read_question(came);
     const auto version = question ? question->target.version : party ? party->ip.version : dut_.version;
     if (other_ != nullptr && version != dut_.version) return other_->answer(frame, octets);
-    if (party && party->ip == dut_ && !has_fixed_dut_mac_) set_dut_mac(party->mac);
+    if (party) hear(*party);
+    // Beside a plan that is translated the other one may be of the same IP version on this side.
+    if (party && other_ != nullptr) other_->hear(*party);
     if (!question) return 0;
     questions_.fetch_add(1, std::memory_order_relaxed);
     const auto owner = find_owner(question->target);
@@ -35,6 +37,10 @@ std::size_t Responder::answer(std::span<std::byte> frame, std::size_t octets) no
     answers_.fetch_add(1, std::memory_order_relaxed);
     // A gateway is a router and says so; a host on the link is none.
     return write_answer(frame, octets, *question, *owner, gateway_.has_value());
+}
+
+void Responder::hear(const Party& party) noexcept {
+    if (party.ip == dut_ && !has_fixed_dut_mac_) set_dut_mac(party.mac);
 }
 
 std::optional<plan::MacAddress> Responder::find_owner(const plan::IpAddress& address) const noexcept {

@@ -60,6 +60,8 @@ class Responder {
    private:
     static constexpr std::uint64_t known_bit = std::uint64_t{1} << 48U;  // the MAC stands in the 48 bits below
 
+    /// Somebody says what MAC he has.
+    void hear(const Party& party) noexcept;
     /// The MAC of an own address; nothing for any other.
     [[nodiscard]] std::optional<plan::MacAddress> find_owner(const plan::IpAddress& address) const noexcept;
     [[nodiscard]] plan::MacAddress mac_of_host(std::uint32_t host) const noexcept {
@@ -72,7 +74,7 @@ class Responder {
     std::optional<plan::IpAddress> gateway_;     // in gateway forms
     std::optional<plan::HostSet> hosts_;         // in direct forms
     std::optional<plan::HostMacs> host_macs_;
-    Responder* other_ = nullptr;             // of the other IP version, if the plan has both
+    Responder* other_ = nullptr;             // of the other plan of a mix
     bool has_fixed_dut_mac_ = false;         // written before the workers start
     std::atomic<std::uint64_t> dut_mac_{0};  // written by the receiving worker, read by the session
     std::atomic<std::uint64_t> questions_{0};

@@ -385,9 +385,10 @@ class Receiver {
 
     template <FrameExpectation Frames>
     void note_not_as_sent(const Frames& expected, const std::byte* octets, const frame::FirstLook& look) noexcept {
-        if constexpr (std::is_same_v<Frames, frame::TranslationExpectation>) {
+        if constexpr (requires { expected.fault_of(std::size_t{}, octets, look.version); }) {
             if (look.tag.sequence < map_->frames()) {
-                if (const auto fault = expected.fault_of(octets, look.version)) {
+                const std::size_t frame_class = expected.class_of(look.tag.sequence);
+                if (const auto fault = expected.fault_of(frame_class, octets, look.version)) {
                     ++tally_->mistranslated_frames[static_cast<std::size_t>(*fault)];
                     return;
                 }

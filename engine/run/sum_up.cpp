@@ -40,9 +40,10 @@ std::vector<tally::ClassCount> count_classes(const Tester& tester, Direction dir
                                              const tally::ReceiverTally& received) {
     if (tester.mix() == nullptr) return {};
     std::vector<tally::ClassCount> counts;
+    const auto side = plan::sending_side(direction);
     for (const auto& c : tester.mix()->classes()) {
         counts.push_back({.version = tester.traffic(direction).kinds[counts.size()].sent.version,
-                          .frame_size = c.frame_size,
+                          .frame_size = c.frame_size + tester.plan(c.plan).side(side).added_octets,
                           .received_frames = received.received_of_class[counts.size()]});
     }
     for (const auto& sent : streams) {
@@ -146,7 +147,8 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     d.late_frames = sum.late_frames;
     d.late_by_gap_frames = sum.late_by_gap_frames;
     d.corrupted_frames = sum.corrupted_frames;
-    if (tester.request().plan.is_translated()) d.mistranslated_frames = sum.mistranslated_frames;
+    if (tester.plan(0).is_translated() || (tester.plans() > 1 && tester.plan(1).is_translated()))
+        d.mistranslated_frames = sum.mistranslated_frames;
     d.wrong_length_frames = sum.wrong_length_frames;
     d.foreign_frames = sum.foreign_frames;
     d.stale_frames = sum.stale_frames;

@@ -173,9 +173,9 @@ class TrialMaker {
         if (tester_.mix() != nullptr) {
             reception.mix = make_mix_expectation(direction);
             reception.expectation.mix = reception.mix.get();
-        }
-        if (tester_.request().plan.is_translated()) {
-            reception.translation = make_translation_expectation(direction);
+        } else if (tester_.plan(0).is_translated()) {
+            reception.translation = std::make_unique<frame::TranslationExpectation>(
+                translation_expectation(direction, tester_.traffic(direction).kinds.front().arrives, 0));
             reception.expectation.translation = reception.translation.get();
         }
         if (tracks) {
@@ -192,22 +192,26 @@ class TrialMaker {
     /// What arrives of a mix in one direction.
     [[nodiscard]] std::unique_ptr<frame::MixExpectation> make_mix_expectation(Direction direction) const {
         std::vector<frame::TestFrameExpectation> of_class;
+        std::vector<std::optional<frame::TranslationExpectation>> translated;
         const auto& kinds = tester_.traffic(direction).kinds;
         of_class.reserve(kinds.size());
-        for (std::size_t c = 0; c < kinds.size(); ++c)
-            of_class.push_back(
-                tester_.frame_expectation(direction, kinds[c].arrives, tester_.mix()->classes()[c].plan));
-        return std::make_unique<frame::MixExpectation>(*tester_.mix(), std::move(of_class));
+        for (std::size_t c = 0; c < kinds.size(); ++c) {
+            const auto plan = tester_.mix()->classes()[c].plan;
+            of_class.push_back(tester_.frame_expectation(direction, kinds[c].arrives, plan));
+            translated.push_back(tester_.plan(plan).is_translated()
+                                     ? std::optional{translation_expectation(direction, kinds[c].arrives, plan)}
+                                     : std::nullopt);
+        }
+        return std::make_unique<frame::MixExpectation>(*tester_.mix(), std::move(of_class), std::move(translated));
     }
 
-    /// What arrives of a translated direction.
-    [[nodiscard]] std::unique_ptr<frame::TranslationExpectation> make_translation_expectation(
-        Direction direction) const {
-        const auto& open = tester_.request();
-        const auto& arrives = tester_.traffic(direction).kinds.front().arrives;
-        return std::make_unique<frame::TranslationExpectation>(
-            tester_.frame_expectation(direction, arrives), arrives, plan::FlowDraw{open.plan, direction, open.seed},
-            tester_.streams(plan::sending_side(direction)));
+    /// What arrives of frames of this plan, which the DUT translates.
+    [[nodiscard]] frame::TranslationExpectation translation_expectation(Direction direction,
+                                                                        const frame::LinkFrames& arrives,
+                                                                        std::size_t plan) const {
+        return {tester_.frame_expectation(direction, arrives, plan), arrives,
+                plan::FlowDraw{tester_.plan(plan), direction, tester_.request().seed},
+                tester_.streams(plan::sending_side(direction))};
     }
 
     Tester& tester_;

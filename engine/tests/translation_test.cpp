@@ -180,7 +180,7 @@ TEST_CASE("another frame's address or port is a fault of the translator, though 
             }
             CHECK(frame::is_intact(came.data(), came.size(), way.arriving()));
             CHECK_FALSE(expected.holds(0, came.data(), way.arriving()));
-            CHECK(expected.fault_of(came.data(), way.arriving()) == TranslationFault::address_or_port);
+            CHECK(expected.fault_of(0, came.data(), way.arriving()) == TranslationFault::address_or_port);
         };
         check(source, address);
         check(source + address, address);
@@ -195,24 +195,24 @@ TEST_CASE("a missing checksum and another traffic class are told apart from dama
     Octets came = translate(up.sent(1));
     store(came.data() + L6::udp_checksum, std::uint16_t{0});
     CHECK_FALSE(expected.holds(0, came.data(), IpVersion::v6));
-    CHECK(expected.fault_of(came.data(), IpVersion::v6) == TranslationFault::no_checksum);
+    CHECK(expected.fault_of(0, came.data(), IpVersion::v6) == TranslationFault::no_checksum);
     came = translate(up.sent(1));
     came[L6::ip] = std::byte{0x6B};  // DSCP
     CHECK_FALSE(expected.holds(0, came.data(), IpVersion::v6));
-    CHECK(expected.fault_of(came.data(), IpVersion::v6) == TranslationFault::traffic_class);
+    CHECK(expected.fault_of(0, came.data(), IpVersion::v6) == TranslationFault::traffic_class);
     came = translate(up.sent(1));
     came[L6::ip + 1] = std::byte{0x30};  // ECN
-    CHECK(expected.fault_of(came.data(), IpVersion::v6) == TranslationFault::traffic_class);
+    CHECK(expected.fault_of(0, came.data(), IpVersion::v6) == TranslationFault::traffic_class);
     came[L6::ip + 1] = std::byte{0x05};  // the flow label is the translator's business
     CHECK(expected.holds(0, came.data(), IpVersion::v6));
     came = translate(up.sent(1));
     came.back() ^= std::byte{1};
     CHECK_FALSE(expected.holds(0, came.data(), IpVersion::v6));
-    CHECK(expected.fault_of(came.data(), IpVersion::v6) == std::nullopt);
+    CHECK(expected.fault_of(0, came.data(), IpVersion::v6) == std::nullopt);
     came = translate(up.sent(1));
     came[L6::ip + 7] = std::byte{0};  // hop limit
     CHECK_FALSE(expected.holds(0, came.data(), IpVersion::v6));
-    CHECK(expected.fault_of(came.data(), IpVersion::v6) == std::nullopt);
+    CHECK(expected.fault_of(0, came.data(), IpVersion::v6) == std::nullopt);
 
     const Way down{.direction = Direction::forward};  // to IPv4
     Octets tos = translate(down.sent(1));
@@ -220,11 +220,11 @@ TEST_CASE("a missing checksum and another traffic class are told apart from dama
     store(tos.data() + L4::ipv4_checksum, std::uint16_t{0});
     store(tos.data() + L4::ipv4_checksum,
           frame::ip_checksum(frame::sum_octets(tos.data() + L4::ip, L4::ip_octets)));
-    CHECK(down.expectation().fault_of(tos.data(), IpVersion::v4) == TranslationFault::traffic_class);
+    CHECK(down.expectation().fault_of(0, tos.data(), IpVersion::v4) == TranslationFault::traffic_class);
     // A frame that was not translated at all.
     const Octets untouched = down.sent(1);
     CHECK_FALSE(down.expectation().holds(0, untouched.data(), IpVersion::v6));
-    CHECK(down.expectation().fault_of(untouched.data(), IpVersion::v6) == std::nullopt);
+    CHECK(down.expectation().fault_of(0, untouched.data(), IpVersion::v6) == std::nullopt);
 }
 
 TEST_CASE("a translated plan is checked") {

@@ -173,6 +173,13 @@ def test_the_testbed_and_a_sequence_of_sizes_agree() -> None:
     assert testbed.max_theoretical_fps(streams) == max_theoretical_fps(G, size.mean + 4)
 
 
+def test_no_address_is_translated_in_one_plan_of_a_mix_and_native_in_the_other() -> None:
+    with pytest.raises(PlanError, match="addresses that siit gives to translated ones"):
+        mix_versions(make_plan("siit"), make_plan("gateway_v4"), (1, 1))
+    with pytest.raises(PlanError, match=r"198\.18\.255\.254 are hosts of gateway-v4"):
+        mix_versions(make_plan("gateway_v4"), make_plan("siit"), (1, 1))
+
+
 def test_a_mix_with_native_background_has_a_stream_for_each_plan() -> None:
     """RFC 8219, 4.4: native IPv6 beside what is translated. The mean of a line is that of both."""
     plan = mix_versions(translated(10), make_plan("gateway_v6", 10), (3, 1))

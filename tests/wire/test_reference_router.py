@@ -55,12 +55,27 @@ def _needs_router() -> None:
 
 
 def measure(
-    router: ReferenceRouter, plan: AddressPlan, *, frame_size: int | None = None, **arguments: Any
+    router: ReferenceRouter,
+    plan: AddressPlan,
+    *,
+    frame_size: int | None = None,
+    opened: Document | None = None,
+    **arguments: Any,
 ) -> dict[str, Any]:
-    """A trial through the router, which is found by ARP or ND."""
+    """A trial through the router, which is found by ARP or ND.
+
+    Args:
+        opened: What else stands in the request that opens the ports.
+    """
     with engine() as session:
         open_ports(
-            session, plan, router.left_device, router.right_device, dut_macs=None, frame_size=frame_size
+            session,
+            plan,
+            router.left_device,
+            router.right_device,
+            dut_macs=None,
+            frame_size=frame_size,
+            **(opened or {}),
         )
         session.request("resolve", timeout_s=10)
         return run_trial(session, **arguments)

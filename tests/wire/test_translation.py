@@ -17,7 +17,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from evenhand.plan import AddressPlan, make_plan
+from evenhand.plan import AddressPlan, make_plan, mix_request, mix_versions, parse_imix
 from evenhand.plan.translation import Translation
 from evenhand.predict import DeviceModel, HashType, predict
 from evenhand.rig.reference import ReferenceDut, reference_router
@@ -38,13 +38,13 @@ __all__ = ["_needs_router"]  # the fixture
 
 
 def through_router(
-    plan: AddressPlan, dut: ReferenceDut | None = None, **arguments: Any
+    plan: AddressPlan, dut: ReferenceDut | None = None, mix: Document | None = None, **arguments: Any
 ) -> tuple[Document, Document]:
     """A trial in which the host let every frame leave and be seen, and what the router counted."""
 
     def once() -> tuple[Document, Document]:
         with reference_router(plan, dut or ReferenceDut()) as router:
-            return measure(router, plan, **arguments), router.counters()
+            return measure(router, plan, opened=mix, **arguments), router.counters()
 
     def is_clean(found: tuple[Document, Document]) -> bool:
         document, counters = found
@@ -92,6 +92,43 @@ def test_each_defect_of_a_translator_is_counted_to_the_frame(name: str) -> None:
     assert sum(d["lost_frames"] for d in found) == wrong
     assert document["verdict"] != "PASS"
     assert {note["code"] for note in document["notes"]} >= {"mistranslated"}
+
+
+@pytest.mark.parametrize(("name", "share"), [("siit", (9, 1)), ("siit-eam", (1, 1)), ("siit", (1, 9))])
+def test_native_traffic_goes_beside_what_is_translated(name: str, share: tuple[int, int]) -> None:
+    """R8219-05: of every n + m frames n are translated and m are not; each kind is counted, and the
+    translated ones are checked as without the others."""
+    plan = mix_versions(make_plan(name), make_plan("gateway-v6"), share)
+    defects = {"wrong_address_every": 500}
+    document, counters = through_router(
+        plan,
+        ReferenceDut(translation_defects=defects),
+        mix=mix_request(plan, 84),
+        rate_fps=QUIET_FPS,
+        duration_s=0.5,
+    )
+    made, directions = counters["translation"], document["directions"]
+    for found in directions.values():
+        assert sorted(c["offered_frames"] for c in found["classes"]) == sorted(
+            QUIET_FPS * 0.5 * part / sum(share) for part in share
+        )
+        assert sum(c["received_frames"] for c in found["classes"]) == found["received_frames"]
+    assert made["translated_frames"] == QUIET_FPS * share[0] / sum(share)
+    wrong = sum(d["mistranslated_frames"]["address_or_port"] for d in directions.values())
+    assert wrong == made["wrong_address_frames"] > 0
+    assert sum(d["lost_frames"] for d in directions.values()) == wrong
+
+
+def test_a_sequence_of_sizes_is_translated() -> None:
+    """R6985-01: each size is 20 octets longer on the IPv6 side."""
+    size = parse_imix("imix:AAB:A=64:B=1400")
+    plan = make_plan("siit")
+    document, counters = through_router(plan, mix=mix_request(plan, size), rate_fps=QUIET_FPS, duration_s=0.3)
+    assert counters["translation"]["translated_frames"] == 2 * QUIET_FPS * 0.3
+    sizes = {"forward": [84, 1420], "reverse": [64, 1400]}
+    for direction, found in document["directions"].items():
+        assert found["lost_frames"] == 0
+        assert sorted(c["frame_size"] for c in found["classes"]) == sizes[direction]
 
 
 @pytest.mark.parametrize(("hosts", "hash_type"), [(1, "type1"), (None, "type1"), (1, "type2")])

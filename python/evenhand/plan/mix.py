@@ -24,7 +24,8 @@ def mix_versions(first: AddressPlan, second: AddressPlan, share: tuple[int, int]
         share: n and m, such as (90, 10), which is the same as (9, 1).
 
     Raises:
-        PlanError: Both are of one IP version, or of different forms; or there is no such share.
+        PlanError: Both are of one IP version, or of different forms; there is no such share; or an address
+            is one of a host in both, though the DUT translates it in one.
     """
     n, m = (number // (math.gcd(*share) or 1) for number in share)
     if min(n, m) < 1 or n + m > MOST_OF_A_SHARE:
@@ -47,7 +48,23 @@ def mix_versions(first: AddressPlan, second: AddressPlan, share: tuple[int, int]
             where="first, second",
             next_step="Name two plans of the same form, such as gateway-v4+gateway-v6.",
         )
+    _check_unlike_hosts(first, second)
+    _check_unlike_hosts(second, first)
     return replace(first, other=OtherVersion(plan=second, share=(n, m)))
+
+
+def _check_unlike_hosts(translated: AddressPlan, other: AddressPlan) -> None:
+    """No address may mean a host that is translated and one that is not."""
+    for side in translated.sides:
+        native = (other.right if side.name == "left" else other.left).hosts
+        seen = side.peers
+        if seen is not None and (seen.first_address in native or native.first_address in seen):
+            raise PlanError(
+                f"{native.first_address} .. {native.last_address} are hosts of {other.title}, and the"
+                f" addresses that {translated.title} gives to translated ones",
+                where="first, second",
+                next_step="Name a plan of the other IP version beside it, such as gateway-v6.",
+            )
 
 
 def version_pattern(share: tuple[int, int]) -> tuple[int, ...]:

@@ -41,8 +41,8 @@ def test_the_busiest_come_first_and_idle_ones_are_not_named(tmp_path: Path) -> N
         tmp_path, 14.0, (5, "cc1plus", 1, 5.0, 50), (6, "Web (X) 1", 1, 4.0, 60), (7, "sshd", 1, 0.1, 1)
     )
     assert busiest_programs(before, after, own_pid=99) == (
-        ProgramUse(name="Web (X) 1", cpu_share=0.75, pids=(6,)),
-        ProgramUse(name="cc1plus", cpu_share=0.5, pids=(5,)),
+        ProgramUse(name="Web (X) 1", busy_share=0.75, pids=(6,)),
+        ProgramUse(name="cc1plus", busy_share=0.5, pids=(5,)),
     )
 
 
@@ -52,7 +52,7 @@ def test_processes_of_one_name_are_summed_and_a_reused_pid_counts_from_its_own_s
         tmp_path, 4.0, (5, "cc1plus", 1, 1.0, 950), (8, "cc1plus", 1, 3.0, 55), (9, "cc1plus", 1, 1.0, 970)
     )
     (use,) = busiest_programs(before, after, own_pid=99)
-    assert (use.cpu_share, use.pids) == (1.0, (5, 8, 9))
+    assert (use.busy_share, use.pids) == (1.0, (5, 8, 9))
 
 
 def test_the_tester_itself_and_its_engine_are_left_out(tmp_path: Path) -> None:
@@ -98,10 +98,10 @@ def test_the_advice_names_the_programs_and_their_processes() -> None:
     clock = WatchedClock(source="tsc", ticks_per_second=2.6e9, error_ppm_raw=0.0, error_ppm_monotonic=0.0)
     watched = Watch(seconds=5.0, cpus=(cpu,), clock=clock)
     uses = (
-        ProgramUse(name="cc1plus", cpu_share=1.514, pids=(7, 8, 9, 10)),
-        ProgramUse(name="find", cpu_share=0.06, pids=(3,)),
+        ProgramUse(name="cc1plus", busy_share=1.514, pids=(7, 8, 9, 10)),
+        ProgramUse(name="find", busy_share=0.06, pids=(3,)),
     )
     found = check_stalls(watched, uses)
     assert "cc1plus 151 % (processes 7, 8, 9, ...), find 6 % (process 3)" in found.advice
-    assert found.facts["programs"][0] == {"name": "cc1plus", "cpu_share": 1.514, "pids": (7, 8, 9, 10)}
+    assert found.facts["programs"][0] == {"name": "cc1plus", "busy_share": 1.514, "pids": (7, 8, 9, 10)}
     assert "Find out what else runs" in check_stalls(watched).advice

@@ -129,7 +129,7 @@ def _what_else_runs(programs: Sequence[ProgramUse]) -> str:
     if not programs:
         return "Find out what else runs"
     uses = ", ".join(
-        f"{use.name} {format_ratio(round(use.cpu_share, 2))}"
+        f"{use.name} {format_ratio(round(use.busy_share, 2))}"
         f" ({'process' if len(use.pids) == 1 else 'processes'} {_few(use.pids)})"
         for use in programs
     )

@@ -27,7 +27,7 @@ class ProgramUse:
     """The CPU time of all processes of one name."""
 
     name: str
-    cpu_share: float
+    busy_share: float
     """Of one CPU: 2.0 is two whole CPUs."""
     pids: tuple[int, ...]
 
@@ -81,10 +81,10 @@ def busiest_programs(
             pids[process.name].append(pid)
     per_second = os.sysconf("SC_CLK_TCK")
     uses = [
-        ProgramUse(name=name, cpu_share=count / per_second / seconds, pids=tuple(pids[name]))
+        ProgramUse(name=name, busy_share=count / per_second / seconds, pids=tuple(pids[name]))
         for name, count in ticks.items()
     ]
-    named = sorted((use for use in uses if use.cpu_share >= LEAST_SHARE), key=lambda use: -use.cpu_share)
+    named = sorted((use for use in uses if use.busy_share >= LEAST_SHARE), key=lambda use: -use.busy_share)
     return tuple(named[:MOST_NAMED])
 
 

@@ -4,17 +4,23 @@ test and its prediction."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from evenhand.base.errors import RequestError
 from evenhand.plan import AddressPlan, SideName
 from evenhand.predict import DeviceModel, NeighborCost
 
+T = TypeVar("T")
 MAX_ROUTER_ELEMENTS = 512
 DEFAULT_QUEUE_FRAMES = 512
 DEFECT_KINDS = ("loss", "duplication", "reordering", "corruption")
+
+
+def _each_once(several: Iterable[T]) -> list[T]:
+    """Both plans of a mix may have an address or a route."""
+    return list(dict.fromkeys(several))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,21 +129,26 @@ class ReferenceDut:
             "ports": {
                 side.name: {
                     "device": devices[side.name],
-                    "addresses": [str(interface) for interface in side.dut],
+                    "addresses": _each_once(
+                        str(interface) for part in plan.plans for interface in part.side(side.name).dut
+                    ),
                     **({"vlan": list(vlan)} if (vlan := self.vlans.get(side.name)) else {}),
                 }
                 for side in plan.sides
             },
             "cpu": cpu,
             "routes": [
-                {"network": str(route), "via": str(side.gateway.ip)}
-                for side in plan.sides
-                if side.gateway
-                for route in side.routes
+                {"network": network, "via": via}
+                for network, via in _each_once(
+                    (str(route), str(side.gateway.ip))
+                    for part in plan.plans
+                    for side in part.sides
+                    if side.gateway
+                    for route in side.routes
+                )
             ],
         }
-        if plan.translation is not None:
-            told = plan.translation
+        for told in (part.translation for part in plan.plans if part.translation is not None):
             config["translation"] = {
                 "prefix": str(told.prefix),
                 "mappings": [{"ipv4": str(told.ipv6_hosts_as_ipv4), "ipv6": str(told.ipv6_hosts)}],
