@@ -30,6 +30,8 @@ else:
     pyroute2 = lazy_import("pyroute2")
 
 PROGRAM = "tayga"
+INSTALL = "sudo systemctl mask tayga; sudo apt-get install --no-install-recommends tayga"
+"""Debian's package starts a service that sets up an interface and NAT on this host, which no lab needs."""
 INTERFACE = "nat64"
 _OWN_ADDRESS = "192.0.2.1"
 """Of TAYGA itself, for its ICMP errors: no host has it (RFC 5737)."""
@@ -42,8 +44,7 @@ def check_translator() -> None:
         raise HostError(
             "the plan needs a translator as DUT, and TAYGA is not installed",
             where="lab",
-            next_step="Install it: sudo apt-get install --no-install-recommends tayga; its own service is"
-            " not needed.",
+            next_step=f"Install it without its own service: {INSTALL}",
         )
     if not Path("/dev/net/tun").exists():
         raise HostError(

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A translator that nobody here wrote: TAYGA as the DUT of a Linux lab. Skipped where it is not installed,
+since its package changes the network of the host."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from evenhand.base.errors import HostError
+from evenhand.plan import AddressPlan, make_plan
+from evenhand.rig.lab import LinuxLab, linux_lab
+from evenhand.rig.lab.linux import lab_down
+from evenhand.rig.lab.translator import check_translator, translator_processes
+from evenhand.trial import EngineSession, find_engine
+from tests.wire.wire_session import Document, dut_of, engine, open_ports, valid_trial
+
+pytestmark = [pytest.mark.wire, pytest.mark.root]
+LAB = "siittest"
+LOAD_FPS = 2_000
+
+
+@pytest.fixture(autouse=True)
+def _needs_tayga() -> None:
+    try:
+        check_translator()
+    except HostError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(params=["siit", "siit-eam"])
+def rig(request: pytest.FixtureRequest) -> Iterator[tuple[AddressPlan, LinuxLab, EngineSession, Document]]:
+    plan = make_plan(request.param)
+    with linux_lab(plan, name=LAB) as lab, engine(lab.engine_command(find_engine())) as session:
+        opened = open_ports(session, plan, lab.left_device, lab.right_device, dut_macs=None, dut=dut_of(lab))
+        session.request("resolve")
+        yield plan, lab, session, opened
+    assert translator_processes(LAB) == []
+
+
+def test_each_frame_comes_back_as_it_must_be_translated(
+    rig: tuple[AddressPlan, LinuxLab, EngineSession, Document],
+) -> None:
+    """R8219-01, R8219-08, RFC 7915: exactly its addresses, ports and traffic class, in both directions."""
+    _, lab, session, _ = rig
+    document = valid_trial(session, rate_fps=LOAD_FPS, duration_s=1)
+    for direction in document["directions"].values():
+        assert direction["received_frames"] > 0.9 * LOAD_FPS
+        assert direction["mistranslated_frames"] == {
+            "no_checksum": 0,
+            "traffic_class": 0,
+            "address_or_port": 0,
+        }
+        assert direction["corrupted_frames"] == direction["wrong_length_frames"] == 0
+    assert lab.facts()["translator"] == "TAYGA"
+    assert translator_processes(LAB)[0] in lab.dut_threads()
+    lab.set_forwarding(False)
+    silent = valid_trial(session, trial=50, rate_fps=LOAD_FPS, duration_s=0.2)
+    assert [d["received_frames"] for d in silent["directions"].values()] == [0, 0]
+
+
+def test_a_lab_whose_maker_was_killed_is_taken_down_with_its_translator() -> None:
+    program = (
+        "import os, signal\n"
+        "from evenhand.plan import make_plan\n"
+        "from evenhand.rig.lab import linux_lab\n"
+        f"with linux_lab(make_plan('siit'), name={LAB!r}): os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], env=os.environ, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert len(translator_processes(LAB)) == 1
+    assert lab_down(LAB)
+    assert translator_processes(LAB) == []
+    assert not lab_down(LAB)
