@@ -18,8 +18,7 @@ inline plan::AddressPlan gateway_plan(plan::IpVersion version) {
                       .offset = is_v4 ? 2U : 12U,
                       .host = is_v4 ? plan::FieldRange{.first = 1, .count = 65534} : plan::FieldRange{.count = 65536}}};
     };
-    plan::AddressPlan plan{
-                           .source_ports = {.first = 1024, .count = 64512},
+    plan::AddressPlan plan{.source_ports = {.first = 1024, .count = 64512},
                            .destination_ports = {.first = 1, .count = 49151}};
     if (version == plan::IpVersion::v4) {
         plan.left = side("10.0.0.2", "10.0.0.1", "198.18.0.0");

@@ -59,14 +59,13 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     frame::TestFrameSource source{shape, draw, {}};
     const Ticks start = TickClock::now();
     constexpr double beyond_reach_fps = 4e8;
-    run::Sender<DpdkPort, frame::TestFrameSource> sender{
-        port,
-        0,
-        source,
-        pace::EvenSchedule{start, ticks_per_second, beyond_reach_fps},
-        std::numeric_limits<std::uint64_t>::max() / 2,
-        run::Punctuality{.overdue_after = start},
-        start + static_cast<Ticks>(never_s * ticks_per_second)};
+    run::Sender<DpdkPort, frame::TestFrameSource> sender{port,
+                                                         0,
+                                                         source,
+                                                         pace::EvenSchedule{start, ticks_per_second, beyond_reach_fps},
+                                                         std::numeric_limits<std::uint64_t>::max() / 2,
+                                                         run::Punctuality{.overdue_after = start},
+                                                         start + static_cast<Ticks>(never_s * ticks_per_second)};
 
     std::array<DpdkPort::Frame*, run::burst_size> held{};
     if (port.reserve(0, held.data(), run::burst_size) == 0)

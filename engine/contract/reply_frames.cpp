@@ -85,8 +85,8 @@ Ordered preview_mix(const FramesRequest& r) {
                 {.source_mac = r.source_mac, .dut_macs = {r.destination_mac, r.destination_mac}, .hosts = host_macs})},
             tags);
     }
-    const auto added = std::max(r.plan.side(side).added_octets,
-                                r.mix->other_plan ? r.mix->other_plan->side(side).added_octets : 0U);
+    const auto added =
+        std::max(r.plan.side(side).added_octets, r.mix->other_plan ? r.mix->other_plan->side(side).added_octets : 0U);
     std::vector<std::byte> buffer(mix.largest_frame_size() + added - frame::fcs_octets);
     frame::write_pattern(frame::pattern_of(r.plan.side(side).version(), mix.has_two_plans()),
                          std::span{buffer}.subspan(tags.octets()));

@@ -26,7 +26,7 @@ constexpr std::uint16_t ethertype_ipv6 = 0x86DD;
 constexpr std::uint8_t protocol_udp = 17;
 constexpr std::uint8_t protocol_icmpv6 = 58;
 constexpr std::uint16_t dont_fragment = 0x4000;  // flag of IPv4
-constexpr std::uint8_t sent_ttl = 10;  // RFC 2544 C.2.6.4; also IPv6's hop limit
+constexpr std::uint8_t sent_ttl = 10;            // RFC 2544 C.2.6.4; also IPv6's hop limit
 
 /// Offsets from the first octet of the frame.
 template <IpVersion V>

@@ -12,8 +12,7 @@ namespace evenhand::frame {
 namespace {
 
 template <IpVersion V>
-void write_ip(FrameTemplate& t, const plan::IpAddress& source, const plan::IpAddress& destination,
-              bool is_translated) {
+void write_ip(FrameTemplate& t, const plan::IpAddress& source, const plan::IpAddress& destination, bool is_translated) {
     using L = Layout<V>;
     std::byte* const ip = t.head.data() + L::ip;
     if constexpr (V == IpVersion::v4) {
@@ -88,10 +87,10 @@ FrameTemplate make_template(const plan::AddressPlan& plan, std::size_t frame_siz
                             std::optional<IpVersion> pattern) {
     const IpVersion version = plan.side(plan::sending_side(identity.direction)).version();
     check_frame_size(version, frame_size);
-    return version == IpVersion::v4 ? make<IpVersion::v4>(plan, frame_size, identity, source_mac, destination_mac,
-                                                          pattern.value_or(version))
-                                    : make<IpVersion::v6>(plan, frame_size, identity, source_mac, destination_mac,
-                                                          pattern.value_or(version));
+    return version == IpVersion::v4
+               ? make<IpVersion::v4>(plan, frame_size, identity, source_mac, destination_mac, pattern.value_or(version))
+               : make<IpVersion::v6>(plan, frame_size, identity, source_mac, destination_mac,
+                                     pattern.value_or(version));
 }
 
 void write_pattern(IpVersion version, std::span<std::byte> frame) {

@@ -54,9 +54,9 @@ class TranslationExpectation {
     /// Frames are sent with none.
     [[nodiscard]] bool has_traffic_class(const std::byte* frame) const noexcept {
         constexpr std::uint16_t class_of_ipv6 = 0x0FF0;
-        return version_ == IpVersion::v4 ? frame[Layout<IpVersion::v4>::ip + 1] == std::byte{0}
-                                         : (big(load<std::uint16_t>(frame + Layout<IpVersion::v6>::ip)) &
-                                            class_of_ipv6) == 0;
+        return version_ == IpVersion::v4
+                   ? frame[Layout<IpVersion::v4>::ip + 1] == std::byte{0}
+                   : (big(load<std::uint16_t>(frame + Layout<IpVersion::v6>::ip)) & class_of_ipv6) == 0;
     }
     [[nodiscard]] bool has_its_flow(const std::byte* frame) const noexcept;
 

@@ -31,8 +31,7 @@ frame::Traffic learning_traffic(const Tester& tester, Direction direction, std::
     const auto& of = tester.plan(plan);
     const auto& sender = of.side(plan::sending_side(direction));
     return frame::traffic_of(
-        of, direction,
-        frame::LearningSource::octets_of(sender.version()) + frame::fcs_octets - sender.added_octets);
+        of, direction, frame::LearningSource::octets_of(sender.version()) + frame::fcs_octets - sender.added_octets);
 }
 
 /// One round in both directions.

@@ -174,7 +174,7 @@ frame::DirectionTraffic Tester::make_traffic(plan::Direction direction) const {
     for (std::size_t c = 0; c < frames.size(); ++c) {
         const auto& of_class = mix()->classes()[c];
         auto kind = frame::traffic_of(request_.mix->plan(request_.plan, of_class.plan), direction,
-                                  without_tags(of_class.frame_size));
+                                      without_tags(of_class.frame_size));
         kind.frames = frames[c];
         traffic.kinds.push_back(kind);
     }
@@ -188,8 +188,8 @@ void Tester::check_frame_sizes() const {
         const auto& [sent, arrives, frames] = traffic(plan::direction_sent_by(side)).kinds.front();
         const auto around = tags(side).octets();
         const auto added = request_.plan.side(side).added_octets;
-        const auto larger = std::max(request_.frame_size + added,
-                                     arrives.frame_size + tags(plan::other_side(side)).octets());
+        const auto larger =
+            std::max(request_.frame_size + added, arrives.frame_size + tags(plan::other_side(side)).octets());
         const std::size_t least = frame::smallest_frame_size(sent.version) - added + around;
         if (around == 0 && larger == request_.frame_size) {
             frame::check_frame_size(sent.version, request_.frame_size);

@@ -68,9 +68,9 @@ struct WorkerTrial {
         Expectation expectation;
         tally::SequenceMap* map = nullptr;
         std::unique_ptr<tally::ReceiverTally> tally;
-        std::unique_ptr<tally::DelaySpread> spread;            // where delays are asked for
-        std::unique_ptr<tally::VariationHistogram> variation;  // where it is asked for
-        std::unique_ptr<frame::MixExpectation> mix;            // where frames are of several classes
+        std::unique_ptr<tally::DelaySpread> spread;                  // where delays are asked for
+        std::unique_ptr<tally::VariationHistogram> variation;        // where it is asked for
+        std::unique_ptr<frame::MixExpectation> mix;                  // where frames are of several classes
         std::unique_ptr<frame::TranslationExpectation> translation;  // where the DUT translates
     };
     std::vector<Reception> receptions;

@@ -50,7 +50,7 @@ std::vector<Octets> frames_of(const plan::AddressPlan& p, std::size_t size, Stre
 std::vector<Octets> frames_of(const plan::AddressPlan& p, std::size_t size, StreamIdentity id, std::uint64_t first,
                               unsigned n) {
     return p.version() == IpVersion::v4 ? frames_of<IpVersion::v4>(p, size, id, first, n)
-                                      : frames_of<IpVersion::v6>(p, size, id, first, n);
+                                        : frames_of<IpVersion::v6>(p, size, id, first, n);
 }
 
 /// As the receiver asks one after the other.

@@ -57,7 +57,7 @@ Octets expected(const plan::AddressPlan& first, const MixedPlans& mixed, std::ui
     const auto& p = mixed.plan(first, c.plan);
     const auto pattern = frame::pattern_of(first.version(), mixed.mix.has_two_plans());
     return p.version() == IpVersion::v4 ? lone_frame<IpVersion::v4>(p, c.frame_size, k, pattern)
-                                      : lone_frame<IpVersion::v6>(p, c.frame_size, k, pattern);
+                                        : lone_frame<IpVersion::v6>(p, c.frame_size, k, pattern);
 }
 
 /// Frames of one stream in bursts of any size, in few buffers that are used again in any order.
@@ -113,8 +113,9 @@ struct MixRig {
         left.give_back(all.data(), n);
         std::vector<frame::TestFrameExpectation> of_class;
         for (const auto& c : mixed.mix.classes()) {
-            of_class.emplace_back(frame::traffic_of(mixed.plan(first, c.plan), Direction::forward, c.frame_size).arrives,
-                                  right_mac, dut_mac);
+            of_class.emplace_back(
+                frame::traffic_of(mixed.plan(first, c.plan), Direction::forward, c.frame_size).arrives, right_mac,
+                dut_mac);
         }
         expectation = std::make_unique<frame::MixExpectation>(mixed.mix, of_class);
         receiver.arm({.trial = trial,

@@ -176,10 +176,10 @@ TEST_CASE("the senders of several streams put every frame on the wire in its own
             const auto shape = frame::make_template(
                 plan, 64, {.direction = Direction::forward, .stream = static_cast<std::uint8_t>(s), .trial = trial},
                 left_mac, dut_mac);
-            senders.emplace_back(
-                port, static_cast<unsigned>(s),
-                frame::TestFrameSource{shape, plan::FlowDraw{plan, Direction::forward, 1}, share},
-                whole.stream(s, n), share.count(frames), run::Punctuality{.overdue_after = 100 * us}, start + second);
+            senders.emplace_back(port, static_cast<unsigned>(s),
+                                 frame::TestFrameSource{shape, plan::FlowDraw{plan, Direction::forward, 1}, share},
+                                 whole.stream(s, n), share.count(frames), run::Punctuality{.overdue_after = 100 * us},
+                                 start + second);
         }
         Ticks now = 0;
         std::vector<Ticks> sent_at;

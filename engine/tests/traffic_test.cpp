@@ -25,8 +25,7 @@ void translate(MemoryPort::Frame& f, const plan::AddressPlan& to, std::size_t fr
     const auto shape = frame::make_template(
         to, frame_size, {.direction = Direction::forward, .stream = 0, .trial = trial}, dut_mac, right_mac);
     std::byte* const at = octets.data();
-    frame::TestFrameSource{
-        shape, plan::FlowDraw{to, Direction::forward, 1}, {.first = tag.sequence, .stride = 1}}
+    frame::TestFrameSource{shape, plan::FlowDraw{to, Direction::forward, 1}, {.first = tag.sequence, .stride = 1}}
         .write_next({&at, 1}, tag.time_ticks);
 }
 

@@ -92,8 +92,8 @@ struct Way {
         Octets octets(size - frame::fcs_octets);
         frame::write_pattern(traffic().sent.version, octets);
         const auto stream = static_cast<std::uint8_t>(k % streams);
-        const auto shape = frame::make_template(
-            plan, size, {.direction = direction, .stream = stream, .trial = trial}, left_mac, dut_mac);
+        const auto shape = frame::make_template(plan, size, {.direction = direction, .stream = stream, .trial = trial},
+                                                left_mac, dut_mac);
         std::byte* const at = octets.data();
         frame::TranslatedSource{shape, draw(), {.first = k, .stride = streams}}.write_next({&at, 1}, 1234);
         return octets;
@@ -218,8 +218,7 @@ TEST_CASE("a missing checksum and another traffic class are told apart from dama
     Octets tos = translate(down.sent(1));
     tos[L4::ip + 1] = std::byte{0x08};
     store(tos.data() + L4::ipv4_checksum, std::uint16_t{0});
-    store(tos.data() + L4::ipv4_checksum,
-          frame::ip_checksum(frame::sum_octets(tos.data() + L4::ip, L4::ip_octets)));
+    store(tos.data() + L4::ipv4_checksum, frame::ip_checksum(frame::sum_octets(tos.data() + L4::ip, L4::ip_octets)));
     CHECK(down.expectation().fault_of(0, tos.data(), IpVersion::v4) == TranslationFault::traffic_class);
     // A frame that was not translated at all.
     const Octets untouched = down.sent(1);

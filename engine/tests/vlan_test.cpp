@@ -84,8 +84,8 @@ void check_tagged(const std::vector<std::uint16_t>& sent, const std::vector<std:
     const auto shape =
         frame::make_template(rig.plan, frame::Layout<V>::smallest_frame_size,
                              {.direction = Direction::forward, .stream = 0, .trial = trial}, left_mac, dut_mac);
-    const frame::TaggedSource source{
-        frame::TestFrameSource{shape, plan::FlowDraw{rig.plan, Direction::forward, 1}, {}}, tags_of(sent)};
+    const frame::TaggedSource source{frame::TestFrameSource{shape, plan::FlowDraw{rig.plan, Direction::forward, 1}, {}},
+                                     tags_of(sent)};
     CHECK(source.frame_octets(0) == frame::Layout<V>::tag_end + 4 * sent.size());
     run::Sender<MemoryPort, frame::TaggedSource<frame::TestFrameSource>> sender{
         rig.left,    0,

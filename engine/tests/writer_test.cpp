@@ -50,8 +50,8 @@ struct Burst {
 
 std::vector<Octets> written(const char* name, const Burst& b) {
     Buffers buffers{b.version, b.shape.octets, b.frames, b.misaligned_by};
-    frame::frame_writer(name, b.version, b.shape.has_network_octets)(frame::FrameShape{b.shape}, b.block,
-                                                                     b.at, buffers.frames, b.stamp);
+    frame::frame_writer(name, b.version, b.shape.has_network_octets)(frame::FrameShape{b.shape}, b.block, b.at,
+                                                                     buffers.frames, b.stamp);
     return buffers.storage;
 }
 

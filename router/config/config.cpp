@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
-#include <algorithm>
 #include <limits>
 #include <tuple>
 #include <utility>
@@ -208,8 +208,8 @@ TranslationOptions read_translation(ObjectReader r) {
         std::tie(mapping.ipv6, mapping.ipv6_length) = read_network(entry, "ipv6", plan::IpVersion::v6);
         if (mapping.ipv4_length + 96 != mapping.ipv6_length)
             entry.refuse("ipv6",
-                         fmt::format("{} bits behind the prefix, but {} behind the IPv4 one",
-                                     128 - mapping.ipv6_length, 32 - mapping.ipv4_length),
+                         fmt::format("{} bits behind the prefix, but {} behind the IPv4 one", 128 - mapping.ipv6_length,
+                                     32 - mapping.ipv4_length),
                          "Leave as many bits behind both prefixes.");
         entry.finish();
         options.mappings.push_back(mapping);
@@ -351,25 +351,25 @@ std::string counters_line(std::string_view event, const RouterCounters& counters
     const ModelCounters& model = counters.forward.model;
     const DefectCounters& defects = counters.forward.defects;
     Json line{{"event", event},
-                {"left", side(0)},
-                {"right", side(1)},
-                {"elements", elements},
-                {"neighbors",
-                 {{"entries", counters.neighbor_entries},
-                  {"questions", counters.neighbor_questions},
-                  {"given_up_frames", counters.given_up_frames}}},
-                {"model",
-                 {{"departed_frames", model.departed_frames},
-                  {"late_frames", model.late_frames},
-                  {"late_after_us", context.late_after_us},
-                  {"longest_late_us", to_us(model.longest_late)},
-                  {"longest_gap_us", to_us(model.longest_gap)},
-                  {"overflow_frames", model.overflow_frames}}},
-                {"defects",
-                 {{"lost_frames", defects.lost_frames},
-                  {"duplicated_frames", defects.duplicated_frames},
-                  {"reordered_frames", defects.reordered_frames},
-                  {"corrupted_frames", defects.corrupted_frames}}}};
+              {"left", side(0)},
+              {"right", side(1)},
+              {"elements", elements},
+              {"neighbors",
+               {{"entries", counters.neighbor_entries},
+                {"questions", counters.neighbor_questions},
+                {"given_up_frames", counters.given_up_frames}}},
+              {"model",
+               {{"departed_frames", model.departed_frames},
+                {"late_frames", model.late_frames},
+                {"late_after_us", context.late_after_us},
+                {"longest_late_us", to_us(model.longest_late)},
+                {"longest_gap_us", to_us(model.longest_gap)},
+                {"overflow_frames", model.overflow_frames}}},
+              {"defects",
+               {{"lost_frames", defects.lost_frames},
+                {"duplicated_frames", defects.duplicated_frames},
+                {"reordered_frames", defects.reordered_frames},
+                {"corrupted_frames", defects.corrupted_frames}}}};
     if (const auto& t = counters.translation) {
         line["translation"] = {{"translated_frames", t->translated_frames},
                                {"refused_frames", t->refused_frames},

@@ -140,8 +140,8 @@ std::size_t Translator::translate(std::span<std::byte> room, std::size_t octets)
     const bool is_v6 = packet.version == IpVersion::v6;
     const std::size_t header = is_v6 ? ipv6_octets : std::size_t{4} * (detail::octet(ip) & 0xFU);
     const std::uint8_t protocol = detail::octet(ip + (is_v6 ? 6 : 9));
-    const std::size_t udp_octets = is_v6 ? std::size_t{big(load<std::uint16_t>(ip + 4))}
-                                         : std::size_t{big(load<std::uint16_t>(ip + 2))} - header;
+    const std::size_t udp_octets =
+        is_v6 ? std::size_t{big(load<std::uint16_t>(ip + 4))} : std::size_t{big(load<std::uint16_t>(ip + 2))} - header;
     const std::size_t new_header = is_v6 ? ipv4_octets : ipv6_octets;
     const std::size_t new_octets = frame::ethernet_octets + new_header + udp_octets;
     const bool is_udp = packet.ports != nullptr && protocol == frame::protocol_udp && udp_octets >= frame::udp_octets;

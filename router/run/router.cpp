@@ -78,8 +78,8 @@ Router::Router(const RouterConfig& config)
     }
     forwarder_ = std::make_unique<Forwarder<port::TaggedPort>>(
         std::array{ports_[0].get(), ports_[1].get()}, std::span<const Interface, 2>{interfaces_}, *routes_, *neighbors_,
-        *local_, std::move(model),
-        config.translation ? std::optional{Translator{*config.translation}} : std::nullopt, Defects{config.defects}, options, pace::TickClock::now());
+        *local_, std::move(model), config.translation ? std::optional{Translator{*config.translation}} : std::nullopt,
+        Defects{config.defects}, options, pace::TickClock::now());
 
     std::promise<void> started;
     auto is_started = started.get_future();
