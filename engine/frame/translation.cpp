@@ -22,7 +22,7 @@ bool TranslationExpectation::has_its_flow(const std::byte* frame) const noexcept
     const std::size_t at = i % plan::FlowBlock::size;
     const std::uint64_t first = tag.sequence - at * streams_;
     // Streams side by side have blocks of their own.
-    KeptBlock& kept = kept_[(i / plan::FlowBlock::size + 5 * tag.stream) % kept_blocks];
+    KeptBlock& kept = kept_[(i / plan::FlowBlock::size + std::size_t{5} * tag.stream) % kept_blocks];
     if (kept.first != first) {
         draw_.draw_block(first, streams_, kept.flows);
         kept.first = first;

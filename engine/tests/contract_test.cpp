@@ -185,6 +185,20 @@ TEST_CASE("golden requests mean what they say") {
         CHECK(fixed.plan.destination_ports == plan::FieldRange{.first = 7, .count = 1, .mode = plan::Mode::fixed});
         CHECK(fixed.frame_size == 1518);
     }
+    SUBCASE("frames of a plan that is translated") {
+        const auto plan = read_as<contract::FramesRequest>(line_with("requests.jsonl", "\"name\":\"siit\"")).plan;
+        CHECK(plan.is_translated());
+        CHECK(plan.left.version() == plan::IpVersion::v6);
+        CHECK(plan.left.added_octets == 20);
+        CHECK(plan.left.peers.value().base == tests::ip("2001:2:0:64::198.19.0.0"));
+        CHECK(plan.right.version() == plan::IpVersion::v4);
+        CHECK(plan.right.peers.value().base == tests::ip("198.18.0.0"));
+        auto line = Json::parse(line_with("requests.jsonl", "\"name\":\"siit\""));
+        line["plan"]["right"]["ip_version"] = 6;
+        CHECK(fault_of(line.dump()).value().where == "plan.right.hosts.base");
+        line["plan"]["right"].erase("ip_version");
+        CHECK(fault_of(line.dump()).value().where == "plan.right.ip_version");
+    }
     SUBCASE("frames of plans with networks, and of direct plans") {
         const auto with_macs =
             read_as<contract::FramesRequest>(line_with("requests.jsonl", "\"name\":\"nets_v4_multi_host\""));

@@ -18,7 +18,6 @@ using plan::IpAddress;
 
 constexpr std::size_t ipv4_octets = 20;
 constexpr std::size_t ipv6_octets = 40;
-constexpr std::size_t difference = ipv6_octets - ipv4_octets;
 constexpr std::size_t udp_checksum_at = 6;
 /// Bits 64 to 71 of an address with an IPv4 address in it are zero (RFC 6052, 2.2).
 constexpr std::size_t zero_octet = 8;

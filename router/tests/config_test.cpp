@@ -115,6 +115,31 @@ TEST_CASE("what is wrong in a configuration is named") {
     }
 }
 
+TEST_CASE("a translation is a prefix of RFC 6052 and mappings of equal length") {
+    Json config = good();
+    config["translation"] = {{"prefix", "2001:2:0:64::/96"},
+                             {"mappings", {{{"ipv4", "198.18.0.0/16"}, {"ipv6", "2001:2::/112"}}}},
+                             {"wrong_address_every", 1000}};
+    const auto read = read_config(config.dump()).translation;
+    REQUIRE(read);
+    CHECK(read->prefix_length == 96);
+    CHECK(read->mappings.at(0).ipv4_length == 16);
+    CHECK(read->mappings.at(0).ipv6 == plan::parse_address("2001:2::").value());
+    CHECK(read->wrong_address_every == 1000);
+    const auto with = [&](const char* pointer, const Json& value) {
+        Json changed = config;
+        changed[Json::json_pointer(pointer)] = value;
+        return changed;
+    };
+    CHECK(place(with("/translation/prefix", "2001:2::/80")) == "translation.prefix");
+    CHECK(place(with("/translation/prefix", "198.18.0.0/16")) == "translation.prefix");
+    CHECK(place(with("/translation/prefix", "2001:2::1/96")) == "translation.prefix");
+    CHECK(place(with("/translation/mappings/0/ipv4", "198.18.0.0/15")) == "translation.mappings[0].ipv6");
+    CHECK(place(with("/translation/mappings/0/ipv6", "10.0.0.0/16")) == "translation.mappings[0].ipv6");
+    CHECK(place(with("/translation/no_checksum_every", 0)) == "translation.no_checksum_every");
+    CHECK(place(with("/translation/suffix", 1)) == "translation.suffix");
+}
+
 TEST_CASE("a request is counters or stop") {
     CHECK(read_router_request(R"({"request":"counters"})") == RouterRequest::counters);
     CHECK(read_router_request(R"({"request":"stop"})") == RouterRequest::stop);
