@@ -231,10 +231,12 @@ def test_a_place_in_a_request_to_the_engine_is_the_option_that_was_typed() -> No
         ("duration_s", "--duration=1e9s"),
     ):
         assert (
-            as_typed(HostError("no", where=where), ["trial", "lab.toml", typed, "1"]).where
+            as_typed(
+                HostError("no", code="engine.no-device", where=where), ["trial", "lab.toml", typed, "1"]
+            ).where
             == typed.partition("=")[0]
         )
-    assert as_typed(HostError("no", where="rate_fps"), ["demo"]).where == "rate_fps"
+    assert as_typed(HostError("no", code="engine.no-device", where="rate_fps"), ["demo"]).where == "rate_fps"
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,10 @@ def test_ports_are_whole_at_80_columns(is_resolved: bool) -> None:
         assert LONG.format(number) in without_folds("".join(line[first:last] for line in lines))
     assert dut_line(None, ports) == "The DUT is resolved."
     error = HostError(
-        "10.0.0.1 did not answer ARP within 5 s", where="ports.left", next_step="Check cable and address."
+        "10.0.0.1 did not answer ARP within 5 s",
+        code="engine.not-resolved",
+        where="ports.left",
+        next_step="Check cable and address.",
     )
     assert "did not answer ARP within 5 s. Check cable" in dut_line(error, ports)
 

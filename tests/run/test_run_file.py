@@ -36,5 +36,5 @@ def test_a_run_that_never_began_leaves_no_file(tmp_path: Path) -> None:
     """A refused request must not litter the folder."""
     file = tmp_path / "a.evenhand"
     with pytest.raises(HostError), RunStore.create(file, command=["evenhand"]):
-        raise HostError("no device")
+        raise HostError("no device", code="engine.no-device")
     assert not file.exists()

@@ -148,7 +148,9 @@ def test_ctrl_c_is_stored_as_stopped(tmp_path: Path) -> None:
     assert len(run.searches[0].trials) == store.stored_trials == 1
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, HostError("no device")], ids=["ctrl-c", "fault"])
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt, HostError("no device", code="engine.no-device")], ids=["ctrl-c", "fault"]
+)
 def test_a_run_that_ends_before_its_first_trial_leaves_no_file(
     tmp_path: Path, error: type[BaseException] | BaseException
 ) -> None:

@@ -466,7 +466,7 @@ def test_a_router_that_has_gone_is_what_is_told() -> None:
             os.kill(router.thread, signal.SIGKILL)
             while not router.has_ended:
                 time.sleep(0.01)
-            raise HostError("the device cannot be started")
+            raise HostError("the device cannot be started", code="engine.no-device")
 
     with pytest.raises(EngineError, match="the router ended with code -9"):
         use_one_that_is_killed()

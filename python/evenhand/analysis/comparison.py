@@ -279,7 +279,10 @@ def compare(records: Sequence[CampaignRecord], *, anyway: bool = False) -> Compa
     """
     if len(records) < 2:
         raise RequestError(
-            "1 run: a comparison needs at least two", where="RUN", next_step="Name another run file."
+            "1 run: a comparison needs at least two",
+            code="analysis.one-run",
+            where="RUN",
+            next_step="Name another run file.",
         )
     first, *others = records
     matches = [match_points(first, other) for other in others]
@@ -295,6 +298,7 @@ def compare(records: Sequence[CampaignRecord], *, anyway: bool = False) -> Compa
         more = f"; and {len(unlike) - MOST_NAMED} more" if len(unlike) > MOST_NAMED else ""
         raise RequestError(
             f"not measured alike: {'; '.join(unlike[:MOST_NAMED])}{more}",
+            code="analysis.not-alike",
             where=_files(records),
             next_step="Measure both in the same way, or compare them anyway with --anyway.",
         )
@@ -342,6 +346,7 @@ def _check_kinds(records: Sequence[CampaignRecord]) -> None:
         raise RequestError(
             "a campaign and the run of a single verb, and not all of their points were measured: their"
             " settings are stored differently, so those points cannot be checked against each other",
+            code="analysis.settings-not-comparable",
             where=_files(records),
             next_step="Finish the unfinished run, or compare them anyway with --anyway.",
         )
@@ -356,6 +361,7 @@ def _nothing_in_common(records: Sequence[CampaignRecord]) -> RequestError:
         return RequestError(
             f"{names} {has} only single trials or no trials, and no result of a search or"
             " series that could be compared",
+            code="analysis.nothing-to-compare",
             where=_files(records),
             next_step="Measure the same on both with evenhand throughput, loss or another"
             " procedure, and compare those runs; to see single trials: evenhand show"
@@ -367,6 +373,7 @@ def _nothing_in_common(records: Sequence[CampaignRecord]) -> RequestError:
     )
     return RequestError(
         f"the runs have nothing in common to compare: {told}",
+        code="analysis.nothing-in-common",
         where=_files(records),
         next_step="Measure the same procedure for both.",
     )

@@ -3,20 +3,32 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class EvenhandError(Exception):
     """Base of all errors: what is wrong, where (a key, an address, a file) and what to do next."""
 
     exit_code = 4
 
-    def __init__(self, what: str, *, where: str = "", next_step: str = "") -> None:
+    def __init__(self, what: str, *, code: str, where: str = "", next_step: str = "") -> None:
+        """Args:
+        code: Which mistake it is, for scripts and tests: `room.words`. It stays when the words of the message
+            change, and mistakes of one kind share it.
+        """
         super().__init__(what)
         self.what = what
+        self.code = code
         self.where = where
         self.next_step = next_step
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}" if self.where else self.what
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """An error of a worker is pickled. An exception would be made anew from `args` alone, and its class
+        requires more."""
+        return _without_init, (type(self), self.args), self.__dict__
 
 
 class RequestError(EvenhandError):
@@ -48,8 +60,12 @@ class OutputError(EvenhandError):
     exit_code = 5
 
     def __init__(
-        self, what: str, *, where: str = "", next_step: str = "", is_closed_pipe: bool = False
+        self, what: str, *, code: str, where: str = "", next_step: str = "", is_closed_pipe: bool = False
     ) -> None:
-        super().__init__(what, where=where, next_step=next_step)
+        super().__init__(what, code=code, where=where, next_step=next_step)
         self.is_closed_pipe = is_closed_pipe
         """Its reader has gone, which may have had all that it wanted."""
+
+
+def _without_init(kind: type[EvenhandError], args: tuple[Any, ...]) -> EvenhandError:
+    return kind.__new__(kind, *args)

@@ -75,19 +75,28 @@ def holding(resources: Iterable[Resource], *, where: str, next_step: str) -> Ite
                 descriptors.append(stack.enter_context(lock_file(path)))
             except BlockingIOError:
                 in_use = InUseError(
-                    f"{resource.label} is in use by {_holder(path)}", where=where, next_step=next_step
+                    f"{resource.label} is in use by {_holder(path)}",
+                    code="base.in-use",
+                    where=where,
+                    next_step=next_step,
                 )
                 in_use.is_ending = _has_ended(locker(path))
                 raise in_use from None
             except OSError as error:
                 raise HostError(
                     f"{resource.label} cannot be locked: {error.strerror}",
+                    code="base.not-lockable",
                     where=str(path),
                     next_step="Make that folder writable for your user.",
                 ) from error
             other = _other_users_lock(resource)
             if other is not None:
-                raise InUseError(f"{resource.label} is in use by {other}", where=where, next_step=next_step)
+                raise InUseError(
+                    f"{resource.label} is in use by {other}",
+                    code="base.in-use",
+                    where=where,
+                    next_step=next_step,
+                )
         yield tuple(descriptors)
 
 
@@ -178,6 +187,7 @@ def _own_folder() -> Path:
                 return folder
     raise HostError(
         "there is no folder for locks that belongs only to this user",
+        code="base.no-lock-folder",
         where=", ".join(map(str, candidates)),
         next_step="Remove these files, or set XDG_RUNTIME_DIR to a folder that belongs to you.",
     )

@@ -113,7 +113,7 @@ def _head(path: Path) -> bytes:
 
 
 def _taken(where: str, what: str) -> RequestError:
-    return RequestError(what, where=where, next_step="Name another file.")
+    return RequestError(what, code="base.file-exists", where=where, next_step="Name another file.")
 
 
 def unwritable(where: str, error: OSError) -> HostError:
@@ -123,4 +123,9 @@ def unwritable(where: str, error: OSError) -> HostError:
         if is_disk_full(error)
         else "Name another file."
     )
-    return HostError(f"this file cannot be written: {error.strerror}", where=where, next_step=next_step)
+    return HostError(
+        f"this file cannot be written: {error.strerror}",
+        code="base.file-not-writable",
+        where=where,
+        next_step=next_step,
+    )

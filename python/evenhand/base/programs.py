@@ -80,6 +80,7 @@ def find_program(
     if on_path is None:
         raise HostError(
             f"{program.name} was not found",
+            code="base.program-missing",
             where=in_checkout(f"{program.checkout}, PATH", installed="PATH"),
             next_step=(
                 f"{how_to_get_programs()}, or give its path with {program.option} or {program.variable}."
@@ -91,11 +92,17 @@ def find_program(
 def _named(program: Program, path: Path, where: str) -> Path:
     if not path.exists():
         raise HostError(
-            f"{path} does not exist", where=where, next_step=f"{how_to_get_programs()}, or name another."
+            f"{path} does not exist",
+            code="base.program-missing",
+            where=where,
+            next_step=f"{how_to_get_programs()}, or name another.",
         )
     if not _is_executable(path):
         raise HostError(
-            f"{path} is not an executable file", where=where, next_step=f"Name an {program.name}."
+            f"{path} is not an executable file",
+            code="base.program-not-executable",
+            where=where,
+            next_step=f"Name an {program.name}.",
         )
     return path.resolve()
 

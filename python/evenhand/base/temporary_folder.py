@@ -60,6 +60,7 @@ def _parent() -> Path:
             return parent
     raise HostError(
         f"the path of {wanted} is too long for sockets, or has characters that DPDK does not accept in one",
+        code="base.temporary-path-unusable",
         where="TMPDIR",
         next_step="Set TMPDIR to a folder with a short, plain path.",
     )

@@ -124,7 +124,13 @@ def parse_duration(text: str, *, where: str = "") -> float:
     """Seconds, from 0 to `LONGEST_S`."""
     value = _parse(DURATION, text, where)
     if value > LONGEST_S:
-        raise _refusal(DURATION, text, where, f"must be at most {LONGEST_S}s, which is eleven days")
+        raise _refusal(
+            DURATION,
+            text,
+            where,
+            f"must be at most {LONGEST_S}s, which is eleven days",
+            code="base.out-of-range",
+        )
     return float(value)
 
 
@@ -147,7 +153,9 @@ def parse_ratio(text: str, *, where: str = "") -> float:
     """A share from 0 to below 1."""
     value = _parse(RATIO, text, where)
     if value >= 1:
-        raise _refusal(RATIO, text, where, "must be less than 1, that is, less than 100%")
+        raise _refusal(
+            RATIO, text, where, "must be less than 1, that is, less than 100%", code="base.out-of-range"
+        )
     return float(value)
 
 
@@ -190,9 +198,9 @@ def max_theoretical_fps(line_rate_bps: float, frame_size: int | Fraction) -> int
 def _parse(quantity: Quantity, text: str, where: str) -> Decimal:
     value = _value(quantity, text.strip())
     if value is None:
-        raise _refusal(quantity, text, where, f"is not {quantity.name}")
+        raise _refusal(quantity, text, where, f"is not {quantity.name}", code="base.not-a-quantity")
     if value < 0:
-        raise _refusal(quantity, text, where, "must not be negative")
+        raise _refusal(quantity, text, where, "must not be negative", code="base.out-of-range")
     return value
 
 
@@ -213,20 +221,23 @@ def _value(quantity: Quantity, text: str) -> Decimal | None:
 def _positive(quantity: Quantity, text: str, where: str) -> Decimal:
     value = _parse(quantity, text, where)
     if value <= 0:
-        raise _refusal(quantity, text, where, "must be greater than 0")
+        raise _refusal(quantity, text, where, "must be greater than 0", code="base.out-of-range")
     return value
 
 
 def _whole(quantity: Quantity, value: Decimal, text: str, where: str) -> int:
     if value != int(value):
-        raise _refusal(quantity, text, where, "must be a whole number")
+        raise _refusal(quantity, text, where, "must be a whole number", code="base.not-whole")
     return int(value)
 
 
-def _refusal(quantity: Quantity, text: str, where: str, problem: str) -> RequestError:
+def _refusal(quantity: Quantity, text: str, where: str, problem: str, *, code: str) -> RequestError:
     meant = _meant(quantity, text.strip())
     return RequestError(
-        f"{text!r} {problem}", where=where, next_step=f"{meant}Write {quantity.name} like {quantity.forms}."
+        f"{text!r} {problem}",
+        code=code,
+        where=where,
+        next_step=f"{meant}Write {quantity.name} like {quantity.forms}.",
     )
 
 

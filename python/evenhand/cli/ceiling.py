@@ -21,14 +21,21 @@ def read_ceiling_goal(
     if goal.duration_s <= 0:
         raise RequestError(
             f"{duration!r} must be greater than 0",
+            code="cli.out-of-range",
             where="--duration",
             next_step="Write a duration such as 1s.",
         )
     if not 0 < goal.precision < 1:
-        raise RequestError(f"{precision!r} must be between 0 and 1", where="--precision", next_step="Use 5%.")
+        raise RequestError(
+            f"{precision!r} must be between 0 and 1",
+            code="cli.out-of-range",
+            where="--precision",
+            next_step="Use 5%.",
+        )
     if goal.max_fps is not None and goal.min_fps is not None and goal.min_fps > goal.max_fps:
         raise RequestError(
             f"{minimum_rate!r} is above the maximum rate {maximum_rate!r}",
+            code="cli.minimum-above-maximum",
             where="--minimum-rate",
             next_step="Use a lower rate, or omit the option.",
         )

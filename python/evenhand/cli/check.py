@@ -165,6 +165,7 @@ def check(
     if watch_s > MOST_WATCH_S:
         raise RequestError(
             f"{watch_time!r} is longer than an hour",
+            code="cli.out-of-range",
             where="--watch",
             next_step="Write a duration such as 60s.",
         )
@@ -395,11 +396,15 @@ def _check_options(testbed: str | None, *, ports_only: bool, required: list[Requ
         return
     if ports_only:
         raise RequestError(
-            "there are no ports to open", where="--ports-only", next_step="Name a testbed file, or lab:linux."
+            "there are no ports to open",
+            code="cli.no-testbed",
+            where="--ports-only",
+            next_step="Name a testbed file, or lab:linux.",
         )
     if Requirement.DUT in required:
         raise RequestError(
             "there is no DUT to look for",
+            code="cli.no-testbed",
             where="--require dut",
             next_step="Name a testbed file, or lab:linux.",
         )
@@ -419,12 +424,15 @@ def _unmet(survey: HostSurvey, required: list[Requirement], run: _Run) -> HostEr
         steps = " ".join([unmet[0].advice, *unmet[0].commands])
         return HostError(
             f"this host lacks what is needed for: {lacking} (missing: {names})",
+            code="cli.requirement-unmet",
             where="--require",
             next_step=steps,
         )
     why = run.unresolved or run.unreached
     if Requirement.DUT in required and why is not None:
-        return HostError(why.what, where=f"--require dut: {why.where}", next_step=why.next_step)
+        return HostError(
+            why.what, code=why.code, where=f"--require dut: {why.where}", next_step=why.next_step
+        )
     return None
 
 

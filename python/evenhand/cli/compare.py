@@ -78,6 +78,7 @@ def compare(
     if limit == 0:
         raise RequestError(
             "the limit 0 can never be missed",
+            code="cli.out-of-range",
             where="--fail-below",
             next_step="Write a ratio such as 0.97 or 97%.",
         )

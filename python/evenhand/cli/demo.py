@@ -77,12 +77,14 @@ def demo(
         if plan is not None:
             raise RequestError(
                 "the demo on the kernel's router always measures gateway-v4 and gateway-v6",
+                code="cli.option-not-here",
                 where="--plan",
                 next_step="Leave it out.",
             )
         if html is not None:
             raise RequestError(
                 "the demo on the kernel's router does not write a page",
+                code="cli.option-not-here",
                 where="--html",
                 next_step="Leave it out.",
             )
@@ -93,6 +95,7 @@ def demo(
     if html is not None and not html.parent.is_dir():
         raise RequestError(
             f"{html} cannot be written: the folder {html.parent} does not exist",
+            code="cli.no-such-folder",
             where="--html",
             next_step="Name a file in an existing folder.",
         )

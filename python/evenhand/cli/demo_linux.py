@@ -270,6 +270,7 @@ def find_ceiling(
         last = "; ".join(reason.text for reason in ceiling.trials[-1].reasons)
         raise HostError(
             f"the tester cannot keep any load on this machine: {last}",
+            code="cli.no-load-kept",
             where="demo",
             next_step="Give the tester idle CPUs, and try again; `evenhand check` shows which CPUs are taken"
             " away, and by what.",

@@ -100,6 +100,7 @@ def reference_demo(
     if everything.name not in PLANS:
         raise RequestError(
             f"the demo does not run with {everything.title}",
+            code="cli.plan-not-here",
             where="--plan",
             next_step="Use gateway-v4 or gateway-v6.",
         )

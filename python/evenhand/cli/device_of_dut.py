@@ -44,6 +44,7 @@ def device_of_dut(
     if both:
         raise RequestError(
             f"{' and '.join(both)} given together with --dut, which reads them from the DUT",
+            code="cli.options-exclude-each-other",
             where=f"{WHERE}, {', '.join(both)}",
             next_step=f"Omit {' and '.join(both)}, or --dut.",
         )
@@ -51,12 +52,16 @@ def device_of_dut(
     if dut.os not in (None, "linux"):
         raise RequestError(
             f"the table and the key cannot be read on {dut.os}",
+            code="cli.dut-not-readable",
             where=f"{file}: dut.os",
             next_step="Give what you know about it: --table, --key, --hash.",
         )
     if plan.other is not None:
         raise RequestError(
-            f"{plan.title} has two IP versions", where="PLAN", next_step="Predict one of them at a time."
+            f"{plan.title} has two IP versions",
+            code="cli.two-versions",
+            where="PLAN",
+            next_step="Predict one of them at a time.",
         )
     with open_shell(dut, config=config) as shell:
         facts = read_facts(
@@ -82,6 +87,7 @@ def device_of_dut(
         raise RequestError(
             f"{' and '.join(names)} of the DUT choose queues differently ({differ}), so each"
             " direction needs a prediction of its own",
+            code="cli.directions-differ",
             where=f"{WHERE} {file}",
             next_step="Predict them separately: --direction forward, then --direction reverse.",
         )

@@ -149,6 +149,7 @@ def _check_interface(name: str | None, side: str, system: OperatingSystem) -> st
     if name is None:
         raise RequestError(
             f"the {side} interface of the DUT is missing",
+            code="cli.interface-missing",
             where=option,
             next_step="Every system needs --left and --right. Name the interface as the DUT"
             f" does; on {system.title}, for example, {option} {example}.",
@@ -156,6 +157,7 @@ def _check_interface(name: str | None, side: str, system: OperatingSystem) -> st
     if not _INTERFACE.fullmatch(name) or len(name) > system.longest_interface:
         raise RequestError(
             f"{name!r} is not an interface name on {system.title}",
+            code="cli.not-an-interface-name",
             where=option,
             next_step=f"Use up to {system.longest_interface} letters, digits and ._/:-, beginning"
             f" with a letter, such as {example}.",
@@ -170,6 +172,7 @@ def _split_macs(text: str | None) -> tuple[str, str] | None:
     if not comma or "," in right:
         raise RequestError(
             f"{text!r} is not two MACs",
+            code="cli.not-two-macs",
             where="--static-neighbors",
             next_step="Write the MACs of the tester's ports, left and right:"
             " 02:00:00:00:00:01,02:00:00:00:00:02.",

@@ -128,6 +128,7 @@ def apply_setup(
     if len(names) > 2:
         raise RequestError(
             f"{plan!r} names more than two plans",
+            code="cli.too-many-plans",
             where="--plan",
             next_step="Name one plan, or one of IPv4 and one of IPv6.",
         )
@@ -214,6 +215,7 @@ def read_hash_type(text: str | None) -> HashType | None:
             return text
     raise RequestError(
         f"{text!r} is not a hash type",
+        code="cli.not-a-hash-type",
         where="--hash",
         next_step="Use type1 (addresses) or type2 (addresses and UDP ports).",
     )
@@ -233,6 +235,7 @@ def _split_macs(text: str | None) -> tuple[str, str] | None:
     if not comma:
         raise RequestError(
             f"{text!r} is not two MACs",
+            code="cli.not-two-macs",
             where="--static-neighbors",
             next_step="Write the MACs of the tester's ports, left and right:"
             " 02:00:00:00:00:01,02:00:00:00:00:02.",

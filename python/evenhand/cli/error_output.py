@@ -17,10 +17,17 @@ _TOLD = "the document contains the error"
 
 
 def error_part(error: EvenhandError | None) -> dict[str, Any] | None:
-    """What stands under `error` in a document; `code` is the exit code. None for none."""
+    """What stands under `error` in a document: `id` is which error it is, `code` the exit code. None for
+    none."""
     if error is None:
         return None
-    return {"what": error.what, "where": error.where, "next": error.next_step, "code": error.exit_code}
+    return {
+        "id": error.code,
+        "what": error.what,
+        "where": error.where,
+        "next": error.next_step,
+        "code": error.exit_code,
+    }
 
 
 def told(error: E) -> E:

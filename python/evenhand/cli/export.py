@@ -100,6 +100,7 @@ def export(
     if format is Format.PARQUET and output is None:
         raise RequestError(
             "a Parquet table can only be written to a file, not to stdout",
+            code="cli.format-needs-a-file",
             where="--format parquet",
             next_step=f"Add --output {file.stem}.parquet",
         )
@@ -120,13 +121,17 @@ def _check_table(format: Format, table: Table | None) -> None:  # noqa: A002
     if format not in _TABLES_OF:
         raise RequestError(
             f"{format} has no tables to choose from",
+            code="cli.no-such-table",
             where="--table",
             next_step="Omit it, or use --format csv or --format parquet.",
         )
     if table not in _TABLES_OF[format]:
         others = " or ".join(f"--format {other}" for other, tables in _TABLES_OF.items() if table in tables)
         raise RequestError(
-            f"{format} does not have the table {table}", where="--table", next_step=f"Use {others}."
+            f"{format} does not have the table {table}",
+            code="cli.no-such-table",
+            where="--table",
+            next_step=f"Use {others}.",
         )
 
 
@@ -154,6 +159,7 @@ def _uti(record: CampaignRecord) -> bytes:
     except (ValueError, TypeError, AttributeError) as error:
         raise RequestError(
             f"this run cannot be represented in UTI: {error}",
+            code="cli.not-in-uti",
             where=str(record.path),
             next_step="Use --format json.",
         ) from error
@@ -168,6 +174,7 @@ def _uti(record: CampaignRecord) -> bytes:
     if not documents:
         raise RequestError(
             "this run contains nothing that UTI can represent",
+            code="cli.not-in-uti",
             where=str(record.path),
             next_step="Use --format json, csv or parquet.",
         )

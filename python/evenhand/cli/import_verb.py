@@ -107,7 +107,10 @@ def import_file(
     if file.suffix.lower() == ".json":
         if command is not None:
             raise RequestError(
-                "an OTG configuration has no command line", where="--command", next_step="Leave it out."
+                "an OTG configuration has no command line",
+                code="cli.option-not-here",
+                where="--command",
+                next_step="Leave it out.",
             )
         imported = import_otg(file, given, plan=plan, testbed=testbed)
     else:
@@ -125,7 +128,10 @@ def _read_cpus(text: str | None) -> tuple[int, ...]:
         return ()
     if not re.fullmatch(r"[0-9]{1,4}(,[0-9]{1,4})*", text):
         raise RequestError(
-            f"{text!r} is not a list of CPUs", where="--cpus", next_step="Write CPU numbers, such as 2,4,6,8."
+            f"{text!r} is not a list of CPUs",
+            code="cli.not-a-cpu-list",
+            where="--cpus",
+            next_step="Write CPU numbers, such as 2,4,6,8.",
         )
     return tuple(int(word) for word in text.split(","))
 

@@ -79,6 +79,7 @@ def up(
     elif debian:
         raise RequestError(
             "the Linux lab always uses the kernel of this host",
+            code="cli.option-not-here",
             where="--debian",
             next_step="Omit it, or use: evenhand lab up vm",
         )

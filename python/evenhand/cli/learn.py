@@ -72,7 +72,10 @@ def learn_hosts(
     rate_fps, wait_s = parse_rate(rate, where="--rate"), parse_duration(wait, where="--wait")
     if rate_fps <= 0:
         raise RequestError(
-            f"{rate!r} must be greater than 0", where="--rate", next_step="Write a rate such as 20kfps."
+            f"{rate!r} must be greater than 0",
+            code="cli.out-of-range",
+            where="--rate",
+            next_step="Write a rate such as 20kfps.",
         )
     setup = read_setup(testbed, address_plan)
     directions = read_directions(direction)

@@ -144,7 +144,9 @@ def _of_the_host(error: OSError | MemoryError) -> HostError:
     """What no verb has foreseen: a folder that may not be read, a disk that is full."""
     if isinstance(error, MemoryError):
         made = HostError(
-            "this host does not have enough memory", next_step="Stop other programs, or request less."
+            "this host does not have enough memory",
+            code="cli.out-of-memory",
+            next_step="Stop other programs, or request less.",
         )
     else:
         names = [str(name) for name in (error.filename, error.filename2) if name is not None]
@@ -154,7 +156,12 @@ def _of_the_host(error: OSError | MemoryError) -> HostError:
             if is_disk_full(error)
             else f"Check its permissions{'' if is_denied else ', and the free space on its disk'}."
         )
-        made = HostError(error.strerror or str(error), where=" and ".join(names), next_step=steps)
+        made = HostError(
+            error.strerror or str(error),
+            code="cli.refused-by-system",
+            where=" and ".join(names),
+            next_step=steps,
+        )
     made.__cause__ = error
     return made
 
@@ -162,6 +169,7 @@ def _of_the_host(error: OSError | MemoryError) -> HostError:
 def _bug(error: Exception) -> EngineError:
     made = EngineError(
         f"a bug in Evenhand: {type(error).__name__}: {error}",
+        code="cli.bug",
         next_step="Please report it, with the output of the same command with --debug.",
     )
     made.__cause__ = error

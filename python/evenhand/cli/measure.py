@@ -102,6 +102,7 @@ def _check_one_throughput(request: _Request, sizes: int) -> None:
     if getattr(request.options, field.field) is not None:
         raise RequestError(
             f"one throughput given for {sizes} frame sizes",
+            code="cli.one-frame-size-only",
             where=field.where,
             next_step="Use --after, give one --frame-size, or omit it.",
         )

@@ -138,6 +138,7 @@ def _list_plans(shape: ShapeOptions, *, json_output: bool) -> None:
     if shape != ShapeOptions(counts=CountOptions(), modes=ModeOptions(), sources=SourceOptions()):
         raise RequestError(
             "no plan given",
+            code="cli.no-plan",
             where="PLAN",
             next_step="`evenhand plan show` lists the plans; write the plan before its options.",
         )
@@ -204,12 +205,14 @@ def frames(
     if chosen_format is FrameFormat.TABLE and output is not None:
         raise RequestError(
             "a table is meant for a terminal, not for a file",
+            code="cli.format-needs-a-terminal",
             where="--output",
             next_step="Add --format csv, jsonl or pcap.",
         )
     if chosen_format is FrameFormat.PCAP and output is None and sys.stdout.isatty():
         raise RequestError(
             "pcap is not text, so it cannot be written to a terminal",
+            code="cli.format-needs-a-file",
             where="--format pcap",
             next_step="Add --output FILE.",
         )
@@ -257,6 +260,7 @@ def _refuse_beside_json(frame_format: FrameFormat | None, output: Path | None) -
         if given is not None:
             raise RequestError(
                 f"--json writes its document to stdout, so {option} would have no effect",
+                code="cli.options-exclude-each-other",
                 where=f"--json, {option}",
                 next_step="Give only one of them; `--json > FILE` writes a file.",
             )

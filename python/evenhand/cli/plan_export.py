@@ -71,6 +71,7 @@ def export_plan(
     if json_output and output is not None:
         raise RequestError(
             "--json writes its document to stdout, so --output would have no effect",
+            code="cli.options-exclude-each-other",
             where="--json, --output",
             next_step="Give only one of them.",
         )
@@ -84,6 +85,7 @@ def export_plan(
     if duration_s <= 0:
         raise RequestError(
             f"{duration!r} must be greater than 0",
+            code="cli.out-of-range",
             where="--duration",
             next_step="Write a duration such as 60s.",
         )

@@ -87,6 +87,7 @@ def prove(
         raise RequestError(
             f"{format_count(count)} frames: at most {format_count(MAX_PROOF_FRAMES)} frames of a"
             " stream can be tested at once",
+            code="cli.too-many-frames",
             where="--frames",
             next_step="Test the following frames with --first, or use another --seed.",
         )

@@ -135,11 +135,15 @@ def run(
     """
     if again and not resume:
         raise RequestError(
-            "there is nothing to repeat", where="--again", next_step="Use it together with --resume."
+            "there is nothing to repeat",
+            code="cli.nothing-to-repeat",
+            where="--again",
+            next_step="Use it together with --resume.",
         )
     if no_html and html is not None:
         raise RequestError(
             "both a page and no page are requested",
+            code="cli.options-exclude-each-other",
             where="--html, --no-html",
             next_step="Give only one of them.",
         )
@@ -216,7 +220,7 @@ def _show_outline(
         refused = (
             None
             if refusal is None
-            else {"what": refusal.what, "where": refusal.where, "next": refusal.next_step}
+            else {"id": refusal.code, "what": refusal.what, "where": refusal.where, "next": refusal.next_step}
         )
         write_json({"command": "run", "run": None, **outline.to_document(), "refused": refused})
         if refusal is not None:
@@ -240,6 +244,7 @@ def _executor(
         if given is not None:
             raise RequestError(
                 f"each worker of the scheduler has its own {option.removeprefix('--')}",
+                code="cli.option-of-the-worker",
                 where=f"{option}, --scheduler",
                 next_step=f"Omit {option} here: evenhand worker sets it.",
             )
@@ -335,6 +340,7 @@ def _files(file: Path, run: Path | None, *, is_resumed: bool) -> tuple[Path | No
         if not is_resumed:
             raise RequestError(
                 "this is the file that stores a campaign",
+                code="cli.file-is-a-stored-campaign",
                 where=str(file),
                 next_step=f"Resume it: {resume_command(file)}",
             )
@@ -344,6 +350,7 @@ def _files(file: Path, run: Path | None, *, is_resumed: bool) -> tuple[Path | No
             raise RequestError(
                 f"it was made from {source}, which is neither beside it, nor in the current"
                 " folder, nor at its original place",
+                code="cli.campaign-file-not-found",
                 where=str(file),
                 next_step=f"Give its place: {resume_command(file, Path(source))}",
             )
@@ -368,6 +375,7 @@ def _newest_of(source: Path) -> Path:
         return max(found)[-1]
     raise RequestError(
         f"there is no campaign of {source.name} in this folder",
+        code="cli.no-campaign-here",
         where="--resume",
         next_step=f"Name its file: evenhand run --resume FILE{SUFFIX}; or start the campaign:"
         f" evenhand run {quoted(source)}",
@@ -378,6 +386,7 @@ def _check_unfinished(path: Path, source: Path) -> None:
     if read_status(path).finished_at is not None:
         raise RequestError(
             f"there is no unfinished campaign of {source.name} in this folder: {path} is finished",
+            code="cli.campaign-finished",
             where="--resume",
             next_step=f"See its results: evenhand report {quoted(path)}; or start again: evenhand"
             f" run {quoted(source)}",
@@ -391,6 +400,7 @@ def _check_unchanged(path: Path, source: Path, spec: dict[str, object]) -> None:
         shown = "; ".join(changes[:8]) + (f"; and {len(changes) - 8} more" if len(changes) > 8 else "")
         raise RequestError(
             f"the campaign file was changed after the campaign in {path} began: {shown}",
+            code="cli.campaign-file-changed",
             where=str(source),
             next_step=f"Undo the change, or start another campaign: evenhand run {quoted(source)}",
         )

@@ -96,6 +96,7 @@ def run_file(verb: str, run: Path | None, no_run: bool) -> Path | None:
         if run is not None:
             raise RequestError(
                 "both a run file and no run file are requested",
+                code="cli.options-exclude-each-other",
                 where="--run, --no-run",
                 next_step="Give only one of them.",
             )
@@ -103,6 +104,7 @@ def run_file(verb: str, run: Path | None, no_run: bool) -> Path | None:
     if run is not None and not run.name:
         raise RequestError(
             f"{str(run)!r} is not a file name",
+            code="cli.not-a-file-name",
             where="--run",
             next_step="Name a new file, such as --run monday.evenhand.",
         )

@@ -67,6 +67,7 @@ def find_point(record: CampaignRecord, name: str) -> PointRecord:
         )
         raise RequestError(
             f"there is no point {name!r}",
+            code="cli.no-such-point",
             where="--point",
             next_step=f"Did you mean {near[0]!r}?" if near else known,
         )

@@ -66,6 +66,7 @@ def check_options(plan: AddressPlan, *, first: bool, after: Path | None) -> None
     if first and after is not None:
         raise RequestError(
             "both a search to make and an existing search are given",
+            code="cli.options-exclude-each-other",
             where="--single-pair-first, --after",
             next_step="Give one.",
         )
@@ -74,6 +75,7 @@ def check_options(plan: AddressPlan, *, first: bool, after: Path | None) -> None
     ):
         raise RequestError(
             "this search itself uses a single address pair",
+            code="cli.already-a-single-pair",
             where="--single-pair-first" if first else "--after",
             next_step="Leave it out.",
         )
@@ -99,6 +101,7 @@ def read_single_pair(
     if not searches:
         raise RequestError(
             "this run has no finished search with a single address pair",
+            code="cli.no-single-pair-search",
             where=f"--after {path}",
             next_step="Use --single-pair-first, or make one with --hosts 1 (and --networks 1 if the plan has"
             " networks).",
@@ -132,6 +135,7 @@ def read_single_pair(
     )
     raise RequestError(
         f"the search with a single address pair was made under different conditions: {shown}",
+        code="cli.different-conditions",
         where=f"--after {path}",
         next_step="Name a run of the same testbed, or use --single-pair-first.",
     )

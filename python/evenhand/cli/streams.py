@@ -33,6 +33,7 @@ class _Out(io.FileIO):
         except OSError as error:
             raise OutputError(
                 f"the output cannot be written: {error.strerror}",
+                code="cli.output-not-writable",
                 where="stdout",
                 next_step="Free some space there, or send the output elsewhere. The files of --run and other"
                 " options are complete.",

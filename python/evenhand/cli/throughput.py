@@ -40,6 +40,7 @@ def throughput(
     if single_pair.after is not None and len(sizes) > 1:
         raise RequestError(
             f"a run to compare with has one frame size, but {len(sizes)} are given",
+            code="cli.one-frame-size-only",
             where="--after, --frame-size",
             next_step="Use --single-pair-first, or one frame size.",
         )

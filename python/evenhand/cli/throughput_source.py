@@ -105,6 +105,7 @@ def read_throughput(path: Path, setup: Setup, given: Given, *, frame_size: Frame
         raise RequestError(
             f"this run has no throughput for these ports, {plan.title} with the same"
             f" addresses, {describe_size(frame_size)} and the same directions",
+            code="cli.no-throughput",
             where=f"--after {path}",
             next_step=f"Measure it first: evenhand throughput {setup.name} --plan {plan.title} --run FILE.",
         )
@@ -113,6 +114,7 @@ def read_throughput(path: Path, setup: Setup, given: Given, *, frame_size: Frame
         raise RequestError(
             f"the throughput of {format_rate(throughput_fps)} in this run was found with a loss ratio above"
             " 0",
+            code="cli.throughput-with-loss",
             where=f"--after {path}",
             next_step="Name a run that was made without --loss-ratio, or give the load with --rate.",
         )

@@ -42,6 +42,7 @@ def trial(
     if duration_s <= 0:
         raise RequestError(
             f"{duration!r} must be greater than 0",
+            code="cli.out-of-range",
             where="--duration",
             next_step="Write a duration such as 60s.",
         )

@@ -38,17 +38,31 @@ def usage_error(error: Any) -> RequestError:
     option, verb = getattr(error, "option_name", None), re.search(r"o such command '(.*?)'", message)
     if option is not None and "o such option" in message:
         return RequestError(
-            f"unknown option {option}", where=place, next_step=_option_instead(option, context) or help_line
+            f"unknown option {option}",
+            code="cli.unknown-option",
+            where=place,
+            next_step=_option_instead(option, context) or help_line,
         )
     if option is not None:
         what = "takes no value" if "does not take" in message else "needs a value"
-        return RequestError(f"{option} {what}", where=option, next_step="`--help` shows how to write it.")
+        return RequestError(
+            f"{option} {what}",
+            code="cli.value-not-taken" if "does not take" in message else "cli.value-missing",
+            where=option,
+            next_step="`--help` shows how to write it.",
+        )
     if verb is not None:
         near = _nearest(verb[1], [] if context is None else getattr(context.command, "commands", {}))
-        return RequestError(f"unknown command {verb[1]!r}", where=place, next_step=near or help_line)
+        return RequestError(
+            f"unknown command {verb[1]!r}",
+            code="cli.unknown-command",
+            where=place,
+            next_step=near or help_line,
+        )
     extra = re.search(r"extra argument[^(]*(?:\(s\) )?\((.*)\)$", message)
     return RequestError(
         message if extra is None else f"{extra[1]!r} is an unexpected argument",
+        code="cli.unexpected-argument",
         where=place,
         next_step=_example_of(context),
     )
@@ -73,9 +87,9 @@ def _wrong_value(option: str, cause: dict[str, Any]) -> RequestError:
     value, choices = cause["input"], _CHOICES.search(cause["msg"])
     if choices is not None:
         what, next_step = none_of(value, re.findall(r"'([^']*)'", choices[1]), in_quotes=False)
-        return RequestError(what, where=option, next_step=next_step)
+        return RequestError(what, code="cli.wrong-value", where=option, next_step=next_step)
     what, next_step = in_plain_words(cause["type"], value, cause.get("ctx", {}))
-    return RequestError(what, where=option, next_step=next_step)
+    return RequestError(what, code="cli.wrong-value", where=option, next_step=next_step)
 
 
 def _missing(name: str, parameter: Any, context: Any) -> RequestError:
@@ -91,7 +105,12 @@ def _missing(name: str, parameter: Any, context: Any) -> RequestError:
         else ""
     )
     where = "evenhand" if context is None else str(context.command_path)
-    return RequestError(f"{name} is missing", where=where, next_step=listed + _example_of(context))
+    return RequestError(
+        f"{name} is missing",
+        code="cli.argument-missing",
+        where=where,
+        next_step=listed + _example_of(context),
+    )
 
 
 def _option_instead(option: str, context: Any) -> str:

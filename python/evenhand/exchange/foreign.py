@@ -31,16 +31,25 @@ def read_foreign(path: Path, *, most_octets: int, what: str) -> str:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise RequestError("this is not a regular file", where=str(path), next_step=f"Name a {what}.")
+                raise RequestError(
+                    "this is not a regular file",
+                    code="exchange.not-a-file",
+                    where=str(path),
+                    next_step=f"Name a {what}.",
+                )
             content = file.read(most_octets + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise RequestError(
-            f"this file cannot be read: {reason}", where=shown(str(path)), next_step=f"Name a {what}."
+            f"this file cannot be read: {reason}",
+            code="exchange.file-not-readable",
+            where=shown(str(path)),
+            next_step=f"Name a {what}.",
         ) from error
     if len(content) > most_octets:
         raise RequestError(
             f"this file is larger than {most_octets:,} octets",
+            code="exchange.file-too-large",
             where=str(path),
             next_step=f"Name a {what}; such files are smaller.",
         )
@@ -48,12 +57,16 @@ def read_foreign(path: Path, *, most_octets: int, what: str) -> str:
         text = content.decode().removeprefix("\ufeff").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise RequestError(
-            "this file is not UTF-8 text", where=str(path), next_step=f"Name a {what}."
+            "this file is not UTF-8 text",
+            code="exchange.not-text",
+            where=str(path),
+            next_step=f"Name a {what}.",
         ) from error
     for number, line in enumerate(text.split("\n"), 1):
         if any(unicodedata.category(character) in _NO_TEXT for character in line if character != "\t"):
             raise RequestError(
                 "the file contains characters that text files do not have",
+                code="exchange.not-text",
                 where=f"{path}, line {number}",
                 next_step="Remove them, or name another file.",
             )

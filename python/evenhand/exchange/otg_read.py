@@ -72,6 +72,7 @@ class _Reader:
     def wrong(self, key: str, value: object, wanted: str) -> RequestError:
         return RequestError(
             f"{shown(str(value))} is no {wanted}",
+            code="exchange.wrong-value",
             where=f"{self.path}: {key}",
             next_step="Correct it there, following OTG's models.",
         )
@@ -91,12 +92,16 @@ def import_otg(path: Path, given: Given, *, plan: str | None, testbed: Path) -> 
         )
     except ValueError as error:
         raise RequestError(
-            f"this file is not valid JSON: {error}", where=str(path), next_step="Correct it there."
+            f"this file is not valid JSON: {error}",
+            code="exchange.not-json",
+            where=str(path),
+            next_step="Correct it there.",
         ) from error
     flows = document.get("flows") if isinstance(document, dict) else None
     if not isinstance(flows, list) or not flows or not all(isinstance(flow, dict) for flow in flows):
         raise RequestError(
             "this configuration has no flows",
+            code="exchange.no-flows",
             where=str(path),
             next_step="Name a file with `ports` and `flows`.",
         )

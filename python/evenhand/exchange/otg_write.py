@@ -64,6 +64,7 @@ def otg_of(
     if rate_fps != int(rate_fps):
         raise RequestError(
             f"{rate_fps:g} fps: OTG only has whole numbers",
+            code="exchange.not-in-otg",
             where="--rate",
             next_step="Write a whole number of frames per second.",
         )
@@ -152,6 +153,7 @@ def _addresses(hosts: HostRange, draw: _Draw) -> dict[str, Any]:
         raise RequestError(
             f"{hosts.count:,} hosts in each of {hosts.network_count} networks: OTG has only"
             " one number for a field",
+            code="exchange.not-in-otg",
             where="NAME",
             next_step="Export one network (--networks 1), or one host per network (--hosts 1).",
         )

@@ -68,6 +68,7 @@ def read_command(text: str, *, is_stateful: bool) -> SiitperfCommand:
     if program is None:
         raise RequestError(
             f"{shown(text)} is not a command line of siitperf",
+            code="exchange.not-a-command",
             where=WHERE,
             next_step='Write it as it was typed: "siitperf-tp 84 100000 60 2000 2 2".',
         )
@@ -83,6 +84,7 @@ def read_command(text: str, *, is_stateful: bool) -> SiitperfCommand:
         kind = "with Stateful in the file" if is_stateful else "without Stateful in the file"
         raise RequestError(
             f"{len(words) - 1} arguments; {name} has {len(limits)} {kind}",
+            code="exchange.wrong-number-of-arguments",
             where=WHERE,
             next_step=f"They are: {', '.join(limits)}.",
         )
@@ -95,6 +97,7 @@ def _read(key: str, word: str, least: int, most: int) -> int:
     if not _NUMBER.fullmatch(word) or not least <= int(word) <= most:
         raise RequestError(
             f"{shown(word)} is no {key}",
+            code="exchange.wrong-value",
             where=WHERE,
             next_step=f"Write a whole number from {least} to {most}, as siitperf requires.",
         )
@@ -107,12 +110,14 @@ def _check_together(name: str, arguments: Mapping[str, int]) -> None:
         if duration_s <= arguments["delay"]:
             raise RequestError(
                 f"a delay of {arguments['delay']} s in a trial of {duration_s} s",
+                code="exchange.arguments-contradict",
                 where=WHERE,
                 next_step="Make the duration longer than the delay.",
             )
         if (duration_s - arguments["delay"]) * arguments["rate"] < arguments["timestamps"]:
             raise RequestError(
                 f"{arguments['timestamps']} timestamps, but fewer frames after the delay",
+                code="exchange.arguments-contradict",
                 where=WHERE,
                 next_step="Request fewer timestamps.",
             )
@@ -122,6 +127,7 @@ def _check_together(name: str, arguments: Mapping[str, int]) -> None:
     ):
         raise RequestError(
             f"a frame timeout of {arguments['frame timeout']} ms is longer than the trial",
+            code="exchange.arguments-contradict",
             where=WHERE,
             next_step="Write 0 to measure PDV.",
         )

@@ -162,6 +162,7 @@ class SiitperfFile:
             return _DEFAULTS[key]
         raise RequestError(
             f"{key} is missing and has no default",
+            code="exchange.key-missing",
             where=str(self.path),
             next_step=f"Add it: {key} is {KEYS[key].says}.",
         )
@@ -186,13 +187,17 @@ def read_siitperf(path: Path) -> SiitperfFile:
         if setting.key in settings:
             raise RequestError(
                 f"{setting.key} is already set in line {settings[setting.key].line}",
+                code="exchange.key-twice",
                 where=f"{path}, line {number}",
                 next_step="Remove one of them; siitperf uses the last.",
             )
         settings[setting.key] = setting
     if not settings:
         raise RequestError(
-            "this file has no keys of siitperf", where=str(path), next_step="Name a siitperf.conf."
+            "this file has no keys of siitperf",
+            code="exchange.not-siitperf",
+            where=str(path),
+            next_step="Name a siitperf.conf.",
         )
     found = SiitperfFile(path, settings)
     _check_together(found)
@@ -209,12 +214,17 @@ def _read_setting(words: list[str], where: str, number: int) -> Setting:
             if near
             else "A line is a key of siitperf.conf and its value; # begins a comment."
         )
-        raise RequestError(f"unknown key {shown(key)}", where=where, next_step=hint)
+        raise RequestError(
+            f"unknown key {shown(key)}", code="exchange.unknown-key", where=where, next_step=hint
+        )
     if not values:
-        raise RequestError(f"{key} has no value", where=where, next_step=f"Write {kind.says}.")
+        raise RequestError(
+            f"{key} has no value", code="exchange.value-missing", where=where, next_step=f"Write {kind.says}."
+        )
     if len(values) > 1:
         raise RequestError(
             f"{shown(values[1])} follows the value of {key}",
+            code="exchange.text-after-value",
             where=where,
             next_step="Begin a comment with #; siitperf would read the rest of the line as well.",
         )
@@ -222,7 +232,10 @@ def _read_setting(words: list[str], where: str, number: int) -> Setting:
         return Setting(key, kind.read(values[0]), number)
     except (ValueError, KeyError):
         raise RequestError(
-            f"{shown(values[0])} is not a value of {key}", where=where, next_step=f"Write {kind.says}."
+            f"{shown(values[0])} is not a value of {key}",
+            code="exchange.wrong-value",
+            where=where,
+            next_step=f"Write {kind.says}.",
         ) from None
 
 
@@ -232,6 +245,7 @@ def _check_together(file: SiitperfFile) -> None:
     if not (file.value("Forward") or file.value("Reverse") or file.value("Stateful")):
         raise RequestError(
             "Forward and Reverse are both 0, so nothing is sent",
+            code="exchange.nothing-sent",
             where=where,
             next_step="Set one of them to 1.",
         )
@@ -239,6 +253,7 @@ def _check_together(file: SiitperfFile) -> None:
     if varies and max(file.value(f"Num-{part}-Nets") for part in PARTS) > 1:
         raise RequestError(
             f"IP-{varies[0]}-var together with several networks, which siitperf does not accept",
+            code="exchange.keys-contradict",
             where=where,
             next_step="Set Num-L-Nets and Num-R-Nets to 1, or IP-L-var and IP-R-var to 0.",
         )
@@ -253,5 +268,8 @@ def _check_together(file: SiitperfFile) -> None:
         first, last = file.value(f"{name}-min"), file.value(f"{name}-max")
         if first > last:
             raise RequestError(
-                f"{name}-min {first} is above {name}-max {last}", where=where, next_step="Exchange them."
+                f"{name}-min {first} is above {name}-max {last}",
+                code="exchange.keys-contradict",
+                where=where,
+                next_step="Exchange them.",
             )

@@ -375,6 +375,7 @@ def _frame_size(typed: SiitperfCommand, traffic: _Traffic) -> int:
     if size > 1518:
         raise RequestError(
             f"{size} octets: only for pure IPv4 traffic does siitperf accept more than 1518",
+            code="exchange.frame-too-large",
             where="--command",
             next_step="Write 84 to 1518.",
         )

@@ -104,6 +104,7 @@ def nearest_plan(
         if chosen.ip_version != version:
             raise PlanError(
                 f"{chosen.title} is an IPv{chosen.ip_version} plan, but this traffic is IPv{version}",
+                code="exchange.plan-of-other-version",
                 where="--plan",
             )
         return _try(version, chosen.name, sides)

@@ -141,7 +141,10 @@ def parse_imix(text: str, *, where: str = "") -> Imix:
     found = long or short
     if found is None:
         raise RequestError(
-            f"{text!r} is not a sequence of frame sizes", where=where, next_step=f"Write it as {FORMS}."
+            f"{text!r} is not a sequence of frame sizes",
+            code="plan.not-an-imix",
+            where=where,
+            next_step=f"Write it as {FORMS}.",
         )
     stated = (found["sizes"] or "").split("," if long else ":")
     sizes, order = [], {}
@@ -149,7 +152,10 @@ def parse_imix(text: str, *, where: str = "") -> Imix:
         if draw := _DRAW.fullmatch(part):
             if draw[1].lower() in order:
                 raise RequestError(
-                    f"{text!r} has {draw[1].lower()} twice", where=where, next_step="Write it once."
+                    f"{text!r} has {draw[1].lower()} twice",
+                    code="plan.imix-given-twice",
+                    where=where,
+                    next_step="Write it once.",
                 )
             order[draw[1].lower()] = int(draw[2])
             continue
@@ -158,6 +164,7 @@ def parse_imix(text: str, *, where: str = "") -> Imix:
             raise RequestError(
                 f"{part.strip()!r} in {text!r} is neither the size of a letter nor frames="
                 " or seed= of a drawn order",
+                code="plan.imix-unknown-part",
                 where=where,
                 next_step="Write, for example, A=84 or frames=200.",
             )
@@ -165,6 +172,7 @@ def parse_imix(text: str, *, where: str = "") -> Imix:
     if "seed" in order and "frames" not in order:
         raise RequestError(
             f"{text!r} has a seed, but its order is not drawn",
+            code="plan.imix-seed-without-order",
             where=where,
             next_step="Add the number of frames in the order: frames=200.",
         )
@@ -173,7 +181,7 @@ def parse_imix(text: str, *, where: str = "") -> Imix:
             sequence=found["sequence"], sizes=tuple(sizes), drawn=DrawnOrder(**order) if order else None
         )
     except RequestError as error:
-        raise RequestError(error.what, where=where, next_step=error.next_step) from error
+        raise RequestError(error.what, code=error.code, where=where, next_step=error.next_step) from error
 
 
 def mean_octets(size: FrameSize) -> Fraction:
@@ -210,40 +218,52 @@ def _check(imix: Imix) -> None:
     name = f"IMIX - {imix.sequence}"
     if not 1 <= len(imix.sequence) <= MOST_FRAMES:
         raise RequestError(
-            f"an IMIX of {len(imix.sequence)} frames", next_step=f"Write 1 to {MOST_FRAMES} letters."
+            f"an IMIX of {len(imix.sequence)} frames",
+            code="plan.imix-length",
+            next_step=f"Write 1 to {MOST_FRAMES} letters.",
         )
     if not imix.sequence.islower() and not imix.sequence.isupper():
         raise RequestError(
             f"{name}: letters of RFC 6985 are lower case and those of a custom sequence"
             " are upper case, but this sequence has both",
+            code="plan.imix-mixed-case",
             next_step=(
                 "Use upper-case letters for all frames, and give a size for each: imix:AAAG:A=84:G=1518."
             ),
         )
     stated = dict(imix.sizes)
     if len(stated) < len(imix.sizes):
-        raise RequestError(f"{name}: a letter has two sizes", next_step="Give one size for each letter.")
+        raise RequestError(
+            f"{name}: a letter has two sizes",
+            code="plan.imix-given-twice",
+            next_step="Give one size for each letter.",
+        )
     for letter in dict.fromkeys(imix.sequence):
         if letter in stated or letter in LETTERS:
             continue
         if letter.isupper() or letter == MTU_LETTER:
             raise RequestError(
                 f"{name}: the size of {letter} is missing",
+                code="plan.imix-size-missing",
                 next_step=f"Add it: imix:{imix.sequence}:{letter}=1400.",
             )
         raise RequestError(
             f"{name}: {letter!r} is not a letter of a sequence",
+            code="plan.imix-unknown-letter",
             next_step=f"Use {', '.join(LETTERS)} or {MTU_LETTER} (RFC 6985), or upper-case letters.",
         )
     for letter in stated:
         if letter in LETTERS:
             raise RequestError(
                 f"{name}: {letter} means {LETTERS[letter]} octets in RFC 6985",
+                code="plan.imix-size-of-rfc-letter",
                 next_step="Use upper-case letters for other sizes.",
             )
         if letter not in imix.sequence:
             raise RequestError(
-                f"{name}: a size is given for {letter}, but no frame uses {letter}", next_step="Leave it out."
+                f"{name}: a size is given for {letter}, but no frame uses {letter}",
+                code="plan.imix-size-unused",
+                next_step="Leave it out.",
             )
     if imix.drawn is not None:
         _check_order(name, len(imix.sequence), imix.drawn)
@@ -255,16 +275,22 @@ def _check_order(name: str, letters: int, order: DrawnOrder) -> None:
     if not letters <= order.frames <= MOST_FRAMES:
         raise RequestError(
             f"{name}: an order must have {letters} to {MOST_FRAMES} frames, not {order.frames}",
+            code="plan.imix-order-length",
             next_step=multiple,
         )
     if order.frames % letters:
         raise RequestError(
             f"{name}: an order of {order.frames} frames cannot contain each of {letters}"
             " letters equally often",
+            code="plan.imix-order-uneven",
             next_step=multiple,
         )
     if not 0 <= order.seed < 2**64:
-        raise RequestError(f"{name}: {order.seed} is not a seed", next_step="Write 0 to 2^64 - 1.")
+        raise RequestError(
+            f"{name}: {order.seed} is not a seed",
+            code="plan.imix-not-a-seed",
+            next_step="Write 0 to 2^64 - 1.",
+        )
 
 
 def _in_drawn_order(letters: str, seed: int) -> list[str]:

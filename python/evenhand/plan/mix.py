@@ -31,6 +31,7 @@ def mix_versions(first: AddressPlan, second: AddressPlan, share: tuple[int, int]
     if min(n, m) < 1 or n + m > MOST_OF_A_SHARE:
         raise PlanError(
             f"a share of {share[0]}/{share[1]}",
+            code="plan.not-a-share",
             where="share",
             next_step="Write 90/10, 50/50 or 10/90, or other shares with a sum of at most 100; for one IP"
             " version, give only its plan.",
@@ -38,6 +39,7 @@ def mix_versions(first: AddressPlan, second: AddressPlan, share: tuple[int, int]
     if first.versions == second.versions:
         raise PlanError(
             f"{first.title} and {second.title} are both {first.version_words}",
+            code="plan.mix-of-one-version",
             where="first, second",
             next_step="Name one of each IP version.",
         )
@@ -45,6 +47,7 @@ def mix_versions(first: AddressPlan, second: AddressPlan, share: tuple[int, int]
         raise PlanError(
             f"{first.title} and {second.title}: one has its hosts behind gateways, the other"
             " has them on the link",
+            code="plan.mix-of-two-forms",
             where="first, second",
             next_step="Name two plans of the same form, such as gateway-v4+gateway-v6.",
         )

@@ -182,6 +182,7 @@ class AddressPlan:
         if left != right:
             raise PlanError(
                 f"{self.title} has IPv{left} on the left and IPv{right} on the right",
+                code="plan.two-versions",
                 where="plan",
                 next_step="Use a plan of one IP version here.",
             )

@@ -33,6 +33,7 @@ def parse_ports(text: str | None, default: UdpRange, classic: UdpRange, *, where
     if found is None or not 1 <= first <= last <= MAX_PORT:
         raise RequestError(
             f"{text!r} is not a range of UDP ports",
+            code="plan.not-a-port-range",
             where=where,
             next_step=f"Write a range such as {default.first}-{default.last}, one port from 1 to"
             f" {MAX_PORT}, or fixed.",

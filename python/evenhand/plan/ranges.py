@@ -31,7 +31,9 @@ class NetworkRange:
     def __post_init__(self) -> None:
         if not 1 <= self.count <= MOST_NETWORKS:
             raise PlanError(
-                f"{self.count} networks: a side has 1 to {MOST_NETWORKS} networks (SEED-30)", where="networks"
+                f"{self.count} networks: a side has 1 to {MOST_NETWORKS} networks (SEED-30)",
+                code="plan.count-out-of-range",
+                where="networks",
             )
 
 
@@ -52,12 +54,17 @@ class HostRange:
 
     def __post_init__(self) -> None:
         if not 1 <= self.count <= 65536:
-            raise PlanError(f"{self.count} hosts: a network has 1 to 65536 hosts", where="hosts")
+            raise PlanError(
+                f"{self.count} hosts: a network has 1 to 65536 hosts",
+                code="plan.count-out-of-range",
+                where="hosts",
+            )
         last = self.first + self.count - 1
         if self.shares_octets and last > 0xFF:
             raise PlanError(
                 f"hosts {self.first}..{last} of {self.network_count} networks: the number of the"
                 " network occupies the octet that hosts above 255 need",
+                code="plan.octet-needed-twice",
                 where="hosts",
                 next_step="Use up to 254 hosts in each network, or one network with up to 65,534 hosts"
                 " (SEED-34).",
@@ -66,16 +73,22 @@ class HostRange:
             raise PlanError(
                 f"IPv{self.base.version} networks are numbered at octet {self.networks.offset}, their hosts"
                 f" at {self.offset}",
+                code="plan.wrong-octets",
                 where="networks",
                 next_step="Use octet 2 for both in IPv4, and octets 6 and 12 in IPv6.",
             )
         if not 0 <= self.first <= last <= 0xFFFF:
-            raise PlanError(f"hosts {self.first}..{last} do not fit into 16 bits", where="hosts")
+            raise PlanError(
+                f"hosts {self.first}..{last} do not fit into 16 bits",
+                code="plan.octets-exceeded",
+                where="hosts",
+            )
         if self.networks is not None and self._base_network + self.network_count - 1 > (
             0xFF if self.shares_octets else 0xFFFF
         ):
             raise PlanError(
                 f"{self.network_count} networks beginning with that of {self.base} exceed their octets",
+                code="plan.octets-exceeded",
                 where="networks",
             )
 
@@ -204,7 +217,10 @@ class UdpRange:
 
     def __post_init__(self) -> None:
         if not 0 <= self.first <= self.last <= 65535:
-            raise PlanError(f"UDP ports {self.first}-{self.last}: must be 0 <= first <= last <= 65535")
+            raise PlanError(
+                f"UDP ports {self.first}-{self.last}: must be 0 <= first <= last <= 65535",
+                code="plan.not-a-port-range",
+            )
 
     @property
     def occurring(self) -> UdpRange:

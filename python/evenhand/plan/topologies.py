@@ -240,12 +240,14 @@ def make_plan(
         if len(parts) > 1 and all(part in titles for part in parts):
             raise PlanError(
                 f"{name!r} is a mix of plans, but a single plan is needed here",
+                code="plan.single-plan-needed",
                 next_step=f"Name one at a time: {' or '.join(parts)}.",
             )
         name = next((part for part in parts if part not in titles), name)
         near = get_close_matches(plan_title(name.lower()), titles, n=1)
         raise PlanError(
             f"{name!r} is not a plan",
+            code="plan.unknown-name",
             next_step=f"Did you mean {near[0]}?" if near else f"Use one of: {', '.join(titles)}.",
         )
     return topology(

@@ -116,6 +116,7 @@ class Topology:
         if self.networks is None and network_mode != "pseudorandom":
             raise PlanError(
                 f"{network_mode} networks: {plan_title(self.name)} has only one network, which has no number",
+                code="plan.one-network-only",
                 where="network mode",
                 next_step="Omit it, or use a plan with networks, such as nets-v4-gateway.",
             )
@@ -179,6 +180,7 @@ class Topology:
             raise PlanError(
                 f"{most} hosts in each network: in {plan_title(self.name)} the number of the"
                 " network occupies the octet that hosts above 255 need",
+                code="plan.octet-needed-twice",
                 where="hosts",
                 next_step="Use gateway-v4 or direct-v4-net16: one network with more than 65,000 hosts"
                 " (SEED-34).",
@@ -193,6 +195,7 @@ class Topology:
             raise PlanError(
                 f"{most} networks: {plan_title(self.name)} has one, because in IPv4 either"
                 " networks or hosts use the third octet",
+                code="plan.one-network-only",
                 where="networks",
                 next_step="Use nets-v4-gateway or nets-v4-multi-host: up to 256 networks with up to 254"
                 " hosts each (SEED-34).",
@@ -200,6 +203,7 @@ class Topology:
         if most > 1:
             raise PlanError(
                 f"{most} networks: {plan_title(self.name)} has one",
+                code="plan.one-network-only",
                 where="networks",
                 next_step="Use nets-v6-gateway or nets-v6-direct.",
             )
@@ -211,6 +215,7 @@ class Topology:
                 limits = "1" if maximum == 1 else f"1 to {maximum}"
                 raise PlanError(
                     f"{n} {what}: {plan_title(self.name)} has {limits} {where}",
+                    code="plan.count-out-of-range",
                     where=what,
                     next_step=f"Use {limits}.",
                 )

@@ -32,12 +32,14 @@ class Translation:
         if self.prefix.prefixlen not in PREFIX_LENGTHS:
             raise PlanError(
                 f"a translation prefix of {self.prefix.prefixlen} bits",
+                code="plan.wrong-prefix-length",
                 where="plan.translation",
                 next_step=f"Use {', '.join(map(str, PREFIX_LENGTHS[:-1]))} or {PREFIX_LENGTHS[-1]} bits.",
             )
         if self.ipv6_hosts.prefixlen != self.ipv6_hosts_as_ipv4.prefixlen + 96:
             raise PlanError(
                 f"{self.ipv6_hosts} and {self.ipv6_hosts_as_ipv4} have different numbers of hosts",
+                code="plan.host-counts-differ",
                 where="plan.translation",
                 next_step="Leave as many bits behind both prefixes.",
             )

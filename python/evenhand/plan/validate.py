@@ -28,6 +28,7 @@ def check_plan(plan: AddressPlan) -> None:
     if (plan.left.hosts.networks is None) != (plan.right.hosts.networks is None):
         raise PlanError(
             "one side has networks and the other does not",
+            code="plan.networks-on-one-side",
             where="plan",
             next_step="Give both sides networks (1 if necessary).",
         )
@@ -39,6 +40,7 @@ def check_plan(plan: AddressPlan) -> None:
     if plan.destination_ports.first == 0 or plan.source_ports.first == 0:
         raise PlanError(
             "UDP port 0 is reserved",
+            code="plan.port-zero",
             where="plan.udp_ports",
             next_step="Begin the range at 1 or above (R4814-03).",
         )
@@ -49,6 +51,7 @@ def _check_network_choices(plan: AddressPlan) -> None:
     if chosen and plan.left.hosts.networks is None:
         raise PlanError(
             f"{plan.title} has only one network, which has no number",
+            code="plan.one-network-only",
             where=chosen[0].replace("_", " "),
             next_step="Use a plan with networks (nets-...).",
         )
@@ -58,12 +61,14 @@ def _check_network_choices(plan: AddressPlan) -> None:
     if counts[0] != counts[1]:
         raise PlanError(
             f"{counts[0]} networks on the left and {counts[1]} on the right cannot share one number",
+            code="plan.network-counts-differ",
             where="common network",
             next_step="Give both sides the same --networks.",
         )
     if plan.fixed_source or plan.fixed_source_network:
         raise PlanError(
             "a fixed source network and one number for both sides would also fix the destination network",
+            code="plan.network-fixed-twice",
             where="common network",
             next_step="Omit one of them.",
         )
@@ -76,6 +81,7 @@ def _check_version(side: PlanSide) -> None:
         if thing.version != side.ip_version:
             raise PlanError(
                 f"{thing} is an IPv{thing.version} address in an IPv{side.ip_version} plan",
+                code="plan.address-of-other-version",
                 where=_where(side),
             )
 
@@ -88,6 +94,7 @@ def _check_peers(plan: AddressPlan, side: PlanSide) -> None:
             raise PlanError(
                 f"IPv{other.ip_version} hosts on the {other.name} have no IPv{side.ip_version} address on the"
                 f" {side.name}",
+                code="plan.peers-missing",
                 where=_where(side),
                 next_step="Say which addresses the DUT translates theirs to (peers).",
             )
@@ -97,6 +104,7 @@ def _check_peers(plan: AddressPlan, side: PlanSide) -> None:
         if translated in side.hosts:
             raise PlanError(
                 f"{translated} is both one of the {_hosts(side)} and an address that the DUT translates to",
+                code="plan.peers-overlap-hosts",
                 where=_where(side),
                 next_step="Move one of the ranges.",
             )
@@ -116,6 +124,7 @@ def _check_block(side: PlanSide) -> None:
             misprint = next((f": {text}" for network, text in _MISPRINTS if address in network), "")
             raise PlanError(
                 f"{_hosts(side)} are outside {block}, the benchmarking block of this side",
+                code="plan.outside-benchmarking-block",
                 where=_where(side),
                 next_step=f"Use addresses in {block}{misprint}.",
             )
@@ -123,31 +132,45 @@ def _check_block(side: PlanSide) -> None:
 
 def _check_interfaces(side: PlanSide) -> None:
     if not side.dut:
-        raise PlanError("the DUT has no interface address", where=_where(side))
+        raise PlanError(
+            "the DUT has no interface address", code="plan.dut-interface-missing", where=_where(side)
+        )
     for interface in side.dut:
         length = interface.network.prefixlen
         if interface.version == 6 and length > 64 and length != 126:
             raise PlanError(
                 f"DUT {interface}: the prefix length of an IPv6 interface must be 126, or at most 64",
+                code="plan.wrong-prefix-length",
                 where=_where(side),
                 next_step="Use /64 (R5180-03).",
             )
     if side.gateway is None:
         if side.routes:
-            raise PlanError(f"a route to {side.routes[0]}, but no gateway to route to", where=_where(side))
+            raise PlanError(
+                f"a route to {side.routes[0]}, but no gateway to route to",
+                code="plan.route-without-gateway",
+                where=_where(side),
+            )
         return
     if len(side.dut) != 1:
         raise PlanError(
             f"{len(side.dut)} DUT interfaces on the link to one gateway",
+            code="plan.several-dut-interfaces",
             where=_where(side),
             next_step="Give one.",
         )
     if side.dut[0].network != side.gateway.network:
         raise PlanError(
-            f"DUT {side.dut[0]} and gateway {side.gateway} are not on the same link", where=_where(side)
+            f"DUT {side.dut[0]} and gateway {side.gateway} are not on the same link",
+            code="plan.gateway-not-on-link",
+            where=_where(side),
         )
     if side.dut[0].ip == side.gateway.ip:
-        raise PlanError(f"DUT and gateway have the same address {side.gateway.ip}", where=_where(side))
+        raise PlanError(
+            f"DUT and gateway have the same address {side.gateway.ip}",
+            code="plan.gateway-is-the-dut",
+            where=_where(side),
+        )
 
 
 def _check_host_networks(side: PlanSide) -> None:
@@ -155,7 +178,11 @@ def _check_host_networks(side: PlanSide) -> None:
     addresses."""
     networks = side.host_networks
     if not networks:
-        raise PlanError(f"{_hosts(side)} are neither on the link nor reached by a route", where=_where(side))
+        raise PlanError(
+            f"{_hosts(side)} are neither on the link nor reached by a route",
+            code="plan.hosts-unreachable",
+            where=_where(side),
+        )
     for number in range(side.hosts.network_count):
         first, last = side.hosts.address(0, number), side.hosts.address(side.hosts.count - 1, number)
         # Usually network n is the n-th; the rest is looked at only if it is not.
@@ -169,14 +196,22 @@ def _check_host_networks(side: PlanSide) -> None:
                 if len(networks) == 1
                 else f"each of the DUT's {len(networks)} {what}s"
             )
-            raise PlanError(f"hosts {first} .. {last} are outside {shown}", where=_where(side))
+            raise PlanError(
+                f"hosts {first} .. {last} are outside {shown}",
+                code="plan.hosts-outside-network",
+                where=_where(side),
+            )
         if inside.network_address in side.hosts:
             raise PlanError(
-                f"host {inside.network_address} is the network address of {inside}", where=_where(side)
+                f"host {inside.network_address} is the network address of {inside}",
+                code="plan.host-is-network-address",
+                where=_where(side),
             )
         if inside.version == 4 and inside.broadcast_address in side.hosts:
             raise PlanError(
-                f"host {inside.broadcast_address} is the broadcast address of {inside}", where=_where(side)
+                f"host {inside.broadcast_address} is the broadcast address of {inside}",
+                code="plan.host-is-broadcast-address",
+                where=_where(side),
             )
 
 
@@ -190,6 +225,7 @@ def _check_owners(plan: AddressPlan, side: PlanSide) -> None:
             if address in side.hosts:
                 raise PlanError(
                     f"{address} is both the {owner} of the {other.name} side and one of the {_hosts(side)}",
+                    code="plan.host-address-taken",
                     where=_where(side),
                     next_step="Move the host range.",
                 )
@@ -209,7 +245,10 @@ def _check_disjoint(plan: AddressPlan) -> None:
     for (network, name), (following, other) in pairwise(named):
         if int(network.broadcast_address) >= int(following.network_address):
             raise PlanError(
-                f"{name} overlaps {other}", where="plan", next_step="Give each its own addresses."
+                f"{name} overlaps {other}",
+                code="plan.networks-overlap",
+                where="plan",
+                next_step="Give each its own addresses.",
             )
 
 

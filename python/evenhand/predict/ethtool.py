@@ -85,6 +85,7 @@ def read_ethtool(text: str, *, where: str) -> IndirectionTable:
         raise RequestError(
             f"this NIC hashes with {' and '.join(functions) or 'a function of its own'}, but"
             " predictions are made for Toeplitz",
+            code="predict.hash-not-toeplitz",
             where=where,
             next_step="Switch to it (ethtool -X INTERFACE hfunc toeplitz), and save the output again.",
         )
@@ -92,6 +93,7 @@ def read_ethtool(text: str, *, where: str) -> IndirectionTable:
     if unknown:
         raise RequestError(
             f"this NIC transforms the input of its hash by {unknown[0]}, which cannot be predicted",
+            code="predict.hash-input-transformed",
             where=where,
             next_step="Switch this off (ethtool -X INTERFACE xfrm none), and save its output again.",
         )

@@ -204,6 +204,7 @@ def _check_independence(modes: dict[str, Mode]) -> None:
     if len(counting) > 1:
         raise PlanError(
             f"{', '.join(counting)} step together from frame to frame, so not every combination occurs",
+            code="predict.fields-step-together",
             where="plan",
             next_step="Predict a plan in which at most one of the fields that the device hashes steps; the"
             " others must be pseudorandom or fixed.",

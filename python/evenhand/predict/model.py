@@ -59,11 +59,14 @@ class DeviceModel:
     def __post_init__(self) -> None:
         if not 1 <= self.elements <= MAX_ELEMENTS:
             raise RequestError(
-                f"{self.elements} elements: a device has 1 to {MAX_ELEMENTS}", where="device.elements"
+                f"{self.elements} elements: a device has 1 to {MAX_ELEMENTS}",
+                code="predict.out-of-range",
+                where="device.elements",
             )
         if self.hash_type not in _INPUT_OCTETS:
             raise RequestError(
                 f"{self.hash_type!r} is not a hash type",
+                code="predict.not-a-hash-type",
                 where="device.hash_type",
                 next_step="Use type1 (addresses) or type2 (addresses and ports).",
             )
@@ -72,6 +75,7 @@ class DeviceModel:
             raise RequestError(
                 f"{len(self.key)} octets ({self.key.hex()}): a {self.hash_type} hash of IPv6"
                 f" needs at least {least}",
+                code="predict.key-too-short",
                 where="device.key",
                 next_step="Give the whole key; NICs have 40 or 52 octets.",
             )
@@ -81,11 +85,14 @@ class DeviceModel:
         if self.rate_fps is not None and not (math.isfinite(self.rate_fps) and self.rate_fps > 0):
             raise RequestError(
                 f"{self.rate_fps} frames per second and element: must be greater than 0",
+                code="predict.out-of-range",
                 where="device.rate_fps",
             )
         if self.queue_frames is not None and self.queue_frames < 1:
             raise RequestError(
-                f"{self.queue_frames} frames: a queue holds at least 1", where="device.queue_frames"
+                f"{self.queue_frames} frames: a queue holds at least 1",
+                code="predict.out-of-range",
+                where="device.queue_frames",
             )
 
     @property
@@ -116,6 +123,7 @@ def symmetric_key(seed: int = OPENBSD_SEED, octets: int = 40) -> bytes:
     if not 0 <= seed <= 0xFFFF:
         raise RequestError(
             f"{seed:#x} has more than 16 bits",
+            code="predict.not-16-bits",
             where="--key openbsd:",
             next_step="Write four digits, such as openbsd:6d5a.",
         )
@@ -144,6 +152,7 @@ def _check_table(table: tuple[int, ...], elements: int) -> None:
         raise RequestError(
             f"{size} entries: the low bits of the hash choose an entry, so the number of"
             f" entries must be a power of two, at most {MAX_TABLE_SIZE}",
+            code="predict.table-size",
             where="device.table",
             next_step="Give the whole table, as `ethtool -x INTERFACE` shows it.",
         )
@@ -152,5 +161,6 @@ def _check_table(table: tuple[int, ...], elements: int) -> None:
             raise RequestError(
                 f"entry {index} is element {element}, but {elements} elements are numbered 0"
                 f" to {elements - 1}",
+                code="predict.unknown-element",
                 where="device.table",
             )

@@ -17,7 +17,9 @@ def check_attempts(invalid_retries: int, patience: int) -> None:
     """RequestError for fewer repetitions of INVALID trials than none."""
     if min(invalid_retries, patience) < 0:
         raise RequestError(
-            "repetitions of INVALID trials: must be 0 or more", where="invalid_retries, patience"
+            "repetitions of INVALID trials: must be 0 or more",
+            code="procedure.out-of-range",
+            where="invalid_retries, patience",
         )
 
 

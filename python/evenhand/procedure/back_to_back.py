@@ -300,7 +300,10 @@ class BackToBackOptions:
 def _goal(options: BackToBackOptions, retries: Retries, known: KnownThroughput | None) -> BackToBackGoal:
     if options.throughput is not None and known is not None:
         raise RequestError(
-            "two throughputs", where="--throughput, --after", next_step="Give only one of them."
+            "two throughputs",
+            code="procedure.two-throughputs",
+            where="--throughput, --after",
+            next_step="Give only one of them.",
         )
     given = values_of(options)
     given.pop("after", None)

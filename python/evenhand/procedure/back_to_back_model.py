@@ -70,6 +70,7 @@ class BackToBackGoal:
         if not self.rate_fps > 0:
             raise RequestError(
                 f"rate {self.rate_fps} fps: must be greater than 0",
+                code="procedure.out-of-range",
                 where="rate_fps",
                 next_step="Write 1Mfps.",
             )
@@ -77,6 +78,7 @@ class BackToBackGoal:
             raise RequestError(
                 f"bursts of up to {self.max_burst_s:g} s: must be greater than 0 s and at"
                 f" most {LONGEST_BURST_S:g} s",
+                code="procedure.out-of-range",
                 where="max_burst_s",
                 next_step=f"Write 2s, or at most {LONGEST_BURST_S:g}s.",
             )
@@ -84,30 +86,37 @@ class BackToBackGoal:
             raise RequestError(
                 f"a burst of {format_duration(self.max_burst_s)} at {format_rate(self.rate_fps)}"
                 " is too short for a single frame",
+                code="procedure.burst-too-short",
                 where="max_burst_s",
                 next_step="Allow longer bursts.",
             )
         if self.step_frames < 1:
             raise RequestError(
                 f"a step of {self.step_frames} frames: must be at least 1",
+                code="procedure.out-of-range",
                 where="step_frames",
                 next_step="Write 1.",
             )
         if self.repetitions < 1:
             raise RequestError(
                 f"{self.repetitions} repetitions: must be at least 1",
+                code="procedure.out-of-range",
                 where="repetitions",
                 next_step=f"The default is {REPETITIONS}.",
             )
         if self.loss_verifications < 0:
             raise RequestError(
                 f"{self.loss_verifications} loss verifications: must be at least 0",
+                code="procedure.out-of-range",
                 where="loss_verifications",
             )
         for rate_fps, where in ((self.throughput_fps, "throughput_fps"), (self.actual_fps, "actual_fps")):
             if rate_fps is not None and not 0 < rate_fps < math.inf:
                 raise RequestError(
-                    f"{rate_fps} fps: must be greater than 0", where=where, next_step="Write 1Mfps."
+                    f"{rate_fps} fps: must be greater than 0",
+                    code="procedure.out-of-range",
+                    where=where,
+                    next_step="Write 1Mfps.",
                 )
         check_attempts(self.invalid_retries, self.patience)
 

@@ -64,12 +64,14 @@ class BurstGoal:
         if not self.rate_fps > 0:
             raise RequestError(
                 f"rate {self.rate_fps} fps: must be greater than 0",
+                code="procedure.out-of-range",
                 where="rate_fps",
                 next_step="Write 1Mfps.",
             )
         if not self.burst_frames or len(set(self.burst_frames)) < len(self.burst_frames):
             raise RequestError(
                 "no burst size, or the same size twice",
+                code="procedure.not-burst-sizes",
                 where="burst_frames",
                 next_step="Write 16,64,256,1024.",
             )
@@ -78,6 +80,7 @@ class BurstGoal:
                 raise RequestError(
                     f"bursts of {format_count(frames)} frames: must be 1 to"
                     f" {format_count(MOST_BURST_FRAMES)}",
+                    code="procedure.out-of-range",
                     where="burst_frames",
                     next_step="Write 16,64,256,1024.",
                 )
@@ -92,6 +95,7 @@ class BurstGoal:
         if self.duration_s > 0 and least_fps > self.rate_fps:
             raise RequestError(
                 f"{LEAST_BURSTS} bursts of {format_count(frames)} frames do not fit into a trial",
+                code="procedure.bursts-too-long",
                 where="burst_frames, duration_s",
                 next_step="Make the trials longer, or the bursts shorter.",
             )

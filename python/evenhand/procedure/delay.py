@@ -100,18 +100,21 @@ class DelayGoal:
         if not 0 < self.rate_fps < math.inf:
             raise RequestError(
                 f"rate {self.rate_fps} fps: must be greater than 0",
+                code="procedure.out-of-range",
                 where="rate_fps",
                 next_step="Write 1Mfps.",
             )
         if self.repetitions < 1:
             raise RequestError(
                 f"{self.repetitions} repetitions: must be at least 1",
+                code="procedure.out-of-range",
                 where="repetitions",
                 next_step=f"The default is {REPETITIONS}.",
             )
         if not 0 < self.length_s < math.inf:
             raise RequestError(
                 f"duration {self.length_s} s: must be greater than 0",
+                code="procedure.out-of-range",
                 where="duration_s",
                 next_step="Write 120s.",
             )
@@ -119,6 +122,7 @@ class DelayGoal:
             raise RequestError(
                 f"delays count from {format_duration(self.start_s)} on, but frames are only"
                 f" sent for {format_duration(self.length_s)}",
+                code="procedure.delays-after-the-end",
                 where="from_s",
                 next_step="Count from an earlier time, or send for longer with duration_s.",
             )
@@ -127,6 +131,7 @@ class DelayGoal:
             raise RequestError(
                 f"{format_count(self.tags)} tagged frames, but only {format_count(frames)} frames"
                 f" are sent from {format_duration(self.start_s)} on",
+                code="procedure.not-as-many-tags",
                 where="tagged_frames",
                 next_step=f"Tag 1 to {format_count(min(MOST_TAGGED, frames))} of them.",
             )

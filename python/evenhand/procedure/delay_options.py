@@ -75,6 +75,7 @@ def delay_goal(
     if options.rate is None and known is None:
         raise RequestError(
             "no load given",
+            code="procedure.no-load",
             where="--rate, --after",
             next_step="Name a run file with the throughput (--after), or write a load such as --rate"
             " 500kfps.",

@@ -50,6 +50,7 @@ def choose_frame_size(
     if not smallest <= size <= largest:
         raise RequestError(
             f"{size} octets: {_test_frame(plan, version)} has {smallest} to {largest} octets with FCS",
+            code="procedure.frame-size-out-of-range",
             where=where,
             next_step=f"Use {smallest} or more." if size < smallest else f"Use {largest} or less.",
         )
@@ -75,6 +76,7 @@ def choose_frames(
             raise RequestError(
                 f"{letter} of {size} is {octets} octets: {_test_frame(plan, version)} has {smallest} to"
                 f" {largest} octets with FCS" + vlan,
+                code="procedure.frame-size-out-of-range",
                 where=where,
                 next_step="Use letters of other sizes, or your own sizes:"
                 f" imix:AAAFG:A={smallest}:F=1280:G={largest}.",

@@ -152,6 +152,7 @@ def strictest(
         "this host does not let the tester keep any load: up to"
         f" {format_ratio(seen.overdue_share)} of the frames that it sent within a second left late, the"
         f" latest by {format_duration(max(probe.longest_overdue_us for probe in probes) / 1e6)}",
+        code="procedure.no-load-kept",
         where=where,
         next_step="Give the tester idle CPUs; `evenhand check` shows which CPUs are taken away, and by what.",
     )
@@ -268,6 +269,7 @@ def _probe(tester: Tester, *, engine: Path | None, on_event: OnEvent, is_urgent:
                 if trial.was_stopped:
                     raise HostError(
                         "stopped while the limits of this host were being measured; there is no result",
+                        code="procedure.stopped",
                         where="--limits host",
                     )
                 probes.append(Probe.of(trial))

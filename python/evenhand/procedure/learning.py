@@ -61,6 +61,7 @@ def check_reachable(result: LearningResult, *, next_step: str) -> None:
     raise HostError(
         f"the DUT does not reach {format_count(result.unreachable_hosts)} of {format_count(hosts)} hosts:"
         f" {named}",
+        code="procedure.hosts-unreachable",
         where="learning",
         next_step=next_step,
     )

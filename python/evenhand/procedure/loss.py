@@ -68,6 +68,7 @@ class LossGoal:
         if not self.max_fps > 0:
             raise RequestError(
                 f"maximum rate {self.max_fps} fps: must be greater than 0",
+                code="procedure.out-of-range",
                 where="max_fps",
                 next_step="Write 1Mfps.",
             )
@@ -76,12 +77,14 @@ class LossGoal:
                 f"a step of {format_ratio(self.step)}: steps must be at most"
                 f" {format_ratio(LARGEST_STEP)} of the maximum (RFC 2544, 26.3), and at least"
                 f" {format_ratio(SMALLEST_STEP)}",
+                code="procedure.out-of-range",
                 where="step",
                 next_step="Use 10% or less.",
             )
         if not 0 < self.duration_s < math.inf:
             raise RequestError(
                 f"duration {self.duration_s} s: must be greater than 0",
+                code="procedure.out-of-range",
                 where="duration_s",
                 next_step="Write 60s.",
             )

@@ -138,7 +138,9 @@ def measure_own_loop(
             record.finish_with("measured" if found.unknown is None else "tester_limit", found.to_document())
     if trial.was_stopped:
         raise HostError(
-            "stopped while the tester's own loop was being measured; there is no result", where=setup.name
+            "stopped while the tester's own loop was being measured; there is no result",
+            code="procedure.stopped",
+            where=setup.name,
         )
     return found
 

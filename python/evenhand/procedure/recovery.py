@@ -70,17 +70,22 @@ class RecoveryGoal:
         if not 0 < self.throughput_fps < math.inf:
             raise RequestError(
                 f"throughput {self.throughput_fps} fps: must be greater than 0",
+                code="procedure.out-of-range",
                 where="throughput_fps",
                 next_step="Write 1Mfps.",
             )
         for value_s, where in ((self.duration_s, "duration_s"), (self.observe_s, "observe_s")):
             if not 0 < value_s < math.inf:
                 raise RequestError(
-                    f"{value_s} s: must be greater than 0", where=where, next_step="Write 60s."
+                    f"{value_s} s: must be greater than 0",
+                    code="procedure.out-of-range",
+                    where=where,
+                    next_step="Write 60s.",
                 )
         if self.repetitions < 1:
             raise RequestError(
                 f"{self.repetitions} repetitions: must be at least 1",
+                code="procedure.out-of-range",
                 where="repetitions",
                 next_step=f"The default is {REPETITIONS}.",
             )
@@ -356,6 +361,7 @@ def _goal(options: RecoveryOptions, retries: Retries, known: KnownThroughput | N
     if (options.throughput is None) == (known is None):
         raise RequestError(
             "no throughput given" if known is None else "two throughputs",
+            code="procedure.no-load" if known is None else "procedure.two-throughputs",
             where="--throughput, --after",
             next_step=(
                 "Name a run file with the throughput (--after), or write a rate such as --throughput 500kfps."

@@ -44,16 +44,23 @@ class Repetitions:
         check_types(self)
         if not 1 <= self.count <= MOST_REPETITIONS:
             raise RequestError(
-                f"{self.count} repetitions", where="count", next_step=f"Write 1 to {MOST_REPETITIONS}."
+                f"{self.count} repetitions",
+                code="procedure.out-of-range",
+                where="count",
+                next_step=f"Write 1 to {MOST_REPETITIONS}.",
             )
         if self.spread is not None and not 0 < self.spread < 1:
             raise RequestError(
-                f"a spread of {self.spread}: must be between 0 and 1", where="spread", next_step="Write 1%."
+                f"a spread of {self.spread}: must be between 0 and 1",
+                code="procedure.out-of-range",
+                where="spread",
+                next_step="Write 1%.",
             )
         if self.spread is not None and self.count <= LEAST_FOR_SPREAD:
             raise RequestError(
                 f"a spread needs at least {LEAST_FOR_SPREAD} repetitions, so it cannot end"
                 f" {self.count} early",
+                code="procedure.too-few-for-spread",
                 where="spread",
                 next_step="Request 10 repetitions, or omit the spread.",
             )
@@ -151,6 +158,7 @@ def check_frame_sizes(
         if size in chosen:
             raise RequestError(
                 f"{describe_size(size)} is listed twice",
+                code="procedure.listed-twice",
                 where="frame_sizes",
                 next_step="Name each size once.",
             )
@@ -158,7 +166,10 @@ def check_frame_sizes(
         notes += [] if note is None else [note]
     if not chosen:
         raise RequestError(
-            "no frame size is given", where="frame_sizes", next_step="Write 64,128,256, or all."
+            "no frame size is given",
+            code="procedure.no-frame-size",
+            where="frame_sizes",
+            next_step="Write 64,128,256, or all.",
         )
     return tuple(chosen), notes
 
@@ -169,6 +180,7 @@ def check_whole_sizes(sizes: Sequence[FrameSize]) -> tuple[int, ...]:
         if isinstance(size, Imix):
             raise RequestError(
                 f"{size}: bursts consist of frames of one size (RFC 9004, section 3)",
+                code="procedure.mixed-sizes",
                 where="frame_sizes",
                 next_step="Name sizes alone.",
             )

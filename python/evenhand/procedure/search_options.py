@@ -89,6 +89,7 @@ def choose_search(
     if search is not SearchKind.MLR and goals:
         raise RequestError(
             f"{search} has only one goal",
+            code="procedure.one-goal-only",
             where="--goal",
             next_step="Use --search mlr, or --loss-ratio instead of --goal.",
         )
@@ -109,7 +110,10 @@ def _known_rate(text: str, goal: ThroughputGoal) -> float:
     known_fps = parse_rate(text, where="--start")
     if known_fps > goal.max_fps:
         raise RequestError(
-            f"{text!r} is above the maximum rate", where="--start", next_step="Use a lower rate, or auto."
+            f"{text!r} is above the maximum rate",
+            code="procedure.above-maximum-rate",
+            where="--start",
+            next_step="Use a lower rate, or auto.",
         )
     return known_fps
 
@@ -125,7 +129,12 @@ def _mlr_goals(goal: ThroughputGoal, texts: Sequence[str], start: str | None) ->
         ),
     ):
         if is_given:
-            raise RequestError("mlr does not have this option", where=option, next_step=f"Use {instead}.")
+            raise RequestError(
+                "mlr does not have this option",
+                code="procedure.not-an-option-of-mlr",
+                where=option,
+                next_step=f"Use {instead}.",
+            )
     return MlrGoals(
         goals=tuple(parse_goal(text, goal) for text in texts),
         max_fps=goal.max_fps,
@@ -150,12 +159,14 @@ def parse_goal(text: str, defaults: ThroughputGoal) -> MlrGoal:
         near = get_close_matches(upper, known, n=1)
         raise RequestError(
             f"{name!r} is not a goal",
+            code="procedure.unknown-goal",
             where="--goal",
             next_step=f"Did you mean {near[0]}?" if near else f"Use one of: {', '.join(known)}.",
         )
     if loss and upper not in ("NDR", "PDR"):
         raise RequestError(
             f"{upper} allows no loss, so it takes no ratio",
+            code="procedure.goal-without-ratio",
             where="--goal",
             next_step=f"Use {upper}, or PDR={loss}.",
         )
@@ -167,7 +178,10 @@ def parse_goal(text: str, defaults: ThroughputGoal) -> MlrGoal:
             else "a partial drop rate: its loss ratio is greater than 0"
         )
         raise RequestError(
-            f"{head!r}: {upper} is the {what}", where="--goal", next_step="Use NDR, or PDR=0.5%."
+            f"{head!r}: {upper} is the {what}",
+            code="procedure.goal-with-wrong-ratio",
+            where="--goal",
+            next_step="Use NDR, or PDR=0.5%.",
         )
     values = _values_of(parts, text)
     final_s = (
@@ -212,7 +226,9 @@ def _values_of(parts: Sequence[str], text: str) -> Mapping[str, str]:
                 if near and key not in _KEYS
                 else "Write PDR=0.5%,exceed=0.5,final=60s,initial=1s,sum=120s,width=0.5%."
             )
-            raise RequestError(f"{key!r} in {text!r} {problem}", where="--goal", next_step=hint)
+            raise RequestError(
+                f"{key!r} in {text!r} {problem}", code="procedure.goal-value", where="--goal", next_step=hint
+            )
         values[key] = value
     return values
 
@@ -223,6 +239,7 @@ def _exceed_ratio(text: str) -> float:
     except RequestError as error:
         raise RequestError(
             f"exceed ratio {error.what}",
+            code=error.code,
             where="--goal",
             next_step="Use exceed=0.5 as RFC 9971 recommends, or exceed=0 to tolerate no trial with loss.",
         ) from error

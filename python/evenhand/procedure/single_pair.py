@@ -127,6 +127,7 @@ def check_same_dut(single_pair: SinglePair, profile: ProfileOfPair) -> None:
         if before != macs.dut:
             raise RequestError(
                 f"a different DUT: its {side} interface had the MAC {before}, and now has {macs.dut}",
+                code="procedure.different-dut",
                 where=f"single_pair, {single_pair.source.removeprefix('in ')}",
                 next_step="Use single_pair_first.",
             )

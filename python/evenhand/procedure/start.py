@@ -142,12 +142,14 @@ def _find(
     if ceiling.was_stopped:
         raise HostError(
             "stopped while the tester's ceiling was being searched; there is no result",
+            code="procedure.stopped",
             where=tester.setup.name,
         )
     if ceiling.rate_fps is None:
         last = "; ".join(reason.text for reason in ceiling.trials[-1].reasons)
         raise HostError(
             f"the tester keeps no load down to {format_count(ceiling.min_fps)} fps per direction: {last}",
+            code="procedure.no-load-kept",
             where=tester.setup.name,
             next_step="Give it idle CPUs; `evenhand check` shows which CPUs are taken away, and by what. Or"
             " give max_fps.",

@@ -231,6 +231,7 @@ class OpenTestbed:
         if after is not None and known_fps is None:
             raise RequestError(
                 "this search did not find a throughput",
+                code="procedure.no-throughput-found",
                 where="after",
                 next_step="Look at its outcome, or give rate_fps.",
             )
@@ -238,6 +239,7 @@ class OpenTestbed:
         if load_fps is None:
             raise RequestError(
                 "no load is given",
+                code="procedure.no-load",
                 where="rate_fps, after",
                 next_step="Give rate_fps, or after=throughput(...).",
             )

@@ -258,6 +258,7 @@ def choose_maximum(rate_fps: float | None, profile: Profile, *, where: str) -> f
         if profile.theoretical_fps is None:
             raise RequestError(
                 "the ports do not know their line rate, so the search needs a maximum rate",
+                code="procedure.no-maximum-rate",
                 where=where,
                 next_step=f"Give {where}, such as 1Mfps, or line_rate in the testbed file.",
             )

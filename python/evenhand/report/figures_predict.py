@@ -26,6 +26,7 @@ def check_picture_name(path: Path) -> None:
     if path.suffix.lower() not in FORMATS:
         raise RequestError(
             f"{str(path)!r} does not end in {', '.join(FORMATS)}",
+            code="report.not-a-picture-format",
             where="--picture",
             next_step="Name a file such as series.svg.",
         )

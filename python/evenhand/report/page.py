@@ -129,6 +129,7 @@ def make_folder(folder: Path) -> None:
     except OSError as error:
         raise HostError(
             f"this folder cannot be created: {error.strerror}",
+            code="report.folder-not-created",
             where=str(folder),
             next_step="Name another folder.",
         ) from error

@@ -25,6 +25,7 @@ def check_printer(where: str) -> None:
     if not _printers():
         raise HostError(
             "a PDF needs chromium or weasyprint, but neither is installed",
+            code="report.no-pdf-program",
             where=where,
             next_step="Install one, for example with `apt install chromium`; or open the HTML page in a"
             " browser and print it.",
@@ -58,7 +59,10 @@ def print_pdf(page: str, *, where: str) -> bytes:
             )
             problems.append(f"{program} printed no PDF: {last[:300]}")
     raise HostError(
-        "; ".join(problems), where=where, next_step="Open the HTML page in a browser and print it there."
+        "; ".join(problems),
+        code="report.pdf-failed",
+        where=where,
+        next_step="Open the HTML page in a browser and print it there.",
     )
 
 
@@ -116,6 +120,7 @@ def _run(command: Sequence[str], folder: Path, where: str) -> str:
     except subprocess.TimeoutExpired as error:
         raise HostError(
             f"{command[0]} did not print the page within {TIMEOUT_S:.0f} s",
+            code="report.pdf-failed",
             where=where,
             next_step="Try again when the machine is less busy; or open the HTML page in a browser and print"
             " it there.",
@@ -123,6 +128,7 @@ def _run(command: Sequence[str], folder: Path, where: str) -> str:
     except OSError as error:
         raise HostError(
             f"{command[0]} cannot be started: {error.strerror}",
+            code="report.pdf-failed",
             where=where,
             next_step="Install chromium anew.",
         ) from error

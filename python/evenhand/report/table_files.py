@@ -35,6 +35,7 @@ def to_parquet(record: CampaignRecord, table: TableName) -> bytes:
     except ImportError as error:
         raise HostError(
             "Parquet needs pyarrow, which is not installed",
+            code="report.pyarrow-missing",
             where="--format parquet",
             next_step="Use --format csv, or install pyarrow: "
             + in_checkout(

@@ -58,6 +58,7 @@ class Inside:
                 raise HostError(
                     f"{side}.dut_mac is the MAC of the DUT's {names[other]}, which is its {other} interface"
                     f" ({mac})",
+                    code="rig.dut-mac-of-other-side",
                     where=where,
                     next_step=f"Write {self.macs[side]}, the MAC of {names[side]}; or omit dut_mac,"
                     " so that the DUT is asked.",
@@ -65,6 +66,7 @@ class Inside:
             raise HostError(
                 f"the tester's {side} port reaches the DUT's {names[other]}, which is"
                 f" configured as its {other} interface ({mac})",
+                code="rig.sides-swapped",
                 where=where,
                 next_step="Swap left and right in [dut], or swap the two cables, and make sure that no"
                 " switch connects both sides.",
@@ -121,6 +123,7 @@ def _refuse_carriers(shell: SshShell, dut: TestbedDut, *, where: str) -> None:
         if name in carriers:
             raise RequestError(
                 f"{name}, the DUT's {side} interface, carries the SSH connection",
+                code="rig.carries-ssh",
                 where=where,
                 next_step="Reach the DUT through an interface that is not measured, or name the interface"
                 " that the tester is connected to.",

@@ -64,6 +64,7 @@ class LabSetup(Setup):
         if lab_status(self.lab.name) != self.lab:
             raise HostError(
                 f"the lab {self.lab.name!r} has just been taken down or set up again",
+                code="rig.lab-changed",
                 where=self.name,
                 next_step="Run the command again.",
             )
@@ -76,12 +77,14 @@ class LabSetup(Setup):
         if plan.other is not None:
             raise RequestError(
                 f"the lab {self.lab.name!r} is set up for one IP version, not for {plan.title}",
+                code="rig.lab-of-other-plan",
                 where="plan",
                 next_step=f"Use only the plan {plan_title(self.lab.plan)}, or a testbed file.",
             )
         if self.lab.plan != plan.name:
             raise RequestError(
                 f"the lab {self.lab.name!r} is set up for {plan_title(self.lab.plan)}, not for {plan.title}",
+                code="rig.lab-of-other-plan",
                 where="plan",
                 next_step=f"Use the plan {plan_title(self.lab.plan)}, or run: evenhand lab up"
                 f" {self.lab.kind} --plan {plan.title}",
@@ -225,12 +228,14 @@ class LabRig(Rig):
                 raise RequestError(
                     f"{self.text} has no NIC whose hash can be set to {hashed.wish.hash_type}:"
                     " its links are veth pairs, which do not hash",
+                    code="rig.hash-not-settable",
                     where=f"{suite}: hash-types",
                     next_step=f"{hashed.without_hash}; or use --testbed lab:vm, whose NICs hash.",
                 )
             if not lab.mixes_versions and any(each.plan.other is not None for each in of_suite):
                 raise RequestError(
                     f"{self.text} forwards one IP version at a time, but {of_suite[0].plan.title} sends both",
+                    code="rig.one-version-at-a-time",
                     where=f"{suite}: plan",
                     next_step="Use --testbed lab:vm or reference, or one suite for each version.",
                 )
@@ -279,6 +284,7 @@ def _check_room(lab: Lab, plan: AddressPlan) -> None:
         if what:
             raise RequestError(
                 f"the DUT of the lab {lab.name!r} has {what}",
+                code="rig.lab-too-small",
                 where="hosts, networks",
                 next_step=f"Use fewer, or set the lab up for more: evenhand lab up {lab.kind} --plan"
                 f" {plan.title} --hosts N",
@@ -289,6 +295,7 @@ def _no_lab(text: str, name: str, plan: str) -> RequestError:
     if name in KINDS:
         return RequestError(
             f"the lab {name!r} is not up",
+            code="rig.lab-not-up",
             where=text,
             next_step=f"Set it up: sudo evenhand lab up {name} --plan {plan}",
         )
@@ -297,6 +304,7 @@ def _no_lab(text: str, name: str, plan: str) -> RequestError:
     hint = "" if near is None else f"Did you mean {near}? "
     return RequestError(
         f"{name!r} is not a lab",
+        code="rig.not-a-lab",
         where=text,
         next_step=f"{hint}The labs are: {', '.join(there)}; to set one up: sudo evenhand"
         f" lab up {LinuxLab.kind} --plan {plan}",

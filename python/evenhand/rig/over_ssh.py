@@ -34,7 +34,10 @@ def check_settable(dut: ReachableDut, wishes: Iterable[DutWish]) -> None:
                 linux_items(_setups(wish, on), state)
             except NotTakenError as error:
                 raise RequestError(
-                    f"{error.what} ({wish.label})", where=error.where, next_step=error.next_step
+                    f"{error.what} ({wish.label})",
+                    code=error.code,
+                    where=error.where,
+                    next_step=error.next_step,
                 ) from error
 
 

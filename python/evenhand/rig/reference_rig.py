@@ -96,6 +96,7 @@ class ReferenceRig(Rig):
             return TestbedRig(self.text).read(plan)
         raise RequestError(
             "this is not a testbed here: only a campaign starts a reference router for itself",
+            code="rig.reference-not-here",
             where=self.text,
             next_step="Start one in another terminal with `evenhand router gateway-v4 --testbed"
             " router.toml`, and name router.toml here.",

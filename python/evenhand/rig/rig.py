@@ -180,7 +180,10 @@ def _check_points(setup: Setup, demands: Iterable[Demand]) -> None:
             setup.check_frame_sizes(setup.testbed.streams(demand.plan, demand.frame_size, demand.directions))
         except RequestError as error:
             raise RequestError(
-                f"{error.what} ({demand.wish.label})", where=error.where, next_step=error.next_step
+                f"{error.what} ({demand.wish.label})",
+                code=error.code,
+                where=error.where,
+                next_step=error.next_step,
             ) from error
 
 

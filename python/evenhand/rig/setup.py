@@ -132,6 +132,7 @@ class Setup:
         if known is not None and (known != plan.name or plan.other is not None):
             raise RequestError(
                 f"the DUT is set up for {plan_title(known)}, not for {plan.title}",
+                code="rig.dut-of-other-plan",
                 where=f"{self.name}: dut.plan",
                 next_step=f"Use the plan {plan_title(known)}, or set the DUT up for {plan.title}"
                 " and name that plan in the file.",
@@ -148,6 +149,7 @@ class Setup:
             if asked > known:
                 raise RequestError(
                     f"the DUT is set up for {known} networks on the {side.name} side, not for {asked}",
+                    code="rig.too-few-networks-on-dut",
                     where=f"{self.name}: dut.networks",
                     next_step=f"Use at most {known} networks, or set the DUT up for more and"
                     " change the number in the file.",
@@ -165,6 +167,7 @@ class Setup:
         where, next_step = self._how_to_take_frames_of(size)
         raise RequestError(
             f"the DUT accepts frames of at most {largest} octets, not of {size}{without}",
+            code="rig.frame-too-large",
             where=where,
             next_step=next_step,
         )

@@ -18,7 +18,10 @@ def campaign_resource(path: Path) -> Resource:
         facts = os.stat(path)
     except OSError as error:
         raise RequestError(
-            "this file does not exist", where=str(path), next_step="Start it: evenhand run CAMPAIGN.toml"
+            "this file does not exist",
+            code="run.no-such-file",
+            where=str(path),
+            next_step="Start it: evenhand run CAMPAIGN.toml",
         ) from error
     return Resource(key=f"campaign {facts.st_dev} {facts.st_ino}", label=f"the campaign {path.name}")
 

@@ -158,6 +158,7 @@ def read_status(path: Path | str) -> CampaignStatus:
         if not campaigns:
             raise RequestError(
                 "this is the run of a single verb, not a campaign",
+                code="run.not-a-campaign",
                 where=str(path),
                 next_step="Name a campaign's.",
             )

@@ -93,13 +93,17 @@ def _check_kinds(runs: Sequence[_Run]) -> None:
     first = runs[0]
     if len(runs) < 2:
         raise RequestError(
-            "one run is nothing to merge", where="FILE", next_step="Name two or more run files."
+            "one run is nothing to merge",
+            code="run.one-run",
+            where="FILE",
+            next_step="Name two or more run files.",
         )
     for run in runs[1:]:
         if run.record.is_campaign != first.record.is_campaign:
             one, other = sorted((first, run), key=lambda run: not run.record.is_campaign)
             raise RequestError(
                 f"{one.path} is a campaign, and {other.path} the run of a single verb",
+                code="run.kinds-differ",
                 where=str(run.path),
                 next_step="Merge campaigns with campaigns, and runs of verbs with runs of verbs.",
             )
@@ -107,6 +111,7 @@ def _check_kinds(runs: Sequence[_Run]) -> None:
             raise RequestError(
                 f"{first.path} is the campaign {first.record.name!r}, and {run.path} the campaign"
                 f" {run.record.name!r}",
+                code="run.campaigns-differ",
                 where=str(run.path),
                 next_step=f"To hold one against the other: evenhand compare {first.path} {run.path}",
             )
@@ -118,6 +123,7 @@ def _check_idle(runs: Sequence[_Run]) -> None:
         if worker is not None:
             raise HostError(
                 f"this campaign is being measured by {worker}",
+                code="run.still-being-measured",
                 where=str(run.path),
                 next_step=f"Wait for its end: evenhand status {run.path}",
             )
@@ -132,6 +138,7 @@ def _check_no_measurement_is_there_twice(runs: Sequence[_Run]) -> None:
             if other is not run:
                 raise RequestError(
                     f"the same measurement is in {other.path} and in {run.path}: {what}",
+                    code="run.measurement-twice",
                     where=str(run.path),
                     next_step="Name each run once, and no merged file beside one that it was merged from.",
                 )
@@ -202,6 +209,7 @@ def _check_alike(first: _Run, before: PointRecord, run: _Run, measured: PointRec
         more = f"; and {len(named) - 3} more" if len(named) > 3 else ""
         raise RequestError(
             f"the point {before.point.key!r} was measured in two ways: {shown}{more}",
+            code="run.not-measured-alike",
             where=str(run.path),
             next_step=f"Merge runs of the same command or campaign file; to hold these against each other:"
             f" evenhand compare {first.path} {run.path}",

@@ -189,6 +189,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
     if application_id != APPLICATION_ID:
         raise RequestError(
             "this database is not a run of Evenhand",
+            code="run.not-a-run",
             where=str(path),
             next_step=f"Name a run file (*{SUFFIX}).",
         )
@@ -197,6 +198,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
         known = " and ".join(str(number) for number in SCHEMAS)
         raise RequestError(
             f"this run has schema version {version}, but this Evenhand reads {known}",
+            code="run.other-schema-version",
             where=str(path),
             next_step="Use the version of Evenhand that wrote it.",
         )
@@ -305,7 +307,10 @@ def read_run(path: Path | str) -> StoredRun:
         runs = tables.rows("run")
         if not runs:
             raise RequestError(
-                "this run was interrupted before it began", where=str(path), next_step="Measure again."
+                "this run was interrupted before it began",
+                code="run.interrupted-before-it-began",
+                where=str(path),
+                next_step="Measure again.",
             )
         run = runs[0]
         return StoredRun(

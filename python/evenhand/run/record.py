@@ -41,7 +41,10 @@ def read_record(path: Path | str) -> CampaignRecord:
         runs = tables.rows("run")
         if not runs:
             raise RequestError(
-                "this run was interrupted before it began", where=str(path), next_step="Measure again."
+                "this run was interrupted before it began",
+                code="run.interrupted-before-it-began",
+                where=str(path),
+                next_step="Measure again.",
             )
         campaigns = tables.rows("campaign") if "campaign" in tables.names else []
         if tables.version == 1 or (tables.version == _LAST_OLD and not campaigns):

@@ -47,6 +47,7 @@ class RunFile:
             remedy = "Free some space there" if is_full(error) else "Make sure that it can be written"
             raise StorageError(
                 f"the run cannot be stored any further: {error}",
+                code="run.not-storable",
                 where=str(self.path),
                 next_step=f"{remedy}, {self.after_failure}",
             ) from error
@@ -107,7 +108,10 @@ def _create(path: Path) -> sqlite3.Connection:
     if not os.path.samestat(made, path.lstat()):
         connection.close()
         raise RequestError(
-            taken, where=str(path), next_step="Name a file in a folder that only you can write to."
+            taken,
+            code="run.file-exists",
+            where=str(path),
+            next_step="Name a file in a folder that only you can write to.",
         )
     return connection
 
@@ -120,7 +124,9 @@ def not_stored(path: Path, error: Exception, what: str = "the run") -> HostError
         if is_full(cause)
         else "Name a file that can be written."
     )
-    return HostError(f"{what} cannot be stored: {cause}", where=str(path), next_step=next_step)
+    return HostError(
+        f"{what} cannot be stored: {cause}", code="run.not-storable", where=str(path), next_step=next_step
+    )
 
 
 def is_full(error: BaseException | None) -> bool:

@@ -38,7 +38,9 @@ _ATTEMPTS = 5
 
 def not_a_run(path: Path, why: str) -> RequestError:
     """What is said of every file that is none."""
-    return RequestError(f"this file is not a run of Evenhand: {why}", where=str(path), next_step=_NEXT)
+    return RequestError(
+        f"this file is not a run of Evenhand: {why}", code="run.not-a-run", where=str(path), next_step=_NEXT
+    )
 
 
 def copy_to_memory(path: Path) -> sqlite3.Connection:
@@ -66,6 +68,7 @@ def copy_to_memory(path: Path) -> sqlite3.Connection:
     except sqlite3.OperationalError as error:
         raise HostError(
             f"this file cannot be read: {error}",
+            code="run.file-not-readable",
             where=str(path),
             next_step="If it is being written, try again; otherwise check its permissions.",
         ) from error
@@ -75,7 +78,10 @@ def copy_to_memory(path: Path) -> sqlite3.Connection:
         raise
     except OSError as error:
         raise HostError(
-            f"this file cannot be read: {error.strerror}", where=str(path), next_step="See its permissions."
+            f"this file cannot be read: {error.strerror}",
+            code="run.file-not-readable",
+            where=str(path),
+            next_step="See its permissions.",
         ) from error
 
 
@@ -92,9 +98,13 @@ def _find(path: Path) -> Path:
     ) as error:  # RuntimeError: links in a circle, before Python 3.13; ValueError: a NUL
         if isinstance(error, OSError) and error.errno not in _NO_FILE:
             raise
-        raise RequestError("this file does not exist", where=str(path), next_step=_NEXT) from None
+        raise RequestError(
+            "this file does not exist", code="run.no-such-file", where=str(path), next_step=_NEXT
+        ) from None
     if not stat.S_ISREG(mode):
-        raise RequestError("this is not a regular file", where=str(path), next_step=_NEXT)
+        raise RequestError(
+            "this is not a regular file", code="run.not-a-file", where=str(path), next_step=_NEXT
+        )
     return found
 
 
@@ -154,7 +164,12 @@ def _copy_rolled_back(path: Path) -> sqlite3.Connection:
             if before is not None and before == _stamp(journal):
                 _check_journal(path, copies[1])
                 return _copy(copies[0], "rw")
-    raise HostError("this file is being written continuously", where=str(path), next_step="Try again.")
+    raise HostError(
+        "this file is being written continuously",
+        code="run.file-being-written",
+        where=str(path),
+        next_step="Try again.",
+    )
 
 
 def _stamp(journal: Path) -> tuple[int, int, int] | None:

@@ -169,6 +169,7 @@ class RunStore(StoredSoFar):
             except (sqlite3.Error, HostError) as error:
                 raise HostError(
                     f"the campaign cannot be stored: {error}",
+                    code="run.not-storable",
                     where=str(path),
                     next_step="Make the file writable, and free some space for it.",
                 ) from error
@@ -372,12 +373,14 @@ def _check_resumable(path: Path) -> None:
     if not record.is_campaign:
         raise RequestError(
             "this is the run of a single verb, not a campaign",
+            code="run.not-a-campaign",
             where=str(path),
             next_step="Run that command again.",
         )
     if record.merged_from:
         raise RequestError(
             f"this file was merged from {', '.join(record.merged_from)}, and cannot go on",
+            code="run.file-was-merged",
             where=str(path),
             next_step="Resume one of these, and merge again.",
         )

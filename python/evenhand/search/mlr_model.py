@@ -59,24 +59,30 @@ class MlrGoal:
         if not 0 <= self.loss_ratio < 1:
             raise RequestError(
                 f"loss ratio {self.loss_ratio}: must be at least 0 and less than 1",
+                code="search.out-of-range",
                 where=where,
                 next_step="Use 0 or 0.5%.",
             )
         if not 0 <= self.exceed_ratio < 1:
             raise RequestError(
                 f"exceed ratio {self.exceed_ratio:g}: must be at least 0 and less than 1",
+                code="search.out-of-range",
                 where=where,
                 next_step="Use 0.5 as RFC 9971 recommends, or 0 to tolerate no trial with too much loss.",
             )
         if not 0 < self.width < 1:
             raise RequestError(
-                f"width {self.width}: must be between 0 and 1", where=where, next_step="Use 0.5%."
+                f"width {self.width}: must be between 0 and 1",
+                code="search.out-of-range",
+                where=where,
+                next_step="Use 0.5%.",
             )
         if not 0 < self.initial_duration_s <= self.final_duration_s:
             raise RequestError(
                 f"the initial trials of {format_duration(self.initial_duration_s)} must be longer"
                 " than 0 s, and not longer than the final ones,"
                 f" {format_duration(self.final_duration_s)}",
+                code="search.durations-contradict",
                 where=where,
                 next_step="Make the initial duration shorter, or the final one longer.",
             )
@@ -84,6 +90,7 @@ class MlrGoal:
             raise RequestError(
                 f"a duration sum of {format_duration(self.duration_sum_s)} is less than one final trial of "
                 f"{format_duration(self.final_duration_s)}",
+                code="search.durations-contradict",
                 where=where,
                 next_step="Make the sum at least as long as a final trial.",
             )
@@ -137,13 +144,17 @@ class MlrGoals:
         check_types(self)
         if not self.goals:
             raise RequestError(
-                "a search needs at least one goal", where="goals", next_step="Use NDR, or NDR and PDR=0.5%."
+                "a search needs at least one goal",
+                code="search.no-goal",
+                where="goals",
+                next_step="Use NDR, or NDR and PDR=0.5%.",
             )
         for n, goal in enumerate(self.goals):
             for other in self.goals[:n]:
                 if goal.name == other.name or goal.attributes == other.attributes:
                     raise RequestError(
                         f"{other.name} and {goal.name} are the same goal",
+                        code="search.same-goal-twice",
                         where="goals",
                         next_step="Omit one of them.",
                     )
@@ -153,6 +164,7 @@ class MlrGoals:
             raise RequestError(
                 f"the minimum and the maximum rate are both {format_count(self.max_fps)} fps:"
                 " there is nothing to search between them",
+                code="search.nothing-between-rates",
                 where="min_fps",
                 next_step="Reduce the minimum, or measure a single trial.",
             )

@@ -27,6 +27,7 @@ def check_loads(max_fps: float, min_fps: float | None) -> None:
     if not max_fps > 0:
         raise RequestError(
             f"maximum rate {max_fps} fps: must be greater than 0",
+            code="search.out-of-range",
             where="max_fps",
             next_step="Use 1Mfps, for one.",
         )
@@ -34,6 +35,7 @@ def check_loads(max_fps: float, min_fps: float | None) -> None:
         raise RequestError(
             f"minimum rate {format_rate(min_fps)}: must be greater than 0 and at most the"
             f" maximum {format_rate(max_fps)}",
+            code="search.out-of-range",
             where="min_fps",
             next_step="Use a rate below the maximum, or omit it.",
         )
@@ -44,7 +46,10 @@ def check_retries(invalid_retries: int, patience: int) -> None:
     for retries, where in ((invalid_retries, "invalid_retries"), (patience, "patience")):
         if retries < 0:
             raise RequestError(
-                f"{retries} repetitions: must be at least 0", where=where, next_step="Use 0 for none."
+                f"{retries} repetitions: must be at least 0",
+                code="search.out-of-range",
+                where=where,
+                next_step="Use 0 for none.",
             )
 
 
@@ -124,12 +129,14 @@ class ThroughputGoal:
         if not 0 < self.precision < 1:
             raise RequestError(
                 f"precision {self.precision}: must be between 0 and 1",
+                code="search.out-of-range",
                 where="precision",
                 next_step="Use 0.5%.",
             )
         if not self.duration_s > 0:
             raise RequestError(
                 f"duration {self.duration_s} s: must be greater than 0",
+                code="search.out-of-range",
                 where="duration_s",
                 next_step="Use 5s, for one.",
             )
@@ -138,27 +145,35 @@ class ThroughputGoal:
                 f"the final trial of {format_duration(self.final_duration_s)} is shorter than the trials of"
                 " the search, "
                 f"{format_duration(self.duration_s)}",
+                code="search.durations-contradict",
                 where="final_duration_s",
                 next_step="Make the final trial at least as long.",
             )
         if not 0 <= self.loss_ratio < 1:
             raise RequestError(
                 f"loss ratio {self.loss_ratio}: must be at least 0 and less than 1",
+                code="search.out-of-range",
                 where="loss_ratio",
                 next_step="Use 0.",
             )
         if self.loss_verifications < 0:
             raise RequestError(
                 f"{self.loss_verifications} loss verifications: must be at least 0",
+                code="search.out-of-range",
                 where="loss_verifications",
                 next_step="Use 0 for none.",
             )
         check_retries(self.invalid_retries, self.patience)
         if self.known_fps is not None and not self.known_fps > 0:
-            raise RequestError(f"known rate {self.known_fps} fps: must be greater than 0", where="known_fps")
+            raise RequestError(
+                f"known rate {self.known_fps} fps: must be greater than 0",
+                code="search.out-of-range",
+                where="known_fps",
+            )
         if not 0 < self.plain_loss_ratio <= 1:
             raise RequestError(
                 f"plain loss ratio {self.plain_loss_ratio}: must be greater than 0 and at most 1",
+                code="search.out-of-range",
                 where="plain_loss_ratio",
             )
 

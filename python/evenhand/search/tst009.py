@@ -27,6 +27,7 @@ class Tst009Goal(ThroughputGoal):
         if self.loss_verifications < 1:
             raise RequestError(
                 f"{self.loss_verifications} loss verifications: tst009 verifies a loss at least once",
+                code="search.out-of-range",
                 where="loss_verifications",
                 next_step="To count a loss at once, use the binary search.",
             )

@@ -86,6 +86,7 @@ class DeviceOptions:
         if self.table is not None and self.table_size is not None:
             raise RequestError(
                 "both a table and the size of a table are given",
+                code="spec.options-exclude-each-other",
                 where="--table, --table-size",
                 next_step="Give only one of them.",
             )
@@ -93,12 +94,14 @@ class DeviceOptions:
         if given.why_no_key and self.key is None:
             raise RequestError(
                 f"the hash key of this NIC is not known: {given.why_no_key}",
+                code="spec.hash-key-unknown",
                 where=f"--table {self._table_text}",
                 next_step="Give the key with --key; --key common is the key of many NICs.",
             )
         if given.why_no_function and self.key is None:
             raise RequestError(
                 f"the hash function of this NIC is not known: {given.why_no_function}",
+                code="spec.hash-function-unknown",
                 where=f"--table {self._table_text}",
                 next_step="If it is Toeplitz, confirm this by giving its key with --key.",
             )
@@ -115,6 +118,7 @@ class DeviceOptions:
                 raise RequestError(
                     f"{self.table_size} entries: the low bits of the hash choose an entry, so"
                     " the number of entries must be a power of two",
+                    code="spec.table-size",
                     where="--table-size",
                     next_step=f"Use {1 << max(self.table_size, 1).bit_length()}, or another power of two.",
                 )
@@ -147,6 +151,7 @@ class DeviceOptions:
         counts = f"{named} or {rings}" if more else str(named)
         return RequestError(
             f"{elements} elements are given, but the table names elements up to {named - 1}{more}",
+            code="spec.table-contradicts-elements",
             where=f"--elements {elements}, --table {self._table_text}",
             next_step=f"Omit --elements, or give {counts}; or give the table of a device with {elements}.",
         )
@@ -163,7 +168,7 @@ class DeviceOptions:
             ),
         }
         where, next_step = options.get(error.where, (error.where, error.next_step))
-        return RequestError(error.what, where=where, next_step=next_step)
+        return RequestError(error.what, code=error.code, where=where, next_step=next_step)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +198,7 @@ def read_key(text: str) -> bytes:
             return symmetric_key(int(seed, 16))
         raise RequestError(
             f"{seed!r} is not 16 bits",
+            code="spec.not-16-bits",
             where="--key openbsd:",
             next_step="Write four hexadecimal digits: openbsd:6d5a.",
         )
@@ -201,6 +207,7 @@ def read_key(text: str) -> bytes:
     except ValueError as error:
         raise RequestError(
             f"{text!r} is not a hexadecimal key",
+            code="spec.not-a-hash-key",
             where="--key",
             next_step="Write 40 octets such as 6d:5a:56:da:..., or common, or openbsd.",
         ) from error
@@ -218,6 +225,7 @@ def read_table(text: str) -> Table:
             reason = error.strerror if isinstance(error, OSError) else "it is not text"
             raise RequestError(
                 f"neither a list nor a readable file: {reason}",
+                code="spec.not-a-hash-table",
                 where=where,
                 next_step="Write 0,1,2,3, or name a file.",
             ) from error
@@ -227,6 +235,7 @@ def read_table(text: str) -> Table:
     if wrong is not None or not words:
         raise RequestError(
             "no numbers" if wrong is None else f"{wrong!r} is not the number of an element",
+            code="spec.not-a-hash-table",
             where=where,
             next_step="Write element numbers, one for each entry: 0,1,2,3.",
         )

@@ -28,6 +28,7 @@ from evenhand.base.validation.checked_file import (
     FileKind,
     Loc,
     RefusedError,
+    UnfitError,
     headings,
     read_toml,
     refusal,
@@ -52,7 +53,9 @@ def _one_or_more(value: Any) -> Any:
     if value == []:
         raise RefusedError(
             RequestError(
-                "[] is empty: at least one is needed", next_step="Write at least one, or omit the key."
+                "[] is empty: at least one is needed",
+                code="spec.empty",
+                next_step="Write at least one, or omit the key.",
             )
         )
     return [value] if isinstance(value, (str, int)) and not isinstance(value, bool) else value
@@ -60,7 +63,9 @@ def _one_or_more(value: Any) -> Any:
 
 def _text(value: Any) -> Any:
     if isinstance(value, str) and not value.strip():
-        raise RefusedError(RequestError(f"{value!r} is empty", next_step="Write a text, or omit the key."))
+        raise RefusedError(
+            RequestError(f"{value!r} is empty", code="spec.empty", next_step="Write a text, or omit the key.")
+        )
     return value
 
 
@@ -107,7 +112,10 @@ def _numbers(value: Any) -> Any:
         return value
     words = [word.strip() for word in value.split(",")]
     if not all(word.isascii() and word.isdecimal() for word in words):
-        raise ValueError("write the number of an element for each entry, such as [0, 1, 2, 0]")
+        raise UnfitError(
+            "write the number of an element for each entry, such as [0, 1, 2, 0]",
+            code="spec.not-a-hash-table",
+        )
     return [int(word) for word in words]
 
 
@@ -257,13 +265,14 @@ class CampaignFile(_Table):
         names = [suite.name for suite in self.suite]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise ValueError(f"two suites are named {twice!r}")
+            raise UnfitError(f"two suites are named {twice!r}", code="spec.same-suite-twice")
         if len(set(self.on_each_testbed)) < len(self.on_each_testbed):
-            raise ValueError("on-each-testbed names the same testbed twice")
+            raise UnfitError("on-each-testbed names the same testbed twice", code="spec.listed-twice")
         if self.reference is not None and self.testbed not in (None, REFERENCE):
-            raise ValueError(
+            raise UnfitError(
                 f'[reference] describes the DUT of testbed = "{REFERENCE}", but the testbed'
-                f" is {self.testbed!r}"
+                f" is {self.testbed!r}",
+                code="spec.reference-not-here",
             )
         return self
 
@@ -321,6 +330,7 @@ def read_campaign(path: Path) -> CampaignFile:
     if path.name in preset_names() and not path.exists():
         raise RequestError(
             "this file does not exist",
+            code="spec.no-such-file",
             where=str(path),
             next_step=f"To use the preset of this name: {PRESET_PREFIX}{path.name}",
         )

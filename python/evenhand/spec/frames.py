@@ -74,6 +74,7 @@ def read_frame_size(plan: AddressPlan, text: str | None) -> tuple[int, str | Non
     if text is not None and is_imix(text):
         raise RequestError(
             f"{text!r}: frames of several sizes are not allowed here (back-to-back: RFC 9004, section 3)",
+            code="spec.mixed-sizes",
             where="--frame-size",
             next_step="Give one size.",
         )
@@ -121,6 +122,7 @@ def _refuse_mixes(procedure: Procedure, texts: Sequence[str]) -> None:
         if "imix" in text.lower():
             raise RequestError(
                 f"{text!r}: {procedure.name} tests do not use mixed frame sizes (RFC 9004, 3)",
+                code="spec.mixed-sizes",
                 where="--frame-size",
                 next_step="Give separate sizes, such as 64,128,512: each is measured on its own.",
             )
@@ -132,6 +134,7 @@ def read_largest_frame(text: str | None) -> int:
     if not USUAL_MAX_FRAME_SIZE <= size <= MAX_FRAME_SIZE:
         raise RequestError(
             f"{size} octets is not a valid largest frame size",
+            code="spec.out-of-range",
             where="--largest-frame",
             next_step=f"Write {USUAL_MAX_FRAME_SIZE} to {MAX_FRAME_SIZE}.",
         )

@@ -54,6 +54,7 @@ def check_host_macs(macs: HostMacSet, plan: AddressPlan) -> None:
     if macs is not HostMacSet.PORT and not plan.is_direct:
         raise RequestError(
             f"the hosts of {plan.title} are behind a gateway, and have no MACs of their own on the link",
+            code="spec.hosts-without-macs",
             where="--host-macs",
             next_step="Use a direct plan such as direct-v4-net16, or omit the option (RFC 4814, 4.2).",
         )

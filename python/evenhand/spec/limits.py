@@ -84,12 +84,14 @@ class LimitOptions:
             if isinstance(value, float) and value <= 0:
                 raise RequestError(
                     f"{written!r} must be greater than 0",
+                    code="spec.out-of-range",
                     where=each.where,
                     next_step="Omit it to use the default.",
                 )
         if values.get("offered_tolerance", 0.0) > MOST_OFFERED_TOLERANCE:
             raise RequestError(
                 f"{self.offered_tolerance!r} is above {format_ratio(MOST_OFFERED_TOLERANCE)}",
+                code="spec.out-of-range",
                 where="--offered-tolerance",
                 next_step="A larger error would say nothing about the load that was requested.",
             )

@@ -27,4 +27,6 @@ def placed(where: str) -> Iterator[None]:
             _DASHES.sub("", option_words(error.next_step)),
         )
         place = ": ".join(part for part in (where, _OTHER_NAMES.get(inner, inner)) if part)
-        raise RequestError(error.what, where=place, next_step=next_step or "Correct it there.") from error
+        raise RequestError(
+            error.what, code=error.code, where=place, next_step=next_step or "Correct it there."
+        ) from error

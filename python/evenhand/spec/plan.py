@@ -54,6 +54,7 @@ def parse_counts(text: str | None, *, where: str) -> Counts:
         what = where.removeprefix("--")
         raise RequestError(
             f"{text!r} is not a number of {what}",
+            code="spec.not-a-count",
             where=where,
             next_step="Write one number, or two like 100,1 for left and right.",
         )
@@ -69,6 +70,7 @@ def parse_mode(text: str, *, where: str) -> Mode:
     near = get_close_matches(text, MODES, n=1)
     raise RequestError(
         f"{text!r} is not a mode",
+        code="spec.not-a-mode",
         where=where,
         next_step=f"Did you mean {near[0]}?" if near else f"Use one of: {', '.join(MODES)}.",
     )
@@ -79,7 +81,10 @@ def parse_share(text: str, *, where: str) -> tuple[int, int]:
     found = re.fullmatch(r"(\d{1,3})/(\d{1,3})", text.strip(), re.ASCII)
     if found is None:
         raise RequestError(
-            f"{text!r} is not a share of two plans", where=where, next_step="Write 90/10, 50/50 or 10/90."
+            f"{text!r} is not a share of two plans",
+            code="spec.not-a-share",
+            where=where,
+            next_step="Write 90/10, 50/50 or 10/90.",
         )
     return int(found[1]), int(found[2])
 
@@ -284,7 +289,9 @@ def build_plan(
         option = PLAN_OPTIONS.get(key)
         kind = bool if option is not None and isinstance(option.default, bool) else str
         if option is None or not isinstance(value, kind):
-            raise RequestError(f"{key}: {value!r} is not an option of a plan", where=name)
+            raise RequestError(
+                f"{key}: {value!r} is not an option of a plan", code="spec.unknown-option", where=name
+            )
     return _build(name, hosts, networks, tuple(sorted(given.items())))
 
 
@@ -297,6 +304,7 @@ def _build(name: str, hosts: Counts, networks: Counts, written: tuple[tuple[str,
         if mix is not None:
             raise RequestError(
                 f"a mix of {mix} is given with a single plan",
+                code="spec.mix-of-one-plan",
                 where="--mix",
                 next_step=(f"Name one plan of each IP version: --plan gateway-v4+gateway-v6 --mix {mix}."),
             )

@@ -199,6 +199,7 @@ def _rounds_of(suite: Suite, file: CampaignFile, repetitions: int) -> int:
             f"1 round of {repetitions} repetitions: the repetitions of a point would be made"
             " one after the other, and a DUT that drifts in the meantime would look"
             " like one that depends on its addresses",
+            code="spec.one-round-only",
             where=file.where_of(suite.name, "rounds"),
             next_step="Write 2 or more, or repetitions = 1.",
         )
@@ -215,6 +216,7 @@ def _check_hash_types(suite: Suite, file: CampaignFile, where: str) -> None:
         if file.dut is not None and hash_type not in file.dut.hash_types:
             raise RequestError(
                 f"{hash_type}: {file.dut.reason}",
+                code="spec.hash-not-settable",
                 where=f"{where}: hash-types",
                 next_step=f"Use {' or '.join(file.dut.hash_types)}.",
             )
@@ -234,6 +236,7 @@ def _check_reference(file: CampaignFile, points: Sequence[Point]) -> None:
                 raise RequestError(
                     f"{point.frame_size}: the reference router accepts frames of at most"
                     f" {dut.largest_frame_size} octets",
+                    code="spec.frame-too-large",
                     where="frame-sizes",
                     next_step=f"Write largest-frame = {largest_octets(chosen)} in [reference].",
                 )
@@ -249,6 +252,7 @@ def _check_options(suite: Suite, file: CampaignFile) -> None:
             continue
         raise RequestError(
             f"{option!r} is not an option of {' or '.join(suite.procedure)}",
+            code="spec.unknown-option",
             where=file.where_of(suite.name, option),
             next_step=f"Known here: {', '.join(sorted(known - {'repetitions'}))}.",
         )
@@ -256,6 +260,7 @@ def _check_options(suite: Suite, file: CampaignFile) -> None:
         repeating = ", ".join(name for name, each in PROCEDURES.items() if each.repeats_itself)
         raise RequestError(
             f"{' and '.join(suite.procedure)}: not a procedure that repeats its trials itself",
+            code="spec.not-repeating-trials",
             where=file.where_of(suite.name, "inner-repetitions"),
             next_step=f"Write repetitions; inner-repetitions apply only to {repeating}.",
         )
@@ -287,6 +292,7 @@ def _counts(suite: Suite, whole: AddressPlan) -> list[tuple[SideCounts, SideCoun
             if pair in counts:
                 raise RequestError(
                     f"{pair.written} hosts are listed twice",
+                    code="spec.listed-twice",
                     where="hosts",
                     next_step="Write each number once.",
                 )
@@ -307,6 +313,7 @@ def _takes_throughput(procedure: Procedure, goal: Mapping[str, Any], suite: Suit
     if use.is_needed:
         raise RequestError(
             f"{procedure.name}: no load given",
+            code="spec.no-load",
             where=f"{where}: {use.option}",
             next_step=f'Write procedure = ["{THROUGHPUT.name}", "{procedure.name}"], which uses the'
             f' measured throughput, or a rate such as {use.option} = "500kfps".',
@@ -347,7 +354,9 @@ def _spec_of_hooks(hooks: Hooks) -> dict[str, Any]:
 def _check_once(values: Sequence[Any], where: str) -> None:
     twice = next((value for value in values if values.count(value) > 1), None)
     if twice is not None:
-        raise RequestError(f"{twice!r} is listed twice", where=where, next_step="Write it once.")
+        raise RequestError(
+            f"{twice!r} is listed twice", code="spec.listed-twice", where=where, next_step="Write it once."
+        )
 
 
 def _check_keys(points: Sequence[Point], where: str) -> None:
@@ -357,6 +366,7 @@ def _check_keys(points: Sequence[Point], where: str) -> None:
         twice = next(key for key in keys if keys.count(key) > 1)
         raise RequestError(
             f"two points have the same key {twice!r}",
+            code="spec.same-point-twice",
             where=where,
             next_step="Give the suites different names.",
         )

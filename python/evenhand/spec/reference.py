@@ -55,6 +55,7 @@ class ReferenceOptions(DeviceOptions):
         if (self.elements is None) != (self.rate is None):
             raise RequestError(
                 "elements and rate must be given together",
+                code="spec.only-together",
                 where="--elements, --rate",
                 next_step="Give both, or neither.",
             )
@@ -65,6 +66,7 @@ class ReferenceOptions(DeviceOptions):
             if not 1 <= self.elements <= MAX_ROUTER_ELEMENTS:
                 raise RequestError(
                     f"{self.elements} elements",
+                    code="spec.out-of-range",
                     where="--elements",
                     next_step=f"Write 1 to {MAX_ROUTER_ELEMENTS}.",
                 )
@@ -118,6 +120,7 @@ def _refuse_idle(device: DeviceOptions) -> None:
         if is_given:
             raise RequestError(
                 "without elements there is no hash",
+                code="spec.elements-needed",
                 where=option,
                 next_step="Add --elements and --rate, or omit it.",
             )
@@ -128,7 +131,10 @@ def read_neighbor_cost(text: str) -> NeighborCost:
     entries, comma, growth = text.partition(",")
     if not comma or not entries.strip().isdecimal() or int(entries) < 1:
         raise RequestError(
-            f"{text!r} is not a cost of neighbours", where="--neighbor-cost", next_step="Write 4096,10%."
+            f"{text!r} is not a cost of neighbours",
+            code="spec.not-a-neighbor-cost",
+            where="--neighbor-cost",
+            next_step="Write 4096,10%.",
         )
     return NeighborCost(free_entries=int(entries), growth=parse_ratio(growth, where="--neighbor-cost"))
 
@@ -139,6 +145,7 @@ def read_defect(text: str) -> tuple[str, float]:
     if not equals or kind not in DEFECT_KINDS:
         raise RequestError(
             f"{text!r} is not a defect",
+            code="spec.not-a-defect",
             where="--defect",
             next_step=f"Write KIND=RATIO; kinds: {', '.join(DEFECT_KINDS)}.",
         )

@@ -95,6 +95,7 @@ class EngineSession:
         except OSError as error:
             raise HostError(
                 f"the engine does not start: {error.strerror}",
+                code="trial.engine-does-not-start",
                 where=self.command[0],
                 next_step=f"{how_to_get_programs()}, or name it with --engine.",
             ) from error
@@ -152,14 +153,20 @@ class EngineSession:
                 raise self._error_of(reply["fault"])
             if reply.get("id") != request_id:
                 raise EngineError(
-                    f"the engine answered request {reply.get('id')!r} instead of {request_id}", where=name
+                    f"the engine answered request {reply.get('id')!r} instead of {request_id}",
+                    code="trial.contract-violated",
+                    where=name,
                 )
             if "event" in reply:
                 if on_event is not None:
                     on_event(reply)
                 continue
             if reply.get("response") != name:
-                raise EngineError(f"the engine answered {reply.get('response')!r}", where=name)
+                raise EngineError(
+                    f"the engine answered {reply.get('response')!r}",
+                    code="trial.contract-violated",
+                    where=name,
+                )
             return reply
 
     def close(self, *, is_interrupted: bool = False) -> None:
@@ -197,6 +204,7 @@ class EngineSession:
         if about.get("contract") != CONTRACT:
             raise HostError(
                 f"this engine uses contract {about.get('contract')!r}, but Evenhand uses {CONTRACT}",
+                code="trial.other-contract",
                 where=self.command[-1],
                 next_step=f"Use the engine of the same version. {how_to_get_programs()}.",
             )
@@ -208,6 +216,7 @@ class EngineSession:
             if not math.isfinite(value):
                 raise RequestError(
                     f"{value} is not a number that can be measured with",
+                    code="trial.not-finite",
                     where=place,
                     next_step="Use a finite number.",
                 )
@@ -223,6 +232,7 @@ class EngineSession:
         except queue.Empty as error:
             raise EngineError(
                 f"the engine did not answer within {timeout_s:.0f} s{self._last_words()}",
+                code="trial.engine-does-not-answer",
                 where=request_name,
                 next_step="Try again; if it happens again, report it.",
             ) from error
@@ -233,11 +243,15 @@ class EngineSession:
             reply = json.loads(line)
         except ValueError as error:
             raise EngineError(
-                f"the engine wrote a line that is not JSON: {line[:200]!r}", where=request_name
+                f"the engine wrote a line that is not JSON: {line[:200]!r}",
+                code="trial.contract-violated",
+                where=request_name,
             ) from error
         if not isinstance(reply, dict):
             raise EngineError(
-                f"the engine wrote a line that is not a document: {line[:200]!r}", where=request_name
+                f"the engine wrote a line that is not a document: {line[:200]!r}",
+                code="trial.contract-violated",
+                where=request_name,
             )
         return reply
 
@@ -246,10 +260,16 @@ class EngineSession:
             is_helped = fault.get("code") in HELPED_BY_CHECK and "evenhand check" not in fault["next"]
             more = " `evenhand check` shows what this host offers." if is_helped else ""
             error = _ERROR_OF_KIND[fault["kind"]](
-                fault["what"], where=place_in_testbed(fault["where"]), next_step=f"{fault['next']}{more}"
+                fault["what"],
+                code=f"engine.{fault['code']}".replace("_", "-"),
+                where=place_in_testbed(fault["where"]),
+                next_step=f"{fault['next']}{more}",
             )
         except (AttributeError, KeyError, TypeError) as problem:
-            raise EngineError(f"the engine wrote a fault that violates the contract: {fault!r}") from problem
+            raise EngineError(
+                f"the engine wrote a fault that violates the contract: {fault!r}",
+                code="trial.contract-violated",
+            ) from problem
         for line in self.stderr_lines[-10:]:
             error.add_note(f"engine: {line}")
         return error
@@ -264,12 +284,14 @@ class EngineSession:
         if how == f"by {signal.SIGXFSZ.name}":
             return HostError(
                 "the engine was ended because it may not create files as large as it needs",
+                code="trial.file-size-limit",
                 where="ulimit -f",
                 next_step="Raise the limit for this shell: ulimit -f unlimited. The engine's memory is such"
                 " a file.",
             )
         return EngineError(
             f"the engine ended {how}{self._last_words()}",
+            code="trial.engine-ended",
             where=request_name,
             next_step="Please report this with the engine's last lines.",
         )

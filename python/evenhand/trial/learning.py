@@ -109,7 +109,9 @@ class LearningResult:
         except (KeyError, TypeError, ValueError) as error:
             problem = f"lacks {error}" if isinstance(error, KeyError) else str(error)
             raise EngineError(
-                f"the engine's learning result violates the contract: {problem}", where="learn response"
+                f"the engine's learning result violates the contract: {problem}",
+                code="trial.contract-violated",
+                where="learn response",
             ) from error
 
 

@@ -153,7 +153,9 @@ class StreamProof:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             problem = f"lacks {error}" if isinstance(error, KeyError) else str(error)
             raise EngineError(
-                f"the engine's proof violates the contract: {problem}", where="prove response"
+                f"the engine's proof violates the contract: {problem}",
+                code="trial.contract-violated",
+                where="prove response",
             ) from error
 
     @property

@@ -284,7 +284,9 @@ class TrialResult:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             problem = f"lacks {error}" if isinstance(error, KeyError) else str(error)
             raise EngineError(
-                f"the engine's trial result violates the contract: {problem}", where="trial response"
+                f"the engine's trial result violates the contract: {problem}",
+                code="trial.contract-violated",
+                where="trial response",
             ) from error
         _check_verdict(result)
         return result
@@ -356,11 +358,15 @@ def _tester_cpus(host: Mapping[str, Any]) -> tuple[TakenCpu, ...]:
 def _check_verdict(result: TrialResult) -> None:
     """A verdict that its own counts contradict must never become a DUT number."""
     if result.intended_duration_s <= 0 or result.intended_fps <= 0:
-        raise EngineError(f"trial {result.trial} intended no frames", where="trial response")
+        raise EngineError(
+            f"trial {result.trial} intended no frames", code="trial.contract-violated", where="trial response"
+        )
     if result.verdict is not Verdict.PASS:
         if not result.reasons:
             raise EngineError(
-                f"trial {result.trial} is {result.verdict} without a reason", where="trial response"
+                f"trial {result.trial} is {result.verdict} without a reason",
+                code="trial.contract-violated",
+                where="trial response",
             )
         return
     for name, direction in result.directions.items():
@@ -371,6 +377,7 @@ def _check_verdict(result: TrialResult) -> None:
         if share > allowed + 1e-9:
             raise EngineError(
                 f"trial {result.trial} is PASS, but {name} lost {direction.lost_frames} frames",
+                code="trial.contract-violated",
                 where="trial response",
             )
 

@@ -72,7 +72,9 @@ class Watch:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             problem = f"lacks {error}" if isinstance(error, KeyError) else str(error)
             raise EngineError(
-                f"the engine's watch result violates the contract: {problem}", where="watch response"
+                f"the engine's watch result violates the contract: {problem}",
+                code="trial.contract-violated",
+                where="watch response",
             ) from error
 
 

@@ -32,7 +32,9 @@ class NamespaceShell:
     def run(self, command: str, *, input_text: str = "", timeout_s: float = 30.0) -> Answer:
         self.commands.append(command)
         if self.is_lost:
-            raise HostError("the connection to the DUT was lost", where=self.namespace)
+            raise HostError(
+                "the connection to the DUT was lost", code="rig.connection-lost", where=self.namespace
+            )
         done = subprocess.run(
             ["ip", "netns", "exec", self.namespace, "sh", "-c", command],
             input=input_text,

@@ -286,7 +286,7 @@ def test_a_missing_driver_of_dpdk_is_named_with_its_debian_package(tmp_path: Pat
 
 
 def test_without_an_engine_nothing_runs(tmp_path: Path) -> None:
-    error = HostError("evenhand-engine was not found", where="PATH")
+    error = HostError("evenhand-engine was not found", code="base.program-missing", where="PATH")
     found = survey(tmp_path, about=error, watched=error)
     assert all("engine" in part.missing for part in found.parts)
     assert finding(found, "engine").commands == ("make build",)
@@ -295,7 +295,11 @@ def test_without_an_engine_nothing_runs(tmp_path: Path) -> None:
 
 def test_an_engine_that_cannot_watch_is_no_error(tmp_path: Path) -> None:
     stalls = finding(
-        survey(tmp_path, watched=RequestError('"watch" is none of ...', where="request")), "stalls"
+        survey(
+            tmp_path,
+            watched=RequestError('"watch" is none of ...', code="engine.bad-request", where="request"),
+        ),
+        "stalls",
     )
     assert stalls.state is State.UNKNOWN
     assert '"watch" is none of' in stalls.found

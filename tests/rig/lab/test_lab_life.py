@@ -204,7 +204,7 @@ def test_a_namespace_of_somebody_else_is_not_touched(lab_name: str) -> None:
 
 def test_a_refusal_half_way_leaves_nothing(lab_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(interface: str, cpu: int) -> None:
-        raise HostError("no threaded NAPI", where=interface)
+        raise HostError("no threaded NAPI", code="rig.no-threaded-napi", where=interface)
 
     monkeypatch.setattr(lab_build, "pin_napi", refuse)
     with pytest.raises(HostError, match="no threaded NAPI"):

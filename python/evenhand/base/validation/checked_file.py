@@ -75,7 +75,16 @@ class RefusedError(ValueError):
 
     def __init__(self, error: EvenhandError) -> None:
         super().__init__(error.what)
+        self.code = error.code
         self.next_step = error.next_step
+
+
+class UnfitError(ValueError):
+    """What a model finds wrong with its own values, in our words. Where it stands is told by `refusal`."""
+
+    def __init__(self, what: str, *, code: str) -> None:
+        super().__init__(what)
+        self.code = code
 
 
 def with_unit(quantity: Quantity, parse: Callable[[str], float]) -> BeforeValidator:
@@ -84,7 +93,11 @@ def with_unit(quantity: Quantity, parse: Callable[[str], float]) -> BeforeValida
     def read(value: Any) -> Any:
         if not isinstance(value, str):
             forms = f"Write {quantity.name} in quotes, such as {quantity.forms}."
-            raise RefusedError(RequestError(f"{value!r} is not a value with a unit", next_step=forms))
+            raise RefusedError(
+                RequestError(
+                    f"{value!r} is not a value with a unit", code="base.unit-missing", next_step=forms
+                )
+            )
         try:
             return parse(value)
         except EvenhandError as error:
@@ -104,6 +117,7 @@ def read_toml(path: Path, *, kind: FileKind) -> dict[str, Any]:
         if content.startswith(_RUN_FILE):
             raise RequestError(
                 f"this is a run file, not a {kind.title}",
+                code="base.wrong-kind-of-file",
                 where=str(path),
                 next_step=(
                     f"Name a {kind.title}; to see this run: `evenhand show {shlex.quote(str(path))}`."
@@ -112,16 +126,23 @@ def read_toml(path: Path, *, kind: FileKind) -> dict[str, Any]:
         document = tomllib.loads(content.decode())
     except OSError as error:
         raise RequestError(
-            f"this file cannot be read: {error.strerror}", where=str(path), next_step=kind.where_to_find
+            f"this file cannot be read: {error.strerror}",
+            code="base.file-not-readable",
+            where=str(path),
+            next_step=kind.where_to_find,
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RequestError(
-            f"this file is not valid TOML: {error}", where=str(path), next_step="Correct it there."
+            f"this file is not valid TOML: {error}",
+            code="base.not-toml",
+            where=str(path),
+            next_step="Correct it there.",
         ) from error
     for other in FileKind:
         if other is not kind and other.keys & document.keys() and not kind.keys & document.keys():
             raise RequestError(
                 f"this is a {other.title}, not a {kind.title}",
+                code="base.wrong-kind-of-file",
                 where=str(path),
                 next_step=kind.instead_of(other, path),
             )
@@ -140,7 +161,10 @@ def unknown_key(
     hint = "" if near is None else f"Did you mean {(written or {}).get(near, repr(near))}?"
     listed = "" if near is not None and len(known) > MOST_LISTED else f"Known here: {', '.join(known)}."
     return RequestError(
-        f"unknown key {key!r}", where=where, next_step=" ".join(part for part in (hint, listed) if part)
+        f"unknown key {key!r}",
+        code="base.unknown-key",
+        where=where,
+        next_step=" ".join(part for part in (hint, listed) if part),
     )
 
 
@@ -176,14 +200,17 @@ def refusal(
         return unknown_key(str(loc[-1]), list(known), where=at, written=known)
     cause = problem.get("ctx", {}).get("error")
     if isinstance(cause, RefusedError):
-        return RequestError(str(cause), where=at, next_step=cause.next_step)
-    if problem["type"] == "value_error":  # between several keys, in our own words
+        return RequestError(str(cause), code=cause.code, where=at, next_step=cause.next_step)
+    if isinstance(cause, UnfitError):
         shown = "" if isinstance(problem["input"], dict) else f"{as_toml(problem['input'])}: "
-        return RequestError(f"{shown}{cause}", where=at, next_step="Correct it there.")
+        return RequestError(f"{shown}{cause}", code=cause.code, where=at, next_step="Correct it there.")
     what, next_step = in_plain_words(problem["type"], problem["input"], problem.get("ctx", {}))
     keys = [part for part in loc if isinstance(part, str)]
     return RequestError(
-        what, where=at, next_step=toml_to_write(problem["type"], problem["input"], keys) or next_step
+        what,
+        code="base.wrong-value",
+        where=at,
+        next_step=toml_to_write(problem["type"], problem["input"], keys) or next_step,
     )
 
 
@@ -213,10 +240,16 @@ def _all_missing(
         else:
             steps.append(advice.get(str(key)) or f"Add {key}{' to ' * bool(inside)}{inside}.")
     if len(missing) > 1:
-        return RequestError(f"missing here: {', '.join(names)}", where=where, next_step=" ".join(steps))
+        return RequestError(
+            f"missing here: {', '.join(names)}",
+            code="base.key-missing",
+            where=where,
+            next_step=" ".join(steps),
+        )
     is_table = names[0].startswith("[")
     return RequestError(
         f"this {'table' if is_table else 'key'} is missing",
+        code="base.key-missing",
         where=_at(where, place(missing[0])),
         next_step=steps[0] if is_table else "Add it.",
     )

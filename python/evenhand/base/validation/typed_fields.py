@@ -43,7 +43,9 @@ def check_type(value: object, kind: Any, *, where: str) -> None:
     """
     if not _is(value, kind):
         what, next_step = _wanted(kind, where)
-        raise RequestError(f"{value!r} is not {what}", where=where, next_step=next_step)
+        raise RequestError(
+            f"{value!r} is not {what}", code="base.wrong-type", where=where, next_step=next_step
+        )
 
 
 @cache

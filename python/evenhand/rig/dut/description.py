@@ -109,6 +109,7 @@ def describe_setup(
     if left == right:
         raise RequestError(
             f"{left!r} is given for both interfaces of the DUT",
+            code="rig.same-interface-twice",
             where="--left, --right",
             next_step="Name two interfaces.",
         )
@@ -127,6 +128,7 @@ def describe_setup(
         raise RequestError(
             f"{setup.neighbor_entries:,} static neighbours: a script contains at most"
             f" {MOST_STATIC_NEIGHBORS:,}",
+            code="rig.too-many-neighbors",
             where="--static-neighbors",
             next_step="Use fewer with --hosts or --networks, or a gateway plan, which needs two neighbours.",
         )
@@ -138,6 +140,7 @@ def _check_mac(text: str) -> str:
     if not _MAC.fullmatch(mac) or int(mac[:2], 16) & 1 or mac == "00:00:00:00:00:00":
         raise RequestError(
             f"{text!r} is not the MAC of a port",
+            code="rig.not-a-mac",
             where="--static-neighbors",
             next_step="Write the MACs of the tester's ports, left and right:"
             " 02:00:00:00:00:01,02:00:00:00:00:02.",

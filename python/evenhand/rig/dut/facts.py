@@ -131,6 +131,7 @@ def parse_facts(text: str, *, left: str, right: str, where: str) -> dict[str, An
     if END not in parts or len(kernel) < 4 or kernel[0] != "Linux":
         raise HostError(
             "the DUT's facts could not be read: its answer is not that of a Linux system, or it was cut off",
+            code="rig.dut-answer-not-understood",
             where=where,
             next_step='Name its system in the testbed file (dut.os); facts are read only for "linux".',
         )

@@ -77,6 +77,7 @@ def read_interface(name: str, parts: Mapping[str, str], *, where: str) -> dict[s
     if code:
         raise HostError(
             f"the DUT does not report its interface {name!r}: {words_of_answer(code, link)}",
+            code="rig.dut-interface-missing",
             where=where,
             next_step="Name its interfaces in the testbed file (dut.left, dut.right) as `ip link` shows them"
             " on the DUT.",

@@ -40,6 +40,7 @@ def device_of(
         raise RequestError(
             f"{interface['name']} hashes {fields!r} for UDP over IPv{ip_version}, which is"
             " neither type 1 (sd) nor type 2 (sdfn)",
+            code="rig.hash-of-other-fields",
             where=where,
             next_step=f"Set it there: ethtool -N {interface['name']} rx-flow-hash {protocol} sd",
         )
@@ -73,6 +74,7 @@ def _untold(interface: Mapping[str, Any], what: str, part: str, where: str) -> R
     return RequestError(
         f"the driver of {interface['name']} ({interface['driver'] or 'unknown'}) does not report"
         f" {what}: {answer}",
+        code="rig.not-reported-by-nic",
         where=where,
         next_step="Omit --dut, and give what you know about the device: --table, --key, --hash, --elements.",
     )

@@ -95,6 +95,7 @@ def check_interfaces(named: Sequence[tuple[str, str]], state: LinuxState) -> Non
         raise HostError(
             "the DUT does not report which of its interfaces carries this connection; that interface"
             " must never be changed",
+            code="rig.ssh-interface-unknown",
             where="[dut] ssh",
             next_step="Check SSH_CONNECTION on the DUT, and whether `ip route get` finds a route back.",
         )
@@ -113,18 +114,21 @@ def check_interfaces(named: Sequence[tuple[str, str]], state: LinuxState) -> Non
             )
             raise RequestError(
                 f"the DUT has no interface {name!r}",
+                code="rig.dut-interface-missing",
                 where=where,
                 next_step=f"Its unused interfaces are: {others}.",
             )
         if name in state.kept_from:
             raise RequestError(
                 f"{name} carries the SSH connection",
+                code="rig.carries-ssh",
                 where=where,
                 next_step="It is never changed. Name the interface that the tester is connected to.",
             )
         if name in defaults:
             raise RequestError(
                 f"{name} carries a default route of the DUT",
+                code="rig.carries-default-route",
                 where=where,
                 next_step="It is never changed. Name the interface that the tester is connected to, or"
                 " remove that route.",
@@ -132,6 +136,7 @@ def check_interfaces(named: Sequence[tuple[str, str]], state: LinuxState) -> Non
         if found.master is not None:
             raise RequestError(
                 f"{name} is a port of {found.master}, and cannot have addresses of its own",
+                code="rig.port-of-a-bridge",
                 where=where,
                 next_step=f"Name {found.master}, or remove {name} from it.",
             )
@@ -139,6 +144,7 @@ def check_interfaces(named: Sequence[tuple[str, str]], state: LinuxState) -> Non
     if right.name == left.lower and left.name == right.lower:
         raise RequestError(
             f"{left.name} and {right.name} are the two ends of one cable",
+            code="rig.ends-of-one-cable",
             where="[dut] left, right",
             next_step="Name the interfaces that are connected to the tester's two ports.",
         )
@@ -161,6 +167,7 @@ def _check_networks(setup: DutSetup, state: LinuxState) -> None:
                     raise RequestError(
                         f"{name} of the DUT has the address {address}, which is in {network}"
                         f" of the {of.side.name} side",
+                        code="rig.dut-address-in-test-network",
                         where=f"[dut] {of.side.name}",
                         next_step="Remove that address"
                         + (", or swap left and right." if wanted and name in own else "."),
@@ -170,6 +177,7 @@ def _check_networks(setup: DutSetup, state: LinuxState) -> None:
             raise RequestError(
                 f"the SSH connection comes from {state.peer}, which is in {network} of the"
                 f" {of.side.name} side",
+                code="rig.ssh-from-test-network",
                 where="[dut] ssh",
                 next_step="The DUT would send its answers to the tester. Connect to it from another address.",
             )
@@ -179,6 +187,7 @@ def _check_networks(setup: DutSetup, state: LinuxState) -> None:
             if route is not None and route.text != _via(of.next_hop, of.interface):
                 raise RequestError(
                     f"the DUT already has another route to {network}: {route.text}",
+                    code="rig.other-route-to-test-network",
                     where=f"[dut] {of.side.name}",
                     next_step=f"Remove it on the DUT: ip route del {network}",
                 )
@@ -242,6 +251,7 @@ def _limits(setup: DutSetup, state: LinuxState) -> Iterator[Item]:
             raise NotTakenError(
                 f"the DUT has no {path.replace('/', '.')} to make room for {needed:,}"
                 " neighbours, because it is a container",
+                code="rig.dut-setting-missing",
                 where="[dut] ssh",
                 next_step="Set the limit on the host of the container, or use a gateway plan, which needs"
                 " two neighbours.",
@@ -268,6 +278,7 @@ def _forwarding(setup: DutSetup, state: LinuxState) -> Iterator[Item]:
         if path not in state.sysctls:
             raise NotTakenError(
                 f"the DUT has no {path.replace('/', '.')}",
+                code="rig.dut-setting-missing",
                 where="[dut] ssh",
                 next_step=f"Enable IPv{setup.plan.ip_version} on the DUT.",
             )
@@ -281,6 +292,7 @@ def _check_names(paths: Iterable[str]) -> None:
             raise RequestError(
                 f"the DUT has an interface whose name is no UTF-8, so that its own switch could not be put"
                 f" back: {path.replace('/', '.')}",
+                code="rig.interface-name-not-utf8",
                 where="[dut] ssh",
                 next_step="Give it another name there: ip link set dev OLD name NEW",
             )
@@ -294,6 +306,7 @@ def _check_advertisements(state: LinuxState) -> None:
                 raise RequestError(
                     f"{name} of the DUT has learned {route.prefix} from a router, and would"
                     " lose it when it forwards IPv6",
+                    code="rig.route-would-be-lost",
                     where="[dut] ssh",
                     next_step=(
                         "Make it accept router advertisements anyway: sysctl -w"

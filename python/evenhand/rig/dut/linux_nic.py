@@ -57,6 +57,7 @@ def hash_items(name: str, state: LinuxState, hash_type: HashType) -> Iterator[It
         if key in state.hash_refusals:
             raise NotTakenError(
                 f"{name} does not report what it hashes: {state.hash_refusals[key]}",
+                code="rig.not-reported-by-nic",
                 where=f"hash {hash_type}",
                 next_step="Do not change the hash, or use a NIC whose driver can set it.",
             )
@@ -68,6 +69,7 @@ def _channels(name: str, state: LinuxState, count: int) -> Item:
     if now is None:
         raise NotTakenError(
             f"{name} does not report its channels",
+            code="rig.not-reported-by-nic",
             where="--channels",
             next_step="Omit --channels: its driver has one queue, or cannot change their number.",
         )
@@ -80,6 +82,7 @@ def _key(name: str, state: LinuxState, key: bytes) -> Item:
     if now is None:
         raise NotTakenError(
             f"{name} does not report its hash key",
+            code="rig.not-reported-by-nic",
             where="--key",
             next_step="Omit --key: its driver cannot set it.",
         )
@@ -87,6 +90,7 @@ def _key(name: str, state: LinuxState, key: bytes) -> Item:
     if len(key) != octets:
         raise NotTakenError(
             f"the hash key of {name} has {octets} octets, but the requested one has {len(key)}",
+            code="rig.hash-key-length",
             where="--key",
             next_step=f"Write {octets} octets: 6d:5a:56:da:...",
         )
@@ -98,6 +102,7 @@ def _table(name: str, state: LinuxState, queues: int) -> Item:
     if now is None:
         raise NotTakenError(
             f"{name} does not report its hash table",
+            code="rig.not-reported-by-nic",
             where="--table-queues",
             next_step="Omit --table-queues: its driver has one queue, or cannot set the table.",
         )
@@ -105,12 +110,14 @@ def _table(name: str, state: LinuxState, queues: int) -> Item:
         raise NotTakenError(
             f"{name} has a hash table that ethtool could not restore, as some drivers"
             f" create by themselves: {now[:100]}",
+            code="rig.hash-table-not-restorable",
             where="--table-queues",
             next_step=f"Omit --table-queues, or reset that table on the DUT first: ethtool -X {name} default",
         )
     if queues > (entries := state.hash_table_entries[name]):
         raise NotTakenError(
             f"the hash table of {name} has {entries} entries, which is not enough for {queues} queues",
+            code="rig.hash-table-too-small",
             where="--table-queues",
             next_step=f"Name {entries} at most.",
         )

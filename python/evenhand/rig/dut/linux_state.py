@@ -146,6 +146,7 @@ def read_state(
     if answers["tools"].exit_code:
         raise HostError(
             "the DUT lacks ip or flock",
+            code="rig.program-missing-on-dut",
             where="the DUT's PATH",
             next_step="Install them on the DUT: apt-get install iproute2 util-linux.",
         )
@@ -259,6 +260,7 @@ def _rows(what: str, answer: Answer) -> list[dict[str, Any]]:
 def _not_understood(what: str, text: str) -> HostError:
     return HostError(
         f"the DUT's answer about its {what.split()[0]} cannot be understood: {text[:200]!r}",
+        code="rig.dut-answer-not-understood",
         where="ip -j",
         next_step="The DUT needs iproute2 of 2018 or later.",
     )

@@ -25,6 +25,7 @@ def understood(what: str, *, where: str) -> Iterator[None]:
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise HostError(
             f"the DUT's answer about {what} cannot be understood: {str(error)[:200] or type(error).__name__}",
+            code="rig.dut-answer-not-understood",
             where=where,
             next_step="Log in there, and check whether its ip and ethtool are those of its distribution, and"
             " what they print.",

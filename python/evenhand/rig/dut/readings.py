@@ -129,6 +129,7 @@ def parse_reading(text: str, *, left: str, right: str, where: str) -> Reading:
         raise HostError(
             "the DUT's counters could not be read: its answer is not that of a Linux system, or it was"
             " cut off",
+            code="rig.dut-answer-not-understood",
             where=where,
             next_step="Log in there, and check whether cat /proc/stat and ip -s link work.",
         )
@@ -229,6 +230,7 @@ def _read_interface(name: str, side: SideName, parts: Mapping[str, str], *, wher
     except (ValueError, LookupError, TypeError):
         raise HostError(
             f"the DUT does not report its interface {name!r}: {words_of_answer(1, link)}",
+            code="rig.dut-interface-missing",
             where=where,
             next_step="Name its interfaces in the testbed file (dut.left, dut.right) as `ip link` shows them"
             " on the DUT.",

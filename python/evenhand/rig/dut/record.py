@@ -126,6 +126,7 @@ def read_document(text: str, *, where: str) -> SetupRecord:
             raise HostError(
                 "the set-up was recorded by another version of Evenhand (document version"
                 f" {document['version']!r})",
+                code="rig.record-of-other-version",
                 where=where,
                 next_step="Undo it with that version.",
             )
@@ -145,6 +146,7 @@ def read_document(text: str, *, where: str) -> SetupRecord:
     except (ValueError, TypeError, KeyError) as error:
         raise HostError(
             f"the record of the set-up cannot be read: {error!r}",
+            code="rig.record-not-readable",
             where=where,
             next_step="It was changed or cut off. Restore the DUT by hand (evenhand dut setup --undo prints"
             " the commands), then remove that file.",
@@ -211,12 +213,14 @@ def take(shell: Shell, record: SetupRecord) -> SetupRecord | None:
             return found
         raise HostError(
             "somebody has just begun to set up the DUT, or was interrupted before anything was changed",
+            code="rig.dut-being-set-up",
             where=HELD,
             next_step="Wait a minute. If nobody is working on it, remove it: evenhand dut undo TESTBED",
         )
     raise HostError(
         "the record of the set-up cannot be written on the DUT, so nothing was changed:"
         f" {_last(answer.stderr)}",
+        code="rig.record-not-writable",
         where=FOLDER,
         next_step="Free a few kilobytes there, and make the folder writable.",
     )
@@ -245,6 +249,7 @@ def drop(shell: Shell, identity: str | None) -> None:
     if answer.exit_code:
         raise HostError(
             f"{HELD} on the DUT cannot be removed: {_last(answer.stderr)}",
+            code="rig.record-not-removable",
             where=HELD,
             next_step="Remove it there.",
         )
@@ -271,6 +276,7 @@ def run_held(shell: Shell, identity: str, commands: list[str], *, timeout_s: flo
         what = {71: "another process is changing the DUT", 72: "this set-up no longer holds the DUT"}
         raise HostError(
             what.get(last.exit_code, f"the DUT ended the set-up with {last.exit_code}: {_last(last.stderr)}"),
+            code="rig.dut-no-longer-held",
             where=HELD,
             next_step="To see who holds it: evenhand dut status TESTBED",
         )
@@ -314,6 +320,7 @@ def keep_here(destination: str, record: SetupRecord) -> None:
     except OSError as error:
         raise HostError(
             f"the record of the DUT cannot be written on this host, so nothing was changed: {error.strerror}",
+            code="rig.record-not-writable",
             where=str(path),
             next_step="Make that folder writable, or set XDG_STATE_HOME to another folder.",
         ) from error
@@ -329,6 +336,7 @@ def read_here(destination: str) -> SetupRecord | None:
     except OSError as error:
         raise HostError(
             f"it cannot be read: {error.strerror}",
+            code="rig.record-not-readable",
             where=str(path),
             next_step="Make it readable for your user.",
         ) from error

@@ -86,6 +86,7 @@ class DutScript:
             if self.setup.hash_type == hash_type:
                 raise RequestError(
                     f"{self.system.title} cannot set a {hash_type} hash: {reason}",
+                    code="rig.hash-not-settable",
                     where="--hash",
                     next_step="Leave it out.",
                 )
@@ -95,6 +96,7 @@ class DutScript:
             )
             raise RequestError(
                 f"the part {self.only!r} is empty, so there is nothing to print",
+                code="rig.part-is-empty",
                 where="--only",
                 next_step=f"Add {option}." if option else f"This set-up has: {', '.join(self._parts)}.",
             )

@@ -70,6 +70,7 @@ def refuse_other_systems(dut: TestbedDut) -> None:
         raise RequestError(
             f"Evenhand does not set up a DUT under {dut.os} itself, because it cannot yet"
             " read the state that it would have to restore",
+            code="rig.system-not-supported",
             where="[dut] os",
             next_step="Print the commands, and run them on the DUT (untested): evenhand dut"
             f" setup --os {dut.os}; later with --undo.",
@@ -129,6 +130,7 @@ def apply(
         if left:
             raise NotTakenError(
                 f"the DUT did not accept {_named(left, failures)}",
+                code="rig.set-up-not-accepted",
                 where=f"[dut] ssh, {on.destination}",
                 next_step=(
                     "Nothing was sent, and the DUT is in its previous state. Try that change there by hand."
@@ -189,6 +191,7 @@ class HeldError(HostError):
         )
         super().__init__(
             f"the DUT is already set up for {held.plan}, by {held.holder.name}.{ended}".rstrip("."),
+            code="rig.dut-held",
             where=records.HELD,
             next_step="If it is no longer needed, restore the DUT: evenhand dut undo TESTBED",
         )
@@ -253,6 +256,7 @@ def put_back(on: DutOnShell, record: SetupRecord) -> None:
         return
     raise HostError(
         f"not restored: {_named(left, failures)}",
+        code="rig.not-restored",
         where=f"[dut] ssh, {on.destination}",
         next_step="Correct this on the DUT, and run evenhand dut undo TESTBED again; the"
         f" previous state is in {records.HELD}/record.",

@@ -95,6 +95,7 @@ class SshShell:
         if program is None:
             raise HostError(
                 "ssh is not installed on this host",
+                code="rig.program-missing",
                 where="PATH",
                 next_step="Install it: apt-get install openssh-client.",
             )
@@ -148,6 +149,7 @@ class SshShell:
         except OverflowError:
             raise HostError(
                 f"an answer of more than {MOST_ANSWERED >> 20} MiB to: {_shortened(command)}",
+                code="rig.dut-answer-too-long",
                 where=self.destination,
                 next_step="Run it there by hand: a program that prints without end is not the one of its"
                 " distribution.",
@@ -157,6 +159,7 @@ class SshShell:
                 raise self._lost() from None
             raise HostError(
                 f"no answer within {timeout_s:g} s to: {_shortened(command)}",
+                code="rig.no-answer-in-time",
                 where=self.destination,
                 next_step="Check whether the DUT still runs, and try again.",
             ) from None
@@ -199,6 +202,7 @@ class SshShell:
         said = _all(self._errors)[-1:]
         return HostError(
             ": ".join(("the connection to the DUT was lost", *said)),
+            code="rig.connection-lost",
             where=self.destination,
             next_step="Check whether the DUT still runs. To undo what was set up there: evenhand dut undo"
             " TESTBED.",
@@ -254,6 +258,7 @@ def open_shell(dut: TestbedDut, *, config: Path | None = None) -> Iterator[SshSh
     if dut.ssh is None or dut.os is None:
         raise RequestError(
             "the testbed does not say how to reach its DUT",
+            code="rig.dut-without-ssh",
             where="[dut] ssh",
             next_step='Write ssh = "root@r1", os = "linux", left = "eth1" and right = "eth2" there, with the'
             " names of your lab.",
@@ -262,12 +267,14 @@ def open_shell(dut: TestbedDut, *, config: Path | None = None) -> Iterator[SshSh
         if shell.host.kernel != _KERNELS[dut.os]:
             raise RequestError(
                 f"{dut.os!r} is configured, but the DUT runs {shell.host.kernel}",
+                code="rig.other-system-on-dut",
                 where=f"[dut] os, {dut.ssh}",
                 next_step="Correct os, or correct ssh if it names the wrong host.",
             )
         if shell.host.user_id != 0:
             raise HostError(
                 f"the user on the DUT has the id {shell.host.user_id} and is not root",
+                code="rig.not-root-on-dut",
                 where=f"[dut] ssh, {dut.ssh}",
                 next_step="Only root can set up a router: use root, such as root@r1, and add your key to its"
                 " authorized_keys.",
@@ -358,6 +365,7 @@ def _shortened(command: str) -> str:
 def _no_answer(destination: str, said: str) -> HostError:
     return HostError(
         f"the DUT does not answer: {said}",
+        code="rig.dut-does-not-answer",
         where=f"[dut] ssh, {destination}",
         next_step=f"Check whether it is on and can be reached from here: ssh {destination} true",
     )
@@ -371,6 +379,7 @@ def _why_not(destination: str, said: list[str]) -> HostError:
     if "IDENTIFICATION HAS CHANGED" in text:
         return HostError(
             "its host key has changed: it is another host, or the connection is intercepted",
+            code="rig.host-key-changed",
             where=where,
             next_step="If it was reinstalled, remove the old key: ssh-keygen -R HOST (ssh prints the line)."
             " Then connect by hand once.",
@@ -378,12 +387,14 @@ def _why_not(destination: str, said: list[str]) -> HostError:
     if "Host key verification failed" in text:
         return HostError(
             "its host key is not known on this host",
+            code="rig.host-key-unknown",
             where=where,
             next_step=f"Connect by hand once, and verify the key: ssh {destination} true",
         )
     if "Permission denied" in text or "Too many authentication failures" in text:
         return HostError(
             f"it accepts none of your keys, and a password is never asked for ({last})",
+            code="rig.ssh-key-refused",
             where=where,
             next_step=f"Add your key there (ssh-copy-id {destination}); if the key has a"
             " passphrase, add it to an agent (ssh-add).",

@@ -164,6 +164,7 @@ def open_witness(shell: Shell, *, left: str, right: str, where: str, on_trouble:
     if left == right:
         raise HostError(
             f"{left!r} is given for both interfaces of the DUT",
+            code="rig.same-interface-twice",
             where=where,
             next_step="Name two: dut.left and dut.right.",
         )

@@ -113,5 +113,7 @@ def port_facts(
         )
     except (KeyError, TypeError, ValueError) as error:
         raise EngineError(
-            f"the engine's list of open ports violates the contract: {error!r}", where="open response"
+            f"the engine's list of open ports violates the contract: {error!r}",
+            code="rig.contract-violated",
+            where="open response",
         ) from error

@@ -127,6 +127,7 @@ def _dut_sysctls(plan: AddressPlan) -> dict[str, str]:
     if has_v6 and not ipv6:
         raise HostError(
             "this kernel has no IPv6",
+            code="rig.kernel-without-ipv6",
             where="lab",
             next_step="Use an IPv4 plan, or boot without ipv6.disable=1.",
         )
@@ -211,6 +212,7 @@ def _switch_offloads_off(interface: str) -> None:
         if is_on:
             raise HostError(
                 f"{name} cannot be switched off",
+                code="rig.offload-stays-on",
                 where=interface,
                 next_step="Please report that this kernel is not supported.",
             )
@@ -234,5 +236,10 @@ def _remove_links(names: LabNames) -> None:
 def index_of(ip: pyroute2.IPRoute, interface: str) -> int:
     found = ip.link_lookup(ifname=interface)
     if not found:
-        raise HostError("the interface has disappeared", where=interface, next_step="Run lab up again.")
+        raise HostError(
+            "the interface has disappeared",
+            code="rig.interface-gone",
+            where=interface,
+            next_step="Run lab up again.",
+        )
     return int(found[0])

@@ -81,6 +81,7 @@ def make_room(lab: str, ip_version: IpVersion, entries: int) -> None:
                 raise HostError(
                     f"the plan needs {entries:,} entries in the DUT's neighbour table, but"
                     " its limits are not visible here",
+                    code="rig.limits-not-visible",
                     where=_sysctl(ip_version, LIMITS[-1]).replace("/", "."),
                     next_step="They belong to the host's own network namespace: run the lab there, or reduce"
                     " --hosts.",

@@ -402,6 +402,7 @@ def take_down(name: str) -> bool:
             if namespace_path(namespace).exists():
                 raise HostError(
                     "this network namespace exists, but Evenhand has no record of having created it",
+                    code="rig.namespace-not-ours",
                     where=namespace,
                     next_step=f"If you do not need it: ip netns delete {namespace}",
                 )
@@ -429,6 +430,7 @@ def share_cpus(dut_cpu: int | None) -> tuple[int, tuple[int, ...]]:
     elif not (dut_cpu >= 0 and Path(f"/sys/devices/system/cpu/cpu{dut_cpu}").exists()):
         raise RequestError(
             f"CPU {dut_cpu} does not exist",
+            code="rig.no-such-cpu",
             where="dut_cpu",
             next_step=f"Use one of: {', '.join(map(str, allowed))}.",
         )
@@ -439,7 +441,10 @@ def require_root(why: str = "to create network namespaces", *, lab: str = "Linux
     """HostError if this process is not root's."""
     if os.geteuid() != 0:
         raise HostError(
-            f"the {lab} lab needs root, {why}", where="lab", next_step="Run the same command with sudo."
+            f"the {lab} lab needs root, {why}",
+            code="rig.root-needed",
+            where="lab",
+            next_step="Run the same command with sudo.",
         )
 
 

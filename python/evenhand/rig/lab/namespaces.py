@@ -88,11 +88,17 @@ def host_errors(doing: str, *, where: str = "", next_step: str = "") -> Iterator
         yield
     except pyroute2.netlink.exceptions.NetlinkError as error:
         raise HostError(
-            f"the kernel refuses to {doing}: {os.strerror(error.code)}", where=where, next_step=next_step
+            f"the kernel refuses to {doing}: {os.strerror(error.code)}",
+            code="rig.kernel-refuses",
+            where=where,
+            next_step=next_step,
         ) from error
     except OSError as error:
         raise HostError(
-            f"cannot {doing}: {error.strerror or error}", where=where, next_step=next_step
+            f"cannot {doing}: {error.strerror or error}",
+            code="rig.kernel-refuses",
+            where=where,
+            next_step=next_step,
         ) from error
 
 

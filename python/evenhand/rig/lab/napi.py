@@ -30,6 +30,7 @@ def pin_napi(interface: str, cpu: int) -> None:
     except OSError as error:
         raise HostError(
             f"no threaded NAPI: {error.strerror}",
+            code="rig.no-threaded-napi",
             where=interface,
             next_step="The lab needs Linux 5.17 or later (Debian 12 has 6.1).",
         ) from error
@@ -37,6 +38,7 @@ def pin_napi(interface: str, cpu: int) -> None:
     if switch.read_text().strip() != "1" or not threads:
         raise HostError(
             "the kernel's NAPI threads of this interface are not visible",
+            code="rig.napi-not-visible",
             where=interface,
             next_step="Run on the host itself or in its PID namespace (docker run --pid=host), on Linux 5.17"
             " or later.",
@@ -49,12 +51,14 @@ def pin_napi(interface: str, cpu: int) -> None:
         except OSError as error:
             raise HostError(
                 f"NAPI thread {thread} cannot be pinned to CPU {cpu}: {error.strerror}",
+                code="rig.napi-not-pinned",
                 where=interface,
                 next_step="Choose an online CPU for the DUT.",
             ) from error
         if os.sched_getaffinity(thread) != {cpu}:
             raise HostError(
                 f"NAPI thread {thread} does not stay on CPU {cpu}",
+                code="rig.napi-not-pinned",
                 where=interface,
                 next_step="Choose another DUT CPU.",
             )

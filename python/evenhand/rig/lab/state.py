@@ -30,6 +30,7 @@ def check_name(name: str) -> None:
         raise RequestError(
             f"{name!r} is not a name for a lab: 1 to 9 characters of a-z, 0-9, '-' and"
             " '_', beginning with a letter or digit",
+            code="rig.not-a-lab-name",
             where="lab",
             next_step="Use a name such as linux or ci-2.",
         )
@@ -64,7 +65,10 @@ def write_file(path: Path, document: dict[str, Any]) -> None:
         draft.replace(path)
     except OSError as error:
         raise HostError(
-            f"cannot write: {error.strerror}", where=str(path), next_step="The lab needs a writable /run."
+            f"cannot write: {error.strerror}",
+            code="rig.lab-file-not-writable",
+            where=str(path),
+            next_step="The lab needs a writable /run.",
         ) from error
 
 
@@ -89,12 +93,14 @@ def hold(name: str) -> Iterator[None]:
         except BlockingIOError:
             raise HostError(
                 f"the lab {name!r} is in use by process {locks.locker(path)}",
+                code="rig.lab-in-use",
                 where="lab",
                 next_step="Wait until it ends, or stop it.",
             ) from None
         except OSError as error:
             raise HostError(
                 f"cannot lock: {error.strerror}",
+                code="rig.lab-not-lockable",
                 where=str(path),
                 next_step="Run with sudo; /run must be writable.",
             ) from error

@@ -86,6 +86,7 @@ def check_tun() -> None:
     if not os.path.exists(TUN):
         raise HostError(
             f"{TUN} does not exist",
+            code="rig.no-tun-device",
             where="lab",
             next_step="Try: modprobe tun. In a container, the device must be passed in.",
         )

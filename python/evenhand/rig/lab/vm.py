@@ -153,6 +153,7 @@ class VmLab:
             raise HostError(
                 "the machine of this lab has ended (it was killed or switched off, or its kernel"
                 " failed), so nothing is forwarded",
+                code="rig.machine-ended",
                 where=f"lab:{self.name}",
                 next_step=f"Its console: {Access(self.name).console}. To set it up again: evenhand"
                 f" lab up vm --plan {plan_title(self.plan)}",
@@ -367,6 +368,7 @@ def _set_up_router(shell: Shell, plan: AddressPlan, mtu: int) -> None:
         said = (answer.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise HostError(
             f"the machine does not accept the set-up of the plan: {said}",
+            code="rig.set-up-not-accepted",
             where=HOST,
             next_step="Please report this kernel.",
         )

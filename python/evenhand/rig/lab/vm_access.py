@@ -132,6 +132,7 @@ def make_access(lab: str, port: int) -> Access:
     except OSError as error:
         raise HostError(
             f"cannot write: {error.strerror}",
+            code="rig.lab-file-not-writable",
             where=str(access.folder),
             next_step="The lab needs a writable /run.",
         ) from error
@@ -159,6 +160,7 @@ def check_programs() -> None:
     if lacking:
         raise HostError(
             f"the machine of the lab is reached by {', '.join(lacking)}, which is not installed here",
+            code="rig.program-missing",
             where="PATH",
             next_step=f"Install what is missing: sudo apt-get install {' '.join(lacking)}",
         )
@@ -171,6 +173,7 @@ def _make_key(path: Path) -> str:
     if made.returncode != 0:
         raise HostError(
             f"ssh-keygen makes no key: {made.stderr.strip()}",
+            code="rig.ssh-key-not-made",
             where=str(path),
             next_step="The lab needs a writable /run.",
         )

@@ -138,6 +138,7 @@ def host_suite(root: Path = Path("/")) -> str:
             return lines["VERSION_CODENAME"].strip('"')
     raise HostError(
         "this is not a Debian system with a code name",
+        code="rig.not-debian",
         where="/etc/os-release",
         next_step="Give the Debian release, such as trixie.",
     )
@@ -167,6 +168,7 @@ def apt_sources(suite: str) -> list[str]:
     if not lines:
         raise HostError(
             f"apt has no package lists of Debian {own}",
+            code="rig.no-package-lists",
             where="apt-get indextargets",
             next_step="Run `sudo apt-get update`, then run this again.",
         )
@@ -192,6 +194,7 @@ def vm_image(recipe: ImageRecipe, *, tell: Callable[[str], None] = lambda _: Non
     if not recipe.name.replace("-", "").isalnum():
         raise RequestError(
             f"{recipe.name!r} is not a name for an image",
+            code="rig.not-an-image-name",
             where="image",
             next_step="Use letters, digits and '-'.",
         )
@@ -199,6 +202,7 @@ def vm_image(recipe: ImageRecipe, *, tell: Callable[[str], None] = lambda _: Non
         if not file.path.startswith("/") or ".." in Path(file.path).parts:
             raise RequestError(
                 f"{file.path!r} is not an absolute path",
+                code="rig.path-not-absolute",
                 where="image",
                 next_step="Write it beginning with /.",
             )
@@ -213,6 +217,7 @@ def vm_image(recipe: ImageRecipe, *, tell: Callable[[str], None] = lambda _: Non
     except OSError as error:
         raise HostError(
             f"images cannot be stored: {error.strerror}",
+            code="rig.image-not-writable",
             where=str(folder.parent),
             next_step="Set XDG_CACHE_HOME to a folder that belongs to you.",
         ) from error
@@ -311,6 +316,7 @@ def _check_programs() -> None:
     if lacking:
         raise HostError(
             f"making an image of a virtual machine needs {', '.join(lacking)}",
+            code="rig.program-missing",
             where="PATH",
             next_step=f"Install what is missing: sudo apt-get install {' '.join(lacking)}",
         )
@@ -341,17 +347,22 @@ def _run(command: Sequence[str], *, what: str, given: str = "") -> str:
         )
     except FileNotFoundError:
         raise HostError(
-            f"{what}: {command[0]} was not found", where="PATH", next_step=f"Install {command[0]}."
+            f"{what}: {command[0]} was not found",
+            code="rig.program-missing",
+            where="PATH",
+            next_step=f"Install {command[0]}.",
         ) from None
     except subprocess.TimeoutExpired:
         raise HostError(
             f"{what}: {command[0]} did not end within {_BUILD_TIMEOUT_S} s",
+            code="rig.image-not-made",
             where=command[0],
             next_step="Try again.",
         ) from None
     if ended.returncode != 0:
         error = HostError(
             f"{what}: {(ended.stderr.strip().splitlines() or ['no reason given'])[-1]}",
+            code="rig.image-not-made",
             where=command[0],
             next_step="Correct what the lines above report, and try again; `sudo apt-get update` shows"
             " whether packages are available.",

@@ -38,6 +38,7 @@ def check_qemu() -> None:
     if shutil.which(QEMU) is None:
         raise HostError(
             f"{QEMU} is not installed",
+            code="rig.program-missing",
             where="PATH",
             next_step="Install QEMU: sudo apt-get install qemu-system-x86",
         )
@@ -236,6 +237,7 @@ class VirtualMachine:
                 if "error" in answer:
                     raise HostError(
                         f"QEMU refuses {command}: {answer['error'].get('desc')}",
+                        code="rig.qemu-refuses",
                         where="QEMU",
                         next_step="Correct it.",
                     )
@@ -263,7 +265,12 @@ class VirtualMachine:
 
     def trouble(self, what: str) -> HostError:
         """An error with the last lines of console and QEMU."""
-        error = HostError(what, where=str(self.console), next_step="See its console for details.")
+        error = HostError(
+            what,
+            code="rig.machine-in-trouble",
+            where=str(self.console),
+            next_step="See its console for details.",
+        )
         for line in [
             *self._stderr.read_text(errors="replace").splitlines(),
             *self.console_text().splitlines(),
@@ -278,6 +285,7 @@ class VirtualMachine:
                 words = self._stderr.read_text(errors="replace").strip().splitlines()
                 raise HostError(
                     f"QEMU does not start: {(words or ['no reason given'])[-1]}",
+                    code="rig.qemu-does-not-start",
                     where=QEMU,
                     next_step="Correct its arguments.",
                 )

@@ -78,6 +78,7 @@ def pass_program(*, has_fragments: bool = False) -> Iterator[int]:
     if number is None:
         raise HostError(
             f"Evenhand does not support BPF on {platform.machine()}",
+            code="rig.bpf-not-supported",
             next_step="Use x86_64, aarch64 or riscv64.",
         )
     instructions = ctypes.create_string_buffer(_INSTRUCTIONS, len(_INSTRUCTIONS))
@@ -100,6 +101,7 @@ def pass_program(*, has_fragments: bool = False) -> Iterator[int]:
     if descriptor < 0:
         raise HostError(
             f"the kernel rejects a BPF program: {os.strerror(ctypes.get_errno())}",
+            code="rig.bpf-rejected",
             where="XDP",
             next_step="The kernel needs CONFIG_BPF_SYSCALL, and the user root with CAP_BPF and"
             " CAP_NET_ADMIN.",
@@ -120,12 +122,16 @@ def attach_xdp(ip: pyroute2.IPRoute, interface: str, program: int) -> None:
     except pyroute2.netlink.exceptions.NetlinkError as error:
         raise HostError(
             f"the XDP program cannot be attached: {os.strerror(error.code)}",
+            code="rig.xdp-not-attached",
             where=interface,
             next_step=next_step,
         ) from error
     if not is_native_xdp(ip, interface):
         raise HostError(
-            "the XDP program is not attached in native mode", where=interface, next_step=next_step
+            "the XDP program is not attached in native mode",
+            code="rig.xdp-not-attached",
+            where=interface,
+            next_step=next_step,
         )
 
 

@@ -37,6 +37,7 @@ class Defects:
             if kind not in DEFECT_KINDS:
                 raise RequestError(
                     f"{kind!r} is not a defect",
+                    code="rig.not-a-defect",
                     where="defects",
                     next_step=f"Use one of: {', '.join(DEFECT_KINDS)}.",
                 )
@@ -93,12 +94,14 @@ class ReferenceDut:
             if self.model.rate_fps is None:
                 raise RequestError(
                     "the elements have no rate",
+                    code="rig.rate-missing",
                     where="device.rate_fps",
                     next_step="Set the rate that one element forwards.",
                 )
             if self.model.elements > MAX_ROUTER_ELEMENTS:
                 raise RequestError(
                     f"{self.model.elements} elements: the router must have 1 to {MAX_ROUTER_ELEMENTS}",
+                    code="rig.out-of-range",
                     where="device.elements",
                 )
 

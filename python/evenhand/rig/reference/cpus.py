@@ -40,6 +40,7 @@ def chosen_cpus(cpus: Sequence[int] | None = None) -> Iterator[RouterCpus]:
     if len(available) < 2:
         raise HostError(
             f"{len(available)} CPU: the router and the tester need one CPU each",
+            code="rig.too-few-cpus",
             where="CPUs",
             next_step="Allow this process a second CPU; `evenhand check` shows which it may use.",
         )

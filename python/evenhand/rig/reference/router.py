@@ -73,6 +73,7 @@ class ReferenceRouter:
         except OSError as error:
             raise HostError(
                 f"the router does not start: {error.strerror}",
+                code="rig.router-does-not-start",
                 where=str(program),
                 next_step=f"{how_to_get_programs()}.",
             ) from error
@@ -196,7 +197,9 @@ class ReferenceRouter:
             line = self._lines.get(timeout=timeout_s)
         except queue.Empty as error:
             raise EngineError(
-                f"the router did not answer within {timeout_s:.0f} s", where="evenhand-router"
+                f"the router did not answer within {timeout_s:.0f} s",
+                code="rig.router-does-not-answer",
+                where="evenhand-router",
             ) from error
         if line is None:
             self._lines.put(None)
@@ -205,7 +208,10 @@ class ReferenceRouter:
         if "fault" in document:
             fault = document["fault"]
             raise _ERROR_OF_KIND[fault["kind"]](
-                fault["what"], where=f"router: {fault['where']}", next_step=fault["next"]
+                fault["what"],
+                code=f"router.{fault['code']}".replace("_", "-"),
+                where=f"router: {fault['where']}",
+                next_step=fault["next"],
             )
         return document
 
@@ -215,6 +221,7 @@ class ReferenceRouter:
         words = " | ".join(list(self._stderr)[-5:])
         return EngineError(
             f"the router ended with code {self._process.returncode}; its last lines: {words}",
+            code="rig.router-ended",
             where="evenhand-router",
         )
 

@@ -25,6 +25,7 @@ def check_place(path: Path | None) -> None:
     if not path.parent.is_dir():
         raise RequestError(
             f"the folder {path.parent} does not exist",
+            code="rig.no-such-folder",
             where=str(path),
             next_step="Name a file in an existing folder.",
         )
@@ -89,6 +90,7 @@ def _write(path: Path | None, text: str) -> Path:
 def _taken(path: Path) -> RequestError:
     return RequestError(
         "this file already exists, and is not overwritten",
+        code="rig.file-exists",
         where=f"--testbed {path}",
         next_step="Name another file.",
     )
@@ -97,6 +99,7 @@ def _taken(path: Path) -> RequestError:
 def _unwritable(path: Path, error: OSError) -> HostError:
     return HostError(
         f"the testbed file cannot be written: {error.strerror}",
+        code="rig.file-not-writable",
         where=str(path),
         next_step="Give another name with --testbed.",
     )

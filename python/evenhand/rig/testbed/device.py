@@ -58,12 +58,14 @@ def read_device(text: str, *, where: str = "") -> Device:
         if any(key == other for other, _ in pairs) and not table.keys[key].is_repeatable:
             raise RequestError(
                 f"{key} occurs twice in {_shown(text)}",
+                code="rig.device-key-twice",
                 where=where,
                 next_step="Give it once; drivers use the first, the last or both.",
             )
         if not equals or not table.keys[key].form.fullmatch(value):
             raise RequestError(
                 f"{_shown(argument)}: {key} of {driver} is {table.keys[key].says}",
+                code="rig.device-key-value",
                 where=where,
                 next_step="Correct it there.",
             )
@@ -71,7 +73,10 @@ def read_device(text: str, *, where: str = "") -> Device:
     missing = sorted(table.needs - {key for key, _ in pairs})
     if missing:
         raise RequestError(
-            f"{name} lacks {missing[0]}", where=where, next_step=f"Write `{name},{missing[0]}=...`."
+            f"{name} lacks {missing[0]}",
+            code="rig.device-key-missing",
+            where=where,
+            next_step=f"Write `{name},{missing[0]}=...`.",
         )
     if pci:
         name = f"{pci.group(1) or '0000'}:{pci.group(2)}".lower()
@@ -87,6 +92,7 @@ def _check_blocks(given: Mapping[str, str], text: str, where: str) -> None:
     if slot < 1 or block % slot:
         raise RequestError(
             f"framesz={slot} does not divide blocksz={block} in {_shown(text)}",
+            code="rig.device-blocks",
             where=where,
             next_step=f"Use a power of two up to {USUAL_BLOCK_OCTETS} for framesz, or the same"
             " value for both: blocksz=16384,framesz=16384.",
@@ -103,17 +109,24 @@ def _driver_of(name: str, where: str) -> str:
     driver = longest_beginning(name, {key: value for key, value in DRIVERS.items() if key != PCI})
     known = f"Allowed are a PCI address, {', '.join(key for key in DRIVERS if key != PCI)}."
     if refused is not None:
-        raise RequestError(f"{_shown(name)} is refused: {REFUSED[refused]}", where=where, next_step=known)
+        raise RequestError(
+            f"{_shown(name)} is refused: {REFUSED[refused]}",
+            code="rig.driver-refused",
+            where=where,
+            next_step=known,
+        )
     if driver is None:
         near = suggestion(name.rstrip("0123456789"), DRIVERS)
         raise RequestError(
             f"{_shown(name)} is not a device with an allowed driver",
+            code="rig.not-a-device",
             where=where,
             next_step=f"Did you mean {near}? {known}" if near is not None else _how_to_name(name) or known,
         )
     if not _NAME.fullmatch(name):
         raise RequestError(
             f"{_shown(name)} is not a device name: use at most 63 letters, digits, '.', '_' and '-'",
+            code="rig.not-a-device-name",
             where=where,
             next_step=f"Write {driver}0, followed by its arguments after a comma.",
         )
@@ -139,7 +152,10 @@ def _unknown_key(key: str, driver: str, table: Driver, where: str) -> RequestErr
     hint = "" if near is None else f"Did you mean {near}? "
     known = f"Known for {driver}: {', '.join(table.keys)}." if table.keys else f"{driver} takes none."
     return RequestError(
-        f"{_shown(key)} is not an allowed key of {driver}", where=where, next_step=hint + known
+        f"{_shown(key)} is not an allowed key of {driver}",
+        code="rig.device-key-unknown",
+        where=where,
+        next_step=hint + known,
     )
 
 

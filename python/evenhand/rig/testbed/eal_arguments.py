@@ -79,12 +79,22 @@ def check_eal_arguments(arguments: Sequence[str], *, where: str) -> None:
                 ),
             )
             raise RequestError(
-                f"{argument[:100]!r} is refused: {short} {why}", where=where, next_step=instead
+                f"{argument[:100]!r} is refused: {short} {why}",
+                code="rig.eal-argument-refused",
+                where=where,
+                next_step=instead,
             )
         form, says = ALLOWED[name]
         if bool(equals) != bool(says) or not form.fullmatch(value):
             expected = f"write {name}=VALUE, {says}" if says else f"{name} has no value"
-            raise RequestError(f"{argument[:100]!r}: {expected}", where=where, next_step="Correct it there.")
+            raise RequestError(
+                f"{argument[:100]!r}: {expected}",
+                code="rig.eal-argument-value",
+                where=where,
+                next_step="Correct it there.",
+            )
         if name in seen:
-            raise RequestError(f"{name} stands twice", where=where, next_step="Name it once.")
+            raise RequestError(
+                f"{name} stands twice", code="rig.eal-argument-twice", where=where, next_step="Name it once."
+            )
         seen.add(name)

@@ -145,6 +145,7 @@ def check_device(text: str, network: HostNetwork, *, where: str, pci_devices: Pa
         if not folder.exists():
             raise HostError(
                 f"PCI device {device.name} does not exist",
+                code="rig.port-missing",
                 where=where,
                 next_step="`evenhand check` lists the NICs of this host.",
             )
@@ -156,6 +157,7 @@ def check_device(text: str, network: HostNetwork, *, where: str, pci_devices: Pa
         if interface not in network.names:
             raise HostError(
                 f"interface {interface} does not exist",
+                code="rig.port-missing",
                 where=where,
                 next_step="Check its name with `ip link`, and correct the device.",
             )
@@ -166,12 +168,16 @@ def _check_files(device: Device, where: str) -> None:
     for key, path in device.values(Kind.SOURCE):
         if not Path(path).is_file():
             raise HostError(
-                f"{key}={path} is not a file", where=where, next_step="Name an existing capture (pcap)."
+                f"{key}={path} is not a file",
+                code="rig.capture-missing",
+                where=where,
+                next_step="Name an existing capture (pcap).",
             )
     for key, path in device.values(Kind.TARGET):
         if path != NOWHERE and os.path.lexists(path):
             raise RequestError(
                 f"{key}={path} already exists, and is not overwritten",
+                code="rig.file-exists",
                 where=where,
                 next_step="Name a new file.",
             )
@@ -180,6 +186,7 @@ def _check_files(device: Device, where: str) -> None:
         if path != KERNEL_VHOST and os.path.lexists(path) and not _is_socket(path):
             raise RequestError(
                 f"{key}={path} exists, but is not a socket",
+                code="rig.not-a-socket",
                 where=where,
                 next_step="Name a socket, or a path that does not exist yet.",
             )
@@ -197,6 +204,7 @@ def _refuse_default_route(interface: str, network: HostNetwork, where: str) -> N
     if why is not None:
         raise RequestError(
             f"interface {interface} is refused: {why}, so test frames could leave the lab",
+            code="rig.not-isolated",
             where=where,
             next_step="Use an interface of an isolated test environment (RFC 6815).",
         )

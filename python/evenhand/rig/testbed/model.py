@@ -25,7 +25,14 @@ from evenhand.base.units import (
     parse_memory,
     parse_ratio,
 )
-from evenhand.base.validation.checked_file import FileKind, RefusedError, read_toml, refusal, with_unit
+from evenhand.base.validation.checked_file import (
+    FileKind,
+    RefusedError,
+    UnfitError,
+    read_toml,
+    refusal,
+    with_unit,
+)
 from evenhand.plan import (
     BOTH_DIRECTIONS,
     AddressPlan,
@@ -76,13 +83,18 @@ def _mac(value: Any) -> Any:
     text = value.lower()
     if not _MAC.fullmatch(text):
         raise RefusedError(
-            RequestError(f"{value!r} is not a MAC", next_step="Write it in the form 02:00:00:00:00:01.")
+            RequestError(
+                f"{value!r} is not a MAC",
+                code="rig.not-a-mac",
+                next_step="Write it in the form 02:00:00:00:00:01.",
+            )
         )
     if int(text[:2], 16) & 1 or not int(text.replace(":", ""), 16):
         kind = "a group address" if int(text[:2], 16) & 1 else "no address"
         raise RefusedError(
             RequestError(
                 f"{value!r} is {kind}, which no port can have",
+                code="rig.not-a-mac-of-a-port",
                 next_step="Write it in the form 02:00:00:00:00:01.",
             )
         )
@@ -110,6 +122,7 @@ def _interface(value: Any) -> Any:
         raise RefusedError(
             RequestError(
                 f"{value!r} is not an interface name",
+                code="rig.not-an-interface-name",
                 next_step="Name it as the DUT does: letters, digits and ._/:-, beginning with a letter.",
             )
         )
@@ -201,7 +214,7 @@ class Tester(_Table):
     @model_validator(mode="after")
     def _cpus_differ(self) -> Tester:
         if len(set(self.cpus)) != len(self.cpus):
-            raise ValueError(f"cpus {list(self.cpus)} names a CPU twice")
+            raise UnfitError(f"cpus {list(self.cpus)} names a CPU twice", code="rig.cpu-twice")
         lay_out_workers(self.cpus, self.receive_queues)
         return self
 
@@ -276,7 +289,10 @@ class TestbedDut(_Table):
     def _counts_fit_the_plan(self) -> TestbedDut:
         if self.plan is None:
             if self.hosts is not None or self.networks is not None:
-                raise ValueError("hosts and networks belong to a plan: name the plan with plan")
+                raise UnfitError(
+                    "hosts and networks belong to a plan: name the plan with plan",
+                    code="rig.hosts-without-plan",
+                )
             return self
         try:
             make_plan(self.plan, self.pair("hosts"), networks=self.pair("networks"))
@@ -294,19 +310,25 @@ class TestbedDut(_Table):
         reach = {"ssh": self.ssh, "os": self.os, "left": self.left, "right": self.right}
         missing = [name for name, value in reach.items() if value is None]
         if missing and len(missing) < len(reach):
-            raise ValueError(f"{', '.join(missing)} missing: ssh, os, left and right must be given together")
+            raise UnfitError(
+                f"{', '.join(missing)} missing: ssh, os, left and right must be given together",
+                code="rig.only-together",
+            )
         if self.left is not None and self.left == self.right:
-            raise ValueError(f"left and right are the same interface {self.left!r}")
+            raise UnfitError(
+                f"left and right are the same interface {self.left!r}", code="rig.same-interface-twice"
+            )
         return self
 
     @model_validator(mode="after")
     def _cpus_differ(self) -> TestbedDut:
         if len(set(self.cpus)) != len(self.cpus):
-            raise ValueError(f"cpus {list(self.cpus)} names a CPU twice")
+            raise UnfitError(f"cpus {list(self.cpus)} names a CPU twice", code="rig.cpu-twice")
         if bool(self.cpus) != (self.ring_frames is not None):
-            raise ValueError(
+            raise UnfitError(
                 "cpus and ring_frames must be given together: they determine how long the DUT's ring"
-                " lasts while its CPU is away"
+                " lasts while its CPU is away",
+                code="rig.only-together",
             )
         return self
 
@@ -372,10 +394,12 @@ class Testbed(_Table):
     def _ports_differ(self) -> Testbed:
         names = [read_device(port.device).name for port in (self.left, self.right)]
         if names[0] == names[1]:
-            raise ValueError(f"left and right are the same device {names[0]!r}")
+            raise UnfitError(f"left and right are the same device {names[0]!r}", code="rig.same-device-twice")
         shared = set(resources_of(self.left.device)) & set(resources_of(self.right.device))
         if shared:
-            raise ValueError(f"left and right both use {shared.pop().label}")
+            raise UnfitError(
+                f"left and right both use {shared.pop().label}", code="rig.ports-share-a-resource"
+            )
         return self
 
     @property
@@ -459,6 +483,7 @@ def check_rate(
         f"{format_count(rate_fps)} fps is above the maximum frame rate of {line} with"
         f" {describe_size(frame_size)},"
         f" {format_count(limit_fps)} fps per direction",
+        code="rig.above-line-rate",
         where=where,
         next_step=f"Use at most {format_count(limit_fps).replace(',', '')}fps.",
     )
@@ -487,6 +512,7 @@ _HOW_TO_CONFIRM = (
 def _unconfirmed(where: str) -> RequestError:
     return RequestError(
         "nothing is sent until you have confirmed an isolated test environment",
+        code="rig.isolation-not-confirmed",
         where=f"{where}: {CONFIRMATION}",
         next_step=f"{_HOW_TO_CONFIRM}.",
     )

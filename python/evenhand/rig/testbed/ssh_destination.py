@@ -29,6 +29,7 @@ def check_destination(text: str) -> str:
     if not _DESTINATION.fullmatch(text):
         raise RequestError(
             f"{text[:300]!r} is not a host that may be passed to ssh",
+            code="rig.not-an-ssh-destination",
             next_step='Write, for example, "root@r1", "ssh://root@192.0.2.1:2222" or a Host of'
             " ~/.ssh/config: only letters, digits and ._-.",
         )

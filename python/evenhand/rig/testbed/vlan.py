@@ -63,6 +63,7 @@ def _parse_side(part: str, text: str, where: str) -> Vlans:
 def _bad(text: str, where: str) -> RequestError:
     return RequestError(
         f"{text!r} is not a VLAN or a pair of VLANs",
+        code="rig.not-a-vlan",
         where=where,
         next_step=f"Write 1 to {LARGEST_VLAN}, such as 100; two tags such as 200.100; or both"
         " links, such as 100,200 or 100,none.",

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from evenhand.base.validation.checked_file import UnfitError
 from evenhand.plan import SideName
 
 _SIDES: tuple[SideName, SideName] = ("left", "right")
@@ -51,14 +52,16 @@ def lay_out_workers(cpus: Sequence[int], receive_queues: int = 1) -> list[dict[s
 def _many_queues(cpus: Sequence[int], queues: int) -> list[dict[str, Any]]:
     """The last CPUs receive, a queue each; first those of the left side."""
     if len(cpus) < 2 * queues + 2:
-        raise ValueError(
+        raise UnfitError(
             f"{queues} receive queues per side need {2 * queues} CPUs, and at least two more"
-            f" must send; there are {len(cpus)}"
+            f" must send; there are {len(cpus)}",
+            code="rig.too-few-cpus",
         )
     if len(cpus) % 2:
-        raise ValueError(
+        raise UnfitError(
             f"{len(cpus)} CPUs cannot be divided equally between both directions if each of"
-            f" {2 * queues} receive queues has its own"
+            f" {2 * queues} receive queues has its own",
+            code="rig.cpus-not-divisible",
         )
     sending, receiving = cpus[: -2 * queues], cpus[-2 * queues :]
     numbered = [(side, queue) for side in _SIDES for queue in range(queues)]

@@ -39,6 +39,7 @@ def import_distributed() -> ModuleType:
     except ImportError as error:
         raise HostError(
             "campaigns on several testbeds need dask.distributed, which is not installed",
+            code="run.dask-missing",
             where="evenhand[distributed]",
             next_step="Install it here, on each worker and on the scheduler's machine: pip install"
             " 'evenhand[distributed]'",
@@ -74,6 +75,7 @@ def scheduler_place(address: str, *, where: str, role: Role) -> SchedulerPlace:
         kind = "tls" if address.startswith("tls:") else "tcp"
         raise RequestError(
             f"{address!r} is not the address of a scheduler",
+            code="run.not-a-scheduler-address",
             where=where,
             next_step=f"Write {kind}://HOST:8786, with an IPv6 address in brackets.",
         ) from error
@@ -90,6 +92,7 @@ def scheduler_place(address: str, *, where: str, role: Role) -> SchedulerPlace:
     if scheme == "tcp" and settings["require_encryption"]:
         raise RequestError(
             f"dask's configuration requires encryption, but {address!r} does not use it",
+            code="run.encryption-required",
             where=where,
             next_step=f"Write {whole.replace('tcp', 'tls', 1)}.",
         )
@@ -134,6 +137,7 @@ def no_scheduler(address: str) -> HostError:
     )
     return HostError(
         "no dask scheduler answers at this address",
+        code="run.scheduler-does-not-answer",
         where=address,
         next_step=f"Start it on that machine, {way}: dask scheduler --host ITS-LAB-ADDRESS",
     )
@@ -141,5 +145,8 @@ def no_scheduler(address: str) -> HostError:
 
 def _no_certificate(what: str, address: str) -> HostError:
     return HostError(
-        what, where=address, next_step=f"Set them in ~/.config/dask/distributed.yaml; {GUIDE} shows how."
+        what,
+        code="run.no-certificate",
+        where=address,
+        next_step=f"Set them in ~/.config/dask/distributed.yaml; {GUIDE} shows how.",
     )

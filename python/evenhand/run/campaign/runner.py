@@ -222,6 +222,7 @@ def choose_testbed(plan: CampaignPlan, given: str | None) -> str:
     if plan.on_each_testbed:
         raise RequestError(
             f"the campaign measures each point on {len(plan.on_each_testbed)} testbeds",
+            code="run.scheduler-needed",
             where="on-each-testbed",
             next_step=(
                 "Give --scheduler ADDRESS, the scheduler of their workers, or remove the key from the file."
@@ -231,6 +232,7 @@ def choose_testbed(plan: CampaignPlan, given: str | None) -> str:
     if chosen is None:
         raise RequestError(
             "the campaign does not name a testbed",
+            code="run.no-testbed",
             where="--testbed",
             next_step="Give --testbed FILE, lab:linux or reference, or name the testbed in the file.",
         )
@@ -239,6 +241,7 @@ def choose_testbed(plan: CampaignPlan, given: str | None) -> str:
         rig.check_host()  # a file that is not there is the first to be told
         raise RequestError(
             f"[reference] sets up a reference router, but the testbed is {without_folders(chosen)!r}",
+            code="run.reference-not-here",
             where="--testbed",
             next_step=f"Use --testbed {REFERENCE}, or remove [reference] from the file.",
         )

@@ -79,6 +79,7 @@ class ScheduledExecutor:
         if not found:
             raise HostError(
                 f"no worker with Evenhand {VERSION} is connected to this scheduler",
+                code="run.no-worker",
                 where=self.address,
                 next_step=(f"Start one on each testbed's machine: evenhand worker {self.address} TESTBED"),
             )
@@ -87,6 +88,7 @@ class ScheduledExecutor:
             raise HostError(
                 f"the campaign measures on {missing[0]!r}, but no worker has that name; the"
                 f" workers are {', '.join(sorted(found))}",
+                code="run.worker-missing",
                 where="on-each-testbed",
                 next_step=(
                     f"Start it on its machine: evenhand worker {self.address} TESTBED --name {missing[0]}"
@@ -260,6 +262,7 @@ class ScheduledExecutor:
     def _gone(self) -> HostError:
         return HostError(
             "the scheduler is gone; points that were being measured are lost",
+            code="run.scheduler-gone",
             where=self.address,
             next_step=(
                 f"Start the scheduler and its workers again, and resume with: {resume_command(Path('FILE'))}"

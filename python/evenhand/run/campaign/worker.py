@@ -148,6 +148,7 @@ class WorkerProcess:
                 ended.cancel()
         raise HostError(
             "the scheduler is gone",
+            code="run.scheduler-gone",
             where=address,
             next_step=f"Start it again, then: evenhand worker {address} {self.bed.testbed}",
         )
@@ -180,6 +181,7 @@ class WorkerProcess:
             if any("name taken" in str(cause) for cause in causes):
                 raise RequestError(
                     f"another worker is already named {self.bed.name!r}",
+                    code="run.worker-name-taken",
                     where="--name",
                     next_step="Give this one another name: --name NAME.",
                 ) from error
@@ -297,6 +299,7 @@ def check_fit(bed: Bed, points: Iterable[Point], reference: Reference | None) ->
     if reference is not None:
         raise RequestError(
             f"[reference] sets up a reference router, but the testbed is {without_folders(bed.testbed)!r}",
+            code="run.reference-not-here",
             where=f"worker {bed.name}",
             next_step=(f"Start that worker with {REFERENCE}, or remove [reference] from the campaign file."),
         )

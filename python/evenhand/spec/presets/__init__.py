@@ -34,6 +34,7 @@ def preset_text(name: str, *, where: str = "preset") -> str:
         near = get_close_matches(name, names, n=1)
         raise RequestError(
             f"there is no preset {name!r}",
+            code="spec.no-such-preset",
             where=where,
             next_step=f"Did you mean {near[0]!r}? " * bool(near) + f"There are: {', '.join(names)}.",
         )
@@ -53,12 +54,14 @@ def apply_preset(document: dict[str, Any], *, where: str) -> dict[str, Any]:
     if not isinstance(suites, list) or not all(isinstance(suite, dict) for suite in suites):
         raise RequestError(
             "suite must be an array of tables",
+            code="spec.not-a-table",
             where=f"{where}: suite",
             next_step="Write [[suite]] above each.",
         )
     if not suites and "preset" not in own:
         raise RequestError(
             "the file contains nothing to measure",
+            code="spec.nothing-to-measure",
             where=f"{where}: suite",
             next_step="Write a table [[suite]], or name a preset.",
         )
@@ -131,12 +134,14 @@ def _every(document: dict[str, Any], where: str) -> dict[str, Any]:
     if not isinstance(every, dict):
         raise RequestError(
             f"{every!r} is not a table",
+            code="spec.not-a-table",
             where=f"{where}: {EVERY_SUITE}",
             next_step=f"Write [{EVERY_SUITE}] above its keys.",
         )
     if "name" in every:
         raise RequestError(
             "suites cannot all have the same name",
+            code="spec.one-name-for-all",
             where=f"{where}: {EVERY_SUITE}.name",
             next_step="Omit the key there.",
         )
@@ -155,6 +160,7 @@ def _hyphenated(value: Any, where: str) -> Any:
         if name in renamed:
             raise RequestError(
                 f"{name!r} is given twice, once with - and once with _",
+                code="spec.given-twice",
                 where=where,
                 next_step="Write it once.",
             )
