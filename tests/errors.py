@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which error it must be, by its code. Classes and messages are in one place: tests/files/messages.toml."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from evenhand.base.errors import EvenhandError
+
+
+@contextmanager
+def raises(code: str, *, match: str | None = None) -> Iterator[pytest.ExceptionInfo[EvenhandError]]:
+    """`pytest.raises` for the one kind of mistake that has this code.
+
+    Args:
+        match: A regular expression for the value or the place that the error must name, as
+            `place: what is wrong`.
+    """
+    with pytest.raises(EvenhandError, match=match) as caught:
+        yield caught
+    assert caught.value.code == code, f"{caught.value.code} instead of {code}: {caught.value}"
