@@ -9,12 +9,12 @@ import pytest
 
 from evenhand.analysis import Comparison, compare
 from evenhand.analysis.comparison import TOO_FEW
-from evenhand.base.errors import RequestError
 from evenhand.report.comparison import comparison_lines, show_interval, show_ratio_of
 from evenhand.report.comparison_page import render_comparison
 from evenhand.run import StoredSearch
 from evenhand.run.campaign_record import PointRecord
 from tests.analysis.records import WHEN, noisy, point, record
+from tests.errors import raises
 
 
 def both(a: PointRecord, b: PointRecord, *, anyway: bool = False) -> Comparison:
@@ -92,7 +92,7 @@ def test_a_loss_from_or_to_nothing_is_judged_right(
     ],
 )
 def test_unlike_runs_are_refused_with_what_is_unlike(other: PointRecord, words: str) -> None:
-    with pytest.raises(RequestError, match="not measured alike") as refused:
+    with raises("analysis.not-alike") as refused:
         both(point(16, [1e5]), other)
     assert words in refused.value.what
     assert "--anyway" in refused.value.next_step
@@ -102,7 +102,7 @@ def test_unlike_runs_are_refused_with_what_is_unlike(other: PointRecord, words: 
 
 
 def test_another_procedure_is_never_compared() -> None:
-    with pytest.raises(RequestError, match="nothing in common"):
+    with raises("analysis.nothing-in-common"):
         both(point(1, [1e5]), point(1, [10.0], procedure="latency"), anyway=True)
 
 
@@ -111,7 +111,7 @@ def test_points_of_one_run_only_are_unlike_and_named() -> None:
         record(point(1, [1e5]), point(2, [2e5]), name="a"),
         record(point(1, [1e5]), point(1, [9.0], procedure="latency"), name="b"),
     )
-    with pytest.raises(RequestError, match=r"only in a\.evenhand: direct/throughput/64/n=2"):
+    with raises("analysis.not-alike", match=r"only in a\.evenhand: direct/throughput/64/n=2"):
         compare([a, b])
     comparison = compare([a, b], anyway=True)
     assert comparison.points[1].others[0].reason == "not in this run"
@@ -223,7 +223,7 @@ def test_a_campaign_and_the_run_of_a_verb_are_refused_for_what_they_are() -> Non
     """Their goals have other names and forms, so every one of them looked like a difference."""
     a = record(point(1, [1e5], goal={"precision": "5%"}), name="a")
     b = replace(record(point(1, [1e5], goal={"precision": 0.05}), name="b"), is_campaign=False)
-    with pytest.raises(RequestError, match="a campaign and the run of a single verb") as refused:
+    with raises("analysis.settings-not-comparable") as refused:
         compare([a, b])
     assert "goal" not in refused.value.what
     assert "--anyway" in refused.value.next_step
@@ -278,5 +278,5 @@ def test_counters_of_the_kernel_are_no_set_up() -> None:
 
 
 def test_one_run_is_not_enough() -> None:
-    with pytest.raises(RequestError, match="at least two"):
+    with raises("analysis.one-run"):
         compare([record(point(1, [1e5]))])

@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import random
 
-import pytest
-
 from evenhand.analysis import compare, compare_sessions
 from evenhand.analysis.comparison import ONE_SESSION, TOO_FEW_SESSIONS
-from evenhand.base.errors import RequestError
 from evenhand.report.comparison import comparison_lines
 from evenhand.run.campaign_record import CampaignRecord
 from tests.analysis.records import noisy, point, record
+from tests.errors import raises
 
 
 def sessions(
@@ -58,8 +56,8 @@ def test_a_run_is_said_to_be_one_session_and_few_sessions_have_no_interval() -> 
 
 def test_sessions_of_one_side_measured_the_same() -> None:
     odd = record(point(1, [1e5], frame_size=128), name="odd")
-    with pytest.raises(RequestError, match="no two sessions are of the same side: frame size 64 against 128"):
+    with raises("analysis.no-common-side", match="frame size 64 against 128"):
         compare_sessions([[*sessions(1e5, 1, 1), odd], sessions(1e5, 1, 2)])
     two = record(point(1, [1e5]), point(2, [1e5]), name="two")
-    with pytest.raises(RequestError, match="only in one of them"):
+    with raises("analysis.no-common-side", match="only in one of them"):
         compare_sessions([[*sessions(1e5, 1, 1), two], sessions(1e5, 1, 2)])

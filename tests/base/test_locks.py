@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from evenhand.base import locks
-from evenhand.base.errors import HostError
 from evenhand.base.locks import Resource, holding
+from tests.errors import raises
 
 PORT = Resource(key="interface 1 eth1", label="interface eth1")
 NOBODY = 65534
@@ -95,7 +95,7 @@ def test_what_one_process_holds_another_one_does_not_get_and_is_told_who_has_it(
 
 
 def test_a_process_excludes_itself_too() -> None:
-    with hold(), pytest.raises(HostError, match=f"in use by process {os.getpid()}"):
+    with hold(), raises("base.in-use", match=f"process {os.getpid()}"):
         hold()
     with hold():
         pass
@@ -120,7 +120,7 @@ def test_the_engine_holds_on_for_a_tester_that_was_killed() -> None:
     copy.rename(path)
     path.write_text("4194304")  # no process has this id
     try:
-        with pytest.raises(HostError, match="the engine of process 4194304; that process has ended"):
+        with raises("base.in-use", match="the engine of process 4194304; that process has ended"):
             hold()
     finally:
         engine.kill()
@@ -136,7 +136,7 @@ def test_users_see_each_others_locks(folders: tuple[Path, Path]) -> None:
         assert said == f"interface eth1 is in use by process {os.getpid()} of user root"
     with other_process(folders, NOBODY) as (process, said):
         assert said == "held"
-        with pytest.raises(HostError, match=f"in use by process {process.pid} of user nobody"):
+        with raises("base.in-use", match=f"process {process.pid} of user nobody"):
             hold()
         with other_process(folders, NOBODY - 1) as (_, seen):
             assert seen == f"interface eth1 is in use by process {process.pid} of user nobody"
@@ -159,10 +159,10 @@ def test_nobody_can_take_replace_or_pretend_another_users_lock(folders: tuple[Pa
     victim = root.parent / "victim"
     victim.write_text("kept")
     (root / PORT.file_name).symlink_to(victim)
-    with pytest.raises(HostError, match="cannot be locked"):
+    with raises("base.not-lockable"):
         hold()
     assert victim.read_text() == "kept"
     (root / PORT.file_name).unlink()
     root.chmod(0o777)
-    with pytest.raises(HostError, match="no folder for locks that belongs only to this user"):
+    with raises("base.no-lock-folder"):
         hold()

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.base.new_file import check_new, is_disk_full, unwritable, write_new
 from evenhand.cli.main import main
 from evenhand.cli.run_options import run_file
 from evenhand.run import RunStore, read_run
+from tests.errors import raises
 
 
 def as_run(path: Path) -> None:
@@ -44,7 +44,7 @@ def test_what_is_there_is_never_overwritten(write: Callable[[Path], None], tmp_p
     dangling.symlink_to(tmp_path / "elsewhere")
     loop.symlink_to(loop)
     for path in (file, link, dangling, loop, tmp_path):
-        with pytest.raises(RequestError) as refused:
+        with raises("base.file-exists") as refused:
             write(path)
         assert refused.value.next_step == "Name another file."
     assert file.read_text() == "kept"
@@ -53,7 +53,7 @@ def test_what_is_there_is_never_overwritten(write: Callable[[Path], None], tmp_p
 
 @pytest.mark.parametrize("write", [as_run, as_page])
 def test_a_file_that_cannot_be_made_is_the_hosts_fault(write: Callable[[Path], None], tmp_path: Path) -> None:
-    with pytest.raises(HostError):
+    with raises("base.file-not-writable"):
         write(tmp_path / "no" / "folder")
 
 
@@ -71,7 +71,7 @@ def test_a_run_is_stored_under_any_name(tmp_path: Path) -> None:
 def test_what_sqlite_would_take_for_a_part_of_a_run_is_refused(leftover: str, tmp_path: Path) -> None:
     """A journal that somebody put there would be rolled back into the new run."""
     (tmp_path / f"a.evenhand{leftover}").write_text("")
-    with pytest.raises(RequestError, match="taken for a part of the run"):
+    with raises("base.file-exists", match="taken for a part of the run"):
         as_run(tmp_path / "a.evenhand")
     assert not (tmp_path / "a.evenhand").exists()
 
@@ -109,7 +109,7 @@ def test_a_preview_is_a_new_file(tmp_path: Path) -> None:
     from evenhand.cli.plan import _write
 
     (tmp_path / "frames.csv").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(EvenhandError):
+    with raises("base.file-exists"):
         _write(b"frames", tmp_path / "frames.csv")
     assert not (tmp_path / "elsewhere").exists()
     _write(b"frames", tmp_path / "new.csv")

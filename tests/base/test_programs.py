@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.base import programs
-from evenhand.base.errors import HostError
+from tests.errors import raises
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def test_this_is_a_checkout() -> None:
 
 
 def test_installed_nobody_is_sent_to_the_makefile(installed: Path) -> None:
-    with pytest.raises(HostError) as caught:
+    with raises("base.program-missing") as caught:
         programs.find_program(
             replace(programs.ENGINE, checkout=installed / "none"), environment={"PATH": str(installed)}
         )
@@ -37,7 +37,7 @@ def test_installed_nobody_is_sent_to_the_makefile(installed: Path) -> None:
 
 
 def test_a_program_that_was_named_and_is_not_there(installed: Path) -> None:
-    with pytest.raises(HostError) as caught:
+    with raises("base.program-missing") as caught:
         programs.find_program(programs.ENGINE, installed / "none")
     assert (
         caught.value.next_step == "Install the package evenhand-engine of the same version, or name another."

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from evenhand.base import temporary_folder as module
-from evenhand.base.errors import HostError
 from evenhand.base.temporary_folder import temporary_folder
+from tests.errors import raises
 
 
 def set_tmpdir(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +43,7 @@ def test_without_any_place_the_variable_to_set_is_named(
 ) -> None:
     set_tmpdir(tmp_path / ("a" * 100), monkeypatch)
     monkeypatch.setattr(module, "SHORT_FOLDERS", ())
-    with pytest.raises(HostError, match="too long for sockets") as caught, temporary_folder():
+    with raises("base.temporary-path-unusable") as caught, temporary_folder():
         pass
     assert caught.value.where == "TMPDIR"
     assert list((tmp_path / ("a" * 100)).iterdir()) == []

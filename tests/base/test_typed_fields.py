@@ -20,6 +20,7 @@ from evenhand.procedure import Profile, check_frame_sizes, choose_frames
 from evenhand.procedure.tester import choose_maximum
 from evenhand.spec.argument_names import argument_options, option_places, option_words
 from evenhand.trial import DelayWish
+from tests.errors import raises
 
 WRONG: list[tuple[Callable[..., object], dict[str, Any], str, str]] = [
     (evenhand.ThroughputGoal, {"max_fps": "40k"}, "max_fps", "frames per second"),
@@ -63,7 +64,7 @@ def test_a_value_of_the_wrong_type_is_refused_with_its_argument(
 ) -> None:
     """`'>' not supported between instances of 'str' and 'int'` told neither which argument, nor what to
     write."""
-    with pytest.raises(RequestError) as refused:
+    with raises("base.wrong-type") as refused:
         kind(**arguments)
     assert refused.value.where == where
     assert refused.value.what.startswith(f"{arguments[where]!r} is not ")
@@ -83,19 +84,19 @@ def test_rates_and_sizes_of_the_wrong_type_name_their_argument(plan: str) -> Non
     profile = Profile(
         plan=address_plan, frame_size=84, seed=1, directions=("forward",), theoretical_fps=1_000_000
     )
-    with pytest.raises(RequestError) as rate:
+    with raises("base.wrong-type") as rate:
         choose_maximum("1Mfps", profile, where="rate_fps")  # type: ignore[arg-type]
     assert (rate.value.what, rate.value.where) == ("'1Mfps' is not a number or None", "rate_fps")
-    with pytest.raises(RequestError) as size:
+    with raises("base.wrong-type") as size:
         choose_frames(address_plan, "64")  # type: ignore[arg-type]
     assert size.value.where == "frame_size"
-    with pytest.raises(RequestError) as small:
+    with raises("procedure.frame-size-out-of-range") as small:
         choose_frames(address_plan, 20)
     assert small.value.where == "frame_size"
-    with pytest.raises(RequestError) as twice:
+    with raises("procedure.listed-twice") as twice:
         check_frame_sizes(address_plan, [512, 512])
     assert twice.value.where == "frame_sizes"
-    with pytest.raises(RequestError) as unknown:
+    with raises("procedure.no-maximum-rate") as unknown:
         choose_maximum(
             None, Profile(plan=address_plan, frame_size=84, seed=1, directions=("forward",)), where="max_fps"
         )

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from evenhand.base import units
 from evenhand.base.errors import RequestError
+from tests.errors import raises
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,7 @@ def test_sizes_and_memory_are_whole_numbers() -> None:
     assert units.parse_size("84") == 84
     assert units.parse_size("1518B") == 1518
     assert units.parse_memory("2GB") == 2048
-    with pytest.raises(RequestError, match="whole number"):
+    with raises("base.not-whole"):
         units.parse_size("64.5")
 
 
@@ -132,7 +133,7 @@ def test_a_unit_of_others_is_refused_with_the_nearest_right_one(
     parse: Callable[..., object], text: str, advice: str
 ) -> None:
     """What people write elsewhere is not guessed, and what it would be here can be pasted."""
-    with pytest.raises(RequestError) as caught:
+    with raises("base.not-a-quantity") as caught:
         parse(text)
     assert caught.value.next_step.startswith((advice, f"A rate counts frames: {advice}"))
     if "mean" in advice:

@@ -28,6 +28,7 @@ from evenhand.trial import Deviation
 from evenhand.trial.engine_session import place_in_testbed
 from evenhand.trial.simulated import SimulatedMeasurer
 from tests.cli.running import Ended
+from tests.errors import raises
 
 Run = Callable[..., Ended]
 Play = Callable[[str], Path]
@@ -174,7 +175,7 @@ def test_a_lab_is_entered_by_root_only() -> None:
     lab = linux.LinuxLab(name="none", plan="gateway_v6", ip_version=6, dut_cpu=0, tester_cpus=(1,))
     os.seteuid(NOBODY)
     try:
-        with pytest.raises(HostError, match="needs root, to enter its network namespace"):
+        with raises("rig.root-needed", match="to enter its network namespace"):
             lab.engine_command(Path("engine"))
     finally:
         os.seteuid(0)

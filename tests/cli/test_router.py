@@ -21,6 +21,7 @@ from evenhand.base.programs import ENGINE, ROUTER, find_program
 from evenhand.cli.main import main
 from evenhand.rig.reference.testbed_file import written_testbed
 from tests.cli.test_json_documents import validate
+from tests.errors import raises
 from tests.preloaded.commands import evenhand_command
 
 EVENHAND = [sys.executable, "-m", "evenhand"]
@@ -101,10 +102,7 @@ def test_files_of_others_are_neither_overwritten_nor_removed(
 
 
 def test_a_place_that_cannot_be_written_is_a_host_error(tmp_path: Path) -> None:
-    with (
-        pytest.raises(HostError, match="cannot be written"),
-        written_testbed(tmp_path / "gone" / "a.toml", "ours", say=print),
-    ):
+    with raises("rig.file-not-writable"), written_testbed(tmp_path / "gone" / "a.toml", "ours", say=print):
         pass
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.base.errors import RequestError
 from evenhand.procedure.search_options import SearchKind, choose_search, parse_goal
 from evenhand.run import read_run
 from evenhand.search import MlrGoal, MlrGoals, ThroughputGoal, Tst009Goal
 from tests.cli.running import Ended
+from tests.errors import raises
 
 Run = Callable[..., Ended]
 Play = Callable[[str], Path]
@@ -181,5 +181,5 @@ def test_each_search_has_its_goal() -> None:
     mlr = choose_search(BINARY, SearchKind.MLR, None, None)
     assert isinstance(mlr, MlrGoals)
     assert [goal.name for goal in mlr.goals] == ["NDR", "PDR"]
-    with pytest.raises(RequestError):
+    with raises("procedure.one-goal-only"):
         choose_search(BINARY, SearchKind.BINARY, ["NDR"], None)

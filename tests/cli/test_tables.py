@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.base.errors import RequestError
 from evenhand.plan import make_plan
 from evenhand.procedure import (
     RFC_FRAME_SIZES,
@@ -27,6 +26,7 @@ from evenhand.spec.frames import read_frame_sizes
 from evenhand.trial import SimulatedMeasurer
 from tests.cli.running import Ended
 from tests.cli.test_json_documents import validate
+from tests.errors import raises
 
 Run = Callable[..., Ended]
 Play = Callable[[str], Path]
@@ -240,9 +240,9 @@ def test_bad_lists_and_repetitions_start_no_engine(
 
 
 def test_the_same_is_refused_in_python() -> None:
-    with pytest.raises(RequestError, match="twice"):
+    with raises("procedure.listed-twice"):
         check_frame_sizes(make_plan("gateway-v6"), [64, 84])
-    with pytest.raises(RequestError, match="no frame size is given"):
+    with raises("procedure.no-frame-size"):
         check_frame_sizes(make_plan("gateway-v6"), [])
-    with pytest.raises(RequestError, match="repetitions"):
+    with raises("procedure.out-of-range", match="repetitions"):
         Repetitions(count=0)

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.base.errors import HostError, RequestError
 from evenhand.run.campaign.dask_address import own_address, scheduler_place
 from evenhand.run.campaign.worker import Bed, check_fit
 from evenhand.spec.file import make_campaign
 from evenhand.spec.points import expand
 from tests.cli.running import TESTBED, Ended
+from tests.errors import raises
 
 Run = Callable[..., Ended]
 Play = Callable[[str], Path]
@@ -174,11 +174,11 @@ def test_certificates_that_are_not_there_and_encryption_that_is_asked_for_are_sa
         f"distributed.comm.tls.{key}": str(tmp_path / "missing.pem")
         for key in ("ca-file", "client.cert", "client.key")
     }
-    with dask.config.set(missing), pytest.raises(HostError, match="dask cannot use the certificates"):
+    with dask.config.set(missing), raises("run.no-certificate"):
         scheduler_place("tls://127.0.0.1:9", where="--scheduler", role="client")
     with (
         dask.config.set({"distributed.comm.require-encryption": True}),
-        pytest.raises(RequestError) as refused,
+        raises("run.encryption-required") as refused,
     ):
         scheduler_place("tcp://[::1]:9", where="--scheduler", role="client")
     assert "tls://[::1]:9" in refused.value.next_step
@@ -205,5 +205,5 @@ def test_a_testbed_that_cannot_take_part_is_refused_by_its_workers_name(tmp_path
         for plan in ("gateway-v4", "gateway-v6")
     }
     check_fit(bed, points["gateway-v4"], None)
-    with pytest.raises(RequestError, match=r"^worker munich: .*dut.plan: the DUT is set up for gateway-v4"):
+    with raises("rig.dut-of-other-plan", match=r"^worker munich: .*dut\.plan: .*gateway-v4"):
         check_fit(bed, points["gateway-v6"], None)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.base.errors import PlanError, RequestError
+from evenhand.base.errors import RequestError
 from evenhand.base.units import max_theoretical_fps
 from evenhand.plan import (
     Imix,
@@ -28,6 +28,7 @@ from evenhand.plan import (
 from evenhand.plan.imix import LETTERS
 from evenhand.plan.mix import version_pattern
 from evenhand.procedure import check_frame_sizes, choose_frames
+from tests.errors import raises
 
 
 def frames_of(mix: dict[str, object]) -> list[tuple[int, int]]:
@@ -168,12 +169,12 @@ def test_each_size_must_fit_the_plan() -> None:
     """R5180-10, R2544-33: no size of a sequence is put in another's place."""
     imix = parse_imix("imix:aaafg")
     assert choose_frames(gateway_v4(), imix) == (imix, None)
-    with pytest.raises(RequestError, match="a of IMIX - aaafg is 64 octets: an IPv6 test frame has 84"):
+    with raises("procedure.frame-size-out-of-range", match="a of IMIX - aaafg is 64 octets"):
         choose_frames(gateway_v6(), imix)
-    with pytest.raises(RequestError, match="j of IMIX - aj is 16000 octets"):
+    with raises("procedure.frame-size-out-of-range", match="j of IMIX - aj is 16000 octets"):
         choose_frames(gateway_v4(), parse_imix("imix:aj"))
     both = mix_versions(gateway_v4(), gateway_v6(), (9, 1))
-    with pytest.raises(RequestError, match="an IPv6 test frame has 84"):
+    with raises("procedure.frame-size-out-of-range", match="has 84 to"):
         choose_frames(both, imix)
     assert choose_frames(both, None) == (84, None)
     assert choose_frames(both, 64) == (
@@ -182,7 +183,7 @@ def test_each_size_must_fit_the_plan() -> None:
     )
     sizes, _ = check_frame_sizes(gateway_v4(), [64, imix])
     assert sizes == (64, imix)
-    with pytest.raises(RequestError, match="twice"):
+    with raises("procedure.listed-twice"):
         check_frame_sizes(gateway_v4(), [imix, parse_imix("IMIX - aaafg")])
 
 
@@ -239,12 +240,12 @@ def test_frames_that_are_all_alike_are_no_mix() -> None:
 
 def test_plans_that_make_no_mix_are_refused() -> None:
     """Two of one version, of two forms, and shares that leave nothing for one of them."""
-    with pytest.raises(PlanError, match="both IPv4"):
+    with raises("plan.mix-of-one-version"):
         mix_versions(gateway_v4(), make_plan("nets-v4-gateway"), (1, 1))
-    with pytest.raises(PlanError, match="behind gateways"):
+    with raises("plan.mix-of-two-forms"):
         mix_versions(gateway_v4(), make_plan("direct-v6"), (1, 1))
     for share in [(100, 0), (0, 0), (99, 2), (101, 1)]:
-        with pytest.raises(PlanError, match="a share of"):
+        with raises("plan.not-a-share"):
             mix_versions(gateway_v4(), gateway_v6(), share)
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pytest
 
-from evenhand.base.errors import PlanError, RequestError
+from evenhand.base.errors import PlanError
 from evenhand.base.units import max_theoretical_fps
 from evenhand.plan import (
     BOTH_DIRECTIONS,
@@ -37,6 +37,7 @@ from evenhand.plan import (
 from evenhand.predict import DeviceModel, HashType, element_of, neighbor_entries, predict, with_hosts
 from evenhand.procedure import Profile, choose_frames
 from evenhand.rig.testbed import make_testbed
+from tests.errors import raises
 from tests.plan.contract_goldens import cases
 from tests.plan.translated import translated, translated_direct
 
@@ -82,7 +83,7 @@ def test_the_smallest_and_the_largest_frame_are_those_that_fit_on_both_sides() -
     assert choose_frames(plan, None) == choose_frames(plan, 64) == (64, None)
     assert choose_frames(plan, 9196) == (9196, None)
     for size in (63, 9197):
-        with pytest.raises(RequestError, match="a test frame of translated has 64 to 9196 octets"):
+        with raises("procedure.frame-size-out-of-range", match="64 to 9196 octets"):
             choose_frames(plan, size)
     tags: SideCounts = SideCounts(0, 4)
     assert choose_frames(plan, None, tag_octets=tags) == (68, None)
@@ -270,7 +271,7 @@ def test_fewer_hosts_are_fewer_on_both_links() -> None:
 
 
 def test_a_plan_of_two_versions_has_no_version_of_its_own() -> None:
-    with pytest.raises(PlanError, match="IPv6 on the left and IPv4 on the right"):
+    with raises("plan.two-versions", match="IPv6.* IPv4"):
         _ = translated(10).ip_version
 
 

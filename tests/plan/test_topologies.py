@@ -12,6 +12,7 @@ import pytest
 from evenhand.base.errors import PlanError
 from evenhand.plan import BENCHMARKING_BLOCK, TOPOLOGIES, AddressPlan, HostRange, make_plan
 from evenhand.plan.translation import Translation
+from tests.errors import raises
 from tests.plan.routed import TRANSLATED
 
 ip = ipaddress.ip_address
@@ -372,7 +373,7 @@ def test_counts_beyond_a_topology_are_refused(name: str, hosts: Any, networks: A
 
 
 def test_a_mode_of_networks_needs_networks() -> None:
-    with pytest.raises(PlanError, match="gateway-v4 has only one network"):
+    with raises("plan.one-network-only", match="gateway-v4"):
         make_plan("gateway_v4", network_mode="fixed")
 
 
@@ -401,10 +402,10 @@ def test_a_direct_plan_has_no_gateway_in_the_contract() -> None:
 
 
 def test_an_unknown_plan_is_answered_with_those_there_are() -> None:
-    with pytest.raises(PlanError) as caught:
+    with raises("plan.unknown-name") as caught:
         make_plan("unheard-of")
     assert all(name.replace("_", "-") in caught.value.next_step for name in TOPOLOGIES)
-    with pytest.raises(PlanError) as caught:
+    with raises("plan.unknown-name") as caught:
         make_plan("gatway_v4")
     assert caught.value.next_step == "Did you mean gateway-v4?"
 

@@ -21,6 +21,7 @@ from evenhand.plan import (
     check_plan,
     make_plan,
 )
+from tests.errors import raises
 
 ip, interface, network = ipaddress.ip_address, ipaddress.ip_interface, ipaddress.ip_network
 
@@ -181,5 +182,5 @@ def test_ranges_that_cannot_be_are_refused_when_made(fields: dict[str, Any], mes
 @pytest.mark.parametrize("count", [0, 257])
 def test_networks_are_1_to_256(count: int) -> None:
     """SEED-30."""
-    with pytest.raises(PlanError, match=f"{count} networks"):
+    with raises("plan.count-out-of-range", match=f"{count} networks"):
         NetworkRange(offset=2, count=count)

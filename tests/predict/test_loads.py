@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand.base.errors import PlanError
 from evenhand.plan import (
     BOTH_DIRECTIONS,
     CLASSIC_DESTINATION_PORT,
@@ -27,6 +26,7 @@ from evenhand.plan import (
 from evenhand.plan.topologies import direct_v4_net16, direct_v6, nets_v6_gateway
 from evenhand.predict import DeviceModel, element_of, loads, predict, toeplitz
 from evenhand.predict.loads import walsh_hadamard
+from tests.errors import raises
 from tests.plan.routed import ROUTED
 from tests.predict.plans import FEW_DESTINATION_PORTS, FEW_SOURCE_PORTS, brute_force
 
@@ -233,13 +233,13 @@ def test_fixed_hosts_are_one_address() -> None:
 def test_fields_that_count_together_are_refused_unless_the_hash_reads_only_one() -> None:
     """SEED-41: two counters at the same pace make N pairs, not N x N; the prediction would be of other
     traffic."""
-    with pytest.raises(PlanError, match=r"left hosts \(increment\), right hosts \(increment\)"):
+    with raises("predict.fields-step-together", match=r"left hosts \(increment\), right hosts \(increment\)"):
         predict(gateway_v4(10, host_mode="increment"), DeviceModel())
     one = gateway_v4(
         (10, 1), host_mode="increment", source_ports=UdpRange(first=1024, last=2000, mode="decrement")
     )
     assert predict(one, DeviceModel()).counts == predict(gateway_v4((10, 1)), DeviceModel()).counts
-    with pytest.raises(PlanError, match=r"source ports \(decrement\)"):
+    with raises("predict.fields-step-together", match=r"source ports \(decrement\)"):
         predict(one, DeviceModel(hash_type="type2"))
 
 

@@ -18,6 +18,7 @@ from evenhand.procedure.back_to_back import _why_skipped, search_burst, with_rat
 from evenhand.procedure.record import nowhere
 from evenhand.report.back_to_back import back_to_back_lines, back_to_back_table
 from evenhand.trial import SimulatedMeasurer
+from tests.errors import raises
 from tests.report.test_throughput import shown
 
 LINE_FPS = 14_880_952
@@ -258,7 +259,7 @@ def test_bad_goals_are_refused(changes: dict[str, Any], where: str) -> None:
 def test_the_rate_is_that_of_the_line_and_never_above() -> None:
     """R9004-03."""
     assert with_rate(BackToBackGoal(), profile_of()).rate_fps == LINE_FPS
-    with pytest.raises(RequestError, match="above the maximum frame rate"):
+    with raises("rig.above-line-rate"):
         with_rate(BackToBackGoal(rate_fps=15e6), profile_of())
-    with pytest.raises(RequestError, match="line rate"):
+    with raises("procedure.no-maximum-rate"):
         with_rate(BackToBackGoal(), profile_of(theoretical_fps=None))

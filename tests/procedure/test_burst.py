@@ -15,6 +15,7 @@ from evenhand.procedure.burst import RFC_BURSTS, search_interval, with_rate
 from evenhand.report.burst import burst_lines, burst_table
 from evenhand.search import Outcome
 from evenhand.trial import SimulatedMeasurer
+from tests.errors import raises
 from tests.report.test_throughput import shown
 
 RATE_FPS = 1_000_000.0
@@ -121,5 +122,5 @@ def test_the_rate_is_that_of_the_line_and_never_above() -> None:
     """R2544-17: at minimum gap."""
     profile = measure(replace(GOAL, burst_frames=(16,))).profile
     assert with_rate(BurstGoal(), profile).rate_fps == 1_000_000
-    with pytest.raises(RequestError, match="above the maximum frame rate"):
+    with raises("rig.above-line-rate"):
         with_rate(BurstGoal(rate_fps=1.1e6), profile)

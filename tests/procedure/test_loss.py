@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import RequestError
 from evenhand.plan import make_plan
 from evenhand.procedure import LossGoal, LossOutcome, Measured, ProcedureEvent, Profile
 from evenhand.procedure.loss import FrameLoss, _Series
 from evenhand.procedure.record import nowhere
 from evenhand.report.loss import loss_lines, loss_table
 from evenhand.trial import SimulatedMeasurer
+from tests.errors import raises
 from tests.report.test_throughput import shown
 
 GOAL = LossGoal(max_fps=1_000_000.0, duration_s=1.0)
@@ -71,7 +71,7 @@ def test_finer_steps_are_allowed_and_coarser_ones_are_not() -> None:
     found = series(LossGoal(max_fps=1e6, step=0.025, duration_s=1.0), limit_fps=930_000)
     assert [round(point.share, 9) for point in found.points] == [1, 0.975, 0.95, 0.925, 0.9]
     for step in (0.11, 0.5, 0.0, 1e-9):
-        with pytest.raises(RequestError, match="steps must be at most 10 %"):
+        with raises("procedure.out-of-range", match="^step: "):
             LossGoal(step=step)
 
 
@@ -79,7 +79,7 @@ def test_finer_steps_are_allowed_and_coarser_ones_are_not() -> None:
     "values", [{"duration_s": 0.0}, {"max_fps": 0.0}, {"patience": -1}, {"invalid_retries": -1}]
 )
 def test_what_cannot_be_is_refused(values: dict[str, Any]) -> None:
-    with pytest.raises(RequestError):
+    with raises("procedure.out-of-range"):
         LossGoal(**values)
 
 

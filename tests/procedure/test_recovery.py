@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from evenhand.base.errors import RequestError
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.plan import make_plan
 from evenhand.procedure import Began, OnEvent, ProcedureEvent, Profile, Recovery, RecoveryGoal, ignore
@@ -19,6 +18,7 @@ from evenhand.procedure.record import nowhere
 from evenhand.procedure.recovery import check_throughput, repeat_overload
 from evenhand.report.recovery import recovery_lines, recovery_table
 from evenhand.trial import SimulatedMeasurer
+from tests.errors import raises
 from tests.report.test_throughput import shown
 
 THROUGHPUT_FPS = 100_000.0
@@ -62,7 +62,7 @@ def test_the_overload_and_what_follows_are_those_of_the_rfc() -> None:
     assert found.trials[0].directions["forward"].intended_frames == 60 * 165_000
     at_line = measure(profile=profile_of(theoretical_fps=104_000))
     assert at_line.load.rate_fps == 104_000
-    with pytest.raises(RequestError, match="above the maximum frame rate"):
+    with raises("rig.above-line-rate"):
         check_throughput(GOAL, profile_of(theoretical_fps=99_999))
 
 
@@ -149,6 +149,6 @@ def test_invalid_trials_are_repeated_and_a_tester_that_cannot_ends_it() -> None:
     ],
 )
 def test_bad_goals_are_refused(changes: dict[str, Any], where: str) -> None:
-    with pytest.raises(RequestError) as refused:
+    with raises("procedure.out-of-range") as refused:
         replace(GOAL, **changes)
     assert refused.value.where == where

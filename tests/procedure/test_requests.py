@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import evenhand
-from evenhand.base.errors import RequestError
 from evenhand.procedure import LossGoal, OpenTestbed
 from evenhand.rig import Setup
 from evenhand.rig.testbed import make_testbed
+from tests.errors import raises
 
 VERBS = ("throughput", "loss", "latency", "pdv", "ipdv", "burst", "back_to_back", "recovery", "trial")
 
@@ -38,7 +38,7 @@ def test_a_procedure_that_needs_a_goal_refuses_none_and_others(
     bed: OpenTestbed, verb: str, goal: object
 ) -> None:
     """None was an AttributeError in the middle of it."""
-    with pytest.raises(RequestError) as refused:
+    with raises("base.wrong-type") as refused:
         getattr(bed, verb)(goal=goal)
     assert refused.value.where == "goal"
     assert refused.value.next_step
@@ -48,7 +48,7 @@ def test_a_procedure_that_needs_a_goal_refuses_none_and_others(
     "verb", ["throughput", "loss", "burst", "back_to_back", "throughput_table", "loss_table"]
 )
 def test_a_goal_of_another_procedure_is_refused(bed: OpenTestbed, verb: str) -> None:
-    with pytest.raises(RequestError) as refused:
+    with raises("base.wrong-type") as refused:
         getattr(bed, verb)(goal=evenhand.DelayGoal(test=evenhand.DelayTest.PDV, rate_fps=1e3))
     assert refused.value.where == "goal"
 
@@ -68,7 +68,7 @@ def test_a_goal_of_another_procedure_is_refused(bed: OpenTestbed, verb: str) -> 
 def test_a_condition_of_the_wrong_type_is_refused_by_its_name(
     bed: OpenTestbed, name: str, value: object
 ) -> None:
-    with pytest.raises(RequestError) as refused:
+    with raises("base.wrong-type") as refused:
         bed.throughput(**{name: value})  # type: ignore[arg-type]
     assert refused.value.where == name
 
@@ -76,8 +76,8 @@ def test_a_condition_of_the_wrong_type_is_refused_by_its_name(
 @pytest.mark.parametrize("verb", ["latency", "pdv", "ipdv"])
 def test_a_delay_needs_a_load(bed: OpenTestbed, verb: str) -> None:
     """R8219-08: the throughput, or a rate of the user's."""
-    with pytest.raises(RequestError, match="no load is given"):
+    with raises("procedure.no-load"):
         getattr(bed, verb)()
-    with pytest.raises(RequestError) as refused:
+    with raises("base.wrong-type") as refused:
         getattr(bed, verb)("1Mfps")
     assert refused.value.where == "rate_fps"

@@ -7,12 +7,10 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from evenhand.analysis import compare
-from evenhand.base.errors import RequestError
 from evenhand.report.comparison_page import render_comparison, write_comparison_page
 from tests.analysis.records import noisy, point, record
+from tests.errors import raises
 
 LEVELS = {1: 1e5, 16: 6e5, 64: 8e5, 65533: 6e5}
 
@@ -69,6 +67,6 @@ def test_a_file_that_is_no_page_is_not_replaced(tmp_path: Path) -> None:
     write_comparison_page(compare([one, one]), path)
     write_comparison_page(compare([one, one]), path)
     path.write_text("mine")
-    with pytest.raises(RequestError):
+    with raises("base.file-exists"):
         write_comparison_page(compare([one, one]), path)
     assert path.read_text() == "mine"

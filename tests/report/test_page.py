@@ -17,7 +17,6 @@ import pytest
 from matplotlib.figure import Figure
 
 from evenhand.analysis import analyse
-from evenhand.base.errors import HostError, RequestError
 from evenhand.report import page as page_module
 from evenhand.report.figures import Shape
 from evenhand.report.figures_throughput import LossCurve, loss_picture
@@ -27,6 +26,7 @@ from evenhand.report.page_figures import pictures_of
 from evenhand.report.page_tables import latency_table, variation_table
 from evenhand.report.page_words import NONE
 from evenhand.run.campaign_record import CampaignRecord, HookRun, PointRecord, PointState
+from tests.errors import raises
 from tests.report.campaigns import appendix_a, delay_record, point_of, record_of
 from tests.report.pages import Page, assert_self_contained
 
@@ -359,7 +359,7 @@ def test_the_page_is_replaced_as_a_whole_and_nothing_else_is(
     notes = tmp_path / "notes.html"
     notes.write_text("<!DOCTYPE html>\n<title>Evenhand</title>")
     for taken in (foreign, link, tmp_path, speaking, notes):
-        with pytest.raises(RequestError, match="not overwritten"):
+        with raises("base.file-exists"):
             write_page(small(), taken)
     assert foreign.read_text() == "<html>mine</html>"
     assert speaking.read_text().startswith("# Evenhand")
@@ -368,19 +368,19 @@ def test_the_page_is_replaced_as_a_whole_and_nothing_else_is(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(HostError, match="No space left on device"):
+    with raises("base.file-not-writable", match="No space left on device"):
         write_page(small(), page)
     assert b"another" in page.read_bytes()
     assert len(list(tmp_path.iterdir())) == 5
 
 
 def test_a_folder_that_cannot_be_written_is_an_error_with_its_parts(tmp_path: Path) -> None:
-    with pytest.raises(HostError) as raised:
+    with raises("base.file-not-writable") as raised:
         write_page(small(), tmp_path / "nowhere" / "a.html")
     error = raised.value
     assert (error.exit_code, error.where) == (3, str(tmp_path / "nowhere" / "a.html"))
     assert error.next_step
-    with pytest.raises(HostError, match="cannot be created"):
+    with raises("report.folder-not-created"):
         write_pictures(small(), Path(os.devnull) / "pictures")
 
 

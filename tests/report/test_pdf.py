@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from evenhand import report
-from evenhand.base.errors import HostError
 from evenhand.report.pdf import check_printer, print_pdf
+from tests.errors import raises
 from tests.report.chromium import find_chromium
 
 PAGE = "<!DOCTYPE html><title>a</title><style>@page { size: A4 }</style><p>text</p>"
@@ -25,7 +25,7 @@ def test_without_a_program_that_prints_the_error_names_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(HostError, match="chromium or weasyprint") as caught:
+    with raises("report.no-pdf-program") as caught:
         check_printer("--pdf a.pdf")
     assert "apt install chromium" in caught.value.next_step
 
@@ -39,7 +39,7 @@ def test_a_program_that_prints_nothing_is_an_error_with_what_it_said(
     program.chmod(0o755)
     (tmp_path / "sh").symlink_to("/bin/sh")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(HostError, match="cannot start: no room"):
+    with raises("report.pdf-failed", match="no room"):
         print_pdf(PAGE, where="--pdf a.pdf")
     other = tmp_path / "weasyprint"
     other.write_text("#!/bin/sh\nprintf '%%PDF-1.7 of it' > \"$2\"\n")

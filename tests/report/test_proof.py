@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import EngineError
 from evenhand.report.proof import ALARM, contrast_lines, format_p, judge_proof, proof_lines
 from evenhand.trial import StreamProof
 from evenhand.trial.proof import ChiSquare
+from tests.errors import raises
 
 GOLDEN = Path(__file__).resolve().parents[2] / "contract" / "golden" / "replies.jsonl"
 WHOLE, STOPPED = [
@@ -139,5 +139,5 @@ def test_probabilities_are_readable_at_both_ends(p: float, text: str) -> None:
     ],
 )
 def test_a_proof_outside_the_contract_is_a_bug(change: dict[str, Any]) -> None:
-    with pytest.raises(EngineError, match="violates the contract"):
+    with raises("trial.contract-violated"):
         changed(**change)

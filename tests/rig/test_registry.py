@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.base.errors import RequestError
 from evenhand.rig import REFERENCE, Rig, plan_defaults_of, read_dut, read_setup, rig_of
 from evenhand.rig.lab.labs import LABS, lab_class
 from evenhand.rig.lab_rig import LabRig
 from evenhand.rig.reference_rig import ReferenceRig
 from evenhand.rig.registry import KINDS
 from evenhand.rig.testbed_rig import TestbedRig
+from tests.errors import raises
 
 TESTBED = """
 isolated_test_environment = true
@@ -61,7 +61,7 @@ def test_a_name_alone_touches_nothing() -> None:
     rig = rig_of("no/such/folder/lab.toml")
     assert rig.plan_defaults().plan == "gateway-v4"
     assert not rig.sets_up_its_dut
-    with pytest.raises(RequestError):
+    with raises("base.file-not-readable"):
         rig.read()
 
 
@@ -70,7 +70,7 @@ def test_a_file_of_the_name_of_the_reference_router_is_a_testbed(
 ) -> None:
     """Outside of campaigns no router is started, so the name can only be a file's."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(RequestError, match="only a campaign starts a reference router for itself"):
+    with raises("rig.reference-not-here"):
         read_setup(REFERENCE)
     Path(REFERENCE).write_text(TESTBED)
     assert read_setup(REFERENCE).own_plan == "gateway-v6"

@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import HostError, RequestError
+from evenhand.base.errors import RequestError
 from evenhand.run import open_to_read, read_record, read_run
 from evenhand.run.snapshot import MAX_FILE_BYTES
+from tests.errors import raises
 from tests.run.hostile import change, change_json, contents, write_run
 from tests.run.test_store import _KILLED
 
@@ -166,7 +167,7 @@ def test_values_that_cannot_be_are_refused(run: Path, statement: str, value: obj
 )
 def test_points_that_cannot_be_are_refused(run: Path, statement: str, value: object, match: str) -> None:
     change(run, statement, values=(value,))
-    with pytest.raises(RequestError, match=match):
+    with raises("run.not-a-run", match=match):
         read_record(run)
 
 
@@ -221,7 +222,7 @@ def test_a_link_to_a_run_is_that_run(run: Path, tmp_path: Path) -> None:
 
 def test_a_file_that_is_too_large_is_not_read(run: Path) -> None:
     os.truncate(run, MAX_FILE_BYTES + 1)
-    with pytest.raises(RequestError, match="but at most"):
+    with raises("run.not-a-run", match="but at most"):
         read_run(run)
 
 
@@ -301,7 +302,7 @@ def test_a_run_is_read_while_it_is_written_and_keeps_no_lock(run: Path) -> None:
         assert read_run(run).searches[0].name == "not yet"
         writer.execute("PRAGMA cache_size = 1")
         writer.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(HostError, match="locked"):
+        with raises("run.file-not-readable", match="locked"):
             read_run(run)
 
 
@@ -320,5 +321,5 @@ def test_a_reader_can_only_read(run: Path) -> None:
 
 
 def test_an_unknown_table_cannot_be_asked_for(run: Path) -> None:
-    with pytest.raises(RequestError, match="the table sqlite_master is missing"), open_to_read(run) as tables:
+    with raises("run.not-a-run", match="the table sqlite_master is missing"), open_to_read(run) as tables:
         tables.rows("sqlite_master")

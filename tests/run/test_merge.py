@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import HostError, RequestError
 from evenhand.plan import make_plan
 from evenhand.run import CampaignHead, CampaignRecord, PointRecord, PointState, RunStore, read_record
 from evenhand.run.campaign_lock import campaign_locked
 from evenhand.run.merge import merge_runs
 from evenhand.search import Role, SearchHead, ThroughputGoal, TrialFinished, find_throughput
 from evenhand.trial import SimulatedMeasurer
+from tests.errors import raises
 
 FILES = Path(__file__).parent / "files"
 COMMAND = ["evenhand", "merge"]
@@ -182,7 +182,7 @@ def test_a_point_that_was_measured_in_two_ways_is_refused_by_name(
     monkeypatch.chdir(tmp_path)
     written("one.evenhand", 640_000, plan=plan)
     written("other.evenhand", 640_000, **{"plan": plan, **change})
-    with pytest.raises(RequestError, match="was measured in two ways") as refused:
+    with raises("run.not-measured-alike") as refused:
         merge_runs(
             [Path("one.evenhand"), Path("other.evenhand")], tmp_path / "both.evenhand", command=COMMAND
         )
@@ -208,7 +208,7 @@ def test_other_ports_of_a_verb_are_another_question(written: Write, tmp_path: Pa
     other = tmp_path / "other.evenhand"
     with RunStore.create(other, command=["evenhand", "throughput", "lab.toml"]) as store, store.search(head):
         pass
-    with pytest.raises(RequestError, match="sent plan is"):
+    with raises("run.not-measured-alike", match="sent plan is"):
         merge_runs([one, other], tmp_path / "both.evenhand", command=COMMAND)
 
 
@@ -219,7 +219,7 @@ def test_the_same_run_twice_is_refused(name: str, tmp_path: Path) -> None:
     copy = tmp_path / "copy.evenhand"
     shutil.copyfile(original, copy)
     for files in ([original, original], [original, copy]):
-        with pytest.raises(RequestError, match="the same measurement is in"):
+        with raises("run.measurement-twice"):
             merge_runs(files, tmp_path / "both.evenhand", command=COMMAND)
     assert not (tmp_path / "both.evenhand").exists()
 
@@ -228,7 +228,7 @@ def test_a_run_beside_a_file_that_was_merged_from_it_is_refused(written: Write, 
     one, other = written("one.evenhand", 640_000), written("other.evenhand", 640_000)
     both = tmp_path / "both.evenhand"
     merge_runs([one, other], both, command=COMMAND)
-    with pytest.raises(RequestError, match="the same measurement is in"):
+    with raises("run.measurement-twice"):
         merge_runs([both, other], tmp_path / "three.evenhand", command=COMMAND)
     third = written("third.evenhand", 640_000)
     merged = merge_runs([both, third], tmp_path / "three.evenhand", command=COMMAND)
@@ -240,21 +240,18 @@ def test_a_campaign_and_the_run_of_a_verb_are_refused(tmp_path: Path) -> None:
         [FILES / "version-2-campaign.evenhand", FILES / "version-1-table.evenhand"],
         [FILES / "version-1-table.evenhand", FILES / "version-2-campaign.evenhand"],
     ):
-        with pytest.raises(
-            RequestError,
-            match=r"campaign.evenhand is a campaign, and \S+table.evenhand the run of a single verb",
-        ):
+        with raises("run.kinds-differ", match=r"campaign\.evenhand .*table\.evenhand"):
             merge_runs(files, tmp_path / "both.evenhand", command=COMMAND)
 
 
 def test_one_file_alone_is_refused(written: Write, tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match="nothing to merge"):
+    with raises("run.one-run"):
         merge_runs([written("one.evenhand", 640_000)], tmp_path / "both.evenhand", command=COMMAND)
 
 
 def test_a_file_that_is_there_is_not_overwritten(written: Write, tmp_path: Path) -> None:
     files = [written("one.evenhand", 640_000), written("other.evenhand", 640_000)]
-    with pytest.raises(RequestError, match="never overwritten"):
+    with raises("base.file-exists"):
         merge_runs(files, files[0], command=COMMAND)
     assert read_record(files[0]).points
 
@@ -262,14 +259,14 @@ def test_a_file_that_is_there_is_not_overwritten(written: Write, tmp_path: Path)
 def test_a_campaign_that_is_being_measured_is_refused(tmp_path: Path) -> None:
     copy = tmp_path / "copy.evenhand"
     shutil.copyfile(FILES / "version-2-campaign.evenhand", copy)
-    with campaign_locked(copy), pytest.raises(HostError, match="is being measured"):
+    with campaign_locked(copy), raises("run.still-being-measured"):
         merge_runs([FILES / "version-2-campaign.evenhand", copy], tmp_path / "b.evenhand", command=COMMAND)
 
 
 def test_a_merged_campaign_is_not_resumed(tmp_path: Path) -> None:
     merged = merged_campaign(tmp_path)
     assert merged.merged_from
-    with pytest.raises(RequestError, match=r"was merged from .* and cannot go on"):
+    with raises("run.file-was-merged"):
         RunStore.resume(merged.path, command=[])
 
 

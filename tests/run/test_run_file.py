@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.base.errors import HostError, RequestError
+from evenhand.base.errors import HostError
 from evenhand.cli.run_options import run_file
 from evenhand.run import RunStore
+from tests.errors import raises
 
 
 def test_each_run_gets_a_free_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,13 +29,13 @@ def test_each_run_gets_a_free_name(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_named_file_is_taken_and_none_is_none() -> None:
     assert run_file("demo", Path("a.evenhand"), False) == Path("a.evenhand")
     assert run_file("demo", None, True) is None
-    with pytest.raises(RequestError):
+    with raises("cli.options-exclude-each-other"):
         run_file("demo", Path("a.evenhand"), True)
 
 
 def test_a_run_that_never_began_leaves_no_file(tmp_path: Path) -> None:
     """A refused request must not litter the folder."""
     file = tmp_path / "a.evenhand"
-    with pytest.raises(HostError), RunStore.create(file, command=["evenhand"]):
+    with raises("engine.no-device"), RunStore.create(file, command=["evenhand"]):
         raise HostError("no device", code="engine.no-device")
     assert not file.exists()

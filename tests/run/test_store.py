@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import HostError, RequestError
+from evenhand.base.errors import HostError
 from evenhand.plan import make_plan
 from evenhand.rig.host.facts import read_host_facts
 from evenhand.run import RunStore, read_run
@@ -25,6 +25,7 @@ from evenhand.search import (
     find_throughput,
 )
 from evenhand.trial import SimulatedMeasurer
+from tests.errors import raises
 
 SEED = 2**64 - 1
 GOAL = ThroughputGoal(max_fps=1e6, duration_s=1, final_duration_s=2)
@@ -168,31 +169,31 @@ def test_a_run_that_ends_before_its_first_trial_leaves_no_file(
 def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "a.evenhand"
     write_run(path)
-    with pytest.raises(RequestError, match="never overwritten"):
+    with raises("base.file-exists"):
         RunStore.create(path, command=[])
     assert read_run(path).searches
 
 
 def test_a_place_that_cannot_be_written_is_a_host_error(tmp_path: Path) -> None:
-    with pytest.raises(HostError, match="cannot be written"):
+    with raises("base.file-not-writable"):
         RunStore.create(tmp_path / "no" / "folder.evenhand", command=[])
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     text = tmp_path / "text.evenhand"
     text.write_text("this is no database, and it is long enough to have a header of a hundred octets" * 3)
-    with pytest.raises(RequestError, match="not a run of Evenhand"):
+    with raises("run.not-a-run"):
         read_run(text)
     foreign = tmp_path / "foreign.evenhand"
     with sqlite3.connect(foreign) as connection:
         connection.execute("CREATE TABLE run (id)")
     connection.close()
-    with pytest.raises(RequestError, match="not a run of Evenhand"):
+    with raises("run.not-a-run"):
         read_run(foreign)
-    with pytest.raises(RequestError, match="this file does not exist"):
+    with raises("run.no-such-file"):
         read_run(tmp_path / "none.evenhand")
     (tmp_path / "empty.evenhand").touch()
-    with pytest.raises(RequestError, match="not a run of Evenhand"):
+    with raises("run.not-a-run"):
         read_run(tmp_path / "empty.evenhand")
 
 
@@ -203,7 +204,7 @@ def test_a_run_of_another_schema_version_is_refused(tmp_path: Path, version: int
     with sqlite3.connect(path) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
-    with pytest.raises(RequestError, match=f"schema version {version}"):
+    with raises("run.other-schema-version", match=f"version {version}"):
         read_run(path)
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.base.errors import RequestError
 from evenhand.search import Outcome, Purpose, ThroughputGoal, ThroughputResult, Tst009Goal, run_search
 from evenhand.trial import SimulatedMeasurer, Verdict
+from tests.errors import raises
 
 MAX_FPS = 1_000_000.0
 GUIDED = ThroughputGoal(max_fps=MAX_FPS, precision=0.001, duration_s=1, final_duration_s=60, is_guided=True)
@@ -179,7 +179,7 @@ def test_a_known_rate_at_or_above_the_maximum_begins_with_the_maximum() -> None:
     for known_fps in (MAX_FPS, 2 * MAX_FPS):
         result = run_search(SimulatedMeasurer(limit_fps=640_000), replace(GUIDED, known_fps=known_fps))
         assert result.trials[0].purpose is Purpose.MAXIMUM
-    with pytest.raises(RequestError, match="known rate"):
+    with raises("search.out-of-range", match="^known_fps: "):
         replace(GUIDED, known_fps=0)
 
 
@@ -199,7 +199,7 @@ def test_tst009_verifies_a_loss_and_is_otherwise_the_binary_search() -> None:
     }
     assert kept["tst009"] > kept["binary"]
     assert sum(found["tst009"]) > sum(found["binary"])
-    with pytest.raises(RequestError, match="at least once"):
+    with raises("search.out-of-range", match="^loss_verifications: "):
         Tst009Goal(max_fps=MAX_FPS, loss_verifications=0)
-    with pytest.raises(RequestError, match="precision"):
+    with raises("search.out-of-range", match="^precision: "):
         Tst009Goal(max_fps=MAX_FPS, precision=1)

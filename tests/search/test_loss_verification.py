@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from evenhand.base.errors import RequestError
 from evenhand.search import Outcome, ThroughputGoal, find_throughput
 from evenhand.trial import SimulatedMeasurer, TrialResult, Verdict
+from tests.errors import raises
 
 
 @dataclass
@@ -75,7 +75,7 @@ def test_a_limit_is_found_the_same_with_and_without() -> None:
 
 
 def test_fewer_than_none_is_refused() -> None:
-    with pytest.raises(RequestError):
+    with raises("search.out-of-range", match="^loss_verifications: "):
         goal(-1)
 
 
@@ -97,5 +97,5 @@ def test_a_plain_loss_counts_at_once() -> None:
 
 @pytest.mark.parametrize("ratio", [0, 1.1])
 def test_a_plain_loss_ratio_is_a_ratio(ratio: float) -> None:
-    with pytest.raises(RequestError, match="plain loss ratio"):
+    with raises("search.out-of-range", match="^plain_loss_ratio: "):
         replace(goal(1), plain_loss_ratio=ratio)

@@ -30,6 +30,7 @@ from evenhand.search import (
     run_search,
 )
 from evenhand.trial import SimulatedMeasurer, TrialResult
+from tests.errors import raises
 
 MAX_FPS = 1_000_000.0
 NDR = MlrGoal(name="NDR")
@@ -384,9 +385,9 @@ def test_a_search_needs_different_goals_and_room() -> None:
     for goals in ((), (NDR, NDR), (NDR, replace(NDR, name="other"))):
         with pytest.raises(RequestError):
             MlrGoals(goals=goals, max_fps=MAX_FPS)
-    with pytest.raises(RequestError, match="nothing to search"):
+    with raises("search.nothing-between-rates"):
         MlrGoals(goals=(NDR,), max_fps=MAX_FPS, min_fps=MAX_FPS)
-    with pytest.raises(RequestError, match="minimum rate"):
+    with raises("search.out-of-range", match="^min_fps: "):
         MlrGoals(goals=(NDR,), max_fps=MAX_FPS, min_fps=0)
 
 

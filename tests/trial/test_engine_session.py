@@ -16,6 +16,7 @@ import pytest
 from evenhand.base.errors import EngineError, EvenhandError, HostError, RequestError
 from evenhand.procedure import TrialPhase
 from evenhand.trial import EngineMeasurer, EngineSession, Load, LoadChange, Verdict, find_engine, measurer
+from tests.errors import raises
 
 SCRIPTED = Path(__file__).with_name("scripted_engine.py")
 
@@ -90,7 +91,7 @@ def test_a_fault_becomes_the_error_of_its_kind_and_the_session_lives_on(
 @pytest.mark.parametrize("duration_s", [math.nan, math.inf, -math.inf])
 def test_what_json_cannot_say_is_refused_and_the_session_lives_on(duration_s: float) -> None:
     with start("fair") as session:
-        with pytest.raises(RequestError, match="is not a number") as caught:
+        with raises("trial.not-finite") as caught:
             EngineMeasurer(session=session).measure(duration_s, 1e6)
         assert caught.value.where == "duration_s"
         assert session.request("about")["contract"] == 1
@@ -103,17 +104,17 @@ def test_an_answer_may_take_longer_than_the_clock_can_count() -> None:
 
 
 def test_an_engine_of_another_contract_is_refused() -> None:
-    with pytest.raises(HostError, match="contract 2"):
+    with raises("trial.other-contract", match="contract 2"):
         start("contract-2")
 
 
 def test_a_crash_is_told_with_the_last_words() -> None:
-    with start("crash") as session, pytest.raises(EngineError, match=r"SIGSEGV.*no memory"):
+    with start("crash") as session, raises("trial.engine-ended", match=r"SIGSEGV.*no memory"):
         session.request("counters")
 
 
 def test_an_early_end_is_told_with_its_exit_code() -> None:
-    with start("quit") as session, pytest.raises(EngineError, match="exit code 9"):
+    with start("quit") as session, raises("trial.engine-ended", match="exit code 9"):
         session.request("counters")
 
 
@@ -122,13 +123,13 @@ def test_an_early_end_is_told_with_its_exit_code() -> None:
     [("garbage", "not JSON"), ("wrong-id", "answered request 99"), ("odd-fault", "violates the contract")],
 )
 def test_words_outside_the_contract_are_a_bug(part: str, words: str) -> None:
-    with start(part) as session, pytest.raises(EngineError, match=words):
+    with start(part) as session, raises("trial.contract-violated", match=words):
         session.request("counters")
 
 
 def test_silence_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evenhand.trial.engine_session.CLOSE_TIMEOUT_S", 0.2)
-    with start("silent") as session, pytest.raises(EngineError, match="did not answer"):
+    with start("silent") as session, raises("trial.engine-does-not-answer"):
         session.request("counters", answer_within_s=0.2)
     assert not is_running(session._process.pid)
 
@@ -162,7 +163,7 @@ def test_ctrl_c_while_the_dut_is_looked_for_does_not_wait_for_the_answer(
 
 
 def test_an_engine_that_cannot_start_is_a_host_error(tmp_path: Path) -> None:
-    with pytest.raises(HostError, match="does not start"):
+    with raises("trial.engine-does-not-start"):
         EngineSession([tmp_path / "nothing"])
 
 
@@ -184,10 +185,10 @@ def test_the_engine_is_looked_for_in_order(tmp_path: Path) -> None:
 
 
 def test_a_missing_engine_is_a_host_error_that_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(HostError) as caught:
+    with raises("base.program-missing") as caught:
         find_engine(environment={"PATH": str(tmp_path)}, checkout_engine=tmp_path / "none")
     assert "make build" in caught.value.next_step
-    with pytest.raises(HostError, match="does not exist"):
+    with raises("base.program-missing"):
         find_engine(tmp_path / "none")
-    with pytest.raises(HostError, match="not an executable"):
+    with raises("base.program-not-executable"):
         find_engine(tmp_path)

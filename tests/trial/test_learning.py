@@ -13,10 +13,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from evenhand.base.errors import EngineError, HostError, RequestError
 from evenhand.procedure.learning import check_reachable
 from evenhand.report.learning import learning_lines
 from evenhand.trial import EngineSession, LearnedSide, LearningProgress, LearningResult, learn
+from tests.errors import raises
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTED = Path(__file__).with_name("scripted_engine.py")
@@ -53,7 +53,7 @@ def test_people_are_told_the_first_eight_unreachable_hosts_and_how_many_more(pre
     result = LearningResult(sides={"left": side}, was_stopped=False)
     named = ", ".join(addresses[:8])
     assert learning_lines(result)[1] == f"unreachable on the left: {named} and 65,525 more"
-    with pytest.raises(HostError) as caught:
+    with raises("procedure.hosts-unreachable") as caught:
         check_reachable(result, next_step="Look.")
     assert caught.value.what == f"the DUT does not reach 65,533 of 65,533 hosts: {named} and 65,525 more"
     assert result.to_document()["sides"]["left"]["unreachable"] == list(addresses)
@@ -114,15 +114,15 @@ def test_golden_results_are_read(document: dict[str, Any]) -> None:
 def test_a_result_that_contradicts_itself_is_a_bug(change: dict[str, Any]) -> None:
     document = copy.deepcopy(LEARNED[0])
     document["left"].update(change)
-    with pytest.raises(EngineError, match="violates the contract"):
+    with raises("trial.contract-violated"):
         LearningResult.from_contract(document)
 
 
 def test_a_result_without_a_side_is_a_bug() -> None:
-    with pytest.raises(EngineError, match="no side"):
+    with raises("trial.contract-violated", match="no side"):
         LearningResult.from_contract({"id": 1, "response": "learn", "stopped": False})
 
 
 def test_a_refusal_keeps_its_kind() -> None:
-    with start("fault-bad_request") as session, pytest.raises(RequestError):
+    with start("fault-bad_request") as session, raises("engine.bad-frame-size"):
         learn(session)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import EngineError
 from evenhand.trial import Reason, SimulatedMeasurer, TrialResult, Verdict, join_directions
+from tests.errors import raises
 
 GOLDEN = Path(__file__).resolve().parents[2] / "contract" / "golden" / "replies.jsonl"
 
@@ -55,7 +55,7 @@ def test_a_document_of_another_shape_is_an_engine_error(
     passed: dict[str, Any], path: str, value: Any
 ) -> None:
     set_path(passed, path, value)
-    with pytest.raises(EngineError):
+    with raises("trial.contract-violated"):
         TrialResult.from_contract(passed)
 
 
@@ -122,7 +122,7 @@ def test_a_pass_that_lost_a_frame_in_one_direction_is_a_bug(passed: dict[str, An
     """R2544-07: a surplus or a duplicate elsewhere cannot hide the loss."""
     forward = passed["directions"]["forward"]
     forward.update(received_frames=forward["offered_frames"] - 1, lost_frames=1, duplicated_frames=1)
-    with pytest.raises(EngineError, match="PASS, but forward lost 1"):
+    with raises("trial.contract-violated", match="forward lost 1"):
         TrialResult.from_contract(passed)
 
 
@@ -130,14 +130,14 @@ def test_more_received_than_offered_is_a_bug(passed: dict[str, Any]) -> None:
     """R2544-07: `received` counts unique frames."""
     forward = passed["directions"]["forward"]
     forward.update(received_frames=forward["offered_frames"] + 1, lost_frames=-1)
-    with pytest.raises(EngineError):
+    with raises("trial.contract-violated"):
         TrialResult.from_contract(passed)
 
 
 @pytest.mark.parametrize("verdict", ["FAIL", "INVALID"])
 def test_a_bad_verdict_needs_a_reason(passed: dict[str, Any], verdict: str) -> None:
     passed["verdict"] = verdict
-    with pytest.raises(EngineError, match="without a reason"):
+    with raises("trial.contract-violated", match="without a reason"):
         TrialResult.from_contract(passed)
 
 
@@ -190,5 +190,5 @@ def test_a_filling_queue_is_read_and_one_that_contradicts_the_contract_is_refuse
     assert sum(each.frames for each in forward.delay_by_slice) == forward.received_frames
     assert "queue_filling" in {note.code for note in result.notes}
     document["directions"]["forward"]["queue_filling"] = {"slope": "steep"}
-    with pytest.raises(EngineError, match="violates the contract"):
+    with raises("trial.contract-violated"):
         TrialResult.from_contract(document)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import EngineError, RequestError
 from evenhand.trial import EngineSession, Watch, watch
+from tests.errors import raises
 
 SCRIPTED = Path(__file__).with_name("scripted_engine.py")
 REPLY: dict[str, Any] = {
@@ -56,7 +56,7 @@ def test_a_watch_is_read_whole() -> None:
     ],
 )
 def test_a_watch_outside_the_contract_is_a_bug(change: dict[str, Any]) -> None:
-    with pytest.raises(EngineError, match="violates the contract"):
+    with raises("trial.contract-violated"):
         Watch.from_contract({**REPLY, **change})
 
 
@@ -69,8 +69,5 @@ def test_the_engine_watches_the_cpus_that_it_is_asked_for() -> None:
 
 
 def test_an_engine_without_the_request_refuses_it() -> None:
-    with (
-        EngineSession([sys.executable, SCRIPTED, "no-watch"]) as session,
-        pytest.raises(RequestError, match="none of"),
-    ):
+    with EngineSession([sys.executable, SCRIPTED, "no-watch"]) as session, raises("engine.bad-request"):
         watch(session, cpus=[0])

@@ -20,7 +20,6 @@ from typing import Any, Literal
 
 import pytest
 
-from evenhand.base.errors import HostError
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.predict import DeviceModel, HashType, element_of, predict
 from evenhand.predict.ethtool import read_ethtool
@@ -32,6 +31,7 @@ from evenhand.rig.lab.namespaces import namespace_path, run_inside
 from evenhand.rig.lab.vm import QUEUES
 from evenhand.rig.lab.vm_access import Access
 from evenhand.run import read_record as read_campaign_record
+from tests.errors import raises
 
 pytestmark = pytest.mark.vm
 FRAMES = 900
@@ -408,7 +408,7 @@ def test_a_machine_that_dies_in_a_trial_is_no_loss_of_any_load(lab: VmLab, tmp_p
 
 def test_a_machine_that_has_ended_is_told_before_anything_is_sent(lab: VmLab, tmp_path: Path) -> None:
     """After the test above, which ends it. The lab's keys are still nobody's but root's."""
-    with pytest.raises(HostError, match="machine of this lab has ended") as refusal:
+    with raises("rig.machine-ended") as refusal:
         lab.check_running()
     assert "lab up vm" in refusal.value.next_step
     before = packets(lab)

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from evenhand.base.errors import HostError, RequestError
 from evenhand.plan import AddressPlan, Direction, SideName, gateway_v4, gateway_v6
 from evenhand.procedure import OpenTestbed
 from evenhand.procedure.events import Note
@@ -24,6 +23,7 @@ from evenhand.rig.dut.facts import CHANGED_BY_SET_UP
 from evenhand.rig.lab import LinuxLab, linux_lab
 from evenhand.run import RunStore, read_record
 from evenhand.trial import Limits, TrialResult, Waits
+from tests.errors import raises
 from tests.rig.dut.namespace_shell import NamespaceShell, reachable_lab
 from tests.wire.wire_session import FAST_WAITS, MOST_ATTEMPTS, PATIENT, until
 
@@ -136,12 +136,7 @@ def test_sides_that_are_swapped_are_refused(rig: Rig) -> None:
     dut = setup.testbed.dut
     swapped = dut.model_copy(update={"left": dut.right, "right": dut.left})
     wrong = replace(setup, testbed=setup.testbed.model_copy(update={"dut": swapped}))
-    with pytest.raises(
-        HostError,
-        match=(
-            f"the tester's left port reaches the DUT's {dut.left}, which is configured as its right interface"
-        ),
-    ) as refused:
+    with raises("rig.sides-swapped", match=f"left port .* {dut.left}, .* right interface") as refused:
         trial(wrong, plan)
     assert "Swap left and right" in refused.value.next_step
 
@@ -153,7 +148,7 @@ def test_a_dut_that_is_asked_over_a_measured_wire_is_refused(rig: Rig, side: Sid
     shown = shell.run(f"ip -j address show dev {lab.dut_interface(side)}").stdout
     address = next(info["local"] for info in json.loads(shown)[0]["addr_info"] if info["scope"] == "global")
     shell.host = replace(shell.host, address=address)
-    with pytest.raises(RequestError, match=f"the DUT's {side} interface, carries the SSH connection"):
+    with raises("rig.carries-ssh", match=f"the DUT's {side} interface"):
         trial(setup, plan)
 
 

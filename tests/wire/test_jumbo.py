@@ -14,6 +14,7 @@ from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.rig import make_lab_setup, make_reference_setup
 from evenhand.rig.lab import linux_lab
 from evenhand.rig.reference import ReferenceDut, reference_router
+from tests.errors import raises
 from tests.wire.wire_session import engine, measure, memif_cable, open_ports
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
@@ -44,7 +45,7 @@ def test_the_kernel_forwards_jumbo_frames_where_its_links_take_them(
         assert f"net_{driver}0" in setup.testbed.left.device
         assert measure(setup, plan, largest).verdict == "PASS"
         if largest < 9216:
-            with pytest.raises(RequestError, match=f"accepts frames of at most {largest} octets"):
+            with raises("rig.frame-too-large", match=f"{largest} octets"):
                 measure(setup, plan, largest + 1)
 
 

@@ -23,11 +23,12 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 from scapy.utils import rdpcap, wrpcap
 
-from evenhand.base.errors import EngineError, HostError
+from evenhand.base.errors import HostError
 from evenhand.base.programs import ROUTER, find_program
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.predict import DeviceModel, HashType, predict
 from evenhand.rig.reference import Defects, ReferenceDut, ReferenceRouter, Stall, reference_router
+from tests.errors import raises
 from tests.wire.wire_session import (
     MOST_ATTEMPTS,
     QUIET_FPS,
@@ -468,5 +469,5 @@ def test_a_router_that_has_gone_is_what_is_told() -> None:
                 time.sleep(0.01)
             raise HostError("the device cannot be started", code="engine.no-device")
 
-    with pytest.raises(EngineError, match="the router ended with code -9"):
+    with raises("rig.router-ended", match="-9"):
         use_one_that_is_killed()

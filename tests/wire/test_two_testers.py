@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.base.errors import HostError
 from evenhand.cli.main import main
 from evenhand.plan import make_plan
 from evenhand.rig.lab import lab_down, lab_status, lab_up
+from tests.errors import raises
 from tests.preloaded.commands import evenhand_command
 
 pytestmark = [pytest.mark.wire, pytest.mark.root]
@@ -133,7 +133,7 @@ def test_second_testers_on_a_lab_are_refused_and_the_first_ones_trial_stays_what
 def test_a_lab_is_not_taken_away_under_a_trial_unless_that_is_forced(lab_name: str, tmp_path: Path) -> None:
     with trial_running(lab_name, tmp_path, seconds=SENDING_S // 2) as first:
         for take_away in (lambda: lab_down(lab_name), lambda: lab_up(make_plan("gateway_v6"), name=lab_name)):
-            with pytest.raises(HostError, match=f"in use by process {first.pid}"):
+            with raises("base.in-use", match=f"process {first.pid}"):
                 take_away()
         assert lab_status(lab_name) is not None
         assert verdict_of(first, tmp_path) != "FAIL"

@@ -27,6 +27,7 @@ from evenhand.rig import make_reference_setup
 from evenhand.rig.reference import ReferenceDut, reference_router
 from evenhand.rig.testbed import needed_memory_mb
 from evenhand.trial import EngineSession
+from tests.errors import raises
 from tests.wire.captures import MAGIC, TAG_AT, tag_of, without_time, without_vlans
 from tests.wire.wire_session import (
     NOBODY,
@@ -228,7 +229,7 @@ def test_a_size_that_tags_leave_no_room_in_is_refused(tmp_path: Path) -> None:
             session, plan, memif_cable(tmp_path), ([200, 100], []), frame_size=84, **mix_request(plan, size)
         )
     assert refused.value.where.startswith("mix.classes[")
-    with pytest.raises(RequestError, match="has 92 to 9216 octets with FCS and its VLAN tags"):
+    with raises("procedure.frame-size-out-of-range", match="has 92 to 9216 octets"):
         choose_frames(plan, size, tag_octets=SideCounts(8, 0))
 
 
@@ -261,5 +262,5 @@ def test_the_reference_router_forwards_between_vlans(
         assert measure(setup, plan, 1518 + min(tags)).verdict == "PASS"
         with pytest.raises(RequestError, match="octets with FCS"):
             measure(setup, plan, plan.smallest_frame_size + 1)
-        with pytest.raises(RequestError, match="accepts frames of at most 1518 octets"):
+        with raises("rig.frame-too-large", match="1518 octets"):
             measure(setup, plan, 1519 + min(tags))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import HostError, RequestError
+from evenhand.base.errors import RequestError
 from evenhand.plan import make_plan
 from evenhand.predict import VERIFICATION_KEY, DeviceModel, predict, round_robin_table
 from evenhand.rig.dut.facts import differences, facts_command, parse_facts, told_facts, without_set_up
@@ -20,6 +20,7 @@ from evenhand.rig.dut.facts_interface import read_fields, read_hash, read_interf
 from evenhand.rig.dut.facts_model import device_of, predict_queues
 from evenhand.rig.dut.last_facts import changes_since_last
 from evenhand.rig.dut.readings import MARK
+from tests.errors import raises
 
 FILES = Path(__file__).parent / "files"
 LINK = "exit 0\n3: eth1: <BROADCAST,UP> mtu 1500 qdisc mq state UP mode DEFAULT group default qlen 1000"
@@ -146,7 +147,7 @@ def test_a_driver_that_does_not_tell_is_refused_with_its_answer(changed: dict[st
 
 
 def test_an_interface_that_is_not_there_is_named() -> None:
-    with pytest.raises(HostError, match=r"'eth1'.*does not exist"):
+    with raises("rig.dut-interface-missing", match=r"'eth1'.*does not exist"):
         interface(link='exit 1\nDevice "eth1" does not exist.')
 
 
@@ -208,7 +209,7 @@ def test_a_name_and_the_whole_command_line_are_not_kept() -> None:
 
 
 def test_only_a_linux_tells_facts() -> None:
-    with pytest.raises(HostError, match="not that of a Linux system"):
+    with raises("rig.dut-answer-not-understood"):
         parse_facts(output().replace("Linux\n", "OpenBSD\n", 1), left="eth1", right="eth2", where="r1")
 
 

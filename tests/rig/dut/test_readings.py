@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import HostError
 from evenhand.rig.dut.readings import END, MARK, Reading, parse_reading, reading_command
 from evenhand.rig.dut.readings_kernel import kernel_queues_command, read_kernel_queues
 from evenhand.rig.dut.readings_queues import FILTER, read_queues
 from evenhand.rig.dut.witness import difference
+from tests.errors import raises
 
 FILES = Path(__file__).parent / "files"
 QUEUES: dict[str, dict[int, dict[str, int]]] = {
@@ -169,7 +169,7 @@ def test_a_trial_that_ended_early_is_measured_by_the_time_that_it_lasted() -> No
 
 @pytest.mark.parametrize("answer", ["", "sh: 1: Syntax error", output().replace(f"{MARK} {END}", "")])
 def test_an_answer_that_was_cut_off_is_no_reading(answer: str) -> None:
-    with pytest.raises(HostError, match="cut off") as refused:
+    with raises("rig.dut-answer-not-understood") as refused:
         read(answer)
     assert refused.value.where == "r1"
     assert refused.value.next_step
@@ -180,7 +180,7 @@ def test_an_interface_that_is_not_there_is_named() -> None:
     text = output().replace(
         LINK.format(name="eth1", received=10, sent=10, dropped=0, missed=0), 'Device "eth1" does not exist.'
     )
-    with pytest.raises(HostError, match=r"'eth1'.*does not exist"):
+    with raises("rig.dut-interface-missing", match=r"'eth1'.*does not exist"):
         read(text)
 
 

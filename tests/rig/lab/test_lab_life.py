@@ -18,6 +18,7 @@ from evenhand.rig.lab import build as lab_build
 from evenhand.rig.lab import lab_down, lab_status, lab_up, linux_lab, state
 from evenhand.rig.lab.namespaces import make_namespace, namespace_path, remove_namespace, run_inside
 from evenhand.rig.lab.napi import napi_threads
+from tests.errors import raises
 from tests.rig.lab.lab_holder import holder
 
 pytestmark = pytest.mark.root
@@ -162,7 +163,7 @@ def test_a_lab_in_use_is_neither_replaced_nor_removed_by_others(lab_name: str) -
     process = holder(lab_name)
     try:
         for attempt in (lambda: lab_up(V4, name=lab_name), lambda: lab_down(lab_name)):
-            with pytest.raises(HostError, match=f"in use by process {process.pid}"):
+            with raises("rig.lab-in-use", match=f"process {process.pid}"):
                 attempt()
         assert lab_status(lab_name) is not None
     finally:
@@ -194,7 +195,7 @@ def test_a_namespace_of_somebody_else_is_not_touched(lab_name: str) -> None:
     make_namespace(namespace)
     try:
         for attempt in (lambda: lab_up(V4, name=lab_name), lambda: lab_down(lab_name)):
-            with pytest.raises(HostError, match="no record") as refusal:
+            with raises("rig.namespace-not-ours") as refusal:
                 attempt()
             assert refusal.value.where == namespace
         assert run_inside(namespace, lambda: Path("/sys/class/net/lo").exists())
@@ -207,7 +208,7 @@ def test_a_refusal_half_way_leaves_nothing(lab_name: str, monkeypatch: pytest.Mo
         raise HostError("no threaded NAPI", code="rig.no-threaded-napi", where=interface)
 
     monkeypatch.setattr(lab_build, "pin_napi", refuse)
-    with pytest.raises(HostError, match="no threaded NAPI"):
+    with raises("rig.no-threaded-napi"):
         lab_up(V4, name=lab_name)
     assert remains(lab_name) == []
 

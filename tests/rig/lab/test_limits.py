@@ -15,6 +15,7 @@ from evenhand.base.errors import HostError
 from evenhand.cli.main import main
 from evenhand.plan import make_plan
 from evenhand.rig.lab import lab_down, lab_status, lab_up, limits, linux_lab, state
+from tests.errors import raises
 from tests.rig.lab.lab_holder import holder
 
 KERNELS_OWN = {"gc_thresh1": 128, "gc_thresh2": 512, "gc_thresh3": 1024}
@@ -210,7 +211,7 @@ def test_a_lab_whose_limits_cannot_be_raised_leaves_nothing(
     lab_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "SYSCTLS", Path("/nowhere"))
-    with pytest.raises(HostError, match="are not visible here") as refusal:
+    with raises("rig.limits-not-visible") as refusal:
         lab_up(FULL, name=lab_name)
     assert refusal.value.exit_code == 3
     assert state.read_record(lab_name) is None

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.base.errors import HostError, RequestError
+from evenhand.base.errors import HostError
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.rig.lab import LinuxLab, lab_down, lab_status, lab_up, linux_lab
 from evenhand.rig.lab.build import OFFLOADS, read_offloads
 from evenhand.rig.lab.namespaces import run_inside
+from tests.errors import raises
 
 V4, V6 = make_plan("gateway_v4"), make_plan("gateway_v6")
 LAB = LinuxLab(name="linux", plan="gateway_v4", ip_version=4, dut_cpu=0, tester_cpus=(1,))
@@ -43,7 +44,7 @@ def test_interface_names_of_the_longest_lab_name_fit_into_15_characters() -> Non
 @pytest.mark.parametrize("name", ["", "1234567890", "Linux", "../x", "a b", "-x", "x/y", "é"])
 def test_a_name_that_no_interface_can_carry_is_refused(name: str) -> None:
     for attempt in (lambda: lab_up(V4, name=name), lambda: lab_down(name), lambda: lab_status(name)):
-        with pytest.raises(RequestError) as refusal:
+        with raises("rig.not-a-lab-name") as refusal:
             attempt()
         assert refusal.value.exit_code == 2
 
@@ -51,9 +52,9 @@ def test_a_name_that_no_interface_can_carry_is_refused(name: str) -> None:
 def test_without_root_the_error_says_what_to_do(lab_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(os, "geteuid", lambda: 1000)
-        with pytest.raises(HostError, match="root") as refusal:
+        with raises("rig.root-needed") as refusal:
             lab_up(V4, name=lab_name)
-        with pytest.raises(HostError, match="root"), linux_lab(V4, name=lab_name):
+        with raises("rig.root-needed"), linux_lab(V4, name=lab_name):
             pass
         assert lab_down(lab_name) is False
         assert lab_status(lab_name) is None
@@ -87,7 +88,7 @@ def test_dut_and_tester_share_no_cpu_where_there_are_two(lab_name: str) -> None:
 @pytest.mark.root
 @pytest.mark.parametrize("cpu", [-1, 100_000])
 def test_a_cpu_that_does_not_exist_is_refused(lab_name: str, cpu: int) -> None:
-    with pytest.raises(RequestError, match=f"CPU {cpu} does not exist"):
+    with raises("rig.no-such-cpu", match=f"CPU {cpu} "):
         lab_up(V4, name=lab_name, dut_cpu=cpu)
     assert lab_status(lab_name) is None
 

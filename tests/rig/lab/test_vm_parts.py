@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.base.errors import HostError, RequestError
 from evenhand.plan import make_plan
 from evenhand.rig.lab import lab_down, lab_status, lab_up, state, taps, vm_up
 from evenhand.rig.lab.build import LabNames, demolish
@@ -23,6 +22,7 @@ from evenhand.rig.lab.machine import machine_processes
 from evenhand.rig.lab.namespaces import namespace_path, run_inside
 from evenhand.rig.lab.vm import KIND, VmLab
 from evenhand.rig.lab.vm_access import HOST, Access, boot_script, make_access
+from tests.errors import raises
 
 V4 = make_plan("gateway_v4")
 SLEEPER = "import time; print('up', flush=True); time.sleep(600)"
@@ -126,13 +126,13 @@ def test_the_boot_script_is_one(tmp_path: Path) -> None:
 
 def test_without_ssh_the_package_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(HostError, match="openssh-client"):
+    with raises("rig.program-missing", match="openssh-client"):
         make_access("vm", 2222)
 
 
 def test_a_lab_whose_machine_has_ended_is_there_and_says_so(folder: Path) -> None:
     lab = VmLab(name="vm", plan=V4.name, ip_version=4, dut_cpu=0, tester_cpus=(1,), ssh_port=2222)
-    with pytest.raises(HostError, match="has ended") as refusal:
+    with raises("rig.machine-ended") as refusal:
         lab.check_running()
     assert refusal.value.where == "lab:vm"
     assert "evenhand lab up vm --plan gateway-v4" in refusal.value.next_step
@@ -140,13 +140,13 @@ def test_a_lab_whose_machine_has_ended_is_there_and_says_so(folder: Path) -> Non
 
 
 def test_a_name_that_is_none_is_refused() -> None:
-    with pytest.raises(RequestError, match="not a name for a lab"):
+    with raises("rig.not-a-lab-name"):
         vm_up(V4, name="a lab")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="only others than root are refused")
 def test_others_than_root_are_told_why(folder: Path) -> None:
-    with pytest.raises(HostError, match="the vm lab needs root, for taps"):
+    with raises("rig.root-needed", match="vm lab .* for taps"):
         vm_up(V4)
 
 

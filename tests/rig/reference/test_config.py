@@ -10,10 +10,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from evenhand.base.errors import RequestError
 from evenhand.plan import TOPOLOGIES, SideName, make_plan
 from evenhand.predict import DeviceModel
 from evenhand.rig.reference import Defects, NeighborCost, ReferenceDut
+from tests.errors import raises
 
 CONTRACT = Path(__file__).parents[3] / "contract"
 DEVICES: dict[SideName, str] = {"left": "net_ring0", "right": "net_ring1"}
@@ -76,9 +76,9 @@ def test_defects_are_listed_by_kind() -> None:
 
 
 def test_what_the_router_cannot_be_is_refused() -> None:
-    with pytest.raises(RequestError, match="no rate"):
+    with raises("rig.rate-missing"):
         ReferenceDut(model=DeviceModel())
-    with pytest.raises(RequestError, match="1024 elements"):
+    with raises("rig.out-of-range", match="1024 elements"):
         ReferenceDut(model=DeviceModel(elements=1024, rate_fps=1e3))
-    with pytest.raises(RequestError, match="'losses' is not a defect"):
+    with raises("rig.not-a-defect", match="'losses'"):
         Defects(ratios={"losses": 0.1})

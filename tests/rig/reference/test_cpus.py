@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from evenhand.base import locks
-from evenhand.base.errors import HostError
 from evenhand.cli.router import others_lines
 from evenhand.rig.reference.cpus import RouterCpus, chosen_cpus
+from tests.errors import raises
 
 _OTHER = """
 import os, sys
@@ -109,5 +109,5 @@ def test_cpus_that_were_named_are_taken(tmp_path: Path) -> None:
 
 def test_one_cpu_is_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
     have_cpus(1, monkeypatch)
-    with pytest.raises(HostError, match="one CPU each"), chosen_cpus():
+    with raises("rig.too-few-cpus"), chosen_cpus():
         pass

@@ -19,6 +19,7 @@ from evenhand.rig.testbed import (
     read_device,
     resources_of,
 )
+from tests.errors import raises
 
 GOLDEN = Path(__file__).resolve().parents[3] / "contract" / "golden" / "devices.jsonl"
 LINES: list[dict[str, Any]] = [json.loads(line) for line in GOLDEN.read_text().splitlines()]
@@ -65,7 +66,7 @@ def test_both_halves_allow_and_refuse_the_same(line: dict[str, Any]) -> None:
 )
 def test_every_key_that_names_an_interface_is_held_against_the_default_route(device: str) -> None:
     """R6815-01: by DPDK's way of matching names, and whichever key it is."""
-    with pytest.raises(RequestError, match="interface p0 is refused: it carries a default route"):
+    with raises("rig.not-isolated", match="p0"):
         check_device(device, NETWORK, where="left.device")
 
 
@@ -93,7 +94,7 @@ def test_files_of_a_port_are_never_overwritten(tmp_path: Path) -> None:
 )
 def test_a_packet_ring_whose_blocks_hold_no_whole_frames_is_refused(arguments: str) -> None:
     """DPDK would say no more than that the device does not open."""
-    with pytest.raises(RequestError, match=r"framesz=\d+ does not divide blocksz=\d+") as refused:
+    with raises("rig.device-blocks", match=r"framesz=\d+.* blocksz=\d+") as refused:
         read_device(f"net_af_packet0,iface=d0,{arguments}", where="left.device")
     assert refused.value.where == "left.device"
     assert "the same value" in refused.value.next_step
@@ -109,7 +110,7 @@ def test_a_testbed_tells_why_a_device_or_an_option_is_refused_and_what_to_write(
         "tester": TESTERS,
     }
     make_testbed(document, where="lab.toml")
-    with pytest.raises(RequestError) as refused:
+    with raises("rig.driver-refused") as refused:
         make_testbed(
             {**document, "left": {"device": "net_failsafe0,exec(touch /tmp/x; echo net_null7)"}},
             where="lab.toml",
@@ -117,7 +118,7 @@ def test_a_testbed_tells_why_a_device_or_an_option_is_refused_and_what_to_write(
     assert refused.value.where == "lab.toml: left.device"
     assert "runs shell commands" in refused.value.what
     assert "net_memif" in refused.value.next_step
-    with pytest.raises(RequestError) as refused:
+    with raises("rig.eal-argument-refused") as refused:
         make_testbed(
             {**document, "tester": {**TESTERS, "extra_eal_arguments": ["--vdev=net_ring0"]}}, where="lab.toml"
         )
@@ -189,6 +190,6 @@ def test_a_port_is_one_thing_however_it_is_written(tmp_path: Path) -> None:
 )
 def test_a_port_by_another_name_is_told_how_it_is_written(device: str, next_step: str) -> None:
     """Whoever names an interface as the kernel does has it there, and knows no driver of DPDK."""
-    with pytest.raises(RequestError, match="is not a device with an allowed driver") as refused:
+    with raises("rig.not-a-device") as refused:
         read_device(device)
     assert next_step in refused.value.next_step

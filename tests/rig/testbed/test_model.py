@@ -22,6 +22,7 @@ from evenhand.search import DEFAULT_INVALID_RETRIES
 from evenhand.spec.file import read_campaign
 from evenhand.spec.limits import LimitOptions
 from evenhand.trial import Limits
+from tests.errors import raises
 
 SCHEMA = Path(__file__).resolve().parents[3] / "contract" / "request.schema.json"
 GOOD = """
@@ -96,7 +97,7 @@ def test_the_tags_of_a_link_are_told_to_the_engine(tmp_path: Path, value: str, v
         1e10 / (8 * (64 + 2 * around + 20))
     )
     assert choose_frame_size(make_plan("gateway_v6"), None, tag_octets=testbed.tag_octets)[0] == 84 + around
-    with pytest.raises(RequestError, match=f"has {64 + around} to 9216 octets"):
+    with raises("procedure.frame-size-out-of-range", match=f"{64 + around} to 9216 octets"):
         choose_frame_size(make_plan("gateway_v4"), 65, tag_octets=testbed.tag_octets)
 
 
@@ -110,7 +111,7 @@ def test_tags_are_written_for_both_links_or_each() -> None:
     assert parse_vlans("100", where="--vlan") == {"left": (100,), "right": (100,)}
     assert parse_vlans("200.100,none", where="--vlan") == {"left": (200, 100), "right": ()}
     for text in ("0", "4095", "1.2.3", "1,2,3", "", "a", "1,", "1..2", "-1"):
-        with pytest.raises(RequestError, match="is not a VLAN or a pair of VLANs"):
+        with raises("rig.not-a-vlan"):
             parse_vlans(text, where="--vlan")
 
 
@@ -186,7 +187,7 @@ def test_the_slower_port_gives_the_theoretical_limit(tmp_path: Path) -> None:
 def test_without_the_confirmation_nothing_starts(tmp_path: Path, text: str) -> None:
     """SEED-80, R5180-19: routers forward the benchmarking blocks, so only isolation keeps the traffic in the
     lab."""
-    with pytest.raises(RequestError, match="isolated test environment") as caught:
+    with raises("rig.isolation-not-confirmed") as caught:
         read_testbed(write(tmp_path, text))
     assert "isolated_test_environment = true" in caught.value.next_step
 
@@ -321,7 +322,7 @@ def test_a_mistake_is_named_with_its_key_and_place(
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match="cannot be read"):
+    with raises("base.file-not-readable"):
         read_testbed(tmp_path / "none.toml")
 
 
@@ -330,7 +331,7 @@ def test_a_rate_above_line_rate_is_refused_with_the_highest_that_is_not() -> Non
     given: dict[str, Any] = {"line_rate_bps": 1e10, "frame_size": 64, "where": "--maximum-rate"}
     check_rate(14_880_952, 14_880_952, **given)
     check_rate(1e12, None, **given)
-    with pytest.raises(RequestError, match=r"14,880,953 fps is above .* 10 Gbps .* 14,880,952 fps") as caught:
+    with raises("rig.above-line-rate", match=r"14,880,953 fps .* 10 Gbps .* 14,880,952 fps") as caught:
         check_rate(14_880_953, 14_880_952, **given)
     assert "14880952fps" in caught.value.next_step
 
@@ -362,13 +363,13 @@ def test_all_that_is_missing_is_told_at_once(tmp_path: Path, text: str, what: st
     """One after the other it took a new user four tries; what is wrong besides is told when the file is
     whole."""
     path = write(tmp_path, text)
-    with pytest.raises(RequestError) as caught:
+    with raises("base.key-missing") as caught:
         read_testbed(path)
     assert (caught.value.what, caught.value.where, caught.value.next_step) == (what, str(path), next_step)
 
 
 def test_a_single_table_that_is_missing_is_called_one(tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match="this table is missing") as caught:
+    with raises("base.key-missing") as caught:
         read_testbed(write(tmp_path, GOOD[: GOOD.index("[tester]")]))
     assert caught.value.next_step == "Add [tester] with cpus."
 
@@ -376,15 +377,15 @@ def test_a_single_table_that_is_missing_is_called_one(tmp_path: Path) -> None:
 def test_files_that_are_mistaken_for_each_other_are_recognised(tmp_path: Path) -> None:
     """Unknown keys of the one are no keys of the other, and nobody who mistook them looks for those."""
     path = write(tmp_path, 'name = "x"\n[[suite]]\nname = "a"\n')
-    with pytest.raises(RequestError, match="this is a campaign file, not a testbed file") as caught:
+    with raises("base.wrong-kind-of-file") as caught:
         read_testbed(path)
     assert caught.value.next_step.endswith(f"evenhand run {path}")
     path = write(tmp_path, GOOD)
-    with pytest.raises(RequestError, match="this is a testbed file, not a campaign file") as caught:
+    with raises("base.wrong-kind-of-file") as caught:
         read_campaign(path)
     assert caught.value.next_step.endswith(f"--testbed {path}")
     path.write_bytes(b"SQLite format 3\0" + bytes(range(256)))
     for read in (read_testbed, read_campaign):
-        with pytest.raises(RequestError, match="this is a run file, not a") as caught:
+        with raises("base.wrong-kind-of-file") as caught:
             read(path)
         assert f"evenhand show {path}" in caught.value.next_step

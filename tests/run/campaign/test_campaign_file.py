@@ -14,6 +14,7 @@ from evenhand.procedure.registry import PROCEDURES
 from evenhand.spec.file import make_campaign, read_campaign
 from evenhand.spec.points import expand
 from evenhand.spec.request import point_defaults
+from tests.errors import raises
 from tests.run.campaign.campaigns import campaign
 
 SUITE = "c.toml: suite 'a': "
@@ -290,15 +291,15 @@ def test_a_wrong_file_is_refused_by_its_place(
 
 
 def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match="cannot be read: No such file") as missing:
+    with raises("base.file-not-readable", match="No such file") as missing:
         read_campaign(tmp_path / "none.toml")
     assert (missing.value.next_step or "").startswith("Name a campaign file; ")
     broken = tmp_path / "broken.toml"
     broken.write_text("name = [")
-    with pytest.raises(RequestError, match="this file is not valid TOML"):
+    with raises("base.not-toml"):
         read_campaign(broken)
     broken.write_bytes(b"name = '\xff'")
-    with pytest.raises(RequestError, match="this file is not valid TOML"):
+    with raises("base.not-toml"):
         read_campaign(broken)
 
 

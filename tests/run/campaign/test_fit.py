@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import HostError, RequestError
+from evenhand.base.errors import RequestError
 from evenhand.rig import rig_of
 from evenhand.run.campaign.demands import demands_of, lab_wish_of
 from evenhand.run.campaign.fit import check_fit
 from evenhand.spec.file import make_campaign
 from evenhand.spec.points import CampaignPlan, expand
 from tests.cli.running import TESTBED
+from tests.errors import raises
 from tests.preloaded.commands import evenhand_command
 from tests.run.campaign.small_campaign import OPTIONS, write_campaign
 
@@ -123,13 +124,13 @@ def test_a_testbed_that_contradicts_a_point_is_refused_before_the_first(
 
 def test_what_only_a_hook_can_bring_about_is_not_looked_at_before_it(tmp_path: Path) -> None:
     """A lab of another name that the hook sets up; without a hook it is missing."""
-    with pytest.raises(RequestError, match="'mine' is not a lab"):
+    with raises("rig.not-a-lab", match="'mine'"):
         check_fit(campaign({}), "lab:mine")
     assert check_fit(campaign({}, hooks={"before-suite": "true"}), "lab:mine") == []
 
 
 def test_a_missing_engine_is_told_before_the_first_point(tmp_path: Path) -> None:
-    with pytest.raises(HostError):
+    with raises("base.program-missing"):
         check_fit(campaign({}), "reference", engine=tmp_path / "none")
 
 
@@ -161,5 +162,5 @@ def test_a_dry_run_of_a_lab_needs_no_root_and_says_that_the_run_will(monkeypatch
     assert check_fit(campaign({}), "lab:linux", is_dry=True) == [
         "The Linux lab needs root, to create network namespaces: run the command with sudo."
     ]
-    with pytest.raises(HostError, match="needs root"):
+    with raises("rig.root-needed"):
         check_fit(campaign({}), "lab:linux")

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand.base.errors import RequestError
 from evenhand.plan import TOPOLOGIES, plan_title
 from evenhand.procedure import BackToBackGoal, DelayGoal, DelayTest, RecoveryGoal
 from evenhand.rig import testbed
@@ -23,6 +22,7 @@ from evenhand.spec.file import make_campaign
 from evenhand.spec.points import CampaignPlan, expand
 from evenhand.spec.reference import reference_dut
 from evenhand.spec.request import AFTER, plan_of, read_point
+from tests.errors import raises
 from tests.run.campaign.campaigns import campaign, expanded
 
 DOUBLED = [2**k for k in range(16)]
@@ -139,7 +139,7 @@ def test_rounds_are_few_where_each_costs_a_setting_up_of_the_dut_and_never_one()
         assert {point.rounds for point in expanded({"hosts": [1, 4], **suite}, **keys).points} == {rounds}, (
             suite
         )
-    with pytest.raises(RequestError, match="1 round of 10 repetitions"):
+    with raises("spec.one-round-only", match="10 repetitions"):
         expanded({"hosts": [1, 4], "rounds": 1})
 
 

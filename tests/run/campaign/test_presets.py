@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import RequestError
 from evenhand.rig import rig_of
 from evenhand.run.campaign.demands import demands_of
 from evenhand.run.campaign.estimate import time_of
@@ -20,6 +19,7 @@ from evenhand.spec.file import CampaignFile, Published, make_campaign, read_camp
 from evenhand.spec.point import Point
 from evenhand.spec.points import expand
 from evenhand.spec.presets import preset_names, preset_text
+from tests.errors import raises
 from tests.run.campaign.campaigns import expanded
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -119,7 +119,7 @@ def test_the_whole_series_is_that_of_the_cases_in_both_ip_versions() -> None:
 def test_a_type_2_hash_is_refused_where_the_dut_had_none() -> None:
     """SEED-69: with the draft's reason."""
     for name in ("appendix-a2-case3", "appendix-a1"):
-        with pytest.raises(RequestError, match=r"type2: .*OpenBSD") as refused:
+        with raises("spec.hash-not-settable", match=r"type2: .*OpenBSD") as refused:
             expand(
                 make_campaign(
                     {"preset": name, "suite": [{"name": "one pair", "hosts": 1, "hash-types": ["type2"]}]},
@@ -230,10 +230,10 @@ def test_a_key_of_a_preset_can_be_taken_out(suite: dict[str, Any]) -> None:
 def test_a_preset_is_a_campaign_file_by_itself(tmp_path: Path) -> None:
     """`evenhand run preset:NAME`; a name alone is a file that is not there."""
     assert read_campaign(Path("preset:appendix-a-lab")).name == preset("appendix-a-lab").name
-    with pytest.raises(RequestError, match="this file does not exist") as refused:
+    with raises("spec.no-such-file") as refused:
         read_campaign(Path("appendix-a-lab"))
     assert "preset:appendix-a-lab" in refused.value.next_step
-    with pytest.raises(RequestError, match="there is no preset 'appendix-lab'"):
+    with raises("spec.no-such-preset", match="'appendix-lab'"):
         read_campaign(Path("preset:appendix-lab"))
 
 
@@ -247,7 +247,7 @@ def test_the_single_pair_is_measured_first_in_each_suite_of_each_preset() -> Non
 
 
 def test_an_unknown_preset_is_refused_with_the_nearest() -> None:
-    with pytest.raises(RequestError, match="there is no preset 'apendix-a2-case4'") as refused:
+    with raises("spec.no-such-preset", match="'apendix-a2-case4'") as refused:
         make_campaign({"preset": "apendix-a2-case4"}, where="c.toml")
     assert refused.value.where == "c.toml: preset"
     assert refused.value.next_step.startswith("Did you mean 'appendix-a2-case4'?")
