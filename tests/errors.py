@@ -17,8 +17,8 @@ def raises(code: str, *, match: str | None = None) -> Iterator[pytest.ExceptionI
 
     Args:
         match: A regular expression for the value or the place that the error must name, as
-            `place: what is wrong`.
+            `place: what is wrong`; "" for none.
     """
-    with pytest.raises(EvenhandError, match=match) as caught:
+    with pytest.raises(EvenhandError, match=match or None) as caught:
         yield caught
     assert caught.value.code == code, f"{caught.value.code} instead of {code}: {caught.value}"

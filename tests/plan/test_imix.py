@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.base.errors import RequestError
 from evenhand.base.units import max_theoretical_fps
 from evenhand.plan import (
     Imix,
@@ -135,31 +134,31 @@ def test_places_of_a_drawn_order_are_equally_likely() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "what"),
+    ("text", "code", "named"),
     [
-        ("imix:", "is not a sequence"),
-        ("IMIX - aa1", "is not a sequence"),
-        ("imix:aak", "'k' is not a letter"),
-        ("imix:aaz", "size of z is missing"),
-        ("imix:AAG:A=84", "size of G is missing"),
-        ("imix:aaA:A=84", "both"),
-        ("imix:aa:a=65", "a means 64 octets in RFC 6985"),
-        ("imix:AA:A=84:B=90", "no frame uses B"),
-        ("imix:AA:A=84:A=85", "two sizes"),
-        ("imix:AA:A=x", "neither the size of a letter"),
-        (f"imix:{'a' * 257}", "257 frames"),
-        ("imix:aag:frames=100", "cannot contain each of 3 letters equally often"),
-        ("imix:aag:frames=258", "3 to 256 frames, not 258"),
-        ("imix:aag:frames=0", "3 to 256 frames, not 0"),
-        ("imix:aag:frames=3:frames=6", "has frames twice"),
-        ("imix:aag:seed=3", "its order is not drawn"),
-        (f"imix:aag:frames=3:seed={2**64}", "is not a seed"),
-        ("imix:aag:frames=-3", "neither the size of a letter"),
+        ("imix:", "plan.not-an-imix", ""),
+        ("IMIX - aa1", "plan.not-an-imix", ""),
+        ("imix:aak", "plan.imix-unknown-letter", "'k'"),
+        ("imix:aaz", "plan.imix-size-missing", "size of z"),
+        ("imix:AAG:A=84", "plan.imix-size-missing", "size of G"),
+        ("imix:aaA:A=84", "plan.imix-mixed-case", ""),
+        ("imix:aa:a=65", "plan.imix-size-of-rfc-letter", "a means 64 octets"),
+        ("imix:AA:A=84:B=90", "plan.imix-size-unused", "uses B"),
+        ("imix:AA:A=84:A=85", "plan.imix-given-twice", ""),
+        ("imix:AA:A=x", "plan.imix-unknown-part", ""),
+        (f"imix:{'a' * 257}", "plan.imix-length", "257 frames"),
+        ("imix:aag:frames=100", "plan.imix-order-uneven", "of 3 letters"),
+        ("imix:aag:frames=258", "plan.imix-order-length", "3 to 256 frames, not 258"),
+        ("imix:aag:frames=0", "plan.imix-order-length", "3 to 256 frames, not 0"),
+        ("imix:aag:frames=3:frames=6", "plan.imix-given-twice", "has frames"),
+        ("imix:aag:seed=3", "plan.imix-seed-without-order", ""),
+        (f"imix:aag:frames=3:seed={2**64}", "plan.imix-not-a-seed", ""),
+        ("imix:aag:frames=-3", "plan.imix-unknown-part", ""),
     ],
 )
-def test_what_is_no_sequence_is_refused(text: str, what: str) -> None:
+def test_what_is_no_sequence_is_refused(text: str, code: str, named: str) -> None:
     """Three parts: what is wrong, where, what to do."""
-    with pytest.raises(RequestError, match=what) as refused:
+    with raises(code, match=named) as refused:
         parse_imix(text, where="--frame-size")
     assert refused.value.where == "--frame-size"
     assert refused.value.next_step

@@ -90,7 +90,7 @@ def test_a_testbed_file_may_say_it_in_one_word() -> None:
     }
     assert make_testbed({**document, "limits": "host"}, where="t").limits == LimitsOfFile(set="host")
     assert make_testbed({**document, "limits": {"set": "host"}}, where="t").limits == LimitsOfFile(set="host")
-    with raises("base.wrong-value"):
+    with raises("base.not-one-of"):
         make_testbed({**document, "limits": "guest"}, where="t")
 
 

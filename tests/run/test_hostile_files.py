@@ -43,10 +43,10 @@ def run(tmp_path: Path) -> Path:
     return write_run(tmp_path / "a.evenhand")
 
 
-def assert_refused(path: Path, match: str) -> None:
+def assert_refused(path: Path, match: str, code: str = "run.not-a-run") -> None:
     before = contents(path.parent)
     for read in (read_run, read_record):
-        with pytest.raises(RequestError, match=match) as refused:
+        with raises(code, match=match) as refused:
             read(path)
         assert str(path) in refused.value.where or "this run" in refused.value.what
     assert contents(path.parent) == before
@@ -112,13 +112,16 @@ def test_a_name_is_only_a_name(tmp_path: Path, name: str | bytes) -> None:
             "damaged|no run",
         ),
         (["PRAGMA application_id = 7"], "this database is not a run"),
-        (["PRAGMA user_version = 9"], "schema version 9, but this Evenhand reads 1"),
         (["PRAGMA journal_mode = WAL"], "write-ahead log"),
-        (["DELETE FROM run"], "interrupted before it began"),
     ],
 )
 def test_tables_that_evenhand_did_not_make_are_refused(run: Path, statements: list[str], match: str) -> None:
     assert_refused(change(run, *statements), match)
+
+
+def test_a_run_of_another_version_and_an_empty_one_are_told_apart(run: Path) -> None:
+    assert_refused(change(run, "DELETE FROM run"), "", "run.interrupted-before-it-began")
+    assert_refused(change(run, "PRAGMA user_version = 9"), "version 9, .* 1 and 2", "run.other-schema-version")
 
 
 @pytest.mark.parametrize(
@@ -203,15 +206,15 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "circle").symlink_to("circle")
     (tmp_path / "nowhere").symlink_to("gone")
-    for path, match in (
-        (tmp_path / "fifo", "not a regular file"),
-        (tmp_path, "not a regular file"),
-        (Path("/dev/zero"), "not a regular file"),
-        (tmp_path / "circle", "this file does not exist"),
-        (tmp_path / "nowhere", "this file does not exist"),
-        (tmp_path / "a\0b", "this file does not exist"),
+    for path, code in (
+        (tmp_path / "fifo", "run.not-a-file"),
+        (tmp_path, "run.not-a-file"),
+        (Path("/dev/zero"), "run.not-a-file"),
+        (tmp_path / "circle", "run.no-such-file"),
+        (tmp_path / "nowhere", "run.no-such-file"),
+        (tmp_path / "a\0b", "run.no-such-file"),
     ):
-        with pytest.raises(RequestError, match=match):
+        with raises(code):
             read_run(path)
 
 

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand.base.errors import RequestError
 from evenhand.search import (
     LoadClass,
     MlrGoal,
@@ -362,28 +361,34 @@ def test_the_document_has_every_goal_and_its_bounds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("attributes", "message"),
+    ("attributes", "code", "named"),
     [
-        ({"exceed_ratio": 1.0}, "exceed ratio 1"),
-        ({"exceed_ratio": -0.1}, "exceed ratio"),
-        ({"loss_ratio": 1.0}, "loss ratio"),
-        ({"final_duration_s": 0.0}, "initial trials"),
-        ({"duration_sum_s": 30.0}, "duration sum"),
-        ({"width": 0.0}, "width"),
-        ({"width": 1.0}, "width"),
-        ({"initial_duration_s": 61.0}, "initial trials"),
-        ({"exceed_ratio": float("nan")}, "exceed ratio"),
+        ({"exceed_ratio": 1.0}, "search.out-of-range", "exceed ratio 1"),
+        ({"exceed_ratio": -0.1}, "search.out-of-range", "exceed ratio"),
+        ({"loss_ratio": 1.0}, "search.out-of-range", "loss ratio"),
+        ({"final_duration_s": 0.0}, "search.durations-contradict", "initial trials"),
+        ({"duration_sum_s": 30.0}, "search.durations-contradict", "duration sum"),
+        ({"width": 0.0}, "search.out-of-range", "width"),
+        ({"width": 1.0}, "search.out-of-range", "width"),
+        ({"initial_duration_s": 61.0}, "search.durations-contradict", "initial trials"),
+        ({"exceed_ratio": float("nan")}, "search.out-of-range", "exceed ratio"),
     ],
 )
-def test_goals_that_cannot_be_searched_are_refused(attributes: dict[str, float], message: str) -> None:
+def test_goals_that_cannot_be_searched_are_refused(
+    attributes: dict[str, float], code: str, named: str
+) -> None:
     """MLR-05."""
-    with pytest.raises(RequestError, match=message):
+    with raises(code, match=named):
         replace(NDR, **attributes)  # type: ignore[arg-type]
 
 
 def test_a_search_needs_different_goals_and_room() -> None:
-    for goals in ((), (NDR, NDR), (NDR, replace(NDR, name="other"))):
-        with pytest.raises(RequestError):
+    for goals, code in (
+        ((), "search.no-goal"),
+        ((NDR, NDR), "search.same-goal-twice"),
+        ((NDR, replace(NDR, name="other")), "search.same-goal-twice"),
+    ):
+        with raises(code):
             MlrGoals(goals=goals, max_fps=MAX_FPS)
     with raises("search.nothing-between-rates"):
         MlrGoals(goals=(NDR,), max_fps=MAX_FPS, min_fps=MAX_FPS)

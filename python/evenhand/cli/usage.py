@@ -85,11 +85,12 @@ def as_typed(error: EvenhandError, arguments: Sequence[str], options: Collection
 
 def _wrong_value(option: str, cause: dict[str, Any]) -> RequestError:
     value, choices = cause["input"], _CHOICES.search(cause["msg"])
-    if choices is not None:
-        what, next_step = none_of(value, re.findall(r"'([^']*)'", choices[1]), in_quotes=False)
-        return RequestError(what, code="cli.wrong-value", where=option, next_step=next_step)
-    what, next_step = in_plain_words(cause["type"], value, cause.get("ctx", {}))
-    return RequestError(what, code="cli.wrong-value", where=option, next_step=next_step)
+    words = (
+        in_plain_words(cause["type"], value, cause.get("ctx", {}))
+        if choices is None
+        else none_of(value, re.findall(r"'([^']*)'", choices[1]), in_quotes=False)
+    )
+    return RequestError(words.what, code=words.code, where=option, next_step=words.next_step)
 
 
 def _missing(name: str, parameter: Any, context: Any) -> RequestError:

@@ -19,6 +19,7 @@ from evenhand.rig.dut.linux_nic import NicWishes, nic_items
 from evenhand.rig.dut.linux_state import LinuxState, read_state
 from evenhand.rig.dut.setup import settle
 from evenhand.rig.dut.shell import Answer
+from tests.errors import raises
 
 LINKS = """[{"ifname": "lo", "flags": ["UP"]}, {"ifname": "ssh0", "flags": ["UP"], "addr_info": [
 {"family": "inet", "local": "192.0.2.1", "prefixlen": 24, "scope": "global"}]},
@@ -285,31 +286,30 @@ def test_a_flow_that_was_not_hashed_is_given_back_so(read: Read) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "wishes", "said"),
+    ("table", "wishes", "code", "named"),
     [
-        ("Operation not supported", {"table_queues": 2}, "eth1 does not report its hash table"),
-        ("Operation not supported", {"hash_key": b"1234"}, "eth1 does not report its hash key"),
+        ("Operation not supported", {"table_queues": 2}, "rig.not-reported-by-nic", "hash table"),
+        ("Operation not supported", {"hash_key": b"1234"}, "rig.not-reported-by-nic", "hash key"),
         (
             TABLE.replace("6d:5a:56:da", "Operation not supported"),
             {"hash_key": b"1234"},
-            "eth1 does not report its hash key",
+            "rig.not-reported-by-nic",
+            "hash key",
         ),
-        (
-            TABLE,
-            {"table_queues": 9},
-            "the hash table of eth1 has 8 entries, which is not enough for 9 queues",
-        ),
-        (TABLE, {"hash_key": b"12345"}, "the hash key of eth1 has 4 octets, but the requested one has 5"),
+        (TABLE, {"table_queues": 9}, "rig.hash-table-too-small", "8 entries, .* 9 queues"),
+        (TABLE, {"hash_key": b"12345"}, "rig.hash-key-length", "4 octets, .* 5"),
         (
             TABLE.replace("0     1     2     3", "0     0     0     1"),
             {"table_queues": 2},
-            "ethtool could not restore, .*: 0 0 0 1",
+            "rig.hash-table-not-restorable",
+            ": 0 0 0 1",
         ),
     ],
 )
 def test_what_could_not_be_put_back_is_not_changed(
-    read: Read, table: str, wishes: dict[str, Any], said: str
+    read: Read, table: str, wishes: dict[str, Any], code: str, named: str
 ) -> None:
-    with pytest.raises(NotTakenError, match=said) as refused:
+    with raises(code, match=named) as refused:
         items_of(read(table=table), **wishes)
+    assert isinstance(refused.value, NotTakenError)
     assert refused.value.next_step

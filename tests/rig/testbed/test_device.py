@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import EvenhandError, HostError, RequestError
+from evenhand.base.errors import EvenhandError, RequestError
 from evenhand.rig.testbed import (
     HostNetwork,
     check_device,
@@ -75,16 +75,16 @@ def test_files_of_a_port_are_never_overwritten(tmp_path: Path) -> None:
     there.write_text("kept")
     link.symlink_to(tmp_path / "nothing")
     no_socket.write_text("kept")
-    for device, error in (
-        (f"net_pcap0,tx_pcap={there}", RequestError),
-        (f"net_pcap0,tx_pcap={link}", RequestError),
-        (f"net_pcap0,rx_pcap={tmp_path / 'missing.pcap'}", HostError),
-        (f"net_pcap0,rx_pcap={tmp_path}", HostError),
-        (f"net_memif0,role=server,socket={no_socket},socket-abstract=no", RequestError),
-        (f"net_vhost0,iface={no_socket}", RequestError),
-        ("net_virtio_user0,path=/dev/null", RequestError),
+    for device, code in (
+        (f"net_pcap0,tx_pcap={there}", "rig.file-exists"),
+        (f"net_pcap0,tx_pcap={link}", "rig.file-exists"),
+        (f"net_pcap0,rx_pcap={tmp_path / 'missing.pcap'}", "rig.capture-missing"),
+        (f"net_pcap0,rx_pcap={tmp_path}", "rig.capture-missing"),
+        (f"net_memif0,role=server,socket={no_socket},socket-abstract=no", "rig.not-a-socket"),
+        (f"net_vhost0,iface={no_socket}", "rig.not-a-socket"),
+        ("net_virtio_user0,path=/dev/null", "rig.not-a-socket"),
     ):
-        with pytest.raises(error):
+        with raises(code):
             check_device(device, NETWORK, where="left.device")
     check_device(f"net_pcap0,rx_pcap={there},tx_pcap={tmp_path / 'new.pcap'}", NETWORK, where="left.device")
 
@@ -127,25 +127,26 @@ def test_a_testbed_tells_why_a_device_or_an_option_is_refused_and_what_to_write(
 
 
 @pytest.mark.parametrize(
-    ("left", "right"),
+    ("left", "right", "code"),
     [
-        ("net_pcap0,tx_pcap=a.pcap", "net_pcap0,tx_pcap=b.pcap"),
-        ("0000:01:00.0", "01:00.0"),
-        ("net_af_packet0,iface=d0", "net_af_xdp0,iface=d0"),
+        ("net_pcap0,tx_pcap=a.pcap", "net_pcap0,tx_pcap=b.pcap", "rig.same-device-twice"),
+        ("0000:01:00.0", "01:00.0", "rig.same-device-twice"),
+        ("net_af_packet0,iface=d0", "net_af_xdp0,iface=d0", "rig.ports-share-a-resource"),
         (
             "net_memif0,role=client,socket=/tmp/a,socket-abstract=no",
             "net_memif1,role=client,socket=/tmp/../tmp/a,socket-abstract=no",
+            "rig.ports-share-a-resource",
         ),
     ],
 )
-def test_both_sides_never_stand_on_one_port(left: str, right: str) -> None:
+def test_both_sides_never_stand_on_one_port(left: str, right: str, code: str) -> None:
     document = {
         "isolated_test_environment": True,
         "left": {"device": left},
         "right": {"device": right},
         "tester": TESTERS,
     }
-    with pytest.raises(RequestError, match="left and right"):
+    with raises(code):
         make_testbed(document, where="lab.toml")
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.base.errors import RequestError
 from evenhand.rig.testbed import lay_out_workers, make_testbed
+from tests.errors import raises
 
 
 @given(st.lists(st.integers(min_value=0, max_value=255), min_size=1, max_size=33, unique=True))
@@ -60,13 +60,20 @@ def test_each_receive_queue_has_a_cpu_of_its_own(queues: int, streams: int) -> N
 
 
 @pytest.mark.parametrize(
-    ("cpus", "queues", "says"),
-    [(3, 2, "there are 3"), (5, 2, "there are 5"), (6, 3, "6 CPUs, and at least two"), (7, 2, "7 CPUs")],
+    ("cpus", "queues", "code", "named"),
+    [
+        (3, 2, "rig.too-few-cpus", "there are 3"),
+        (5, 2, "rig.too-few-cpus", "there are 5"),
+        (6, 3, "rig.too-few-cpus", "6 CPUs"),
+        (7, 2, "rig.cpus-not-divisible", "7 CPUs"),
+    ],
 )
-def test_too_few_cpus_for_the_receive_queues_are_refused(cpus: int, queues: int, says: str) -> None:
+def test_too_few_cpus_for_the_receive_queues_are_refused(
+    cpus: int, queues: int, code: str, named: str
+) -> None:
     """Before anything starts, and with the place in the file."""
     tester = {"cpus": list(range(cpus)), "receive_queues": queues}
     ports = {"left": {"device": "net_null0"}, "right": {"device": "net_null1"}}
-    with pytest.raises(RequestError, match=says) as error:
+    with raises(code, match=named) as error:
         make_testbed({"isolated_test_environment": True, **ports, "tester": tester}, where="bed.toml")
     assert error.value.where == "bed.toml: tester"

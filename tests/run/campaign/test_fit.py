@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import RequestError
 from evenhand.rig import rig_of
 from evenhand.run.campaign.demands import demands_of, lab_wish_of
 from evenhand.run.campaign.fit import check_fit
@@ -36,21 +35,17 @@ def campaign(suite: dict[str, Any], **top: Any) -> CampaignPlan:
 
 
 @pytest.mark.parametrize(
-    ("suite", "what", "next_step"),
+    ("suite", "code", "named", "next_step"),
     [
-        ({"hash-types": ["type1"]}, "has no NIC whose hash can be set to type1", 'hash-types = "not-stated"'),
-        (
-            {"plan": "gateway-v4+gateway-v6"},
-            "forwards one IP version at a time",
-            "one suite for each version",
-        ),
+        ({"hash-types": ["type1"]}, "rig.hash-not-settable", "type1", 'hash-types = "not-stated"'),
+        ({"plan": "gateway-v4+gateway-v6"}, "rig.one-version-at-a-time", "", "one suite for each version"),
     ],
 )
 def test_what_a_linux_lab_cannot_be_set_to_is_refused(
-    suite: dict[str, Any], what: str, next_step: str
+    suite: dict[str, Any], code: str, named: str, next_step: str
 ) -> None:
     """RSS-02: its links hash nothing; R5180-14: it forwards one IP version."""
-    with pytest.raises(RequestError, match=what) as refused:
+    with raises(code, match=named) as refused:
         rig_of("lab:linux").check_demands(lambda: demands_of(campaign(suite).points))
     assert "suite 's'" in refused.value.where
     assert next_step in refused.value.next_step
@@ -96,27 +91,29 @@ def test_a_lab_is_set_up_for_the_largest_of_all_points_of_a_suite() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dut", "suite", "what"),
+    ("dut", "suite", "code", "named"),
     [
         (
             'plan = "gateway-v4"',
             {"plan": "gateway-v6"},
-            "the DUT is set up for gateway-v4, not for gateway-v6",
+            "rig.dut-of-other-plan",
+            "gateway-v4, not for gateway-v6",
         ),
         (
             "largest_frame_size = 1518",
             {"frame-sizes": 9018},
-            "accepts frames of at most 1518 octets, not of 9018",
+            "rig.frame-too-large",
+            "1518 octets, not of 9018",
         ),
     ],
 )
 def test_a_testbed_that_contradicts_a_point_is_refused_before_the_first(
-    tmp_path: Path, dut: str, suite: dict[str, Any], what: str
+    tmp_path: Path, dut: str, suite: dict[str, Any], code: str, named: str
 ) -> None:
     """Each of its points would have got the same answer, one after the other."""
     path = tmp_path / "testbed.toml"
     path.write_text(f"{TESTBED}\n[dut]\n{dut}\n")
-    with pytest.raises(RequestError, match=what) as refused:
+    with raises(code, match=named) as refused:
         check_fit(campaign(suite), str(path))
     assert "(point s/throughput/" in refused.value.what
     assert check_fit(campaign({}), str(path)) == []

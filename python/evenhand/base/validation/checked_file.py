@@ -204,13 +204,13 @@ def refusal(
     if isinstance(cause, UnfitError):
         shown = "" if isinstance(problem["input"], dict) else f"{as_toml(problem['input'])}: "
         return RequestError(f"{shown}{cause}", code=cause.code, where=at, next_step="Correct it there.")
-    what, next_step = in_plain_words(problem["type"], problem["input"], problem.get("ctx", {}))
+    words = in_plain_words(problem["type"], problem["input"], problem.get("ctx", {}))
     keys = [part for part in loc if isinstance(part, str)]
     return RequestError(
-        what,
-        code="base.wrong-value",
+        words.what,
+        code=words.code,
         where=at,
-        next_step=toml_to_write(problem["type"], problem["input"], keys) or next_step,
+        next_step=toml_to_write(problem["type"], problem["input"], keys) or words.next_step,
     )
 
 

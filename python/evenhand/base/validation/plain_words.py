@@ -5,49 +5,79 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from evenhand.base.suggestion import suggestion
 from evenhand.base.validation.toml_words import as_toml
 
 _Bounds = Mapping[str, Any]
-_WORDS: Mapping[str, Callable[[_Bounds], tuple[str, str]]] = {
-    "too_short": lambda bounds: ("is empty", f"Write {_at_least(bounds['min_length'])}, such as [1]."),
-    "too_long": lambda bounds: (
+
+
+class Words(NamedTuple):
+    """Of a value that is refused."""
+
+    what: str
+    next_step: str
+    code: str
+    """See EvenhandError."""
+
+
+_NO_TABLE = Words(
+    "is not a table",
+    next_step="Write the keys below a line with the table's name in brackets.",
+    code="base.not-a-table",
+)
+_WORDS: Mapping[str, Callable[[_Bounds], Words]] = {
+    "too_short": lambda bounds: Words(
+        "is empty", next_step=f"Write {_at_least(bounds['min_length'])}, such as [1].", code="base.empty"
+    ),
+    "too_long": lambda bounds: Words(
         f"has more than {bounds['max_length']} entries",
-        f"Write {bounds['max_length']} or fewer.",
+        next_step=f"Write {bounds['max_length']} or fewer.",
+        code="base.too-long",
     ),
-    "string_too_short": lambda bounds: ("is empty", "Write a text, or omit the key."),
-    "string_too_long": lambda bounds: (
+    "string_too_short": lambda bounds: Words(
+        "is empty", next_step="Write a text, or omit the key.", code="base.empty"
+    ),
+    "string_too_long": lambda bounds: Words(
         f"has more than {bounds['max_length']} characters",
-        "Write a shorter text.",
+        next_step="Write a shorter text.",
+        code="base.too-long",
     ),
-    "greater_than": lambda bounds: (
+    "greater_than": lambda bounds: Words(
         f"must be greater than {bounds['gt']:g}",
-        f"Write a value greater than {bounds['gt']:g}.",
+        next_step=f"Write a value greater than {bounds['gt']:g}.",
+        code="base.out-of-range",
     ),
-    "greater_than_equal": lambda bounds: ("is too small", f"Write {_at_least(bounds['ge'])}."),
-    "less_than": lambda bounds: (
+    "greater_than_equal": lambda bounds: Words(
+        "is too small", next_step=f"Write {_at_least(bounds['ge'])}.", code="base.out-of-range"
+    ),
+    "less_than": lambda bounds: Words(
         f"must be less than {bounds['lt']:g}",
-        f"Write a value less than {bounds['lt']:g}.",
+        next_step=f"Write a value less than {bounds['lt']:g}.",
+        code="base.out-of-range",
     ),
-    "less_than_equal": lambda bounds: ("is too large", f"Write {_shown(bounds['le'])} or less."),
-    "string_type": lambda _: ("is not a text", 'Write it in quotes: "...".'),
-    "bool_type": lambda _: ("is neither true nor false", "Write true or false, without quotes."),
-    "model_type": lambda _: (
-        "is not a table",
-        "Write the keys below a line with the table's name in brackets.",
+    "less_than_equal": lambda bounds: Words(
+        "is too large", next_step=f"Write {_shown(bounds['le'])} or less.", code="base.out-of-range"
     ),
-    "model_attributes_type": lambda _: (
-        "is not a table",
-        "Write the keys below a line with the table's name in brackets.",
+    "string_type": lambda _: Words(
+        "is not a text", next_step='Write it in quotes: "...".', code="base.not-a-text"
     ),
+    "bool_type": lambda _: Words(
+        "is neither true nor false",
+        next_step="Write true or false, without quotes.",
+        code="base.neither-true-nor-false",
+    ),
+    "model_type": lambda _: _NO_TABLE,
+    "model_attributes_type": lambda _: _NO_TABLE,
 }
-_WHOLE = ("is not a whole number", "Write a whole number.")
-_LIST = ("is not a list", "Write it in brackets: [1, 2].")
+_WHOLE = Words("is not a whole number", next_step="Write a whole number.", code="base.not-whole")
+_NUMBER = Words("is not a number", next_step="Write a number.", code="base.not-a-number")
+_LIST = Words("is not a list", next_step="Write it in brackets: [1, 2].", code="base.not-a-list")
+_OTHER = Words("is not allowed here", next_step="Write another value.", code="base.wrong-value")
 
 
-def in_plain_words(kind: str, value: Any, bounds: _Bounds) -> tuple[str, str]:
+def in_plain_words(kind: str, value: Any, bounds: _Bounds) -> Words:
     """What is wrong with the value, and what to do.
 
     Args:
@@ -57,17 +87,15 @@ def in_plain_words(kind: str, value: Any, bounds: _Bounds) -> tuple[str, str]:
     if kind in ("literal_error", "enum"):
         return none_of(value, re.findall(r"'([^']*)'", bounds["expected"]), in_quotes=True)
     if kind in _WORDS:
-        what, next_step = _WORDS[kind](bounds)
+        words = _WORDS[kind](bounds)
     elif kind.startswith(("int_", "float_")):
-        what, next_step = _WHOLE if kind.startswith("int_") else ("is not a number", "Write a number.")
-    elif kind.startswith(("tuple_", "list_")):
-        what, next_step = _LIST
+        words = _WHOLE if kind.startswith("int_") else _NUMBER
     else:
-        what, next_step = "is not allowed here", "Write another value."
-    return f"{as_toml(value)} {what}", next_step
+        words = _LIST if kind.startswith(("tuple_", "list_")) else _OTHER
+    return words._replace(what=f"{as_toml(value)} {words.what}")
 
 
-def none_of(value: Any, names: list[str], *, in_quotes: bool) -> tuple[str, str]:
+def none_of(value: Any, names: list[str], *, in_quotes: bool) -> Words:
     """A word that is not among those that may stand here: what is wrong with it, and what to do.
 
     Args:
@@ -77,9 +105,10 @@ def none_of(value: Any, names: list[str], *, in_quotes: bool) -> tuple[str, str]
     near = suggestion(value, names) if isinstance(value, str) else None
     hint = "" if near is None else f"Did you mean {shown[names.index(near)]}?"
     listed = " or ".join(part for part in (", ".join(shown[:-1]), shown[-1]) if part)
-    return (
+    return Words(
         f"{as_toml(value)} is not one of {', '.join(names)}",
-        hint or f"{'Write' if in_quotes else 'Use'} {listed}.",
+        next_step=hint or f"{'Write' if in_quotes else 'Use'} {listed}.",
+        code="base.not-one-of",
     )
 
 
