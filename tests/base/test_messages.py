@@ -10,11 +10,25 @@ import tomllib
 import pytest
 
 from evenhand.base.errors import EvenhandError, HostError, OutputError
+from evenhand.rig.dut.record import Holder, SetupRecord
+from evenhand.rig.dut.setup import HeldError
 from tests.base.messages import COMMAND, FILE, as_toml, messages
 from tests.errors import raises
 
 SHAPE = re.compile(r"[a-z]+\.[a-z0-9]+(?:-[a-z0-9]+)*")
 LONGEST = 40
+HELD = SetupRecord(
+    identity="a",
+    holder=Holder(kind="run", user="u", host="h", process=1, started_ticks=1, since="2026-01-01T00:00:00"),
+    system="linux",
+    boot_id="b",
+    plan="gateway-v4",
+    hash_type=None,
+    fingerprint="f",
+    interfaces=("eth1", "eth2"),
+    items=(),
+    options={},
+)
 
 
 def test_the_file_of_messages_is_that_of_the_source() -> None:
@@ -45,6 +59,7 @@ def test_a_code_begins_with_the_room_that_raises_it() -> None:
     [
         HostError("no device", code="engine.no-device", where="left", next_step="Plug it in."),
         OutputError("no room", code="cli.output-not-writable", is_closed_pipe=True),
+        HeldError(HELD),
     ],
 )
 def test_an_error_of_a_worker_arrives_as_it_was(error: EvenhandError) -> None:
