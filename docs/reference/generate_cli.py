@@ -41,6 +41,8 @@ Every verb has `--help` with an example. Results go to stdout, progress and note
 | 130, 143 | interrupted by Ctrl-C, by SIGTERM |
 
 An error is three lines on stderr: what is wrong, where, what to do next. `--debug` adds the trace.
+
+With `--json` the same is on stdout, under `error` ([contract/error.schema.json](../../contract/error.schema.json)): `what`, `where` and `next`; `code`, the exit code; and `id`, which tells errors apart in a script, such as `plan.unknown-name`. An `id` stays when the words of its message change.
 """  # noqa: E501  (Markdown)
 
 

@@ -133,7 +133,8 @@ def test_single_trials_are_no_results_to_compare(evenhand: Run, engine_playing: 
     for name in ("a.evenhand", "b.evenhand"):
         evenhand("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--waits", "short", "--run", name)
     error = evenhand("compare", "a.evenhand", "b.evenhand", "--json").json["error"]
-    assert error["what"].startswith("a.evenhand and b.evenhand have only single trials")
+    assert error["id"] == "analysis.nothing-to-compare"
+    assert error["what"].startswith("a.evenhand and b.evenhand ")
     assert "evenhand throughput, loss or another procedure" in error["next"]
     assert error["next"].endswith("evenhand show a.evenhand")
 

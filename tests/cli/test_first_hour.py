@@ -52,34 +52,38 @@ def test_symmetric_xor_of_ethtool_is_taken_over(evenhand: Run, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("text", "what", "next_step"),
+    ("text", "code", "named", "next_step"),
     [
         (
             TABLE + KEY + "RSS hash function:\n    toeplitz: off\n    xor: on\n",
-            "hashes with xor",
+            "predict.hash-not-toeplitz",
+            "xor",
             "hfunc toeplitz",
         ),
         (
             TABLE + KEY + FUNCTION + "RSS input transformation:\n    symmetric-or-xor: on\n",
+            "predict.hash-input-transformed",
             "symmetric-or-xor",
             "xfrm none",
         ),
         (
             TABLE + "RSS hash key:\nOperation not supported\n" + FUNCTION,
-            "not known: Operation not supported",
+            "spec.hash-key-unknown",
+            "Operation not supported",
             "--key",
         ),
-        (TABLE, "not known: the output has none", "--key common"),
+        (TABLE, "spec.hash-key-unknown", "the output has none", "--key common"),
     ],
 )
 def test_a_hash_that_is_not_predicted_is_refused(
-    evenhand: Run, tmp_path: Path, text: str, what: str, next_step: str
+    evenhand: Run, tmp_path: Path, text: str, code: str, named: str, next_step: str
 ) -> None:
     """RSS-03, RSS-04: the default key in place of one that is not known would be a number about another
     device."""
     ended = predict_from(evenhand, tmp_path, text)
     assert ended.code == 2
-    assert what in ended.json["error"]["what"]
+    assert ended.json["error"]["id"] == code
+    assert named in ended.json["error"]["what"]
     assert next_step in ended.json["error"]["next"]
     if "--key" in next_step:
         assert predict_from(evenhand, tmp_path, text, "--key", "common").code == 0
@@ -142,29 +146,31 @@ def test_a_testbed_that_names_its_addresses_is_tested_with_them(
     refused = evenhand(*line, "--networks", "3,4")
     assert refused.code == 2
     assert refused.json["error"]["where"] == f"{testbed}: dut.networks"
+    assert refused.json["error"]["id"] == "rig.too-few-networks-on-dut"
     assert "3 networks on the right side, not for 4" in refused.json["error"]["what"]
 
 
 @pytest.mark.parametrize(
-    ("keys", "what"),
+    ("keys", "code", "named"),
     [
-        ("hosts = 9", "belong to a plan"),
-        ('plan = "gateway-v4"\nhosts = 70000', "70000"),
-        ('plan = "gateway-v4"\nnetworks = 2', "network"),
-        ('plan = "gateway-v4"\nhosts = [1, 2, 3]', "3"),
-        ('plan = "gateway-v4"\nhosts = 0', "0"),
-        ('plan = "gateway-v4"\nhosts = "9"', "9"),
+        ("hosts = 9", "rig.hosts-without-plan", ""),
+        ('plan = "gateway-v4"\nhosts = 70000', "plan.count-out-of-range", "70000"),
+        ('plan = "gateway-v4"\nnetworks = 2', "plan.one-network-only", "2"),
+        ('plan = "gateway-v4"\nhosts = [1, 2, 3]', "base.too-long", "3"),
+        ('plan = "gateway-v4"\nhosts = 0', "base.out-of-range", "0"),
+        ('plan = "gateway-v4"\nhosts = "9"', "base.not-a-list", "9"),
     ],
 )
 def test_addresses_that_a_testbeds_plan_has_not_are_refused(
-    evenhand: Run, engine_playing: Play, testbed: Path, keys: str, what: str
+    evenhand: Run, engine_playing: Play, testbed: Path, keys: str, code: str, named: str
 ) -> None:
     engine_playing("simulated-640000")
     testbed.write_text(f"{testbed.read_text()}[dut]\n{keys}\n")
     ended = evenhand("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--no-run", "--json")
     assert ended.code == 2
     error = ended.json["error"]
-    assert what in error["what"]
+    assert error["id"] == code
+    assert named in error["what"]
     assert error["where"].startswith(f"{testbed}: dut")
     assert error["next"]
 
@@ -308,19 +314,20 @@ def test_a_trial_is_stored_like_all_others(
 
 
 @pytest.mark.parametrize(
-    ("testbed", "what", "next_step"),
+    ("testbed", "code", "named", "next_step"),
     [
-        ("lab:foo", "'foo' is not a lab", "lab:linux, lab:vm"),
-        ("lab:linus", "'linus' is not a lab", "Did you mean lab:linux?"),
-        ("reference", "this is not a testbed here", "`evenhand router gateway-v4 --testbed router.toml`"),
+        ("lab:foo", "rig.not-a-lab", "'foo'", "lab:linux, lab:vm"),
+        ("lab:linus", "rig.not-a-lab", "'linus'", "Did you mean lab:linux?"),
+        ("reference", "rig.reference-not-here", "", "`evenhand router gateway-v4 --testbed router.toml`"),
     ],
 )
 def test_testbeds_that_there_are_not_are_told_from_those_that_there_are(
-    evenhand: Run, testbed: str, what: str, next_step: str
+    evenhand: Run, testbed: str, code: str, named: str, next_step: str
 ) -> None:
     ended = evenhand("trial", testbed, "--rate", "1kfps", "--json")
     assert ended.code == 2
-    assert what in ended.json["error"]["what"]
+    assert ended.json["error"]["id"] == code
+    assert named in ended.json["error"]["what"]
     assert ended.json["error"]["where"] == testbed
     assert next_step in ended.json["error"]["next"]
 

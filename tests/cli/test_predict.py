@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -198,26 +199,16 @@ def test_openbsds_key_has_a_name(evenhand: Run) -> None:
 
 @pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
 @pytest.mark.parametrize(
-    ("elements", "table", "what", "next_step"),
+    ("elements", "table", "named", "next_step"),
     [
-        (
-            "8",
-            "0,1,2,3",
-            "8 elements are given, but the table names elements up to 3",
-            "Omit --elements, or give 4;",
-        ),
-        ("2", "0,1,2,3", "2 elements are given, but the table names elements up to 3", "or give 4;"),
-        ("2", "0,0", "2 elements are given, but the table names elements up to 0", "or give 1;"),
-        (
-            "3",
-            "rings",
-            "3 elements are given, but the table names elements up to 1, and this NIC has 8 queues",
-            "or give 2 or 8;",
-        ),
+        ("8", "0,1,2,3", "8 elements .* up to 3$", "Omit --elements, or give 4;"),
+        ("2", "0,1,2,3", "2 elements .* up to 3$", "or give 4;"),
+        ("2", "0,0", "2 elements .* up to 0$", "or give 1;"),
+        ("3", "rings", "3 elements .* up to 1, .* 8 queues$", "or give 2 or 8;"),
     ],
 )
 def test_elements_that_a_table_contradicts_are_refused(
-    evenhand: Run, tmp_path: Path, plan: str, elements: str, table: str, what: str, next_step: str
+    evenhand: Run, tmp_path: Path, plan: str, elements: str, table: str, named: str, next_step: str
 ) -> None:
     """RSS-04: what was predicted was of neither device, and the sentence below it spoke of entries that the
     table does not have."""
@@ -228,7 +219,8 @@ def test_elements_that_a_table_contradicts_are_refused(
     given = ("--table", rings if table == "rings" else table, "--key", "common")
     ended = evenhand("predict", plan, "--elements", elements, *given, "--json")
     assert ended.code == 2
-    assert ended.json["error"]["what"] == what
+    assert ended.json["error"]["id"] == "spec.table-contradicts-elements"
+    assert re.match(named, ended.json["error"]["what"])
     assert next_step in ended.json["error"]["next"]
 
 

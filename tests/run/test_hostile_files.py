@@ -121,7 +121,7 @@ def test_tables_that_evenhand_did_not_make_are_refused(run: Path, statements: li
 
 def test_a_run_of_another_version_and_an_empty_one_are_told_apart(run: Path) -> None:
     assert_refused(change(run, "DELETE FROM run"), "", "run.interrupted-before-it-began")
-    assert_refused(change(run, "PRAGMA user_version = 9"), "version 9, .* 1 and 2", "run.other-schema-version")
+    assert_refused(change(run, "PRAGMA user_version = 9"), "version 9, .* 1 and", "run.other-schema-version")
 
 
 @pytest.mark.parametrize(

@@ -72,16 +72,21 @@ def test_trial_numbers_stay_within_the_tag() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "error", "exit_code"),
-    [("bad_request", RequestError, 2), ("host_not_ready", HostError, 3), ("bug", EngineError, 4)],
+    ("kind", "error", "exit_code", "code"),
+    [
+        ("bad_request", RequestError, 2, "engine.bad-frame-size"),
+        ("host_not_ready", HostError, 3, "engine.no-device"),
+        ("bug", EngineError, 4, "engine.internal"),
+    ],
 )
 def test_a_fault_becomes_the_error_of_its_kind_and_the_session_lives_on(
-    kind: str, error: type[EvenhandError], exit_code: int
+    kind: str, error: type[EvenhandError], exit_code: int, code: str
 ) -> None:
     with start(f"fault-{kind}") as session:
         for _ in range(2):
-            with pytest.raises(error) as caught:
+            with raises(code) as caught:
                 session.request("counters")
+            assert isinstance(caught.value, error)
             assert caught.value.exit_code == exit_code
             assert caught.value.what
             assert caught.value.next_step

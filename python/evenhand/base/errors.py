@@ -7,7 +7,8 @@ from typing import Any
 
 
 class EvenhandError(Exception):
-    """Base of all errors: what is wrong, where (a key, an address, a file) and what to do next."""
+    """Base of all errors: what is wrong, where (a key, an address, a file) and what to do next. Its `code`
+    says which mistake it is, such as `plan.unknown-name`."""
 
     exit_code = 4
 
