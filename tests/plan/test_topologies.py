@@ -270,9 +270,9 @@ def test_addresses_are_embedded_as_rfc_6052_shows(length: int, address: str) -> 
 
 def test_a_prefix_of_another_length_and_unlike_mappings_are_refused() -> None:
     hosts, as_ipv4 = ipaddress.IPv6Network("2001:2::/112"), ipaddress.IPv4Network("198.18.0.0/16")
-    with pytest.raises(PlanError, match="prefix of 80 bits"):
+    with raises("plan.wrong-prefix-length", match="80 bits"):
         Translation(prefix=ipaddress.IPv6Network("2001:2::/80"), ipv6_hosts=hosts, ipv6_hosts_as_ipv4=as_ipv4)
-    with pytest.raises(PlanError, match="different numbers of hosts"):
+    with raises("plan.host-counts-differ"):
         Translation(
             prefix=ipaddress.IPv6Network("2001:2:0:64::/96"),
             ipv6_hosts=ipaddress.IPv6Network("2001:2::/113"),

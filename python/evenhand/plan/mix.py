@@ -65,6 +65,7 @@ def _check_unlike_hosts(translated: AddressPlan, other: AddressPlan) -> None:
             raise PlanError(
                 f"{native.first_address} .. {native.last_address} are hosts of {other.title}, and the"
                 f" addresses that {translated.title} gives to translated ones",
+                code="plan.networks-overlap",
                 where="first, second",
                 next_step="Name a plan of the other IP version beside it, such as gateway-v6.",
             )

@@ -102,6 +102,7 @@ def describe_setup(
         mapping = f", the mapping {told.ipv6_hosts_as_ipv4} {told.ipv6_hosts}" if told.needs_mapping else ""
         raise RequestError(
             f"{plan.title} needs a translator, and these are commands for routers",
+            code="rig.translator-needed",
             where="PLAN",
             next_step=f"Set it up by hand: the prefix {told.prefix}{mapping}, and the addresses and routes"
             f" that evenhand plan show {plan.title} shows.",

@@ -43,12 +43,14 @@ def check_translator() -> None:
     if shutil.which(PROGRAM, path=_search_path()) is None:
         raise HostError(
             "the plan needs a translator as DUT, and TAYGA is not installed",
+            code="rig.program-missing",
             where="lab",
             next_step=f"Install it without its own service: {INSTALL}",
         )
     if not Path("/dev/net/tun").exists():
         raise HostError(
             "the translator needs a tun device, and there is none",
+            code="rig.no-tun-device",
             where="/dev/net/tun",
             next_step="Load the module: sudo modprobe tun.",
         )
@@ -118,6 +120,7 @@ def _wait_for_interface(ip: pyroute2.IPRoute, process: subprocess.Popen[bytes], 
     said = log.read_text(errors="replace").strip().splitlines()
     raise HostError(
         f"the translator did not start: {said[-1] if said else 'it printed nothing'}",
+        code="rig.translator-does-not-start",
         where="lab",
         next_step=f"See what it printed: {log}.",
     )
