@@ -81,7 +81,7 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     }
     Part buffers{"reserve and send"};
     Part whole{"all"};
-    const frame::FrameShape shape_of_writers{shape, V};
+    const frame::FrameShape shape_of_writers{shape};
     plan::FlowBlock block;
     for (unsigned round = 0; round < rounds; ++round) {
         measure(drawing, [&](std::uint64_t i) { draw.draw_block(i * run::burst_size, 1, block); });

@@ -107,7 +107,7 @@ struct Way {
 
 }  // namespace
 
-TEST_CASE("each side of a translated plan has its own IP version, size and addresses") {
+TEST_CASE("each side of a translated plan has its own IP version, size and addresses (R8219-01)") {
     const auto p = siit();
     const auto forward = frame::traffic_of(p, Direction::forward, 64);
     const auto reverse = frame::traffic_of(p, Direction::reverse, 64);
