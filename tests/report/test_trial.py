@@ -53,6 +53,28 @@ def trial(*, reordered: int = 0, codes: Sequence[str] = (), rate_fps: float = 10
     )
 
 
+def test_what_a_translator_did_wrong_is_shown_and_a_router_has_no_such_rows() -> None:
+    """R8219-01: a frame with another host's address is no slow frame."""
+    plain = trial()
+    assert "translated to" not in shown(trial_report(plain))
+    wrong = {"no_checksum": 3, "traffic_class": 0, "address_or_port": 1234}
+    result = replace(
+        plain,
+        directions={
+            name: replace(direction, mistranslated_frames=wrong)
+            for name, direction in plain.directions.items()
+        },
+    )
+    rows = {
+        line[: line.index("  ")]: line.split()[-2:]
+        for line in shown(trial_report(result)).splitlines()
+        if "  " in line
+    }
+    assert rows["translated to another address or port"] == ["1,234", "1,234"]
+    assert rows["translated to another traffic class"] == ["0", "0"]
+    assert rows["without a UDP checksum"] == ["3", "3"]
+
+
 @PLANS
 @pytest.mark.parametrize(("hosts", "ports"), [(None, None), (1, None), (None, ONE_PORT)])
 def test_reordered_frames_are_said_to_be_of_all_flows_together(

@@ -118,6 +118,16 @@ def test_notes_and_offsets_of_clocks_are_read_and_absent_in_earlier_runs(passed:
     assert [offset.offset_us for offset in result.clock_offsets] == [0, -1.2]
 
 
+def test_wrong_translations_are_read_and_absent_where_nothing_is_translated(passed: dict[str, Any]) -> None:
+    assert TrialResult.from_contract(passed).directions["forward"].mistranslated_frames is None
+    wrong = {"no_checksum": 1, "traffic_class": 2, "address_or_port": 3}
+    passed["directions"]["forward"]["mistranslated_frames"] = wrong
+    assert TrialResult.from_contract(passed).directions["forward"].mistranslated_frames == wrong
+    passed["directions"]["forward"]["mistranslated_frames"] = {"no_checksum": 1}
+    with raises("trial.contract-violated"):
+        TrialResult.from_contract(passed)
+
+
 def test_a_pass_that_lost_a_frame_in_one_direction_is_a_bug(passed: dict[str, Any]) -> None:
     """R2544-07: a surplus or a duplicate elsewhere cannot hide the loss."""
     forward = passed["directions"]["forward"]

@@ -81,6 +81,7 @@ def test_each_defect_of_a_translator_is_counted_to_the_frame(name: str) -> None:
     document, counters = through_router(
         make_plan(name), ReferenceDut(translation_defects=defects), rate_fps=QUIET_FPS, duration_s=0.5
     )
+    jsonschema.validate(document, json.loads((CONTRACT / "reply.schema.json").read_text()))
     made, found = counters["translation"], document["directions"].values()
     assert made["wrong_address_frames"] >= 10
     assert made["traffic_class_frames"] >= 10

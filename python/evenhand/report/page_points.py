@@ -29,6 +29,7 @@ from evenhand.report.page_words import (
     show_value,
     unit_of,
 )
+from evenhand.report.trials import SHOWN_NOTES
 from evenhand.run import StoredTrial
 from evenhand.run.campaign_record import (
     AT_LEAST,
@@ -324,7 +325,7 @@ def _shown_trials(repetition: Repetition) -> ShownTrials:
     rows: list[list[str | Cell]] = []
     for trial in trials:
         result = trial.result
-        told = [*result.reasons, *(note for note in result.notes if note.code == "queue_filling")]
+        told = [*result.reasons, *(note for note in result.notes if note.code in SHOWN_NOTES)]
         reasons = "; ".join(reason.text for reason in join_directions(told))
         rows.append(
             [

@@ -26,6 +26,8 @@ def describe_sending(result: TrialResult) -> str:
 
 
 VERDICT_STYLES = {Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.INVALID: "yellow"}
+SHOWN_NOTES = ("mistranslated", "queue_filling")
+"""Codes of the notes that tell why frames were lost, though they are no reasons of the verdict."""
 
 
 def trials_table(trials: Sequence[SearchTrial | StoredTrial], *, title: str | None = "Trials") -> Table:
@@ -56,6 +58,6 @@ def _p99(result: TrialResult) -> str:
 
 def _story(trial: SearchTrial | StoredTrial) -> str:
     attempt = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
-    told = [*trial.result.reasons, *(note for note in trial.result.notes if note.code == "queue_filling")]
+    told = [*trial.result.reasons, *(note for note in trial.result.notes if note.code in SHOWN_NOTES)]
     reasons = "; ".join(reason.text for reason in join_directions(told))
     return visible(f"{trial.purpose}{attempt}" + (f": {reasons}" if reasons else ""))
