@@ -19,6 +19,7 @@ from evenhand.report.page import render_page
 from evenhand.report.page_facts import host_facts
 from evenhand.report.page_figures import pictures_of
 from evenhand.report.page_head import dut_line, headline_figures, summary_table
+from evenhand.report.page_words import version_of_plan
 from evenhand.report.summary import (
     COLUMNS,
     summary_rows,
@@ -256,3 +257,20 @@ def test_words_of_the_kernel_are_shown_as_people_write_them() -> None:
 def test_a_campaign_without_a_result_has_no_headline() -> None:
     assert headline_figures(record_of([])) == []
     assert summary_table(record_of([])) is None
+
+
+@pytest.mark.parametrize(
+    ("plan", "words"),
+    [
+        ("gateway-v4", "IPv4"),
+        ("nets_v6_direct", "IPv6"),
+        ("gateway-v4+gateway-v6", "IPv4 and IPv6"),
+        ("siit", "IPv6/IPv4"),
+        ("siit-eam", "IPv6/IPv4"),
+        ("siit_eam", "IPv6/IPv4"),
+        ("siit+gateway-v6", "IPv6/IPv4 and IPv6"),
+        ("of-another-program", "IP"),
+    ],
+)
+def test_the_ip_version_of_a_plan_in_words(plan: str, words: str) -> None:
+    assert version_of_plan(plan) == words

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.base.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
-from evenhand.plan import describe_size, parse_imix
+from evenhand.plan import TOPOLOGIES, describe_size, parse_imix
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.procedure.statistics import Statistics
 from evenhand.run.campaign_record import PointRecord, bounds_of
@@ -149,13 +149,18 @@ def show_protocol(point: Point) -> str:
 
 
 def show_version(point: Point) -> str:
-    """`IPv4`, `IPv6` or both, from the plan's name, which ends in the version or has both."""
+    """`IPv4`, `IPv6` or both, from the plan's name, which ends in the version or has both; `IPv6/IPv4` where the
+    DUT translates."""
     return version_of_plan(point.plan)
 
 
 def version_of_plan(plan: str) -> str:
     """As `show_version`."""
-    return " and ".join(f"IPv{version}" for version in ("4", "6") if f"v{version}" in plan) or "IP"
+    parts = plan.replace("-", "_").split("+")
+    translated = [topology for part in parts if (topology := TOPOLOGIES.get(part)) and topology.translation]
+    found = [f"IPv{topology.left.ip_version}/IPv{topology.right.ip_version}" for topology in translated]
+    found += [f"IPv{version}" for version in ("4", "6") if f"v{version}" in plan]
+    return " and ".join(dict.fromkeys(found)) or "IP"
 
 
 READABLE = {"notsupported": "not supported", "notimplemented": "not implemented", "forceoff": "off, forced"}
