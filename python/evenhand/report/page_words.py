@@ -149,8 +149,8 @@ def show_protocol(point: Point) -> str:
 
 
 def show_version(point: Point) -> str:
-    """`IPv4`, `IPv6` or both, from the plan's name, which ends in the version or has both; `IPv6/IPv4` where the
-    DUT translates."""
+    """`IPv4`, `IPv6` or both, from the plan's name, which ends in the version or has both; `IPv6/IPv4` where
+    the DUT translates."""
     return version_of_plan(point.plan)
 
 
