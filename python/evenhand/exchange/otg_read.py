@@ -349,7 +349,7 @@ def _check_alike(reader: _Reader, first: _Flow, second: _Flow) -> None:
         reader.refuse(
             "flows[1].packet",
             "...",
-            "both directions must have the same IP version: translation will come in a later version",
+            "both directions must have the same IP version; for a translator use --plan siit",
         )
 
 

@@ -20,7 +20,10 @@ from evenhand.exchange.testbed_text import Given, PortFacts, write_testbed
 from evenhand.plan import SideName
 from evenhand.procedure.registry import LATENCY, PDV, THROUGHPUT
 
-ROAD = "translation and stateful NAT will come in a later version"
+ROAD = (
+    "stateless translation is measured with --plan siit and its own addresses;"
+    " stateful NAT will come in a later version"
+)
 _MOST_SHARE = 999
 _SHOWN_DEFAULTS = (
     "IP-L-Vers",
@@ -227,7 +230,7 @@ class _KeyRows:
         what = key.split("-")[2]
         if what == "Vers":
             if self._traffic.is_translated:
-                return Became.REFUSED, f"no translation (SIIT, NAT64): {ROAD}"
+                return Became.REFUSED, f"not imported: {ROAD}"
             if self._traffic.is_background_only:
                 return Became.MEANINGLESS, "m is 0: all frames belong to the background, which is IPv6"
             return Became.MAPPED, f"--plan {self._plan_names}"
