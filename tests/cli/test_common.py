@@ -14,8 +14,10 @@ from evenhand.cli import common
 
 
 @pytest.fixture(autouse=True)
-def _fresh() -> None:
+def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     common.program.cache_clear()
+    common.program_with_sudo.cache_clear()
+    monkeypatch.delenv("SUDO_USER", raising=False)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +52,25 @@ def test_only_commands_are_changed(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         )
         == "Evenhand; see x.evenhand or /tmp/evenhand run; sudo bin/evenhand run a; evenhand 0.1.0"
     )
+
+
+def test_who_needed_sudo_is_told_it_and_sudo_finds_the_program(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What stands on a user's PATH alone, sudo does not find."""
+    (tmp_path / "evenhand").write_text("#!/bin/sh\n")
+    (tmp_path / "evenhand").chmod(0o755)
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "evenhand")])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(common, "_PATH_OF_SUDO", "/nowhere")
+    assert common.as_commands_here("evenhand check; sudo evenhand run a") == (
+        f"evenhand check; sudo {tmp_path}/evenhand run a"
+    )
+    monkeypatch.setenv("SUDO_USER", "person")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert common.as_commands_here("evenhand run --resume a") == f"sudo {tmp_path}/evenhand run --resume a"
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert common.as_commands_here("evenhand run --resume a") == "evenhand run --resume a"
 
 
 def test_an_error_of_a_clone_can_be_followed(tmp_path: Path) -> None:

@@ -60,7 +60,9 @@ def err() -> Console:
     return _console(stderr=True)
 
 
-_COMMAND = re.compile(r"(?<![\w/.-])evenhand (?=[a-z])")
+_COMMAND = re.compile(r"(?<![\w/.-])(sudo )?evenhand (?=[a-z])")
+_PATH_OF_SUDO = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Debian's secure_path: what a user's own PATH has besides, sudo does not find."""
 
 
 @cache
@@ -72,9 +74,23 @@ def program() -> str:
     return shlex.quote(typed) if is_path and shutil.which("evenhand") is None else "evenhand"
 
 
+@cache
+def program_with_sudo() -> str:
+    """The same behind `sudo`."""
+    if shutil.which("evenhand", path=_PATH_OF_SUDO) is not None:
+        return "sudo evenhand"
+    known = shutil.which("evenhand") if program() == "evenhand" else None
+    return f"sudo {program() if known is None else shlex.quote(known)}"
+
+
 def as_commands_here(text: str) -> str:
-    """The text, with the commands in it as they have to be typed here."""
-    return _COMMAND.sub(lambda found: f"{program()} ", text)
+    """The text, with the commands in it as they have to be typed here: who needed sudo needs it again."""
+    is_by_sudo = os.geteuid() == 0 and "SUDO_USER" in os.environ
+
+    def typed(found: re.Match[str]) -> str:
+        return f"{program_with_sudo() if found[1] or is_by_sudo else program()} "
+
+    return _COMMAND.sub(typed, text)
 
 
 class _Output(Console):

@@ -211,9 +211,11 @@ def _bounds_of_all(status: CampaignStatus) -> list[str]:
     if not bounds or not all(bounds):
         return []
     of_tester = sum(point.at_tester_limit for point in status.points)
+    # While it is being measured nobody else may.
+    repeat = f", and repeat: {again_command(status.path)}" if status.worker is None else ""
     why = (
         "the tester could not keep a higher load on this host. Give it idle CPUs (evenhand check shows what"
-        f" takes them) or another host, and repeat: {again_command(status.path)}"
+        f" takes them) or another host{repeat}"
         if of_tester == len(bounds)
         else "the highest load that was tried passed, or the tester could not keep a higher one"
     )

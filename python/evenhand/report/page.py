@@ -49,6 +49,7 @@ from evenhand.report.page_tables import (
 )
 from evenhand.report.page_words import Table, show_time, version_of_plan
 from evenhand.run.campaign_record import CampaignRecord, PointState
+from evenhand.run.resume_command import resume_command
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -220,6 +221,11 @@ def _summary(record: CampaignRecord) -> str:
             if invalid
             else ""
         ),
+        *(
+            [f"{format_count(trials[CEILING])} more looked for the tester's own ceiling"]
+            if trials[CEILING]
+            else []
+        ),
         f"begun {show_time(record.created_at)}",
     ]
     parts += [f"finished {show_time(record.finished_at)}"] if record.finished_at else []
@@ -242,6 +248,8 @@ def _progress(record: CampaignRecord, refresh_s: int | None) -> Mapping[str, Any
     again = (
         "" if refresh_s is None else f" It is written again after points, and reloads every {refresh_s} s."
     )
+    if refresh_s is None and record.is_campaign:
+        again = f" If it is not being measured now, resume it: {resume_command(Path(record.path.name))}"
     return {"text": f"{text}.{again}", "points": len(record.points), "done": done, "refresh_s": refresh_s}
 
 

@@ -8,6 +8,7 @@ remembers that on this machine.
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
 from pathlib import Path
 
@@ -58,14 +59,19 @@ def resume_command(path: Path, source: Path | None = None) -> str:
             knows.
     """
     if source is None or find_source(path, source.name) is not None:
-        return f"evenhand run --resume {shlex.quote(str(path))}"
+        return f"{_sudo(path)}evenhand run --resume {shlex.quote(str(path))}"
     named = shlex.quote(str(source)) if source.is_file() else f"FOLDER/{shlex.quote(source.name)}"
-    return f"evenhand run {named} --resume --run {shlex.quote(str(path))}"
+    return f"{_sudo(path)}evenhand run {named} --resume --run {shlex.quote(str(path))}"
 
 
 def again_command(path: Path) -> str:
     """The command that measures once more what ended early or at the tester's limit."""
-    return f"evenhand run --resume {shlex.quote(str(path))} --again"
+    return f"{_sudo(path)}evenhand run --resume {shlex.quote(str(path))} --again"
+
+
+def _sudo(path: Path) -> str:
+    """A campaign that root has begun is root's to go on with."""
+    return "sudo " if path.is_file() and not os.access(path, os.W_OK) else ""
 
 
 def _remembered() -> dict[str, str]:

@@ -105,3 +105,11 @@ def test_the_advice_names_the_programs_and_their_processes() -> None:
     assert "cc1plus 151 % (processes 7, 8, 9, ...), find 6 % (process 3)" in found.advice
     assert found.facts["programs"][0] == {"name": "cc1plus", "busy_share": 1.514, "pids": (7, 8, 9, 10)}
     assert "Find out what else runs" in check_stalls(watched).advice
+    own = (
+        ProgramUse(name="evenhand-engine", busy_share=0.87, pids=(5,)),
+        ProgramUse(name="napi/ehdl-linux", busy_share=0.2, pids=(6,)),
+    )
+    alone, beside = check_stalls(watched, own).advice, check_stalls(watched, (*own, *uses)).advice
+    assert "of Evenhand is at work itself: evenhand-engine 87 % (process 5)" in alone
+    assert "Find out what else runs" in alone
+    assert "one CPU): cc1plus 151 %" in beside

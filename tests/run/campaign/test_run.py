@@ -18,7 +18,7 @@ import pytest
 
 from evenhand.cli.live_page import LivePage
 from evenhand.run import CampaignRecord, PointState, read_record
-from evenhand.run.resume_command import MOST_KEPT, find_source, remember_source, resume_command
+from evenhand.run.resume_command import MOST_KEPT, again_command, find_source, remember_source, resume_command
 from tests.preloaded.commands import evenhand_command
 from tests.run.campaign.small_campaign import OPTIONS, essence, write_campaign
 
@@ -172,6 +172,17 @@ def test_a_second_run_on_one_file_is_refused_and_status_tells_of_the_first(
     assert not (tmp_path / "run.html").exists(), "no page without what it is the page of"
 
 
+def test_a_campaign_that_is_not_ours_to_write_is_resumed_with_sudo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run.evenhand"
+    assert resume_command(run) == f"evenhand run --resume {run}"
+    run.touch()
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert resume_command(run) == f"sudo evenhand run --resume {run}"
+    assert again_command(run) == f"sudo evenhand run --resume {run} --again"
+
+
 def test_the_page_of_an_interrupted_campaign_has_all_that_is_stored_and_no_longer_reloads(
     tmp_path: Path,
 ) -> None:
@@ -196,6 +207,7 @@ def test_the_page_of_an_interrupted_campaign_has_all_that_is_stored_and_no_longe
     assert b"Resume with: evenhand run --resume run.evenhand" in told
     page = (tmp_path / "run.html").read_text()
     assert "1 of 2 points done" in page
+    assert "resume it: evenhand run --resume run.evenhand" in page
     assert 'http-equiv="refresh"' not in page
     assert "reloads" not in page
 

@@ -121,19 +121,39 @@ def check_stalls(watched: Watch | EvenhandError | None, programs: Sequence[Progr
         state=State.WEAK,
         facts=facts,
         advice=f"{advice} {_what_else_runs(programs)}, and stop it or move it to other CPUs:",
-        commands=("top -b -n 1 -d 5 | head -20",),
+        commands=("top -b -w 160 -n 1 | head -20",),
     )
 
 
 def _what_else_runs(programs: Sequence[ProgramUse]) -> str:
     if not programs:
         return "Find out what else runs"
-    uses = ", ".join(
+    ours = [use for use in programs if use.name.startswith(_OF_EVENHAND)]
+    others = [use for use in programs if use not in ours]
+    said = ""
+    if ours:
+        said = (
+            f"A tester, router or lab of Evenhand is at work itself: {_uses(ours)}."
+            " Check again when it has ended. "
+        )
+    if not others:
+        return f"{said}Find out what else runs"
+    return (
+        f"{said}Meanwhile these programs used CPU time (100 % is one CPU): {_uses(others)}."
+        " Find out what they are for"
+    )
+
+
+_OF_EVENHAND = ("evenhand", "napi/ehd")
+"""Names of our programs, and of the kernel's threads that forward in a lab."""
+
+
+def _uses(programs: Sequence[ProgramUse]) -> str:
+    return ", ".join(
         f"{use.name} {format_ratio(round(use.busy_share, 2))}"
         f" ({'process' if len(use.pids) == 1 else 'processes'} {_few(use.pids)})"
         for use in programs
     )
-    return f"Meanwhile these programs used CPU time (100 % is one CPU): {uses}. Find out what they are for"
 
 
 def _few(pids: Sequence[int]) -> str:
