@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from evenhand.procedure import SinglePair, search_deviations
 from evenhand.report.campaign_rows import rows_of
 from evenhand.report.page import _summary
+from evenhand.report.page_head import headline_figures
 from evenhand.report.page_points import _repetitions
 from evenhand.report.throughput import summary_lines
 from evenhand.report.uti import uti_documents
@@ -46,6 +49,23 @@ def test_a_lower_bound_that_no_full_length_trial_has_confirmed_is_a_deviation() 
         " s at that load"
     )
     assert expected in summary_lines(result, PROFILE)
+
+
+def test_a_loss_that_counts_as_passed_is_a_deviation_and_stands_in_the_headline() -> None:
+    """R2544-21: throughput is a rate without loss."""
+    measurer = SimulatedMeasurer(limit_fps=900_000)
+    for ratio, text in ((0.02, "a trial with a loss of up to 2 % counts as passed"), (0.0, "")):
+        found = find_throughput(measurer, replace(GOAL, loss_ratio=ratio))
+        told = [d.text for d in search_deviations(found, PROFILE) if "counts as passed" in d.text]
+        assert bool(told) == bool(text)
+        assert all(text in line for line in told)
+    one = point(1, [8e5, 8e5])
+    goal = {"goal": {"loss_ratio": 0.02}}
+    lossy = replace(one, repetitions=tuple(replace(r, result=goal) for r in one.repetitions))
+    assert "loss up to 2 %" in headline_figures(record(lossy))[0]
+    assert "loss" not in headline_figures(record(one))[0]
+    odd = replace(one, repetitions=tuple(replace(r, result={"goal": ["x"]}) for r in one.repetitions))
+    assert "loss" not in headline_figures(record(odd))[0]
 
 
 def test_the_page_counts_the_points_whose_number_is_a_lower_bound() -> None:

@@ -112,6 +112,14 @@ def test_status_tells_once_that_every_number_is_a_lower_bound(of_tester: int, wh
     assert told[0].startswith(f"Every number is a lower bound: {why}")
 
 
+def test_nobody_is_told_to_repeat_what_is_being_measured() -> None:
+    for points in (((10, 10), (10, 10)), ((3, 3), (10, 0))):
+        found = bounded(status(10, 10), *points)
+        assert "--again" in " ".join(campaign_lines(found, 0.0))
+        going_on = replace(found, worker="process 7", finished_at=None)
+        assert "--again" not in " ".join(campaign_lines(going_on, 9.0))
+
+
 def test_points_of_files_from_before_there_were_rounds_are_read_as_one_block() -> None:
     document = asdict(point(1, [1.0, 2.0]).point)
     assert point_of_document({**document, "rounds": 2}).rounds == 2

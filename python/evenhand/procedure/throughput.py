@@ -168,7 +168,11 @@ def too_few(repetitions: int, values: int | None = None) -> list[Deviation]:
 
 def search_deviations(result: SearchResult, profile: Profile) -> list[Deviation]:
     """Of the trials and conditions, of the goals (RFC 9971), and what was tried again until it passed."""
-    own = result.goal.deviations if isinstance(result, MlrResult) else _unconfirmed(result)
+    own = (
+        result.goal.deviations
+        if isinstance(result, MlrResult)
+        else [*_unconfirmed(result), *_allowed_loss(result)]
+    )
     uncharged = result.uncharged if isinstance(result, MlrResult) else (result.uncharged,)
     tried_again = [
         Deviation(requirement="R2544-21", text=each.text) for each in uncharged if each is not None
@@ -192,6 +196,15 @@ def _unconfirmed(result: ThroughputResult) -> list[Deviation]:
         f" trial of {format_duration(wanted_s)} at that load"
     )
     return [Deviation(requirement="R2544-20", text=text)]
+
+
+def _allowed_loss(result: ThroughputResult) -> list[Deviation]:
+    """Throughput is a rate without loss."""
+    ratio = result.goal.loss_ratio
+    if ratio <= 0:
+        return []
+    text = f"a trial with a loss of up to {format_ratio(ratio)} counts as passed; RFC 2544 allows none"
+    return [Deviation(requirement="R2544-21", text=text)]
 
 
 def throughput_document(result: SearchResult, profile: Profile) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def campaign_lines(status: CampaignStatus, left_s: float) -> list[str]:
     lines += [
         f"{point.point.key}: {line}."
         for point in status.points
-        for line in _why(point, status.path, with_bounds=not of_all)
+        for line in _why(point, None if status.worker else status.path, with_bounds=not of_all)
     ]
     lines += [f"Note: {note}." for note in status.notes]
     return [visible(line) for line in lines]
@@ -160,12 +160,12 @@ def _running_document(running: RunningTrial) -> dict[str, Any]:
     }
 
 
-def _why(point: PointStatus, path: Path, *, with_bounds: bool) -> list[str]:
+def _why(point: PointStatus, path: Path | None, *, with_bounds: bool) -> list[str]:
     """Why it has no number, or fewer values than repetitions that have ended: a column of values alone tells
     neither.
 
     Args:
-        path: What the campaign is stored in.
+        path: What the campaign is stored in; None while it is being measured, when nobody else may.
         with_bounds: Also which values are lower bounds.
     """
     reasons = [] if point.reason is None else [point.reason]
@@ -182,9 +182,10 @@ def _why(point: PointStatus, path: Path, *, with_bounds: bool) -> list[str]:
         return reasons
     of_maximum = point.at_maximum - point.at_tester_limit
     if point.at_tester_limit:
+        again = "" if path is None else f" (to repeat: {again_command(path)})"
         reasons.append(
             f"{_bounds(point.at_tester_limit, len(point.values))}, because the tester could not keep a higher"
-            f" load (to repeat: {again_command(path)})"
+            f" load{again}"
         )
     if of_maximum:
         reasons.append(

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evenhand.analysis import Analysis, BiasVerdict
+from evenhand.base.units import format_ratio
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.page_facts import KINDS, LAB_DUTS
 from evenhand.report.page_words import (
@@ -149,12 +150,20 @@ def _headline(version: str, found: PointRecord) -> str:
         show_addresses(point),
         show_size(point),
         *([f"hash {point.hash_type}"] if point.hash_type else []),
+        *([f"loss up to {format_ratio(ratio)}"] if (ratio := _allowed_loss(found)) else []),
     ]
     limit = ": the limit of the tester on this host, not of the DUT" if found.is_testers else ""
     return (
         f"{version}: {PROCEDURES[point.procedure].figure.name} {median}{per_direction}"
         f" ({', '.join(conditions)}){limit}"
     )
+
+
+def _allowed_loss(found: PointRecord) -> float:
+    """Of a search that counts trials with some loss as passed; 0 if it does not tell."""
+    goals = [each.result.get("goal") for each in found.repetitions if isinstance(each.result, Mapping)]
+    ratios = [goal.get("loss_ratio") for goal in goals if isinstance(goal, Mapping)]
+    return max((ratio for ratio in ratios if isinstance(ratio, float) and 0 < ratio < 1), default=0.0)
 
 
 def summary_table(record: CampaignRecord) -> Table | None:
