@@ -33,11 +33,7 @@ std::vector<std::byte> frame_of(const plan::AddressPlan& p, std::size_t size, fr
     const auto shape = frame::make_template(p, size, id, tester_mac, dut_mac);
     const plan::FlowDraw draw{p, id.direction, seed};
     std::byte* const at = octets.data();
-    if (p.version() == IpVersion::v4) {
-        frame::TestFrameSource{shape, draw, {.first = k, .stride = 1}}.write_next({&at, 1}, ticks);
-    } else {
-        frame::TestFrameSource{shape, draw, {.first = k, .stride = 1}}.write_next({&at, 1}, ticks);
-    }
+    frame::TestFrameSource{shape, draw, {.first = k, .stride = 1}}.write_next({&at, 1}, ticks);
     return octets;
 }
 
