@@ -143,59 +143,44 @@ classic_v4 = Topology(
 )
 """Networks 65 .. 254 behind phantom routers, one end node each (R2544-38)."""
 
-_SIIT_IPV4 = SideAddresses(
-    dut="10.0.1.1/24",
-    gateway="10.0.1.2/24",
-    hosts="198.19.0.0/16",
-    peers=PeerAddresses(base="198.18.0.0", offset=2),
-)
-_SIIT_PREFIX = ipaddress.IPv6Network("2001:2:0:64::/96")
-siit = Topology(
-    name="siit",
-    figure=f"{_DERIVED}; RFC 6052",
-    left=SideAddresses(
-        dut="2001:2:0:1000::1/64",
-        gateway="2001:2:0:1000::2/64",
-        hosts="2001:2:0:64::c612:0/112",
-        host_offset=14,
-        peers=PeerAddresses(base="2001:2:0:64::c613:0", offset=14),
-        added_octets=20,
-    ),
-    right=_SIIT_IPV4,
-    first_host=1,
-    hosts=65534,
-    translation=Translation(
-        prefix=_SIIT_PREFIX,
-        ipv6_hosts=ipaddress.IPv6Network("2001:2:0:64::c612:0/112"),
-        ipv6_hosts_as_ipv4=ipaddress.IPv4Network("198.18.0.0/16"),
-    ),
-)
-"""IPv6 on the left, IPv4 on the right. The DUT translates statelessly (RFC 7915): all IPv6 addresses are the
-prefix 2001:2:0:64::/96 and an IPv4 address. The well-known prefix 64:ff9b::/96 is not for addresses of the
-benchmarking block (RFC 6052, 3.1)."""
 
-siit_eam = Topology(
-    name="siit_eam",
-    figure=f"{_DERIVED}; RFC 7757",
-    left=SideAddresses(
-        dut="2001:2:0:1000::1/64",
-        gateway="2001:2:0:1000::2/64",
-        hosts="2001:2::/112",
-        host_offset=14,
-        peers=PeerAddresses(base="2001:2:0:64::c613:0", offset=14),
-        added_octets=20,
-    ),
-    right=_SIIT_IPV4,
-    first_host=1,
-    hosts=65534,
-    translation=Translation(
-        prefix=_SIIT_PREFIX,
-        ipv6_hosts=ipaddress.IPv6Network("2001:2::/112"),
+def _siit(name: str, rfc: str, ipv6_hosts: str) -> Topology:
+    """IPv6 on the left, IPv4 on the right, and a stateless translator between them (RFC 7915)."""
+    translation = Translation(
+        prefix=ipaddress.IPv6Network("2001:2:0:64::/96"),
+        ipv6_hosts=ipaddress.IPv6Network(ipv6_hosts),
         ipv6_hosts_as_ipv4=ipaddress.IPv4Network("198.18.0.0/16"),
-    ),
-)
-"""The same with IPv6 hosts whose addresses have no IPv4 address in them: the DUT maps 2001:2::/112 to
-198.18.0.0/16."""
+    )
+    ipv4_hosts = ipaddress.IPv4Network("198.19.0.0/16")
+    return Topology(
+        name=name,
+        figure=f"{_DERIVED}; {rfc}",
+        left=SideAddresses(
+            dut="2001:2:0:1000::1/64",
+            gateway="2001:2:0:1000::2/64",
+            hosts=ipv6_hosts,
+            host_offset=14,
+            peers=PeerAddresses(base=str(translation.embed(ipv4_hosts.network_address)), offset=14),
+            added_octets=20,
+        ),
+        right=SideAddresses(
+            dut="10.0.1.1/24",
+            gateway="10.0.1.2/24",
+            hosts=str(ipv4_hosts),
+            peers=PeerAddresses(base=str(translation.ipv6_hosts_as_ipv4.network_address), offset=2),
+        ),
+        first_host=1,
+        hosts=65534,
+        translation=translation,
+    )
+
+
+siit = _siit("siit", "RFC 6052", "2001:2:0:64::c612:0/112")
+"""All IPv6 addresses are the prefix 2001:2:0:64::/96 and an IPv4 address. The well-known prefix 64:ff9b::/96
+is not for addresses of the benchmarking block (RFC 6052, 3.1)."""
+
+siit_eam = _siit("siit_eam", "RFC 7757", "2001:2::/112")
+"""The IPv6 hosts have no IPv4 address in theirs: the DUT maps 2001:2::/112 to 198.18.0.0/16."""
 
 TOPOLOGIES: dict[str, Topology] = {
     topology.name: topology

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -90,10 +91,7 @@ def start_translator(name: str, plan: AddressPlan, cpu: int, mtu: int) -> None:
         index = _wait_for_interface(ip, process, log)
         ip.link("set", index=index, mtu=mtu, state="up")
         ip.route("add", dst=str(plan.translation.ipv6_hosts_as_ipv4), oif=index)
-        ip.route("add", dst=str(plan.translation.prefix), oif=index, family=_AF_INET6)
-
-
-_AF_INET6 = 10
+        ip.route("add", dst=str(plan.translation.prefix), oif=index, family=socket.AF_INET6)
 
 
 def end_translator(name: str) -> None:
