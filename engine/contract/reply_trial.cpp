@@ -144,6 +144,8 @@ Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResu
     if (const auto& wrong = d.mistranslated_frames)
         json["mistranslated_frames"] = {
             {"no_checksum", wrong->at(0)}, {"traffic_class", wrong->at(1)}, {"address_or_port", wrong->at(2)}};
+    if (const auto& c = d.connections)
+        json["connections"] = {{"opened", c->opened}, {"learnt", c->learnt}, {"shared_tuples", c->shared_tuples}};
     if (d.queue_filling)
         json["queue_filling"] = {{"slope", d.queue_filling->slope},
                                  {"sustainable_fps", std::round(d.queue_filling->sustainable_fps)}};

@@ -101,6 +101,7 @@ plan::AddressPlan read_plan(ObjectReader r) {
     if (r.has("fixed_source")) plan.fixed_source = r.boolean("fixed_source");
     if (r.has("fixed_source_network")) plan.fixed_source_network = r.boolean("fixed_source_network");
     if (r.has("common_network")) plan.common_network = r.boolean("common_network");
+    if (r.has("stateful")) plan.has_state = r.boolean("stateful");
     r.finish();
     plan::check_plan(plan);
     return plan;

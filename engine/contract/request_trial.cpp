@@ -62,6 +62,28 @@ run::WatchRequest read_watch(ObjectReader& r) {
     return watch;
 }
 
+namespace {
+
+run::ConnectionRequest read_connections(ObjectReader r) {
+    using Use = run::ConnectionRequest::Use;
+    constexpr std::array<std::pair<const char*, Use>, 3> uses{
+        {{"establish", Use::establish}, {"each_once", Use::each_once}, {"established", Use::established}}};
+    constexpr std::array<std::pair<const char*, plan::TupleOrder>, 3> orders{
+        {{"pseudorandom", plan::TupleOrder::pseudorandom},
+         {"increasing", plan::TupleOrder::increasing},
+         {"decreasing", plan::TupleOrder::decreasing}}};
+    run::ConnectionRequest connections{.use = r.choice("use", uses)};
+    // What is established already has both.
+    if (connections.use == Use::establish) {
+        connections.count = r.whole("count", 1, plan::most_connections);
+        if (r.has("order")) connections.order = r.choice("order", orders);
+    }
+    r.finish();
+    return connections;
+}
+
+}  // namespace
+
 run::TrialRequest read_trial(ObjectReader& r) {
     run::TrialRequest trial;
     constexpr double longest_s = 86400;
@@ -112,6 +134,7 @@ run::TrialRequest read_trial(ObjectReader& r) {
     if (trial.stops_when_failed && (trial.burst || trial.then))
         r.refuse("stop_when_failed", "bursts, or a second load, in a trial that may stop early",
                  "Want one or the other.");
+    if (r.has("connections")) trial.connections = read_connections(r.object("connections"));
     if (r.has("delays")) {
         constexpr std::uint64_t most_tagged = 1'000'000;
         auto delays = r.object("delays");

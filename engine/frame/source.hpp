@@ -31,13 +31,14 @@ struct StreamShare {
     }
 };
 
-/// Frames of one stream of the plan, written in order i = 0, 1, 2, ... into buffers that hold the pattern of
-/// write_pattern().
-class TestFrameSource {
+/// Frames of one stream, written in order i = 0, 1, 2, ... into buffers that hold the pattern of write_pattern(). `Draw`
+/// says which flow each has: a plan::FlowDraw, or what draws like it.
+template <class Draw, class Expected>
+class DrawnFrameSource {
    public:
-    using Expectation = TestFrameExpectation;
+    using Expectation = Expected;
 
-    TestFrameSource(const FrameTemplate& frame_template, const plan::FlowDraw& draw, StreamShare share) noexcept
+    DrawnFrameSource(const FrameTemplate& frame_template, const Draw& draw, StreamShare share) noexcept
         : shape_{frame_template},
           write_{fastest_frame_writer(frame_template.version, frame_template.has_network_octets)},
           draw_{draw},
@@ -65,10 +66,13 @@ class TestFrameSource {
    private:
     FrameShape shape_;
     FrameWriter write_;  // chosen before the start
-    plan::FlowDraw draw_;
+    Draw draw_;
     StreamShare share_;
     std::uint64_t next_ = 0;
     plan::FlowBlock block_{};
 };
+
+/// Frames of the plan, each with a flow of its own draw.
+using TestFrameSource = DrawnFrameSource<plan::FlowDraw, TestFrameExpectation>;
 
 }  // namespace evenhand::frame

@@ -34,16 +34,18 @@ struct Traffic {
 /// Through the device that the plan is for. `frame_size`: that of the request, with FCS, without tags.
 [[nodiscard]] inline Traffic traffic_of(const plan::AddressPlan& plan, plan::Direction direction,
                                         std::size_t frame_size) {
-    const auto on_link = [&](const plan::PlanSide& side, const plan::HostPair& hosts) {
+    const auto on_link = [&](const plan::PlanSide& side, const plan::HostPair& hosts, const plan::PortPair& ports) {
         return LinkFrames{.version = side.version(),
                           .sources = hosts.sources,
                           .destinations = hosts.destinations,
-                          .source_ports = plan.source_ports,
-                          .destination_ports = plan.destination_ports,
+                          .source_ports = ports.sources,
+                          .destination_ports = ports.destinations,
                           .frame_size = frame_size + side.added_octets};
     };
-    return {.sent = on_link(plan.side(plan::sending_side(direction)), plan.sent(direction)),
-            .arrives = on_link(plan.side(plan::receiving_side(direction)), plan.arriving(direction))};
+    return {.sent = on_link(plan.side(plan::sending_side(direction)), plan.sent(direction),
+                            plan.sent_ports(direction)),
+            .arrives = on_link(plan.side(plan::receiving_side(direction)), plan.arriving(direction),
+                               plan.arriving_ports(direction))};
 }
 
 /// Octets of frames together, with FCS and with the tags of each link.

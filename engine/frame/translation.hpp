@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "frame/expectation.hpp"
 #include "frame/source.hpp"
@@ -15,38 +16,80 @@
 
 namespace evenhand::frame {
 
-/// What arrives through a translator: the twin of TranslatedSource. The ranges alone would take any frame of the plan
-/// for any other, so each frame's addresses and ports are drawn again from its number and compared. Frames of a block
-/// mostly come one after the other: the blocks that came last are kept. Not for several receivers at once.
-class TranslationExpectation {
+/// The flows of frames that are looked at again: those of the blocks that came last. Frames of a block mostly come one
+/// after the other. `Draw` is a plan::FlowDraw or what draws like it.
+template <class Draw>
+class KeptFlows {
    public:
-    static constexpr bool has_classes = false;
+    struct Place {
+        const plan::FlowBlock* block;
+        std::size_t at;
+    };
 
-    /// `frames`: what each of them must be besides. `arrives`: the ranges that `draw` stands for on this link.
     /// `streams`: of the direction.
-    TranslationExpectation(const TestFrameExpectation& frames, const LinkFrames& arrives, const plan::FlowDraw& draw,
-                           std::uint64_t streams);
+    KeptFlows(Draw draw, std::uint64_t streams) noexcept : draw_{std::move(draw)}, streams_{streams} {}
 
+    /// Where the flow of this frame is; nothing if no stream sends such a number.
+    [[nodiscard]] std::optional<Place> of(const TagNumbers& tag) noexcept {
+        // Frame i of stream s is frame s + i * streams of the direction, and blocks begin at multiples of their size.
+        if (tag.stream >= streams_ || tag.sequence % streams_ != tag.stream) return std::nullopt;
+        const std::uint64_t i = tag.sequence / streams_;
+        const std::size_t at = i % plan::FlowBlock::size;
+        const std::uint64_t first = tag.sequence - at * streams_;
+        // Streams side by side have blocks of their own.
+        Kept& kept = kept_[(i / plan::FlowBlock::size + std::size_t{5} * tag.stream) % kept_.size()];
+        if (kept.first != first) {
+            draw_.draw_block(first, streams_, kept.flows);
+            kept.first = first;
+        }
+        return Place{.block = &kept.flows, .at = at};
+    }
+
+   private:
+    struct Kept {
+        std::uint64_t first = UINT64_MAX;  // number of its first frame
+        plan::FlowBlock flows{};
+    };
+    static constexpr std::size_t blocks = 16;
+
+    Draw draw_;
+    std::uint64_t streams_;
+    std::array<Kept, blocks> kept_{};
+};
+
+/// What all frames have in common that a device passes on with other addresses or ports, perhaps in the other IP
+/// version.
+class TranslatedFrames {
+   public:
     [[nodiscard]] std::size_t class_of(std::uint64_t /*sequence*/) const noexcept { return 0; }
     [[nodiscard]] std::size_t frame_octets(std::size_t frame_class) const noexcept {
         return frames_.frame_octets(frame_class);
     }
-    /// As TestFrameExpectation::holds(), and each address and port that of this very frame.
-    [[nodiscard]] bool holds(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept {
-        return !is_without_checksum(frame, version) && frames_.holds(frame_class, frame, version) &&
-               has_traffic_class(frame) && has_its_flow(frame);
-    }
-    /// Why holds() said no, if the frame of that length is sound but for what a translator changes.
+    /// Why such a frame of that length does not count, if it is sound but for what a translator changes.
     [[nodiscard]] std::optional<TranslationFault> fault_of(std::size_t frame_class, const std::byte* frame,
                                                            IpVersion version) const noexcept;
 
-   private:
-    struct KeptBlock {
-        std::uint64_t first = UINT64_MAX;  // number of its first frame
-        plan::FlowBlock flows{};
-    };
-    static constexpr std::size_t kept_blocks = 16;
+   protected:
+    /// `frames`: what each of them must be besides. `arrives`: the ranges of their numbers on this link.
+    TranslatedFrames(const TestFrameExpectation& frames, const LinkFrames& arrives);
 
+    /// As TestFrameExpectation::holds(), and in what a translator has to keep or to make.
+    [[nodiscard]] bool is_sound(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept {
+        return !is_without_checksum(frame, version) && frames_.holds(frame_class, frame, version) &&
+               has_traffic_class(frame);
+    }
+    /// The 16-bit number at an offset.
+    [[nodiscard]] static std::uint16_t number(const std::byte* frame, std::size_t offset) noexcept {
+        return big(load<std::uint16_t>(frame + offset));
+    }
+
+    // Offsets in a frame.
+    std::size_t tag_at_;
+    std::size_t source_at_;
+    std::size_t destination_at_;
+    std::size_t ports_at_;
+
+   private:
     [[nodiscard]] bool is_without_checksum(const std::byte* frame, IpVersion version) const noexcept {
         return version == IpVersion::v6 && version_ == version &&
                load<std::uint16_t>(frame + Layout<IpVersion::v6>::udp_checksum) == 0;
@@ -58,24 +101,35 @@ class TranslationExpectation {
                    ? frame[Layout<IpVersion::v4>::ip + 1] == std::byte{0}
                    : (big(load<std::uint16_t>(frame + Layout<IpVersion::v6>::ip)) & class_of_ipv6) == 0;
     }
-    [[nodiscard]] bool has_its_flow(const std::byte* frame) const noexcept;
 
     TestFrameExpectation frames_;
     IpVersion version_;
-    std::size_t tag_at_;
-    std::size_t source_at_;
-    std::size_t destination_at_;
-    std::size_t ports_at_;
-    plan::FlowDraw draw_;
-    std::uint64_t streams_;
-    mutable std::array<KeptBlock, kept_blocks> kept_{};
+};
+
+/// What arrives through a stateless translator: the twin of TranslatedSource. The ranges alone would take any frame of
+/// the plan for any other, so each frame's addresses and ports are drawn again from its number and compared. Not for
+/// several receivers at once.
+class TranslationExpectation : public TranslatedFrames {
+   public:
+    static constexpr bool has_classes = false;
+
+    /// `arrives`: the ranges that `draw` stands for on this link. `streams`: of the direction.
+    TranslationExpectation(const TestFrameExpectation& frames, const LinkFrames& arrives, const plan::FlowDraw& draw,
+                           std::uint64_t streams)
+        : TranslatedFrames{frames, arrives}, flows_{draw, streams} {}
+
+    /// As TestFrameExpectation::holds(), and each address and port that of this very frame.
+    [[nodiscard]] bool holds(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept {
+        return is_sound(frame_class, frame, version) && has_its_flow(frame);
+    }
+
+   private:
+    [[nodiscard]] bool has_its_flow(const std::byte* frame) const noexcept;
+
+    mutable KeptFlows<plan::FlowDraw> flows_;
 };
 
 /// A source whose frames arrive translated: only its expectation differs.
-class TranslatedSource : public TestFrameSource {
-   public:
-    using Expectation = TranslationExpectation;
-    using TestFrameSource::TestFrameSource;
-};
+using TranslatedSource = DrawnFrameSource<plan::FlowDraw, TranslationExpectation>;
 
 }  // namespace evenhand::frame

@@ -50,8 +50,9 @@ FlowDraw::FlowDraw(const AddressPlan& plan, Direction direction, std::uint64_t s
         set_field(i, {.first = 0, .count = splits_[i].drawn(), .mode = Mode::pseudorandom});
         all_pseudorandom_ = all_pseudorandom_ && !is_stepped(hosts[i].host.mode) && !is_stepped(hosts[i].network->mode);
     }
-    set_field(address_fields, plan.source_ports);
-    set_field(address_fields + 1, plan.destination_ports);
+    const PortPair ports = plan.sent_ports(direction);
+    set_field(address_fields, ports.sources);
+    set_field(address_fields + 1, ports.destinations);
 }
 
 void FlowDraw::set_field(std::size_t field, const FieldRange& range) noexcept {

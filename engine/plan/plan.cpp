@@ -62,8 +62,8 @@ void check_numbers(const HostRange& hosts, const std::string& where) {
 }
 
 /// What the other side's hosts are called here is host for host what they are called there.
-void check_peers(const PlanSide& side, const PlanSide& other, const std::string& where,
-                 const std::string& where_other) {
+void check_peers(const PlanSide& side, const PlanSide& other, const std::string& where, const std::string& where_other,
+                 bool is_pool) {
     if (!side.peers) {
         check_version(side.version(), other.hosts.base, where_other + ".hosts.base");
         return;
@@ -71,6 +71,10 @@ void check_peers(const PlanSide& side, const PlanSide& other, const std::string&
     const HostRange& peers = *side.peers;
     check_version(side.version(), peers.base, where + ".peers.base");
     check_numbers(peers, where + ".peers");
+    if (is_pool) {
+        if (peers.network) refuse("the pool has networks", where + ".peers.network", "Give it one range of addresses.");
+        return;
+    }
     if (peers.host != other.hosts.host || peers.network || other.hosts.network) {
         refuse("the translated addresses are not host for host those of the other side", where + ".peers.host",
                "Give them the same first, count and mode, and no networks.");
@@ -90,6 +94,20 @@ void check_owners(const AddressPlan& plan, const PlanSide& side, const std::stri
     check(plan.right.dut_address, "right.dut_address");
     if (side.gateway == side.dut_address)
         refuse(to_string(side.dut_address) + " is both gateway and DUT", where, "Give each its own address.");
+}
+
+/// Of a plan whose DUT keeps state. Hosts on the link would have to be learnt, but nobody can reach them before they have
+/// opened a connection.
+void check_state(const AddressPlan& plan) {
+    if (!plan.has_state) return;
+    if (!plan.right.peers) {
+        refuse("the right side has no addresses of a pool", "plan.right.peers",
+               "Give it those that the DUT translates the hosts of the left to.");
+    }
+    if (plan.left.hosts.network || plan.fixed_source)
+        refuse("networks, or a fixed source, in a plan with state", "plan.stateful", "Leave one of them out.");
+    if (!plan.left.gateway || !plan.right.gateway)
+        refuse("hosts on the link in a plan with state", "plan.stateful", "Give both sides a gateway.");
 }
 
 void check_ports(const FieldRange& ports, const std::string& where) {
@@ -139,8 +157,9 @@ void check_plan(const AddressPlan& plan) {
         check_version(side->version(), side->dut_address, where + ".dut_address");
         check_numbers(side->hosts, where + ".hosts");
     }
-    check_peers(plan.left, plan.right, "plan.left", "plan.right");
-    check_peers(plan.right, plan.left, "plan.right", "plan.left");
+    check_peers(plan.left, plan.right, "plan.left", "plan.right", false);
+    check_peers(plan.right, plan.left, "plan.right", "plan.left", plan.has_state);
+    check_state(plan);
     if (plan.left.hosts.network.has_value() != plan.right.hosts.network.has_value()) {
         refuse("one side has networks and the other has not", "plan",
                "Give both sides networks; the count may be 1 (SEED-35).");

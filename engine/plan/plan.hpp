@@ -27,7 +27,7 @@ struct PlanSide {
     IpAddress dut_address;  // of the DUT's interface on this side; the first one, if it has one in each network
     HostRange hosts;
     /// The addresses that the other side's hosts have on this one, where the DUT translates; none: their own. Host for
-    /// host the same numbers.
+    /// host the same numbers, unless they are the pool of a DUT that keeps state.
     std::optional<HostRange> peers = std::nullopt;
     std::uint32_t added_octets = 0;  // how much larger frames are on this side than the frame size of a request
 
@@ -40,17 +40,27 @@ struct HostPair {
     HostRange destinations;
 };
 
+/// The same of UDP ports.
+struct PortPair {
+    FieldRange sources;
+    FieldRange destinations;
+};
+constexpr FieldRange any_port{.first = 1, .count = 65535};
+
 struct AddressPlan {
     std::string name;
     PlanSide left;
     PlanSide right;
-    FieldRange source_ports;       // of both directions (R4814-04)
-    FieldRange destination_ports;  // of both directions
+    FieldRange source_ports;       // of both directions (R4814-04); with state of what opens connections
+    FieldRange destination_ports;  // the same
     bool fixed_source =
         false;  // every frame comes from the first host of its side; for comparison with RFC 2544 section 12 (SEED-35)
     bool fixed_source_network = false;  // only its network is: hosts vary (SEED-83)
     bool common_network =
         false;  // one number of the network for both addresses of a frame, that of the source (SEED-82)
+    /// The DUT translates statefully (NAT): the hosts of the left open connections, and the right knows them by
+    /// addresses of a pool, which are its `peers`, and by any UDP port. Which of them, the DUT chooses.
+    bool has_state = false;
 
     [[nodiscard]] const PlanSide& side(Side s) const { return s == Side::left ? left : right; }
 
@@ -68,6 +78,19 @@ struct AddressPlan {
     [[nodiscard]] HostPair arriving(Direction d) const {
         const PlanSide& to = side(receiving_side(d));
         return {.sources = to.peers.value_or(side(sending_side(d)).hosts), .destinations = to.hosts};
+    }
+
+    /// UDP ports of a direction as the tester sends them. With state, answers go back to where frames came from: to any
+    /// port of the pool.
+    [[nodiscard]] PortPair sent_ports(Direction d) const {
+        if (!has_state || d == Direction::forward) return {source_ports, destination_ports};
+        return {.sources = destination_ports, .destinations = any_port};
+    }
+    /// As they must arrive.
+    [[nodiscard]] PortPair arriving_ports(Direction d) const {
+        if (!has_state) return {source_ports, destination_ports};
+        return d == Direction::forward ? PortPair{.sources = any_port, .destinations = destination_ports}
+                                       : PortPair{.sources = destination_ports, .destinations = source_ports};
     }
 
     /// Hosts that the frames of a direction come from, and how: `fixed_source` and `fixed_source_network` have their

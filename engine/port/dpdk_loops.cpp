@@ -2,6 +2,7 @@
 // Station 4, port: THE loops, compiled for DPDK's ports with each source of frames that there is. The one file of this
 // folder that knows the loops: run/ is compiled without DPDK's headers, and here its templates and the port's bursts
 // are inlined into each other.
+#include "frame/connections.hpp"
 #include "frame/host_mac_source.hpp"
 #include "frame/learning_source.hpp"
 #include "frame/mix_source.hpp"
@@ -22,6 +23,7 @@ using Senders = std::vector<Sender<port::DpdkPort, Source>>;
 
 using Plain = frame::TestFrameSource;
 using Translated = frame::TranslatedSource;
+using Connections = frame::ConnectionSource;
 using HostMacs4 = frame::HostMacSource<Plain, plan::IpVersion::v4>;
 using HostMacs6 = frame::HostMacSource<Plain, plan::IpVersion::v6>;
 
@@ -31,10 +33,12 @@ template class WorkerQueues<port::DpdkPort>;
 
 template Loop make_loop(Queues&, Senders<Plain>, Streams);
 template Loop make_loop(Queues&, Senders<Translated>, Streams);
+template Loop make_loop(Queues&, Senders<Connections>, Streams);
 template Loop make_loop(Queues&, Senders<HostMacs4>, Streams);
 template Loop make_loop(Queues&, Senders<HostMacs6>, Streams);
 template Loop make_loop(Queues&, Senders<frame::TaggedSource<Plain>>, Streams);
 template Loop make_loop(Queues&, Senders<frame::TaggedSource<Translated>>, Streams);
+template Loop make_loop(Queues&, Senders<frame::TaggedSource<Connections>>, Streams);
 template Loop make_loop(Queues&, Senders<frame::TaggedSource<HostMacs4>>, Streams);
 template Loop make_loop(Queues&, Senders<frame::TaggedSource<HostMacs6>>, Streams);
 template Loop make_loop(Queues&, Senders<frame::MixSource>, Streams);

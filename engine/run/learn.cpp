@@ -6,6 +6,7 @@
 #include <memory>
 #include <thread>
 
+#include "fault.hpp"
 #include "frame/learning_source.hpp"
 #include "frame/vlan.hpp"
 #include "run/learning.hpp"
@@ -227,6 +228,9 @@ LearningResult add(LearningResult first, const LearningResult& second) {
 }  // namespace
 
 LearningResult Tester::learn(const LearnRequest& request, LearningObserver& observer) {
+    if (request_.plan.has_state)
+        throw Fault{FaultCode::bad_request, "a plan with state: no host is reached before it has opened a connection",
+                    "learn", "Establish connections instead."};
     for (const auto direction : request.directions) {
         for (std::size_t p = 0; p < plans(); ++p)
             check_rate(direction, request.rate_fps, {.kinds = {learning_traffic(*this, direction, p)}}, "rate_fps");

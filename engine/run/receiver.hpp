@@ -13,6 +13,7 @@
 #include <span>
 #include <type_traits>
 
+#include "frame/connections.hpp"
 #include "frame/expectation.hpp"
 #include "frame/mix_expectation.hpp"
 #include "frame/reader.hpp"
@@ -63,6 +64,12 @@ concept FrameExpectation = requires(const E expected, std::uint64_t sequence, st
     } noexcept -> std::same_as<bool>;  // whether a frame of that length is one that was sent
 };
 
+/// It keeps something of the first frame of each number.
+template <class E>
+concept LearningExpectation = requires(const E expected, const std::byte* frame, std::uint64_t sequence) {
+    { expected.learn(frame, sequence) } noexcept;
+};
+
 /// What a receiver expects during one trial or one round of learning.
 struct Expectation {
     std::uint16_t trial = 0;  // number in the tag; 0 in learning
@@ -89,6 +96,8 @@ struct Expectation {
     const frame::MixExpectation* mix = nullptr;
     /// Where the DUT translates: this receiver's own; outlives the trial.
     const frame::TranslationExpectation* translation = nullptr;
+    /// Where it keeps state: the same.
+    const frame::ConnectionExpectation* connections = nullptr;
 };
 
 constexpr unsigned receive_burst = 64;
@@ -108,7 +117,7 @@ class Receiver {
         expectation_.emplace(expectation);
         slice_ = {};
         burst_check_.reset();
-        if (expectation.translation == nullptr)
+        if (expectation.translation == nullptr && expectation.connections == nullptr)
             burst_check_ =
                 expectation.frames.burst_check({.direction = expectation.direction, .trial = expectation.trial});
         map_ = &map;
@@ -356,6 +365,8 @@ class Receiver {
             return *expectation_->mix;
         else if constexpr (std::is_same_v<Frames, frame::TranslationExpectation>)
             return *expectation_->translation;
+        else if constexpr (std::is_same_v<Frames, frame::ConnectionExpectation>)
+            return *expectation_->connections;
         else
             return expectation_->frames;
     }
@@ -414,6 +425,7 @@ class Receiver {
             if (t.received_frames++ == 0) [[unlikely]]
                 t.first_hop_limit = frame::hop_limit_of(octets, version);
             if constexpr (Frames::has_classes) ++t.received_of_class[frame_class];
+            if constexpr (LearningExpectation<Frames>) this->template expected<Frames>().learn(octets, tag.sequence);
             std::uint64_t& next = t.next_in_order[tag.stream];
             if (tag.sequence < next) {
                 ++t.reordered_frames;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "frame/mix.hpp"
+#include "plan/four_tuples.hpp"
 #include "plan/plan.hpp"
 #include "port/dpdk_host.hpp"
 #include "tally/result.hpp"
@@ -81,6 +82,18 @@ struct DelayRequest {
     bool has_variation = false;
 };
 
+/// Which connections the frames of a trial are of, where the DUT keeps state (RFC 9693).
+struct ConnectionRequest {
+    enum class Use : std::uint8_t {
+        establish,    // frame k of the initiator opens connection k: test phase 1
+        each_once,    // frame k of a direction is of connection k: the validation of all of them
+        established,  // each frame is of any connection: test phase 2
+    };
+    Use use = Use::established;
+    std::uint64_t count = 0;  // to establish
+    plan::TupleOrder order = plan::TupleOrder::pseudorandom;
+};
+
 struct TrialRequest {
     std::uint16_t trial = 1;
     double rate_fps = 0;    // within a burst, and before the load changes; see load.hpp
@@ -91,6 +104,7 @@ struct TrialRequest {
     Waits waits;
     tally::Limits limits;
     std::optional<DelayRequest> delays;
+    std::optional<ConnectionRequest> connections;  // with a plan that has state; else none
     bool stops_when_failed = false;  // sending ends as soon as the trial can no longer pass
     bool has_overdue_after = false;  // else it follows from the rate: tally::usual_overdue_after_us()
 };

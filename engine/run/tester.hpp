@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "frame/expectation.hpp"
+#include "frame/state_table.hpp"
 #include "frame/traffic.hpp"
 #include "frame/vlan.hpp"
 #include "neighbor/responder.hpp"
@@ -102,6 +103,8 @@ class Tester {
         return {.mix = request_.mix.value().mix.without_tags(tags(side).octets()),
                 .other_plan = request_.mix->other_plan};
     }
+    /// What the DUT translated the connections to that were established last; nothing before that.
+    [[nodiscard]] frame::StateTable* state_table() const { return state_table_.get(); }
     [[nodiscard]] unsigned streams(plan::Side side) const { return streams_[index(side)]; }
     [[nodiscard]] unsigned receive_queues(plan::Side side) const { return receive_queues_[index(side)]; }
     [[nodiscard]] std::vector<std::unique_ptr<Worker>>& workers() { return workers_; }
@@ -113,6 +116,8 @@ class Tester {
     void send_questions();
 
    private:
+    /// Of a trial that establishes connections, a new state table. Throws Fault{bad_order, bad_request, no_memory}.
+    void prepare_connections(const TrialRequest& request);
     static std::size_t index(plan::Side side) { return static_cast<std::size_t>(side); }
     void count_queues();
     void measure_clocks();
@@ -130,6 +135,7 @@ class Tester {
     std::array<frame::DirectionTraffic, 2> traffic_;  // by direction
     std::array<unsigned, 2> streams_{};
     std::array<unsigned, 2> receive_queues_{};
+    std::unique_ptr<frame::StateTable> state_table_;
     std::array<std::unique_ptr<port::DpdkPort>, 2> ports_;
     std::array<std::array<std::unique_ptr<neighbor::Responder>, 2>, 2> responders_;  // by plan, then by side
     std::vector<std::unique_ptr<Worker>> workers_;  // after the ports: they end before the ports close

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "fault.hpp"
+#include "run/connections.hpp"
 #include "run/deviations.hpp"
 #include "run/early_stop.hpp"
 #include "run/host_record.hpp"
@@ -86,6 +87,7 @@ void check(const Tester& tester, const TrialRequest& request) {
 
 tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& observer) {
     check(*this, asked);
+    prepare_connections(asked);
     TrialRequest request = asked;
     if (!request.has_overdue_after) request.limits.overdue_after_us = tally::usual_overdue_after_us(peak_fps(request));
     std::array<tally::SequenceMap, 2> maps;
@@ -207,6 +209,7 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
             sum_up(*this, request, direction, trials, maps[static_cast<std::size_t>(direction)],
                    losses[static_cast<std::size_t>(direction)], tracks ? &*tracks : nullptr, time.start, rate,
                    result.sending_s()));
+        if (request.connections) count_connections(d, *request.connections, *state_table_);
         d.away_frames = host.frames_while_away(peak_fps(request), time.start, time.send_deadline, rate);
     }
     tally::judge(result);

@@ -72,6 +72,7 @@ struct WorkerTrial {
         std::unique_ptr<tally::VariationHistogram> variation;        // where it is asked for
         std::unique_ptr<frame::MixExpectation> mix;                  // where frames are of several classes
         std::unique_ptr<frame::TranslationExpectation> translation;  // where the DUT translates
+        std::unique_ptr<frame::ConnectionExpectation> connections;   // where it keeps state
     };
     std::vector<Reception> receptions;
     Ticks finish = 0;  // when the last phase ends

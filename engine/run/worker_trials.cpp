@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "frame/connections.hpp"
 #include "frame/host_mac_source.hpp"
 #include "frame/mix_source.hpp"
 #include "frame/source.hpp"
@@ -53,22 +54,46 @@ class TrialMaker {
     using Plain = frame::TestFrameSource;
     using Translated = frame::TranslatedSource;
 
+    [[nodiscard]] frame::FrameTemplate template_of(Side side, const frame::StreamIdentity& identity) const {
+        const auto& responder = tester_.responder(side);
+        const auto& sent = tester_.traffic(identity.direction).kinds.front().sent;
+        return frame::make_template(tester_.request().plan, sent.frame_size, identity, responder.own_mac(),
+                                    responder.dut_mac().value());
+    }
+
     template <class Source>
     [[nodiscard]] auto source_of() const {
         return [this](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
             const auto& open = tester_.request();
-            const auto& responder = tester_.responder(side);
-            const auto& sent = tester_.traffic(identity.direction).kinds.front().sent;
-            const auto frame_template = frame::make_template(open.plan, sent.frame_size, identity, responder.own_mac(),
-                                                             responder.dut_mac().value());
-            return Source{frame_template, plan::FlowDraw{open.plan, identity.direction, open.seed}, share};
+            return Source{template_of(side, identity), plan::FlowDraw{open.plan, identity.direction, open.seed}, share};
         };
+    }
+
+    /// Which connection each frame of a direction is of.
+    [[nodiscard]] plan::ConnectionDraw connection_draw(Direction direction) const {
+        const auto use = request_.connections->use == ConnectionRequest::Use::established
+                             ? plan::ConnectionUse::drawn
+                             : plan::ConnectionUse::each_once;
+        return {use, direction, tester_.state_table()->connections(), tester_.request().seed};
+    }
+
+    [[nodiscard]] std::unique_ptr<TrialLoop> make_connection_loop(const WorkerRequest& worker, Queues& queues) const {
+        return make_tagged_or_not<frame::ConnectionSource>(
+            worker, queues, [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
+                const auto direction = identity.direction;
+                return frame::ConnectionSource{template_of(side, identity),
+                                               frame::ConnectionFlows{*tester_.state_table(),
+                                                                      connection_draw(direction), direction,
+                                                                      frame::LinkEnd::sent},
+                                               share};
+            });
     }
 
     /// The kind of frame is chosen here: a trial whose hosts have the port's MAC runs the loop without theirs.
     [[nodiscard]] std::unique_ptr<TrialLoop> make_loop_of(const WorkerRequest& worker, Queues& queues) const {
         const auto& open = tester_.request();
         if (tester_.mix() != nullptr) return make_mix_loop(worker, queues);
+        if (open.plan.has_state) return make_connection_loop(worker, queues);
         if (open.plan.is_translated()) return make_tagged_or_not<Translated>(worker, queues, source_of<Translated>());
         if (open.host_macs == HostMacMode::port) return make_tagged_or_not<Plain>(worker, queues, source_of<Plain>());
         return open.plan.version() == IpVersion::v4 ? make_loop_with_macs<IpVersion::v4>(worker, queues)
@@ -173,6 +198,13 @@ class TrialMaker {
         if (tester_.mix() != nullptr) {
             reception.mix = make_mix_expectation(direction);
             reception.expectation.mix = reception.mix.get();
+        } else if (tester_.plan(0).has_state) {
+            const auto& arrives = tester_.traffic(direction).kinds.front().arrives;
+            reception.connections = std::make_unique<frame::ConnectionExpectation>(
+                tester_.frame_expectation(direction, arrives), arrives, *tester_.state_table(),
+                connection_draw(direction), direction, request_.connections->use == ConnectionRequest::Use::establish,
+                tester_.streams(plan::sending_side(direction)));
+            reception.expectation.connections = reception.connections.get();
         } else if (tester_.plan(0).is_translated()) {
             reception.translation = std::make_unique<frame::TranslationExpectation>(
                 translation_expectation(direction, tester_.traffic(direction).kinds.front().arrives, 0));

@@ -157,6 +157,13 @@ struct DirectionResult {
     std::vector<std::uint64_t> lost_by_tenth;
     std::vector<std::uint64_t> first_lost;
     std::vector<ClassCount> classes;     // of a mix; empty if all frames are alike
+    /// Of a trial that establishes connections (RFC 9693).
+    struct Connections {
+        std::uint64_t opened = 0;         // that the initiator was to open
+        std::uint64_t learnt = 0;         // of these: the responder knows what they are translated to
+        std::uint64_t shared_tuples = 0;  // of these: translated to the four tuple of another one
+    };
+    std::optional<Connections> connections;
     std::optional<LostFrame> last_lost;  // where the load changes
 
     [[nodiscard]] std::uint64_t lost_frames() const {

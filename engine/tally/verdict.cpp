@@ -283,6 +283,15 @@ void note_mistranslated(const DirectionResult& d, std::vector<Reason>& notes) {
     }
 }
 
+/// The device's doing, whoever lost frames besides: each of these was translated so.
+void judge_connections(const DirectionResult& d, std::vector<Reason>& reasons) {
+    if (!d.connections || d.connections->shared_tuples == 0) return;
+    note(reasons, "shared_tuples",
+         "{}: {} of {} connections were translated to the four tuple of another one, so their answers cannot be told "
+         "apart",
+         name_of(d.direction), d.connections->shared_tuples, d.connections->learnt);
+}
+
 /// Something else than forwarding is going on: a loop, a mirrored port, a capture that is played back.
 void judge_duplicates(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     if (static_cast<double>(d.duplicated_frames) <=
@@ -348,6 +357,11 @@ void judge(TrialResult& result) {
     // Of the whole trial: one that was stopped early has lost more than that.
     const double allowed =
         result.limits.loss_ratio * static_cast<double>(offered) * (result.intended_duration_s / result.sending_s());
+    for (const auto& d : result.directions) judge_connections(d, reasons);
+    if (static_cast<double>(lost) <= allowed && !reasons.empty()) {
+        result.verdict = Verdict::fail;
+        return;
+    }
     if (static_cast<double>(lost) <= allowed) {
         result.verdict = Verdict::pass;
         if (result.stopped_early_s) {
@@ -359,7 +373,7 @@ void judge(TrialResult& result) {
         note_queue_fillings(result);
         return;
     }
-    if (static_cast<double>(lost - explained) <= allowed) {
+    if (static_cast<double>(lost - explained) <= allowed && reasons.empty()) {
         result.verdict = Verdict::invalid;
         reasons = std::move(lapses);
         note(reasons, "loss", "{} of {} frames were lost; up to {} of them may not be the DUT's fault", lost, offered,

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stations 2 and 5: frames of connections through a DUT that keeps state (RFC 9693): what the initiator and the
+// responder send, and what arrives of it.
+//
+// The forward direction is the initiator's: its frames open connections, or are of such as are open. The reverse one is
+// the responder's: it answers to the addresses that it has learnt, and never opens one (R9693-01).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "frame/source.hpp"
+#include "frame/state_table.hpp"
+#include "frame/translation.hpp"
+#include "plan/four_tuples.hpp"
+
+namespace evenhand::frame {
+
+enum class LinkEnd : std::uint8_t { sent, arriving };
+
+/// The flow of each frame of a direction, as it is sent or as it must arrive. `table` outlives it.
+class ConnectionFlows {
+   public:
+    ConnectionFlows(const StateTable& table, const plan::ConnectionDraw& draw, plan::Direction direction,
+                    LinkEnd end) noexcept
+        : table_{&table}, draw_{draw}, direction_{direction}, end_{end} {}
+
+    /// Of the frames first, first + stride, ...; the addresses of a connection that is not known are 0. What the next
+    /// block of the stream needs of the table is fetched meanwhile.
+    void draw_block(std::uint64_t first, std::uint64_t stride, plan::FlowBlock& block) noexcept;
+
+   private:
+    [[nodiscard]] bool needs_table() const noexcept {
+        return (direction_ == plan::Direction::reverse) == (end_ == LinkEnd::sent);
+    }
+
+    const StateTable* table_;
+    plan::ConnectionDraw draw_;
+    plan::Direction direction_;
+    LinkEnd end_;
+    std::uint64_t fetched_ = UINT64_MAX;  // first frame of the block whose connections are these
+    plan::FourTuples::Numbers numbers_{};
+};
+
+/// What arrives of connections: the twin of ConnectionSource. Not for several receivers at once.
+class ConnectionExpectation : public TranslatedFrames {
+   public:
+    static constexpr bool has_classes = false;
+
+    /// `learns`: the frames open connections, and the table gets what they are translated to. Else each must arrive as
+    /// its connection was translated then. `streams`: of the direction.
+    ConnectionExpectation(const TestFrameExpectation& frames, const LinkFrames& arrives, StateTable& table,
+                          const plan::ConnectionDraw& draw, plan::Direction direction, bool learns,
+                          std::uint64_t streams)
+        : TranslatedFrames{frames, arrives},
+          table_{&table},
+          learns_{learns},
+          flows_{ConnectionFlows{table, draw, direction, LinkEnd::arriving}, streams} {}
+
+    /// As TestFrameExpectation::holds(), and each address and port that of its connection.
+    [[nodiscard]] bool holds(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept {
+        return is_sound(frame_class, frame, version) && has_its_flow(frame);
+    }
+
+    /// For the first frame of its number.
+    void learn(const std::byte* frame, std::uint64_t sequence) const noexcept {
+        if (learns_) table_->record(sequence, {.host = number(frame, source_at_), .port = number(frame, ports_at_)});
+    }
+
+   private:
+    [[nodiscard]] bool has_its_flow(const std::byte* frame) const noexcept;
+
+    StateTable* table_;
+    bool learns_;
+    mutable KeptFlows<ConnectionFlows> flows_;
+};
+
+using ConnectionSource = DrawnFrameSource<ConnectionFlows, ConnectionExpectation>;
+
+}  // namespace evenhand::frame

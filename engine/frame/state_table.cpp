@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frame/state_table.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <vector>
+
+namespace evenhand::frame {
+
+void StateTable::Unmap::operator()(std::uint32_t* entries) const noexcept { ::munmap(entries, octets); }
+
+StateTable::StateTable(const plan::FourTuples& tuples) : tuples_{tuples} {
+    const std::size_t octets = tuples.connections() * sizeof(std::uint32_t);
+    void* const memory = ::mmap(nullptr, octets, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc{};
+    entries_ = {static_cast<std::uint32_t*>(memory), Unmap{octets}};
+    (void)::madvise(memory, octets, MADV_HUGEPAGE);
+    // Now, so that a host without so much memory says so here, and no receiver waits for a page later.
+    if (::madvise(memory, octets, MADV_POPULATE_WRITE) == 0) return;
+    if (errno != EINVAL) throw std::bad_alloc{};
+    std::memset(memory, 0, octets);  // kernels before 5.14
+}
+
+std::uint64_t StateTable::recorded() const noexcept {
+    std::uint64_t known = 0;
+    for (std::uint64_t number = 0; number < connections(); ++number)
+        known += static_cast<std::uint64_t>(entry(number).port != 0);
+    return known;
+}
+
+std::uint64_t StateTable::shared_tuples() const {
+    // The whole translated tuple is one number of 64 bits. A share of the connections at a time, chosen by the tuple
+    // itself: memory for all of them would be twice the table.
+    constexpr std::uint64_t at_a_time = std::uint64_t{1} << 23U;
+    constexpr std::uint64_t odd_multiplier = 0x9E3779B97F4A7C15;
+    const std::uint64_t shares = connections() / at_a_time + 1;
+    std::vector<std::uint64_t> of_share;
+    std::uint64_t shared = 0;
+    for (std::uint64_t share = 0; share < shares; ++share) {
+        of_share.clear();
+        for (std::uint64_t first = 0; first < connections(); first += plan::FlowBlock::size) {
+            plan::FourTuples::Numbers numbers;
+            for (std::size_t j = 0; j < numbers.size(); ++j)
+                numbers[j] = static_cast<std::uint32_t>(std::min(first + j, connections() - 1));
+            plan::FlowBlock flows;
+            tuples_.flows(numbers, flows);
+            const std::uint64_t last = std::min<std::uint64_t>(numbers.size(), connections() - first);
+            for (std::size_t j = 0; j < last; ++j) {
+                const Entry translated = entry(first + j);
+                if (translated.port == 0) continue;
+                const std::uint64_t tuple = std::uint64_t{translated.host} << 48U |
+                                            std::uint64_t{translated.port} << 32U |
+                                            std::uint64_t{flows.destination(j)} << 16U | flows.destination_port(j);
+                if ((tuple * odd_multiplier >> 32U) % shares == share) of_share.push_back(tuple);
+            }
+        }
+        std::ranges::sort(of_share);
+        const auto repeated = std::ranges::unique(of_share);
+        shared += repeated.size();
+    }
+    return shared;
+}
+
+}  // namespace evenhand::frame

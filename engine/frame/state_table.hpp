@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 5, seen from the frame: what the DUT translated each connection to (R9693-02).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "plan/four_tuples.hpp"
+
+namespace evenhand::frame {
+
+/// The state table of the responder. A frame's number says which connection it is of, so the table is an array; and the
+/// destination is that of the connection's four tuple, so that only source address and port are kept: 4 octets, in both
+/// IP versions, as the DUT's pool has 2^16 addresses at most.
+///
+/// The receivers of the responder write each entry once; other threads read it after that without a lock.
+class StateTable {
+   public:
+    /// What an initiator's host and port became: its number in the pool and the port there.
+    struct Entry {
+        std::uint16_t host = 0;
+        std::uint16_t port = 0;  // 0: not known
+
+        friend bool operator==(const Entry&, const Entry&) = default;
+    };
+
+    /// Takes and touches all memory, in huge pages if the kernel has any. Throws std::bad_alloc.
+    explicit StateTable(const plan::FourTuples& tuples);
+
+    [[nodiscard]] const plan::FourTuples& tuples() const noexcept { return tuples_; }
+    [[nodiscard]] std::uint64_t connections() const noexcept { return tuples_.connections(); }
+
+    void record(std::uint64_t number, Entry entry) noexcept {
+        std::atomic_ref{entries_[number]}.store(std::uint32_t{entry.host} << 16U | entry.port,
+                                                std::memory_order_relaxed);
+    }
+    [[nodiscard]] Entry entry(std::uint64_t number) const noexcept {
+        const std::uint32_t word = std::atomic_ref{entries_[number]}.load(std::memory_order_relaxed);
+        return {.host = static_cast<std::uint16_t>(word >> 16U), .port = static_cast<std::uint16_t>(word)};
+    }
+    void prefetch(std::uint64_t number) const noexcept { __builtin_prefetch(&entries_[number]); }
+
+    /// Connections that are known. For after a trial; looks at all.
+    [[nodiscard]] std::uint64_t recorded() const noexcept;
+
+    /// Connections whose translated four tuple an earlier one has too: the DUT cannot tell their answers apart. Sorts
+    /// the tuples, some millions at a time: about 0.2 us each.
+    [[nodiscard]] std::uint64_t shared_tuples() const;
+
+   private:
+    struct Unmap {
+        std::size_t octets;
+        void operator()(std::uint32_t* entries) const noexcept;
+    };
+
+    plan::FourTuples tuples_;
+    std::unique_ptr<std::uint32_t[], Unmap> entries_{nullptr, Unmap{0}};
+};
+
+}  // namespace evenhand::frame

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 1, plan: the connections of a stateful test: which four tuple each has, and which one a frame is of.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "plan/draw.hpp"
+#include "plan/permutation.hpp"
+#include "plan/plan.hpp"
+
+namespace evenhand::plan {
+
+/// In which order the four tuples of a plan are given to the connections 0, 1, 2, ... (R9693-05).
+enum class TupleOrder : std::uint8_t { pseudorandom, increasing, decreasing };
+
+constexpr std::uint64_t most_connections = (std::uint64_t{1} << 32U) - 1;
+
+/// The four tuple of each connection as its initiator sends it: hosts and UDP ports of the plan's forward direction.
+/// No two connections have the same (R9693-05). Copyable; allocates nothing.
+class FourTuples {
+   public:
+    using Numbers = RectanglePermutation::Numbers;
+
+    /// How many there are: source hosts x source ports x destination hosts x destination ports (R9693-04); nothing if
+    /// 64 bits cannot count them.
+    [[nodiscard]] static std::optional<std::uint64_t> count(const AddressPlan& plan) noexcept;
+
+    /// Of `connections`, which are at most count(plan) and most_connections.
+    FourTuples(const AddressPlan& plan, std::uint64_t connections, TupleOrder order, std::uint64_t seed) noexcept;
+
+    [[nodiscard]] std::uint64_t connections() const noexcept { return connections_; }
+    [[nodiscard]] TupleOrder order() const noexcept { return order_; }
+
+    /// The tuples of these connections.
+    void flows(const Numbers& numbers, FlowBlock& block) const noexcept;
+    [[nodiscard]] Flow flow(std::uint32_t number) const noexcept;
+
+   private:
+    std::uint64_t connections_;
+    TupleOrder order_;
+    DrawBounds sides_;
+    RectanglePermutation permutation_;
+};
+
+/// Which connection each frame of a direction is of.
+enum class ConnectionUse : std::uint8_t {
+    each_once,  // frame k is of connection k
+    drawn       // each frame is of any of them, independently and uniformly
+};
+
+/// The connection of each frame of a direction. Copyable; allocates nothing.
+class ConnectionDraw {
+   public:
+    ConnectionDraw(ConnectionUse use, Direction direction, std::uint64_t connections, std::uint64_t seed) noexcept;
+
+    /// Of the frames first, first + stride, ... A block that reaches beyond the last frame of a trial has the last
+    /// connection there.
+    void numbers(std::uint64_t first, std::uint64_t stride, FourTuples::Numbers& numbers) const noexcept;
+
+   private:
+    [[nodiscard]] std::uint32_t draw(std::uint64_t k) const noexcept;
+
+    ConnectionUse use_;
+    std::uint32_t stream_;
+    DrawBounds bounds_;
+    PhiloxKey key_;
+};
+
+}  // namespace evenhand::plan

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/permutation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace evenhand::plan {
+namespace {
+
+/// No draw of addresses uses this stream of philox4x32: those have 0 and 1.
+constexpr std::uint32_t stream_of_keys = 2;
+
+constexpr std::uint32_t multiplier = 0xD2511F53;  // one of Philox's
+
+constexpr std::uint64_t two_32 = std::uint64_t{1} << 32U;
+constexpr std::uint64_t most_of_one_number = two_32 / 2;  // its digits' product may be a little larger
+
+/// What a number is moved by. Which hash comes out how often does not matter for the bijection; that all are about
+/// equally likely makes it look random.
+std::uint32_t step_of(std::uint32_t by, std::uint32_t key, std::uint32_t size) noexcept {
+    const std::uint64_t product = std::uint64_t{by ^ key} * multiplier;
+    const auto hash = static_cast<std::uint32_t>(product ^ product >> 32U);
+    return static_cast<std::uint32_t>(std::uint64_t{hash} * size >> 32U);
+}
+
+/// Both below `size`, which may have all 32 bits.
+std::uint32_t moved(std::uint32_t number, std::uint32_t step, std::uint32_t size) noexcept {
+    return number >= size - step ? number + step - size : number + step;
+}
+
+std::uint32_t square_root_up(std::uint64_t size) noexcept {
+    auto root = static_cast<std::uint32_t>(std::sqrt(static_cast<double>(size)));
+    while (std::uint64_t{root} * root < size) ++root;
+    return root;
+}
+
+std::uint32_t reciprocal_of(std::uint32_t base) noexcept { return static_cast<std::uint32_t>(two_32 / base); }
+
+/// Leaves the quotient in `number` and returns the rest. The reciprocal is rounded down, so the quotient may be one too
+/// small.
+std::uint32_t divide(std::uint32_t& number, std::uint32_t base, std::uint32_t reciprocal) noexcept {
+    auto quotient = static_cast<std::uint32_t>(std::uint64_t{number} * reciprocal >> 32U);
+    std::uint32_t rest = number - quotient * base;
+    if (rest >= base) {
+        rest -= base;
+        ++quotient;
+    }
+    number = quotient;
+    return rest;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> RectanglePermutation::points(const DrawBounds& sides) noexcept {
+    std::uint64_t product = 1;
+    for (const std::uint64_t side : sides.count) {
+        if (__builtin_mul_overflow(product, side, &product)) return std::nullopt;
+    }
+    return product;
+}
+
+RectanglePermutation::Digit RectanglePermutation::digit_of(std::size_t field, const DrawBounds& sides) noexcept {
+    return {.field = field,
+            .first = sides.first[field],
+            .base = sides.count[field],
+            .reciprocal = reciprocal_of(sides.count[field])};
+}
+
+RectanglePermutation::Group RectanglePermutation::group_of(unsigned fields, const DrawBounds& sides) noexcept {
+    Group group;
+    for (std::size_t field = 0; field < drawn_fields; ++field) {
+        if ((fields >> field & 1U) == 0 || sides.count[field] == 1) continue;
+        group.digits[group.size++] = digit_of(field, sides);
+        group.product *= sides.count[field];
+    }
+    return group;
+}
+
+RectanglePermutation::RectanglePermutation(const DrawBounds& sides, std::uint64_t seed) noexcept : sides_{sides} {
+    constexpr unsigned all = (1U << drawn_fields) - 1;
+    const Group whole = group_of(all, sides);
+    for (unsigned fields = 0; fields <= all; ++fields) {
+        const Group left = group_of(fields, sides);
+        const Group right = group_of(all & ~fields, sides);
+        const auto smaller = std::min(left.product, right.product);
+        if (std::max(left.product, right.product) < two_32 &&
+            smaller > std::min(groups_[0].product, groups_[1].product))
+            groups_ = {left, right};
+    }
+    is_one_number_ = whole.product < most_of_one_number;
+    right_.first = 0;
+    if (is_one_number_) {
+        groups_ = {Group{}, whole};
+        one_number_size_ = static_cast<std::uint32_t>(whole.product);
+        right_.base = std::max(square_root_up(whole.product), 2U);
+        left_size_ = static_cast<std::uint32_t>((whole.product + right_.base - 1) / right_.base);
+    } else {
+        right_.base = static_cast<std::uint32_t>(groups_[1].product);
+        left_size_ = static_cast<std::uint32_t>(groups_[0].product);
+    }
+    right_.reciprocal = reciprocal_of(right_.base);
+    const PhiloxKey key{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U)};
+    for (std::size_t i = 0; i < rounds; ++i)
+        keys_[i] = philox4x32({static_cast<std::uint32_t>(i), 0, stream_of_keys, 0}, key)[0];
+}
+
+void RectanglePermutation::mix(std::uint32_t& left, std::uint32_t& right) const noexcept {
+    for (std::size_t round = 0; round < rounds; round += 2) {
+        left = moved(left, step_of(right, keys_[round], left_size_), left_size_);
+        right = moved(right, step_of(left, keys_[round + 1], right_.base), right_.base);
+    }
+}
+
+void RectanglePermutation::put(Group group, std::uint32_t number, std::size_t lane, DrawLanes& points) const noexcept {
+    for (std::size_t i = 0; i < group.size; ++i) {
+        const Digit& digit = group.digits[i];
+        const bool is_last = i + 1 == group.size;
+        points.field[digit.field][lane] =
+            digit.first + (is_last ? number : divide(number, digit.base, digit.reciprocal));
+    }
+}
+
+bool RectanglePermutation::apply_plain(const RectanglePermutation& p, const Numbers& numbers,
+                                       DrawLanes& points) noexcept {
+    bool is_nowhere = false;
+    for (std::size_t field = 0; field < drawn_fields; ++field) points.field[field].fill(p.sides_.first[field]);
+    for (std::size_t lane = 0; lane < DrawLanes::size; ++lane) {
+        std::uint32_t left = numbers[lane];
+        std::uint32_t right = divide(left, p.right_.base, p.right_.reciprocal);
+        p.mix(left, right);
+        if (p.is_one_number_) {
+            right += left * p.right_.base;
+            is_nowhere = is_nowhere || right >= p.one_number_size_;
+        } else {
+            p.put(p.groups_[0], left, lane, points);
+        }
+        p.put(p.groups_[1], right, lane, points);
+    }
+    return is_nowhere;
+}
+
+/// Lanes that were led to no point.
+void RectanglePermutation::walk(const Numbers& numbers, DrawLanes& points) const noexcept {
+    for (std::size_t lane = 0; lane < DrawLanes::size; ++lane) {
+        std::uint32_t left = numbers[lane];
+        std::uint32_t right = divide(left, right_.base, right_.reciprocal);
+        std::uint32_t number = 0;
+        do {
+            mix(left, right);
+            number = left * right_.base + right;
+        } while (number >= one_number_size_);
+        put(groups_[1], number, lane, points);
+    }
+}
+
+#if defined(__x86_64__)
+namespace {
+
+// As in philox.cpp: 32-bit words in 64-bit elements, with rubbish in the high halves, and a pair of vectors for the
+// lanes 0, 2, 4, 6 and 1, 3, 5, 7.
+
+constexpr int odd = 0xAA;
+
+struct Pair {
+    __m256i even;
+    __m256i odd;
+};
+
+__attribute__((target("avx2"), always_inline)) inline Pair pair_of(__m256i eight) noexcept {
+    return {eight, _mm256_srli_epi64(eight, 32)};
+}
+__attribute__((target("avx2"), always_inline)) inline __m256i eight_of(const Pair& pair) noexcept {
+    return _mm256_blend_epi32(pair.even, _mm256_slli_epi64(pair.odd, 32), odd);
+}
+__attribute__((target("avx2"), always_inline)) inline __m256i all(std::uint32_t value) noexcept {
+    return _mm256_set1_epi32(static_cast<int>(value));
+}
+
+__attribute__((target("avx2"), always_inline)) inline __m256i move_lanes(__m256i number, __m256i by, __m256i key,
+                                                                         __m256i size) noexcept {
+    const __m256i product = _mm256_mul_epu32(_mm256_xor_si256(by, key), all(multiplier));
+    const __m256i hash = _mm256_xor_si256(product, _mm256_srli_epi64(product, 32));
+    const __m256i step = _mm256_srli_epi64(_mm256_mul_epu32(hash, size), 32);
+    const __m256i is_over = _mm256_cmpeq_epi32(_mm256_max_epu32(number, _mm256_sub_epi32(size, step)), number);
+    return _mm256_sub_epi32(_mm256_add_epi32(number, step), _mm256_and_si256(is_over, size));
+}
+
+__attribute__((target("avx2"), always_inline)) inline __m256i divide_lanes(__m256i& number, __m256i base,
+                                                                           __m256i reciprocal) noexcept {
+    const __m256i quotient = _mm256_srli_epi64(_mm256_mul_epu32(number, reciprocal), 32);
+    const __m256i rest = _mm256_sub_epi32(number, _mm256_mul_epu32(quotient, base));
+    const __m256i less = _mm256_sub_epi32(rest, base);
+    const __m256i right_rest = _mm256_min_epu32(rest, less);  // `less` is huge where it is below zero
+    number = _mm256_sub_epi32(quotient, _mm256_cmpeq_epi32(right_rest, less));
+    return right_rest;
+}
+
+}  // namespace
+
+__attribute__((target("avx2"))) bool RectanglePermutation::apply_avx2(const RectanglePermutation& p,
+                                                                      const Numbers& numbers,
+                                                                      DrawLanes& points) noexcept {
+    constexpr std::size_t width = 8;
+    const __m256i left_size = all(p.left_size_);
+    const __m256i right_size = all(p.right_.base);
+    const __m256i reciprocal = all(p.right_.reciprocal);
+    __m256i is_nowhere = _mm256_setzero_si256();
+    for (std::size_t field = 0; field < drawn_fields; ++field) points.field[field].fill(p.sides_.first[field]);
+    // All lanes go through a round together: one pair alone would wait for its multiplications.
+    std::array<Pair, DrawLanes::size / width> lefts;
+    std::array<Pair, DrawLanes::size / width> rights;
+    for (std::size_t i = 0; i < lefts.size(); ++i) {
+        lefts[i] = pair_of(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(&numbers[i * width])));
+        rights[i] = {divide_lanes(lefts[i].even, right_size, reciprocal),
+                     divide_lanes(lefts[i].odd, right_size, reciprocal)};
+    }
+    for (std::size_t round = 0; round < rounds; round += 2) {
+        const __m256i key_0 = all(p.keys_[round]);
+        const __m256i key_1 = all(p.keys_[round + 1]);
+        for (std::size_t i = 0; i < lefts.size(); ++i) {
+            lefts[i].even = move_lanes(lefts[i].even, rights[i].even, key_0, left_size);
+            lefts[i].odd = move_lanes(lefts[i].odd, rights[i].odd, key_0, left_size);
+        }
+        for (std::size_t i = 0; i < lefts.size(); ++i) {
+            rights[i].even = move_lanes(rights[i].even, lefts[i].even, key_1, right_size);
+            rights[i].odd = move_lanes(rights[i].odd, lefts[i].odd, key_1, right_size);
+        }
+    }
+    for (std::size_t i = 0; i < lefts.size(); ++i) {
+        const std::size_t at = i * width;
+        Pair& left = lefts[i];
+        Pair& right = rights[i];
+        if (p.is_one_number_) {
+            right.even = _mm256_add_epi32(right.even, _mm256_mul_epu32(left.even, right_size));
+            right.odd = _mm256_add_epi32(right.odd, _mm256_mul_epu32(left.odd, right_size));
+            const __m256i number = eight_of(right);
+            is_nowhere = _mm256_or_si256(
+                is_nowhere, _mm256_cmpeq_epi32(_mm256_max_epu32(number, all(p.one_number_size_)), number));
+        }
+        for (const auto& [group, pair] : {std::pair<const Group&, Pair&>{p.groups_[0], left}, {p.groups_[1], right}}) {
+            for (std::size_t d = 0; d < group.size; ++d) {
+                const Digit& digit = group.digits[d];
+                Pair value = pair;
+                if (d + 1 != group.size) {
+                    const __m256i base = all(digit.base);
+                    const __m256i of_base = all(digit.reciprocal);
+                    value.even = divide_lanes(pair.even, base, of_base);
+                    value.odd = divide_lanes(pair.odd, base, of_base);
+                }
+                _mm256_store_si256(reinterpret_cast<__m256i*>(&points.field[digit.field][at]),
+                                   _mm256_add_epi32(eight_of(value), all(digit.first)));
+            }
+        }
+    }
+    return _mm256_testz_si256(is_nowhere, is_nowhere) == 0;
+}
+#endif
+
+RectanglePermutation::Variant RectanglePermutation::variant(const char* name) noexcept {
+    const std::string_view wanted{name};
+#if defined(__x86_64__)
+    if (wanted == "avx2" && __builtin_cpu_supports("avx2") != 0) return apply_avx2;
+#endif
+    return wanted == "plain" ? apply_plain : nullptr;
+}
+
+void RectanglePermutation::apply(const Numbers& numbers, DrawLanes& points) const noexcept {
+    static const Variant fastest = variant("avx2") != nullptr ? variant("avx2") : variant("plain");
+    if (fastest(*this, numbers, points)) [[unlikely]]
+        walk(numbers, points);
+}
+
+}  // namespace evenhand::plan

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trials of connections, through a DUT that keeps state (RFC 9693): what a trial needs before it, and counts after it.
+#pragma once
+
+#include "frame/state_table.hpp"
+#include "run/request.hpp"
+#include "tally/result.hpp"
+
+namespace evenhand::run {
+
+/// What became of the connections of one direction's trial, after it.
+void count_connections(tally::DirectionResult& direction, const ConnectionRequest& request,
+                       const frame::StateTable& table);
+
+}  // namespace evenhand::run
