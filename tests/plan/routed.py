@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topologies whose DUT is a router, and those whose DUT translates."""
+"""The topologies whose DUT is a router, those whose DUT translates, and those whose DUT keeps state."""
 
 from __future__ import annotations
 
 from evenhand.plan import TOPOLOGIES
 
-ROUTED = tuple(name for name, topology in TOPOLOGIES.items() if topology.translation is None)
-TRANSLATED = tuple(name for name in TOPOLOGIES if name not in ROUTED)
+ROUTED = tuple(
+    name for name, topology in TOPOLOGIES.items() if topology.translation is None and topology.nat is None
+)
+TRANSLATED = tuple(name for name, topology in TOPOLOGIES.items() if topology.translation is not None)
+STATEFUL = tuple(name for name, topology in TOPOLOGIES.items() if topology.nat is not None)

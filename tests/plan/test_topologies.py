@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from evenhand.plan import BENCHMARKING_BLOCK, TOPOLOGIES, AddressPlan, HostRange, make_plan
+from evenhand.plan.model import PRIVATE_BLOCK
 from evenhand.plan.translation import Translation
 from tests.errors import raises
-from tests.plan.routed import TRANSLATED
+from tests.plan.routed import STATEFUL, TRANSLATED
 
 ip = ipaddress.ip_address
 SIDES = ("left", "right")
@@ -224,8 +225,9 @@ def test_pairs_are_those_that_occur(options: dict[str, Any], forward: int, rever
 def test_the_recommended_forms_come_first_and_every_topology_is_there() -> None:
     """SEED-05."""
     assert list(TOPOLOGIES)[:2] == ["gateway_v4", "gateway_v6"]
-    assert set(TOPOLOGIES) == {*EXPECTED, "nets_v6_direct", "nets_v6_gateway", *TRANSLATED}
+    assert set(TOPOLOGIES) == {*EXPECTED, "nets_v6_direct", "nets_v6_gateway", *TRANSLATED, *STATEFUL}
     assert TRANSLATED == ("siit", "siit_eam")
+    assert STATEFUL == ("nat44", "nat64", "nat66")
     assert all(name == topology.name for name, topology in TOPOLOGIES.items())
 
 
@@ -285,7 +287,8 @@ def test_hosts_lie_in_the_block_of_their_side(name: str) -> None:
     """SEED-03, SEED-04, R2544-37, R5180-01."""
     plan = make_plan(name)
     for side in plan.sides:
-        block = BENCHMARKING_BLOCK[side.ip_version, side.name]
+        is_private = plan.nat is not None and side.name == "left" and side.ip_version == 4
+        block = PRIVATE_BLOCK if is_private else BENCHMARKING_BLOCK[side.ip_version, side.name]
         assert side.hosts.first_address in block
         assert side.hosts.last_address in block
 

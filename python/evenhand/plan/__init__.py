@@ -16,6 +16,7 @@ from evenhand.plan.imix import (
 )
 from evenhand.plan.mix import describe_mix, mix_lines, mix_request, mix_versions, with_titles
 from evenhand.plan.model import BENCHMARKING_BLOCK, AddressPlan, HostMacs, OtherVersion, PlanSide, plan_title
+from evenhand.plan.nat import MAX_CONNECTIONS, TUPLE_ORDERS, Nat, TupleOrder
 from evenhand.plan.ranges import (
     Address,
     HostRange,
@@ -58,6 +59,7 @@ __all__ = [
     "BOTH_DIRECTIONS",
     "CLASSIC_DESTINATION_PORT",
     "CLASSIC_SOURCE_PORT",
+    "MAX_CONNECTIONS",
     "NO_TAGS",
     "ONE_EACH",
     "RFC4814_DESTINATION_PORTS",
@@ -65,6 +67,7 @@ __all__ = [
     "SIDES",
     "SMALLEST_FRAME",
     "TOPOLOGIES",
+    "TUPLE_ORDERS",
     "Address",
     "AddressPlan",
     "Counts",
@@ -78,6 +81,7 @@ __all__ = [
     "Interface",
     "IpVersion",
     "Mode",
+    "Nat",
     "Network",
     "NetworkRange",
     "OtherVersion",
@@ -90,6 +94,7 @@ __all__ = [
     "Stream",
     "Topology",
     "Traffic",
+    "TupleOrder",
     "UdpRange",
     "arrival_lines",
     "check_plan",

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from evenhand.base.errors import PlanError
 from evenhand.plan.imix import FrameSize, Imix
+from evenhand.plan.nat import ANY_PORT, Nat
 from evenhand.plan.ranges import HostRange, Interface, IpVersion, Network, UdpRange
 from evenhand.plan.sides import (
     BOTH_DIRECTIONS,
@@ -36,6 +37,9 @@ BENCHMARKING_BLOCK: dict[tuple[IpVersion, SideName], Network] = {
 }
 """Blocks of the two sides (SEED-03, SEED-04; RFC 5180 erratum 1752)."""
 
+PRIVATE_BLOCK: Network = ipaddress.ip_network("10.0.0.0/8")
+"""Of IPv4 hosts behind a NAT (RFC 1918)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanSide:
@@ -53,7 +57,7 @@ class PlanSide:
     """Networks that the DUT routes to `gateway`; none in direct forms."""
     peers: HostRange | None = None
     """The addresses that hosts of the other side have on this one, where the DUT translates; None: their
-    own."""
+    own. Where it keeps state, those that it may give them (the pool)."""
     added_octets: int = 0
     """How much larger frames are on this side than the frame size that is asked for. A translator makes them
     larger on one side."""
@@ -114,7 +118,9 @@ class AddressPlan:
     """One R for both addresses of a frame: the destination is in the network of the source's number
     (SEED-82). Else two are drawn."""
     translation: Translation | None = None
-    """What the DUT must be told to translate so; None: it routes."""
+    """What the DUT must be told to translate so; None: it does not translate statelessly."""
+    nat: Nat | None = None
+    """The same of a DUT that keeps state; None: it keeps none."""
     other: OtherVersion | None = None
     """Of a mix of both IP versions; else None. All else here is of this plan alone."""
 
@@ -253,7 +259,9 @@ class AddressPlan:
         sender, receiver = self.side(sending_side(direction)), self.side(receiving_side(direction))
         asked_tags = tag_octets.of(sender.name)
 
-        def frames(side: PlanSide, sources: HostRange, destinations: HostRange) -> Frames:
+        def frames(
+            side: PlanSide, sources: HostRange, destinations: HostRange, ports: tuple[UdpRange, UdpRange]
+        ) -> Frames:
             tags = tag_octets.of(side.name)
             if self.fixed_source:
                 sources = sources.fixed()
@@ -263,8 +271,8 @@ class AddressPlan:
                 side=side.name,
                 sources=sources,
                 destinations=destinations,
-                source_ports=self.source_ports,
-                destination_ports=self.destination_ports,
+                source_ports=ports[0],
+                destination_ports=ports[1],
                 common_network=self.common_network,
                 octets=tuple(octets + side.added_octets - asked_tags + tags for octets in asked),
                 tag_octets=tags,
@@ -272,8 +280,31 @@ class AddressPlan:
 
         return Stream(
             direction=direction,
-            sent=frames(sender, sender.hosts, sender.peers or receiver.hosts),
-            arrives=frames(receiver, receiver.peers or sender.hosts, receiver.hosts),
+            sent=frames(sender, sender.hosts, sender.peers or receiver.hosts, self._ports(direction, "sent")),
+            arrives=frames(
+                receiver, receiver.peers or sender.hosts, receiver.hosts, self._ports(direction, "arrives")
+            ),
+        )
+
+    def _ports(self, direction: Direction, end: Literal["sent", "arrives"]) -> tuple[UdpRange, UdpRange]:
+        """UDP ports of source and destination. With state, answers come from where frames went to, and go to
+        any port of the pool."""
+        if self.nat is None:
+            return self.source_ports, self.destination_ports
+        if direction == "forward":
+            return (self.source_ports if end == "sent" else ANY_PORT), self.destination_ports
+        return self.destination_ports, (ANY_PORT if end == "sent" else self.source_ports)
+
+    @property
+    def four_tuples(self) -> int:
+        """Connections that can be opened, each with a four tuple of its own (R9693-04): source hosts x source
+        ports x destination hosts x destination ports."""
+        sent = self.stream_of("forward").sent
+        return (
+            sent.sources.count
+            * sent.destinations.count
+            * self.source_ports.values
+            * self.destination_ports.values
         )
 
     def pairs_of(self, direction: Direction) -> int:
@@ -321,7 +352,8 @@ class AddressPlan:
             side.name: {name: part for name, part in found[side.name].items() if part is not None}
             for side in self.sides
         }
-        return {**{name: part for name, part in found.items() if part is not None}, **sides}
+        del found["ip_version"]  # each side has its own
+        return {**found, **sides}
 
     def to_document(self) -> dict[str, Any]:
         """The addresses, as the contract has them; where the DUT translates, with what each side has of its
@@ -366,4 +398,5 @@ class AddressPlan:
                 for name in ("fixed_source", "fixed_source_network", "common_network")
                 if getattr(self, name)
             },
+            **({} if self.nat is None else {"stateful": True}),
         }

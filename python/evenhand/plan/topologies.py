@@ -8,15 +8,9 @@ from difflib import get_close_matches
 
 from evenhand.base.errors import PlanError
 from evenhand.plan.model import AddressPlan, plan_title
+from evenhand.plan.nat import RFC9693_DESTINATION_PORTS, RFC9693_SOURCE_PORTS, Nat
 from evenhand.plan.ranges import Mode, UdpRange
-from evenhand.plan.topology import (
-    RFC4814_DESTINATION_PORTS,
-    RFC4814_SOURCE_PORTS,
-    Counts,
-    PeerAddresses,
-    SideAddresses,
-    Topology,
-)
+from evenhand.plan.topology import Counts, PeerAddresses, SideAddresses, Topology
 from evenhand.plan.translation import Translation
 
 _DERIVED = "derived from Figures 3 and 5"
@@ -182,6 +176,54 @@ is not for addresses of the benchmarking block (RFC 6052, 3.1)."""
 siit_eam = _siit("siit_eam", "RFC 7757", "2001:2::/112")
 """The IPv6 hosts have no IPv4 address in theirs: the DUT maps 2001:2::/112 to 198.18.0.0/16."""
 
+
+def _nat(name: str, inside: str, outside: Topology, pool: str) -> Topology:
+    """Hosts on the left that open connections to those on the right, through a DUT that translates their
+    addresses and ports and keeps state (RFC 9693). The links are those of gateway plans: nobody could reach a
+    host on the link of the left before it has opened a connection."""
+    inside_network, pool_network = ipaddress.ip_network(inside), ipaddress.ip_network(pool)
+    inner = gateway_v4 if inside_network.version == 4 else gateway_v6
+    is_nat64 = inside_network.version == 6 and pool_network.version == 4
+    translation_prefix = ipaddress.IPv6Network("2001:2:0:64::/96") if is_nat64 else None
+    outside_hosts = ipaddress.ip_network(outside.right.hosts).network_address
+    return Topology(
+        name=name,
+        figure=f"{_DERIVED}; RFC 9693",
+        left=SideAddresses(
+            dut=inner.left.dut,
+            gateway=inner.left.gateway,
+            hosts=inside,
+            host_offset=2 if inside_network.version == 4 else 14,
+            peers=None
+            if translation_prefix is None
+            else PeerAddresses(base=str(translation_prefix.network_address + int(outside_hosts)), offset=14),
+            added_octets=20 if is_nat64 else 0,
+        ),
+        right=SideAddresses(
+            dut=outside.right.dut,
+            gateway=outside.right.gateway,
+            hosts=outside.right.hosts,
+            peers=PeerAddresses(
+                base=str(pool_network.network_address), offset=2 if pool_network.version == 4 else 14
+            ),
+        ),
+        first_host=1,
+        hosts=65534,
+        nat=Nat(inside=inside_network, pool=pool_network, prefix=translation_prefix),
+        source_ports=RFC9693_SOURCE_PORTS,
+        destination_ports=RFC9693_DESTINATION_PORTS,
+    )
+
+
+nat44 = _nat("nat44", "10.16.0.0/16", gateway_v4, "198.18.0.0/16")
+"""IPv4 hosts behind an IPv4 pool (R9693-16)."""
+
+nat64 = _nat("nat64", "2001:2::/112", gateway_v4, "198.18.0.0/16")
+"""IPv6 hosts behind an IPv4 pool; the IPv4 hosts lie behind the prefix 2001:2:0:64::/96."""
+
+nat66 = _nat("nat66", "2001:2::/112", gateway_v6, "2001:2:0:4000::/112")
+"""IPv6 hosts behind an IPv6 pool."""
+
 TOPOLOGIES: dict[str, Topology] = {
     topology.name: topology
     for topology in (
@@ -198,6 +240,9 @@ TOPOLOGIES: dict[str, Topology] = {
         classic_v4,
         siit,
         siit_eam,
+        nat44,
+        nat64,
+        nat66,
     )
 }
 """Every plan that can be named; the recommended form comes first (SEED-05)."""
@@ -213,8 +258,8 @@ def make_plan(
     fixed_source: bool = False,
     fixed_source_network: bool = False,
     common_network: bool = False,
-    source_ports: UdpRange = RFC4814_SOURCE_PORTS,
-    destination_ports: UdpRange = RFC4814_DESTINATION_PORTS,
+    source_ports: UdpRange | None = None,
+    destination_ports: UdpRange | None = None,
 ) -> AddressPlan:
     """The plan of this name; `-` and `_` are the same. PlanError names the plans there are; a mix of two
     plans is none of them."""

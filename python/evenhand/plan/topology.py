@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from evenhand.base.errors import PlanError
 from evenhand.plan.model import AddressPlan, PlanSide, plan_title
+from evenhand.plan.nat import Nat
 from evenhand.plan.ranges import HostRange, Interface, IpVersion, Mode, Network, NetworkRange, UdpRange
 from evenhand.plan.sides import SideCounts, SideName
 from evenhand.plan.translation import Translation
@@ -27,7 +28,8 @@ RFC4814_DESTINATION_PORTS = UdpRange(first=1, last=49151)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerAddresses:
-    """The addresses that a translator gives to the other side's hosts on this side, as text."""
+    """The addresses that a translator gives to the other side's hosts on this side, as text; with state,
+    those that it may choose from."""
 
     base: str
     """The address whose 16-bit host number is 0."""
@@ -76,7 +78,12 @@ class Topology:
     networks: int | None = None
     """Most networks of a side, and the default; None if there is one that has no number."""
     translation: Translation | None = None
-    """What the DUT must be told, where it translates."""
+    """What the DUT must be told, where it translates without state."""
+    nat: Nat | None = None
+    """The same with state."""
+    source_ports: UdpRange = RFC4814_SOURCE_PORTS
+    """Unless others are asked for; `destination_ports` likewise."""
+    destination_ports: UdpRange = RFC4814_DESTINATION_PORTS
     interface_id: int = 0
     """What stands behind the host number of an IPv6 address."""
 
@@ -95,8 +102,8 @@ class Topology:
         fixed_source: bool = False,
         fixed_source_network: bool = False,
         common_network: bool = False,
-        source_ports: UdpRange = RFC4814_SOURCE_PORTS,
-        destination_ports: UdpRange = RFC4814_DESTINATION_PORTS,
+        source_ports: UdpRange | None = None,
+        destination_ports: UdpRange | None = None,
     ) -> AddressPlan:
         """The checked plan.
 
@@ -108,7 +115,8 @@ class Topology:
             fixed_source_network: From the first network of its side, and any host of it (SEED-83).
             common_network: One number for the networks of source and destination, instead of one each
                 (SEED-82).
-            source_ports: Of both directions; `destination_ports` likewise.
+            source_ports: Of both directions, with state of the frames that open connections; None for the
+                topology's. `destination_ports` likewise.
 
         Raises:
             PlanError: A count outside the topology's limits.
@@ -164,12 +172,13 @@ class Topology:
             figure=self.figure,
             left=side("left", self.left),
             right=side("right", self.right),
-            source_ports=source_ports,
-            destination_ports=destination_ports,
+            source_ports=source_ports or self.source_ports,
+            destination_ports=destination_ports or self.destination_ports,
             fixed_source=fixed_source,
             fixed_source_network=fixed_source_network,
             common_network=common_network,
             translation=self.translation,
+            nat=self.nat,
         )
         check_plan(plan)
         return plan

@@ -7,8 +7,9 @@ import ipaddress
 from itertools import pairwise
 
 from evenhand.base.errors import PlanError
-from evenhand.plan.model import BENCHMARKING_BLOCK, AddressPlan, PlanSide
-from evenhand.plan.ranges import Network
+from evenhand.plan.model import BENCHMARKING_BLOCK, PRIVATE_BLOCK, AddressPlan, PlanSide
+from evenhand.plan.nat import MAX_FOUR_TUPLES
+from evenhand.plan.ranges import HostRange, Network, UdpRange
 
 _MISPRINTS: tuple[tuple[Network, str], ...] = (
     (ipaddress.ip_network("192.18.0.0/15"), "RFC 2544 C.2.2 has 192.18.0.0 for 198.18.0.0 (erratum 423)"),
@@ -22,7 +23,7 @@ def check_plan(plan: AddressPlan) -> None:
     """Raise PlanError that names the clash and the addresses in it."""
     for side in plan.sides:
         _check_version(side)
-        _check_block(side)
+        _check_block(plan, side)
         _check_interfaces(side)
         _check_host_networks(side)
     if (plan.left.hosts.networks is None) != (plan.right.hosts.networks is None):
@@ -33,6 +34,7 @@ def check_plan(plan: AddressPlan) -> None:
             next_step="Give both sides networks (1 if necessary).",
         )
     _check_network_choices(plan)
+    _check_connections(plan)
     for side in plan.sides:
         _check_owners(plan, side)
         _check_peers(plan, side)
@@ -44,6 +46,31 @@ def check_plan(plan: AddressPlan) -> None:
             where="plan.udp_ports",
             next_step="Begin the range at 1 or above (R4814-03).",
         )
+
+
+def _check_connections(plan: AddressPlan) -> None:
+    """With state, which host and port a frame has follows from its connection."""
+    if plan.nat is None:
+        return
+    ranges = (plan.left.hosts, plan.right.hosts, plan.source_ports, plan.destination_ports)
+    if plan.fixed_source or any(each.mode != "pseudorandom" and _values(each) > 1 for each in ranges):
+        raise PlanError(
+            f"{plan.title} has connections, each with hosts and ports of its own",
+            code="plan.no-modes-with-connections",
+            where="fixed source" if plan.fixed_source else "mode",
+            next_step="Omit it. The order of the connections can be chosen instead (R9693-05).",
+        )
+    if plan.four_tuples > MAX_FOUR_TUPLES:
+        raise PlanError(
+            f"{plan.title} has {plan.four_tuples} four tuples: more than 2^62",
+            code="plan.too-many-tuples",
+            where="plan.udp_ports",
+            next_step="Use fewer ports or hosts (R9693-04).",
+        )
+
+
+def _values(each: HostRange | UdpRange) -> int:
+    return each.count if isinstance(each, HostRange) else each.values
 
 
 def _check_network_choices(plan: AddressPlan) -> None:
@@ -110,8 +137,10 @@ def _check_peers(plan: AddressPlan, side: PlanSide) -> None:
             )
 
 
-def _check_block(side: PlanSide) -> None:
+def _check_block(plan: AddressPlan, side: PlanSide) -> None:
     block = BENCHMARKING_BLOCK[side.ip_version, side.name]
+    if plan.nat is not None and (side.ip_version, side.name) == (4, "left"):
+        block = PRIVATE_BLOCK
     hosts = side.hosts
     # The block is a prefix and both numbers run upwards, so the outermost addresses stand for all.
     for address in (
@@ -241,9 +270,15 @@ def _check_disjoint(plan: AddressPlan) -> None:
             for interface in side.dut
         ]
         named += [(route, f"the host network {route} of the {side.name} side") for route in side.routes]
-    named.sort(key=lambda entry: (int(entry[0].network_address), entry[0].prefixlen))
+    if plan.nat is not None:
+        named.append((plan.nat.pool, f"the pool {plan.nat.pool}"))
+        if plan.nat.prefix is not None:
+            named.append((plan.nat.prefix, f"the prefix {plan.nat.prefix}"))
+    named.sort(key=lambda entry: (entry[0].version, int(entry[0].network_address), entry[0].prefixlen))
     for (network, name), (following, other) in pairwise(named):
-        if int(network.broadcast_address) >= int(following.network_address):
+        if network.version == following.version and int(network.broadcast_address) >= int(
+            following.network_address
+        ):
             raise PlanError(
                 f"{name} overlaps {other}",
                 code="plan.networks-overlap",

@@ -173,7 +173,8 @@ class SourceOptions:
         Option(
             grammar=Grammar("N-M|N|fixed", _source_ports),
             help="UDP source ports: a range to draw from, or one port; fixed means 49184 as in RFC"
-            " 2544. N-M:increment and N-M:decrement step through the range. Default: 1024-65535.",
+            " 2544. N-M:increment and N-M:decrement step through the range. Default: 1024-65535; with NAT"
+            " 10000-49999.",
         ),
     ] = None
     destination_ports: Annotated[
@@ -182,7 +183,7 @@ class SourceOptions:
             grammar=Grammar("N-M|N|fixed", _destination_ports),
             help=(
                 "UDP destination ports, written in the same way; fixed means 7 as in RFC 2544."
-                " Default: 1-49151."
+                " Default: 1-49151; with NAT 1-100."
             ),
         ),
     ] = None
