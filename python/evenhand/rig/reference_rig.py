@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from evenhand.base.errors import RequestError
 from evenhand.base.programs import ROUTER, find_program
 from evenhand.plan import AddressPlan
+from evenhand.rig.connections import Emptied
 from evenhand.rig.dut_wish import ReachableDut
 from evenhand.rig.facts import of_this_machine
 from evenhand.rig.reference import ReferenceDut, ReferenceRouter, reference_router
@@ -43,6 +44,14 @@ class ReferenceSetup(Setup):
     def reachable(self) -> None:
         """It is set up when it is started."""
         return None
+
+    def empty_connections(self) -> Emptied:
+        flushed = self.router.flush()
+        return Emptied(seconds=float(flushed["seconds"]), connections=int(flushed["entries"]))
+
+    @property
+    def connection_timeout_s(self) -> float | None:
+        return self.router.dut.connection_timeout_s
 
     def own_facts(self) -> dict[str, Any]:
         return self.router.facts()

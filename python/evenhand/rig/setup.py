@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from evenhand.base.errors import RequestError
+from evenhand.base.errors import HostError, RequestError
 from evenhand.base.lazy_import import lazy_import
 from evenhand.base.locks import Resource, holding
 from evenhand.plan import AddressPlan, Stream, largest_frame, make_plan, plan_title
+from evenhand.rig.connections import Emptied, empty_by_command
 from evenhand.rig.dut.facts import READ_THERE, with_facts
 from evenhand.rig.dut_wish import DutWish, OnDutChange, OnNote, ReachableDut
 from evenhand.rig.inside import Inside, lasting_facts, look_inside
@@ -211,6 +212,26 @@ class Setup:
     def check_dut(self) -> Callable[[], None] | None:
         """Raises HostError if the DUT has ended; None if nothing can be told of that."""
         return None
+
+    # What a DUT that keeps state has of connections.
+
+    def empty_connections(self) -> Emptied:
+        """Empty the DUT's table of connections, out of band (R9693-07). HostError if it cannot be."""
+        command = self.testbed.dut.empty_connections
+        if command is None:
+            raise HostError(
+                "nothing says how the DUT's table of connections is emptied",
+                code="rig.no-way-to-empty",
+                where=self.name,
+                next_step="Write the command in the testbed file: [dut] empty_connections ="
+                ' "ssh root@dut conntrack -F".',
+            )
+        return empty_by_command(command, where=self.name)
+
+    @property
+    def connection_timeout_s(self) -> float | None:
+        """After so long without a frame the DUT forgets a connection; None if that is not known."""
+        return self.testbed.dut.connection_timeout
 
     def look_inside(self, on_note: OnNote | None) -> AbstractContextManager[Inside | None]:
         """Facts and witness of the DUT; see `inside.look_inside`."""

@@ -283,6 +283,10 @@ class TestbedDut(_Table):
     left: DutInterface | None = None
     """The DUT's interface to the tester's left port, as the DUT names it; `right` likewise."""
     right: DutInterface | None = None
+    empty_connections: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
+    """A command of this host that empties the DUT's table of connections, where it keeps state (R9693-07)."""
+    connection_timeout: Duration | None = None
+    """After so many seconds without a frame it forgets a connection; None if that is not known here."""
     facts: DutFacts = DutFacts()
 
     @model_validator(mode="after")
