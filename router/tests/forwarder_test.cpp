@@ -109,7 +109,7 @@ class Bench {
         if (model) options.horizon += model->elements.longest_stay();
         return std::make_unique<Forwarder<MemoryPort>>(
             std::array{&inside_[0], &inside_[1]}, std::span<const Interface, 2>{interfaces_}, routes_, neighbors_,
-            local_, std::move(model), std::nullopt, Defects{std::move(defects)}, options, now);
+            local_, std::move(model), std::nullopt, std::nullopt, Defects{std::move(defects)}, options, now);
     }
 
     static std::array<Interface, 2> make_interfaces() {
