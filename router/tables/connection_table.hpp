@@ -114,7 +114,7 @@ class ConnectionTable {
     /// The table is not empty.
     void remove_oldest() noexcept { remove(links_of<&Connection::by_age>(age_head()).next); }
     /// Looks at `most` entries whose time may be over, and frees those of which it is; how many it looked at. An entry
-    /// is looked at some 1/500 of the timeout after its end.
+    /// is looked at within 1/250 of the timeout after its end.
     std::size_t reclaim(Ticks now, std::size_t most) noexcept;
     /// Removes all; how many there were.
     std::size_t clear() noexcept;
