@@ -38,8 +38,8 @@ constexpr const char* usage =
     "  evenhand-router CONFIG.json   see contract/router-config.schema.json\n"
     "\n"
     "stdout: {\"event\":\"ready\",...}, then an answer for each line of stdin ({\"request\":\"counters\"}, "
-    "{\"request\":\"stop\"}), at the end\n"
-    "{\"event\":\"stopped\",...} with the last counters.\n";
+    "{\"request\":\"flush\"},\n"
+    "{\"request\":\"stop\"}), at the end {\"event\":\"stopped\",...} with the last counters.\n";
 
 int exit_code(FaultCode code) {
     const auto kind = kind_of(code);
@@ -72,8 +72,13 @@ void serve(session::LineChannel& channel, router::Router& router) {
         const auto line = channel.read_line(forever);
         if (!line || line->empty()) continue;
         try {
-            if (router::read_router_request(*line) == router::RouterRequest::stop) return;
-            channel.write_line(router::counters_line("counters", router.counters(), router.context()));
+            switch (router::read_router_request(*line)) {
+                case router::RouterRequest::counters:
+                    channel.write_line(router::counters_line("counters", router.counters(), router.context()));
+                    break;
+                case router::RouterRequest::flush: channel.write_line(router::flushed_line(router.flush())); break;
+                case router::RouterRequest::stop: return;
+            }
         } catch (const Fault& fault) {
             write_fault(channel, fault);
         }

@@ -8,9 +8,10 @@
 #include <bit>
 #include <charconv>
 #include <limits>
-#include <tuple>
 #include <utility>
 
+#include "config/networks.hpp"
+#include "config/translations.hpp"
 #include "contract/reader.hpp"
 #include "fault.hpp"
 #include "frame/vlan.hpp"
@@ -25,24 +26,6 @@ using contract::ObjectReader;
 constexpr double any_number = std::numeric_limits<double>::max();
 constexpr std::size_t most_elements = 512;
 constexpr std::size_t default_table_size = 128;
-
-/// 198.18.0.0/16: an address and the length of its prefix.
-std::pair<plan::IpAddress, unsigned> read_prefix(ObjectReader& r, std::string_view key, const std::string& text) {
-    const auto slash = text.find('/');
-    const auto address = plan::parse_address(text.substr(0, slash));
-    unsigned length = 0;
-    bool is_good = address && slash != std::string::npos;
-    if (is_good) {
-        const char* const begin = text.data() + slash + 1;
-        const char* const end = text.data() + text.size();
-        const auto [stop, error] = std::from_chars(begin, end, length);
-        is_good = error == std::errc{} && stop == end && length <= 8 * plan::address_octets(address->version);
-    }
-    if (!is_good)
-        r.refuse(key, fmt::format("\"{}\" is not an address with a prefix length", text),
-                 "Write it like 10.0.0.1/24 or 2001:2::1/64.");
-    return {*address, length};
-}
 
 std::string element_text(ObjectReader& r, std::string_view key, const Json& value) {
     if (!value.is_string()) r.refuse(key, fmt::format("{} is not a text", value.dump()), "Give a list of texts.");
@@ -179,49 +162,6 @@ DefectOptions read_defects(ObjectReader r) {
     return defects;
 }
 
-/// A prefix of one IP version without host bits.
-std::pair<plan::IpAddress, unsigned> read_network(ObjectReader& r, std::string_view key, plan::IpVersion version) {
-    const std::string text = r.text(key);
-    const auto [address, length] = read_prefix(r, key, text);
-    if (address.version != version)
-        r.refuse(key, fmt::format("\"{}\" is not an IPv{} network", text, static_cast<int>(version)),
-                 "Give a network of that IP version.");
-    for (unsigned bit = length; bit < 8 * plan::address_octets(version); ++bit) {
-        if ((address.octets[bit / 8] >> (7 - bit % 8) & 1U) != 0)
-            r.refuse(key, fmt::format("\"{}\" has bits behind its prefix", text), "Write them as zeros.");
-    }
-    return {address, length};
-}
-
-TranslationOptions read_translation(ObjectReader r) {
-    TranslationOptions options;
-    std::tie(options.prefix, options.prefix_length) = read_network(r, "prefix", plan::IpVersion::v6);
-    constexpr std::array<unsigned, 6> lengths{32, 40, 48, 56, 64, 96};
-    if (std::ranges::find(lengths, options.prefix_length) == lengths.end())
-        r.refuse("prefix", fmt::format("a prefix of {} bits", options.prefix_length),
-                 "Use 32, 40, 48, 56, 64 or 96 bits (RFC 6052, 2.2).");
-    const Json& list = r.array("mappings");
-    for (std::size_t i = 0; i < list.size(); ++i) {
-        ObjectReader entry{list[i], fmt::format("{}[{}]", r.where("mappings"), i)};
-        AddressMapping mapping;
-        std::tie(mapping.ipv4, mapping.ipv4_length) = read_network(entry, "ipv4", plan::IpVersion::v4);
-        std::tie(mapping.ipv6, mapping.ipv6_length) = read_network(entry, "ipv6", plan::IpVersion::v6);
-        if (mapping.ipv4_length + 96 != mapping.ipv6_length)
-            entry.refuse("ipv6",
-                         fmt::format("{} bits behind the prefix, but {} behind the IPv4 one", 128 - mapping.ipv6_length,
-                                     32 - mapping.ipv4_length),
-                         "Leave as many bits behind both prefixes.");
-        entry.finish();
-        options.mappings.push_back(mapping);
-    }
-    constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
-    if (r.has("wrong_address_every")) options.wrong_address_every = r.whole("wrong_address_every", 1, most);
-    if (r.has("no_checksum_every")) options.no_checksum_every = r.whole("no_checksum_every", 1, most);
-    if (r.has("traffic_class_every")) options.traffic_class_every = r.whole("traffic_class_every", 1, most);
-    r.finish();
-    return options;
-}
-
 StallConfig read_stall(ObjectReader r) {
     constexpr double longest_ms = 10e3;
     StallConfig stall;
@@ -257,6 +197,20 @@ void check_addresses(const RouterConfig& config) {
     }
 }
 
+void check_pool(const RouterConfig& config) {
+    if (!config.nat) return;
+    for (const auto& port : config.ports) {
+        for (const auto& [address, length] : port.addresses) {
+            if (config.nat->pool.contains(address)) {
+                throw Fault{
+                    FaultCode::bad_request,
+                    fmt::format("{}, an address of the router itself, is in the pool", plan::to_string(address)),
+                    "nat.pool", "Use other addresses for the pool."};
+            }
+        }
+    }
+}
+
 }  // namespace
 
 RouterConfig read_config(std::string_view text) {
@@ -282,6 +236,12 @@ RouterConfig read_config(std::string_view text) {
     if (r.has("elements")) config.model = read_model(r.object("elements"));
     if (r.has("neighbors")) read_neighbors(r.object("neighbors"), config);
     if (r.has("translation")) config.translation = read_translation(r.object("translation"));
+    if (r.has("nat")) {
+        if (config.translation)
+            r.refuse("nat", "it is there besides translation",
+                     "Leave one of them out: a router translates in one way.");
+        config.nat = read_nat(r.object("nat"));
+    }
     if (r.has("defects")) config.defects = read_defects(r.object("defects"));
     constexpr double longest_us = 10e6;
     if (r.has("extra_delay_us")) config.extra_delay_us = r.number("extra_delay_us", 0, longest_us);
@@ -299,16 +259,18 @@ RouterConfig read_config(std::string_view text) {
     if (r.has("host")) read_host(r.object("host"), config.host);
     r.finish();
     check_addresses(config);
+    check_pool(config);
     return config;
 }
 
 RouterRequest read_router_request(std::string_view line) {
-    const Json json = contract::read_document(line, {.name = "the line",
-                                                     .most_octets = contract::longest_line,
-                                                     .next = R"(Send {"request":"counters"} or {"request":"stop"}.)"});
+    const Json json = contract::read_document(
+        line, {.name = "the line",
+               .most_octets = contract::longest_line,
+               .next = R"(Send {"request":"counters"}, {"request":"flush"} or {"request":"stop"}.)"});
     ObjectReader r{json, ""};
-    constexpr std::array<std::pair<const char*, RouterRequest>, 2> requests{
-        {{"counters", RouterRequest::counters}, {"stop", RouterRequest::stop}}};
+    constexpr std::array<std::pair<const char*, RouterRequest>, 3> requests{
+        {{"counters", RouterRequest::counters}, {"flush", RouterRequest::flush}, {"stop", RouterRequest::stop}}};
     const auto request = r.choice("request", requests);
     r.finish();
     return request;
@@ -377,7 +339,28 @@ std::string counters_line(std::string_view event, const RouterCounters& counters
                                {"no_checksum_frames", t->no_checksum_frames},
                                {"traffic_class_frames", t->traffic_class_frames}};
     }
+    if (const auto& n = counters.nat) {
+        line["nat"] = {{"entries", n->entries},
+                       {"most_entries", n->most_entries},
+                       {"created", n->created},
+                       {"replaced", n->replaced},
+                       {"expired", n->expired},
+                       {"flushed", n->flushed},
+                       {"translated_frames", n->translated_frames},
+                       {"refused_full", n->refused_full},
+                       {"exhausted_ports", n->exhausted_ports},
+                       {"unknown_frames", n->unknown_frames},
+                       {"refused_frames", n->refused_frames},
+                       {"same_tuple_frames", n->same_tuple_frames},
+                       {"lost_entry_frames", n->lost_entry_frames},
+                       {"other_address_frames", n->other_address_frames},
+                       {"wrong_checksum_frames", n->wrong_checksum_frames}};
+    }
     return line.dump();
+}
+
+std::string flushed_line(const Flushed& flushed) {
+    return Json{{"event", "flushed"}, {"entries", flushed.entries}, {"seconds", flushed.seconds}}.dump();
 }
 
 std::string fault_line(std::string_view code, std::string_view kind, std::string_view what, std::string_view where,

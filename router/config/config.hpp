@@ -12,6 +12,7 @@
 #include "elements/elements.hpp"
 #include "elements/spread.hpp"
 #include "forward/counters.hpp"
+#include "forward/nat_options.hpp"
 #include "forward/translation.hpp"
 #include "frame/layout.hpp"
 #include "plan/address.hpp"
@@ -68,6 +69,7 @@ struct RouterConfig {
     NeighborTable::Options neighbors;
     std::vector<StaticNeighborConfig> static_neighbors;
     std::optional<TranslationOptions> translation;  // default: none, it routes
+    std::optional<NatOptions> nat;                  // not both
     DefectOptions defects;
     double extra_delay_us = 0;
     LongerDelayConfig longer_delay;
@@ -82,7 +84,7 @@ struct RouterConfig {
 [[nodiscard]] RouterConfig read_config(std::string_view text);
 
 /// One line of stdin. Throws Fault{bad_json, bad_request}.
-enum class RouterRequest : std::uint8_t { counters, stop };
+enum class RouterRequest : std::uint8_t { counters, flush, stop };
 [[nodiscard]] RouterRequest read_router_request(std::string_view line);
 
 /// What the counters of the model mean in time.
@@ -99,6 +101,13 @@ struct RouterCounters {
     std::uint64_t neighbor_questions = 0;
     std::uint64_t given_up_frames = 0;  // waited for a next hop that did not answer
     std::optional<TranslationCounters> translation;
+    std::optional<NatCounters> nat;
+};
+
+/// What was done to empty the connection table.
+struct Flushed {
+    std::size_t entries = 0;
+    double seconds = 0;  // from the request to the answer
 };
 
 /// Lines without a line end. `event` is "counters", or "stopped" for the last one.
@@ -106,6 +115,7 @@ struct RouterCounters {
                                      int thread_id, std::string_view version, std::string_view dpdk);
 [[nodiscard]] std::string counters_line(std::string_view event, const RouterCounters& counters,
                                         const CountersContext& context);
+[[nodiscard]] std::string flushed_line(const Flushed& flushed);
 [[nodiscard]] std::string fault_line(std::string_view code, std::string_view kind, std::string_view what,
                                      std::string_view where, std::string_view next);
 

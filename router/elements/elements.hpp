@@ -19,6 +19,7 @@ struct ElementOptions {
     std::size_t count = 1;          // 1..512
     double rate_fps = 0;            // of one element, > 0
     std::size_t queue_frames = 64;  // waiting, besides the one in service
+    double dear_cost = 1;           // of a dear frame, as a multiple of any other's
 };
 
 struct ElementCounters {
@@ -35,14 +36,20 @@ class Elements {
     Elements(const ElementOptions& options, Ticks ticks_per_second)
         : queue_frames_{options.queue_frames},
           states_(options.count),
-          base_service_{static_cast<double>(ticks_per_second) / options.rate_fps} {
+          base_service_{static_cast<double>(ticks_per_second) / options.rate_fps},
+          dear_cost_{options.dear_cost} {
         set_cost_factor(1.0);
+        if (dear_cost_ != 1) waiting_.assign(options.count, Waiting{options.queue_frames});
     }
 
     /// Cost of a frame from now on, as a multiple of 1 / rate_fps.
     void set_cost_factor(double factor) noexcept {
-        service_ =
-            std::max<Ticks>(1, static_cast<Ticks>(std::llround(base_service_ * factor * static_cast<double>(one))));
+        const auto to_service = [&](double cost) {
+            return std::max<Ticks>(1,
+                                   static_cast<Ticks>(std::llround(base_service_ * cost * static_cast<double>(one))));
+        };
+        service_ = to_service(factor);
+        dear_service_ = to_service(factor * dear_cost_);
         longest_wait_ = service_ * queue_frames_;
     }
 
@@ -50,29 +57,40 @@ class Elements {
     /// ticks since the router began, up to 2^63 of them.
     [[nodiscard]] std::optional<Ticks> admit(std::size_t element, Ticks arrival) noexcept {
         State& state = states_[element];
-        // As a difference, which is never longer than a full queue takes: a time in 1/256 ticks does not fit into 64
-        // bits for ever.
-        const auto ahead = static_cast<std::int64_t>(state.free_at - arrival);
-        const Ticks wait = ahead > 0 ? static_cast<Ticks>(ahead) * one - state.free_earlier : 0;
+        const Ticks wait = state.wait_of(arrival);
         if (wait > longest_wait_) {
             ++state.counters.dropped_frames;
             return std::nullopt;
         }
         if (wait > state.longest_wait) state.longest_wait = wait;
-        const Ticks until_free = wait + service_;
-        state.free_at = arrival + (until_free + one - 1) / one;
-        state.free_earlier = (one - until_free % one) % one;
-        ++state.counters.served_frames;
-        return state.free_at;
+        return state.serve(arrival, wait, service_);
+    }
+
+    /// The same where some frames are dear: how long the wait is does not tell then how many wait.
+    [[nodiscard]] std::optional<Ticks> admit(std::size_t element, Ticks arrival, bool is_dear) noexcept {
+        if (waiting_.empty()) return admit(element, arrival);
+        State& state = states_[element];
+        Waiting& waiting = waiting_[element];
+        waiting.begin_until(arrival);
+        if (waiting.size == queue_frames_) {
+            ++state.counters.dropped_frames;
+            return std::nullopt;
+        }
+        const Ticks wait = state.wait_of(arrival);
+        if (wait != 0) waiting.add(state.free_at);
+        state.counters.most_waiting = std::max<std::uint64_t>(state.counters.most_waiting, waiting.size);
+        return state.serve(arrival, wait, is_dear ? dear_service_ : service_);
     }
 
     /// The longest time from arrival to departure, in ticks.
-    [[nodiscard]] Ticks longest_stay() const noexcept { return (longest_wait_ + 2 * service_) / one + 1; }
+    [[nodiscard]] Ticks longest_stay() const noexcept {
+        return (queue_frames_ + 2) * std::max(service_, dear_service_) / one + 1;
+    }
     [[nodiscard]] std::size_t count() const noexcept { return states_.size(); }
 
     [[nodiscard]] ElementCounters counters(std::size_t element) const noexcept {
         ElementCounters counters = states_[element].counters;
-        counters.most_waiting = (states_[element].longest_wait + service_ - 1) / service_;
+        if (waiting_.empty()) counters.most_waiting = (states_[element].longest_wait + service_ - 1) / service_;
         return counters;
     }
 
@@ -85,12 +103,49 @@ class Elements {
         Ticks free_earlier = 0;  // by so many 1/256 ticks
         Ticks longest_wait = 0;  // in 1/256 ticks
         ElementCounters counters;
+
+        /// In 1/256 ticks. As a difference, which is never longer than a full queue takes: a time in 1/256 ticks does
+        /// not fit into 64 bits for ever.
+        [[nodiscard]] Ticks wait_of(Ticks arrival) const noexcept {
+            const auto ahead = static_cast<std::int64_t>(free_at - arrival);
+            return ahead > 0 ? static_cast<Ticks>(ahead) * one - free_earlier : 0;
+        }
+        Ticks serve(Ticks arrival, Ticks wait, Ticks service) noexcept {
+            const Ticks until_free = wait + service;
+            free_at = arrival + (until_free + one - 1) / one;
+            free_earlier = (one - until_free % one) % one;
+            ++counters.served_frames;
+            return free_at;
+        }
+    };
+
+    /// When the frames that wait begin to be served, in a ring.
+    struct Waiting {
+        explicit Waiting(std::size_t most) : begins(most) {}
+
+        void begin_until(Ticks now) noexcept {
+            while (size != 0 && static_cast<std::int64_t>(begins[first] - now) <= 0) {
+                first = first + 1 == begins.size() ? 0 : first + 1;
+                --size;
+            }
+        }
+        void add(Ticks begin) noexcept {
+            const std::size_t at = first + size++;
+            begins[at < begins.size() ? at : at - begins.size()] = begin;
+        }
+
+        std::vector<Ticks> begins;
+        std::size_t first = 0;
+        std::size_t size = 0;
     };
 
     std::size_t queue_frames_;
     std::vector<State> states_;
-    double base_service_;  // ticks
-    Ticks service_ = 1;    // in 1/256 ticks
+    std::vector<Waiting> waiting_;  // of each element, if some frames are dear
+    double base_service_;           // ticks
+    double dear_cost_;
+    Ticks service_ = 1;  // in 1/256 ticks
+    Ticks dear_service_ = 1;
     Ticks longest_wait_ = 0;
 };
 

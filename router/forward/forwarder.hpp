@@ -17,6 +17,7 @@
 #include "forward/arrival_times.hpp"
 #include "forward/counters.hpp"
 #include "forward/departures.hpp"
+#include "forward/nat.hpp"
 #include "forward/packet.hpp"
 #include "forward/translation.hpp"
 #include "local/answerer.hpp"
@@ -59,7 +60,8 @@ class Forwarder {
     /// and multiplies times is then right whatever the counter of the CPU stands at.
     Forwarder(std::array<Port*, 2> ports, std::span<const Interface, 2> interfaces, const RouteTable& routes,
               NeighborTable& neighbors, LocalAnswerer& local, std::optional<ElementModel> model,
-              std::optional<Translator> translator, Defects defects, const ForwardOptions& options, Ticks start)
+              std::optional<Translator> translator, std::optional<Nat> nat, Defects defects,
+              const ForwardOptions& options, Ticks start)
         : ports_{ports},
           interfaces_{interfaces},
           routes_{&routes},
@@ -67,6 +69,8 @@ class Forwarder {
           local_{&local},
           model_{std::move(model)},
           translator_{std::move(translator)},
+          nat_{std::move(nat)},
+          translates_{translator_ || nat_},
           options_{options},
           departures_{ports, std::move(defects), options.ticks_per_second / 100, counters_},
           calendar_{options.waiting_frames, options.horizon, 0},
@@ -97,6 +101,9 @@ class Forwarder {
     [[nodiscard]] const ForwardCounters& counters() const noexcept { return counters_; }
     [[nodiscard]] const std::optional<ElementModel>& model() const noexcept { return model_; }
     [[nodiscard]] const std::optional<Translator>& translator() const noexcept { return translator_; }
+    [[nodiscard]] const std::optional<Nat>& nat() const noexcept { return nat_; }
+    /// Removes all connections, of which there are none without a Nat; how many there were. Between two turns.
+    std::size_t flush() noexcept { return nat_ ? nat_->flush() : 0; }
 
    private:
     static constexpr unsigned receive_burst = 64;
@@ -151,10 +158,7 @@ class Forwarder {
             hand_over(frame, in, arrival);  // so it can only be for us
             return;
         }
-        if (translator_ && translator_->is_for(packet)) {
-            receive_translated(frame, in, packet, arrival);
-            return;
-        }
+        if (translates_ && receive_translated(frame, in, packet, arrival)) return;
         const Route* const route = packet.version == IpVersion::v4
                                        ? routes_->find_v4(frame::big(frame::load<std::uint32_t>(packet.destination)))
                                        : routes_->find_v6(packet.destination);
@@ -169,8 +173,11 @@ class Forwarder {
         }
     }
 
-    /// Goes where its new destination leads. The frame itself is translated when an element has worked on it.
-    void receive_translated(Frame* frame, unsigned in, const Packet& packet, Ticks arrival) noexcept {
+    /// Goes where its new destination leads. The frame itself is translated when an element has worked on it. False: it
+    /// is not to be translated.
+    [[nodiscard]] bool receive_translated(Frame* frame, unsigned in, const Packet& packet, Ticks arrival) noexcept {
+        if (nat_) return receive_connected(frame, in, packet, arrival);
+        if (!translator_->is_for(packet)) return false;
         const auto addresses = translator_->addresses_of(packet);
         const Route* const route = addresses ? routes_->find(addresses->destination) : nullptr;
         if (route == nullptr || route->kind != RouteKind::forward) {
@@ -178,17 +185,46 @@ class Forwarder {
         } else {
             forward(frame, in, packet, addresses->destination, *route, arrival);
         }
+        return true;
+    }
+
+    /// The same by connections.
+    [[nodiscard]] bool receive_connected(Frame* frame, unsigned in, const Packet& packet, Ticks arrival) noexcept {
+        const NatWay way = nat_->way_of(packet, in);
+        if (way == NatWay::past) return false;
+        const Route* route = nullptr;
+        if (way == NatWay::outgoing) {
+            const plan::IpAddress destination = nat_->outside_destination(packet);
+            route = routes_->find(destination);
+            if (route == nullptr || route->kind != RouteKind::forward || route->interface == in) {
+                if (destination.version == packet.version) return false;  // for the router, or for the inside
+                drop(frame, in, counters_.interfaces[in].no_route_frames);
+                return true;
+            }
+        }
+        const auto crossing = nat_->look_up(packet, way, arrival);
+        if (!crossing) {
+            ports_[in]->release(&frame, 1);
+            return true;
+        }
+        if (way == NatWay::incoming) route = routes_->find(crossing->destination);
+        if (route == nullptr || route->kind != RouteKind::forward) {
+            drop(frame, in, counters_.interfaces[in].no_route_frames);
+        } else {
+            forward(frame, in, packet, crossing->destination, *route, arrival, &*crossing);
+        }
+        return true;
     }
 
     void forward(Frame* frame, unsigned in, const Packet& packet, const plan::IpAddress& destination,
-                 const Route& route, Ticks arrival) noexcept {
+                 const Route& route, Ticks arrival, const NatCrossing* crossing = nullptr) noexcept {
         if (!take_hop(Port::octets(frame), packet.version)) {
             drop(frame, in, counters_.interfaces[in].expired_frames);
             return;
         }
         const plan::IpAddress next_hop = route.via ? *route.via : destination;
         if (const plan::MacAddress* const mac = neighbors_->find(route.interface, next_hop, arrival); mac != nullptr) {
-            admit(frame, in, packet, route.interface, *mac, arrival);
+            admit(frame, in, packet, route.interface, *mac, arrival, crossing);
         } else if (neighbors_->hold(route.interface, next_hop, frame, arrival) != HoldResult::held) {
             drop(frame, in, counters_.interfaces[in].unresolved_frames);
         }
@@ -196,21 +232,20 @@ class Forwarder {
 
     /// To its element, and from there to its departure.
     void admit(Frame* frame, unsigned in, const Packet& packet, unsigned out, const plan::MacAddress& mac,
-               Ticks arrival) noexcept {
+               Ticks arrival, const NatCrossing* crossing) noexcept {
         Ticks departure = arrival;
         if (model_) {
+            const std::size_t element = model_->spread.element(packet.version, packet.source, packet.ports);
             const std::optional<Ticks> served =
-                model_->elements.admit(model_->spread.element(packet.version, packet.source, packet.ports), arrival);
+                nat_ ? model_->elements.admit(element, arrival, crossing != nullptr && crossing->makes_entry())
+                     : model_->elements.admit(element, arrival);
             if (!served) {
                 drop(frame, in, counters_.interfaces[in].element_dropped_frames);
                 return;
             }
             departure = *served;
         }
-        if (translator_ && translator_->is_for(packet) && !translate(frame)) {
-            drop(frame, in, counters_.interfaces[in].malformed_frames);
-            return;
-        }
+        if (translates_ && !translate(frame, in, packet, arrival, crossing)) return;
         write_macs(Port::octets(frame), mac, interfaces_[out].mac);
         if (options_.stall_every != 0 && !outlast_stall(in, arrival, departure)) {
             drop(frame, in, counters_.interfaces[in].stalled_frames);
@@ -222,11 +257,20 @@ class Forwarder {
             drop(frame, in, counters_.model.overflow_frames);
     }
 
-    [[nodiscard]] bool translate(Frame* frame) noexcept {
-        const std::size_t octets =
-            translator_->translate({Port::octets(frame), Port::room(frame)}, Port::length(frame));
-        if (octets != 0) Port::set_length(frame, octets);
-        return octets != 0;
+    /// If it is to be translated. False: it was dropped.
+    [[nodiscard]] bool translate(Frame* frame, unsigned in, const Packet& packet, Ticks arrival,
+                                 const NatCrossing* crossing) noexcept {
+        if (nat_ ? crossing == nullptr : !translator_->is_for(packet)) return true;
+        const std::span<std::byte> room{Port::octets(frame), Port::room(frame)};
+        const std::size_t octets = nat_ ? nat_->translate(room, Port::length(frame), packet, *crossing, arrival)
+                                        : translator_->translate(room, Port::length(frame));
+        if (octets != 0) {
+            Port::set_length(frame, octets);
+            return true;
+        }
+        if (!nat_) ++counters_.interfaces[in].malformed_frames;
+        ports_[in]->release(&frame, 1);
+        return false;
     }
 
     /// What comes in a stall leaves when it ends, or is lost if too many wait already.
@@ -263,8 +307,7 @@ class Forwarder {
     void go_on(Ticks now) noexcept {
         neighbors_->take_ready(
             [&](void* held, unsigned out, const plan::MacAddress& mac) {
-                auto* const frame = static_cast<Frame*>(held);
-                admit(frame, 1U - out, read_packet(Port::octets(frame), Port::length(frame)), out, mac, now);
+                admit_held(static_cast<Frame*>(held), out, mac, now);
             },
             [&](void* held) {
                 auto* frame = static_cast<Frame*>(held);
@@ -272,8 +315,22 @@ class Forwarder {
             });
     }
 
+    void admit_held(Frame* frame, unsigned out, const plan::MacAddress& mac, Ticks now) noexcept {
+        const unsigned in = 1U - out;
+        const Packet packet = read_packet(Port::octets(frame), Port::length(frame));
+        const NatWay way = nat_ ? nat_->way_of(packet, in) : NatWay::past;
+        if (way == NatWay::past) {
+            admit(frame, in, packet, out, mac, now, nullptr);
+        } else if (const auto crossing = nat_->look_up(packet, way, now); crossing) {
+            admit(frame, in, packet, out, mac, now, &*crossing);
+        } else {
+            ports_[in]->release(&frame, 1);  // its connection ended while it waited
+        }
+    }
+
     void run_timers(Ticks now) noexcept {
         next_timers_ = now + options_.ticks_per_second / 1000;
+        if (nat_) nat_->turn(now);
         neighbors_->turn(now, [&](const NeighborQuestion& question) {
             Frame* frame = nullptr;
             if (ports_[question.interface]->reserve(0, &frame, 1) != 1) return;
@@ -316,6 +373,8 @@ class Forwarder {
     LocalAnswerer* local_;
     std::optional<ElementModel> model_;
     std::optional<Translator> translator_;
+    std::optional<Nat> nat_;
+    bool translates_;  // in one of both ways
     ForwardOptions options_;
     ForwardCounters counters_;
     Departures<Port> departures_;

@@ -26,7 +26,7 @@ struct Packet {
     IpVersion version = IpVersion::v4;
     std::byte* source = nullptr;  // of the addresses; the destination follows
     std::byte* destination = nullptr;
-    const std::byte* ports = nullptr;  // UDP or TCP ports of an unfragmented packet
+    std::byte* ports = nullptr;  // UDP or TCP ports of an unfragmented packet
 };
 
 namespace detail {

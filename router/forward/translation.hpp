@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "forward/ip_translation.hpp"
 #include "forward/packet.hpp"
 #include "plan/address.hpp"
 
@@ -40,18 +41,6 @@ struct TranslationCounters {
     std::uint64_t traffic_class_frames = 0;
 };
 
-/// The IPv6 address that has this IPv4 address behind a prefix of that length (RFC 6052, 2.2), and back; nothing if the
-/// prefix is another one.
-[[nodiscard]] plan::IpAddress embed(const plan::IpAddress& prefix, unsigned length, const plan::IpAddress& ipv4);
-[[nodiscard]] std::optional<plan::IpAddress> extract(const plan::IpAddress& prefix, unsigned length,
-                                                     const plan::IpAddress& ipv6);
-
-/// Both addresses of a packet as they are on the other side.
-struct TranslatedAddresses {
-    plan::IpAddress source;
-    plan::IpAddress destination;
-};
-
 class Translator {
    public:
     explicit Translator(TranslationOptions options) : options_{std::move(options)} {}
@@ -72,11 +61,12 @@ class Translator {
     [[nodiscard]] std::optional<plan::IpAddress> to_ipv4(const plan::IpAddress& ipv6) const noexcept;
     [[nodiscard]] std::optional<plan::IpAddress> to_ipv6(const plan::IpAddress& ipv4) const noexcept;
     void spoil(TranslatedAddresses& addresses) noexcept;
-    [[nodiscard]] std::uint8_t traffic_class(std::uint8_t sent) noexcept;
+    [[nodiscard]] std::uint8_t class_change() noexcept;
+    [[nodiscard]] bool has_checksum(IpVersion from) noexcept;
 
     TranslationOptions options_;
     TranslationCounters counters_;
-    std::uint16_t identification_ = 0;  // of IPv4 packets that may be fragmented
+    HeaderTranslation headers_;
 };
 
 }  // namespace evenhand::router

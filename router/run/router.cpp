@@ -52,7 +52,8 @@ Ticks to_ticks(double us, double ticks_per_second) {
 }  // namespace
 
 Router::Router(const RouterConfig& config)
-    : context_{.ticks_per_second = pace::calibrate_ticks_per_second(), .late_after_us = config.late_after_us} {
+    : context_{.ticks_per_second = pace::calibrate_ticks_per_second(), .late_after_us = config.late_after_us},
+      flush_us_per_entry_{config.nat ? std::optional{config.nat->flush_us_per_entry} : std::nullopt} {
     const std::size_t waiting = waiting_frames(config);
     open_ports(config, waiting);
     fill_tables(config);
@@ -71,15 +72,17 @@ Router::Router(const RouterConfig& config)
     options.horizon = options.extra_delay + options.longer_delay + options.stall_for;
     std::optional<ElementModel> model;
     if (config.model) {
-        model.emplace(Spread{config.model->spread}, Elements{config.model->elements, options.ticks_per_second},
-                      config.neighbor_cost);
+        ElementOptions elements = config.model->elements;
+        if (config.nat) elements.dear_cost = config.nat->entry_cost;
+        model.emplace(Spread{config.model->spread}, Elements{elements, options.ticks_per_second}, config.neighbor_cost);
         const double dearest = config.neighbor_cost.factor(std::max<std::size_t>(config.neighbors.limit, 1));
         options.horizon += static_cast<Ticks>(static_cast<double>(model->elements.longest_stay()) * dearest);
     }
     forwarder_ = std::make_unique<Forwarder<port::TaggedPort>>(
         std::array{ports_[0].get(), ports_[1].get()}, std::span<const Interface, 2>{interfaces_}, *routes_, *neighbors_,
         *local_, std::move(model), config.translation ? std::optional{Translator{*config.translation}} : std::nullopt,
-        Defects{config.defects}, options, pace::TickClock::now());
+        config.nat ? std::optional{Nat{*config.nat, context_.ticks_per_second}} : std::nullopt, Defects{config.defects},
+        options, pace::TickClock::now());
 
     std::promise<void> started;
     auto is_started = started.get_future();
@@ -176,10 +179,11 @@ void Router::work() {
         } else {
             for (int i = 0; i < turns; ++i) forwarder_->turn(pace::TickClock::now());
         }
-        if (copy_wanted_.load(std::memory_order_acquire)) {
-            copy_counters();
-            copy_wanted_.store(false, std::memory_order_release);
-        }
+        const Wish wish = wish_.load(std::memory_order_acquire);
+        if (wish == Wish::none) continue;
+        if (wish == Wish::counters) copy_counters();
+        if (wish == Wish::flush) flushed_entries_ = forwarder_->flush();
+        wish_.store(Wish::none, std::memory_order_release);
     }
 }
 
@@ -190,15 +194,35 @@ void Router::copy_counters() {
         for (std::size_t i = 0; i < model->elements.count(); ++i) copy_.elements.push_back(model->elements.counters(i));
     }
     if (const auto& translator = forwarder_->translator()) copy_.translation = translator->counters();
+    if (const auto& nat = forwarder_->nat()) copy_.nat = nat->counters();
     copy_.neighbor_entries = neighbors_->size();
     copy_.neighbor_questions = neighbors_->counters().questions.value() + neighbors_->counters().probes.value();
     copy_.given_up_frames = neighbors_->counters().dropped_frames.value();
 }
 
+void Router::wait_for(Wish wish) {
+    wish_.store(wish, std::memory_order_release);
+    while (wish_.load(std::memory_order_acquire) != Wish::none) std::this_thread::sleep_for(100us);
+}
+
 RouterCounters Router::counters() {
-    copy_wanted_.store(true, std::memory_order_release);
-    while (copy_wanted_.load(std::memory_order_acquire)) std::this_thread::sleep_for(1ms);
+    wait_for(Wish::counters);
     return copy_;
+}
+
+Flushed Router::flush() {
+    if (!flush_us_per_entry_) {
+        throw Fault{FaultCode::bad_request, "the router has no connections", "request",
+                    "Configure it with nat, which makes it a translator of connections."};
+    }
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point begin = Clock::now();
+    wait_for(Wish::flush);
+    // The worker forwards meanwhile.
+    const std::chrono::duration<double, std::micro> modelled{*flush_us_per_entry_ *
+                                                             static_cast<double>(flushed_entries_)};
+    std::this_thread::sleep_until(begin + std::chrono::ceil<Clock::duration>(modelled));
+    return {.entries = flushed_entries_, .seconds = std::chrono::duration<double>{Clock::now() - begin}.count()};
 }
 
 }  // namespace evenhand::router

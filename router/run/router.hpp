@@ -33,12 +33,19 @@ class Router {
     /// A copy that the worker makes between two turns.
     [[nodiscard]] RouterCounters counters();
 
+    /// Removes all connections, between two turns as well. Returns when as much time has passed as was said that this
+    /// takes. Throws Fault{bad_request} if it does not translate connections.
+    [[nodiscard]] Flushed flush();
+
    private:
+    enum class Wish : std::uint8_t { none, counters, flush };
+
     void open_ports(const RouterConfig& config, std::size_t waiting_frames);
     void fill_tables(const RouterConfig& config);
     [[nodiscard]] unsigned interface_towards(const plan::IpAddress& neighbor) const;
     void work();
     void copy_counters();
+    void wait_for(Wish wish);
 
     CountersContext context_;
     std::array<std::unique_ptr<port::TaggedPort>, 2> ports_;
@@ -49,9 +56,11 @@ class Router {
     std::unique_ptr<LocalAnswerer> local_;
     std::unique_ptr<Forwarder<port::TaggedPort>> forwarder_;
     std::atomic<bool> quit_{false};
-    std::atomic<bool> copy_wanted_{false};  // set by the asker, cleared by the worker when the copy is there
-    RouterCounters copy_;                   // the worker's while a copy is wanted, the asker's else
-    int thread_id_ = 0;                     // written by the worker before the constructor returns
+    std::optional<double> flush_us_per_entry_;  // none: there are no connections
+    std::atomic<Wish> wish_{Wish::none};        // set by the asker, cleared by the worker when it is fulfilled
+    RouterCounters copy_;                       // the worker's while something is wished, the asker's else
+    std::size_t flushed_entries_ = 0;           // likewise
+    int thread_id_ = 0;                         // written by the worker before the constructor returns
     std::thread thread_;
 };
 

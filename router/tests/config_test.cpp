@@ -140,8 +140,78 @@ TEST_CASE("a translation is a prefix of RFC 6052 and mappings of equal length") 
     CHECK(place(with("/translation/suffix", 1)) == "translation.suffix");
 }
 
-TEST_CASE("a request is counters or stop") {
+TEST_CASE("the translation of connections is a side, a pool, and what differs from the defaults") {
+    Json config = good();
+    config["nat"] = {{"inside", "left"}, {"pool", {{"first", "198.18.0.1"}, {"count", 65535}}}};
+    const auto plain = read_config(config.dump()).nat;
+    REQUIRE(plain);
+    CHECK(plain->inside == 0);
+    CHECK(plain->pool.first == 1);
+    CHECK(plain->pool.offset == 2);
+    CHECK(plain->pool.contains(plan::parse_address("198.18.255.255").value()));
+    CHECK_FALSE(plain->pool.contains(plan::parse_address("198.18.0.0").value()));
+    CHECK_FALSE(plain->pool.contains(plan::parse_address("198.19.0.1").value()));
+    CHECK_FALSE(plain->is_nat64());
+    CHECK(plain->first_port == 1024);
+    CHECK(plain->last_port == 65535);
+    CHECK(plain->capacity == NatOptions::default_connections);
+    CHECK(plain->when_full == WhenFull::refuse);
+    CHECK(plain->reuse_ports);
+    config["nat"] = {{"inside", "right"},
+                     {"pool", {{"first", "198.18.1.0"}, {"count", 2}}},
+                     {"prefix", "2001:2:0:64::/96"},
+                     {"ports", {{"first", 7}, {"last", 7}}},
+                     {"capacity", 100},
+                     {"when_full", "replace"},
+                     {"timeout_s", 0.5},
+                     {"entry_cost", 3},
+                     {"reuse_ports", false},
+                     {"flush_us_per_entry", 2.5},
+                     {"same_tuple_every", 1},
+                     {"lost_entry_every", 2},
+                     {"other_address_every", 3},
+                     {"wrong_checksum_every", 0}};
+    const auto read = read_config(config.dump()).nat;
+    REQUIRE(read);
+    CHECK(read->inside == 1);
+    CHECK(read->pool.first == 256);
+    CHECK(plan::to_string(read->pool.address(257)) == "198.18.1.1");
+    CHECK(read->is_nat64());
+    CHECK(read->last_port == 7);
+    CHECK(read->capacity == 100);
+    CHECK(read->when_full == WhenFull::replace);
+    CHECK(read->timeout_s == 0.5);
+    CHECK(read->entry_cost == 3);
+    CHECK_FALSE(read->reuse_ports);
+    CHECK(read->flush_us_per_entry == 2.5);
+    CHECK(read->same_tuple_every == 1);
+    CHECK(read->lost_entry_every == 2);
+    CHECK(read->other_address_every == 3);
+    CHECK(read->wrong_checksum_every == 0);
+    const auto with = [&](const char* pointer, const Json& value) {
+        Json changed = config;
+        changed[Json::json_pointer(pointer)] = value;
+        return changed;
+    };
+    CHECK(place(with("/nat/pool", {{"first", "2001:2::1:0"}, {"count", 9}})) == "nat.prefix");
+    CHECK(place(with("/nat/pool/count", 0)) == "nat.pool.count");
+    CHECK(place(with("/nat/pool/count", 65281)) == "nat.pool.count");
+    CHECK(place(with("/nat/pool/offset", 3)) == "nat.pool.offset");
+    CHECK(place(with("/nat/pool/first", "198.18.0.0")) == "nat.other_address_every");
+    CHECK(place(with("/nat/pool/first", "10.0.0.1")) == "nat.pool");
+    CHECK(place(with("/nat/prefix", "2001:2::/80")) == "nat.prefix");
+    CHECK(place(with("/nat/ports/last", 6)) == "nat.ports.last");
+    CHECK(place(with("/nat/capacity", (1U << 26U) + 1)) == "nat.capacity");
+    CHECK(place(with("/nat/when_full", "drop")) == "nat.when_full");
+    CHECK(place(with("/nat/timeout_s", -1)) == "nat.timeout_s");
+    CHECK(place(with("/nat/entry_cost", 0)) == "nat.entry_cost");
+    CHECK(place(with("/nat/lost_entries_every", 1)) == "nat.lost_entries_every");
+    CHECK(place(with("/translation", {{"prefix", "2001:2:0:64::/96"}, {"mappings", Json::array()}})) == "nat");
+}
+
+TEST_CASE("a request is counters, flush or stop") {
     CHECK(read_router_request(R"({"request":"counters"})") == RouterRequest::counters);
+    CHECK(read_router_request(R"({"request":"flush"})") == RouterRequest::flush);
     CHECK(read_router_request(R"({"request":"stop"})") == RouterRequest::stop);
     CHECK_THROWS_AS((void)read_router_request(R"({"request":"count"})"), Fault);
     CHECK_THROWS_AS((void)read_router_request(R"({"request":"stop","now":1})"), Fault);

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Network
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import jsonschema
 import pytest
 
 from evenhand.plan import TOPOLOGIES, SideName, make_plan
+from evenhand.plan.ranges import HostRange
 from evenhand.predict import DeviceModel
 from evenhand.rig.reference import Defects, NeighborCost, ReferenceDut
 from tests.errors import raises
@@ -73,6 +76,48 @@ def test_defects_are_listed_by_kind() -> None:
         "loss": {"ratio": 0.01, "at": [5]},
         "reordering": {"at": [1, 2]},
     }
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """What a plan says of its NAT."""
+
+    inside: SideName
+    pool: HostRange
+    prefix: IPv6Network | None
+
+
+class HidingPlan:
+    """A plan of a NAT, made from another plan."""
+
+    def __init__(self, nat: Hidden) -> None:
+        self._plan, self.nat = make_plan("gateway-v4"), nat
+
+    @property
+    def plans(self) -> tuple[HidingPlan]:
+        return (self,)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._plan, name)
+
+
+@pytest.mark.parametrize("prefix", [None, IPv6Network("2001:2:0:64::/96")])
+def test_the_addresses_of_a_nat_are_those_of_the_plan(prefix: IPv6Network | None) -> None:
+    """The pool is counted as the hosts of the plan are; all else is as it is asked for."""
+    pool = HostRange(base=IPv4Address("198.18.0.0"), offset=2, first=1, count=65535)
+    plan: Any = HidingPlan(Hidden("left", pool, prefix))
+    dut = ReferenceDut(nat_options={"capacity": 1000, "when_full": "replace", "lost_entry_every": 7})
+    config = dut.router_config(plan, DEVICES, cpu=0)
+    jsonschema.validate(config, schema())
+    assert config["nat"] == {
+        "inside": "left",
+        "pool": {"first": "198.18.0.1", "count": 65535, "offset": 2},
+        **({"prefix": "2001:2:0:64::/96"} if prefix else {}),
+        "capacity": 1000,
+        "when_full": "replace",
+        "lost_entry_every": 7,
+    }
+    assert "nat" not in dut.router_config(make_plan("gateway-v4"), DEVICES, cpu=0)
 
 
 def test_what_the_router_cannot_be_is_refused() -> None:

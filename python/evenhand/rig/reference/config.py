@@ -86,6 +86,9 @@ class ReferenceDut:
     """Octets with FCS that its ports take, to 9216."""
     translation_defects: Mapping[str, int] = field(default_factory=dict)
     """Every so manieth frame is translated wrongly, by the keys of the router's `translation`."""
+    nat_options: Mapping[str, object] = field(default_factory=dict)
+    """How it translates connections, and what it does wrong then, by the keys of the router's `nat`; its
+    addresses are those of the plan."""
     vlans: Mapping[SideName, tuple[int, ...]] = field(default_factory=dict)
     """Tags of all frames on each link, outermost first."""
 
@@ -156,6 +159,17 @@ class ReferenceDut:
                 "prefix": str(told.prefix),
                 "mappings": [{"ipv4": str(told.ipv6_hosts_as_ipv4), "ipv6": str(told.ipv6_hosts)}],
                 **self.translation_defects,
+            }
+        for hidden in (nat for part in plan.plans if (nat := getattr(part, "nat", None)) is not None):
+            config["nat"] = {
+                "inside": hidden.inside,
+                "pool": {
+                    "first": str(hidden.pool.address(0)),
+                    "count": hidden.pool.count,
+                    "offset": hidden.pool.offset,
+                },
+                **({"prefix": str(hidden.prefix)} if hidden.prefix is not None else {}),
+                **self.nat_options,
             }
         if self.model is not None:
             config["elements"] = {

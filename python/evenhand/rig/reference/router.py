@@ -30,6 +30,8 @@ USUAL_BUFFER_OCTETS = 2048
 START_TIMEOUT_S = 30.0
 ANSWER_TIMEOUT_S = 20.0
 STOP_TIMEOUT_S = 10.0
+DEFAULT_CONNECTIONS = 1 << 20
+"""That its table holds where its configuration does not say."""
 STDERR_LINES = 200
 
 _ERROR_OF_KIND: dict[str, type[EvenhandError]] = {
@@ -126,6 +128,16 @@ class ReferenceRouter:
         (SEED-07)."""
         self._write({"request": "counters"})
         return self._next(ANSWER_TIMEOUT_S)
+
+    def flush(self) -> dict[str, Any]:
+        """Empty its connection table; how many `entries` were removed, and in how many `seconds`.
+
+        RequestError if it has none: its plan is not one of NAT.
+        """
+        nat = self._config.get("nat", {})
+        longest_s = (nat.get("capacity") or DEFAULT_CONNECTIONS) * nat.get("flush_us_per_entry", 0) * 1e-6
+        self._write({"request": "flush"})
+        return self._next(ANSWER_TIMEOUT_S + longest_s)
 
     def facts(self) -> dict[str, Any]:
         """For the run file: the whole configuration, so that the truth can be told from it."""

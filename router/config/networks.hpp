@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Config: addresses with the length of a prefix, as several parts of the configuration have them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "contract/reader.hpp"
+#include "plan/address.hpp"
+
+namespace evenhand::router {
+
+/// 198.18.0.0/16: an address and the length of its prefix. Throws Fault{bad_request}, as do those that follow.
+[[nodiscard]] std::pair<plan::IpAddress, unsigned> read_prefix(contract::ObjectReader& r, std::string_view key,
+                                                               const std::string& text);
+
+/// A prefix of one IP version without host bits.
+[[nodiscard]] std::pair<plan::IpAddress, unsigned> read_network(contract::ObjectReader& r, std::string_view key,
+                                                                plan::IpVersion version);
+
+}  // namespace evenhand::router

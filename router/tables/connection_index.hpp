@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables: finds an entry of another table by the hash of its key.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace evenhand::router {
+
+/// Open addressing: an entry stands at the first free slot from the one of its hash on. Allocates nothing after the
+/// constructor. Among entries of equal keys the one that was added first is found.
+class ConnectionIndex {
+   public:
+    using Entry = std::uint32_t;
+    static constexpr Entry none = std::numeric_limits<Entry>::max();
+
+    /// For at most `capacity` entries at a time: two thirds of the slots.
+    explicit ConnectionIndex(std::size_t capacity)
+        : slots_(std::bit_ceil(capacity + capacity / 2 + 1)), mask_{slots_.size() - 1} {}
+
+    /// The first entry with this hash for which is(entry); none if there is none.
+    template <class Is>
+    [[nodiscard]] Entry find(std::uint32_t hash, Is&& is) const noexcept {
+        for (std::size_t at = hash & mask_; slots_[at].number != 0; at = (at + 1) & mask_) {
+            if (slots_[at].hash == hash && is(slots_[at].number - 1)) return slots_[at].number - 1;
+        }
+        return none;
+    }
+
+    void add(std::uint32_t hash, Entry entry) noexcept {
+        std::size_t at = hash & mask_;
+        while (slots_[at].number != 0) at = (at + 1) & mask_;
+        slots_[at] = {.hash = hash, .number = entry + 1};
+    }
+
+    /// The entry is in it, with this hash.
+    void remove(std::uint32_t hash, Entry entry) noexcept {
+        std::size_t hole = hash & mask_;
+        while (slots_[hole].number != entry + 1) hole = (hole + 1) & mask_;
+        // What follows moves up, unless it would stand before the slot of its hash.
+        for (std::size_t at = (hole + 1) & mask_; slots_[at].number != 0; at = (at + 1) & mask_) {
+            const std::size_t home = slots_[at].hash & mask_;
+            if (((at - home) & mask_) < ((at - hole) & mask_)) continue;
+            slots_[hole] = slots_[at];
+            hole = at;
+        }
+        slots_[hole] = {};
+    }
+
+    void clear() noexcept { std::ranges::fill(slots_, Slot{}); }
+
+   private:
+    struct Slot {
+        std::uint32_t hash = 0;
+        std::uint32_t number = 0;  // of the entry, from 1 on; 0: free
+    };
+
+    std::vector<Slot> slots_;
+    std::size_t mask_;
+};
+
+}  // namespace evenhand::router
