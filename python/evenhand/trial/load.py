@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from evenhand.base.units import format_duration, format_rate
+from evenhand.plan import Direction, TupleOrder
 from evenhand.trial.result import TrialResult
 
 
@@ -29,6 +30,32 @@ class LoadChange:
     duration_s: float
 
 
+ConnectionUse = Literal["establish", "each_once", "established"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connections:
+    """Which connections the frames of a trial are of, through a DUT that keeps state (RFC 9693)."""
+
+    use: ConnectionUse
+    """`establish`: frame k of the initiator opens connection k. `each_once`: frame k of the responder answers
+    connection k. `established`: each frame is of any of them."""
+    count: int
+    """Of all connections."""
+    order: TupleOrder = "pseudorandom"
+    """In which they are given their four tuples."""
+
+    @property
+    def directions(self) -> tuple[Direction, ...] | None:
+        """That send; None: those of the test."""
+        return {"establish": ("forward",), "each_once": ("reverse",), "established": None}[self.use]
+
+    def to_contract(self) -> dict[str, Any]:
+        if self.use != "establish":
+            return {"use": self.use}
+        return {"use": self.use, "count": self.count, "order": self.order}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
     """What one trial offers."""
@@ -41,6 +68,8 @@ class Load:
     then: LoadChange | None = None
     residual_s: float = 0.0
     """The residual wait is at least so long, whatever the waits say."""
+    connections: Connections | None = None
+    """None: the DUT keeps no state."""
 
     @classmethod
     def single_burst(cls, frames: int, rate_fps: float) -> Load:
@@ -53,6 +82,11 @@ class Load:
             burst=Burst(frames=frames, interval_s=lasts_s),
             residual_s=lasts_s,
         )
+
+    @classmethod
+    def of_each_connection(cls, connections: Connections, rate_fps: float) -> Load:
+        """One frame for each connection."""
+        return cls(rate_fps=rate_fps, duration_s=connections.count / rate_fps, connections=connections)
 
     @classmethod
     def bursts(cls, frames: int, rate_fps: float, interval_s: float, duration_s: float) -> Load:
@@ -89,6 +123,8 @@ class Load:
             document["burst"] = {"frames": self.burst.frames, "interval_s": self.burst.interval_s}
         if self.then is not None:
             document["then"] = {"rate_fps": self.then.rate_fps, "duration_s": self.then.duration_s}
+        if self.connections is not None:
+            document["connections"] = self.connections.to_contract()
         return document
 
     @classmethod

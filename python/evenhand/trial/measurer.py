@@ -183,6 +183,9 @@ class EngineMeasurer:
             return TrialResult.from_contract(self._request(load, waits))
         return TrialResult.from_contract(self.witness.watch(lambda: self._request(load, waits)))
 
+    def _directions_of(self, load: Load) -> Sequence[Direction]:
+        return (load.connections and load.connections.directions) or self.directions
+
     def _tell_of(self, load: Load, waits: Waits) -> EventCallback | None:
         """Add the load to what the engine tells of a sending phase in which it changes: the engine tells the
         time alone."""
@@ -206,7 +209,7 @@ class EngineMeasurer:
             answer_within_s=load.sending_s + waits.total_s + ANSWER_TIMEOUT_S,
             trial=self._last_trial,
             **load.to_contract(),
-            directions=list(self.directions),
+            directions=list(self._directions_of(load)),
             waits=waits.to_contract(),
             limits=self.limits.to_contract(),
             **({"stop_when_failed": True} if self.stops_when_failed else {}),

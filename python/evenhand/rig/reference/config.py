@@ -108,6 +108,12 @@ class ReferenceDut:
                     where="device.elements",
                 )
 
+    @property
+    def connection_timeout_s(self) -> float | None:
+        """After so long without a frame it forgets a connection; None: never."""
+        timeout_s = self.nat_options.get("timeout_s")
+        return float(timeout_s) if isinstance(timeout_s, int | float) and timeout_s > 0 else None
+
     def justified_limits(self) -> dict[str, str]:
         """Limits of validity that the elements' queues justify, as a testbed file has them; none without a
         model.
@@ -160,15 +166,14 @@ class ReferenceDut:
                 "mappings": [{"ipv4": str(told.ipv6_hosts_as_ipv4), "ipv6": str(told.ipv6_hosts)}],
                 **self.translation_defects,
             }
-        for hidden in (nat for part in plan.plans if (nat := getattr(part, "nat", None)) is not None):
+        for part in plan.plans:
+            if part.nat is None or part.right.peers is None:
+                continue
+            pool = part.right.peers
             config["nat"] = {
-                "inside": hidden.inside,
-                "pool": {
-                    "first": str(hidden.pool.address(0)),
-                    "count": hidden.pool.count,
-                    "offset": hidden.pool.offset,
-                },
-                **({"prefix": str(hidden.prefix)} if hidden.prefix is not None else {}),
+                "inside": part.left.name,
+                "pool": {"first": str(pool.first_address), "count": pool.count, "offset": pool.offset},
+                **({} if part.nat.prefix is None else {"prefix": str(part.nat.prefix)}),
                 **self.nat_options,
             }
         if self.model is not None:
