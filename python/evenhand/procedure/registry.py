@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from evenhand.procedure.back_to_back import BACK_TO_BACK
 from evenhand.procedure.burst import BURST
+from evenhand.procedure.connection_rate import CONNECTIONS
 from evenhand.procedure.descriptor import Procedure
 from evenhand.procedure.latency import LATENCY
 from evenhand.procedure.loss import LOSS
@@ -18,6 +19,7 @@ from evenhand.procedure.throughput import THROUGHPUT
 __all__ = [
     "BACK_TO_BACK",
     "BURST",
+    "CONNECTIONS",
     "IPDV",
     "LATENCY",
     "LOSS",
@@ -53,5 +55,5 @@ class _Registry(Mapping[str, Procedure]):
         del self._by_name[procedure.name]
 
 
-PROCEDURES = _Registry((THROUGHPUT, LOSS, LATENCY, PDV, IPDV, BACK_TO_BACK, BURST, RECOVERY))
+PROCEDURES = _Registry((THROUGHPUT, LOSS, LATENCY, PDV, IPDV, BACK_TO_BACK, BURST, RECOVERY, CONNECTIONS))
 """In the order in which people see them."""

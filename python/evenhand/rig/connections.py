@@ -47,7 +47,8 @@ def empty_by_command(command: str, *, where: str) -> Emptied:
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip()[-_SHOWN:] or "it says nothing"
         raise HostError(
-            f"{command!r} ended with {done.returncode} instead of emptying the DUT's table of connections: {said}",
+            f"{command!r} ended with {done.returncode} instead of emptying the DUT's table of connections:"
+            f" {said}",
             code="rig.emptying-failed",
             where=where,
             next_step="Run it by hand until it works.",

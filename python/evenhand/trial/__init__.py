@@ -14,7 +14,7 @@ from evenhand.trial.learning import (
     learn,
     name_first,
 )
-from evenhand.trial.load import Burst, Load, LoadChange, LoadMeasurer
+from evenhand.trial.load import Burst, Connections, Load, LoadChange, LoadMeasurer
 from evenhand.trial.measurer import (
     RFC_WAITS,
     SHORT_WAITS,
@@ -60,6 +60,7 @@ __all__ = [
     "Burst",
     "ClassCount",
     "ClockOffset",
+    "Connections",
     "CpuStalls",
     "DelayWish",
     "Delays",

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import Direction
 from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, EngineSession, EventCallback
-from evenhand.trial.load import Load
+from evenhand.trial.load import Connections, Load, LoadMeasurer
 from evenhand.trial.replay import Replay
 from evenhand.trial.result import TrialResult
 
@@ -157,12 +157,17 @@ class EngineMeasurer:
     check_dut: Callable[[], None] | None = None
     """Called after each trial; raises HostError if there is no DUT any more. What such a trial lost says
     nothing of any load."""
+    establish: Callable[[LoadMeasurer], Mapping[str, Any]] | None = None
+    """Where the DUT keeps state: called before each trial; establishes the connections that its frames are
+    of, by trials of its own, and says how many (`count`) and how."""
+    establish_s: float = 0.0
+    """How long that takes."""
     _last_trial: int = 0
 
     @property
     def overhead_s(self) -> float:
         """Time that a trial takes besides sending."""
-        return self.waits.total_s
+        return self.waits.total_s + self.establish_s
 
     def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
         """See `Measurer.measure`."""
@@ -174,14 +179,24 @@ class EngineMeasurer:
 
     def offer(self, load: Load) -> TrialResult:
         """See `LoadMeasurer.offer`."""
-        waits = replace(self.waits, residual_s=max(self.waits.residual_s, load.residual_s))
-        self._last_trial = self._last_trial % MAX_TRIAL_NUMBER + 1
         before = None if self.replay is None else self.replay.take(load)
         if before is not None:
+            self._last_trial = self._last_trial % MAX_TRIAL_NUMBER + 1
             return before
+        if self.establish is None or load.connections is not None:
+            return TrialResult.from_contract(self._make(load))
+        established = self.establish(_Unprepared(self))
+        connections = Connections(use="established", count=int(established["count"]))
+        document = self._make(replace(load, connections=connections))
+        return TrialResult.from_contract({**document, "established": dict(established)})
+
+    def _make(self, load: Load) -> dict[str, Any]:
+        """The document of a trial that is made now."""
+        waits = replace(self.waits, residual_s=max(self.waits.residual_s, load.residual_s))
+        self._last_trial = self._last_trial % MAX_TRIAL_NUMBER + 1
         if self.witness is None:
-            return TrialResult.from_contract(self._request(load, waits))
-        return TrialResult.from_contract(self.witness.watch(lambda: self._request(load, waits)))
+            return self._request(load, waits)
+        return self.witness.watch(lambda: self._request(load, waits))
 
     def _directions_of(self, load: Load) -> Sequence[Direction]:
         return (load.connections and load.connections.directions) or self.directions
@@ -218,3 +233,13 @@ class EngineMeasurer:
         if self.check_dut is not None:
             self.check_dut()
         return document
+
+
+@dataclass(frozen=True, slots=True)
+class _Unprepared:
+    """A measurer's trials before which nothing is established, and of which none was made before."""
+
+    measurer: EngineMeasurer
+
+    def offer(self, load: Load) -> TrialResult:
+        return TrialResult.from_contract(self.measurer._make(load))
