@@ -27,8 +27,11 @@ std::vector<tally::Deviation> deviations_of(const TrialRequest& request, Hosts h
     shorter("R2544-18", request.waits.residual_s, rfc.residual_s, "for residual frames");
     shorter("R2544-18", request.waits.restabilize_s, rfc.restabilize_s, "for the DUT to restabilize");
     constexpr double full_length_s = 60;
-    const bool is_single_burst = request.burst && bursts_of(request) == 1;  // it is as long as it is
-    if (request.duration_s < full_length_s && !is_single_burst)
+    // These are as long as they are, and those of connections have the one direction that RFC 9693 gives them.
+    const bool is_single_burst = request.burst && bursts_of(request) == 1;
+    const bool is_of_each_connection =
+        request.connections && request.connections->use != ConnectionRequest::Use::established;
+    if (request.duration_s < full_length_s && !is_single_burst && !is_of_each_connection)
         found.push_back({"R2544-20", fmt::format("sent for {} s instead of 60 s", request.duration_s)});
     const auto limit = [&](double value, double standard, const char* what) {
         if (value != standard) found.push_back({"R2544-39", fmt::format(fmt::runtime(what), value, standard)});
@@ -45,7 +48,8 @@ std::vector<tally::Deviation> deviations_of(const TrialRequest& request, Hosts h
           "a valid trial may have frames that left up to {:g} us late instead of {:g} us");
     limit(request.limits.clock_ppm, usual.clock_ppm,
           "a valid trial may have a clock that is off by up to {:g} ppm instead of {:g} ppm");
-    if (request.directions.size() < 2) found.push_back({"R5180-13", "traffic in one direction only"});
+    if (request.directions.size() < 2 && !is_of_each_connection)
+        found.push_back({"R5180-13", "traffic in one direction only"});
     return found;
 }
 

@@ -21,6 +21,7 @@ from evenhand.procedure.expected_time import ExpectedTime, learning_s
 from evenhand.rig import Setup, read_setup
 from evenhand.rig.testbed import check_rate
 from evenhand.run import RunStore
+from evenhand.spec.established import EstablishedOptions
 from evenhand.spec.learning import LearningOptions
 from evenhand.spec.limits import LimitOptions
 from evenhand.spec.plan import DirectionName, DirectionOption, PlanOptions, read_directions
@@ -34,6 +35,7 @@ class ConditionOptions:
     plan: PlanOptions
     direction: DirectionOption = DirectionName.BOTH
     learning: LearningOptions
+    established: EstablishedOptions
     seed: SeedOption = DEFAULT_SEED
     waits: WaitOptions
     limits: LimitOptions
@@ -53,6 +55,7 @@ class ConditionOptions:
             waits=self.waits.read(),
             host_macs=self.learning.host_macs.value,
             learning=self.learning.read(plan),
+            established=self.established.read(plan),
         )
         return Given(
             testbed=testbed,

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypedDict
 
 from evenhand.base.validation.typed_fields import check_type
 from evenhand.plan import AddressPlan, Direction, FrameSize, HostMacs, Imix
+from evenhand.procedure.connection_wish import ConnectionWish
 from evenhand.procedure.learning import LearningChoice
 from evenhand.procedure.single_pair import SinglePair
 from evenhand.trial import Limits, Waits
@@ -36,6 +37,8 @@ class Conditions(TypedDict, total=False):
     """Whose MACs the hosts on the link have (R4814-06). Default: the port's."""
     learning: LearningChoice
     """Whether the DUT of a direct plan learns every host first (R2544-35). Default: it does."""
+    established: ConnectionWish | None
+    """The connections that are established before each trial, where the DUT keeps state (R9693-03)."""
     single_pair: SinglePair | None
     """What was found before with one address pair (SEED-02)."""
 
@@ -49,6 +52,7 @@ _KINDS: Mapping[str, Any] = {
     "limits": Limits | None,
     "host_macs": Literal["port", "pseudorandom"],
     "learning": LearningChoice,
+    "established": ConnectionWish | None,
     "single_pair": SinglePair | None,
 }
 """Of `Conditions`, for those who run no type checker."""

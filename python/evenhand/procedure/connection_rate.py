@@ -17,11 +17,10 @@ from evenhand.base.validation.typed_fields import check_types
 from evenhand.procedure.connection_trials import (
     DEFAULT_ALPHA,
     ConnectionTrials,
-    check_connections,
-    check_plan_has,
     check_timeout,
     longest_idle_s,
 )
+from evenhand.procedure.connection_wish import check_connections, check_plan_has
 from evenhand.procedure.descriptor import (
     Figure,
     FrameSizes,
@@ -222,8 +221,8 @@ def measure_connection_rate(
     """
     goal = with_maximum(goal, tester)
     tester = replace(tester, limits=replace(tester.limits, loss_ratio=0.0))
-    measurer = tester.measurer(on_event)
-    trials = ConnectionTrials(tester=tester, measurer=measurer, order=goal.order.value, alpha=goal.alpha)
+    measurer = tester.measurer(on_event, opens_connections=True)
+    trials = ConnectionTrials(setup=tester.setup, measurer=measurer, order=goal.order.value, alpha=goal.alpha)
     with recording(recorder, tester, name, kind="connections", goal=goal.to_document()) as record:
 
         def on_progress(event: SearchEvent) -> None:
@@ -251,7 +250,7 @@ def with_maximum(goal: ConnectionRateGoal, tester: OpenTester) -> ConnectionRate
     slowest_fps = goal.search_goal().min_fps
     assert slowest_fps is not None
     idle_s = longest_idle_s(goal.connections, slowest_fps, goal.alpha, tester.waits.total_s)
-    check_timeout(tester, idle_s, where="connections, min_fps")
+    check_timeout(tester.setup, idle_s, where="connections, min_fps")
     return goal
 
 
@@ -298,6 +297,13 @@ def _run(
     bed: Any, goal: ConnectionRateGoal, options: ConnectionRateOptions, **conditions: Any
 ) -> ConnectionRate:
     name = conditions.pop("name", None) or "connections"
+    if conditions.get("established") is not None:
+        raise RequestError(
+            "connections that are established before: this test opens its own",
+            code="procedure.opens-its-own",
+            where="--established",
+            next_step="Omit it; --connections says how many each trial opens.",
+        )
     with bed.tester(**conditions) as tester:
         return measure_connection_rate(tester, goal, name=name, on_event=bed.on_event, recorder=bed.recorder)
 

@@ -4,18 +4,19 @@ initiator opens connections (test phase 1), and then each is validated, or they 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.units import format_count, format_duration, format_rate
-from evenhand.base.validation.typed_fields import check_types
-from evenhand.plan import MAX_CONNECTIONS, TUPLE_ORDERS, AddressPlan, TupleOrder
-from evenhand.procedure.tester import OpenTester
+from evenhand.plan import TupleOrder
+from evenhand.procedure.connection_wish import ConnectionWish
 from evenhand.search import InvalidAttempts
 from evenhand.trial import Connections, Load, LoadMeasurer, TrialResult, Verdict
+
+if TYPE_CHECKING:
+    from evenhand.rig import Setup
 
 DEFAULT_ALPHA = 0.5
 """Of the rate at which connections were opened they are validated with (R9693-11)."""
@@ -25,87 +26,15 @@ VALIDATION = "validation"
 """The document of the validating trial, in that of the trial that opened the connections."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionWish:
-    """The connections that are established before each trial of a test that opens none (R9693-03,
-    R9693-06)."""
-
-    count: int
-    rate_fps: float
-    """At which they are opened: safely below the maximum connection establishment rate (R9693-09)."""
-    order: TupleOrder = "pseudorandom"
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        check_connections(self.count, self.order)
-        if not 0 < self.rate_fps < math.inf:
-            raise RequestError(
-                f"connections are to be opened at {self.rate_fps} fps: must be greater than 0",
-                code="procedure.out-of-range",
-                where="rate_fps",
-            )
-
-    def to_document(self) -> dict[str, Any]:
-        return {"count": self.count, "rate_fps": self.rate_fps, "order": self.order}
-
-
-def check_connections(count: int, order: str) -> None:
-    """RequestError for what no test can have."""
-    if not 1 <= count <= MAX_CONNECTIONS:
-        raise RequestError(
-            f"{count} connections: must be 1 to {format_count(MAX_CONNECTIONS)}",
-            code="procedure.out-of-range",
-            where="connections",
-        )
-    if order not in TUPLE_ORDERS:
-        raise RequestError(
-            f"{order!r} is not an order of connections",
-            code="procedure.unknown-order",
-            where="order",
-            next_step=f"Use one of: {', '.join(TUPLE_ORDERS)}.",
-        )
-
-
-def check_plan_has(plan: AddressPlan, connections: int) -> None:
-    """RequestError if the plan has no connections, or too few four tuples or public addresses and ports
-    (R9693-04)."""
-    if plan.nat is None or plan.right.peers is None:
-        raise RequestError(
-            f"{plan.title} has no connections: its DUT keeps no state",
-            code="procedure.plan-without-state",
-            where="plan",
-            next_step="Use nat44, nat64 or nat66.",
-        )
-    if connections > plan.four_tuples:
-        raise RequestError(
-            f"{format_count(connections)} connections, but {plan.title} has"
-            f" {format_count(plan.four_tuples)} four tuples",
-            code="procedure.too-few-tuples",
-            where="connections",
-            next_step="Use fewer connections, or more hosts or ports.",
-        )
-    ports = 65535
-    pool = plan.right.peers.count * ports * plan.right.hosts.count * plan.destination_ports.values
-    if connections > pool:
-        raise RequestError(
-            f"{format_count(connections)} connections, but the pool of {plan.title} has"
-            f" {format_count(plan.right.peers.count)} addresses, which make {format_count(pool)} four tuples"
-            " at most",
-            code="procedure.pool-too-small",
-            where="connections",
-            next_step="Use fewer connections, or more hosts.",
-        )
-
-
 def longest_idle_s(count: int, rate_fps: float, alpha: float, waits_s: float) -> float:
     """How long a connection has no frame, from its opening to its validation: the last one is opened at the
     end of the one trial and validated at the end of the other."""
     return waits_s + count / (alpha * rate_fps)
 
 
-def check_timeout(tester: OpenTester, idle_s: float, *, where: str) -> None:
+def check_timeout(setup: Setup, idle_s: float, *, where: str) -> None:
     """RequestError if the DUT forgets connections before they are used (R9693-06)."""
-    timeout_s = tester.setup.connection_timeout_s
+    timeout_s = setup.connection_timeout_s
     if timeout_s is not None and idle_s >= timeout_s:
         raise RequestError(
             f"the DUT forgets a connection after {format_duration(timeout_s)}, but this test leaves some"
@@ -116,11 +45,11 @@ def check_timeout(tester: OpenTester, idle_s: float, *, where: str) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ConnectionTrials:
     """Experiments with connections, each with an empty table of the DUT at its begin (R9693-07)."""
 
-    tester: OpenTester
+    setup: Setup
     measurer: LoadMeasurer
     order: TupleOrder = "pseudorandom"
     alpha: float = DEFAULT_ALPHA
@@ -132,7 +61,7 @@ class ConnectionTrials:
             The trial that opened them. Where a connection did not hold it is FAIL, and where the tester
             spoiled the validation it is INVALID; `raw` has the validating trial as `validation`.
         """
-        emptied = self.tester.setup.empty_connections()
+        emptied = self.setup.empty_connections()
         connections = Connections(use="establish", count=count, order=self.order)
         opened = self.measurer.offer(Load.of_each_connection(connections, rate_fps))
         if VALIDATION in opened.raw:
@@ -161,7 +90,7 @@ class ConnectionTrials:
         load = Load.of_each_connection(connections, wish.rate_fps)
         invalid = InvalidAttempts(invalid_retries=ATTEMPTS - 1, patience=ATTEMPTS - 1)
         while True:
-            emptied = self.tester.setup.empty_connections()
+            emptied = self.setup.empty_connections()
             opened = self.measurer.offer(load)
             if opened.is_pass:
                 return {

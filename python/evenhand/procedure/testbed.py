@@ -27,6 +27,7 @@ from evenhand.procedure.back_to_back import measure_back_to_back
 from evenhand.procedure.back_to_back_model import BackToBackGoal, BackToBackTable
 from evenhand.procedure.burst import BurstGoal, BurstIntervals, measure_burst
 from evenhand.procedure.conditions import Conditions, check_request
+from evenhand.procedure.connection_wish import ConnectionWish
 from evenhand.procedure.delay import REPETITIONS, DelayGoal, DelayResult, DelayTest, measure_delay
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.frame_size import RFC_FRAME_SIZES, choose_frames
@@ -478,6 +479,7 @@ class OpenTestbed:
         limits: Limits | None = None,
         host_macs: HostMacs = "port",
         learning: LearningChoice = ALL_HOSTS_FIRST,
+        established: ConnectionWish | None = None,
         single_pair: SinglePair | None = None,
     ) -> Iterator[OpenTester]:
         """For a procedure of your own: an engine with open ports, whose DUT has answered and learnt its
@@ -505,6 +507,6 @@ class OpenTestbed:
             on_event=self.on_event,
         )
         with opened as tester:
-            ready = replace(tester.after(single_pair), replay=self.replay)
+            ready = replace(tester.after(single_pair), replay=self.replay, established=established)
             check(ready.profile)
             yield learn_first(ready, learning, on_event=self.on_event)

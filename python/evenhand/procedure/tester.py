@@ -25,6 +25,8 @@ from evenhand.plan import (
     SideName,
     theoretical_fps,
 )
+from evenhand.procedure.connection_trials import ConnectionTrials
+from evenhand.procedure.connection_wish import ConnectionWish
 from evenhand.procedure.events import Note, OnEvent, TrialPhase, ignore
 from evenhand.procedure.limits import limits_of
 from evenhand.procedure.profile import Profile
@@ -57,6 +59,8 @@ class OpenTester:
     """Trials that need not be made again."""
     inside: Inside | None = None
     """The look into the DUT; None if its testbed does not tell how."""
+    established: ConnectionWish | None = None
+    """Connections that are there before each trial, where the DUT keeps state."""
     unreached: HostError | None = None
     """Why there is no `inside` although the testbed tells how; only where `open_tester` was told to go on
     without."""
@@ -71,14 +75,25 @@ class OpenTester:
         }
 
     def measurer(
-        self, on_event: OnEvent, *, delays: DelayWish | None = None, stops_when_failed: bool = False
+        self,
+        on_event: OnEvent,
+        *,
+        delays: DelayWish | None = None,
+        stops_when_failed: bool = False,
+        opens_connections: bool = False,
     ) -> EngineMeasurer:
-        """Makes trials with this tester, and tells their phases.
+        """Makes trials with this tester, and tells their phases. Where the DUT keeps state, connections are
+        established before each (R9693-03).
 
         Args:
             stops_when_failed: A trial ends as soon as it can no longer pass: for searches that ask for
                 nothing but the verdict.
+            opens_connections: The trials themselves open them.
+
+        Raises:
+            RequestError: The plan has connections, but nobody says how many are to be established.
         """
+        wish = None if opens_connections else self._wished_connections()
 
         def tell(document: dict[str, Any]) -> None:
             on_event(TrialPhase.from_contract(document))
@@ -94,7 +109,25 @@ class OpenTester:
             on_event=tell,
             check_dut=self.setup.check_dut,
             witness=None if self.inside is None else self.inside.witness,
+            establish=None
+            if wish is None
+            else lambda each: ConnectionTrials(self.setup, each).establish(wish),
+            establish_s=0.0 if wish is None else wish.count / wish.rate_fps + self.waits.total_s,
         )
+
+    def _wished_connections(self) -> ConnectionWish | None:
+        """None if the DUT keeps no state."""
+        if self.profile.plan.nat is None:
+            return None
+        if self.established is None:
+            raise RequestError(
+                f"the frames of {self.profile.plan.title} are of connections, but none are to be established",
+                code="procedure.no-connections",
+                where="plan",
+                next_step="Say how many, and at which rate they are opened: --established 100k"
+                " --establish-rate 10kfps (in Python established=ConnectionWish(...)).",
+            )
+        return self.established
 
     def after(self, single_pair: SinglePair | None) -> OpenTester:
         """The tester that knows what was found before with one address pair. RequestError if another DUT

@@ -13,6 +13,7 @@ from evenhand.plan import AddressPlan
 from evenhand.procedure import Conditions, limits_of
 from evenhand.procedure.descriptor import ANY_THROUGHPUT, KnownThroughput, Procedure
 from evenhand.procedure.registry import PROCEDURES
+from evenhand.spec.established import EstablishedOptions
 from evenhand.spec.frames import read_size
 from evenhand.spec.learning import LearningOptions
 from evenhand.spec.limits import LimitOptions, RetryOptions
@@ -22,7 +23,7 @@ from evenhand.spec.waits import WaitOptions
 
 AFTER = "after"
 """The key of a point's goal that names the point whose throughput it takes."""
-OF_ALL = (LearningOptions, WaitOptions, LimitOptions, RetryOptions)
+OF_ALL = (LearningOptions, EstablishedOptions, WaitOptions, LimitOptions, RetryOptions)
 """Groups of options that every procedure has."""
 
 
@@ -84,6 +85,7 @@ def read_point(
             limits=limits_of(limits, loss_ratio=loss_ratio, given=fill(LimitOptions, written).read()),
             host_macs=learning.host_macs.value,
             learning=learning.read(plan),
+            established=fill(EstablishedOptions, written).read(plan),
         ),
     )
 
