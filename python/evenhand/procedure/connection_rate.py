@@ -78,6 +78,8 @@ class ConnectionRateGoal:
     (R9693-11)."""
     order: OrderName = OrderName.PSEUDORANDOM
     """Others than pseudorandom are deviations (R9693-05)."""
+    known_fps: float | None = None
+    """A rate that was found before; see `ThroughputGoal`."""
     invalid_retries: int = DEFAULT_INVALID_RETRIES
     patience: int = DEFAULT_PATIENCE
 
@@ -106,6 +108,7 @@ class ConnectionRateGoal:
             precision=self.precision,
             duration_s=longest_s,
             final_duration_s=longest_s,
+            known_fps=self.known_fps,
             stops_early=False,
             invalid_retries=self.invalid_retries,
             patience=self.patience,

@@ -23,7 +23,7 @@ class Figure:
 
     name: str
     unit: str
-    """fps (per direction), connections/s, ratio, us, frames or s."""
+    """fps (per direction), connections, connections/s, ratio, us, frames or s."""
     is_higher_better: bool
 
 
@@ -206,7 +206,7 @@ def show_value(value: float, figure: Figure) -> str:
 
 def show_number(value: float, figure: Figure) -> str:
     """`794,000`, `12.5`; a ratio in percent."""
-    if figure.unit in ("fps", "frames", "connections/s"):
+    if figure.unit in ("fps", "frames", "connections", "connections/s"):
         return format_count(round(value))
     return format_ratio(value) if figure.unit == "ratio" else f"{value:.4g}"
 

@@ -8,17 +8,20 @@ from collections.abc import Iterator, Mapping
 
 from evenhand.procedure.back_to_back import BACK_TO_BACK
 from evenhand.procedure.burst import BURST
+from evenhand.procedure.connection_capacity import CAPACITY
 from evenhand.procedure.connection_rate import CONNECTIONS
 from evenhand.procedure.descriptor import Procedure
 from evenhand.procedure.latency import LATENCY
 from evenhand.procedure.loss import LOSS
 from evenhand.procedure.pdv import IPDV, PDV
 from evenhand.procedure.recovery import RECOVERY
+from evenhand.procedure.tear_down import TEAR_DOWN
 from evenhand.procedure.throughput import THROUGHPUT
 
 __all__ = [
     "BACK_TO_BACK",
     "BURST",
+    "CAPACITY",
     "CONNECTIONS",
     "IPDV",
     "LATENCY",
@@ -26,6 +29,7 @@ __all__ = [
     "PDV",
     "PROCEDURES",
     "RECOVERY",
+    "TEAR_DOWN",
     "THROUGHPUT",
     "Procedure",
 ]
@@ -55,5 +59,7 @@ class _Registry(Mapping[str, Procedure]):
         del self._by_name[procedure.name]
 
 
-PROCEDURES = _Registry((THROUGHPUT, LOSS, LATENCY, PDV, IPDV, BACK_TO_BACK, BURST, RECOVERY, CONNECTIONS))
+PROCEDURES = _Registry(
+    (THROUGHPUT, LOSS, LATENCY, PDV, IPDV, BACK_TO_BACK, BURST, RECOVERY, CONNECTIONS, TEAR_DOWN, CAPACITY)
+)
 """In the order in which people see them."""

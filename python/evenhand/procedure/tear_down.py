@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: connection tear-down rate (RFC 9693, 4.8): how fast a DUT that keeps state removes connections
+when its table is emptied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Annotated, Any
+
+from evenhand.base.errors import RequestError
+from evenhand.base.option import FRAMES, RATE, Option, values_of
+from evenhand.base.units import format_count, format_rate
+from evenhand.base.validation.typed_fields import check_types
+from evenhand.procedure.attempts import Attempts
+from evenhand.procedure.connection_wish import ConnectionWish, check_plan_has
+from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, Procedure, as_number
+from evenhand.procedure.events import OnEvent, ignore
+from evenhand.procedure.expected_time import count_of
+from evenhand.procedure.limits import Retries
+from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
+from evenhand.procedure.record import Recorder, recording
+from evenhand.procedure.tester import OpenTester, choose_maximum
+from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
+from evenhand.trial import Connections, Deviation, Load, TrialResult
+
+REPETITIONS = 10
+"""R9693-19."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TearDownGoal:
+    """How many connections are removed, and how often."""
+
+    rate_fps: float
+    """At which they are opened."""
+    connections: int = 400_000
+    repetitions: int = REPETITIONS
+    invalid_retries: int = DEFAULT_INVALID_RETRIES
+    patience: int = DEFAULT_PATIENCE
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        ConnectionWish(count=self.connections, rate_fps=self.rate_fps)  # checks both
+        if self.repetitions < 1:
+            raise RequestError(
+                f"{self.repetitions} repetitions: must be 1 or more",
+                code="procedure.out-of-range",
+                where="repetitions",
+            )
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "connections": self.connections,
+            "rate_fps": self.rate_fps,
+            "repetitions": self.repetitions,
+            "invalid_retries": self.invalid_retries,
+            "patience": self.patience,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """A table that was full, and was emptied."""
+
+    connections: int
+    """That the tester opened."""
+    counted: int | None
+    """That the DUT says it removed; None if it does not tell."""
+    seconds: float
+    """From the request until the table was empty."""
+
+    @property
+    def per_second(self) -> float | None:
+        """None where it took no time that could be measured."""
+        return None if self.seconds <= 0 else self.connections / self.seconds
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "connections": self.connections,
+            "counted": self.counted,
+            "seconds": self.seconds,
+            "per_second": self.per_second,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TearDown:
+    """What was found, and with what traffic."""
+
+    profile: Profile
+    goal: TearDownGoal
+    outcome: str
+    """`measured`, `stopped`; `not_opened` if the DUT did not take all connections, `tester_limit` if the
+    tester did not open them as it should."""
+    removals: tuple[Removal, ...]
+    trials: tuple[TrialResult, ...]
+    """That opened connections."""
+
+    @property
+    def per_second(self) -> float | None:
+        """The median of all repetitions."""
+        found = [removal.per_second for removal in self.removals if removal.per_second is not None]
+        return median(found) if found else None
+
+    @property
+    def deviations(self) -> list[Deviation]:
+        """From the RFCs, each once."""
+        found = plain_deviations(self.trials, self.profile)
+        if len(self.removals) < REPETITIONS:
+            text = f"{count_of(len(self.removals), 'repetition')} instead of {REPETITIONS}"
+            found.append(Deviation(requirement="R9693-19", text=text))
+        return sorted(found, key=lambda deviation: deviation.requirement)
+
+    def summary(self) -> dict[str, Any]:
+        """The part of it that stands in the run file beside the trials."""
+        return {
+            "outcome": self.outcome,
+            "connections": self.goal.connections,
+            "connections_per_second": self.per_second,
+            "removals": [removal.to_document() for removal in self.removals],
+            "goal": self.goal.to_document(),
+        }
+
+    def to_document(self) -> dict[str, Any]:
+        """All of it, as `evenhand tear-down --json` writes it."""
+        return {
+            **self.profile.to_document(),
+            **self.summary(),
+            "dut_facts": None if self.profile.dut is None else dict(self.profile.dut),
+            "tester": WorstTesterFigures.of(self.trials).to_document(),
+            "deviations": [deviation.to_document() for deviation in self.deviations],
+            "trials": [
+                {
+                    "number": number,
+                    "purpose": "establish",
+                    "attempt": 1,
+                    "is_full_length": True,
+                    "result": trial.raw,
+                }
+                for number, trial in enumerate(self.trials, start=1)
+            ],
+        }
+
+
+def measure_tear_down(
+    tester: OpenTester,
+    goal: TearDownGoal,
+    *,
+    name: str = "tear-down",
+    on_event: OnEvent = ignore,
+    recorder: Recorder | None = None,
+) -> TearDown:
+    """Open connections, empty the DUT's table, and time that; again and again (R9693-13).
+
+    Raises:
+        RequestError: The plan has no connections, or too few; the rate is above the line rate.
+        HostError: The DUT's table cannot be emptied.
+        EvenhandError: The engine could not make a trial at all.
+    """
+    check_plan_has(tester.profile.plan, goal.connections)
+    choose_maximum(goal.rate_fps, tester.profile, where="rate_fps")
+    tester = replace(tester, limits=replace(tester.limits, loss_ratio=0.0))
+    removals: list[Removal] = []
+    trials: list[TrialResult] = []
+    outcome = "measured"
+    with recording(recorder, tester, name, kind="tear-down", goal=goal.to_document()) as record:
+        measurer = tester.measurer(on_event, opens_connections=True)
+        attempts = Attempts(
+            measurer=measurer,
+            on_event=on_event,
+            record=record,
+            purpose="establish",
+            overhead_s=measurer.overhead_s,
+            invalid_retries=goal.invalid_retries,
+            patience=goal.patience,
+        )
+        load = Load.of_each_connection(Connections(use="establish", count=goal.connections), goal.rate_fps)
+        tester.setup.empty_connections()
+        for number in range(goal.repetitions):
+            what = f"{format_count(goal.connections)} connections are opened"
+            for trial in attempts.measure(
+                what=what, load=load, left=goal.repetitions - number, is_full_length=True
+            ):
+                trials.append(trial)
+                emptied = tester.setup.empty_connections()
+            if not trials[-1].is_pass:
+                outcome = (
+                    "stopped"
+                    if trials[-1].was_stopped
+                    else "not_opened"
+                    if trials[-1].is_valid
+                    else "tester_limit"
+                )
+                break
+            removals.append(
+                Removal(connections=goal.connections, counted=emptied.connections, seconds=emptied.seconds)
+            )
+        result = TearDown(
+            profile=tester.profile, goal=goal, outcome=outcome, removals=tuple(removals), trials=tuple(trials)
+        )
+        record.finish_with(outcome, result.summary())
+    return result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TearDownOptions:
+    """How many connections are removed, and how often."""
+
+    rate: Annotated[
+        str | None,
+        Option(grammar=RATE, sets="rate_fps", help="Rate at which connections are opened; required."),
+    ] = None
+    connections: Annotated[str, Option(grammar=FRAMES, help="Connections that are opened and removed.")] = (
+        "400000"
+    )
+    repetitions: Annotated[
+        int, Option(metavar="N", least=1, help="How often they are opened and removed.")
+    ] = REPETITIONS
+
+
+def _goal(options: TearDownOptions, retries: Retries, known: KnownThroughput | None) -> TearDownGoal:
+    if options.rate is None:
+        raise RequestError(
+            "no rate given at which connections are opened",
+            code="procedure.rate-missing",
+            where="--rate",
+            next_step="Use at most half of what evenhand connections finds: --rate 10kfps.",
+        )
+    return TearDownGoal(**values_of(options), **retries)
+
+
+def _run(bed: Any, goal: TearDownGoal, options: TearDownOptions, **conditions: Any) -> TearDown:
+    name = conditions.pop("name", None) or "tear-down"
+    with bed.tester(**conditions) as tester:
+        return measure_tear_down(tester, goal, name=name, on_event=bed.on_event, recorder=bed.recorder)
+
+
+def _value(result: Mapping[str, Any]) -> float | None:
+    return as_number(result.get("connections_per_second"))
+
+
+def _expected_s(goal: TearDownGoal, waits_s: float) -> float:
+    return goal.repetitions * (goal.connections / goal.rate_fps + waits_s)
+
+
+def _expected_parts(goal: TearDownGoal) -> Iterable[str]:
+    opened = f"{format_count(goal.connections)} connections at {format_rate(goal.rate_fps)}"
+    yield f"{goal.repetitions} times {opened}"
+
+
+def _describe(goal: TearDownGoal, load: str | None) -> str:
+    return (
+        f"removal of {format_count(goal.connections)} connections, {goal.repetitions} times; opened at"
+        f" {format_rate(goal.rate_fps)}"
+    )
+
+
+TEAR_DOWN = Procedure(
+    name="tear-down",
+    verb="tear-down",
+    help="""Find how fast a stateful NAT removes connections when its table is emptied (RFC 9693 section 4.8).
+
+    What empties the table is timed: for a DUT of your own that is the command in the testbed file, so it
+    should end when the table is empty.""",
+    example="evenhand tear-down lab.toml --plan nat44 --connections 400k --rate 20kfps",
+    options=TearDownOptions,
+    make_goal=_goal,
+    run=_run,
+    figure=Figure(name="connection tear-down rate", unit="connections/s", is_higher_better=True),
+    value_of=_value,
+    expected_s=_expected_s,
+    expected_parts=_expected_parts,
+    describe=_describe,
+    frame_sizes=FrameSizes.ONE,
+    load="rate_fps",
+)
