@@ -42,8 +42,7 @@ struct Traffic {
                           .destination_ports = ports.destinations,
                           .frame_size = frame_size + side.added_octets};
     };
-    return {.sent = on_link(plan.side(plan::sending_side(direction)), plan.sent(direction),
-                            plan.sent_ports(direction)),
+    return {.sent = on_link(plan.side(plan::sending_side(direction)), plan.sent(direction), plan.sent_ports(direction)),
             .arrives = on_link(plan.side(plan::receiving_side(direction)), plan.arriving(direction),
                                plan.arriving_ports(direction))};
 }

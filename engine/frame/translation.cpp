@@ -20,7 +20,8 @@ bool TranslationExpectation::has_its_flow(const std::byte* frame) const noexcept
     const std::size_t at = flow->at;
     return number(frame, source_at_) == (flows.source(at) & 0xFFFFU) &&
            number(frame, destination_at_) == (flows.destination(at) & 0xFFFFU) &&
-           number(frame, ports_at_) == flows.source_port(at) && number(frame, ports_at_ + 2) == flows.destination_port(at);
+           number(frame, ports_at_) == flows.source_port(at) &&
+           number(frame, ports_at_ + 2) == flows.destination_port(at);
 }
 
 std::optional<TranslationFault> TranslatedFrames::fault_of(std::size_t frame_class, const std::byte* frame,

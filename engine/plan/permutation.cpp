@@ -238,8 +238,8 @@ __attribute__((target("avx2"))) bool RectanglePermutation::apply_avx2(const Rect
             right.even = _mm256_add_epi32(right.even, _mm256_mul_epu32(left.even, right_size));
             right.odd = _mm256_add_epi32(right.odd, _mm256_mul_epu32(left.odd, right_size));
             const __m256i number = eight_of(right);
-            is_nowhere = _mm256_or_si256(
-                is_nowhere, _mm256_cmpeq_epi32(_mm256_max_epu32(number, all(p.one_number_size_)), number));
+            is_nowhere = _mm256_or_si256(is_nowhere,
+                                         _mm256_cmpeq_epi32(_mm256_max_epu32(number, all(p.one_number_size_)), number));
         }
         for (const auto& [group, pair] : {std::pair<const Group&, Pair&>{p.groups_[0], left}, {p.groups_[1], right}}) {
             for (std::size_t d = 0; d < group.size; ++d) {

@@ -15,10 +15,10 @@ namespace evenhand::plan {
 /// From the numbers 0 .. count - 1 to the points of a rectangle with a side for each drawn field, each point once.
 ///
 /// A point is a pair of numbers, of which both are moved in turn by a keyed hash of the other, modulo how many values
-/// they have (a generalised Feistel network): no table, and any core can say where any number goes. With many points the
-/// sides of the rectangle are two groups, and each of the pair's numbers stands for one. With few, a group of almost no
-/// values would hardly mix the other. Then the pair is the two digits of one number of the points; a few pairs are none,
-/// and who is led to one of these goes on from there ("cycle walking").
+/// they have (a generalised Feistel network): no table, and any core can say where any number goes. With many points
+/// the sides of the rectangle are two groups, and each of the pair's numbers stands for one. With few, a group of
+/// almost no values would hardly mix the other. Then the pair is the two digits of one number of the points; a few
+/// pairs are none, and who is led to one of these goes on from there ("cycle walking").
 class RectanglePermutation {
    public:
     using Numbers = DrawLanes::Values;
@@ -67,10 +67,10 @@ class RectanglePermutation {
     void walk(const Numbers& numbers, DrawLanes& points) const noexcept;
 
     DrawBounds sides_;
-    std::array<Group, 2> groups_;       // left, right; where they are digits of one number, that is right
-    bool is_one_number_ = false;        // of which left and right are the digits
+    std::array<Group, 2> groups_;  // left, right; where they are digits of one number, that is right
+    bool is_one_number_ = false;   // of which left and right are the digits
     std::uint32_t left_size_ = 1;
-    Digit right_;                       // base: how many values the right number has
+    Digit right_;  // base: how many values the right number has
     std::uint32_t one_number_size_ = 0;
     std::array<std::uint32_t, rounds> keys_{};
 };

@@ -96,8 +96,8 @@ void check_owners(const AddressPlan& plan, const PlanSide& side, const std::stri
         refuse(to_string(side.dut_address) + " is both gateway and DUT", where, "Give each its own address.");
 }
 
-/// Of a plan whose DUT keeps state. Hosts on the link would have to be learnt, but nobody can reach them before they have
-/// opened a connection.
+/// Of a plan whose DUT keeps state. Hosts on the link would have to be learnt, but nobody can reach them before they
+/// have opened a connection.
 void check_state(const AddressPlan& plan) {
     if (!plan.has_state) return;
     if (!plan.right.peers) {

@@ -61,9 +61,8 @@ void Tester::prepare_connections(const TrialRequest& request) {
             refuse(FaultCode::bad_request, "only the initiator opens connections", "directions",
                    "Want \"forward\" alone (R9693-01).");
         if (frames != asked->count)
-            refuse(FaultCode::bad_request,
-                   fmt::format("{} frames cannot open {} connections", frames, asked->count), "connections.count",
-                   "Send one frame for each connection: rate_fps times duration_s.");
+            refuse(FaultCode::bad_request, fmt::format("{} frames cannot open {} connections", frames, asked->count),
+                   "connections.count", "Send one frame for each connection: rate_fps times duration_s.");
         state_table_.reset();
         try {
             state_table_ = std::make_unique<frame::StateTable>(
@@ -75,8 +74,7 @@ void Tester::prepare_connections(const TrialRequest& request) {
         return;
     }
     if (!state_table_)
-        refuse(FaultCode::bad_order, "no connection is established", "connections",
-               "Establish them first (R9693-03).");
+        refuse(FaultCode::bad_order, "no connection is established", "connections", "Establish them first (R9693-03).");
     const auto known = state_table_->recorded();
     if (known != state_table_->connections())
         refuse(FaultCode::bad_order,
@@ -84,8 +82,7 @@ void Tester::prepare_connections(const TrialRequest& request) {
                "connections", "Establish all of them: at a lower rate, or fewer (R9693-03).");
     if (asked->use == Use::each_once && frames != state_table_->connections())
         refuse(FaultCode::bad_request,
-               fmt::format("{} frames, but each of {} connections is to have one", frames,
-                           state_table_->connections()),
+               fmt::format("{} frames, but each of {} connections is to have one", frames, state_table_->connections()),
                "trial", "Send one frame for each connection: rate_fps times duration_s.");
 }
 

@@ -105,8 +105,8 @@ struct TrialRequest {
     tally::Limits limits;
     std::optional<DelayRequest> delays;
     std::optional<ConnectionRequest> connections;  // with a plan that has state; else none
-    bool stops_when_failed = false;  // sending ends as soon as the trial can no longer pass
-    bool has_overdue_after = false;  // else it follows from the rate: tally::usual_overdue_after_us()
+    bool stops_when_failed = false;                // sending ends as soon as the trial can no longer pass
+    bool has_overdue_after = false;                // else it follows from the rate: tally::usual_overdue_after_us()
 };
 
 /// Reach every host of the receiving sides once, so that the DUT has resolved it.

@@ -81,11 +81,11 @@ class TrialMaker {
         return make_tagged_or_not<frame::ConnectionSource>(
             worker, queues, [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
                 const auto direction = identity.direction;
-                return frame::ConnectionSource{template_of(side, identity),
-                                               frame::ConnectionFlows{*tester_.state_table(),
-                                                                      connection_draw(direction), direction,
-                                                                      frame::LinkEnd::sent},
-                                               share};
+                return frame::ConnectionSource{
+                    template_of(side, identity),
+                    frame::ConnectionFlows{*tester_.state_table(), connection_draw(direction), direction,
+                                           frame::LinkEnd::sent},
+                    share};
             });
     }
 

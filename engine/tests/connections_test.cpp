@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stations 2 and 5: frames of connections, through a DUT that translates them with state (RFC 9693).
+#include <doctest/doctest.h>
+
+#include <map>
+#include <vector>
+
+#include "fault.hpp"
+#include "frame/connections.hpp"
+#include "frame/traffic.hpp"
+#include "octets.hpp"
+#include "plans.hpp"
+#include "rig.hpp"
+
+namespace connections_test {
+
+using namespace evenhand;
+using namespace evenhand::tests;
+using frame::big;
+using frame::ConnectionExpectation;
+using frame::IpVersion;
+using frame::LinkEnd;
+using frame::load;
+using frame::StateTable;
+using frame::store;
+using plan::ConnectionUse;
+using plan::Direction;
+
+namespace {
+
+constexpr std::uint64_t seed = 7;
+
+plan::AddressPlan nat44(std::uint32_t hosts = 100) {
+    auto p = gateway_v4(hosts);
+    p.name = "nat44";
+    p.left.hosts.base = ip("10.16.0.0");
+    p.right.peers =
+        plan::HostRange{.base = ip("198.18.0.0"), .offset = 2, .host = {.first = 1, .count = 50}};  // fewer than hosts
+    p.source_ports = {.first = 10000, .count = 40000};
+    p.destination_ports = {.first = 1, .count = 100};
+    p.has_state = true;
+    return p;
+}
+
+plan::AddressPlan nat66(std::uint32_t hosts = 100) {
+    auto p = gateway_v6(hosts);
+    p.name = "nat66";
+    p.right.peers = plan::HostRange{.base = ip("2001:2:0:4000::"), .offset = 14, .host = {.first = 1, .count = 50}};
+    p.source_ports = {.first = 10000, .count = 40000};
+    p.destination_ports = {.first = 1, .count = 100};
+    p.has_state = true;
+    return p;
+}
+
+/// A tester of both sides and a device between them, in memory; all frames have one IP version.
+struct World {
+    explicit World(plan::AddressPlan of, std::uint64_t connections = 3000)
+        : plan{std::move(of)},
+          table{plan::FourTuples{plan, connections, plan::TupleOrder::pseudorandom, seed}},
+          version{plan.version()},
+          size{frame::smallest_frame_size(version)} {}
+
+    [[nodiscard]] plan::ConnectionDraw draw(ConnectionUse use, Direction direction) const {
+        return {use, direction, table.connections(), seed};
+    }
+    [[nodiscard]] Octets sent(Direction direction, ConnectionUse use, std::uint64_t k,
+                              std::uint64_t streams = 1) const {
+        Octets octets(size - frame::fcs_octets);
+        frame::write_pattern(version, octets);
+        const auto stream = static_cast<std::uint8_t>(k % streams);
+        const auto shape = frame::make_template(plan, size, {.direction = direction, .stream = stream, .trial = trial},
+                                                left_mac, dut_mac);
+        std::byte* const at = octets.data();
+        frame::ConnectionSource{shape,
+                                frame::ConnectionFlows{table, draw(use, direction), direction, LinkEnd::sent},
+                                {.first = k, .stride = streams}}
+            .write_next({&at, 1}, 1234);
+        return octets;
+    }
+    [[nodiscard]] ConnectionExpectation expectation(Direction direction, ConnectionUse use, bool learns,
+                                                    std::uint64_t streams = 1) {
+        const auto arrives = frame::traffic_of(plan, direction, size).arrives;
+        return {frame::TestFrameExpectation{arrives, std::nullopt, dut_mac},
+                arrives,
+                table,
+                draw(use, direction),
+                direction,
+                learns,
+                streams};
+    }
+
+    [[nodiscard]] std::size_t source_at() const { return version == IpVersion::v4 ? 26 : 22; }
+    [[nodiscard]] std::size_t destination_at() const { return version == IpVersion::v4 ? 30 : 38; }
+    [[nodiscard]] std::size_t ports_at() const { return version == IpVersion::v4 ? 34 : 54; }
+    [[nodiscard]] std::size_t address_octets() const { return plan::address_octets(version); }
+
+    /// One address and one port are others, and the checksums right.
+    void rewrite(Octets& frame, bool is_source, const plan::IpAddress& address, std::uint16_t port) const {
+        std::memcpy(frame.data() + (is_source ? source_at() : destination_at()), address.octets.data(),
+                    address_octets());
+        store(frame.data() + ports_at() + (is_source ? 0 : 2), big(port));
+        std::byte* const udp_checksum = frame.data() + ports_at() + 6;
+        store(udp_checksum, std::uint16_t{0});
+        store(udp_checksum,
+              frame::udp_checksum(frame::sum_octets(frame.data() + source_at(), frame.size() - source_at()) +
+                                  frame::pseudo_header_sum(frame::protocol_udp, frame.size() - ports_at())));
+        if (version == IpVersion::v4) {
+            store(frame.data() + 24, std::uint16_t{0});
+            store(frame.data() + 24, frame::ip_checksum(frame::sum_octets(frame.data() + 14, 20)));
+        }
+    }
+
+    plan::AddressPlan plan;
+    StateTable table;
+    IpVersion version;
+    std::size_t size;
+};
+
+/// A device that gives connection after connection the next port of the next address of its pool.
+struct Nat {
+    const World& world;
+    std::map<std::vector<std::byte>, StateTable::Entry> outside = {};
+    std::map<std::pair<std::uint16_t, std::uint16_t>, std::vector<std::byte>> inside = {};
+
+    [[nodiscard]] std::vector<std::byte> key_of(const Octets& frame) const {
+        std::vector<std::byte> key(frame.begin() + static_cast<std::ptrdiff_t>(world.source_at()),
+                                   frame.begin() + static_cast<std::ptrdiff_t>(world.ports_at() + 4));
+        return key;
+    }
+    Octets out(Octets frame) {
+        const auto key = key_of(frame);
+        const auto next = static_cast<std::uint32_t>(outside.size());
+        const auto [at, is_new] =
+            outside.try_emplace(key, StateTable::Entry{.host = static_cast<std::uint16_t>(1 + next % 50),
+                                                       .port = static_cast<std::uint16_t>(2000 + next / 50)});
+        inside[{at->second.host, at->second.port}] = key;
+        world.rewrite(frame, true, world.plan.right.peers->address(at->second.host), at->second.port);
+        return frame;
+    }
+    Octets in(Octets frame) const {
+        const auto number =
+            big(load<std::uint16_t>(frame.data() + world.destination_at() + world.plan.right.peers->offset));
+        const auto port = big(load<std::uint16_t>(frame.data() + world.ports_at() + 2));
+        const auto& key = inside.at({number, port});
+        plan::IpAddress address{.version = world.version};
+        std::memcpy(address.octets.data(), key.data(), world.address_octets());
+        const auto ports = 2 * world.address_octets();
+        world.rewrite(frame, false, address, big(load<std::uint16_t>(key.data() + ports)));
+        return frame;
+    }
+};
+
+void establish(World& world, Nat& nat) {
+    const auto expected = world.expectation(Direction::forward, ConnectionUse::each_once, true);
+    for (std::uint64_t k = 0; k < world.table.connections(); ++k) {
+        const auto frame = nat.out(world.sent(Direction::forward, ConnectionUse::each_once, k));
+        REQUIRE(expected.holds(0, frame.data(), world.version));
+        expected.learn(frame.data(), k);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a plan with state needs a pool, gateways, and hosts of one network") {
+    const auto refuses = [](plan::AddressPlan p, const char* where) {
+        try {
+            plan::check_plan(p);
+        } catch (const Fault& fault) {
+            return fault.code == FaultCode::bad_plan && fault.where == where;
+        }
+        return false;
+    };
+    for (const auto& good : {nat44(), nat66()}) {
+        plan::check_plan(good);
+        auto p = good;
+        p.right.peers.reset();
+        CHECK(refuses(p, "plan.right.peers"));
+        p = good;
+        p.fixed_source = true;
+        CHECK(refuses(p, "plan.stateful"));
+        p = good;
+        p.left.gateway.reset();
+        CHECK(refuses(p, "plan.stateful"));
+        p = good;
+        p.right.peers->base = p.right.hosts.base;
+        p.right.peers->offset = p.right.hosts.offset;
+        CHECK(refuses(p, "plan"));  // overlaps the hosts
+    }
+}
+
+TEST_CASE("ports of both directions are those of a connection, and any where the DUT chooses") {
+    const auto p = nat44();
+    const auto forward = frame::traffic_of(p, Direction::forward, 64);
+    const auto reverse = frame::traffic_of(p, Direction::reverse, 64);
+    CHECK(forward.sent.source_ports == p.source_ports);
+    CHECK(forward.arrives.source_ports == plan::any_port);
+    CHECK(forward.arrives.destination_ports == p.destination_ports);
+    CHECK(reverse.sent.source_ports == p.destination_ports);
+    CHECK(reverse.sent.destination_ports == plan::any_port);
+    CHECK(reverse.arrives.destination_ports == p.source_ports);
+    CHECK(forward.arrives.sources.base == p.right.peers->base);
+    CHECK(reverse.sent.destinations.base == p.right.peers->base);
+}
+
+TEST_CASE("connections are learnt, answered and used in both directions (R9693-01, R9693-02, R9693-12)") {
+    for (const auto& of : {nat44(), nat66()}) {
+        World world{of};
+        Nat nat{world};
+        CHECK(world.table.recorded() == 0);
+        establish(world, nat);
+        CHECK(nat.outside.size() == world.table.connections());  // no four tuple came twice
+        CHECK(world.table.recorded() == world.table.connections());
+        CHECK(world.table.shared_tuples() == 0);
+
+        const auto validated = world.expectation(Direction::reverse, ConnectionUse::each_once, false);
+        for (std::uint64_t k = 0; k < world.table.connections(); ++k) {
+            const auto answer = nat.in(world.sent(Direction::reverse, ConnectionUse::each_once, k));
+            REQUIRE(validated.holds(0, answer.data(), world.version));
+        }
+        for (const std::uint64_t streams : {1U, 3U}) {
+            const auto there = world.expectation(Direction::forward, ConnectionUse::drawn, false, streams);
+            const auto back = world.expectation(Direction::reverse, ConnectionUse::drawn, false, streams);
+            for (std::uint64_t k = 0; k < 500; ++k) {
+                const auto forward = nat.out(world.sent(Direction::forward, ConnectionUse::drawn, k, streams));
+                REQUIRE(there.holds(0, forward.data(), world.version));
+                const auto reverse = nat.in(world.sent(Direction::reverse, ConnectionUse::drawn, k, streams));
+                REQUIRE(back.holds(0, reverse.data(), world.version));
+            }
+        }
+        CHECK(nat.outside.size() == world.table.connections());  // none was opened by their use
+    }
+}
+
+TEST_CASE("a frame that is translated otherwise than its connection was does not count (R9693-02)") {
+    for (const auto& of : {nat44(), nat66()}) {
+        World world{of, 200};
+        Nat nat{world};
+        establish(world, nat);
+        const auto used = world.expectation(Direction::forward, ConnectionUse::drawn, false);
+        const auto learning = world.expectation(Direction::forward, ConnectionUse::each_once, true);
+        auto frame = nat.out(world.sent(Direction::forward, ConnectionUse::drawn, 5));
+        const auto its_port = big(load<std::uint16_t>(frame.data() + world.ports_at()));
+        plan::IpAddress its_address{.version = world.version};
+        std::memcpy(its_address.octets.data(), frame.data() + world.source_at(), world.address_octets());
+        CHECK(used.holds(0, frame.data(), world.version));
+
+        world.rewrite(frame, true, its_address, static_cast<std::uint16_t>(its_port + 1));
+        CHECK_FALSE(used.holds(0, frame.data(), world.version));
+        CHECK(used.fault_of(0, frame.data(), world.version) == frame::TranslationFault::address_or_port);
+        const auto other = its_address == world.plan.right.peers->address(1) ? 2U : 1U;
+        world.rewrite(frame, true, world.plan.right.peers->address(other), its_port);
+        CHECK_FALSE(used.holds(0, frame.data(), world.version));
+        // Of no address of the pool: not even learnt.
+        auto opening = world.sent(Direction::forward, ConnectionUse::each_once, 9);
+        world.rewrite(opening, true, world.plan.right.peers->address(51), 3000);
+        CHECK_FALSE(learning.holds(0, opening.data(), world.version));
+        CHECK(learning.fault_of(0, opening.data(), world.version) == frame::TranslationFault::address_or_port);
+        // To another server than the one that the initiator addressed.
+        auto astray = nat.out(world.sent(Direction::forward, ConnectionUse::each_once, 9));
+        const auto server =
+            big(load<std::uint16_t>(astray.data() + world.destination_at() + world.plan.right.hosts.offset));
+        world.rewrite(astray, false, world.plan.right.hosts.address(server == 1 ? 2 : 1),
+                      big(load<std::uint16_t>(astray.data() + world.ports_at() + 2)));
+        CHECK_FALSE(learning.holds(0, astray.data(), world.version));
+    }
+}
+
+TEST_CASE("connections that are given one translated tuple are counted, however they are spread (R9693-02)") {
+    auto p = nat44(1);
+    p.destination_ports = {.first = 7, .count = 1};
+    World world{p, 20000};
+    for (std::uint64_t k = 0; k < 20000; ++k)
+        world.table.record(
+            k, {.host = static_cast<std::uint16_t>(1 + k % 3), .port = static_cast<std::uint16_t>(1000 + k)});
+    CHECK(world.table.shared_tuples() == 0);
+    for (const std::uint64_t k : {5U, 1000U, 19999U}) world.table.record(k, world.table.entry(4));
+    CHECK(world.table.shared_tuples() == 3);
+    world.table.record(4, {});
+    CHECK(world.table.recorded() == 19999);
+    CHECK(world.table.shared_tuples() == 2);
+}
+
+TEST_CASE("the same address and port serves connections to different servers") {
+    World world{nat44(100), 5000};
+    for (std::uint64_t k = 0; k < 5000; ++k) world.table.record(k, {.host = 1, .port = 4000});
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> servers;
+    std::uint64_t shared = 0;
+    for (std::uint32_t k = 0; k < 5000; ++k) {
+        const auto flow = world.table.tuples().flow(k);
+        shared += static_cast<std::uint64_t>(servers[{flow.destination, flow.destination_port}]++ != 0);
+    }
+    CHECK(world.table.shared_tuples() == shared);
+}
+
+}  // namespace connections_test
