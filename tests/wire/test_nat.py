@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A device that translates with state between the ports: the reference router as NAT44, NAT64 and NAT66, with
+a table that is large enough or not, and with defects. What the tester says is held against what the router
+counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from evenhand.plan import AddressPlan, make_plan
+from evenhand.predict import DeviceModel
+from evenhand.procedure import OpenTestbed
+from evenhand.procedure.connection_capacity import CapacityGoal, CapacityOutcome, measure_capacity
+from evenhand.procedure.connection_rate import ConnectionRateGoal, measure_connection_rate
+from evenhand.procedure.connection_trials import VALIDATION, ConnectionTrials
+from evenhand.procedure.connection_wish import ConnectionWish
+from evenhand.procedure.tear_down import TearDownGoal, measure_tear_down
+from evenhand.procedure.tester import OpenTester
+from evenhand.rig.reference import ReferenceDut, ReferenceRouter, reference_router
+from evenhand.rig.reference_rig import make_reference_setup
+from evenhand.trial import SHORT_WAITS, Connections, Limits, Load, TrialResult, Verdict
+from tests.errors import raises
+from tests.wire.test_reference_router import _needs_router
+
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
+__all__ = ["_needs_router"]  # the fixture
+KINDS = ("nat44", "nat64", "nat66")
+CONNECTIONS = 6000
+RATE_FPS = 6000.0
+PATIENT = Limits(
+    overdue_after_us=1e5, overdue_tolerance=1.0, longest_overdue_us=1e6, offered_tolerance=0.1, clock_ppm=1e4
+)
+"""What is tested here is which frames count, whenever a busy host sends them."""
+TRIES = 8
+
+
+@contextmanager
+def nat(
+    name: str, dut: ReferenceDut | None = None, *, hosts: int = 300, limits: Limits = PATIENT
+) -> Iterator[tuple[OpenTestbed, OpenTester, ReferenceRouter]]:
+    plan = make_plan(name, hosts)
+    with reference_router(plan, dut or ReferenceDut()) as router:
+        bed = OpenTestbed(setup=make_reference_setup(router))
+        with bed.tester(plan=plan, waits=SHORT_WAITS, limits=limits) as tester:
+            yield bed, tester, router
+
+
+def valid(measure: Any) -> TrialResult:
+    """Of a host that did not spoil it."""
+    found: TrialResult = measure()
+    for _ in range(TRIES):
+        if found.is_valid:
+            return found
+        found = measure()
+    pytest.skip(f"the host spoiled {TRIES} trials: {found.reasons}")
+
+
+def open_all(tester: OpenTester, count: int = CONNECTIONS) -> TrialResult:
+    def once() -> TrialResult:
+        tester.setup.empty_connections()
+        return measurer.offer(load)
+
+    measurer = tester.measurer(lambda event: None, opens_connections=True)
+    load = Load.of_each_connection(Connections(use="establish", count=count), RATE_FPS)
+    return valid(once)
+
+
+def answer_all(tester: OpenTester, count: int = CONNECTIONS) -> TrialResult:
+    measurer = tester.measurer(lambda event: None, opens_connections=True)
+    load = Load.of_each_connection(Connections(use="each_once", count=count), RATE_FPS / 2)
+    return valid(lambda: measurer.offer(load))
+
+
+def of_connections(trial: TrialResult) -> Mapping[str, int]:
+    found: Mapping[str, int] = trial.raw["directions"]["forward"]["connections"]
+    return found
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_connections_are_opened_validated_used_and_forgotten(name: str) -> None:
+    """R9693-01, R9693-02, R9693-03, R9693-05, R9693-07, R9693-11, R9693-12."""
+    with nat(name) as (_, tester, router):
+        trial = open_all(tester)
+        assert trial.verdict is Verdict.PASS
+        assert of_connections(trial) == {"opened": CONNECTIONS, "learnt": CONNECTIONS, "shared_tuples": 0}
+        # As many entries as frames: no four tuple came twice, and none was lost on the way.
+        assert router.counters()["nat"]["entries"] == CONNECTIONS
+        assert answer_all(tester).verdict is Verdict.PASS
+        measurer = tester.measurer(lambda event: None, opens_connections=True)
+        used = Load(
+            rate_fps=2000.0, duration_s=1.0, connections=Connections(use="established", count=CONNECTIONS)
+        )
+        assert valid(lambda: measurer.offer(used)).verdict is Verdict.PASS
+        counters = router.counters()["nat"]
+        assert (counters["entries"], counters["unknown_frames"]) == (CONNECTIONS, 0)
+        assert tester.setup.empty_connections().connections == CONNECTIONS
+        lost = answer_all(tester)
+        assert lost.directions["reverse"].received_frames == 0
+        assert router.counters()["nat"]["unknown_frames"] >= CONNECTIONS
+
+
+@pytest.mark.parametrize("order", ["increasing", "decreasing"])
+def test_other_orders_open_as_many_connections(order: Any) -> None:
+    """R9693-05."""
+    with nat("nat44", hosts=2) as (_, tester, router):
+        measurer = tester.measurer(lambda event: None, opens_connections=True)
+        load = Load.of_each_connection(Connections(use="establish", count=CONNECTIONS, order=order), RATE_FPS)
+        assert valid(lambda: measurer.offer(load)).is_pass
+        assert router.counters()["nat"]["entries"] == CONNECTIONS
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_translated_tuple_that_two_connections_share_fails_the_trial(name: str) -> None:
+    """R9693-02: all frames arrive, and yet their answers cannot be told apart."""
+    with nat(name, ReferenceDut(nat_options={"same_tuple_every": 100}), hosts=10) as (_, tester, router):
+        trial = open_all(tester)
+        counters = router.counters()["nat"]
+        assert trial.verdict is Verdict.FAIL
+        assert [reason.code for reason in trial.reasons] == ["shared_tuples"]
+        assert trial.lost_frames == 0
+        assert of_connections(trial)["shared_tuples"] == counters["same_tuple_frames"] > 0
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_an_address_outside_the_pool_and_a_wrong_checksum_are_counted_to_the_frame(name: str) -> None:
+    """R9693-02, and the bad input of a translator that answers with other addresses."""
+    options = {"other_address_every": 100, "wrong_checksum_every": 149}
+    with nat(name, ReferenceDut(nat_options=options)) as (_, tester, router):
+        trial = open_all(tester)
+        counters = router.counters()["nat"]
+        forward = trial.raw["directions"]["forward"]
+        # A connection that has both counts as damaged.
+        assert forward["corrupted_frames"] == counters["wrong_checksum_frames"] > 0
+        assert 0 < forward["mistranslated_frames"]["address_or_port"] <= counters["other_address_frames"]
+        learnt = of_connections(trial)["learnt"]
+        assert learnt == forward["received_frames"] < CONNECTIONS
+        with raises("engine.bad-order", match=f"only {learnt} of {CONNECTIONS} connections"):
+            answer_all(tester)
+
+
+def test_an_entry_that_is_lost_is_found_by_validation_alone() -> None:
+    """R9693-11: NAT that forwards but drops state fails validation."""
+    with nat("nat64", ReferenceDut(nat_options={"lost_entry_every": 100})) as (_, tester, router):
+        measurer = tester.measurer(lambda event: None, opens_connections=True)
+        trials = ConnectionTrials(tester.setup, measurer)
+        trial = valid(lambda: trials.open_and_validate(CONNECTIONS, RATE_FPS))
+        assert trial.verdict is Verdict.FAIL
+        assert trial.lost_frames == 0
+        assert all(reason.text.startswith("validation: ") for reason in trial.reasons)
+        reverse = trial.raw[VALIDATION]["directions"]["reverse"]
+        assert CONNECTIONS - reverse["received_frames"] == CONNECTIONS // 100
+        assert router.counters()["nat"]["lost_entry_frames"] >= CONNECTIONS // 100
+
+
+def test_the_rate_of_new_connections_is_that_of_the_elements() -> None:
+    """R9693-09: a new entry costs two frames' time, so two elements of 4 kfps open 4,000 connections a second
+    and what their queues hold."""
+    dut = ReferenceDut(
+        model=DeviceModel(elements=1, rate_fps=4000.0, queue_frames=64), nat_options={"entry_cost": 2.0}
+    )
+    limits = Limits(
+        overdue_after_us=1e4, overdue_tolerance=0.2, longest_overdue_us=1e5, offered_tolerance=0.01
+    )
+    with nat("nat44", dut, limits=limits) as (_, tester, _router):
+        goal = ConnectionRateGoal(connections=3000, max_fps=4000.0, precision=0.05, patience=20)
+        found = measure_connection_rate(tester, goal)
+        if found.rate_fps is None or found.is_at_least:
+            pytest.skip(f"the host left no valid trial: {found.outcome}")
+        # Frames of 2000/s, and a queue of 64 that fills in a trial of about 1.5 s.
+        assert 2000 * 0.95 <= found.rate_fps <= 2000 * (1 + 64 / 3000) * 1.01
+        assert found.search.upper_fps is not None
+        assert found.search.upper_fps > 2000 * 0.98
+        assert "R9693-05" not in {deviation.requirement for deviation in found.deviations}
+
+
+@pytest.mark.parametrize("when_full", ["refuse", "replace"])
+def test_the_capacity_is_the_number_of_entries(when_full: str) -> None:
+    """R9693-14, for two of the policies of a full table."""
+    options = {"capacity": 3500, "when_full": when_full}
+    with nat("nat66", ReferenceDut(nat_options=options)) as (_, tester, _router):
+        goal = CapacityGoal(
+            start=1000, most=20000, precision=0.05, max_fps=8000.0, rate_precision=0.5, patience=20
+        )
+        found = measure_capacity(tester, goal)
+        if found.outcome in (CapacityOutcome.TESTER_LIMIT, CapacityOutcome.STOPPED):
+            pytest.skip("the host left no valid trial")
+        assert found.outcome is CapacityOutcome.FOUND
+        assert found.held is not None
+        assert found.not_held is not None
+        assert found.held <= 3500 < found.not_held
+        assert found.not_held - found.held <= 0.05 * found.not_held + 1
+
+
+def test_the_tear_down_rate_is_what_the_table_takes() -> None:
+    """R9693-13: 20 us an entry are 50,000 connections a second."""
+    with nat("nat44", ReferenceDut(nat_options={"flush_us_per_entry": 20})) as (_, tester, _router):
+        found = measure_tear_down(
+            tester, TearDownGoal(connections=CONNECTIONS, rate_fps=RATE_FPS, repetitions=2, patience=20)
+        )
+        assert found.outcome == "measured"
+        assert [removal.counted for removal in found.removals] == [CONNECTIONS, CONNECTIONS]
+        assert found.per_second is not None
+        assert found.per_second <= 50_000
+
+
+def test_a_procedure_runs_over_connections_that_are_opened_before_each_trial() -> None:
+    """R9693-03, R9693-06, R9693-12."""
+    plan: AddressPlan = make_plan("nat64", 200)
+    with reference_router(plan, ReferenceDut()) as router:
+        bed = OpenTestbed(setup=make_reference_setup(router))
+        wish = ConnectionWish(count=2000, rate_fps=4000.0)
+        found = bed.trial(
+            rate_fps=2000.0, duration_s=1.0, plan=plan, waits=SHORT_WAITS, limits=PATIENT, established=wish
+        )
+        assert found.trial.raw["established"]["count"] == 2000
+        assert found.trial.raw["directions"]["forward"].get("connections") is None
+        assert router.counters()["nat"]["entries"] == 2000
+        with raises("procedure.no-connections"):
+            bed.trial(rate_fps=2000.0, duration_s=1.0, plan=plan, waits=SHORT_WAITS)
+
+
+def test_connections_that_the_dut_does_not_keep_are_an_error_of_the_host() -> None:
+    plan = make_plan("nat44", 200)
+    with reference_router(plan, ReferenceDut(nat_options={"capacity": 1000})) as router:
+        bed = OpenTestbed(setup=make_reference_setup(router))
+        with raises("procedure.not-established", match="2,000 connections"):
+            bed.trial(
+                rate_fps=2000.0,
+                duration_s=1.0,
+                plan=plan,
+                waits=SHORT_WAITS,
+                limits=PATIENT,
+                established=ConnectionWish(count=2000, rate_fps=4000.0),
+            )
+
+
+def test_a_timeout_that_is_shorter_than_a_phase_is_refused_before_anything_is_sent() -> None:
+    """R9693-06."""
+    with nat("nat44", ReferenceDut(nat_options={"timeout_s": 5})) as (_, tester, router):
+        goal = ConnectionRateGoal(connections=CONNECTIONS, max_fps=8000.0, min_fps=1000.0)
+        with raises("procedure.timeout-too-short", match="after 5 s"):
+            measure_connection_rate(tester, goal)
+        assert router.counters()["nat"]["created"] == 0
