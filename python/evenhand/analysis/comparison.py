@@ -425,7 +425,7 @@ def _compare_point(
     return PointComparison(
         key=point.point.key,
         figure=figure,
-        statistics=Statistics.of(point.values, point.uppers),
+        statistics=point.statistics,
         at_maximum=point.at_maximum,
         reason=_why_none(point),
         others=tuple(_compared(point, other, figure, of_one_kind, level) for other, of_one_kind in others),
@@ -452,7 +452,7 @@ def _compared(
         ratio = median_ratio(other, point)
     return ComparedValue(
         key=other.point.key,
-        statistics=Statistics.of(other.values, other.uppers),
+        statistics=other.statistics,
         at_maximum=other.at_maximum,
         reason=_why_none(other),
         ratio=ratio,

@@ -34,6 +34,12 @@ class DrawnPoint:
     predicted: float | None = None
     is_at_least: bool = False
     """The median is a lower bound."""
+    lower_bounds: tuple[bool, ...] = ()
+    """Which of the values are lower bounds; empty: none."""
+
+    @property
+    def statistics(self) -> Statistics | None:
+        return Statistics.of(self.values, lower_bounds=self.lower_bounds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +243,7 @@ def _draw_curve(axes: Axes, curve: DrawnCurve, number: int, factor: float, *, la
             markersize=14,
         )
     if points:
-        statistics = [found for point in points if (found := Statistics.of(point.values)) is not None]
+        statistics = [found for point in points if (found := point.statistics) is not None]
         medians = [found.median / factor for found in statistics]
         below = [(found.median - found.minimum) / factor for found in statistics]
         above = [(found.maximum - found.median) / factor for found in statistics]
@@ -285,7 +291,7 @@ def _draw_curve(axes: Axes, curve: DrawnCurve, number: int, factor: float, *, la
     capped = [
         (point.x, found.median / factor)
         for point in points
-        if point.is_at_least and (found := Statistics.of(point.values))
+        if point.is_at_least and (found := point.statistics)
     ]
     if capped:
         # One entry explains the arrows of all curves, in a size that fits there.
@@ -334,9 +340,7 @@ def _with_gaps(curve: DrawnCurve, factor: float) -> tuple[list[float], list[floa
     """Medians; a point without a number breaks the line, and so does a lower bound, which is drawn as an
     arrow."""
     medians = [
-        math.nan
-        if point.is_at_least or (found := Statistics.of(point.values)) is None
-        else found.median / factor
+        math.nan if point.is_at_least or (found := point.statistics) is None else found.median / factor
         for point in curve.points
     ]
     return [point.x for point in curve.points], medians
@@ -381,7 +385,7 @@ def _finish_rates(axes: Axes, curves: Sequence[DrawnCurve], unit: str, factor: f
         found.median / factor
         for curve in curves
         for point in curve.measured
-        if point.is_at_least and (found := Statistics.of(point.values))
+        if point.is_at_least and (found := point.statistics)
     ]
     axes.set_ylim(0, max(top, ROOM_FOR_ARROW * max(arrows, default=0)))
     put_title(axes, f"throughput per direction, {unit}")
@@ -409,7 +413,7 @@ def _describe(curve: DrawnCurve) -> str:
     points = curve.measured
     if not points:
         return f"{curve.label}: no number."
-    ends = [Statistics.of(point.values) for point in (points[0], points[-1])]
+    ends = [point.statistics for point in (points[0], points[-1])]
     said = [
         f"{format_rate(found.median)} at {format_count(point.x)}"
         for point, found in zip((points[0], points[-1]), ends, strict=True)
