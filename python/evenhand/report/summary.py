@@ -54,7 +54,7 @@ class SummaryColumn:
 
 COLUMNS = (
     SummaryColumn("suite"),
-    SummaryColumn("figure"),
+    SummaryColumn("metric"),
     SummaryColumn("IP version"),
     SummaryColumn("hash"),
     SummaryColumn("frame size"),
