@@ -367,6 +367,15 @@ def _nothing_in_common(records: Sequence[CampaignRecord]) -> RequestError:
             " procedure, and compare those runs; to see single trials: evenhand show"
             f" {shlex.quote(empty[0].path.name)}",
         )
+    kinds = [{point.point.procedure for point in record.points} for record in records]
+    if set.intersection(*kinds):
+        return RequestError(
+            "the runs have no point in common: none has the same addresses, frame size, directions, hash type"
+            " and IP version in all of them",
+            code="analysis.nothing-in-common",
+            where=_files(records),
+            next_step="Measure the same points for both; evenhand show lists those of a run.",
+        )
     procedures = [join(sorted({point.point.procedure for point in record.points})) for record in records]
     told = "; ".join(
         f"{record.path.name}: {words}" for record, words in zip(records, procedures, strict=True)
