@@ -307,7 +307,13 @@ def _measure(
             left = sum(point.left for point in status.points)
             display.expect(
                 ExpectedTime(
-                    seconds=time_left_s(status.points), parts=f"{format_count(left)} repetitions are left"
+                    seconds=time_left_s(status.points),
+                    parts=f"{format_count(left)} repetition{' is' if left == 1 else 's are'} left",
+                    assumes=(
+                        "at the pace so far"
+                        if any(point.finished for point in status.points)
+                        else "if no trial must be repeated"
+                    ),
                 )
             )
             page.say = display.say
