@@ -279,8 +279,11 @@ def _unknown(ratio: MedianRatio, why: str, certainty: str = "", p_value: float |
 
 def _capped(*found: Measured) -> str:
     if any(measured.is_testers for measured in found):
-        return "the tester could not keep a higher load"
-    return "the highest load that was tried passed; unless it is the line rate, set a higher maximum-rate"
+        return "a result is only a lower bound, because the tester reached its own limit before the DUT's"
+    return (
+        "a result is only a lower bound, because the highest load that was tried passed; unless that is the"
+        " line rate, set a higher maximum-rate"
+    )
 
 
 def _capitalised(text: str) -> str:
