@@ -158,8 +158,8 @@ std::uint64_t own_losses(const TrialResult& result, const DirectionResult& d, st
         double longest_us = 0;
         for (const auto& cpu : result.host.dut->cpus) longest_us = std::max(longest_us, cpu.longest_us);
         note(reasons, "host_took_cpu",
-             "{}: this host took the DUT's CPU away for up to {:.1f} ms; the {} frames that came meanwhile may have "
-             "overrun the DUT's ring of {}",
+             "{}: this host took the DUT's CPU away for up to {:.1f} ms; {} frames arrived at the DUT in that time and "
+             "may have overrun its ring of {}",
              name_of(d.direction), longest_us / us_per_ms, d.away_frames, result.host.dut->ring_frames);
     }
     return std::min(d.lost_frames(), missed + d.wrong_time_frames + d.unrecorded_frames + d.gap_frames +

@@ -291,7 +291,8 @@ def test_noise_gives_no_verdict() -> None:
 
 
 CAPPED = (
-    "No verdict: the highest load that was tried passed; unless it is the line rate, set a higher"
+    "No verdict: a result is only a lower bound, because the highest load that was tried passed; unless"
+    " that is the line rate, set a higher"
     " maximum-rate"
 )
 

@@ -88,7 +88,7 @@ def test_a_loss_from_or_to_nothing_is_judged_right(
             point(16, [1e5], plan_options={"source_ports": "fixed"}),
             "plan option source_ports - against fixed",
         ),
-        (point(32, [1e5]), "hosts [16, 16] against [32, 32]"),
+        (point(32, [1e5]), "hosts 16 x 16 against 32 x 32"),
     ],
 )
 def test_unlike_runs_are_refused_with_what_is_unlike(other: PointRecord, words: str) -> None:
@@ -104,6 +104,18 @@ def test_unlike_runs_are_refused_with_what_is_unlike(other: PointRecord, words: 
 def test_another_procedure_is_never_compared() -> None:
     with raises("analysis.nothing-in-common"):
         both(point(1, [1e5]), point(1, [10.0], procedure="latency"), anyway=True)
+
+
+def test_only_points_that_a_run_does_not_tell_apart_are_paired_anyway() -> None:
+    """One address pair against ten addresses was compared, and the ratio said nothing."""
+    series = record(point(1, [1e5]), point(16, [4e5]), name="a")
+    comparison = compare([series, record(point(16, [2e5], goal={"precision": "5%"}), name="b")], anyway=True)
+    assert [p.others[0].performance for p in comparison.points] == [None, 0.5]
+    with raises("analysis.nothing-in-common"):
+        compare([series, record(point(10, [2e5]), name="b")], anyway=True)
+    # Another size throughout is a difference of the whole run.
+    small = record(point(1, [1e5], frame_size=84), point(16, [2e5], frame_size=84), name="b")
+    assert [p.others[0].performance for p in compare([series, small], anyway=True).points] == [1.0, 0.5]
 
 
 def test_points_of_one_run_only_are_unlike_and_named() -> None:

@@ -5,10 +5,13 @@ point."""
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from evenhand.analysis import analyse, compare
+from evenhand.analysis.medians import median_ratio
+from evenhand.report.campaign_document import export_document
 from evenhand.report.comparison import show_median
 from evenhand.report.summary import summary_rows
 from evenhand.run.campaign_record import bounds_of, is_median_at_least
@@ -37,6 +40,23 @@ def test_a_figure_is_a_lower_bound_if_it_would_rise_with_those_among_its_values(
     assert is_median_at_least(values, bounds) is bool(shown[0])
 
 
+def test_of_lower_bounds_alone_the_highest_is_the_result_wherever_it_is_shown() -> None:
+    """MLR-10: a bad minute of the tester's host says less of the DUT, and nothing else. As soon as one
+    repetition has found the limit, the median stays a median."""
+    limited = point(1, [8e5] * 3, kept={1: 2.08e5, 2: 3.5e5, 3: 2.1e5})
+    found = record(limited, point(16, [4e5, 3e5, 5e5], kept={2: 3e5}))
+    assert [None if p.statistics is None else p.statistics.median for p in found.points] == [3.5e5, 4e5]
+    assert ">= 350 kfps" in summary_rows(found)[0]
+    compared = compare([found, replace(found, name="b")]).points[0]
+    assert show_median(compared, compared.figure) == ">= 350,000 (3)"
+    document = export_document(found)["points"][0]
+    assert (document["median"], document["minimum"], document["maximum"]) == (3.5e5, 2.08e5, 3.5e5)
+    assert median_ratio(found.points[1], limited).ratio == 4 / 3.5
+    statistics = limited.statistics
+    assert statistics is not None
+    assert statistics.to_document()["median_interval"]["high"] is None
+
+
 def test_one_pair_that_is_known_below_many_that_the_tester_could_not_keep_is_biased() -> None:
     """SEED-07: "at most X" against "at least Y" says enough where Y is much more."""
     one = point(1, [1e5] * 6, suite="gateway", plan=GATEWAY)
@@ -54,7 +74,7 @@ def test_a_lower_bound_gives_no_verdict_in_the_other_direction(one_fps: float) -
     found = analyse(record(one, many))
     assert found.bias[0].finding == "unknown"
     assert found.bias[0].sentence.startswith(
-        "No verdict: the tester could not keep a higher load. Per direction: at least"
+        "No verdict: a result is only a lower bound, because the tester reached its own limit"
     )
     assert "because the tester could not keep a higher load: 1 x 1" in " ".join(found.warnings)
 

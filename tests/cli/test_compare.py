@@ -161,7 +161,7 @@ ALIKE = {
     "loss": (
         'maximum-rate = "1Mfps"\n',
         ("--maximum-rate", "1000kfps"),
-        ("--hosts", "5", "hosts [4, 4] against [5, 5]"),
+        ("--hosts", "5", "hosts 4 x 4 against 5 x 5"),
     ),
     "latency": (
         'rate = "100kfps"\nfrom = "0.5s"\ninner-repetitions = 2\n',

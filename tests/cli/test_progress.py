@@ -123,6 +123,27 @@ def test_all_reasons_of_an_invalid_trial_are_shown() -> None:
     assert "more" not in shown
 
 
+def test_many_invalid_trials_in_a_row_share_a_line() -> None:
+    """Eighty of them, each over several lines, hid what was said between them."""
+    tester = SimulatedMeasurer(limit_fps=1e6, tester_ceiling_fps=1e5)
+    console = Console(file=io.StringIO(), width=200)
+    with ProgressDisplay(console) as display:
+        for number in range(1, 9):
+            display.on_event(Measured(what=f"trial {number}", result=tester.measure(1.0, 5e5)))
+        display.on_event(Measured(what="trial 9", result=tester.measure(1.0, 5e4)))
+        for number in (10, 11):
+            display.on_event(Measured(what=f"trial {number}", result=tester.measure(1.0, 5e5)))
+    shown = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert [line.split(":")[0] for line in shown] == [
+        "trial 1",
+        "trials 2 to 8",
+        "trial 9",
+        "trial 10",
+        "trial 11",
+    ]
+    assert "7 more were INVALID" in shown[1]
+
+
 def test_programs_get_a_line_of_json_each_second(capsys: pytest.CaptureFixture[str]) -> None:
     with JsonProgress(Console(stderr=True)) as display:
         display.expect(expected_of_trial(Load(rate_fps=1e6, duration_s=60.0), 11.0))

@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from evenhand.base.errors import HostError
 from evenhand.plan import make_plan
 from evenhand.rig.host.facts import read_host_facts
 from evenhand.run import RunStore, read_run
+from evenhand.run.record import read_record
 from evenhand.search import (
     SearchEvent,
     SearchHead,
@@ -56,6 +58,25 @@ def write_run(path: Path, *, limit_fps: float = 640_000) -> ThroughputResult:
             )
             writer.finish(result)
     return result
+
+
+def test_an_abandoned_search_keeps_its_trials_and_is_no_point(tmp_path: Path) -> None:
+    """The demo begins again with shorter trials where the host spoils longer ones: its page and the report on
+    its run must say the same."""
+    path = tmp_path / "demo.evenhand"
+    with RunStore.create(path, command=["evenhand", "demo"]) as store:
+        for duration_s in (2.0, 1.0, 1.0):
+            goal = replace(GOAL, duration_s=duration_s)
+            with store.search(SearchHead(**{**HEAD, "goal": goal})) as writer:
+                writer.finish(find_throughput(SimulatedMeasurer(limit_fps=640_000), goal))
+            if duration_s == 2:
+                store.abandon_search("began again with shorter trials")
+    record = read_record(path)
+    (point,) = record.points
+    assert (point.point.goal["duration_s"], len(point.values)) == (1.0, 2)
+    assert not point.point.key.endswith("(2)")
+    assert [search.goal["duration_s"] for search in record.other_searches] == [2.0]
+    assert "began again with shorter trials" in record.notes
 
 
 def test_everything_that_was_stored_comes_back(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_attempts_near_the_load_count_and_those_farther_away_do_not() -> None:
     assert narrow.near == 0
     assert narrow.at_load == usual.at_load == wide.at_load
     assert narrow.count <= usual.count < wide.count
-    assert "was confirmed by trial 2 of up to 9 at that load; " in usual.text
+    assert "passed at attempt 2 of at most 9; " in usual.text
     assert uncharged_attempts(result.trials, None, precision=0.5, patience=8) is None
 
 

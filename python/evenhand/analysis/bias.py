@@ -24,7 +24,6 @@ from evenhand.analysis.words import show_percent, show_probability, too_coarse
 from evenhand.base.units import format_count, format_ratio
 from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import THROUGHPUT
-from evenhand.procedure.statistics import Statistics
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
 
 DIRECTIONS_OF_TEST = 2
@@ -112,7 +111,7 @@ def _verdict(
         finding=finding.kind,
         hashes_ports=hashes_ports,
         one_pair=pair.statistics,
-        many=Statistics.of(many.pool.values),
+        many=many.pool.statistics,
         many_addresses=many.addresses,
         ratio=finding.ratio,
         p_value=finding.p_value,
@@ -280,8 +279,11 @@ def _unknown(ratio: MedianRatio, why: str, certainty: str = "", p_value: float |
 
 def _capped(*found: Measured) -> str:
     if any(measured.is_testers for measured in found):
-        return "the tester could not keep a higher load"
-    return "the highest load that was tried passed; unless it is the line rate, set a higher maximum-rate"
+        return "a result is only a lower bound, because the tester reached its own limit before the DUT's"
+    return (
+        "a result is only a lower bound, because the highest load that was tried passed; unless that is the"
+        " line rate, set a higher maximum-rate"
+    )
 
 
 def _capitalised(text: str) -> str:
@@ -299,7 +301,7 @@ def _unsure(fewest: int) -> str:
 def _sentence(
     finding: _Finding, many: _Many, pair: CurvePoint, *, hashes_ports: bool | None, is_varying: bool
 ) -> str:
-    one, all_of_it = Statistics.of(pair.values), Statistics.of(many.pool.values)
+    one, all_of_it = pair.statistics, many.pool.statistics
     assert one is not None
     assert all_of_it is not None
     figure = many.curve.figure

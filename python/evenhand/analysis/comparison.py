@@ -367,6 +367,15 @@ def _nothing_in_common(records: Sequence[CampaignRecord]) -> RequestError:
             " procedure, and compare those runs; to see single trials: evenhand show"
             f" {shlex.quote(empty[0].path.name)}",
         )
+    kinds = [{point.point.procedure for point in record.points} for record in records]
+    if set.intersection(*kinds):
+        return RequestError(
+            "the runs have no point in common: none has the same addresses, frame size, directions, hash type"
+            " and IP version in all of them",
+            code="analysis.nothing-in-common",
+            where=_files(records),
+            next_step="Measure the same points for both; evenhand show lists those of a run.",
+        )
     procedures = [join(sorted({point.point.procedure for point in record.points})) for record in records]
     told = "; ".join(
         f"{record.path.name}: {words}" for record, words in zip(records, procedures, strict=True)
@@ -425,7 +434,7 @@ def _compare_point(
     return PointComparison(
         key=point.point.key,
         figure=figure,
-        statistics=Statistics.of(point.values, point.uppers),
+        statistics=point.statistics,
         at_maximum=point.at_maximum,
         reason=_why_none(point),
         others=tuple(_compared(point, other, figure, of_one_kind, level) for other, of_one_kind in others),
@@ -452,7 +461,7 @@ def _compared(
         ratio = median_ratio(other, point)
     return ComparedValue(
         key=other.point.key,
-        statistics=Statistics.of(other.values, other.uppers),
+        statistics=other.statistics,
         at_maximum=other.at_maximum,
         reason=_why_none(other),
         ratio=ratio,

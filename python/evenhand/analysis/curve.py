@@ -12,7 +12,6 @@ from evenhand.analysis.drift import drift_of, heed_in_shape
 from evenhand.analysis.model import Curve, CurveKey, CurvePoint, Degradation
 from evenhand.analysis.plateau import find_shape
 from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
-from evenhand.procedure.statistics import Statistics
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
 from evenhand.spec.point import Point
 
@@ -86,7 +85,7 @@ def _curve_point(record: PointRecord, device: KnownDevice | None) -> CurvePoint:
         reason=record.reason,
         asked=point.repetitions,
         values=record.values,
-        statistics=Statistics.of(record.values, record.uppers),
+        statistics=record.statistics,
         lower_bounds=record.lower_bounds,
         at_tester_limit=record.at_tester_limit,
         uppers=record.uppers,

@@ -4,7 +4,8 @@ together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +34,8 @@ class Match:
 
 def match_points(one: CampaignRecord, another: CampaignRecord) -> Match:
     """Those alike go together, in the same suite before any; of the rest those of one procedure, the least
-    unlike before others."""
+    unlike before others, but only if they have the same in all that tells the points of one of the runs
+    apart: a point with one address pair is never the counterpart of one with many."""
     of_one_kind = one.is_campaign == another.is_campaign
     first, other = one.points, another.points
     left, found = list(other), {}
@@ -55,14 +57,44 @@ def match_points(one: CampaignRecord, another: CampaignRecord) -> Match:
         for j, c in enumerate(left)
     ]
     taken: set[int] = set()
+    telling = {
+        procedure: _telling_apart(procedure, first, other)
+        for procedure in {point.point.procedure for point in first}
+    }
     for _, i, j in sorted(rest):
-        if i not in found and j not in taken and first[i].point.procedure == left[j].point.procedure:
-            found[i] = left[j]
-            taken.add(j)
+        mine, others = first[i].point, left[j].point
+        if i not in found and j not in taken and mine.procedure == others.procedure:
+            names = telling[mine.procedure]
+            mine_told, others_told = _told_apart_by(mine), _told_apart_by(others)
+            if all(mine_told[name] == others_told[name] for name in names):
+                found[i] = left[j]
+                taken.add(j)
     only_first = tuple(point for i, point in enumerate(first) if i not in found)
     return Match(
         found, only_first, tuple(point for j, point in enumerate(left) if j not in taken), of_one_kind
     )
+
+
+def _telling_apart(procedure: str, *runs: Sequence[PointRecord]) -> list[str]:
+    """By what the points of this procedure in one of the runs differ among themselves."""
+    told = [[_told_apart_by(p.point) for p in run if p.point.procedure == procedure] for run in runs]
+    return [
+        name
+        for name in ("addresses", "frame size", "directions", "hash type", "IP version")
+        if any(len({point[name] for point in points}) > 1 for points in told)
+    ]
+
+
+def _told_apart_by(point: Point) -> dict[str, Hashable]:
+    """What a series is made over. Of the plan the IP versions: the same series with other connections may
+    well be compared."""
+    return {
+        "addresses": (tuple(point.hosts), tuple(point.networks)),
+        "frame size": point.frame_size,
+        "directions": tuple(point.directions),
+        "hash type": point.hash_type,
+        "IP version": tuple(re.findall("v[46]", point.plan)),
+    }
 
 
 def unlike_in(a: PointRecord, b: PointRecord, of_one_kind: bool = True) -> tuple[str, ...]:
@@ -130,8 +162,8 @@ def _told(
     return {
         "procedure": procedure,
         "plan": under.plan,
-        "hosts": list(under.hosts),
-        "networks": list(under.networks),
+        "hosts": str(under.hosts),
+        "networks": str(under.networks),
         "frame size": under.frame_size,
         "directions": list(under.directions),
         "hash type": under.hash_type,
@@ -156,5 +188,13 @@ def flat(value: Any, name: str) -> Iterator[tuple[str, Any]]:
 def show_in_short(value: Any) -> str | None:
     if value is None:
         return None
-    text = str(value)
+    text = (
+        ", ".join(map(str, value))
+        if isinstance(value, list | tuple) and value
+        else "none"
+        if isinstance(value, list | tuple)
+        else {True: "yes", False: "no"}[value]
+        if isinstance(value, bool)
+        else str(value)
+    )
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."

@@ -36,6 +36,10 @@ class Measured(Protocol):
         """Whether it is one because the tester could not keep a higher load."""
 
     @property
+    def lower_bounds(self) -> tuple[bool, ...]:
+        """Which of the values are lower bounds; empty: none."""
+
+    @property
     def uppers(self) -> tuple[float, ...]:
         """How high each value may really be, as the lowest load that failed in its search; infinite of a
         lower bound among others that are none; empty: the values are exact."""
@@ -51,6 +55,13 @@ class Pool:
     uppers: tuple[float, ...] = ()
     is_testers: bool = False
     """Because the tester could not keep a higher load."""
+    lower_bounds: tuple[bool, ...] = ()
+    """Which of the values are lower bounds; empty: none."""
+
+    @property
+    def statistics(self) -> Statistics | None:
+        """Of the values; None without one."""
+        return Statistics.of(self.values, lower_bounds=self.lower_bounds)
 
     @classmethod
     def of(cls, points: Iterable[Measured]) -> Self:
@@ -66,6 +77,9 @@ class Pool:
             is_at_least=any(point.is_at_least for point in found),
             is_testers=any(point.is_testers for point in found),
             uppers=tuple(upper for point in found for upper in point.uppers or point.values),
+            lower_bounds=tuple(
+                is_bound for point in found for is_bound in point.lower_bounds or (False,) * len(point.values)
+            ),
         )
 
 
@@ -109,7 +123,7 @@ class MedianRatio:
 def median_ratio(above: Measured, below: Measured) -> MedianRatio:
     """Of the medians of two sets of independent repetitions, neither of which may be empty. The interval
     holds whatever the true limits are within the brackets of their searches."""
-    upper, lower = Statistics.of(above.values), Statistics.of(below.values)
+    upper, lower = (Statistics.of(of.values, lower_bounds=of.lower_bounds) for of in (above, below))
     if upper is None or lower is None:
         raise ValueError("nothing to compare")
     ratio = upper.median / lower.median if lower.median else (1.0 if upper.median == 0 else None)

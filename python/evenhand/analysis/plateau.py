@@ -22,7 +22,6 @@ from evenhand.analysis.ranks import least_p_value, lower_p_value
 from evenhand.analysis.ratios import COARSE, SAME_WITHIN
 from evenhand.analysis.words import join, show_percent, show_probability
 from evenhand.procedure.descriptor import Figure, show_value
-from evenhand.procedure.statistics import Statistics
 
 RELEVANT = SAME_WITHIN
 """The draft's "about equal", here as there."""
@@ -50,7 +49,7 @@ def find_shape(
         the plateau are 0: then nothing is relative to its level.
     """
     measured = [point for point in points if point.statistics is not None]
-    medians = [median(point.values) for point in measured]
+    medians = [point.statistics.median for point in points if point.statistics is not None]
     if len(measured) < 2 or max(medians) <= 0 or all(point.is_at_least for point in measured):
         return None
     first, last = choose_plateau(medians, relevant)
@@ -63,7 +62,8 @@ def find_shape(
     # reach there.
     first, last = is_lower.index(False), len(is_lower) - 1 - is_lower[::-1].index(False)
     plateau = measured[first : last + 1]
-    statistics = Statistics.of(_values(plateau))
+    pool = Pool.of(plateau)
+    statistics = pool.statistics
     assert statistics is not None
     if statistics.median <= 0:
         return None
@@ -80,7 +80,7 @@ def find_shape(
         relevant=relevant,
         level=level,
         comparisons=comparisons,
-        is_capped=Pool.of(plateau).is_at_least,
+        is_capped=pool.is_at_least,
         tests=tuple(o.test for o in outside.values()),
         method=_method(relevant, level, comparisons, is_noise_known=is_noise_known),
         sentences=(),

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
 
 from evenhand.analysis.comparison import Comparison, compare
 from evenhand.analysis.matching import match_points, unlike_in
@@ -79,7 +78,7 @@ def _as_repetition(number: int, point: PointRecord) -> Repetition:
     return replace(
         last,
         number=number,
-        value=median(point.values),
+        value=None if point.statistics is None else point.statistics.median,
         outcome=AT_OR_ABOVE_MAXIMUM if point.is_at_least else "found",
         result=None if upper is None else {"upper_fps_per_direction": upper},
     )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -17,5 +18,9 @@ def suggestion(word: str, known: Iterable[str], *, cutoff: float = USUAL_CUTOFF)
         cutoff: The least likeness that counts, from 0 to 1.
     """
     by_letters = {name.casefold(): name for name in known}
+    # `ios` is no misspelling of `cisco-ios`, but a part of it.
+    parts = [name for name in by_letters if word.casefold() in re.split("[-_]", name)]
+    if len(parts) == 1:
+        return by_letters[parts[0]]
     found = get_close_matches(word.casefold(), by_letters, n=1, cutoff=cutoff)
     return by_letters[found[0]] if found else None

@@ -343,10 +343,7 @@ class _Run:
             found = measure_host_limits(tester, engine=self._engine, on_event=progress.on_event)
         except HostError as error:
             self._host_limits = {"unknown": error.what}
-            line = (
-                f"Limits that this host can keep: none. {error.what[0].upper()}{error.what[1:]}."
-                f" {error.next_step}"
-            )
+            line = f"This host keeps no limits. {error.what[0].upper()}{error.what[1:]}. {error.next_step}"
         else:
             self._host_limits = found.to_document()
             line = f"{found.line()} Use them with: --limits host"

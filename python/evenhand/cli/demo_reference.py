@@ -139,6 +139,12 @@ def reference_demo(
                     f" and a search stops at {format_ratio(QUICK.precision)}.",
                     style="bold",
                 )
+                if store is not None:
+                    store.abandon_search(
+                        f"a search with trials of {format_duration(goal.duration_s)} was abandoned, because"
+                        " too many of them were INVALID on this host; one with trials of"
+                        f" {format_duration(QUICK.duration_s)} took its place"
+                    )
                 goal = QUICK
                 done = replace(measured(goal), given_up=done.result)
             # The first of them is the one with a single pair; each has a router of its own, set up alike but

@@ -126,9 +126,10 @@ def _show(lab: Lab | None, name: str, *, json_output: bool) -> None:
         # A status that cannot be used is an error like any other: what is wrong, where, and what to do.
         lab.check_running()
     addresses = "" if lab.hosts is None else f" with {' x '.join(map(format_count, lab.hosts))} hosts"
+    cpus = ", ".join(map(str, lab.tester_cpus))
     console.print(
         f"The lab {name} is up for {plan_title(lab.plan)}{addresses}: the DUT forwards on CPU"
-        f" {lab.dut_cpu}, the tester uses {list(lab.tester_cpus)}.",
+        f" {lab.dut_cpu}, the tester on CPU{'s' if len(lab.tester_cpus) > 1 else ''} {cpus}.",
         markup=False,
     )
     console.print(f"  left   {lab.left_device}\n  right  {lab.right_device}", markup=False)

@@ -86,6 +86,7 @@ def learn_hosts(
             ExpectedTime(
                 seconds=expected_s,
                 parts=(f"one round at {format_rate(rate_fps)} if every host is reached; at most {rounds}"),
+                assumes="",
             )
         )
         opened = open_tester(

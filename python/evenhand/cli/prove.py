@@ -100,7 +100,9 @@ def prove(
     ]
     runs += [{"direction": directions[0], "stream": 0, "generator": generator} for generator in faulty]
     expected = ExpectedTime(
-        seconds=len(runs) * count / DRAWS_PER_S, parts=f"{len(runs)} streams of {format_count(count)} frames"
+        seconds=len(runs) * count / DRAWS_PER_S,
+        parts=f"{len(runs)} streams of {format_count(count)} frames",
+        assumes="",
     )
     err().print(expected.line, markup=False, soft_wrap=True)
     with EngineSession([find_engine(engine)]) as session, _progress() as progress:

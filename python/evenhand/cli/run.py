@@ -45,6 +45,9 @@ from evenhand.spec.presets import PRESET_PREFIX
 
 WITHOUT_NUMBER = 1
 """Exit code: all points have ended, and at least one has no number."""
+NOTHING_TO_REPEAT = (
+    "No point ended early, and no repetition ended at the tester's limit: there is nothing to repeat."
+)
 EXAMPLE = (
     "Example: evenhand run series.toml --testbed lab.toml --run series.evenhand; later: evenhand run"
     " --resume series.evenhand"
@@ -159,6 +162,15 @@ def run(
             json_output=json_output,
         )
         return
+    is_found = stored not in (None, run, file)
+    if stored is not None and _is_finished(stored, source, plan, again=again, is_found=is_found):
+        # Nothing is to be measured, so neither root nor a tester is needed.
+        status = read_status(stored)
+        show_status("run", status, is_json=json_output)
+        err().print(NOTHING_TO_REPEAT if again else f"{stored} is finished.", markup=False)
+        if status.count(PointState.NO_NUMBER):
+            raise typer.Exit(WITHOUT_NUMBER)
+        return
     with ExitStack() as stack:
         executor, chosen = _executor(stack, plan, testbed=testbed, scheduler=scheduler, engine=engine)
         path, page = _measure(
@@ -172,7 +184,6 @@ def run(
             html=html,
             no_html=no_html,
             host_name=host_name,
-            is_found=stored not in (None, run, file),
             progress=progress,
         )
     status = read_status(path)
@@ -267,14 +278,9 @@ def _measure(
     html: Path | None,
     no_html: bool,
     host_name: bool,
-    is_found: bool,
     progress: ProgressForm,
 ) -> tuple[Path, LivePage]:
-    """All that is left of it; the file that it is stored in, and its page.
-
-    Args:
-        is_found: Nobody named what it is stored in.
-    """
+    """All that is left of it; the file that it is stored in, and its page."""
     spec = json.loads(json.dumps(plan.spec))
     if stored is None:
         path = run_file(source.stem.removeprefix(PRESET_PREFIX), run, no_run=False)
@@ -287,17 +293,11 @@ def _measure(
         forget_limits(name_of_run(path))
     else:
         path = stored
-        _check_unchanged(path, source, spec)
-        if is_found and not again:
-            _check_unfinished(path, source)
         store = RunStore.resume(path, command=command_line(), host_name=host_name)
     page = LivePage(run=path, target=None if no_html else html or path.with_suffix(".html"))
     with _ending(store, source, page):
         if again and not store.reopen_points():
-            err().print(
-                "No point ended early, and no repetition ended at the tester's limit: there is nothing"
-                " to repeat."
-            )
+            err().print(NOTHING_TO_REPEAT)
         status = read_status(path)
         with (
             JsonCampaignProgress(err())
@@ -307,7 +307,13 @@ def _measure(
             left = sum(point.left for point in status.points)
             display.expect(
                 ExpectedTime(
-                    seconds=time_left_s(status.points), parts=f"{format_count(left)} repetitions are left"
+                    seconds=time_left_s(status.points),
+                    parts=f"{format_count(left)} repetition{' is' if left == 1 else 's are'} left",
+                    assumes=(
+                        "at the pace so far"
+                        if any(point.finished for point in status.points)
+                        else "if no trial must be repeated"
+                    ),
                 )
             )
             page.say = display.say
@@ -380,6 +386,20 @@ def _newest_of(source: Path) -> Path:
         next_step=f"Name its file: evenhand run --resume FILE{SUFFIX}; or start the campaign:"
         f" evenhand run {quoted(source)}",
     )
+
+
+def _is_finished(stored: Path, source: Path, plan: CampaignPlan, *, again: bool, is_found: bool) -> bool:
+    """Whether nothing of it is left to be measured.
+
+    Args:
+        is_found: Nobody named what it is stored in. Then a finished campaign is a RequestError, since it was
+            not meant.
+    """
+    _check_unchanged(stored, source, json.loads(json.dumps(plan.spec)))
+    if is_found and not again:
+        _check_unfinished(stored, source)
+    left = _left(stored, again=again) or {}
+    return read_status(stored).finished_at is not None and not any(left.values())
 
 
 def _check_unfinished(path: Path, source: Path) -> None:

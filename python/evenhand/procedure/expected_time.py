@@ -28,11 +28,14 @@ GUIDED_TRIALS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedTime:
-    """How long something should take, if no trial is INVALID."""
+    """How long something should take."""
 
     seconds: float
     parts: str
     """What takes most of it, for people."""
+    assumes: str = "if no trial must be repeated"
+    """On what it depends; empty: on nothing that this host could do. On a busy host, repeated trials can take
+    several times as long as all others."""
 
     @classmethod
     def of(
@@ -69,7 +72,7 @@ class ExpectedTime:
 
     @property
     def line(self) -> str:
-        """`Expected time: about 20 min (10 overloads of 1 min ...).`"""
+        """`Expected time: about 20 min if no trial must be repeated (10 overloads of 1 min ...).`"""
         step_s = next(
             step_s
             for least_s, step_s in ((7200, 300), (600, 60), (60, 10), (0, 1))
@@ -77,7 +80,7 @@ class ExpectedTime:
         )
         return (
             f"Expected time: about {format_duration(max(1, step_s * round(self.seconds / step_s)))}"
-            f" ({self.parts})."
+            f"{f' {self.assumes}' if self.assumes else ''} ({self.parts})."
         )
 
 

@@ -89,10 +89,10 @@ class HostLimits:
             names: Of the limits that are taken from the host; the others are set.
         """
         shown = self._shown()
-        values = ", ".join(" ".join(shown[name]) for name in names if name in shown)
+        values = "; ".join(shown[name] for name in names if name in shown)
         return (
-            f"Limits that this host can keep, from {len(self.probes)} trials of"
-            f" {format_duration(PROBE_S)} without a DUT: {values}."
+            f"{len(self.probes)} trials of {format_duration(PROBE_S)} without a DUT show which limits this"
+            f" host keeps: {values}."
         )
 
     def to_document(self) -> dict[str, Any]:
@@ -111,15 +111,15 @@ class HostLimits:
             ],
         }
 
-    def _shown(self) -> dict[str, tuple[str, str]]:
+    def _shown(self) -> dict[str, str]:
         words = {
-            "overdue_tolerance": ("overdue frames", "up to {}", format_ratio),
-            "longest_overdue_us": ("none later than", "{}", lambda us: format_duration(us / 1e6)),
-            "offered_tolerance": ("offered load off by", "at most {}", format_ratio),
+            "overdue_tolerance": ("at most {} of the frames are sent late", format_ratio),
+            "longest_overdue_us": ("no frame is more than {} late", lambda us: format_duration(us / 1e6)),
+            "offered_tolerance": ("the offered load is off by at most {}", format_ratio),
         }
         return {
-            name: (what, value.format(show(self.limits[name])))
-            for name, (what, value, show) in words.items()
+            name: sentence.format(show(self.limits[name]))
+            for name, (sentence, show) in words.items()
             if name in self.limits
         }
 

@@ -250,7 +250,8 @@ def _spread(done: Sequence[Throughput | FrameLoss]) -> float | None:
 
 
 def _throughput_statistics(found: Sequence[Throughput]) -> Statistics | None:
-    return Statistics.of(result.throughput_fps for result in found if result.throughput_fps is not None)
+    valued = [(r.throughput_fps, r.is_at_least) for r in found if r.throughput_fps is not None]
+    return Statistics.of((value for value, _ in valued), lower_bounds=(is_bound for _, is_bound in valued))
 
 
 def _loss_statistics(found: Sequence[FrameLoss], share: float) -> Statistics | None:

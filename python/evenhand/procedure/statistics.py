@@ -31,6 +31,7 @@ class Statistics:
 
     count: int
     median: float
+    """If all values are lower bounds, the highest of them: each of them is true, and it says the most."""
     minimum: float
     maximum: float
     percentile_1: float
@@ -38,13 +39,16 @@ class Statistics:
     median_interval: Interval
 
     @classmethod
-    def of(cls, values: Iterable[float], uppers: Iterable[float] = ()) -> Self | None:
+    def of(
+        cls, values: Iterable[float], uppers: Iterable[float] = (), *, lower_bounds: Iterable[bool] = ()
+    ) -> Self | None:
         """None if there are none.
 
         Args:
             uppers: Of each value how high it may really be, as the lowest load that failed: the upper end of
                 the interval of the median is taken of these, and infinite where lower bounds leave it open.
                 All other figures are of the values. Empty: the values are exact.
+            lower_bounds: Of each value whether it is one. Empty: none is.
         """
         ordered = sorted(values)
         if not ordered:
@@ -53,9 +57,13 @@ class Statistics:
         highest = sorted(uppers)
         if highest:
             interval = replace(interval, high=median_interval(highest).high)
+        bounds = tuple(lower_bounds)
+        are_bounds = bool(bounds) and all(bounds)
+        if are_bounds:
+            interval = replace(interval, high=math.inf)
         return cls(
             count=len(ordered),
-            median=_median(ordered),
+            median=ordered[-1] if are_bounds else _median(ordered),
             minimum=ordered[0],
             maximum=ordered[-1],
             percentile_1=percentile(ordered, 0.01),

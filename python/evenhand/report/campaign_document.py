@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from evenhand.procedure import Statistics
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.campaign_rows import trials_of, verdicts_of
 from evenhand.run import (
@@ -89,7 +88,7 @@ def _head(record: CampaignRecord) -> dict[str, Any]:
 
 def _point(record: CampaignRecord, measured: PointRecord) -> dict[str, Any]:
     point, figure = measured.point, PROCEDURES[measured.point.procedure].figure
-    statistics = Statistics.of(measured.values)
+    statistics = measured.statistics
     return {
         "number": record.points.index(measured) + 1,
         "key": point.key,

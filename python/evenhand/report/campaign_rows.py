@@ -106,7 +106,7 @@ def _trial(get: Callable[[StoredTrial], Value]) -> Callable[[Place], Value]:
 
 def _statistic(get: Callable[[Statistics], float]) -> Callable[[Place], Value]:
     def of(record: PointRecord) -> Value:
-        statistics = Statistics.of(record.values)
+        statistics = record.statistics
         return None if statistics is None else get(statistics)
 
     return _point(of)

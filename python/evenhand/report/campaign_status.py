@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from rich.text import Text
@@ -45,11 +44,14 @@ def campaign_table(status: CampaignStatus) -> FittedTable:
         # Keys are copied into --point of `evenhand show`, so that neither is broken.
         table.add_column(name, justify="left" if name == "point" else "right", no_wrap=True)
     for point in status.points:
-        figures = zip(bounds_of(point.values, point.lower_bounds), (median, min, max), strict=True)
+        bounds, found = bounds_of(point.values, point.lower_bounds), point.statistics
         cells = (
-            [f"{bound}{_shown(point, figure)}" for bound, figure in figures]
-            if point.values
-            else ["-", "-", "-"]
+            ["-", "-", "-"]
+            if found is None
+            else [
+                f"{bound}{format_figure(point.point.procedure, value)}"
+                for bound, value in zip(bounds, (found.median, found.minimum, found.maximum), strict=True)
+            ]
         )
         table.add_row(
             Text(visible(point.point.key)),

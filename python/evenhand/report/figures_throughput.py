@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from evenhand.base.units import format_count, format_rate
@@ -20,6 +21,8 @@ AT_LEAST = "at least: a lower bound"
 UNITS = (("Gfps", 1e9), ("Mfps", 1e6), ("kfps", 1e3), ("fps", 1.0))
 
 
+JOINED_WITHIN = 16.0
+"""Numbers of addresses that are further apart than by this factor are not joined by a line."""
 ROOM_FOR_ARROW = 1.15
 """The axis ends above the highest one, or it would run into the title."""
 
@@ -34,6 +37,12 @@ class DrawnPoint:
     predicted: float | None = None
     is_at_least: bool = False
     """The median is a lower bound."""
+    lower_bounds: tuple[bool, ...] = ()
+    """Which of the values are lower bounds; empty: none."""
+
+    @property
+    def statistics(self) -> Statistics | None:
+        return Statistics.of(self.values, lower_bounds=self.lower_bounds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +97,11 @@ def addresses_picture(
         caption += (
             " Arrow: a lower bound, because the highest load that was tried passed, or the tester could"
             " not keep a higher one; it is not joined by a line."
+        )
+    if any(b.x > JOINED_WITHIN * a.x for curve in curves for a, b in pairwise(curve.points)):
+        caption += (
+            f" Points further apart than by a factor of {JOINED_WITHIN:.0f} are not joined, because nothing"
+            " was measured between them."
         )
     if any(curve.plateau for curve in curves):
         caption += " Shaded: the plateau."
@@ -223,21 +237,25 @@ def _draw_curve(axes: Axes, curve: DrawnCurve, number: int, factor: float, *, la
             zorder=1,
             label=None if labelled else "plateau",
         )
+    is_log = axes.get_xscale() == "log"
     predicted = [point for point in curve.points if point.predicted is not None]
     if predicted:
+        xs, levels = _with_gaps(
+            [(point.x, (point.predicted or 0) / factor) for point in predicted], is_log=is_log
+        )
         axes.plot(
-            [point.x for point in predicted],
-            [(point.predicted or 0) / factor for point in predicted],
+            xs,
+            levels,
             color=LIGHT["soft"],
             linestyle=(0, (1, 2)),
             linewidth=1.6,
             zorder=4,
             label="predicted" if is_first_predicted else None,
-            marker="_" if len(predicted) == 1 else None,
+            marker="_" if len(predicted) == 1 or len(xs) > len(predicted) else None,
             markersize=14,
         )
     if points:
-        statistics = [found for point in points if (found := Statistics.of(point.values)) is not None]
+        statistics = [found for point in points if (found := point.statistics) is not None]
         medians = [found.median / factor for found in statistics]
         below = [(found.median - found.minimum) / factor for found in statistics]
         above = [(found.maximum - found.median) / factor for found in statistics]
@@ -257,7 +275,7 @@ def _draw_curve(axes: Axes, curve: DrawnCurve, number: int, factor: float, *, la
             {"markerfacecolor": LIGHT["paper"], "markeredgewidth": 1.3} if number % 2 else {}
         )
         axes.plot(
-            *_with_gaps(curve, factor),
+            *_with_gaps(_medians(curve, factor), is_log=is_log),
             **look,
             **hollow,
             linewidth=1.6,
@@ -285,7 +303,7 @@ def _draw_curve(axes: Axes, curve: DrawnCurve, number: int, factor: float, *, la
     capped = [
         (point.x, found.median / factor)
         for point in points
-        if point.is_at_least and (found := Statistics.of(point.values))
+        if point.is_at_least and (found := point.statistics)
     ]
     if capped:
         # One entry explains the arrows of all curves, in a size that fits there.
@@ -330,16 +348,28 @@ def _draw_curve(axes: Axes, curve: DrawnCurve, number: int, factor: float, *, la
         )
 
 
-def _with_gaps(curve: DrawnCurve, factor: float) -> tuple[list[float], list[float]]:
-    """Medians; a point without a number breaks the line, and so does a lower bound, which is drawn as an
-    arrow."""
-    medians = [
-        math.nan
-        if point.is_at_least or (found := Statistics.of(point.values)) is None
-        else found.median / factor
+def _with_gaps(
+    places: Sequence[tuple[float, float | None]], *, is_log: bool
+) -> tuple[list[float], list[float]]:
+    """Places and values with a gap where the line breaks: at None, and on a logarithmic axis between places
+    that are further apart than `JOINED_WITHIN`, where nothing says how the values run."""
+    xs: list[float] = []
+    values: list[float] = []
+    for x, value in places:
+        if is_log and xs and x > JOINED_WITHIN * xs[-1]:
+            xs.append(math.sqrt(x * xs[-1]))
+            values.append(math.nan)
+        xs.append(x)
+        values.append(math.nan if value is None else value)
+    return xs, values
+
+
+def _medians(curve: DrawnCurve, factor: float) -> list[tuple[float, float | None]]:
+    """A point without a number breaks the line, and so does a lower bound, which is drawn as an arrow."""
+    return [
+        (point.x, None if point.is_at_least or (found := point.statistics) is None else found.median / factor)
         for point in curve.points
     ]
-    return [point.x for point in curve.points], medians
 
 
 def _arrow() -> Path:
@@ -381,7 +411,7 @@ def _finish_rates(axes: Axes, curves: Sequence[DrawnCurve], unit: str, factor: f
         found.median / factor
         for curve in curves
         for point in curve.measured
-        if point.is_at_least and (found := Statistics.of(point.values))
+        if point.is_at_least and (found := point.statistics)
     ]
     axes.set_ylim(0, max(top, ROOM_FOR_ARROW * max(arrows, default=0)))
     put_title(axes, f"throughput per direction, {unit}")
@@ -409,7 +439,7 @@ def _describe(curve: DrawnCurve) -> str:
     points = curve.measured
     if not points:
         return f"{curve.label}: no number."
-    ends = [Statistics.of(point.values) for point in (points[0], points[-1])]
+    ends = [point.statistics for point in (points[0], points[-1])]
     said = [
         f"{format_rate(found.median)} at {format_count(point.x)}"
         for point, found in zip((points[0], points[-1]), ends, strict=True)

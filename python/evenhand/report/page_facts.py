@@ -114,7 +114,8 @@ def _shown_bed(name: str, bed: Mapping[str, Any], *, has_own_host: bool) -> Show
     tester: list[tuple[str, str | None]] = [
         (name, value)
         for name, value in flatten({key: v for key, v in testbed.items() if key != "dut"})
-        if value is not None
+        # The testbed's own set, which is the default: a campaign or an option may have chosen another one.
+        if value is not None and (name, value) != ("limits: set", "rfc")
     ]
     of_host = bed.get("tester")
     if has_own_host and isinstance(of_host, Mapping):

@@ -168,7 +168,11 @@ def _versions_in_turn(curves: Sequence[Curve]) -> list[Curve]:
 def _drawn(curve: Curve, *, with_setting: bool, with_version: bool, size: str) -> DrawnCurve:
     points = tuple(
         DrawnPoint(
-            x=point.addresses, values=point.values, predicted=point.predicted, is_at_least=point.is_at_least
+            x=point.addresses,
+            values=point.values,
+            predicted=point.predicted,
+            is_at_least=point.is_at_least,
+            lower_bounds=point.lower_bounds,
         )
         for point in curve.points
         if point.values or point.state is PointState.NO_NUMBER
@@ -224,7 +228,12 @@ def _size_pictures(record: CampaignRecord) -> Iterator[Picture]:
                 DrawnCurve(
                     label=label,
                     points=tuple(
-                        DrawnPoint(x=int(f.point.frame_size), values=f.values)
+                        DrawnPoint(
+                            x=int(f.point.frame_size),
+                            values=f.values,
+                            is_at_least=f.is_at_least,
+                            lower_bounds=f.lower_bounds,
+                        )
                         for f in _by_size(found)
                         if f.values or f.state is PointState.NO_NUMBER
                     ),

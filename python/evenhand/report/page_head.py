@@ -31,6 +31,9 @@ HASHES = {"type1": "addresses only (type 1)", "type2": "addresses and ports (typ
 MOST_SIGNS = 90
 """Of one fact in the line; the whole stands under Conditions."""
 MOST_BEDS = 3
+FOLDED = ("suite", "metric", "IP version", "hash", "frame size")
+"""Columns of the summary that leave it for its caption where all rows have the same in them, so that it needs
+no more than the width of a page."""
 
 
 def dut_line(record: CampaignRecord) -> str:
@@ -167,7 +170,8 @@ def _allowed_loss(found: PointRecord) -> float:
 
 
 def summary_table(record: CampaignRecord) -> Table | None:
-    """As `export --table summary` writes it. None without points."""
+    """As `export --table summary` writes it, but for columns that say the same in every row. None without
+    points."""
     columns, texts = printed(record)
     rows: list[list[str | Cell]] = [
         [Cell(text, "flag" if text == "no number" else "") for text in row] for row in texts
@@ -183,4 +187,4 @@ def summary_table(record: CampaignRecord) -> Table | None:
         if filling
         else ""
     )
-    return make_table(titles, rows, caption=NOTE + told) if rows else None
+    return make_table(titles, rows, caption=NOTE + told, fold=FOLDED) if rows else None

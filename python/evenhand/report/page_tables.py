@@ -27,7 +27,7 @@ from evenhand.report.page_words import (
 from evenhand.run.campaign_record import AT_LEAST, CampaignRecord, PointRecord
 from evenhand.run.figures import is_worst_the_maximum
 
-FOLDED = ("suite", "protocol", "addresses", "media", "rate", "figure")
+FOLDED = ("suite", "protocol", "addresses", "media", "rate", "metric")
 """Columns that a table does without where all rows have the same there."""
 OF_DIRECTION = ("suite", "frame size", "direction", "#rate", "media")
 WORST_OF = {"typical": "worst_case", "latency": ""}
@@ -167,7 +167,7 @@ def variation_table(record: CampaignRecord) -> Table | None:
                 )
     titles = [
         *OF_DIRECTION,
-        "figure",
+        "metric",
         "#median, ms",
         "#1st percentile, ms",
         "#99th percentile, ms",
@@ -237,7 +237,7 @@ def figures_table(record: CampaignRecord, procedures: tuple[str, ...]) -> Table 
     ]
     return (
         make_table(
-            ["suite", "figure", "frame size", "addresses", "#median", "#range", "#repetitions"],
+            ["suite", "metric", "frame size", "addresses", "#median", "#range", "#repetitions"],
             rows,
             fold=FOLDED,
         )

@@ -11,7 +11,6 @@ from typing import Any
 from evenhand.base.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
 from evenhand.plan import TOPOLOGIES, describe_size, parse_imix
 from evenhand.procedure.registry import PROCEDURES
-from evenhand.procedure.statistics import Statistics
 from evenhand.run.campaign_record import PointRecord, bounds_of
 from evenhand.spec.point import Point
 
@@ -107,7 +106,7 @@ def show_median(record: PointRecord) -> str:
 
 def show_range(record: PointRecord) -> str:
     """`4.9 Mfps - 5.1 Mfps`; one value alone has none."""
-    statistics, unit = Statistics.of(record.values), unit_of(record.point)
+    statistics, unit = record.statistics, unit_of(record.point)
     if statistics is None or statistics.count == 1:
         return ""
     _, *bounds = bounds_of(record.values, record.lower_bounds)
@@ -121,7 +120,7 @@ def unit_of(point: Point) -> str:
 
 
 def median_of(record: PointRecord) -> float | None:
-    statistics = Statistics.of(record.values)
+    statistics = record.statistics
     return None if statistics is None else statistics.median
 
 

@@ -98,7 +98,7 @@ def point_report(record: CampaignRecord, measured: PointRecord) -> Iterator[Rend
         f"State: {_state(measured)}{_reason(measured)}. {len(measured.values)} of {point.repetitions}"
         " repetitions have a value."
     )
-    statistics = Statistics.of(measured.values)
+    statistics = measured.statistics
     if statistics is not None:
         median, low, high = _figures(measured, statistics)
         yield _line(f"{figure.name.capitalize()}: median {median}, {low} to {high} {figure.unit}.")
@@ -200,11 +200,7 @@ def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> FittedTable:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("state")
     for number, measured in entries:
-        point, statistics, counted = (
-            measured.point,
-            Statistics.of(measured.values),
-            verdicts_of(trials_of(measured)),
-        )
+        point, statistics, counted = (measured.point, measured.statistics, verdicts_of(trials_of(measured)))
         values = ("-",) * 3 if statistics is None else _figures(measured, statistics)
         if has_uppers:
             upper = measured.median_upper

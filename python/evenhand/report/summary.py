@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evenhand.procedure.registry import PROCEDURES
-from evenhand.procedure.statistics import Statistics
 from evenhand.report.page_words import NONE, show_median, show_size, show_value, show_version, unit_of
 from evenhand.report.plain import visible
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, bounds_of
@@ -55,7 +54,7 @@ class SummaryColumn:
 
 COLUMNS = (
     SummaryColumn("suite"),
-    SummaryColumn("figure"),
+    SummaryColumn("metric"),
     SummaryColumn("IP version"),
     SummaryColumn("hash"),
     SummaryColumn("frame size"),
@@ -87,7 +86,7 @@ def printed(record: CampaignRecord) -> tuple[tuple[SummaryColumn, ...], list[tup
 
 def _row(found: PointRecord) -> tuple[str, ...]:
     point = found.point
-    statistics, unit = Statistics.of(found.values), unit_of(point)
+    statistics, unit = found.statistics, unit_of(point)
     if statistics is None:
         ends = ("no number" if found.state == "no_number" else "not measured", NONE, NONE, NONE)
     else:

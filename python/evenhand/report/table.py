@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 
@@ -194,10 +195,11 @@ def _interval(statistics: Statistics | None, *, percent: bool) -> str:
         return "-"
     interval = statistics.median_interval
     low, high = (
-        format_ratio(value) if percent else format_count(round(value))
+        "" if math.isinf(value) else format_ratio(value) if percent else format_count(round(value))
         for value in (interval.low, interval.high)
     )
-    return f"{low} .. {high} ({format_ratio(interval.level)} probability)"
+    ends = f"{low} .. {high}" if high else f">= {low}"
+    return f"{ends} ({format_ratio(interval.level)} probability)"
 
 
 def _fps(value: float) -> str:

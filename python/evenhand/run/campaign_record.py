@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from evenhand.procedure.statistics import Statistics
 from evenhand.run.reading import StoredSearch
 from evenhand.spec.point import Point
 
@@ -212,6 +213,11 @@ class PointRecord:
     def lower_bounds(self) -> tuple[bool, ...]:
         """Which of the values are lower bounds, in their order."""
         return tuple(r.is_at_least for _, r in self._valued())
+
+    @property
+    def statistics(self) -> Statistics | None:
+        """Of the values; None without one."""
+        return Statistics.of(self.values, self.uppers, lower_bounds=self.lower_bounds)
 
     @property
     def at_maximum(self) -> int:

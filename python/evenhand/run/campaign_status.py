@@ -11,6 +11,7 @@ from typing import Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.locks import holder_of
+from evenhand.procedure.statistics import Statistics
 from evenhand.run.campaign_lock import campaign_resource
 from evenhand.run.campaign_record import TESTER_LIMIT, PointState, is_lower_bound, state_of
 from evenhand.run.point_document import read_point
@@ -46,6 +47,11 @@ class PointStatus:
     under_way_s: float
     """What the one that is measured now has taken so far, or had when it was cut short."""
     trials: int
+
+    @property
+    def statistics(self) -> Statistics | None:
+        """Of the values; None without one."""
+        return Statistics.of(self.values, lower_bounds=self.lower_bounds)
 
     @property
     def at_maximum(self) -> int:

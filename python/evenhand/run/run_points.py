@@ -106,6 +106,26 @@ class RunPoints:
         }
         return insert(connection, "repetitions", row), procedure
 
+    def withdraw(self, connection: sqlite3.Connection) -> None:
+        """Take the last search out of its repetition, and what then is empty away. In a transaction of
+        `RunFile.writing`."""
+        select = (
+            "SELECT repetitions.id, points.id, key FROM searches JOIN repetitions ON repetitions.id ="
+            " repetition_id JOIN points ON points.id = point_id ORDER BY searches.id DESC LIMIT 1"
+        )
+        for repetition_id, point_id, key in connection.execute(select).fetchall():
+            connection.execute(
+                "UPDATE searches SET repetition_id = NULL WHERE repetition_id = ?", (repetition_id,)
+            )
+            connection.execute("DELETE FROM repetitions WHERE id = ?", (repetition_id,))
+            connection.execute("UPDATE points SET repetitions = repetitions - 1 WHERE id = ?", (point_id,))
+            if connection.execute(
+                "DELETE FROM points WHERE id = ? AND repetitions = 0", (point_id,)
+            ).rowcount:
+                self._keys = {under: other for under, other in self._keys.items() if other != key}
+                label = key.removeprefix(f"{self.suite}/").partition(" (")[0]
+                self._labels[label] = max(0, self._labels.get(label, 0) - 1)
+
 
 def testbed_document(setup: Mapping[str, Any], host: Mapping[str, Any]) -> dict[str, Any]:
     """What is known of tester and DUT (the draft's Figure 6), of a set-up as a run file has it."""

@@ -225,6 +225,17 @@ class RunStore(StoredSoFar):
         with self.writing() as connection:
             return self._points.place(connection, head, columns, session_id=self._session_id, host=self._host)
 
+    def abandon_search(self, why: str) -> None:
+        """The last search of a verb's run is no result, since another one takes its place: its trials stay,
+        but it belongs to no point.
+
+        Args:
+            why: For those who read the file, as a note.
+        """
+        with self.writing() as connection:
+            self._points.withdraw(connection)
+        self.add_note(why)
+
     def finish(self) -> None:
         """Nothing is left to be measured."""
         with self.writing() as connection:

@@ -62,11 +62,18 @@ class Uncharged:
     @property
     def text(self) -> str:
         """For people."""
-        near = f" ({self.near} of them at other loads within the precision)" if self.near else ""
-        verb = "trial with loss was" if self.count == 1 else "trials with loss were"
+        where = (
+            "at this load"
+            if not self.near
+            else "at a load within the search's precision of it"
+            if self.near == self.count == 1
+            else f"at this load or within the search's precision of it ({self.near} of them)"
+        )
+        trials = "1 INVALID trial" if self.count == 1 else f"{self.count} INVALID trials"
+        they = "it does" if self.count == 1 else "they do"
         return (
-            f"{format_count(self.load_fps)} fps per direction was confirmed by trial {self.attempt} of up to"
-            f" {self.attempts_allowed} at that load; {self.count} {verb} INVALID{near}, and not charged,"
+            f"{format_count(self.load_fps)} fps per direction passed at attempt {self.attempt} of at most"
+            f" {self.attempts_allowed}; {trials} {where} lost frames, but {they} not count against the DUT,"
             " because the tester may have caused the loss"
         )
 

@@ -53,3 +53,16 @@ def test_the_time_left_is_learnt_from_what_points_really_took() -> None:
     assert expected == pytest.approx(time_of(one) + time_of(many))
     left.learn(one, 3 * time_of(one), repetitions=2)
     assert left.left_s([(many, 2)]) == pytest.approx(3 * time_of(many))
+
+
+def test_a_repetition_that_takes_longer_than_expected_says_so_before_it_has_ended() -> None:
+    """On a busy host the first repetition of a campaign took five times as long, and for all that time the
+    end seemed to be as near as at the start."""
+    plan = expand(make_campaign(CAMPAIGN, where="test", folder=Path()))
+    one, many = plan.points
+    left, one_s = TimeLeft(), time_of(one) / 2
+    half = left.left_s([(one, 2)], under_way=[(one, one_s / 2)])
+    assert half == pytest.approx(1.5 * one_s)
+    late = left.left_s([(one, 2), (many, 2)], under_way=[(one, 5 * one_s)])
+    assert late == pytest.approx(5 * one_s + 5 * time_of(many))
+    assert left.left_s([(one, 2)]) == pytest.approx(2 * one_s)

@@ -108,15 +108,15 @@ def test_a_campaign_comes_back_from_its_file(evenhand: Evenhand, tmp_path: Path)
 
 
 def test_a_finished_campaign_has_nothing_to_resume(evenhand: Evenhand, tmp_path: Path) -> None:
+    """It says so to anybody: root is not needed where nothing is measured, and neither is the testbed."""
     write_campaign(tmp_path, short())
     assert evenhand(*RUN).returncode == 0
     before = record_of(tmp_path)
+    (tmp_path / "testbed.toml").unlink()
     ended = evenhand("run", "--resume", "run.evenhand", "--no-html")
     assert ended.returncode == 0, ended.stderr
-    after = record_of(tmp_path)
-    assert essence(after) == essence(before)
-    assert after.finished_at == before.finished_at
-    assert len(after.commands) == 2
+    assert "run.evenhand is finished." in ended.stderr
+    assert record_of(tmp_path) == before
 
 
 def test_a_campaign_is_never_overwritten(evenhand: Evenhand, tmp_path: Path) -> None:

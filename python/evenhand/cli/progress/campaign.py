@@ -30,6 +30,7 @@ from evenhand.run.campaign.events import (
 from evenhand.run.campaign.time_left import TimeLeft, learnt_from
 from evenhand.run.campaign_status import CampaignStatus
 from evenhand.search import TrialFinished
+from evenhand.spec.point import Point
 from evenhand.trial import TrialResult
 
 
@@ -44,6 +45,7 @@ class CampaignDisplay(ProgressDisplay):
         self._verdicts = Counter(status.verdicts)
         self._time: TimeLeft = learnt_from(status.points)
         self._repetition_began_s = time.monotonic()
+        self._under_way: Point | None = None
         self._replayed = 0
         """Trials that come back as if they were made now, and are counted already."""
         self._places = 1
@@ -62,7 +64,7 @@ class CampaignDisplay(ProgressDisplay):
                 self._where = str(place) if place is not None and place.rounds > 1 else ""
                 self.say(f"{self._where or f'{number} of {len(self._points)}'}: {point.key}", style="bold")
             case RepetitionBegan(job=job, stored_trials=stored):
-                self._repetition_began_s = time.monotonic()
+                self._repetition_began_s, self._under_way = time.monotonic(), job.point
                 if stored:
                     self._replayed = stored
                     self.say(
@@ -99,6 +101,7 @@ class CampaignDisplay(ProgressDisplay):
 
     def _end_repetition(self, event: RepetitionEnded) -> None:
         self._replayed = 0
+        self._under_way = None
         point = event.job.point
         self._left[point.key] = max(0, self._left.get(point.key, 1) - 1)
         self._time.learn(point, time.monotonic() - self._repetition_began_s)
@@ -133,7 +136,14 @@ class CampaignDisplay(ProgressDisplay):
 
     @property
     def _left_s(self) -> float:
-        return self._time.left_s((self._points[key], left) for key, left in self._left.items()) / self._places
+        point = self._under_way
+        begun = (
+            []
+            if point is None or point.key not in self._left
+            else [(point, time.monotonic() - self._repetition_began_s)]
+        )
+        left = ((self._points[key], left) for key, left in self._left.items())
+        return self._time.left_s(left, under_way=begun) / self._places
 
     def _summary(self) -> str:
         counts = ", ".join(

@@ -12,6 +12,7 @@ from rich.live import Live
 from rich.text import Text
 
 from evenhand.base.units import format_duration, format_rate, format_ratio
+from evenhand.cli.progress.invalid_trials import InvalidTrials
 from evenhand.cli.progress.rates import Rates, direction_texts
 from evenhand.procedure import Began, Learned, Measured, Note, ProcedureEvent, TrialPhase
 from evenhand.procedure.expected_time import ExpectedTime
@@ -47,6 +48,7 @@ class ProgressDisplay:
         self._has_told_loads = False
         self._invalid_in_a_row = 0
         self._has_told_remedy = False
+        self._invalid = InvalidTrials(self._show)
         self.remedy: str | None = "--limits host"
         """How this command is told to take the limits that this host can keep; None: it cannot be, or has
         been."""
@@ -61,12 +63,17 @@ class ProgressDisplay:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._invalid.flush()
         if self._live is not None:
             self._live.stop()
 
     def say(self, text: str, *, style: str = "") -> None:
         """A line that stays."""
-        self._console.print(Text(text, style=style), soft_wrap=not self._console.is_terminal)
+        self._invalid.flush()
+        self._show(Text(text, style=style))
+
+    def _show(self, line: Text) -> None:
+        self._console.print(line, soft_wrap=not self._console.is_terminal)
 
     def expect(self, expected: ExpectedTime) -> None:
         """How long all of it should take; before it begins."""
@@ -88,9 +95,9 @@ class ProgressDisplay:
                     event.what, event.remaining_s, "" if event.number is None else f"trial {event.number}"
                 )
             case Measured():
+                self._print_trial(event.what, event.result, "", load=event.load)
                 if not event.what.startswith(OF_A_CEILING):  # goes up until trials are INVALID
                     self._heed_verdict(event.result)
-                self._print_trial(event.what, event.result, "", load=event.load)
             case LearningProgress():
                 self._status, self._short = learning_status(event.reachable, event.hosts, event.round), ""
                 self._refresh()
@@ -155,10 +162,21 @@ class ProgressDisplay:
             if event.trial.result.is_valid
             else ""
         )
+        self._print_trial(
+            f"trial {event.trial.number}", event.trial.result, f"{between}{left}", series="search"
+        )
         self._heed_verdict(event.trial.result)
-        self._print_trial(f"trial {event.trial.number}", event.trial.result, f"{between}{left}")
 
-    def _print_trial(self, what: str, result: TrialResult, tail: str, *, load: Load | None = None) -> None:
+    def _print_trial(
+        self,
+        what: str,
+        result: TrialResult,
+        tail: str,
+        *,
+        load: Load | None = None,
+        series: str | None = None,
+    ) -> None:
+        """`series`: see `InvalidTrials`; by itself those at one load are one."""
         reasons = ""
         if not result.is_valid:
             reasons = f": {describe_reasons(result.reasons)}"
@@ -176,7 +194,7 @@ class ProgressDisplay:
             (str(result.verdict), VERDICT_STYLES[result.verdict]),
             f"{loss}{reasons}{tail}",
         )
-        self._console.print(line, soft_wrap=not self._console.is_terminal)
+        self._invalid.take(what, result, line, series=series or f"{result.intended_fps}", tail=tail)
 
     def _refresh(self) -> None:
         if self._live is None:

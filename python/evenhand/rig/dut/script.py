@@ -197,12 +197,12 @@ def policing_step(*, do: tuple[str, ...] = (), notes: tuple[str, ...]) -> Step:
     SEED-81)."""
     return Step(
         part="policing",
-        purpose="Possible policing of this traffic, because thousands of flows look like an attack.",
+        purpose="The DUT may drop or limit this traffic, because thousands of flows look like an attack.",
         do=do,
         notes=(
             *notes,
-            "State in the report what is on (policing in [dut.facts] of the testbed file), because it is"
-            " measured as well.",
+            "If any of this is on, say so in the report (key policing in [dut.facts] of the testbed file),"
+            " because it affects the result.",
         ),
     )
 

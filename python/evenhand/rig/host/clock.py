@@ -104,7 +104,7 @@ def check_stalls(watched: Watch | EvenhandError | None, programs: Sequence[Progr
     advice = (
         f"CPU {', '.join(str(cpu.cpu) for cpu in bad)}: away for more than"
         f" {format_ratio(limits.overdue_tolerance)} of the time, or for"
-        f" {format_duration(limits.longest_overdue_us / 1000000.0)} at once. Trials on it end"
+        f" {format_duration(limits.longest_overdue_us / 1000000.0)} at once. Trials there end"
         " INVALID, or with loss that the router did not cause."
     )
     if stolen_us > MOSTLY * away_us:
@@ -120,14 +120,14 @@ def check_stalls(watched: Watch | EvenhandError | None, programs: Sequence[Progr
         found=found,
         state=State.WEAK,
         facts=facts,
-        advice=f"{advice} {_what_else_runs(programs)}, and stop it or move it to other CPUs:",
+        advice=f"{advice} {_what_else_runs(programs)}",
         commands=("top -b -w 160 -n 1 | head -20",),
     )
 
 
 def _what_else_runs(programs: Sequence[ProgramUse]) -> str:
     if not programs:
-        return "Find out what else runs"
+        return "Find out what else runs, and stop it or move it to other CPUs:"
     ours = [use for use in programs if use.name.startswith(_OF_EVENHAND)]
     others = [use for use in programs if use not in ours]
     said = ""
@@ -137,10 +137,10 @@ def _what_else_runs(programs: Sequence[ProgramUse]) -> str:
             " Check again when it has ended. "
         )
     if not others:
-        return f"{said}Find out what else runs"
+        return f"{said}Find out what else runs, and stop it or move it to other CPUs:"
     return (
         f"{said}Meanwhile these programs used CPU time (100 % is one CPU): {_uses(others)}."
-        " Find out what they are for"
+        " Find out what they are for, and stop them or move them to other CPUs:"
     )
 
 

@@ -60,9 +60,9 @@ def check_privileges(root: Path) -> Finding:
             "This is root without its capabilities: run where they are available (in a privileged"
             " container, or on the host itself)."
             if is_root
-            else "Put sudo before commands that need it. The demo on the reference router runs for any"
-            " user, but without SYS_NICE its threads have no priority over other programs. The"
-            " Linux lab:"
+            else "Use sudo for commands that work with these. The demo on the reference router runs for any"
+            " user, but without SYS_NICE its threads have no priority over other programs. To try the Linux"
+            " lab:"
         )
         commands = (
             () if is_root else (in_checkout("make demo-linux", installed="sudo evenhand demo --dut linux"),)

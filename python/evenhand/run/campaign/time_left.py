@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from evenhand.base.errors import EvenhandError
 from evenhand.run.campaign.estimate import time_of
@@ -30,11 +30,26 @@ class TimeLeft:
                 expected + repetitions * self._of_one(point),
             )
 
-    def left_s(self, left: Iterable[tuple[Point, int]]) -> float:
-        """For these points, so many repetitions of each."""
-        return sum(
-            repetitions * self._of_one(point) * self._factor(point.procedure) for point, repetitions in left
-        )
+    def left_s(
+        self, left: Iterable[tuple[Point, int]], *, under_way: Iterable[tuple[Point, float]] = ()
+    ) -> float:
+        """For these points, so many repetitions of each.
+
+        Args:
+            under_way: Points with a repetition that has begun, and is among those that are left, and what it
+                has taken so far. One that has taken longer than expected says already that the others will.
+        """
+        begun = list(under_way)
+        paced = replace(self, _sums=dict(self._sums))
+        for point, elapsed_s in begun:
+            if elapsed_s > self._of_one(point) * self._factor(point.procedure):
+                paced.learn(point, elapsed_s)
+        whole_s = sum(repetitions * paced._one_s(point) for point, repetitions in left)
+        return max(0.0, whole_s - sum(min(elapsed_s, paced._one_s(point)) for point, elapsed_s in begun))
+
+    def _one_s(self, point: Point) -> float:
+        """Of one repetition, as it was learnt."""
+        return self._of_one(point) * self._factor(point.procedure)
 
     def _of_one(self, point: Point) -> float:
         if point.key not in self._expected_s:
@@ -69,5 +84,7 @@ def learnt_from(points: Iterable[PointStatus]) -> TimeLeft:
 def time_left_s(points: Iterable[PointStatus]) -> float:
     """Of a campaign as its file tells; what the repetition under way has taken already is not left."""
     known = list(points)
-    left_s = learnt_from(known).left_s((point.point, point.left) for point in known)
-    return max(0.0, left_s - sum(point.under_way_s for point in known if point.left))
+    return learnt_from(known).left_s(
+        ((point.point, point.left) for point in known),
+        under_way=[(point.point, point.under_way_s) for point in known if point.left and point.under_way_s],
+    )
