@@ -133,8 +133,7 @@ def find_translated(file: SiitperfFile, *, has_background: bool, name: str | Non
         RequestError: A key is missing, or there is no such plan.
     """
     if name is None:
-        # Beside native traffic there is no plan with a mapping: both would have the same IPv6 hosts.
-        name = "siit" if has_background or _is_by_prefix(file) else "siit_eam"
+        name = "siit" if _is_by_prefix(file) else "siit_eam"
     elif make_plan(name).translation is None:
         raise PlanError(
             f"{make_plan(name).title} is not translated, but this traffic is IPv6 on one side alone",

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from evenhand.base.errors import HostError
 from evenhand.base.lazy_import import lazy_import
-from evenhand.plan import AddressPlan
+from evenhand.plan.translation import Translation
 from evenhand.rig.dut.translator import INTERFACE, TAYGA_INSTALL, routes_to_translator, tayga_config
 from evenhand.rig.lab.machine import end_processes, processes_with
 from evenhand.rig.lab.napi import MOST_URGENT
@@ -58,19 +58,18 @@ def translator_processes(name: str) -> list[int]:
     return processes_with(b"--nodetach", str(_folder(name)).encode())
 
 
-def start_translator(name: str, plan: AddressPlan, cpu: int, mtu: int) -> None:
+def start_translator(name: str, translation: Translation, cpu: int, mtu: int) -> None:
     """Start it. Call inside the DUT's namespace, which then has its routes to it; it stays there when this
     process ends.
 
     Raises:
         HostError: It does not start; with what it printed.
     """
-    assert plan.translation is not None
     check_translator()
     folder = _folder(name)
     folder.mkdir(parents=True, exist_ok=True)
     config = folder / "tayga.conf"
-    config.write_text(tayga_config(plan.translation))
+    config.write_text(tayga_config(translation))
     program = shutil.which(PROGRAM, path=_search_path()) or PROGRAM
     log = folder / "log"
     with log.open("wb") as output:
@@ -86,7 +85,7 @@ def start_translator(name: str, plan: AddressPlan, cpu: int, mtu: int) -> None:
     with pyroute2.IPRoute() as ip:
         index = _wait_for_interface(ip, process, log)
         ip.link("set", index=index, mtu=mtu, state="up")
-        for route in routes_to_translator(plan.translation):
+        for route in routes_to_translator(translation):
             family = socket.AF_INET if route.version == 4 else socket.AF_INET6
             ip.route("add", dst=str(route), oif=index, family=family)
 

@@ -56,7 +56,7 @@ class VmLab:
     """As `lab up` names it."""
     title: ClassVar[str] = KIND
     has_hash: ClassVar[bool] = True
-    mixes_versions: ClassVar[bool] = True
+    mixes_direct_plans: ClassVar[bool] = True
     name: str
     plan: str
     """Name of the address plan that the DUT was set up for."""
