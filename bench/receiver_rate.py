@@ -20,19 +20,22 @@ CPU = 1
 ROUNDS = 20_000
 """Of 1,024 frames, some 20 us each for the whole."""
 CASES = {
-    "IPv4, 64 octets": (4, 64, 1),
-    "IPv6, 84 octets": (6, 84, 1),
-    "IPv4, 512 octets": (4, 512, 1),
-    "IPv4, 1518 octets": (4, 1518, 1),
-    "IPv6, 1518 octets": (6, 1518, 1),
-    "IPv4, 64 octets, map of 8 queues": (4, 64, 8),
+    "IPv4, 64 octets": ("4", 64, 1),
+    "IPv6, 84 octets": ("6", 84, 1),
+    "IPv4, 512 octets": ("4", 512, 1),
+    "IPv4, 1518 octets": ("4", 1518, 1),
+    "IPv6, 1518 octets": ("6", 1518, 1),
+    "IPv4, 64 octets, map of 8 queues": ("4", 64, 8),
+    "IPv6 to IPv4, 64 octets": ("6to4", 64, 1),
+    "IPv4 to IPv6, 84 octets": ("4to6", 84, 1),
 }
-"""IP version, frame size with FCS, and how many queues share the map."""
+"""IP version, or what was translated to what; frame size with FCS as it arrives; how many queues share the
+map."""
 
 
-def parts(version: int, octets: int, queues: int) -> dict[str, dict[str, float]]:
+def parts(kind: str, octets: int, queues: int) -> dict[str, dict[str, float]]:
     """Nanoseconds a frame: the least and the median of all rounds, of each part and of the whole."""
-    command = [str(PARTS), *map(str, (CPU, version, octets, ROUNDS, queues))]
+    command = [str(PARTS), *map(str, (CPU, kind, octets, ROUNDS, queues))]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
     return found

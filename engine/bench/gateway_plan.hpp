@@ -30,4 +30,17 @@ inline plan::AddressPlan gateway_plan(plan::IpVersion version) {
     return plan;
 }
 
+/// The frames of the plan `siit` as a translator passes them on in this IP version, as if they had been sent so.
+inline plan::AddressPlan translated_plan(plan::IpVersion version) {
+    auto plan = gateway_plan(version);
+    if (version == plan::IpVersion::v4) return plan;  // the addresses are those of Figure 3
+    const auto hosts = [](const char* base) {
+        return plan::HostRange{
+            .base = plan::parse_address(base).value(), .offset = 14, .host = {.first = 1, .count = 65534}};
+    };
+    plan.left.hosts = hosts("2001:2:0:64::c613:0");
+    plan.right.hosts = hosts("2001:2:0:64::c612:0");
+    return plan;
+}
+
 }  // namespace evenhand::bench

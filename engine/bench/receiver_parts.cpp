@@ -8,13 +8,16 @@
 #include <array>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "frame/source.hpp"
 #include "frame/template.hpp"
+#include "frame/translation.hpp"
 #include "gateway_plan.hpp"
 #include "pace/clock.hpp"
 #include "parts.hpp"
@@ -77,9 +80,11 @@ void measure(Part& part, All all) {
     part.ticks_per_frame.push_back(static_cast<double>(TickClock::now() - begin) / frames_of_a_round);
 }
 
-template <IpVersion V>
+/// `Frames`: TranslationExpectation draws the flow of each frame again; bursts are not checked at once then.
+template <IpVersion V, class Frames>
 int measure_all(unsigned cpu, std::size_t frame_size, std::uint64_t rounds, unsigned queues) {
-    const auto plan = bench::gateway_plan(V);
+    constexpr bool is_translated = std::is_same_v<Frames, frame::TranslationExpectation>;
+    const auto plan = is_translated ? bench::translated_plan(V) : bench::gateway_plan(V);
     cpu_set_t here;
     CPU_ZERO(&here);
     CPU_SET(cpu, &here);
@@ -110,20 +115,29 @@ int measure_all(unsigned cpu, std::size_t frame_size, std::uint64_t rounds, unsi
     const Ticks start = TickClock::now();
     constexpr double an_hour_s = 3600;
     const auto hour = static_cast<Ticks>(an_hour_s * ticks_per_second);
-    const frame::TestFrameExpectation expected{frame::traffic_of(plan, plan::Direction::forward, frame_size).arrives,
-                                               own_mac, own_mac};
+    const auto arrives = frame::traffic_of(plan, plan::Direction::forward, frame_size).arrives;
+    const frame::TestFrameExpectation expected{arrives, own_mac, own_mac};
+    const plan::FlowDraw draw{plan, plan::Direction::forward, seed};
+    // One each for the part and the whole: they keep what they have drawn.
+    const frame::TranslationExpectation of_part{expected, arrives, draw, 1};
+    const frame::TranslationExpectation of_whole{expected, arrives, draw, 1};
+    const auto holds = [&](const std::byte* at) {
+        if constexpr (is_translated) return of_part.holds(0, at, V);
+        return expected.holds(0, at, V);
+    };
     receiver.arm({.trial = trial_number,
                   .frames = expected,
                   .start = start,
                   .residual_end = start + hour,
                   .ring_lasts = hour,
                   .burst_lasts = 1,
-                  .schedule = pace::EvenSchedule{start, ticks_per_second, 1e9}},
+                  .schedule = pace::EvenSchedule{start, ticks_per_second, 1e9},
+                  .translation = is_translated ? &of_whole : nullptr},
                  *map, *tally, start);
 
     enum Which : std::uint8_t { looking, checking, finding, marking, delaying, whole };
     std::array<Part, 6> parts{Part{"look"}, Part{"check"}, Part{"burst"}, Part{"map"}, Part{"delay"}, Part{"all"}};
-    const auto burst_check = expected.burst_check({.trial = trial_number});
+    const auto burst_check = is_translated ? std::nullopt : expected.burst_check({.trial = trial_number});
     std::uint64_t held = 0;
     std::uint64_t sequence = 0;
     TickClock clock;
@@ -133,7 +147,7 @@ int measure_all(unsigned cpu, std::size_t frame_size, std::uint64_t rounds, unsi
             for (const std::byte* at : octets) held += frame::look_at(at, shape.octets).tag.sequence & 1U;
         });
         measure(parts[checking], [&] {
-            for (const std::byte* at : octets) held += static_cast<std::uint64_t>(expected.holds(0, at, V));
+            for (const std::byte* at : octets) held += static_cast<std::uint64_t>(holds(at));
         });
         measure(parts[finding], [&] {
             for (std::size_t i = 0; burst_check && i < octets.size(); i += run::receive_burst)
@@ -152,7 +166,7 @@ int measure_all(unsigned cpu, std::size_t frame_size, std::uint64_t rounds, unsi
         });
         port.rewind();
         measure(parts[whole], [&] {
-            while (receiver.turn(TickClock::now(), clock) != 0) {}
+            while (receiver.turn<Frames>(TickClock::now(), clock) != 0) {}
         });
         sequence += frames_of_a_round;
         if (round < rounds_before) {
@@ -172,10 +186,16 @@ int measure_all(unsigned cpu, std::size_t frame_size, std::uint64_t rounds, unsi
 int main(int argc, char** argv) {
     constexpr int wanted = 6;
     if (argc != wanted) {
-        fmt::print(stderr, "usage: {} CPU 4|6 OCTETS ROUNDS QUEUES\n", argv[0]);
+        fmt::print(stderr, "usage: {} CPU 4|6|6to4|4to6 OCTETS ROUNDS QUEUES\n", argv[0]);
         return 2;
     }
+    using frame::TestFrameExpectation;
+    using frame::TranslationExpectation;
+    const std::string kind{argv[2]};
+    const auto measure = kind == "6to4"   ? measure_all<IpVersion::v4, TranslationExpectation>
+                         : kind == "4to6" ? measure_all<IpVersion::v6, TranslationExpectation>
+                         : kind == "6"    ? measure_all<IpVersion::v6, TestFrameExpectation>
+                                          : measure_all<IpVersion::v4, TestFrameExpectation>;
     const auto number = [&](int i) { return static_cast<unsigned>(std::max(0, std::atoi(argv[i]))); };
-    return std::string{argv[2]} == "6" ? measure_all<IpVersion::v6>(number(1), number(3), number(4), number(5))
-                                       : measure_all<IpVersion::v4>(number(1), number(3), number(4), number(5));
+    return measure(number(1), number(3), number(4), number(5));
 }

@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from evenhand.plan import BENCHMARKING_BLOCK, TOPOLOGIES, AddressPlan, HostRange, make_plan
+from evenhand.plan import (
+    BENCHMARKING_BLOCK,
+    TOPOLOGIES,
+    AddressPlan,
+    HostRange,
+    SideCounts,
+    make_mix,
+    make_plan,
+)
 from evenhand.plan.model import PRIVATE_BLOCK
 from evenhand.plan.translation import Translation
 from tests.errors import raises
@@ -414,3 +422,10 @@ def test_plans_of_one_topology_are_equal_and_frozen() -> None:
     plan: AddressPlan = make_plan("gateway_v4")
     with pytest.raises(AttributeError):
         plan.name = "other"  # type: ignore[misc]
+
+
+def test_a_mix_by_its_name_has_as_many_hosts_as_each_of_its_plans() -> None:
+    """What a lab has kept of itself: 65,536 of one, and the 65,534 that the other has."""
+    made = make_mix("gateway_v6+siit", SideCounts(65536, 65536))
+    assert [tuple(plan.hosts) for plan in made.plans] == [(65536, 65536), (65534, 65534)]
+    assert make_mix("siit") == make_plan("siit")

@@ -85,8 +85,8 @@ def test_a_run_has_nothing_to_itself_but_a_lab() -> None:
 
 
 def test_each_kind_of_lab_says_what_its_dut_can_do() -> None:
-    """RSS-02, R5180-14: veth pairs hash nothing, and the kernel of a namespace forwards one IP version."""
-    assert {lab.kind: (lab.has_hash, lab.mixes_versions) for lab in LABS} == {
+    """RSS-02, R5180-14: veth pairs hash nothing, and there is room for neighbours of one IP version."""
+    assert {lab.kind: (lab.has_hash, lab.mixes_direct_plans) for lab in LABS} == {
         "linux": (False, False),
         "vm": (True, True),
     }

@@ -13,11 +13,13 @@ from collections.abc import Iterator
 import pytest
 
 from evenhand.base.errors import HostError
-from evenhand.plan import AddressPlan, make_plan
+from evenhand.plan import AddressPlan, make_plan, mix_request, mix_versions
+from evenhand.rig import make_lab_setup
 from evenhand.rig.lab import LinuxLab, linux_lab
-from evenhand.rig.lab.linux import lab_down
+from evenhand.rig.lab.linux import lab_down, plan_name
 from evenhand.rig.lab.translator import check_translator, translator_processes
 from evenhand.trial import EngineSession, find_engine
+from tests.errors import raises
 from tests.wire.wire_session import Document, dut_of, engine, open_ports, valid_trial
 
 pytestmark = [pytest.mark.wire, pytest.mark.root]
@@ -62,6 +64,29 @@ def test_each_frame_comes_back_as_it_must_be_translated(
     lab.set_forwarding(False)
     silent = valid_trial(session, trial=50, rate_fps=LOAD_FPS, duration_s=0.2)
     assert [d["received_frames"] for d in silent["directions"].values()] == [0, 0]
+
+
+@pytest.mark.parametrize("name", ["siit+gateway-v6", "siit-eam+gateway-v6", "gateway-v6+siit"])
+def test_native_traffic_is_forwarded_beside_what_tayga_translates(name: str) -> None:
+    """R8219-05: the kernel forwards what is not behind the prefix; each kind is counted."""
+    first, second = name.split("+")
+    plan = mix_versions(make_plan(first), make_plan(second), (3, 1))
+    with linux_lab(plan, name=LAB) as lab, engine(lab.engine_command(find_engine())) as session:
+        assert lab.ip_versions == (6, 4)
+        ports = {"dut_macs": None, "dut": dut_of(lab), **mix_request(plan, 84)}
+        open_ports(session, plan, lab.left_device, lab.right_device, **ports)
+        session.request("resolve")
+        found = valid_trial(session, rate_fps=LOAD_FPS, duration_s=1)
+        assert lab.facts()["plan"] == plan_name(plan)
+        with raises("rig.lab-of-other-plan"):
+            make_lab_setup(lab, make_plan(first))
+        assert make_lab_setup(lab, mix_versions(make_plan(second), make_plan(first), (9, 1))).lab == lab
+    for direction in found["directions"].values():
+        assert not any(direction["mistranslated_frames"].values())
+        assert direction["corrupted_frames"] == direction["wrong_length_frames"] == 0
+        for kind, share in zip(direction["classes"], (3, 1), strict=True):
+            assert kind["offered_frames"] == LOAD_FPS * share / 4
+            assert kind["received_frames"] > 0.9 * kind["offered_frames"]
 
 
 def test_a_lab_whose_maker_was_killed_is_taken_down_with_its_translator() -> None:

@@ -16,7 +16,15 @@ from evenhand.cli import dut_over_ssh
 from evenhand.cli.common import JsonOption, NameArgument, warn_about, write_json
 from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
-from evenhand.rig.dut import OPERATING_SYSTEMS, DutScript, HashType, OperatingSystem, Part, describe_setup
+from evenhand.rig.dut import (
+    OPERATING_SYSTEMS,
+    DutScript,
+    HashType,
+    OperatingSystem,
+    Part,
+    Translator,
+    describe_setup,
+)
 from evenhand.spec.plan import CountOptions
 
 app = Verbs(
@@ -49,6 +57,7 @@ class SetupPart(StrEnum):
     INTERFACES = "interfaces"
     ROUTES = "routes"
     NEIGHBORS = "neighbors"
+    TRANSLATOR = "translator"
     HASH = "hash"
     POLICING = "policing"
     FORWARDING = "forwarding"
@@ -59,6 +68,13 @@ class Hash(StrEnum):
 
     TYPE1 = "type1"
     TYPE2 = "type2"
+
+
+class TranslatorProgram(StrEnum):
+    """What translates on Linux."""
+
+    TAYGA = "tayga"
+    JOOL = "jool"
 
 
 @app.command(
@@ -105,6 +121,14 @@ def setup(
             help="MACs of the tester's left and right port, for a DUT that must not resolve its neighbours.",
         ),
     ] = None,
+    translator: Annotated[
+        TranslatorProgram | None,
+        typer.Option(
+            "--translator",
+            metavar="tayga|jool",
+            help="What translates on Linux, for a plan that is translated. Default: tayga.",
+        ),
+    ] = None,
     only: Annotated[
         SetupPart | None,
         typer.Option(
@@ -123,6 +147,11 @@ def setup(
     plan = counts.read(name)
     chosen = OPERATING_SYSTEMS[system]
     hash_types: dict[Hash | None, HashType | None] = {None: None, Hash.TYPE1: "type1", Hash.TYPE2: "type2"}
+    programs: dict[TranslatorProgram | None, Translator | None] = {
+        None: None,
+        TranslatorProgram.TAYGA: "tayga",
+        TranslatorProgram.JOOL: "jool",
+    }
     script = DutScript(
         setup=describe_setup(
             plan,
@@ -130,6 +159,7 @@ def setup(
             right=_check_interface(right, "right", chosen),
             hash_type=hash_types[rss],
             gateway_macs=_split_macs(static_neighbors),
+            translator=programs[translator],
         ),
         system=chosen,
         is_undo=undo,
@@ -191,6 +221,7 @@ def _describe(script: DutScript, system: str) -> dict[str, Any]:
         "left": setup.links[0].interface,
         "right": setup.links[1].interface,
         "hash": setup.hash_type,
+        **({} if setup.translation is None else {"translator": setup.translator}),
         "dut_neighbors": setup.neighbor_entries,
         "warnings": script.warnings,
         "notes": script.notes(),

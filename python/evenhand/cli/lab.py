@@ -50,7 +50,12 @@ def up(
     kind: KindArgument,
     *,
     plan: Annotated[
-        str, typer.Option("--plan", metavar="NAME", help="The address plan to set up the DUT for.")
+        str,
+        typer.Option(
+            "--plan",
+            metavar="NAME",
+            help="The address plan to set up the DUT for; for linux also two, of a mix.",
+        ),
     ] = "gateway-v4",
     counts: CountOptions,
     dut_cpu: Annotated[
@@ -69,7 +74,8 @@ def up(
     json_output: JsonOption = False,
 ) -> None:
     """Set up a lab (root): a router in a namespace or in a virtual machine, and two ports for the tester."""
-    address_plan, largest = counts.read(plan, where="--plan"), read_largest_frame(largest_frame)
+    address_plan = counts.read(plan, where="--plan", takes_mix=kind is LabKind.LINUX)
+    largest = read_largest_frame(largest_frame)
     before = lab_status(str(kind))
     lab: Lab
     if kind is LabKind.VM:

@@ -21,6 +21,8 @@ MOST_CPU = 1023
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,9}")
 _HEXADECIMAL = re.compile(r"0[xX][0-9a-fA-F]{1,8}")
 _MAC = re.compile(r"(?:[0-9a-fA-F]{1,2}:){5}[0-9a-fA-F]{1,2}")
+_SIDED = re.compile(r"\b(?:((?:IP|IPv4|IPv6|MAC|Num|CPU)-)([LR])|Fwd|Rev|Forward|Reverse)\b")
+_OTHER = {"L": "R", "R": "L", "Fwd": "Rev", "Rev": "Fwd", "Forward": "Reverse", "Reverse": "Forward"}
 Part = Literal["L", "R"]
 PARTS: tuple[Part, Part] = ("L", "R")
 
@@ -152,10 +154,17 @@ class SiitperfFile:
     path: Path
     settings: Mapping[str, Setting]
     """In the order of the file."""
+    is_mirrored: bool = False
+    """Whether `value` and `has` take its right side for the left one."""
+
+    def as_written(self, text: str) -> str:
+        """A key, or a sentence that names some, as the file has them; and the way back."""
+        return mirrored(text) if self.is_mirrored else text
 
     def value(self, key: str) -> Any:
         """Of the file, else siitperf's default. RequestError if there is neither: siitperf then takes what
         its memory holds."""
+        key = self.as_written(key)
         if key in self.settings:
             return self.settings[key].value
         if key in _DEFAULTS:
@@ -168,7 +177,12 @@ class SiitperfFile:
         )
 
     def has(self, key: str) -> bool:
-        return key in self.settings
+        return self.as_written(key) in self.settings
+
+
+def mirrored(text: str) -> str:
+    """With left and right exchanged in each key."""
+    return _SIDED.sub(lambda found: _OTHER.get(found[0]) or found[1] + _OTHER[found[2]], text)
 
 
 def read_siitperf(path: Path) -> SiitperfFile:

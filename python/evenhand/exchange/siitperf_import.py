@@ -5,7 +5,7 @@ each key."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Literal
@@ -14,17 +14,15 @@ from evenhand.base.errors import RequestError
 from evenhand.exchange.outcome import Became, Command, Imported, Row
 from evenhand.exchange.siitperf_command import STATEFUL, SiitperfCommand, read_command
 from evenhand.exchange.siitperf_file import KEYS, PARTS, Part, SiitperfFile, read_siitperf
-from evenhand.exchange.siitperf_plan import SIDE, FoundPlan, Version, find_plan, has_background
+from evenhand.exchange.siitperf_plan import SIDE
 from evenhand.exchange.siitperf_ports import FoundPorts, find_ports
+from evenhand.exchange.siitperf_traffic import Traffic, traffic_of
 from evenhand.exchange.testbed_text import Given, PortFacts, write_testbed
-from evenhand.plan import SideName
+from evenhand.plan import HostRange, SideName
 from evenhand.procedure.registry import LATENCY, PDV, THROUGHPUT
 
-ROAD = (
-    "stateless translation is measured with --plan siit and its own addresses;"
-    " stateful NAT will come in a later version"
-)
-_MOST_SHARE = 999
+NOT_YET = "stateful tests (RFC 9693) are not imported yet"
+STATEFUL_KEYS = ("Stateful", "Enumerate-ports", "Enumerate-ips", "Responder-tuples", "Responder-ports")
 _SHOWN_DEFAULTS = (
     "IP-L-Vers",
     "IP-R-Vers",
@@ -34,29 +32,6 @@ _SHOWN_DEFAULTS = (
     "Rev-var-dport",
 )
 """Keys whose default decides what is sent, so that it has a row where the file is silent."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Traffic:
-    """What of the file's traffic can be sent here."""
-
-    plans: tuple[FoundPlan, ...]
-    """None: nothing. Two: foreground and background."""
-    versions: tuple[Version, ...]
-    is_translated: bool
-    is_stateful: bool
-    is_background_only: bool
-    share: tuple[int, int] | None
-    """Of foreground to background, if both are sent."""
-
-    @property
-    def is_rest(self) -> bool:
-        """Whether it is what is left of something that is refused."""
-        return self.is_translated or self.is_stateful
-
-    @property
-    def differences(self) -> dict[str, str]:
-        return {key: text for plan in self.plans for key, text in plan.differences.items()}
 
 
 def import_siitperf(
@@ -75,8 +50,10 @@ def import_siitperf(
         RequestError: The file or the command line is wrong; a plan, device or CPU of the user's is.
     """
     file = read_siitperf(path)
+    if file.value("IP-L-Vers") == 4 and file.value("IP-R-Vers") == 6:
+        file = replace(file, is_mirrored=True)
     typed = None if command is None else read_command(command, is_stateful=bool(file.value("Stateful")))
-    traffic = _traffic_of(file, typed, plan)
+    traffic = traffic_of(file, typed, plan)
     ports = find_ports(file)
     names = tuple(found.name for found in traffic.plans)
     written = write_testbed(
@@ -84,7 +61,7 @@ def import_siitperf(
         given,
         ports={SIDE[part]: _port_facts(file, part) for part in PARTS},
         cpus=_cpus(file),
-        cpus_from=", ".join(_cpu_keys(file)),
+        cpus_from=file.as_written(", ".join(_cpu_keys(file))),
         plan=names[0] if len(names) == 1 else None,
     )
     rows = _KeyRows(file, given, traffic, ports).all()
@@ -97,40 +74,8 @@ def import_siitperf(
         testbed=written.text,
         commands=commands,
         gaps=written.gaps,
-        notes=tuple(_notes(traffic, typed)),
+        notes=tuple(_notes(file, traffic, typed)),
     )
-
-
-def _traffic_of(file: SiitperfFile, typed: SiitperfCommand | None, plan: str | None) -> _Traffic:
-    left, right = file.value("IP-L-Vers"), file.value("IP-R-Vers")
-    of, m = (2, 2) if typed is None else (typed.arguments["n"], typed.arguments["m"])
-    is_background_only = m == 0
-    is_translated = left != right and not is_background_only
-    versions: list[Version] = [4 if left == 4 else 6]
-    share: tuple[int, int] | None = None
-    if is_background_only or is_translated:
-        versions = [6] if is_background_only or has_background(file) else []
-    elif left == 4 and m < of:
-        versions, share = [4, 6], _share(m, of)
-    if not (file.value("Forward") or file.value("Reverse")):
-        versions = []  # the preliminary phase of a stateful test alone
-    # The user's choice is of the first: that of the background follows from the file.
-    plans = [find_plan(file, version, name=plan if n == 0 else None) for n, version in enumerate(versions)]
-    return _Traffic(
-        plans=tuple(plans),
-        versions=tuple(versions),
-        is_translated=is_translated,
-        is_stateful=bool(file.value("Stateful")),
-        is_background_only=is_background_only,
-        share=share,
-    )
-
-
-def _share(m: int, n: int) -> tuple[int, int]:
-    """As `--mix` has it: to 999 each."""
-    near = Fraction(m, n).limit_denominator(_MOST_SHARE)
-    near = min(max(near, Fraction(1, _MOST_SHARE)), Fraction(_MOST_SHARE - 1, _MOST_SHARE))
-    return near.numerator, near.denominator - near.numerator
 
 
 def _mac(file: SiitperfFile, key: str) -> tuple[str, str] | None:
@@ -166,7 +111,7 @@ def _cpus(file: SiitperfFile) -> list[int]:
 class _KeyRows:
     """A row for each key of the file, and for those that are missing where the default decides."""
 
-    def __init__(self, file: SiitperfFile, given: Given, traffic: _Traffic, ports: FoundPorts) -> None:
+    def __init__(self, file: SiitperfFile, given: Given, traffic: Traffic, ports: FoundPorts) -> None:
         self._file, self._given, self._traffic, self._ports = file, given, traffic, ports
 
     def all(self) -> list[Row]:
@@ -174,19 +119,21 @@ class _KeyRows:
             self._row(setting.key, setting.text, setting.line) for setting in self._file.settings.values()
         ]
         rows += [
-            self._row(key, str(self._file.value(key)), None)
+            self._row(key, str(self._file.value(self._file.as_written(key))), None)
             for key in _SHOWN_DEFAULTS
-            if not self._file.has(key)
+            if key not in self._file.settings
         ]
         return rows
 
-    def _row(self, key: str, value: str, line: int | None) -> Row:
+    def _row(self, written: str, value: str, line: int | None) -> Row:
+        key = self._file.as_written(written)
         became, text = self._became(key)
         different = self._traffic.differences.get(key) or self._ports.differences.get(key)
         if became is not Became.REFUSED and different is not None:
             became, text = Became.DIFFERS, different
+        text = self._file.as_written(text)
         return Row(
-            key=key,
+            key=written,
             value=value,
             line=line,
             became=became,
@@ -219,7 +166,11 @@ class _KeyRows:
         if not self._traffic.is_stateful:
             word = Became.MAPPED if key == "Stateful" else Became.MEANINGLESS
             return word, "no connections" if key == "Stateful" else "Stateful is 0"
-        return Became.REFUSED, f"stateful tests (RFC 9693) are not supported: {ROAD}"
+        return Became.REFUSED, NOT_YET
+
+    @property
+    def _is_nat64(self) -> bool:
+        return self._traffic.is_translated and self._traffic.is_stateful
 
     @property
     def _plan_names(self) -> str:
@@ -229,8 +180,8 @@ class _KeyRows:
         part: Literal["L", "R"] = "L" if key.split("-")[1] == "L" else "R"
         what = key.split("-")[2]
         if what == "Vers":
-            if self._traffic.is_translated:
-                return Became.REFUSED, f"not imported: {ROAD}"
+            if self._is_nat64:
+                return Became.REFUSED, f"stateful translation: {NOT_YET}"
             if self._traffic.is_background_only:
                 return Became.MEANINGLESS, "m is 0: all frames belong to the background, which is IPv6"
             return Became.MAPPED, f"--plan {self._plan_names}"
@@ -247,13 +198,15 @@ class _KeyRows:
     def _address(self, key: str) -> tuple[Became, str]:
         group, side, what = key.split("-")
         version = int(group[-1])
+        if self._traffic.translation is not None:
+            return self._translated_address(side, what, version)
         if what == "Virt":
-            if self._traffic.is_translated:
-                return Became.REFUSED, f"goes with translation: {ROAD}"
+            if self._is_nat64:
+                return Became.REFUSED, f"goes with stateful translation: {NOT_YET}"
             return Became.MEANINGLESS, "only translated traffic uses it"
         if version not in self._traffic.versions:
-            if self._traffic.is_translated and self._file.value(f"IP-{side}-Vers") == version:
-                return Became.REFUSED, f"goes with translation: {ROAD}"
+            if self._is_nat64 and self._file.value(f"IP-{side}-Vers") == version:
+                return Became.REFUSED, f"goes with stateful translation: {NOT_YET}"
             return Became.MEANINGLESS, f"no IPv{version} frame contains it"
         if what == "offset":
             if not self._file.value(f"IP-{side}-var"):
@@ -261,12 +214,25 @@ class _KeyRows:
             return Became.MAPPED, "the position of the host's number"
         found = next(plan for plan in self._traffic.plans if plan.plan.ip_version == version)
         hosts = (found.plan.left if side == "L" else found.plan.right).hosts
-        span = (
-            str(hosts.first_address)
-            if hosts.addresses == 1
-            else f"{hosts.first_address} .. {hosts.last_address}"
-        )
-        return Became.MAPPED, f"hosts of {found.name}: {span}"
+        return Became.MAPPED, f"hosts of {found.name}: {_span(hosts)}"
+
+    def _translated_address(self, side: str, what: str, version: int) -> tuple[Became, str]:
+        """A side has the hosts of one IP version; the other side knows them by addresses of the other one."""
+        foreground, *background = self._traffic.plans
+        own, other = foreground.plan.sides if side == "L" else foreground.plan.sides[::-1]
+        if what == "offset":
+            if not self._file.value(f"IP-{side}-var"):
+                return Became.MEANINGLESS, f"IP-{side}-var is 0"
+            return Became.MAPPED, "the position of the host's number"
+        if what == "Real" and version == own.ip_version:
+            return Became.MAPPED, f"hosts of {foreground.name}: {_span(own.hosts)}"
+        if what == "Real" and version == 6 and background:
+            hosts = background[0].plan.right.hosts
+            return Became.MAPPED, f"hosts of {background[0].name}: {_span(hosts)}"
+        if what == "Virt" and version != own.ip_version:
+            assert other.peers is not None
+            return Became.MAPPED, f"how the other side knows them: {_span(other.peers)}"
+        return Became.MEANINGLESS, "no frame contains it"
 
     def _mac(self, key: str) -> tuple[Became, str]:
         _, side, who = key.split("-")
@@ -306,6 +272,12 @@ class _KeyRows:
         return Became.MAPPED, self._ports.texts[key]
 
 
+def _span(hosts: HostRange) -> str:
+    if hosts.addresses == 1:
+        return str(hosts.first_address)
+    return f"{hosts.first_address} .. {hosts.last_address}"
+
+
 def _side_of(part: str) -> SideName:
     return "left" if part == "L" else "right"
 
@@ -316,18 +288,25 @@ def _direction_option(file: SiitperfFile) -> list[str]:
     return ["--direction", "forward" if file.value("Forward") else "reverse"]
 
 
-def _command_rows(typed: SiitperfCommand, traffic: _Traffic) -> list[Row]:
+def _command_rows(typed: SiitperfCommand, traffic: Traffic) -> list[Row]:
     rows: list[Row] = []
     arguments = typed.arguments
     for key, value in arguments.items():
         became, text = Became.MAPPED, ""
         if key in STATEFUL:
-            became, text = Became.REFUSED, f"stateful tests (RFC 9693) are not supported: {ROAD}"
+            became, text = Became.REFUSED, NOT_YET
         elif not traffic.plans:
             became, text = Became.REFUSED, "no part of this traffic can be sent"
         elif key == "IPv6 frame size":
             text = f"--frame-size {_frame_size(typed, traffic)}"
-            if traffic.share is not None:
+            if traffic.translation is not None:
+                text = f"{text}, on the IPv4 side"
+                if traffic.share is not None:
+                    became = Became.DIFFERS
+                    text += (
+                        "; the frames of the background have it as well, and are 20 octets longer in siitperf"
+                    )
+            elif traffic.share is not None:
                 became, text = (
                     Became.DIFFERS,
                     f"{text} for both IP versions; siitperf's IPv4 frames are 20 octets shorter",
@@ -358,11 +337,11 @@ def _command_rows(typed: SiitperfCommand, traffic: _Traffic) -> list[Row]:
     return rows
 
 
-def _share_row(n: int, m: int, traffic: _Traffic) -> tuple[Became, str]:
+def _share_row(n: int, m: int, traffic: Traffic) -> tuple[Became, str]:
     if traffic.share is None:
         return (
             Became.MAPPED,
-            "all background: IPv6" if m == 0 else "one IP version: all frames use the same plan",
+            "all background: IPv6" if m == 0 else "no background: all frames use the same plan",
         )
     foreground, background = traffic.share
     is_exact = Fraction(foreground, foreground + background) == Fraction(m, n)
@@ -370,7 +349,7 @@ def _share_row(n: int, m: int, traffic: _Traffic) -> tuple[Became, str]:
     return (Became.MAPPED, text) if is_exact else (Became.DIFFERS, f"{text}, the closest share")
 
 
-def _frame_size(typed: SiitperfCommand, traffic: _Traffic) -> int:
+def _frame_size(typed: SiitperfCommand, traffic: Traffic) -> int:
     """Octets with FCS. RequestError if siitperf would refuse it."""
     size = typed.arguments["IPv6 frame size"]
     if traffic.versions == (4,):
@@ -382,11 +361,14 @@ def _frame_size(typed: SiitperfCommand, traffic: _Traffic) -> int:
             where="--command",
             next_step="Write 84 to 1518.",
         )
+    if traffic.translation is not None:
+        # The smallest of a mix is that of its IPv6 frames.
+        return max(size - 20, 84 if traffic.share is not None else 0)
     return size
 
 
 def _commands(
-    file: SiitperfFile, typed: SiitperfCommand | None, traffic: _Traffic, ports: FoundPorts, testbed: Path
+    file: SiitperfFile, typed: SiitperfCommand | None, traffic: Traffic, ports: FoundPorts, testbed: Path
 ) -> list[Command]:
     options: list[str] = ["--plan", "+".join(found.name for found in traffic.plans)]
     if traffic.share is not None:
@@ -428,10 +410,20 @@ def _commands(
     ]
 
 
-def _notes(traffic: _Traffic, typed: SiitperfCommand | None) -> list[str]:
+def _notes(file: SiitperfFile, traffic: Traffic, typed: SiitperfCommand | None) -> list[str]:
     notes = []
+    if file.is_mirrored:
+        notes.append(
+            "Left and right are exchanged: plans that are translated have IPv6 on the left, so siitperf's"
+            " left port is the right one here."
+        )
+    if traffic.is_stateful:
+        keys = [key for key in STATEFUL_KEYS if file.has(key)] + [
+            f"<{key}>" for key in (typed.arguments if typed else ()) if key in STATEFUL
+        ]
+        notes.append(f"Not imported yet, as they belong to stateful tests (RFC 9693): {', '.join(keys)}.")
     if traffic.is_rest and traffic.plans:
-        missing = "translation" if traffic.is_translated else "NAT and its connections"
+        missing = "stateful translation" if traffic.is_translated else "NAT and its connections"
         left = (
             "the IPv6 background traffic"
             if traffic.is_translated
@@ -442,7 +434,7 @@ def _notes(traffic: _Traffic, typed: SiitperfCommand | None) -> list[str]:
             " siitperf for this file."
         )
     elif not traffic.plans:
-        notes.append(f"No part of this traffic can be sent: {ROAD}.")
+        notes.append(f"No part of this traffic can be sent: {NOT_YET}.")
     if (
         typed is not None
         and typed.program != "siitperf-tp"
@@ -451,6 +443,15 @@ def _notes(traffic: _Traffic, typed: SiitperfCommand | None) -> list[str]:
         notes.append(
             f"{typed.program} sends one address pair regardless of IP-L-var and IP-R-var;"
             " Evenhand sends all of them."
+        )
+    told = traffic.translation
+    if told is not None:
+        mapping = (
+            f" and the mapping {told.ipv6_hosts_as_ipv4} = {told.ipv6_hosts}" if told.needs_mapping else ""
+        )
+        notes.append(
+            f"{traffic.plans[0].name} has addresses of its own: the DUT must translate with the prefix"
+            f" {told.prefix}{mapping}."
         )
     for found in traffic.plans:
         dut = " and ".join(str(side.dut[0]) for side in found.plan.sides)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from evenhand.base.errors import PlanError
@@ -16,22 +16,27 @@ from evenhand.plan import (
     TOPOLOGIES,
     Address,
     AddressPlan,
+    HostRange,
     Mode,
     PlanSide,
     SideName,
     make_plan,
     plan_title,
 )
+from evenhand.plan.translation import PREFIX_LENGTHS, embed
 
 Version = Literal[4, 6]
 SIDE: Mapping[Part, SideName] = {"L": "left", "R": "right"}
 MODES: Sequence[Mode] = ("fixed", "increment", "decrement", "pseudorandom")
 """What 0, 1, 2 and 3 stand for in siitperf.conf."""
+_CLOSEST = " instead: the closest that a plan has"
 _CANDIDATES: Mapping[int, Sequence[str]] = {
     4: ("direct_v4_net24", "direct_v4_net16", "gateway_v4"),
     6: ("direct_v6", "gateway_v6"),
 }
 """With the hosts on the link first: so siitperf's documents have them."""
+_BESIDE_TRANSLATED = "gateway_v6"
+"""The one plan of native traffic that goes with a translated one."""
 _WITH_NETWORKS: Mapping[int, str] = {4: "nets_v4_single_host", 6: "nets_v6_direct"}
 
 
@@ -69,9 +74,11 @@ class FoundPlan:
     """By key of siitperf.conf."""
 
 
-def wanted_side(file: SiitperfFile, part: Part, version: Version) -> WantedSide:
+def wanted_side(
+    file: SiitperfFile, part: Part, version: Version, which: Literal["Real", "Virt"] = "Real"
+) -> WantedSide:
     """RequestError if a key is missing without which siitperf sends from whatever its memory holds."""
-    real = file.value(f"IPv{version}-{part}-Real")
+    real = file.value(f"IPv{version}-{part}-{which}")
     networks = file.value(f"Num-{part}-Nets")
     mode = MODES[file.value(f"IP-{part}-var")]
     if mode == "fixed":
@@ -107,16 +114,61 @@ def nearest_plan(
                 code="exchange.plan-of-other-version",
                 where="--plan",
             )
-        return _try(version, chosen.name, sides)
+        return _try(chosen.name, sides)
     if max(side.networks for side in sides) > 1:
-        return _try(version, _WITH_NETWORKS[version], sides)
+        return _try(_WITH_NETWORKS[version], sides)
     return min(
-        (_try(version, candidate, sides) for candidate in _CANDIDATES[version]),
+        (_try(candidate, sides) for candidate in _CANDIDATES[version]),
         key=lambda found: len(found.differences),
     )
 
 
-def _try(version: Version, name: str, sides: tuple[WantedSide, WantedSide]) -> FoundPlan:
+def find_translated(file: SiitperfFile, *, has_background: bool, name: str | None = None) -> list[FoundPlan]:
+    """The translated plan for IPv6 on the left and IPv4 on the right, then that of the background.
+
+    Args:
+        name: The user's choice of a translated plan; None: by how the file's addresses belong together.
+
+    Raises:
+        RequestError: A key is missing, or there is no such plan.
+    """
+    if name is None:
+        name = "siit" if _is_by_prefix(file) else "siit_eam"
+    elif make_plan(name).translation is None:
+        raise PlanError(
+            f"{make_plan(name).title} is not translated, but this traffic is IPv6 on one side alone",
+            code="exchange.plan-not-translated",
+            where="--plan",
+            next_step="Leave it out, or use siit or siit-eam.",
+        )
+    found = _try(make_plan(name).name, (wanted_side(file, "L", 6), wanted_side(file, "R", 4)))
+    left, right = found.plan.sides
+    assert left.peers is not None
+    assert right.peers is not None
+    why = _CLOSEST if _prefixes(file) else " instead: plans have the IPv4 hosts behind a prefix (RFC 6052)"
+    differences = {
+        **found.differences,
+        **_differences("IPv4-L-Virt", wanted_side(file, "L", 4, "Virt"), right.peers, _CLOSEST),
+        **_differences("IPv6-R-Virt", wanted_side(file, "R", 6, "Virt"), left.peers, why),
+    }
+    plans = [replace(found, differences=differences)]
+    return plans + ([find_plan(file, 6, name=_BESIDE_TRANSLATED)] if has_background else [])
+
+
+def _prefixes(file: SiitperfFile) -> list[ipaddress.IPv6Network]:
+    """Those by which the IPv6 side may know the IPv4 host (RFC 6052)."""
+    real, virtual = file.value("IPv4-R-Real"), file.value("IPv6-R-Virt")
+    networks = [ipaddress.IPv6Network((virtual, length), strict=False) for length in PREFIX_LENGTHS]
+    return [network for network in networks if embed(network, real) == virtual]
+
+
+def _is_by_prefix(file: SiitperfFile) -> bool:
+    """Whether all four addresses belong together by one prefix, without a mapping."""
+    real, virtual = file.value("IPv6-L-Real"), file.value("IPv4-L-Virt")
+    return any(embed(prefix, virtual) == real for prefix in _prefixes(file))
+
+
+def _try(name: str, sides: tuple[WantedSide, WantedSide]) -> FoundPlan:
     topology = TOPOLOGIES[name]
     options: list[str] = []
     left, right = (min(side.count, topology.hosts) for side in sides)
@@ -145,26 +197,23 @@ def _try(version: Version, name: str, sides: tuple[WantedSide, WantedSide]) -> F
         if side.mode != mode:
             differences[f"IP-{side.part}-var"] = f"{mode}: both sides have the same order here"
     for side, made in zip(sides, plan.sides, strict=True):
-        differences |= _differences(version, side, made)
+        key = f"IPv{side.real.version}-{side.part}-Real"
+        differences |= _differences(key, side, made.hosts, _why(side.first_address, made))
         if topology.networks is None and side.networks > 1:
             differences[f"Num-{side.part}-Nets"] = f"{plan.title} has one network"
     return FoundPlan(plan_title(name), tuple(options), plan, differences)
 
 
-def _differences(version: Version, wanted: WantedSide, made: PlanSide) -> dict[str, str]:
-    key = f"IPv{version}-{wanted.part}-Real"
-    hosts = made.hosts
+def _differences(key: str, wanted: WantedSide, hosts: HostRange, why: str) -> dict[str, str]:
     if wanted.offset is None:
         if wanted.real == hosts.first_address:
             return {}
-        return {key: f"{hosts.first_address}{_why(wanted.real, version, made)}"}
+        return {key: f"{hosts.first_address}{why}"}
     found = {}
     if wanted.offset != hosts.offset:
-        found[f"IPv{version}-{wanted.part}-offset"] = f"the number is at octet {hosts.offset}"
+        found[f"IPv{wanted.real.version}-{wanted.part}-offset"] = f"the number is at octet {hosts.offset}"
     elif _with_number(wanted.real, wanted.offset, 0) != _with_number(hosts.base, hosts.offset, 0):
-        found[key] = (
-            f"{hosts.first_address} .. {hosts.last_address}{_why(wanted.first_address, version, made)}"
-        )
+        found[key] = f"{hosts.first_address} .. {hosts.last_address}{why}"
     last = hosts.first + hosts.count - 1
     for end, want, have in (("min", wanted.first, hosts.first), ("max", wanted.last, last)):
         if want != have:
@@ -174,13 +223,13 @@ def _differences(version: Version, wanted: WantedSide, made: PlanSide) -> dict[s
     return found
 
 
-def _why(address: Address, version: Version, made: PlanSide) -> str:
-    block = BENCHMARKING_BLOCK[version, made.name]
+def _why(address: Address, made: PlanSide) -> str:
+    block = BENCHMARKING_BLOCK[made.ip_version, made.name]
     if address not in block:
         return (
             f" instead: plans use only addresses of {block}, the benchmarking block of the {made.name} side"
         )
-    return " instead: the closest that a plan has"
+    return _CLOSEST
 
 
 def _with_number(address: Address, offset: int, number: int) -> Address:

@@ -14,7 +14,7 @@ from evenhand.plan.imix import (
     parse_imix,
     whole_octets,
 )
-from evenhand.plan.mix import describe_mix, mix_lines, mix_request, mix_versions, with_titles
+from evenhand.plan.mix import describe_mix, make_mix, mix_lines, mix_request, mix_versions, with_titles
 from evenhand.plan.model import BENCHMARKING_BLOCK, AddressPlan, HostMacs, OtherVersion, PlanSide, plan_title
 from evenhand.plan.nat import MAX_CONNECTIONS, TUPLE_ORDERS, Nat, TupleOrder
 from evenhand.plan.ranges import (
@@ -108,6 +108,7 @@ __all__ = [
     "is_imix",
     "largest_frame",
     "largest_octets",
+    "make_mix",
     "make_plan",
     "mean_octets",
     "mix_lines",

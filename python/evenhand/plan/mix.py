@@ -11,6 +11,8 @@ from typing import Any
 from evenhand.base.errors import PlanError
 from evenhand.plan.imix import ALGORITHM, FrameSize, Imix
 from evenhand.plan.model import AddressPlan, OtherVersion, plan_title
+from evenhand.plan.sides import SideCounts
+from evenhand.plan.topologies import TOPOLOGIES, make_plan
 
 MOST_OF_A_SHARE = 100
 """Frames among which a share is exact (R5180-14)."""
@@ -54,6 +56,26 @@ def mix_versions(first: AddressPlan, second: AddressPlan, share: tuple[int, int]
     _check_unlike_hosts(first, second)
     _check_unlike_hosts(second, first)
     return replace(first, other=OtherVersion(plan=second, share=(n, m)))
+
+
+def make_mix(
+    name: str, hosts: SideCounts | None = None, *, networks: SideCounts | None = None
+) -> AddressPlan:
+    """The plan of this name, or of `siit+gateway-v6` the mix of both in equal shares. PlanError if there is
+    none such.
+
+    Args:
+        hosts: Of each of the plans, or as many as it has.
+    """
+    first, *others = (_make_plan(each, hosts, networks) for each in name.split("+"))
+    return first if not others else mix_versions(first, others[0], (1, 1))
+
+
+def _make_plan(name: str, hosts: SideCounts | None, networks: SideCounts | None) -> AddressPlan:
+    topology = TOPOLOGIES.get(name.replace("-", "_"))
+    if hosts is not None and topology is not None:
+        hosts = SideCounts(*(min(count, topology.hosts) for count in hosts))
+    return make_plan(name, hosts, networks=networks)
 
 
 def _check_unlike_hosts(translated: AddressPlan, other: AddressPlan) -> None:

@@ -51,13 +51,7 @@ class Translation:
 
     def embed(self, address: ipaddress.IPv4Address) -> ipaddress.IPv6Address:
         """The IPv6 address of an IPv4 host (RFC 6052, 2.2)."""
-        octets = bytearray(self.prefix.network_address.packed)
-        at = self.prefix.prefixlen // 8
-        for octet in address.packed:
-            at += at == _ZERO_OCTET
-            octets[at] = octet
-            at += 1
-        return ipaddress.IPv6Address(bytes(octets))
+        return embed(self.prefix, address)
 
     def to_document(self) -> dict[str, Any]:
         return {
@@ -66,3 +60,14 @@ class Translation:
             "ipv6_hosts_as_ipv4": str(self.ipv6_hosts_as_ipv4),
             "needs_mapping": self.needs_mapping,
         }
+
+
+def embed(prefix: ipaddress.IPv6Network, address: ipaddress.IPv4Address) -> ipaddress.IPv6Address:
+    """The IPv4 address behind a prefix of one of PREFIX_LENGTHS (RFC 6052, 2.2)."""
+    octets = bytearray(prefix.network_address.packed)
+    at = prefix.prefixlen // 8
+    for octet in address.packed:
+        at += at == _ZERO_OCTET
+        octets[at] = octet
+        at += 1
+    return ipaddress.IPv6Address(bytes(octets))

@@ -21,6 +21,7 @@ from evenhand.rig.facts import FACTS, of_this_machine
 from evenhand.rig.lab import Lab, LinuxLab, lab_names, lab_status, require_root
 from evenhand.rig.lab.borrow import KINDS, kind_of
 from evenhand.rig.lab.labs import lab_class
+from evenhand.rig.lab.linux import is_for
 from evenhand.rig.lab.namespaces import host_errors, namespace_path, run_inside
 from evenhand.rig.lab.state import tester_resource
 from evenhand.rig.lab_lease import LeasedLab, leased_lab
@@ -74,14 +75,14 @@ class LabSetup(Setup):
         return plan_title(self.lab.plan)
 
     def _check_own_plan(self, plan: AddressPlan) -> None:
-        if plan.other is not None:
+        if plan.other is not None and self.lab.kind != LinuxLab.kind:
             raise RequestError(
                 f"the lab {self.lab.name!r} is set up for one IP version, not for {plan.title}",
                 code="rig.lab-of-other-plan",
                 where="plan",
                 next_step=f"Use only the plan {plan_title(self.lab.plan)}, or a testbed file.",
             )
-        if self.lab.plan != plan.name:
+        if not is_for(self.lab.plan, plan):
             raise RequestError(
                 f"the lab {self.lab.name!r} is set up for {plan_title(self.lab.plan)}, not for {plan.title}",
                 code="rig.lab-of-other-plan",
@@ -232,12 +233,15 @@ class LabRig(Rig):
                     where=f"{suite}: hash-types",
                     next_step=f"{hashed.without_hash}; or use --testbed lab:vm, whose NICs hash.",
                 )
-            if not lab.mixes_versions and any(each.plan.other is not None for each in of_suite):
+            mixed = next((each.plan for each in of_suite if each.plan.other is not None), None)
+            if mixed is not None and mixed.is_direct and not lab.mixes_direct_plans:
                 raise RequestError(
-                    f"{self.text} forwards one IP version at a time, but {of_suite[0].plan.title} sends both",
+                    f"{self.text} has room for the neighbours of one IP version, but {mixed.title} has"
+                    " hosts of both on the links",
                     code="rig.one-version-at-a-time",
                     where=f"{suite}: plan",
-                    next_step="Use --testbed lab:vm or reference, or one suite for each version.",
+                    next_step="Use gateway plans, --testbed lab:vm or reference, or one suite for each"
+                    " version.",
                 )
             of_suite[0].lab_wish.make_plan()
 

@@ -139,9 +139,9 @@ class CountOptions:
         ),
     ] = None
 
-    def read(self, name: str, *, where: str = "NAME") -> AddressPlan:
-        """PlanError or RequestError if there is no such plan."""
-        return read_plan(name, self, {}, where)
+    def read(self, name: str, *, where: str = "NAME", takes_mix: bool = False) -> AddressPlan:
+        """PlanError or RequestError if there is no such plan. `takes_mix` as of `read_plan`."""
+        return read_plan(name, self, {}, where, takes_mix=takes_mix)
 
     def or_of(self, defaults: rig.PlanDefaults, name: str) -> CountOptions:
         """What was given, and the rest from a testbed whose DUT is set up for this plan."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from evenhand.plan import TOPOLOGIES, make_plan
-from evenhand.rig.dut import OPERATING_SYSTEMS, DutScript, HashType, describe_setup
-from tests.plan.routed import ROUTED
+from evenhand.rig.dut import OPERATING_SYSTEMS, DutScript, HashType, Translator, describe_setup
+from tests.plan.routed import ROUTED, TRANSLATED
 
 FOLDER = Path(__file__).with_name("golden")
 GATEWAY_MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
@@ -21,8 +21,8 @@ NETWORKS = 3
 
 
 def cases() -> dict[str, list[tuple[str, str]]]:
-    """Name of the file, operating system and plan; each plan as it is, and three with all options and few
-    hosts."""
+    """Name of the file, operating system and plan; each plan as it is, three with all options and few
+    hosts; those that are translated for Linux alone."""
     return {
         **{f"{system}/{plan}.txt": [(system, plan)] for system in OPERATING_SYSTEMS for plan in ROUTED},
         **{
@@ -33,20 +33,30 @@ def cases() -> dict[str, list[tuple[str, str]]]:
             ]
             for system in OPERATING_SYSTEMS
         },
+        **{f"linux/{plan}.txt": [("linux", plan)] for plan in TRANSLATED},
+        "linux/jool.txt": [("linux", plan) for plan in TRANSLATED],
     }
 
 
 def render(name: str) -> str:
     """What `evenhand dut setup` prints for this file, then what it prints with `--undo`."""
     is_all = name.endswith("all_options.txt")
+    translator: Translator | None = "jool" if name.endswith("jool.txt") else None
     return "\n".join(
-        script(system, plan, is_undo=is_undo, is_all=is_all).text()
+        script(system, plan, is_undo=is_undo, is_all=is_all, translator=translator).text()
         for system, plan in cases()[name]
         for is_undo in (False, True)
     )
 
 
-def script(system: str, plan: str, *, is_undo: bool = False, is_all: bool = False) -> DutScript:
+def script(
+    system: str,
+    plan: str,
+    *,
+    is_undo: bool = False,
+    is_all: bool = False,
+    translator: Translator | None = None,
+) -> DutScript:
     hash_type: HashType = "type1" if system == "openbsd" else "type2"
     networks = None if TOPOLOGIES[plan].networks is None else NETWORKS
     chosen = OPERATING_SYSTEMS[system]
@@ -58,6 +68,7 @@ def script(system: str, plan: str, *, is_undo: bool = False, is_all: bool = Fals
             right=right,
             hash_type=hash_type if is_all else None,
             gateway_macs=GATEWAY_MACS if is_all else None,
+            translator=translator,
         ),
         system=chosen,
         is_undo=is_undo,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.base.errors import HostError
-from evenhand.plan import AddressPlan, make_plan
+from evenhand.plan import AddressPlan, SideCounts, make_mix, make_plan
 from evenhand.rig.lab import LinuxLab, lab_down, lab_status, lab_up, linux_lab
 from evenhand.rig.lab.build import OFFLOADS, read_offloads
 from evenhand.rig.lab.namespaces import run_inside
@@ -74,6 +74,20 @@ def test_the_set_up_is_open_loop(plan: AddressPlan, lab_name: str) -> None:
         assert interface["native_xdp"]
         assert list(interface["napi_threads"].values()) == [[lab.dut_cpu]]
         assert interface["rx_flow_hash"] == {"udp4": None, "udp6": None}, "veth has no hash (RSS-02, SEED-49)"
+
+
+@pytest.mark.root
+def test_a_mix_of_gateway_plans_has_both_and_one_of_direct_plans_is_refused(lab_name: str) -> None:
+    """R5180-14: addresses and routes of both IP versions; their neighbours would need room in two tables."""
+    mix = make_mix("gateway-v4+gateway-v6")
+    with linux_lab(mix, name=lab_name) as lab:
+        assert lab.plan == "gateway_v4+gateway_v6"
+        assert "translator" not in lab.facts()
+        for version, network in (("-4", "198.18.0.0/16"), ("-6", "2001:2:0:8000::/64")):
+            show = ["ip", "-n", lab.dut_namespace, version, "route", "show", network]
+            assert "via" in subprocess.run(show, check=True, capture_output=True, text=True).stdout
+    with raises("rig.lab-mix-of-direct-plans"):
+        lab_up(make_mix("direct-v4-net24+direct-v6", SideCounts(2, 2)), name=lab_name)
 
 
 @pytest.mark.root

@@ -225,3 +225,8 @@ def test_a_machine_that_ignores_sigterm_is_killed(
     assert lab_down(lab_name) is True
     assert process.wait(10) == -9
     assert time.monotonic() - started < 60
+
+
+def test_the_machine_has_no_translator() -> None:
+    with raises("rig.lab-has-no-translator"):
+        vm_up(make_plan("siit"))

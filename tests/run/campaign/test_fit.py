@@ -37,13 +37,13 @@ def campaign(suite: dict[str, Any], **top: Any) -> CampaignPlan:
     ("suite", "code", "named", "next_step"),
     [
         ({"hash-types": ["type1"]}, "rig.hash-not-settable", "type1", 'hash-types = "not-stated"'),
-        ({"plan": "gateway-v4+gateway-v6"}, "rig.one-version-at-a-time", "", "one suite for each version"),
+        ({"plan": "direct-v4-net24+direct-v6"}, "rig.one-version-at-a-time", "", "Use gateway plans"),
     ],
 )
 def test_what_a_linux_lab_cannot_be_set_to_is_refused(
     suite: dict[str, Any], code: str, named: str, next_step: str
 ) -> None:
-    """RSS-02: its links hash nothing; R5180-14: it forwards one IP version."""
+    """RSS-02: its links hash nothing; R5180-14: it has room for neighbours of one IP version."""
     with raises(code, match=named) as refused:
         rig_of("lab:linux").check_demands(lambda: demands_of(campaign(suite).points))
     assert "suite 's'" in refused.value.where
@@ -87,6 +87,16 @@ def test_a_lab_is_set_up_for_the_largest_of_all_points_of_a_suite() -> None:
     )
     made = wish.make_plan()
     assert (made.ip_version, made.left.hosts.count, made.left.hosts.network_count) == (6, 8, 4)
+
+
+@pytest.mark.parametrize("names", ["siit+gateway-v6", "gateway-v6+siit"])
+def test_a_lab_is_set_up_for_both_plans_of_a_mix(names: str) -> None:
+    """R8219-05: addresses and routes of both, whatever the share."""
+    points = campaign({"plan": names, "mix": "90/10"}).points
+    made = lab_wish_of(points).make_plan()
+    assert made.title == names
+    assert [plan.hosts.left for plan in made.plans] == [4, 4]
+    rig_of("lab:linux").check_demands(lambda: demands_of(points))
 
 
 @pytest.mark.parametrize(

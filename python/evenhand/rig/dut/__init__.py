@@ -8,6 +8,7 @@ from evenhand.rig.dut.description import DutLink, DutSetup, HashType, describe_s
 from evenhand.rig.dut.junos import JUNOS
 from evenhand.rig.dut.linux import LINUX
 from evenhand.rig.dut.script import Command, DutScript, OperatingSystem, Part, Step
+from evenhand.rig.dut.translator import Translator
 from evenhand.rig.dut.vpp import VPP
 
 OPERATING_SYSTEMS: dict[str, OperatingSystem] = {
@@ -29,5 +30,6 @@ __all__ = [
     "OperatingSystem",
     "Part",
     "Step",
+    "Translator",
     "describe_setup",
 ]

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from evenhand.base.errors import RequestError
-from evenhand.plan import Address, AddressPlan, Interface, Network, PlanSide
+from evenhand.plan import Address, AddressPlan, Interface, IpVersion, Network, PlanSide
+from evenhand.plan.translation import Translation
+from evenhand.rig.dut.translator import Translator
 
 HashType = Literal["type1", "type2"]
 """What the DUT spreads frames over its cores by: addresses (type 1), or addresses and UDP ports (type 2)."""
@@ -66,6 +68,22 @@ class DutSetup:
     """Left and right."""
     hash_type: HashType | None
     """None: as the DUT has it (SEED-07)."""
+    translator: Translator = "tayga"
+    """What translates on Linux, if the plan is translated."""
+
+    @property
+    def translation(self) -> Translation | None:
+        """What the DUT must be told to translate; None: it routes."""
+        return self.plan.translation
+
+    @property
+    def ip_versions(self) -> tuple[IpVersion, ...]:
+        """That the DUT forwards."""
+        return tuple(version for version in (4, 6) if self.links_of(version))
+
+    def links_of(self, version: IpVersion) -> tuple[DutLink, ...]:
+        """Those with this IP version: of a translated plan one."""
+        return tuple(link for link in self.links if link.side.ip_version == version)
 
     @property
     def neighbor_entries(self) -> int:
@@ -84,6 +102,7 @@ def describe_setup(
     right: str,
     hash_type: HashType | None = None,
     gateway_macs: tuple[str, str] | None = None,
+    translator: Translator | None = None,
 ) -> DutSetup:
     """What the DUT needs for this plan.
 
@@ -92,20 +111,18 @@ def describe_setup(
         hash_type: None to leave the hash alone.
         gateway_macs: MACs of the tester's left and right port, for static neighbours; None if the DUT
             resolves them (R5180-07).
+        translator: None: TAYGA, if the plan needs one.
 
     Raises:
-        RequestError: Both interfaces are one, a MAC that no port can have, or more static neighbours than a
-            script can hold.
+        RequestError: A translator for what is routed, both interfaces are one, a MAC that no port can have,
+            or more static neighbours than a script can hold.
     """
-    if plan.translation is not None:
-        told = plan.translation
-        mapping = f", the mapping {told.ipv6_hosts_as_ipv4} {told.ipv6_hosts}" if told.needs_mapping else ""
+    if translator is not None and plan.translation is None:
         raise RequestError(
-            f"{plan.title} needs a translator, and these are commands for routers",
-            code="rig.translator-needed",
-            where="PLAN",
-            next_step=f"Set it up by hand: the prefix {told.prefix}{mapping}, and the addresses and routes"
-            f" that evenhand plan show {plan.title} shows.",
+            f"{plan.title} has one IP version on both sides, so nothing is translated",
+            code="rig.nothing-to-translate",
+            where="--translator",
+            next_step="Leave it out, or name a plan that is translated: siit, siit-eam.",
         )
     if left == right:
         raise RequestError(
@@ -124,6 +141,7 @@ def describe_setup(
             DutLink(interface=right, side=plan.right, gateway_mac=macs[1]),
         ),
         hash_type=hash_type,
+        translator=translator or "tayga",
     )
     if setup.has_static_neighbors and setup.neighbor_entries > MOST_STATIC_NEIGHBORS:
         raise RequestError(

@@ -17,6 +17,7 @@ Kind = Literal[
     "address",
     "route",
     "neighbor",
+    "translator",
     "hash",
     "receive_hashing",
     "channels",
@@ -63,6 +64,8 @@ class Item:
                 return f"hash key of {first}"
             case "hash_table":
                 return f"hash table of {first}"
+            case "translator":
+                return f"translator {first}"
             case "learned":
                 return f"neighbours learned on {first}"
             case _:

@@ -6,8 +6,9 @@ What was there before is kept in files under /run, which vanish with the setting
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from evenhand.plan.translation import Translation
 from evenhand.rig.dut.description import DutLink, DutSetup
 from evenhand.rig.dut.script import (
     FORWARDING_NOTE,
@@ -18,6 +19,16 @@ from evenhand.rig.dut.script import (
     neighbor_purpose,
     policing_step,
     route_purpose,
+)
+from evenhand.rig.dut.translator import (
+    INTERFACE,
+    TAYGA_INSTALL,
+    routes_to_translator,
+    start_jool,
+    start_tayga,
+    stop_jool,
+    stop_tayga,
+    tayga_config,
 )
 
 DEFAULT_LIMITS = {"gc_thresh1": 128, "gc_thresh2": 512, "gc_thresh3": 1024}
@@ -61,6 +72,8 @@ def _steps(setup: DutSetup) -> list[Step]:
     steps += [_routes(setup, link) for link in setup.links if link.routes]
     if setup.has_static_neighbors:
         steps += [_static_neighbors(link) for link in setup.links]
+    if setup.translation is not None:
+        steps.append(_translator(setup, setup.translation, kept))
     steps += _hash(setup, kept)
     steps.append(
         policing_step(
@@ -197,18 +210,52 @@ def _hash(setup: DutSetup, kept: str) -> list[Step]:
     ]
 
 
+def _translator(setup: DutSetup, translation: Translation, kept: str) -> Step:
+    if setup.translator == "jool":
+        return Step(
+            part="translator",
+            purpose="Jool: the prefix and the mappings, in an instance of its own.",
+            notes=(
+                "Jool translates in the kernel. It wants frames as they arrived: ethtool --offload on both"
+                " interfaces with gro off and lro off. The module is not unloaded by the way back.",
+                "Unlike the rest, these commands were written from Jool's documentation, and have not been"
+                " run here.",
+            ),
+            do=start_jool(translation),
+            undo=stop_jool(),
+        )
+    files = f"{kept}.tayga"
+    (ipv6,) = setup.links_of(6)
+    return Step(
+        part="translator",
+        purpose="TAYGA: it translates, and the kernel routes to it what is to be translated.",
+        notes=(f"Debian's package would start a service of its own; to install it without: {TAYGA_INSTALL}",),
+        do=(
+            *start_tayga(tayga_config(translation), files=files, like=ipv6.interface),
+            *(
+                f"ip -{route.version} route replace {route} dev {INTERFACE}"
+                for route in routes_to_translator(translation)
+            ),
+        ),
+        undo=stop_tayga(files=files),
+    )
+
+
+_FORWARDING: Mapping[int, str] = {4: "net.ipv4.ip_forward", 6: "net.ipv6.conf.all.forwarding"}
+
+
 def _forwarding(setup: DutSetup, kept: str) -> Step:
-    name = "net.ipv4.ip_forward" if setup.plan.ip_version == 4 else "net.ipv6.conf.all.forwarding"
+    names = [_FORWARDING[version] for version in setup.ip_versions]
     return Step(
         part="forwarding",
         purpose="Forwarding.",
         do=(
-            f"test -s {kept}.forwarding || sysctl {name} > {kept}.forwarding",
+            f"test -s {kept}.forwarding || sysctl {' '.join(names)} > {kept}.forwarding",
             f"cat {kept}.forwarding",
-            f"sysctl -w {name}=1",
+            *(f"sysctl -w {name}=1" for name in names),
         ),
         undo=(f"sysctl -p {kept}.forwarding", f"rm -f {kept}.forwarding"),
-        notes=(FORWARDING_NOTE, *((_RP_FILTER_NOTE,) if setup.plan.ip_version == 4 else ())),
+        notes=(FORWARDING_NOTE, *((_RP_FILTER_NOTE,) if 4 in setup.ip_versions else ())),
     )
 
 
@@ -219,4 +266,5 @@ LINUX = OperatingSystem(
     interfaces=("eth1", "eth2"),
     steps=_steps,
     longest_interface=15,
+    translates=True,
 )

@@ -9,12 +9,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from evenhand.base.errors import HostError, RequestError
-from evenhand.rig.dut.description import DutSetup
+from evenhand.plan import Network
+from evenhand.plan.translation import Translation
+from evenhand.rig.dut.description import DutLink, DutSetup
 from evenhand.rig.dut.items import Item, Move, NotTakenError
 from evenhand.rig.dut.linux import DEFAULT_LIMITS
 from evenhand.rig.dut.linux_nic import NO_WISHES, NicWishes, hash_items, nic_items, nic_move_of
-from evenhand.rig.dut.linux_state import LinuxState
+from evenhand.rig.dut.linux_state import TAYGA_FILES, LinuxState
 from evenhand.rig.dut.reading import quote
+from evenhand.rig.dut.translator import (
+    INTERFACE,
+    TAYGA_INSTALL,
+    routes_to_translator,
+    start_tayga,
+    stop_tayga,
+    tayga_config,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +53,8 @@ class LinuxReader:
             case "neighbor":
                 found = state.neighbors.get(first, {}).get(rest[0])
                 return found if found is not None and found.endswith(" permanent") else None
+            case "translator":
+                return state.tayga
             case "hash":
                 return state.hashes.get((first, rest[0]))
             case "receive_hashing":
@@ -71,7 +83,7 @@ def linux_items(setups: Sequence[DutSetup], state: LinuxState, *, nics: NicWishe
     Raises:
         RequestError: See `check_interfaces`; or what is there stands in the way.
         NotTakenError: The DUT has no such limit, channels, hash, key or table, or could not be given back its
-            own.
+            own; or it has no translator.
     """
     found: dict[tuple[str, tuple[str, ...]], Item] = {}
     for setup in setups:
@@ -158,12 +170,15 @@ def _check_networks(setup: DutSetup, state: LinuxState) -> None:
         for link in setup.links
         for net in (*(address.network for address in link.addresses), *link.routes)
     ]
+    translated = _translated_networks(setup)
+    taken += [(network, of) for network, of in translated]
     for name, link in state.links.items():
         for text in link.addresses:
             address = ipaddress.ip_interface(text)
             for network, of in taken:
                 wanted = str(address) in {str(each) for each in of.addresses}
-                if address.version == network.version and address.ip in network and name != of.interface:
+                may_be_here = name == of.interface and network.version == of.side.ip_version
+                if address.version == network.version and address.ip in network and not may_be_here:
                     raise RequestError(
                         f"{name} of the DUT has the address {address}, which is in {network}"
                         f" of the {of.side.name} side",
@@ -185,12 +200,29 @@ def _check_networks(setup: DutSetup, state: LinuxState) -> None:
         for network in of.routes:
             route = state.main_route(str(network))
             if route is not None and route.text != _via(of.next_hop, of.interface):
-                raise RequestError(
-                    f"the DUT already has another route to {network}: {route.text}",
-                    code="rig.other-route-to-test-network",
-                    where=f"[dut] {of.side.name}",
-                    next_step=f"Remove it on the DUT: ip route del {network}",
-                )
+                raise _other_route(network, route.text, of.side.name)
+    for network, of in translated:
+        route = state.main_route(str(network))
+        if route is not None:
+            raise _other_route(network, route.text, of.side.name)
+
+
+def _translated_networks(setup: DutSetup) -> list[tuple[Network, DutLink]]:
+    """The networks that are routed to the translator, each with the link of the hosts that are in it."""
+    if setup.translation is None:
+        return []
+    by_version: dict[int, DutLink] = {link.side.ip_version: link for link in setup.links}
+    of = {4: by_version[6], 6: by_version[4]}
+    return [(network, of[network.version]) for network in routes_to_translator(setup.translation)]
+
+
+def _other_route(network: Network, text: str, side: str) -> RequestError:
+    return RequestError(
+        f"the DUT already has another route to {network}: {text}",
+        code="rig.other-route-to-test-network",
+        where=f"[dut] {side}",
+        next_step=f"Remove it on the DUT: ip route del {network}",
+    )
 
 
 def _via(next_hop: object, interface: str) -> str:
@@ -231,6 +263,8 @@ def _items(setup: DutSetup, state: LinuxState, nics: NicWishes) -> Iterator[Item
     for link in setup.links:
         for neighbor, mac in link.static_neighbors():
             yield item("neighbor", link.interface, str(neighbor), wanted=f"{mac} permanent")
+    if setup.translation is not None:
+        yield from _translator(setup, setup.translation, state)
     for name in names:
         yield from nic_items(name, state, nics)
         if setup.hash_type is not None:
@@ -259,13 +293,49 @@ def _limits(setup: DutSetup, state: LinuxState) -> Iterator[Item]:
         yield Item("sysctl", (path,), now, str(max(int(now), default + needed)))
 
 
+def _translator(setup: DutSetup, translation: Translation, state: LinuxState) -> Iterator[Item]:
+    """TAYGA, and what the kernel routes to it."""
+    if not state.has_tayga:
+        raise NotTakenError(
+            "the plan needs a translator, and the DUT has no TAYGA",
+            code="rig.translator-missing-on-dut",
+            where="[dut] ssh",
+            next_step=f"Install it on the DUT, without a service of its own: {TAYGA_INSTALL}",
+        )
+    if state.tayga is not None:
+        raise RequestError(
+            f"the DUT already has an interface {INTERFACE}",
+            code="rig.translator-already-there",
+            where="[dut] ssh",
+            next_step="It is of a printed set-up: take that back (evenhand dut setup --undo), or on the"
+            f" DUT: ip link del {INTERFACE}",
+        )
+    (ipv6,) = setup.links_of(6)
+    yield Item("translator", ("TAYGA", ipv6.interface), None, tayga_config(translation))
+    for route in routes_to_translator(translation):
+        yield Item("route", (str(route),), None, f"dev {INTERFACE}")
+
+
+def _move_tayga(item: Item, now: str | None, target: str | None) -> Move:
+    lines = ["exec 9>&-", "set -e"]  # 9 is the lock of the set-up, which what stays would keep
+    if now is not None or target is None:
+        lines += stop_tayga(files=TAYGA_FILES)
+    if target is not None:
+        lines += start_tayga(target, files=TAYGA_FILES, like=item.key[1])
+    return Move(item, "\n".join(lines))
+
+
 def _forwarding(setup: DutSetup, state: LinuxState) -> Iterator[Item]:
-    """For IPv4 the two interfaces alone; for IPv6 older kernels forward by the switch of all interfaces
-    alone."""
-    begin = f"net/ipv{setup.plan.ip_version}/conf"
-    own = [f"{begin}/{link.interface}/forwarding" for link in setup.links]
+    """For IPv4 the interfaces alone; for IPv6 older kernels forward by the switch of all interfaces alone."""
+    for version in setup.ip_versions:
+        yield from _forwarding_of(version, setup, state)
+
+
+def _forwarding_of(version: int, setup: DutSetup, state: LinuxState) -> Iterator[Item]:
+    begin = f"net/ipv{version}/conf"
+    own = [f"{begin}/{link.interface}/forwarding" for link in setup.links if link.side.ip_version == version]
     switch = f"{begin}/all/forwarding"
-    if setup.plan.ip_version == 6 and state.sysctls.get(switch) != "1":
+    if version == 6 and state.sysctls.get(switch) != "1":
         _check_advertisements(state)
         others = [
             path
@@ -280,7 +350,7 @@ def _forwarding(setup: DutSetup, state: LinuxState) -> Iterator[Item]:
                 f"the DUT has no {path.replace('/', '.')}",
                 code="rig.dut-setting-missing",
                 where="[dut] ssh",
-                next_step=f"Enable IPv{setup.plan.ip_version} on the DUT.",
+                next_step=f"Enable IPv{version} on the DUT.",
             )
         yield Item("sysctl", (path,), state.sysctls[path], "1")
 
@@ -339,6 +409,8 @@ def move_of(item: Item, now: str | None, target: str | None) -> list[Move]:
                 if target
                 else []
             )
+        case "translator":
+            return [_move_tayga(item, now, target)]
         case "learned":
             extra = set((now or "").split()) - set((target or "").split())
             return [move for address in sorted(extra) for move in ip("neighbor del", address, "dev", first)]

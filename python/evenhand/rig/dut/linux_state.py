@@ -14,7 +14,10 @@ from evenhand.base.errors import HostError
 from evenhand.predict.ethtool import IndirectionTable, read_table
 from evenhand.rig.dut.reading import quote, read_all, understood
 from evenhand.rig.dut.shell import Answer, Shell
+from evenhand.rig.dut.translator import show_tayga
 
+TAYGA_FILES = "/run/evenhand-dut/tayga"
+"""What the paths of its files begin with, beside the record of the set-up."""
 FLOWS = ("udp4", "udp6")
 """That have hash fields of their own (RSS-02)."""
 _HASH_LINES = {"IP SA": "s", "IP DA": "d", "L4 bytes 0": "f", "L4 bytes 2": "n"}
@@ -100,6 +103,11 @@ class LinuxState:
     """Where this connection comes from, as the DUT sees it."""
     carrying: tuple[str, ...]
     """Interfaces that this connection goes over."""
+    has_tayga: bool = False
+    """Whether the program is there."""
+    tayga: str | None = None
+    """The configuration of the TAYGA that a set-up has started; "other" if that does not run, but its
+    interface is there; None: nothing is."""
 
     @property
     def kept_from(self) -> frozenset[str]:
@@ -135,6 +143,8 @@ def read_state(
         "routes 6": "ip -j -6 route show table all",
         "sysctls": f"cd /proc/sys && grep -s '' {' '.join(_SYSCTLS)} /dev/null; true",
         "back": _way_back(peer),
+        "has tayga": "command -v tayga",
+        "tayga": show_tayga(files=TAYGA_FILES),
     }
     for name in names:
         commands[f"neighbors {name}"] = f"ip -j neighbor show dev {quote(name)}"
@@ -194,6 +204,8 @@ def _state(
         },
         peer=_plain(peer) if peer else None,
         carrying=_carrying(links, answers["back"], address),
+        has_tayga=not answers["has tayga"].exit_code,
+        tayga=None if answers["tayga"].exit_code else f"{answers['tayga'].stdout}\n",
     )
 
 

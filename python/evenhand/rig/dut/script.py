@@ -12,6 +12,7 @@ from typing import Literal
 from evenhand.base.errors import RequestError
 from evenhand.plan import plan_warnings
 from evenhand.rig.dut.description import DutLink, DutSetup, HashType
+from evenhand.rig.dut.translator import set_up_by_hand
 
 _WIDTH = 118
 
@@ -26,7 +27,7 @@ FORWARDING_NOTE = (
 )
 
 
-Part = Literal["limits", "interfaces", "routes", "neighbors", "hash", "policing", "forwarding"]
+Part = Literal["limits", "interfaces", "routes", "neighbors", "translator", "hash", "policing", "forwarding"]
 """What a step is about: `dut setup --only` prints the steps of one."""
 
 
@@ -61,6 +62,8 @@ class OperatingSystem:
     longest_interface: int = 64
     impossible_hashes: tuple[tuple[HashType, str], ...] = ()
     """Hash types that cannot be set there, and why."""
+    translates: bool = False
+    """Whether `steps` knows plans that are translated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +85,15 @@ class DutScript:
     """Print the steps of this part alone: for a DUT that has the others already."""
 
     def __post_init__(self) -> None:
+        plan = self.setup.plan
+        if plan.translation is not None and not self.system.translates:
+            raise RequestError(
+                f"{plan.title} needs a translator, and there are no commands for one under"
+                f" {self.system.title}",
+                code="rig.translator-needed",
+                where="--os",
+                next_step=set_up_by_hand(plan),
+            )
         for hash_type, reason in self.system.impossible_hashes:
             if self.setup.hash_type == hash_type:
                 raise RequestError(

@@ -170,6 +170,7 @@ def fingerprint_of(setups: Sequence[DutSetup]) -> str:
         (
             setup.hash_type,
             setup.neighbor_entries,
+            None if setup.translation is None else setup.translation.to_document(),
             [
                 (str(link.interface), list(map(str, (*link.addresses, *link.routes))), link.gateway_mac)
                 for link in setup.links

@@ -12,14 +12,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from evenhand.base import locks
 from evenhand.base.locks import Resource
 from evenhand.base.signals import uninterrupted
-from evenhand.plan import AddressPlan, SideCounts, make_plan, plan_title
+from evenhand.plan import AddressPlan, SideCounts, make_mix
 from evenhand.rig.lab import linux, state, vm
 from evenhand.rig.lab.build import USUAL_MAX_FRAME_SIZE
 from evenhand.rig.lab.labs import LABS, Lab, lab_status
@@ -38,7 +38,7 @@ class LabWish:
     """What a lab must be set up for: the union of what several points send. It can be pickled."""
 
     plan: str
-    """Name of the address plan, of one IP version."""
+    """Name of the address plan; of a mix both, with a plus."""
     hosts: SideCounts
     """In each network, left and right, at least."""
     networks: SideCounts | None
@@ -48,7 +48,7 @@ class LabWish:
 
     def make_plan(self) -> AddressPlan:
         """The addresses. PlanError if there are none such."""
-        return make_plan(self.plan, self.hosts, networks=self.networks)
+        return make_mix(self.plan, self.hosts, networks=self.networks)
 
 
 def kind_of(name: str) -> str | None:
@@ -124,6 +124,8 @@ class BorrowedLab:
             f" {' x '.join(f'{side.hosts.count:,}' for side in plan.sides)} hosts"
         )
         if kind_of(self.name) == VmLab.kind:
+            # The rest of a mix is set up over SSH.
+            plan = replace(plan, other=None)
             return vm.vm_up(plan, name=self.name, dut_cpu=dut_cpu, largest_frame_size=largest, tell=tell)
         return linux.lab_up(plan, name=self.name, dut_cpu=dut_cpu, largest_frame_size=largest)
 
@@ -177,7 +179,7 @@ def _is_right(lab: Lab, wish: LabWish) -> bool:
     if isinstance(lab, VmLab):
         return lab.is_running
     plan = wish.make_plan()
-    if lab.plan != plan.name or lab.hosts is None or lab.networks is None:
+    if not linux.is_for(lab.plan, plan) or lab.hosts is None or lab.networks is None:
         return False
     return all(
         side.hosts.count <= hosts and side.hosts.network_count <= networks
@@ -194,8 +196,7 @@ def _is_alike(now: Lab, before: Lab) -> bool:
 
 
 def _plan_of(lab: Lab) -> AddressPlan:
-    title = plan_title(lab.plan)
-    return make_plan(title, lab.hosts, networks=lab.networks if lab.plan.startswith("nets_") else None)
+    return make_mix(lab.plan, lab.hosts, networks=lab.networks if lab.plan.startswith("nets_") else None)
 
 
 def _path(name: str) -> Path:

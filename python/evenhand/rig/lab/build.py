@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evenhand.base.errors import HostError
 from evenhand.base.lazy_import import lazy_import
-from evenhand.plan import SIDES, AddressPlan, SideName
+from evenhand.plan import SIDES, AddressPlan, Interface, PlanSide, SideName
 from evenhand.rig.lab.namespaces import (
     host_errors,
     make_namespace,
@@ -88,9 +90,9 @@ def build(
         run_inside(names.tester_namespace, lambda: _build_tester(names, mtu))
     with host_errors("set up the DUT", where=names.dut_namespace):
         run_inside(names.dut_namespace, lambda: _build_dut(names, plan, dut_cpu, mtu))
-    if plan.translation is not None:
+    for told in (each.translation for each in plan.plans if each.translation is not None):
         with host_errors("start the translator", where=names.dut_namespace):
-            run_inside(names.dut_namespace, lambda: start_translator(names.lab, plan, dut_cpu, mtu))
+            run_inside(names.dut_namespace, partial(start_translator, names.lab, told, dut_cpu, mtu))
 
 
 def demolish(names: LabNames) -> None:
@@ -190,14 +192,24 @@ def _build_dut(names: LabNames, plan: AddressPlan, dut_cpu: int, mtu: int) -> No
             attach_xdp(ip, interface, program)
             _switch_offloads_off(interface)  # after XDP, which switches GRO on
             pin_napi(interface, dut_cpu)
-            if side.is_direct:
-                write_sysctls({f"net/ipv{side.ip_version}/neigh/{interface}/ucast_solicit": MOST_PROBES})
-            flags = {"flags": _IFA_F_NODAD} if side.ip_version == 6 else {}
-            for dut in side.dut:
-                ip.addr("add", index=index, address=str(dut.ip), prefixlen=dut.network.prefixlen, **flags)
-            if side.gateway is not None:
-                for route in side.routes:
-                    ip.route("add", dst=str(route), gateway=str(side.gateway.ip), oif=index)
+            # Two plans of a mix may have the same link.
+            has: set[Interface] = set()
+            for own in (each.side(side.name) for each in plan.plans):
+                _add_addresses(ip, interface, own, has)
+                has.update(own.dut)
+
+
+def _add_addresses(ip: pyroute2.IPRoute, interface: str, side: PlanSide, has: Collection[Interface]) -> None:
+    index = index_of(ip, interface)
+    if side.is_direct:
+        write_sysctls({f"net/ipv{side.ip_version}/neigh/{interface}/ucast_solicit": MOST_PROBES})
+    flags = {"flags": _IFA_F_NODAD} if side.ip_version == 6 else {}
+    for dut in side.dut:
+        if dut not in has:
+            ip.addr("add", index=index, address=str(dut.ip), prefixlen=dut.network.prefixlen, **flags)
+    if side.gateway is not None:
+        for route in side.routes:
+            ip.route("add", dst=str(route), gateway=str(side.gateway.ip), oif=index)
 
 
 def _switch_offloads_off(interface: str) -> None:

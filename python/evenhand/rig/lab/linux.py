@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.lazy_import import lazy_import
-from evenhand.plan import SIDES, AddressPlan, SideCounts, SideName
+from evenhand.plan import SIDES, TOPOLOGIES, AddressPlan, SideCounts, SideName
 from evenhand.rig.lab import state
 from evenhand.rig.lab.build import (
     AROUND_PACKET,
@@ -73,13 +73,13 @@ class LinuxLab:
     """For people: the Linux lab."""
     has_hash: ClassVar[bool] = False
     """Whether its DUT has NICs whose hash can be set; veth pairs hash nothing."""
-    mixes_versions: ClassVar[bool] = False
-    """Whether its DUT forwards both IP versions at a time."""
+    mixes_direct_plans: ClassVar[bool] = False
+    """Whether its DUT takes hosts of both IP versions on its links; behind gateways any does."""
     name: str
     plan: str
-    """Name of the address plan that the DUT is set up for."""
+    """Name of the address plan that the DUT is set up for; of a mix both, as `siit+gateway_v6`."""
     ip_version: Literal[4, 6] | None
-    """Of both sides; None: the DUT translates."""
+    """Of all frames; None: the DUT translates, or forwards a mix."""
     hosts: SideCounts | None = None
     """In each network, left and right, that the DUT is set up for; None: a record of an older version does
     not tell."""
@@ -200,6 +200,14 @@ class LinuxLab:
         self._inside_dut("switch the DUT's forwarding", lambda: write_sysctls(values))
 
     @property
+    def translates(self) -> bool:
+        return any(
+            topology.translation is not None
+            for name in self.plan.split("+")
+            if (topology := TOPOLOGIES.get(name)) is not None
+        )
+
+    @property
     def ip_versions(self) -> tuple[Literal[4, 6], ...]:
         """That the DUT forwards."""
         return (6, 4) if self.ip_version is None else (self.ip_version,)
@@ -230,7 +238,7 @@ class LinuxLab:
             paths = {name: Path("/proc/sys") / name for name in (*_RECORDED_SYSCTLS, *neighbor_timers)}
             return {
                 "dut": "linux namespace",
-                **({} if self.ip_version else {"translator": "TAYGA"}),
+                **({"translator": "TAYGA"} if self.translates else {}),
                 "kernel": platform.release(),
                 "machine": platform.machine(),
                 "plan": self.plan,
@@ -335,11 +343,21 @@ def with_tuples(document: dict[str, Any]) -> dict[str, Any]:
     return found | counts
 
 
+def plan_name(plan: AddressPlan) -> str:
+    """As a lab has it: of a mix both names."""
+    return "+".join(each.name for each in plan.plans)
+
+
+def is_for(name: str, plan: AddressPlan) -> bool:
+    """Whether a lab that has this name of a plan is for this one; of a mix in either order."""
+    return sorted(name.split("+")) == sorted(plan_name(plan).split("+"))
+
+
 def addresses_of(plan: AddressPlan) -> dict[str, Any]:
     """What a lab knows of the plan that it is made for."""
     return {
-        "plan": plan.name,
-        "ip_version": None if plan.translation is not None else plan.ip_version,
+        "plan": plan_name(plan),
+        "ip_version": plan.versions[0] if len(plan.versions) == 1 else None,
         "hosts": plan.hosts,
         "networks": plan.networks,
     }
@@ -371,7 +389,15 @@ def linux_lab(
 
 
 def _set_up(plan: AddressPlan, name: str, dut_cpu: int | None, largest_frame_size: int) -> LinuxLab:
-    if plan.translation is not None:
+    if plan.other is not None and plan.is_direct:
+        raise RequestError(
+            f"{plan.title} has hosts of both IP versions on the links, and the Linux lab has room for the"
+            " neighbours of one",
+            code="rig.lab-mix-of-direct-plans",
+            where="plan",
+            next_step="Use gateway plans, such as gateway-v4+gateway-v6.",
+        )
+    if any(each.translation is not None for each in plan.plans):
         check_translator()
     cpu, tester_cpus = share_cpus(dut_cpu)
     lab = LinuxLab(
@@ -385,7 +411,7 @@ def _set_up(plan: AddressPlan, name: str, dut_cpu: int | None, largest_frame_siz
     record = {"version": RECORD_VERSION, "is_complete": False, "lab": asdict(lab)}
     state.write_record(name, record)
     try:
-        if lab.ip_version is not None:  # behind a translator are gateways alone
+        if lab.ip_version is not None:  # translators and mixes have gateways alone
             make_room(name, lab.ip_version, sum(side.dut_neighbors for side in plan.sides))
         build(LabNames(name), plan, cpu, largest_frame_size)
         state.write_record(name, {**record, "is_complete": True})

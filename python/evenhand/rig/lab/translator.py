@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The translator of a Linux lab whose plan has one IP version on each side: TAYGA in the DUT's namespace.
 
-    ehdl-NAME (IPv6) -- forwarding -- nat64 -- TAYGA -- nat64 -- forwarding -- ehdr-NAME (IPv4)
+    ehdl-NAME (IPv6) -- forwarding -- tun device -- TAYGA -- tun device -- forwarding -- ehdr-NAME (IPv4)
 
 It is a program that reads and writes a tun device, so every frame is forwarded twice by the kernel and once
 translated in between; all of it on the DUT's CPU.
@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 from evenhand.base.errors import HostError
 from evenhand.base.lazy_import import lazy_import
-from evenhand.plan import AddressPlan
 from evenhand.plan.translation import Translation
+from evenhand.rig.dut.translator import INTERFACE, TAYGA_INSTALL, routes_to_translator, tayga_config
 from evenhand.rig.lab.machine import end_processes, processes_with
 from evenhand.rig.lab.napi import MOST_URGENT
 from evenhand.rig.lab.state import STATE_DIRECTORY
@@ -31,11 +31,7 @@ else:
     pyroute2 = lazy_import("pyroute2")
 
 PROGRAM = "tayga"
-INSTALL = "sudo systemctl mask tayga; sudo apt-get install --no-install-recommends tayga"
-"""Debian's package starts a service that sets up an interface and NAT on this host, which no lab needs."""
-INTERFACE = "nat64"
-_OWN_ADDRESS = "192.0.2.1"
-"""Of TAYGA itself, for its ICMP errors: no host has it (RFC 5737)."""
+INSTALL = "; ".join(f"sudo {command}" for command in TAYGA_INSTALL.split("; "))
 _PATIENCE_S = 5.0
 
 
@@ -62,19 +58,18 @@ def translator_processes(name: str) -> list[int]:
     return processes_with(b"--nodetach", str(_folder(name)).encode())
 
 
-def start_translator(name: str, plan: AddressPlan, cpu: int, mtu: int) -> None:
+def start_translator(name: str, translation: Translation, cpu: int, mtu: int) -> None:
     """Start it. Call inside the DUT's namespace, which then has its routes to it; it stays there when this
     process ends.
 
     Raises:
         HostError: It does not start; with what it printed.
     """
-    assert plan.translation is not None
     check_translator()
     folder = _folder(name)
     folder.mkdir(parents=True, exist_ok=True)
     config = folder / "tayga.conf"
-    config.write_text(tayga_config(plan.translation))
+    config.write_text(tayga_config(translation))
     program = shutil.which(PROGRAM, path=_search_path()) or PROGRAM
     log = folder / "log"
     with log.open("wb") as output:
@@ -90,22 +85,15 @@ def start_translator(name: str, plan: AddressPlan, cpu: int, mtu: int) -> None:
     with pyroute2.IPRoute() as ip:
         index = _wait_for_interface(ip, process, log)
         ip.link("set", index=index, mtu=mtu, state="up")
-        ip.route("add", dst=str(plan.translation.ipv6_hosts_as_ipv4), oif=index)
-        ip.route("add", dst=str(plan.translation.prefix), oif=index, family=socket.AF_INET6)
+        for route in routes_to_translator(translation):
+            family = socket.AF_INET if route.version == 4 else socket.AF_INET6
+            ip.route("add", dst=str(route), oif=index, family=family)
 
 
 def end_translator(name: str) -> None:
     """End it, if there is one. Nothing is not an error."""
     end_processes(lambda: translator_processes(name))
     shutil.rmtree(_folder(name), ignore_errors=True)
-
-
-def tayga_config(translation: Translation) -> str:
-    """As tayga.conf(5) has it. IPv6 hosts behind the prefix need no mapping, and may have none."""
-    lines = [f"tun-device {INTERFACE}", f"ipv4-addr {_OWN_ADDRESS}", f"prefix {translation.prefix}"]
-    if translation.needs_mapping:
-        lines.append(f"map {translation.ipv6_hosts_as_ipv4} {translation.ipv6_hosts}")
-    return "\n".join(lines) + "\n"
 
 
 def _wait_for_interface(ip: pyroute2.IPRoute, process: subprocess.Popen[bytes], log: Path) -> int:

@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from evenhand.base.errors import HostError
+from evenhand.base.errors import HostError, RequestError
 from evenhand.plan import SIDES, AddressPlan, SideCounts, SideName, plan_title
 from evenhand.rig.dut import OPERATING_SYSTEMS, DutScript, describe_setup
 from evenhand.rig.dut.shell import Shell
@@ -56,7 +56,7 @@ class VmLab:
     """As `lab up` names it."""
     title: ClassVar[str] = KIND
     has_hash: ClassVar[bool] = True
-    mixes_versions: ClassVar[bool] = True
+    mixes_direct_plans: ClassVar[bool] = True
     name: str
     plan: str
     """Name of the address plan that the DUT was set up for."""
@@ -227,11 +227,18 @@ def vm_up(
         tell: Gets lines on what takes long.
 
     Raises:
-        RequestError: Bad name or CPU.
+        RequestError: Bad name or CPU, or the plan needs a translator.
         HostError: Not root; QEMU, OpenSSH or the packages of the image cannot be had; another process holds
             the lab or tests with it; or the machine does not come up.
     """
     state.check_name(name)
+    if any(each.translation is not None for each in plan.plans):
+        raise RequestError(
+            f"{plan.title} needs a translator, and the system in the virtual machine has none",
+            code="rig.lab-has-no-translator",
+            where="lab",
+            next_step=f"Use the Linux lab, which has TAYGA: evenhand lab up linux --plan {plan.title}",
+        )
     linux.require_root(
         "for taps in a namespace, through which the tester's ports reach the virtual machine", lab=KIND
     )

@@ -50,11 +50,9 @@ def lab_wish_of(points: Iterable[Point], of_all: Iterable[Point] = ()) -> LabWis
     """
     known = list(points)
     first = known[0]
-    # Of a mix of both IP versions the first plan: only a machine takes part in it, and the rest is set up
-    # over SSH.
-    name = first.plan.partition("+")[0]
+    # Any share: the addresses are the same.
     plan = build_plan(
-        name, None, None, {key: value for key, value in first.plan_options.items() if key != "mix"}
+        first.plan, None, None, {key: value for key, value in first.plan_options.items() if key != "mix"}
     )
     largest = max(largest_octets(read_size(point.frame_size)) for point in (*known, *of_all))
     return LabWish(

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exchange: what of the traffic of a siitperf.conf can be sent here, as plans and their shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from evenhand.exchange.siitperf_command import SiitperfCommand
+from evenhand.exchange.siitperf_file import SiitperfFile
+from evenhand.exchange.siitperf_plan import FoundPlan, Version, find_plan, find_translated, has_background
+from evenhand.plan.translation import Translation
+
+_MOST_SHARE = 999
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """What of the file's traffic can be sent here."""
+
+    plans: tuple[FoundPlan, ...]
+    """None: nothing. Two: foreground and background."""
+    versions: tuple[Version, ...]
+    """Of the foreground, then of the background; of a translated foreground alone both."""
+    is_translated: bool
+    """Whether the foreground is."""
+    is_stateful: bool
+    is_background_only: bool
+    share: tuple[int, int] | None
+    """Of foreground to background, if both are sent."""
+
+    @property
+    def is_rest(self) -> bool:
+        """Whether it is what is left of something that is refused."""
+        return self.is_stateful
+
+    @property
+    def translation(self) -> Translation | None:
+        """What the DUT must be told, if translated frames are sent."""
+        return self.plans[0].plan.translation if self.plans else None
+
+    @property
+    def differences(self) -> dict[str, str]:
+        return {key: text for plan in self.plans for key, text in plan.differences.items()}
+
+
+def traffic_of(file: SiitperfFile, typed: SiitperfCommand | None, plan: str | None) -> Traffic:
+    """The nearest plans.
+
+    Args:
+        file: With IPv6 on the left if it is translated.
+        plan: The user's choice for the foreground; that of the background follows from the file.
+
+    Raises:
+        RequestError: A key is missing, or there is no such plan.
+    """
+    left, right = file.value("IP-L-Vers"), file.value("IP-R-Vers")
+    of, m = (2, 2) if typed is None else (typed.arguments["n"], typed.arguments["m"])
+    is_stateful = bool(file.value("Stateful"))
+    is_background_only = m == 0
+    is_translated = left != right and not is_background_only
+    versions: list[Version] = [4 if left == 4 else 6]
+    share: tuple[int, int] | None = None
+    plans: list[FoundPlan] | None = None
+    if not (file.value("Forward") or file.value("Reverse")):
+        versions = []  # the preliminary phase of a stateful test alone
+    elif is_background_only or (is_translated and is_stateful):
+        versions = [6] if is_background_only or has_background(file) else []
+    elif is_translated:
+        versions, share = [6, 4], _share(m, of) if m < of else None
+        plans = find_translated(file, has_background=share is not None, name=plan)
+    elif left == 4 and m < of:
+        versions, share = [4, 6], _share(m, of)
+    if plans is None:
+        plans = [
+            find_plan(file, version, name=plan if n == 0 else None) for n, version in enumerate(versions)
+        ]
+    return Traffic(
+        plans=tuple(plans),
+        versions=tuple(versions),
+        is_translated=is_translated,
+        is_stateful=is_stateful,
+        is_background_only=is_background_only,
+        share=share,
+    )
+
+
+def _share(m: int, n: int) -> tuple[int, int]:
+    """As `--mix` has it: to 999 each."""
+    near = Fraction(m, n).limit_denominator(_MOST_SHARE)
+    near = min(max(near, Fraction(1, _MOST_SHARE)), Fraction(_MOST_SHARE - 1, _MOST_SHARE))
+    return near.numerator, near.denominator - near.numerator
