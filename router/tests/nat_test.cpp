@@ -38,7 +38,7 @@ TEST_CASE(
     "a connection of each kind goes out with the pool's address, and its answers find the host, octet for octet") {
     for (const Kind& kind : kinds) {
         CAPTURE(kind.name);
-        for (const std::size_t payload : {0, 1, 18, 29, 1200}) {
+        for (const std::size_t payload : {0U, 1U, 18U, 29U, 1200U}) {
             CAPTURE(payload);
             NatBench bench{kind.options()};
             Udp out = kind.out(0, 50'000);
