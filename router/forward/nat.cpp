@@ -43,11 +43,19 @@ Nat::Nat(const NatOptions& options, double ticks_per_second)
       recent_(options.same_tuple_every != 0 ? most_recent : 0) {}
 
 NatWay Nat::way_of(const Packet& packet, unsigned in) const noexcept {
-    const IpAddress destination = read_address(packet.destination, packet.version);
-    if (options_.pool.contains(destination)) return NatWay::incoming;
+    if (is_of_pool(packet)) return NatWay::incoming;
     if (in != options_.inside || packet.version != options_.inside_version()) return NatWay::past;
     if (!options_.is_nat64()) return NatWay::outgoing;
+    const IpAddress destination = read_address(packet.destination, packet.version);
     return is_in_prefix(destination, options_.prefix, options_.prefix_length) ? NatWay::outgoing : NatWay::past;
+}
+
+bool Nat::is_of_pool(const Packet& packet) const noexcept {
+    const NatPool& pool = options_.pool;
+    if (packet.version != pool.base.version) return false;
+    const std::uint16_t number = big(load<std::uint16_t>(packet.destination + pool.offset));
+    if (number < pool.first || number - pool.first >= pool.count) return false;
+    return pool.contains(read_address(packet.destination, packet.version));
 }
 
 IpAddress Nat::outside_destination(const Packet& packet) const noexcept {
@@ -56,8 +64,9 @@ IpAddress Nat::outside_destination(const Packet& packet) const noexcept {
 }
 
 InsideTuple Nat::inside_tuple(const Packet& packet) const noexcept {
-    return {.host = AddressWords{read_address(packet.source, packet.version)},
-            .peer = AddressWords{outside_destination(packet)},
+    return {.host = AddressWords{packet.source, packet.version},
+            .peer = options_.is_nat64() ? AddressWords{outside_destination(packet)}
+                                        : AddressWords{packet.destination, packet.version},
             .host_port = big(load<std::uint16_t>(packet.ports)),
             .peer_port = big(load<std::uint16_t>(packet.ports + 2))};
 }
@@ -73,9 +82,9 @@ std::optional<NatCrossing> Nat::look_up(const Packet& packet, NatWay way, Ticks 
         crossing.entry = table_.find(inside_tuple(packet), now);
         return crossing;
     }
-    const OutsideTuple outside{.peer = AddressWords{read_address(packet.source, packet.version)},
+    const OutsideTuple outside{.peer = AddressWords{packet.source, packet.version},
                                .peer_port = big(load<std::uint16_t>(packet.ports)),
-                               .number = options_.pool.number_in(read_address(packet.destination, packet.version)),
+                               .number = big(load<std::uint16_t>(packet.destination + options_.pool.offset)),
                                .port = big(load<std::uint16_t>(packet.ports + 2))};
     crossing.entry = table_.find(outside, now);
     if (crossing.entry == ConnectionTable::none) {

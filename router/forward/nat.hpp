@@ -76,6 +76,7 @@ class Nat {
         std::uint64_t removals = ~std::uint64_t{0};
     };
 
+    [[nodiscard]] bool is_of_pool(const Packet& packet) const noexcept;
     [[nodiscard]] InsideTuple inside_tuple(const Packet& packet) const noexcept;
     [[nodiscard]] bool is_due(std::uint64_t every) const noexcept {
         return every != 0 && (counters_.created + 1) % every == 0;

@@ -201,8 +201,9 @@ void Router::copy_counters() {
 }
 
 void Router::wait_for(Wish wish) {
+    constexpr auto between_looks = 100us;
     wish_.store(wish, std::memory_order_release);
-    while (wish_.load(std::memory_order_acquire) != Wish::none) std::this_thread::sleep_for(100us);
+    while (wish_.load(std::memory_order_acquire) != Wish::none) std::this_thread::sleep_for(between_looks);
 }
 
 RouterCounters Router::counters() {

@@ -25,6 +25,17 @@ struct AddressWords {
         std::memcpy(&first, address.octets.data(), sizeof first);
         std::memcpy(&second, address.octets.data() + sizeof first, sizeof second);
     }
+    /// As it stands in a frame.
+    AddressWords(const std::byte* at, plan::IpVersion version) noexcept {
+        if (version == plan::IpVersion::v4) {
+            std::uint32_t four = 0;
+            std::memcpy(&four, at, sizeof four);
+            first = four;
+        } else {
+            std::memcpy(&first, at, sizeof first);
+            std::memcpy(&second, at + sizeof first, sizeof second);
+        }
+    }
     [[nodiscard]] plan::IpAddress address(plan::IpVersion version) const noexcept {
         plan::IpAddress address{.version = version};
         std::memcpy(address.octets.data(), &first, sizeof first);

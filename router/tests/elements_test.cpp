@@ -191,6 +191,39 @@ TEST_CASE("the element's arithmetic equals a queue that is played out") {
     }));
 }
 
+TEST_CASE("where some frames are dear the queue still counts frames, and each is served for its own time") {
+    CHECK(rc::check([] {
+        const auto depth = *rc::gen::inRange<std::size_t>(1, 9);
+        const auto gaps = *rc::gen::container<std::vector<Ticks>>(rc::gen::inRange<Ticks>(0, 6000));
+        Elements elements{{.count = 2, .rate_fps = 1e6, .queue_frames = depth, .dear_cost = 3.5}, second};
+        Elements plain{{.count = 2, .rate_fps = 1e6, .queue_frames = depth}, second};
+        std::deque<Ticks> in_system;  // departures of the frames that have not left
+        std::size_t most_waiting = 0;
+        std::uint64_t dropped = 0;
+        Ticks now = 1'000'000;
+        for (const auto gap : gaps) {
+            now += gap;
+            const bool is_dear = gap % 3 == 0;
+            while (!in_system.empty() && in_system.front() <= now) in_system.pop_front();
+            const auto departure = elements.admit(0, now, is_dear);
+            RC_ASSERT(departure.has_value() == (in_system.size() <= depth));
+            // Where none is, it is as if there were no dear ones.
+            RC_ASSERT(elements.admit(1, now, false) == plain.admit(1, now));
+            if (!departure) {
+                ++dropped;
+                continue;
+            }
+            RC_ASSERT(*departure == (in_system.empty() ? now : in_system.back()) + (is_dear ? 3500 : 1000));
+            RC_ASSERT(*departure <= now + elements.longest_stay());
+            most_waiting = std::max(most_waiting, in_system.size());
+            in_system.push_back(*departure);
+        }
+        RC_ASSERT(elements.counters(0).most_waiting == most_waiting);
+        RC_ASSERT(elements.counters(0).dropped_frames == dropped);
+        RC_ASSERT(elements.counters(1).most_waiting == plain.counters(1).most_waiting);
+    }));
+}
+
 TEST_CASE("a rate that is no divisor of the clock is kept over a million frames") {
     Elements elements{{.count = 1, .rate_fps = 4e6 / 3, .queue_frames = 2'000'000}, 2'596'110'000};
     Ticks last = 0;

@@ -4,18 +4,14 @@
 
 #include <cstdlib>
 #include <map>
-#include <memory>
 #include <random>
 #include <set>
 
 #include "bench.hpp"
 #include "forward/forwarder.hpp"
 #include "frame/reader.hpp"
-#include "frame/source.hpp"
-#include "neighbor/messages.hpp"
 #include "octets.hpp"
 #include "plans.hpp"
-#include "port/memory_port.hpp"
 
 namespace forwarder_test {
 
@@ -23,7 +19,6 @@ using namespace evenhand;
 using namespace evenhand::router;
 using namespace evenhand::tests::forwarding;
 using frame::IpVersion;
-using port::MemoryPort;
 using tests::ip;
 
 TEST_CASE_TEMPLATE("a frame goes on with one hop less, other MACs and right checksums", Version,
