@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from evenhand.base.errors import HostError
 from evenhand.base.lazy_import import lazy_import
 from evenhand.plan import SIDES, AddressPlan, SideName
+from evenhand.plan.translation import Translation
 from evenhand.rig.lab.namespaces import (
     host_errors,
     make_namespace,
@@ -19,6 +20,7 @@ from evenhand.rig.lab.namespaces import (
     run_inside,
 )
 from evenhand.rig.lab.napi import pin_napi
+from evenhand.rig.lab.nat import before_nat, start_nat
 from evenhand.rig.lab.translator import start_translator
 from evenhand.rig.lab.xdp import attach_xdp, pass_program
 
@@ -88,9 +90,18 @@ def build(
         run_inside(names.tester_namespace, lambda: _build_tester(names, mtu))
     with host_errors("set up the DUT", where=names.dut_namespace):
         run_inside(names.dut_namespace, lambda: _build_dut(names, plan, dut_cpu, mtu))
-    if plan.translation is not None:
+    translation = translation_of(plan)
+    if translation is not None:
         with host_errors("start the translator", where=names.dut_namespace):
-            run_inside(names.dut_namespace, lambda: start_translator(names.lab, plan, dut_cpu, mtu))
+            run_inside(names.dut_namespace, lambda: start_translator(names.lab, translation, dut_cpu, mtu))
+    if plan.nat is not None:
+        with host_errors("set up the NAT", where=names.dut_namespace):
+            run_inside(names.dut_namespace, lambda: start_nat(plan, names.dut_interface("right")))
+
+
+def translation_of(plan: AddressPlan) -> Translation | None:
+    """What the DUT must translate without state."""
+    return plan.translation if plan.nat is None else before_nat(plan.nat)
 
 
 def demolish(names: LabNames) -> None:

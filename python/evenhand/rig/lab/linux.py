@@ -23,7 +23,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.lazy_import import lazy_import
-from evenhand.plan import SIDES, AddressPlan, SideCounts, SideName
+from evenhand.plan import SIDES, TOPOLOGIES, AddressPlan, SideCounts, SideName
+from evenhand.plan.nat import Nat
+from evenhand.rig.connections import Emptied
 from evenhand.rig.lab import state
 from evenhand.rig.lab.build import (
     AROUND_PACKET,
@@ -35,6 +37,7 @@ from evenhand.rig.lab.build import (
     build,
     demolish,
     read_offloads,
+    translation_of,
     write_sysctls,
 )
 from evenhand.rig.lab.flow_hash import read_flow_hash
@@ -42,6 +45,7 @@ from evenhand.rig.lab.limits import give_back, make_room, read_cache_statistics,
 from evenhand.rig.lab.machine import end_machine
 from evenhand.rig.lab.namespaces import host_errors, namespace_path, run_inside
 from evenhand.rig.lab.napi import MOST_URGENT, napi_threads
+from evenhand.rig.lab.nat import check_nat, empty_table, nat_rules, read_table, read_timeout
 from evenhand.rig.lab.neighbors import Neighbor, count_neighbors, read_neighbors
 from evenhand.rig.lab.translator import check_translator, end_translator, translator_processes
 from evenhand.rig.lab.xdp import is_native_xdp
@@ -194,6 +198,29 @@ class LinuxLab:
             "cache": read_cache_statistics(self.ip_versions[0]),
         }
 
+    @property
+    def nat(self) -> Nat | None:
+        """What its DUT was told; None: it keeps no state."""
+        return TOPOLOGIES[self.plan].nat
+
+    def empty_connections(self) -> Emptied:
+        """Delete all connections of a DUT that keeps state (R9693-07)."""
+        return self._inside_dut("empty the DUT's table of connections", empty_table)
+
+    @property
+    def connection_timeout_s(self) -> float | None:
+        """After so long without a frame the DUT forgets a connection; None if it keeps no state."""
+        if self.nat is None:
+            return None
+        return self._inside_dut("read how long the DUT remembers a connection", read_timeout)
+
+    def connection_facts(self) -> dict[str, Any]:
+        """The rules of a DUT that keeps state, its table, and what the kernel has counted of it; recorded only
+        (R9693-20)."""
+        assert self.nat is not None
+        rules = nat_rules(self.nat, self.dut_interface("right"))
+        return {"rules": rules, **self._inside_dut("read the DUT's table of connections", read_table)}
+
     def set_forwarding(self, on: bool) -> None:
         """Switch the DUT's forwarding for the plan's IP versions; off, a trial must end FAIL."""
         values = {f"net/ipv{version}/conf/all/forwarding": "1" if on else "0" for version in self.ip_versions}
@@ -244,7 +271,9 @@ class LinuxLab:
                 "interfaces": interfaces,
             }
 
-        return {**self._inside_dut("read the DUT's facts", read), "neighbor_table": self.neighbor_facts()}
+        facts = self._inside_dut("read the DUT's facts", read)
+        connections = {} if self.nat is None else {"connection_table": self.connection_facts()}
+        return {**facts, "neighbor_table": self.neighbor_facts(), **connections}
 
     def _inside_dut(self, doing: str, work: Callable[[], Result]) -> Result:
         require_root()
@@ -339,7 +368,7 @@ def addresses_of(plan: AddressPlan) -> dict[str, Any]:
     """What a lab knows of the plan that it is made for."""
     return {
         "plan": plan.name,
-        "ip_version": None if plan.translation is not None else plan.ip_version,
+        "ip_version": plan.versions[0] if len(plan.versions) == 1 else None,
         "hosts": plan.hosts,
         "networks": plan.networks,
     }
@@ -371,8 +400,10 @@ def linux_lab(
 
 
 def _set_up(plan: AddressPlan, name: str, dut_cpu: int | None, largest_frame_size: int) -> LinuxLab:
-    if plan.translation is not None:
+    if translation_of(plan) is not None:
         check_translator()
+    if plan.nat is not None:
+        check_nat()
     cpu, tester_cpus = share_cpus(dut_cpu)
     lab = LinuxLab(
         name=name,

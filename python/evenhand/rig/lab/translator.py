@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING
 
 from evenhand.base.errors import HostError
 from evenhand.base.lazy_import import lazy_import
-from evenhand.plan import AddressPlan
 from evenhand.plan.translation import Translation
-from evenhand.rig.lab.machine import end_processes, processes_with
+from evenhand.rig.lab.machine import end_processes, processes_with, system_path
 from evenhand.rig.lab.napi import MOST_URGENT
 from evenhand.rig.lab.state import STATE_DIRECTORY
 
@@ -41,7 +40,7 @@ _PATIENCE_S = 5.0
 
 def check_translator() -> None:
     """HostError if the program or the kernel's tun device is missing."""
-    if shutil.which(PROGRAM, path=_search_path()) is None:
+    if shutil.which(PROGRAM, path=system_path()) is None:
         raise HostError(
             "the plan needs a translator as DUT, and TAYGA is not installed",
             code="rig.program-missing",
@@ -62,20 +61,19 @@ def translator_processes(name: str) -> list[int]:
     return processes_with(b"--nodetach", str(_folder(name)).encode())
 
 
-def start_translator(name: str, plan: AddressPlan, cpu: int, mtu: int) -> None:
+def start_translator(name: str, translation: Translation, cpu: int, mtu: int) -> None:
     """Start it. Call inside the DUT's namespace, which then has its routes to it; it stays there when this
     process ends.
 
     Raises:
         HostError: It does not start; with what it printed.
     """
-    assert plan.translation is not None
     check_translator()
     folder = _folder(name)
     folder.mkdir(parents=True, exist_ok=True)
     config = folder / "tayga.conf"
-    config.write_text(tayga_config(plan.translation))
-    program = shutil.which(PROGRAM, path=_search_path()) or PROGRAM
+    config.write_text(tayga_config(translation))
+    program = shutil.which(PROGRAM, path=system_path()) or PROGRAM
     log = folder / "log"
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -90,8 +88,8 @@ def start_translator(name: str, plan: AddressPlan, cpu: int, mtu: int) -> None:
     with pyroute2.IPRoute() as ip:
         index = _wait_for_interface(ip, process, log)
         ip.link("set", index=index, mtu=mtu, state="up")
-        ip.route("add", dst=str(plan.translation.ipv6_hosts_as_ipv4), oif=index)
-        ip.route("add", dst=str(plan.translation.prefix), oif=index, family=socket.AF_INET6)
+        ip.route("add", dst=str(translation.ipv6_hosts_as_ipv4), oif=index)
+        ip.route("add", dst=str(translation.prefix), oif=index, family=socket.AF_INET6)
 
 
 def end_translator(name: str) -> None:
@@ -126,8 +124,3 @@ def _wait_for_interface(ip: pyroute2.IPRoute, process: subprocess.Popen[bytes], 
 
 def _folder(name: str) -> Path:
     return STATE_DIRECTORY / f"{name}.translator"
-
-
-def _search_path() -> str:
-    """A user's PATH need not have the folder of system programs."""
-    return f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
