@@ -215,8 +215,8 @@ class LinuxLab:
         return self._inside_dut("read how long the DUT remembers a connection", read_timeout)
 
     def connection_facts(self) -> dict[str, Any]:
-        """The rules of a DUT that keeps state, its table, and what the kernel has counted of it; recorded only
-        (R9693-20)."""
+        """The rules of a DUT that keeps state, its table, and what the kernel has counted of it (R9693-20);
+        recorded only (SEED-07)."""
         assert self.nat is not None
         rules = nat_rules(self.nat, self.dut_interface("right"))
         return {"rules": rules, **self._inside_dut("read the DUT's table of connections", read_table)}

@@ -139,8 +139,8 @@ def read_timeout() -> float:
 
 
 def read_table() -> dict[str, Any]:
-    """How large the table is, how long it remembers, and what the kernel has counted since the lab is up; only
-    recorded (SEED-07). Call inside the DUT's namespace."""
+    """How large the table is, how long it remembers, and what the kernel has counted of it since the lab is
+    up. Call inside the DUT's namespace."""
     with pyroute2.NFCTSocket() as table:
         per_cpu = [dict(row["attrs"]) for row in table.stat()]
     counted = {
