@@ -4,15 +4,19 @@ Skipped where nft, or TAYGA, is not installed."""
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
+import pyroute2
 import pytest
 
 from evenhand.base.errors import HostError
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.plan.ranges import UdpRange
 from evenhand.rig.lab import LinuxLab, linux_lab
+from evenhand.rig.lab.namespaces import run_inside
 from evenhand.rig.lab.nat import TIMEOUT_S, check_nat
 from evenhand.rig.lab.translator import check_translator
 from evenhand.rig.lab_rig import LabSetup, make_lab_setup
@@ -75,24 +79,44 @@ class NatRig:
         )
 
 
-@pytest.fixture(params=["nat44", "nat66", "nat64"])
+@pytest.fixture(params=["nat44", "nat44 random", "nat66", "nat64"])
 def rig(request: pytest.FixtureRequest) -> Iterator[NatRig]:
+    name, _, ports = request.param.partition(" ")
     plan = make_plan(
-        request.param,
+        name,
         (2, 3),
         source_ports=UdpRange(first=10_000, last=10_999),
         destination_ports=UdpRange(first=1, last=2),
     )
     try:
         check_nat()
-        if request.param == "nat64":
+        if name == "nat64":
             check_translator()
     except HostError as error:
         pytest.skip(str(error))
-    with linux_lab(plan, name=LAB) as lab, engine(lab.engine_command(find_engine())) as session:
+    with (
+        linux_lab(plan, name=LAB, nat_ports=ports or "kept") as lab,
+        engine(lab.engine_command(find_engine())) as session,
+    ):
         open_ports(session, plan, lab.left_device, lab.right_device, dut_macs=None, dut=dut_of(lab))
         session.request("resolve")
         yield NatRig(plan=plan, lab=lab, setup=make_lab_setup(lab, plan), session=session)
+
+
+def connections_with_the_hosts_port(rig: NatRig) -> int:
+    """Of those in the kernel's table."""
+    family = socket.AF_INET6 if rig.plan.right.ip_version == 6 else socket.AF_INET
+
+    def count() -> int:
+        with pyroute2.NFCTSocket(nfgen_family=family) as table:
+            return sum(_port(entry, "ORIG", "SRC") == _port(entry, "REPLY", "DST") for entry in table.dump())
+
+    return run_inside(rig.lab.dut_namespace, count)
+
+
+def _port(entry: Any, tuple_of: str, end: str) -> int:
+    protocol = entry.get_attr(f"CTA_TUPLE_{tuple_of}").get_attr("CTA_TUPLE_PROTO")
+    return int(protocol.get_attr(f"CTA_PROTO_{end}_PORT"))
 
 
 UNHARMED = {"no_checksum": 0, "traffic_class": 0, "address_or_port": 0}
@@ -103,6 +127,11 @@ def test_connections_are_opened_used_and_forgotten(rig: NatRig) -> None:
     answers find their way back for as long as the table has them."""
     opened = rig.establish(CONNECTIONS)["directions"]["forward"]["connections"]
     assert opened == {"opened": CONNECTIONS, "learnt": CONNECTIONS, "shared_tuples": 0}
+    kept = connections_with_the_hosts_port(rig)
+    if rig.lab.nat_ports == "kept":
+        assert kept == CONNECTIONS
+    else:
+        assert kept < 0.01 * CONNECTIONS
     table = rig.lab.connection_facts()
     assert table["counted"]["connections"] == CONNECTIONS
     assert table["counted"]["insert_failed"] == table["counted"]["early_drop"] == 0

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -11,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.plan import TOPOLOGIES, make_plan
+from evenhand.cli.main import main
+from evenhand.plan import TOPOLOGIES, SideCounts, make_plan
 from evenhand.plan.nat import Nat
-from evenhand.rig.lab import LinuxLab, lab_down, lab_status, lab_up, linux_lab, nat
+from evenhand.rig.lab import LinuxLab, borrow, lab_down, lab_status, lab_up, linux_lab, machine, nat
 from evenhand.rig.lab.namespaces import namespace_path
 from evenhand.rig.lab_rig import make_lab_setup
 from tests.errors import raises
@@ -23,7 +25,7 @@ PLAN = make_plan("nat44", (3, 4))
 GUARD_S = 30
 HOST_SYSCTLS = Path("/proc/sys/net/netfilter")
 needs_nft = pytest.mark.skipif(
-    shutil.which(nat.PROGRAM, path=nat.system_path()) is None, reason="nftables is not installed"
+    shutil.which(nat.PROGRAM, path=machine.system_path()) is None, reason="nftables is not installed"
 )
 
 
@@ -54,7 +56,14 @@ def nat_of(plan: str) -> Nat:
     ],
 )
 def test_each_host_of_the_inside_has_an_address_of_the_pool(plan: str, rule: str) -> None:
-    assert rule in nat.nat_rules(nat_of(plan), "ehdr-x").splitlines()[3]
+    assert rule in nat.nat_rules(nat_of(plan), "ehdr-x", "kept", hosts=65_534).splitlines()[3]
+
+
+def test_random_ports_do_not_change_the_addresses() -> None:
+    rules = nat.nat_rules(nat_of("nat66"), "ehdr-x", "random", hosts=2)
+    assert "2001:2::1 : 2001:2:0:4000::1, 2001:2::2 : 2001:2:0:4000::2 }" in rules
+    assert "snat to ip6 saddr map @pool fully-random" in rules
+    assert "elements" not in nat.nat_rules(nat_of("nat66"), "ehdr-x", "random", hosts=None)
 
 
 def test_only_a_nat64_is_translated_before() -> None:
@@ -86,6 +95,12 @@ def test_a_router_has_no_connections_to_empty() -> None:
         setup.empty_connections()
 
 
+@pytest.mark.parametrize("lab", ["linux --plan gateway-v4", "vm --plan nat44"])
+def test_only_a_nat_has_ports_to_give(lab: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lab", "up", *lab.split(), "--nat-ports", "random", "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["id"] == "cli.option-not-here"
+
+
 @needs_nft
 @pytest.mark.root
 def test_a_nat_whose_maker_was_killed_is_taken_down(lab_name: str) -> None:
@@ -93,7 +108,7 @@ def test_a_nat_whose_maker_was_killed_is_taken_down(lab_name: str) -> None:
 
     def host() -> dict[str, str]:
         rules = subprocess.run(
-            [shutil.which(nat.PROGRAM, path=nat.system_path()) or nat.PROGRAM, "list", "ruleset"],
+            [shutil.which(nat.PROGRAM, path=machine.system_path()) or nat.PROGRAM, "list", "ruleset"],
             check=True,
             capture_output=True,
             text=True,
@@ -136,8 +151,23 @@ def test_the_facts_tell_the_rules_and_the_table(lab_name: str) -> None:
 @needs_nft
 @pytest.mark.root
 def test_rules_that_are_refused_leave_nothing(lab_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nat, "nat_rules", lambda *_: "table ip evenhand { nonsense }\n")
+    monkeypatch.setattr(nat, "nat_rules", lambda *_, **__: "table ip evenhand { nonsense }\n")
     with raises("rig.nat-rules-refused", match="syntax error"):
         lab_up(PLAN, name=lab_name)
     assert lab_status(lab_name) is None
     assert lab_down(lab_name) is False
+
+
+@needs_nft
+@pytest.mark.root
+def test_a_borrowed_nat_is_given_back_with_the_same_ports(lab_name: str) -> None:
+    lab_up(PLAN, name=lab_name, nat_ports="random")
+    with borrow.borrowed(lab_name) as (lab, _):
+        router = lab.set_up_for(
+            borrow.LabWish(plan="gateway_v4", hosts=SideCounts(left=2, right=2), networks=None)
+        )
+        assert router.plan == "gateway_v4"
+        lab.give_back()
+    found = lab_status(lab_name)
+    assert isinstance(found, LinuxLab)
+    assert (found.plan, found.nat_ports, found.hosts) == ("nat44", "random", PLAN.hosts)

@@ -20,7 +20,7 @@ from evenhand.rig.lab.namespaces import (
     run_inside,
 )
 from evenhand.rig.lab.napi import pin_napi
-from evenhand.rig.lab.nat import before_nat, start_nat
+from evenhand.rig.lab.nat import NatPorts, before_nat, start_nat
 from evenhand.rig.lab.translator import start_translator
 from evenhand.rig.lab.xdp import attach_xdp, pass_program
 
@@ -78,7 +78,11 @@ class LabNames:
 
 
 def build(
-    names: LabNames, plan: AddressPlan, dut_cpu: int, largest_frame_size: int = USUAL_MAX_FRAME_SIZE
+    names: LabNames,
+    plan: AddressPlan,
+    dut_cpu: int,
+    largest_frame_size: int = USUAL_MAX_FRAME_SIZE,
+    nat_ports: NatPorts = "kept",
 ) -> None:
     """Make and set up everything; the caller removes what is there if this raises."""
     mtu = largest_frame_size - AROUND_PACKET
@@ -96,7 +100,7 @@ def build(
             run_inside(names.dut_namespace, lambda: start_translator(names.lab, translation, dut_cpu, mtu))
     if plan.nat is not None:
         with host_errors("set up the NAT", where=names.dut_namespace):
-            run_inside(names.dut_namespace, lambda: start_nat(plan, names.dut_interface("right")))
+            run_inside(names.dut_namespace, lambda: start_nat(plan, names.dut_interface("right"), nat_ports))
 
 
 def translation_of(plan: AddressPlan) -> Translation | None:

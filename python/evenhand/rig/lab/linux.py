@@ -45,7 +45,7 @@ from evenhand.rig.lab.limits import give_back, make_room, read_cache_statistics,
 from evenhand.rig.lab.machine import end_machine
 from evenhand.rig.lab.namespaces import host_errors, namespace_path, run_inside
 from evenhand.rig.lab.napi import MOST_URGENT, napi_threads
-from evenhand.rig.lab.nat import check_nat, empty_table, nat_rules, read_table, read_timeout
+from evenhand.rig.lab.nat import NatPorts, check_nat, empty_table, nat_rules, read_table, read_timeout
 from evenhand.rig.lab.neighbors import Neighbor, count_neighbors, read_neighbors
 from evenhand.rig.lab.translator import check_translator, end_translator, translator_processes
 from evenhand.rig.lab.xdp import is_native_xdp
@@ -94,6 +94,8 @@ class LinuxLab:
     """CPUs that are left for the tester, in order; `dut_cpu` itself if there is no other."""
     largest_frame_size: int = USUAL_MAX_FRAME_SIZE
     """Octets with FCS that both links take."""
+    nat_ports: NatPorts = "kept"
+    """Of a DUT that keeps state."""
 
     @staticmethod
     def check_programs() -> None:
@@ -218,7 +220,7 @@ class LinuxLab:
         """The rules of a DUT that keeps state, its table, and what the kernel has counted of it (R9693-20);
         recorded only (SEED-07)."""
         assert self.nat is not None
-        rules = nat_rules(self.nat, self.dut_interface("right"))
+        rules = nat_rules(self.nat, self.dut_interface("right"), self.nat_ports, hosts=None)
         return {"rules": rules, **self._inside_dut("read the DUT's table of connections", read_table)}
 
     def set_forwarding(self, on: bool) -> None:
@@ -309,6 +311,7 @@ def lab_up(
     dut_cpu: int | None = None,
     force: bool = False,
     largest_frame_size: int = USUAL_MAX_FRAME_SIZE,
+    nat_ports: NatPorts = "kept",
 ) -> LinuxLab:
     """Set up the lab; one of that name that is there, whole or in ruins, is removed first.
 
@@ -318,6 +321,7 @@ def lab_up(
             others.
         force: Also if a tester uses the lab that is there; that spoils its trial.
         largest_frame_size: Octets with FCS that both links take.
+        nat_ports: What becomes of the hosts' ports, if the DUT keeps state.
 
     Raises:
         RequestError: Bad name or CPU.
@@ -326,7 +330,7 @@ def lab_up(
     state.check_name(name)
     require_root()
     with state.hold(name), state.kept_from_testers(name, force=force):
-        return _set_up(plan, name, dut_cpu, largest_frame_size)
+        return _set_up(plan, name, dut_cpu, largest_frame_size, nat_ports)
 
 
 def lab_down(name: str = "linux", *, force: bool = False) -> bool:
@@ -381,6 +385,7 @@ def linux_lab(
     name: str = "linux",
     dut_cpu: int | None = None,
     largest_frame_size: int = USUAL_MAX_FRAME_SIZE,
+    nat_ports: NatPorts = "kept",
 ) -> Iterator[LinuxLab]:
     """A lab for the length of a `with` block, taken down however the block ends; see lab_up.
 
@@ -392,14 +397,16 @@ def linux_lab(
         # Before the block that takes the lab down: one that somebody tests with stays.
         stack.enter_context(state.kept_from_testers(name, force=False))
         try:
-            lab = _set_up(plan, name, dut_cpu, largest_frame_size)
+            lab = _set_up(plan, name, dut_cpu, largest_frame_size, nat_ports)
             stack.close()
             yield lab
         finally:
             take_down(name)
 
 
-def _set_up(plan: AddressPlan, name: str, dut_cpu: int | None, largest_frame_size: int) -> LinuxLab:
+def _set_up(
+    plan: AddressPlan, name: str, dut_cpu: int | None, largest_frame_size: int, nat_ports: NatPorts
+) -> LinuxLab:
     if translation_of(plan) is not None:
         check_translator()
     if plan.nat is not None:
@@ -410,6 +417,7 @@ def _set_up(plan: AddressPlan, name: str, dut_cpu: int | None, largest_frame_siz
         dut_cpu=cpu,
         tester_cpus=tester_cpus,
         largest_frame_size=largest_frame_size,
+        nat_ports=nat_ports,
         **addresses_of(plan),
     )
     take_down(name)
@@ -418,7 +426,7 @@ def _set_up(plan: AddressPlan, name: str, dut_cpu: int | None, largest_frame_siz
     try:
         if lab.ip_version is not None:  # behind a translator are gateways alone
             make_room(name, lab.ip_version, sum(side.dut_neighbors for side in plan.sides))
-        build(LabNames(name), plan, cpu, largest_frame_size)
+        build(LabNames(name), plan, cpu, largest_frame_size, nat_ports)
         state.write_record(name, {**record, "is_complete": True})
     except BaseException:
         take_down(name)

@@ -17,7 +17,7 @@ import socket
 import subprocess
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from evenhand.base.errors import HostError
 from evenhand.base.lazy_import import lazy_import
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 else:
     pyroute2 = lazy_import("pyroute2")
 
+NatPorts = Literal["kept", "random"]
+"""What becomes of the port of a host: it is kept unless another connection has it already, which is the
+kernel's default; or it is another one in any case."""
+NAT_PORTS: tuple[NatPorts, ...] = ("kept", "random")
 PROGRAM = "nft"
 INSTALL = "sudo apt-get install nftables"
 TABLE = "evenhand"
@@ -67,7 +71,7 @@ def before_nat(nat: Nat) -> Translation | None:
     return Translation(prefix=nat.prefix, ipv6_hosts=nat.inside, ipv6_hosts_as_ipv4=INSIDE_IPV4_OF_NAT64)
 
 
-def start_nat(plan: AddressPlan, outside: str) -> None:
+def start_nat(plan: AddressPlan, outside: str, ports: NatPorts) -> None:
     """Set the rules, the timeouts and a route. Call inside the DUT's namespace.
 
     Args:
@@ -81,7 +85,7 @@ def start_nat(plan: AddressPlan, outside: str) -> None:
     program = shutil.which(PROGRAM, path=system_path()) or PROGRAM
     done = subprocess.run(
         [program, "-f", "-"],
-        input=nat_rules(plan.nat, outside),
+        input=nat_rules(plan.nat, outside, ports, hosts=plan.left.hosts.count),
         capture_output=True,
         text=True,
         errors="replace",
@@ -106,18 +110,32 @@ def start_nat(plan: AddressPlan, outside: str) -> None:
         ip.route("add", dst=str(plan.nat.pool), type="blackhole", family=family)
 
 
-def nat_rules(nat: Nat, outside: str) -> str:
+def nat_rules(nat: Nat, outside: str, ports: NatPorts, *, hosts: int | None) -> str:
     """As nft(8) reads it. Host k of the inside has address k of the pool, as RFC 4787 wants it ("paired",
-    REQ-2). It keeps its ports where it can, as Linux does; and however many of its ports are used, they never
-    run out because another host has the same address."""
+    REQ-2): so its ports never run out because another host has the same address.
+
+    Args:
+        hosts: Of the inside; None: without those lines that there are for each host.
+    """
     inside = nat.inside if nat.prefix is None else INSIDE_IPV4_OF_NAT64
     ip = "ip" if nat.pool.version == 4 else "ip6"
+    addresses = ""
+    if ports == "kept":
+        to = f"snat {ip} prefix to {ip} saddr map {{ {inside} : {nat.pool} }}"
+    else:
+        # nft forgets `prefix` beside `fully-random`; addresses one by one are the same.
+        addresses = f"  map pool {{ type ipv{nat.pool.version}_addr : ipv{nat.pool.version}_addr;\n"
+        if hosts is not None:
+            pairs = (f"{inside[k]} : {nat.pool[k]}" for k in range(1, hosts + 1))
+            addresses += f"    elements = {{ {', '.join(pairs)} }}\n"
+        addresses += "  }\n"
+        to = f"snat to {ip} saddr map @pool fully-random"
     return (
         f"table {ip} {TABLE} {{\n"
+        f"{addresses}"
         "  chain outgoing {\n"
         "    type nat hook postrouting priority srcnat; policy accept;\n"
-        f'    oifname "{outside}" {ip} saddr {inside}'
-        f" snat {ip} prefix to {ip} saddr map {{ {inside} : {nat.pool} }}\n"
+        f'    oifname "{outside}" {ip} saddr {inside} {to}\n'
         "  }\n"
         "}\n"
     )
