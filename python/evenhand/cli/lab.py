@@ -181,10 +181,19 @@ def _show(lab: Lab | None, name: str, *, json_output: bool) -> None:
         console.print(f"  SSH    sudo ssh -F {lab.ssh_config} {lab.ssh_host}", markup=False, soft_wrap=True)
         rate = "5kfps"
     else:
-        console.print(f"  DUT    namespace {lab.dut_namespace}", markup=False)
+        console.print(f"  DUT    namespace {lab.dut_namespace}{_nat_of(lab)}", markup=False)
         rate = "500kfps"
     _show_changes(name)
+    if isinstance(lab, LinuxLab) and lab.nat is not None:
+        return  # a throughput without connections is none of a NAT
     console.print(f"Next: evenhand throughput lab:{name} --maximum-rate {rate} --waits short", markup=False)
+
+
+def _nat_of(lab: LinuxLab) -> str:
+    if lab.nat is None:
+        return ""
+    ports = "kept where they are free" if lab.nat_ports == "kept" else "random"
+    return f"\n  {lab.nat.title}  {lab.nat.inside} to {lab.nat.pool}, ports {ports}"
 
 
 def _show_changes(name: str | None) -> None:
@@ -223,7 +232,8 @@ def _describe(lab: Lab | None, name: str) -> dict[str, Any]:
         "changed_outside": changes,
     }
     if isinstance(lab, LinuxLab):
-        return {**document, "dut_namespace": lab.dut_namespace}
+        ports = {} if lab.nat is None else {"nat_ports": lab.nat_ports}
+        return {**document, "dut_namespace": lab.dut_namespace, **ports}
     return {
         **document,
         "is_running": lab.is_running,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.cli import lab as verb
 from evenhand.cli.main import main
 from evenhand.plan import TOPOLOGIES, SideCounts, make_plan
 from evenhand.plan.nat import Nat
@@ -56,14 +57,15 @@ def nat_of(plan: str) -> Nat:
     ],
 )
 def test_each_host_of_the_inside_has_an_address_of_the_pool(plan: str, rule: str) -> None:
-    assert rule in nat.nat_rules(nat_of(plan), "ehdr-x", "kept", hosts=65_534).splitlines()[3]
+    assert rule in nat.nat_rules(nat_of(plan), "ehdr-x", "kept").splitlines()[3]
 
 
 def test_random_ports_do_not_change_the_addresses() -> None:
-    rules = nat.nat_rules(nat_of("nat66"), "ehdr-x", "random", hosts=2)
-    assert "2001:2::1 : 2001:2:0:4000::1, 2001:2::2 : 2001:2:0:4000::2 }" in rules
+    rules = nat.nat_rules(nat_of("nat66"), "ehdr-x", "random")
+    assert "{ 2001:2::1 : 2001:2:0:4000::1, 2001:2::2 : 2001:2:0:4000::2, " in rules
+    assert ", 2001:2::fffe : 2001:2:0:4000::fffe }" in rules
     assert "snat to ip6 saddr map @pool fully-random" in rules
-    assert "elements" not in nat.nat_rules(nat_of("nat66"), "ehdr-x", "random", hosts=None)
+    assert "elements" not in nat.nat_rules(nat_of("nat66"), "ehdr-x", "random", with_hosts=False)
 
 
 def test_only_a_nat64_is_translated_before() -> None:
@@ -93,6 +95,19 @@ def test_a_router_has_no_connections_to_empty() -> None:
     assert setup.connection_timeout_s is None
     with raises("rig.lab-without-connections"):
         setup.empty_connections()
+
+
+def test_the_status_tells_what_the_nat_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lab = LinuxLab(name="linux", plan="nat44", ip_version=4, dut_cpu=0, tester_cpus=(1,), nat_ports="random")
+    monkeypatch.setattr(verb, "lab_status", lambda _: lab)
+    assert main(["lab", "status", "linux"]) == 0
+    shown = capsys.readouterr().out
+    assert "\n  NAT44  10.16.0.0/16 to 198.18.0.0/16, ports random\n" in shown
+    assert "throughput" not in shown
+    assert main(["lab", "status", "linux", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["nat_ports"] == "random"
 
 
 @pytest.mark.parametrize("lab", ["linux --plan gateway-v4", "vm --plan nat44"])

@@ -220,7 +220,7 @@ class LinuxLab:
         """The rules of a DUT that keeps state, its table, and what the kernel has counted of it (R9693-20);
         recorded only (SEED-07)."""
         assert self.nat is not None
-        rules = nat_rules(self.nat, self.dut_interface("right"), self.nat_ports, hosts=None)
+        rules = nat_rules(self.nat, self.dut_interface("right"), self.nat_ports, with_hosts=False)
         return {"rules": rules, **self._inside_dut("read the DUT's table of connections", read_table)}
 
     def set_forwarding(self, on: bool) -> None:

@@ -85,7 +85,7 @@ def start_nat(plan: AddressPlan, outside: str, ports: NatPorts) -> None:
     program = shutil.which(PROGRAM, path=system_path()) or PROGRAM
     done = subprocess.run(
         [program, "-f", "-"],
-        input=nat_rules(plan.nat, outside, ports, hosts=plan.left.hosts.count),
+        input=nat_rules(plan.nat, outside, ports),
         capture_output=True,
         text=True,
         errors="replace",
@@ -110,12 +110,12 @@ def start_nat(plan: AddressPlan, outside: str, ports: NatPorts) -> None:
         ip.route("add", dst=str(plan.nat.pool), type="blackhole", family=family)
 
 
-def nat_rules(nat: Nat, outside: str, ports: NatPorts, *, hosts: int | None) -> str:
+def nat_rules(nat: Nat, outside: str, ports: NatPorts, *, with_hosts: bool = True) -> str:
     """As nft(8) reads it. Host k of the inside has address k of the pool, as RFC 4787 wants it ("paired",
     REQ-2): so its ports never run out because another host has the same address.
 
     Args:
-        hosts: Of the inside; None: without those lines that there are for each host.
+        with_hosts: Otherwise without what there is for each of 65,534 hosts, for people.
     """
     inside = nat.inside if nat.prefix is None else INSIDE_IPV4_OF_NAT64
     ip = "ip" if nat.pool.version == 4 else "ip6"
@@ -125,8 +125,8 @@ def nat_rules(nat: Nat, outside: str, ports: NatPorts, *, hosts: int | None) -> 
     else:
         # nft forgets `prefix` beside `fully-random`; addresses one by one are the same.
         addresses = f"  map pool {{ type ipv{nat.pool.version}_addr : ipv{nat.pool.version}_addr;\n"
-        if hosts is not None:
-            pairs = (f"{inside[k]} : {nat.pool[k]}" for k in range(1, hosts + 1))
+        if with_hosts:
+            pairs = (f"{inside[k]} : {nat.pool[k]}" for k in range(1, inside.num_addresses - 1))
             addresses += f"    elements = {{ {', '.join(pairs)} }}\n"
         addresses += "  }\n"
         to = f"snat to {ip} saddr map @pool fully-random"
