@@ -52,7 +52,7 @@ OF_SESSIONS = (
     " session to the next is part of the noise."
 )
 TOO_FEW_SESSIONS = "Intervals need at least four sessions of both sides."
-NOT_TOLD = ("own_dut.neighbor_table.", "dut.neighbor_table.")
+NOT_TOLD = ("own_dut.neighbor_table.", "dut.neighbor_table.", "dut.connection_table.counted.")
 """Of a testbed, in a campaign and in the run of a verb: what its kernel has counted since it was started,
 which is no set-up."""
 

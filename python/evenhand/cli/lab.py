@@ -16,7 +16,17 @@ from evenhand.cli.common import JsonOption, err, out, write_json
 from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
 from evenhand.plan import plan_title
-from evenhand.rig.lab import Lab, LinuxLab, VmLab, lab_down, lab_status, lab_up, raised_limits, vm_up
+from evenhand.rig.lab import (
+    NAT_PORTS,
+    Lab,
+    LinuxLab,
+    VmLab,
+    lab_down,
+    lab_status,
+    lab_up,
+    raised_limits,
+    vm_up,
+)
 from evenhand.spec.frames import LargestFrameOption, read_largest_frame
 from evenhand.spec.plan import CountOptions
 
@@ -28,6 +38,13 @@ class LabKind(StrEnum):
 
     LINUX = LinuxLab.kind
     VM = VmLab.kind
+
+
+class NatPortsWish(StrEnum):
+    """What becomes of the ports of hosts behind a NAT."""
+
+    KEPT = NAT_PORTS[0]
+    RANDOM = NAT_PORTS[1]
 
 
 KindArgument = Annotated[
@@ -70,6 +87,14 @@ def up(
             help="Debian release of the virtual machine: bookworm or trixie. Default: that of this host.",
         ),
     ] = "",
+    nat_ports: Annotated[
+        NatPortsWish | None,
+        typer.Option(
+            "--nat-ports",
+            help="With nat44, nat64 or nat66: what the NAT does with a host's port. It is kept unless it is"
+            " taken (default), or replaced by a random one.",
+        ),
+    ] = None,
     force: ForceOption = False,
     json_output: JsonOption = False,
 ) -> None:
@@ -78,6 +103,13 @@ def up(
     largest = read_largest_frame(largest_frame)
     before = lab_status(str(kind))
     lab: Lab
+    if nat_ports is not None and (kind is LabKind.VM or address_plan.nat is None):
+        raise RequestError(
+            f"the DUT of the lab {kind} with {address_plan.title} is no NAT",
+            code="cli.option-not-here",
+            where="--nat-ports",
+            next_step="Omit it, or use: evenhand lab up linux --plan nat44",
+        )
     if kind is LabKind.VM:
         lab = vm_up(
             address_plan, dut_cpu=dut_cpu, force=force, largest_frame_size=largest, suite=debian, tell=_tell
@@ -90,7 +122,14 @@ def up(
             next_step="Omit it, or use: evenhand lab up vm",
         )
     else:
-        lab = lab_up(address_plan, name=str(kind), dut_cpu=dut_cpu, force=force, largest_frame_size=largest)
+        lab = lab_up(
+            address_plan,
+            name=str(kind),
+            dut_cpu=dut_cpu,
+            force=force,
+            largest_frame_size=largest,
+            nat_ports="kept" if nat_ports is None else nat_ports.value,
+        )
     if before is not None:
         err().print(
             f"The lab {kind} that was up for {plan_title(before.plan)} was taken down first.", markup=False
@@ -149,10 +188,19 @@ def _show(lab: Lab | None, name: str, *, json_output: bool) -> None:
         console.print(f"  SSH    sudo ssh -F {lab.ssh_config} {lab.ssh_host}", markup=False, soft_wrap=True)
         rate = "5kfps"
     else:
-        console.print(f"  DUT    namespace {lab.dut_namespace}", markup=False)
+        console.print(f"  DUT    namespace {lab.dut_namespace}{_nat_of(lab)}", markup=False)
         rate = "500kfps"
     _show_changes(name)
+    if isinstance(lab, LinuxLab) and lab.nat is not None:
+        return  # a throughput without connections is none of a NAT
     console.print(f"Next: evenhand throughput lab:{name} --maximum-rate {rate} --waits short", markup=False)
+
+
+def _nat_of(lab: LinuxLab) -> str:
+    if lab.nat is None:
+        return ""
+    ports = "kept where they are free" if lab.nat_ports == "kept" else "random"
+    return f"\n  {lab.nat.title}  {lab.nat.inside} to {lab.nat.pool}, ports {ports}"
 
 
 def _show_changes(name: str | None) -> None:
@@ -191,7 +239,8 @@ def _describe(lab: Lab | None, name: str) -> dict[str, Any]:
         "changed_outside": changes,
     }
     if isinstance(lab, LinuxLab):
-        return {**document, "dut_namespace": lab.dut_namespace}
+        ports = {} if lab.nat is None else {"nat_ports": lab.nat_ports}
+        return {**document, "dut_namespace": lab.dut_namespace, **ports}
     return {
         **document,
         "is_running": lab.is_running,

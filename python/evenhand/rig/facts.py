@@ -20,7 +20,7 @@ FACTS = tuple(DutFacts.model_fields)
 """Of both machines, by the keys of the testbed file's `[dut.facts]` (SEED-84)."""
 NOT_OF_A_TESTER = ("flow_hash", "policing")
 """It forwards nothing."""
-OF_A_PLAN = ("neighbor_table", "plan", "sysctls", "napi_threads")
+OF_A_PLAN = ("neighbor_table", "connection_table", "plan", "sysctls", "napi_threads")
 """Facts of a lab that change when it is set up anew."""
 
 

@@ -15,10 +15,11 @@ from evenhand.base.lazy_import import lazy_import
 from evenhand.base.locks import Resource
 from evenhand.base.suggestion import suggestion
 from evenhand.plan import AddressPlan, plan_title
+from evenhand.rig.connections import Emptied
 from evenhand.rig.dut.facts import with_facts
 from evenhand.rig.dut_wish import DutWish, OnDutChange, OnNote, ReachableDut
 from evenhand.rig.facts import FACTS, of_this_machine
-from evenhand.rig.lab import Lab, LinuxLab, lab_names, lab_status, require_root
+from evenhand.rig.lab import Lab, LinuxLab, VmLab, lab_names, lab_status, require_root
 from evenhand.rig.lab.borrow import KINDS, kind_of
 from evenhand.rig.lab.labs import lab_class
 from evenhand.rig.lab.linux import is_for
@@ -117,6 +118,24 @@ class LabSetup(Setup):
     @property
     def dut_facts(self) -> None:
         return None
+
+    def empty_connections(self) -> Emptied:
+        if isinstance(self.lab, VmLab):
+            return Setup.empty_connections(self)
+        if self.lab.nat is None:
+            raise HostError(
+                f"the DUT of the lab {self.lab.name!r} is a router: it has no table of connections",
+                code="rig.lab-without-connections",
+                where=self.name,
+                next_step=f"Set it up as a NAT: evenhand lab up {self.lab.kind} --plan nat44",
+            )
+        return self.lab.empty_connections()
+
+    @property
+    def connection_timeout_s(self) -> float | None:
+        if isinstance(self.lab, VmLab):
+            return self.testbed.dut.connection_timeout
+        return self.lab.connection_timeout_s
 
     def own_facts(self) -> dict[str, Any]:
         return self.lab.facts()

@@ -131,6 +131,45 @@ def test_a_reading_has_cpus_interfaces_and_neighbours() -> None:
     assert seen.ip["ipv6"]["forwarded_packets"] == 10
 
 
+CONNECTIONS = """\
+4000
+entries  clashres found new invalid ignore delete chainlength insert insert_failed drop early_drop
+00000fa0  00000000 00000000 00000000 00000001 00000000 00000000 00000000 00000000 0000000a 00000010 00000000
+00000fa0  00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000001 00000002 00000003
+"""
+
+
+def with_connections(part: str, text: str) -> str:
+    return text.replace(f"{MARK} softnet", f"{MARK} connections\n{part}{MARK} softnet")
+
+
+def test_a_dut_that_tracks_connections_tells_how_many_and_which_failed() -> None:
+    """R9693-20: recorded, and a drop explains a lost frame; the counters of all CPUs together."""
+    before = read(
+        with_connections(CONNECTIONS.replace("4000", "0").replace("00000010", "00000001"), output())
+    )
+    after = read(with_connections(CONNECTIONS, output(uptime=109.5)))
+    assert after.connections == {
+        "entries": 4000,
+        "invalid": 1,
+        "insert_failed": 11,
+        "drop": 18,
+        "early_drop": 3,
+    }
+    seen = difference(before, after, TRIAL)
+    assert seen["connections"] == {
+        "entries": [0, 4000],
+        "invalid": 0,
+        "insert_failed": 0,
+        "drop": 15,
+        "early_drop": 0,
+    }
+    assert seen["dropped_packets"] == 15
+    without_counters = read(with_connections("12\n", output()))
+    assert without_counters.connections == {"entries": 12}
+    assert "connections" not in difference(read(output()), after, TRIAL)
+
+
 DIRECTION = {"lost_frames": 40}
 TRIAL: dict[str, Any] = {
     "intended_duration_s": 2.0,

@@ -42,6 +42,8 @@ _IP_COUNTERS = {
     "address_errors": ("InAddrErrors", "InAddrErrors"),
 }
 """Our names, those of IPv4 in /proc/net/snmp, and those of IPv6 in /proc/net/snmp6."""
+_CONNECTION_COUNTERS = ("invalid", "insert_failed", "drop", "early_drop")
+"""Of /proc/net/stat/nf_conntrack."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,9 @@ class Reading:
     up)."""
     ip: Mapping[str, Mapping[str, int]]
     """By `ipv4` and `ipv6`, names of `_IP_COUNTERS`."""
+    connections: Mapping[str, int] = field(default_factory=dict)
+    """`entries` in its table of connections, and the names of `_CONNECTION_COUNTERS`; empty if it tracks
+    none, or does not tell."""
     interfaces: Mapping[SideName, InterfaceReading] = field(default_factory=dict)
 
 
@@ -110,6 +115,8 @@ def reading_command(left: str, right: str) -> str:
             'export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"',
             *lines,
             f"echo '{MARK} ip'; grep '^Ip:' /proc/net/snmp; grep '^Ip6' /proc/net/snmp6 2>/dev/null",
+            f"echo '{MARK} connections'; cat /proc/sys/net/netfilter/nf_conntrack_count"
+            " /proc/net/stat/nf_conntrack 2>/dev/null",
             # Its CPU stands in the 13th column since Linux 5.10; before that a CPU that is off had no line.
             f"echo '{MARK} softnet'; awk '{{ print $1, $2, $3, $13 }}' /proc/net/softnet_stat",
             f"echo '{MARK} cpus'; getconf CLK_TCK; grep '^cpu[0-9]' /proc/stat",
@@ -143,6 +150,7 @@ def _reading(parts: Mapping[str, str], left: str, right: str, *, where: str) -> 
         cpus=_read_cpus(parts["cpus"]),
         softnet=_read_softnet(parts.get("softnet", "")),
         ip=_read_ip(parts.get("ip", "")),
+        connections=_read_connections(parts.get("connections", "")),
         interfaces={
             side: _read_interface(name, side, parts, where=where)
             for side, name in zip(SIDES, (left, right), strict=True)
@@ -221,6 +229,21 @@ def _read_ip(part: str) -> dict[str, dict[str, int]]:
         }
         for column, (version, known) in enumerate((("ipv4", v4), ("ipv6", v6)))
     }
+
+
+def _read_connections(part: str) -> dict[str, int]:
+    """The number of entries, and below it a table with a row for each CPU; either may be missing."""
+    first, _, table = part.partition("\n")
+    if not first.isdecimal():
+        return {}
+    names, *rows = [line.split() for line in table.split("\n")]
+    per_cpu = [dict(zip(names, row, strict=False)) for row in rows if row]
+    counters = {
+        name: sum(int(row[name], 16) for row in per_cpu)
+        for name in _CONNECTION_COUNTERS
+        if per_cpu and name in names
+    }
+    return {"entries": int(first), **counters}
 
 
 def _read_interface(name: str, side: SideName, parts: Mapping[str, str], *, where: str) -> InterfaceReading:

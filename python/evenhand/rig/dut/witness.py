@@ -21,7 +21,8 @@ READING_TIMEOUT_S = 20.0
 """A neighbour table of 100,000 entries takes seconds to be counted."""
 LOSSES_OF_INTERFACE = ("receive_drops", "receive_misses", "send_drops")
 LOSSES_OF_IP = ("discards", "send_discards", "no_routes", "header_errors", "address_errors")
-"""Together with those of the interfaces: each packet that a kernel counts as dropped is in one of them."""
+"""Together with those of the interfaces and of connection tracking: each packet that a kernel counts as
+dropped is in one of them."""
 
 OnTrouble = Callable[[str], None]
 
@@ -90,13 +91,14 @@ def difference(before: Reading, after: Reading, document: Mapping[str, Any]) -> 
         if side in before.interfaces and side in after.interfaces
     }
     ip = {version: _less(before.ip.get(version, {}), counters) for version, counters in after.ip.items()}
+    connections = _of_connections(before.connections, after.connections)
     lost = sum(direction["lost_frames"] for direction in document["directions"].values())
     dropped = sum(
         counters.get(name) or 0
         for names, each in ((LOSSES_OF_INTERFACE, interfaces.values()), (LOSSES_OF_IP, ip.values()))
         for counters in each
         for name in names
-    )
+    ) + (connections.get("drop") or 0)
     return {
         "error": None,
         "interval_s": round(after.uptime_s - before.uptime_s, 2),
@@ -110,6 +112,7 @@ def difference(before: Reading, after: Reading, document: Mapping[str, Any]) -> 
             for cpu in sorted(before.softnet.keys() & after.softnet.keys())
         ],
         "ip": ip,
+        **({"connections": connections} if connections else {}),
         "interfaces": interfaces,
         "dropped_packets": dropped,
         "lost_frames": lost,
@@ -128,6 +131,13 @@ def _of_cpu(before: Reading, after: Reading, cpu: int, *, sending_s: float) -> d
         "busy_share": None if sending_s <= 0 else round(min(max(busy_s / sending_s, 0.0), 1.0), 4),
         "softirq_share": None if sending_s <= 0 else round(min(max(softirq_s / sending_s, 0.0), 1.0), 4),
     }
+
+
+def _of_connections(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, Any]:
+    if "entries" not in before or "entries" not in after:
+        return {}
+    counted = {name: count for name, count in _less(before, after).items() if name != "entries"}
+    return {"entries": [before["entries"], after["entries"]], **counted}
 
 
 def _of_interface(before: InterfaceReading, after: InterfaceReading) -> dict[str, Any]:

@@ -112,7 +112,7 @@ class BorrowedLab:
         now = lab_status(self.name)
         if now is not None and _is_right(now, wish):
             return now
-        # A lab of the user's keeps its CPU; frames that it took it takes again.
+        # A lab of the user's keeps its CPU, and what its NAT does; frames that it took it takes again.
         known = now or lab_before(self.name)
         largest = max(
             wish.largest_frame_size, USUAL_MAX_FRAME_SIZE if known is None else known.largest_frame_size
@@ -127,7 +127,13 @@ class BorrowedLab:
             # The rest of a mix is set up over SSH.
             plan = replace(plan, other=None)
             return vm.vm_up(plan, name=self.name, dut_cpu=dut_cpu, largest_frame_size=largest, tell=tell)
-        return linux.lab_up(plan, name=self.name, dut_cpu=dut_cpu, largest_frame_size=largest)
+        return linux.lab_up(
+            plan,
+            name=self.name,
+            dut_cpu=dut_cpu,
+            largest_frame_size=largest,
+            nat_ports=known.nat_ports if isinstance(known, LinuxLab) else "kept",
+        )
 
     def give_back(self) -> None:
         """As it was found. Interrupts wait until it is. HostError if a tester is still on it, or it cannot be
@@ -162,7 +168,11 @@ def give_back(name: str) -> None:
                 )
             else:
                 linux.lab_up(
-                    plan, name=name, dut_cpu=before.dut_cpu, largest_frame_size=before.largest_frame_size
+                    plan,
+                    name=name,
+                    dut_cpu=before.dut_cpu,
+                    largest_frame_size=before.largest_frame_size,
+                    nat_ports=before.nat_ports,
                 )
         forget(name)
 
@@ -191,8 +201,8 @@ def _is_alike(now: Lab, before: Lab) -> bool:
     """A machine that was started anew has another SSH port, which does not matter."""
     if isinstance(now, VmLab) and not now.is_running:
         return False
-    parts = ("kind", "plan", "hosts", "networks", "dut_cpu", "largest_frame_size")
-    return all(getattr(now, part) == getattr(before, part) for part in parts)
+    parts = ("kind", "plan", "hosts", "networks", "dut_cpu", "largest_frame_size", "nat_ports")
+    return all(getattr(now, part, None) == getattr(before, part, None) for part in parts)
 
 
 def _plan_of(lab: Lab) -> AddressPlan:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from evenhand.base.errors import HostError
 from evenhand.base.lazy_import import lazy_import
 from evenhand.plan import SIDES, AddressPlan, Interface, PlanSide, SideName
+from evenhand.plan.translation import Translation
 from evenhand.rig.lab.namespaces import (
     host_errors,
     make_namespace,
@@ -21,6 +22,7 @@ from evenhand.rig.lab.namespaces import (
     run_inside,
 )
 from evenhand.rig.lab.napi import pin_napi
+from evenhand.rig.lab.nat import NatPorts, before_nat, start_nat
 from evenhand.rig.lab.translator import start_translator
 from evenhand.rig.lab.xdp import attach_xdp, pass_program
 
@@ -78,7 +80,11 @@ class LabNames:
 
 
 def build(
-    names: LabNames, plan: AddressPlan, dut_cpu: int, largest_frame_size: int = USUAL_MAX_FRAME_SIZE
+    names: LabNames,
+    plan: AddressPlan,
+    dut_cpu: int,
+    largest_frame_size: int = USUAL_MAX_FRAME_SIZE,
+    nat_ports: NatPorts = "kept",
 ) -> None:
     """Make and set up everything; the caller removes what is there if this raises."""
     mtu = largest_frame_size - AROUND_PACKET
@@ -90,9 +96,18 @@ def build(
         run_inside(names.tester_namespace, lambda: _build_tester(names, mtu))
     with host_errors("set up the DUT", where=names.dut_namespace):
         run_inside(names.dut_namespace, lambda: _build_dut(names, plan, dut_cpu, mtu))
-    for told in (each.translation for each in plan.plans if each.translation is not None):
+    for translation in translations_of(plan):
         with host_errors("start the translator", where=names.dut_namespace):
-            run_inside(names.dut_namespace, partial(start_translator, names.lab, told, dut_cpu, mtu))
+            run_inside(names.dut_namespace, partial(start_translator, names.lab, translation, dut_cpu, mtu))
+    if plan.nat is not None:
+        with host_errors("set up the NAT", where=names.dut_namespace):
+            run_inside(names.dut_namespace, lambda: start_nat(plan, names.dut_interface("right"), nat_ports))
+
+
+def translations_of(plan: AddressPlan) -> list[Translation]:
+    """What the DUT must translate without state, of each plan of a mix."""
+    found = (each.translation if each.nat is None else before_nat(each.nat) for each in plan.plans)
+    return [each for each in found if each is not None]
 
 
 def demolish(names: LabNames) -> None:

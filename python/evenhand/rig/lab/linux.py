@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.lazy_import import lazy_import
 from evenhand.plan import SIDES, TOPOLOGIES, AddressPlan, SideCounts, SideName
+from evenhand.plan.nat import Nat
+from evenhand.rig.connections import Emptied
 from evenhand.rig.lab import state
 from evenhand.rig.lab.build import (
     AROUND_PACKET,
@@ -35,6 +37,7 @@ from evenhand.rig.lab.build import (
     build,
     demolish,
     read_offloads,
+    translations_of,
     write_sysctls,
 )
 from evenhand.rig.lab.flow_hash import read_flow_hash
@@ -42,6 +45,7 @@ from evenhand.rig.lab.limits import give_back, make_room, read_cache_statistics,
 from evenhand.rig.lab.machine import end_machine
 from evenhand.rig.lab.namespaces import host_errors, namespace_path, run_inside
 from evenhand.rig.lab.napi import MOST_URGENT, napi_threads
+from evenhand.rig.lab.nat import NatPorts, check_nat, empty_table, nat_rules, read_table, read_timeout
 from evenhand.rig.lab.neighbors import Neighbor, count_neighbors, read_neighbors
 from evenhand.rig.lab.translator import check_translator, end_translator, translator_processes
 from evenhand.rig.lab.xdp import is_native_xdp
@@ -90,6 +94,8 @@ class LinuxLab:
     """CPUs that are left for the tester, in order; `dut_cpu` itself if there is no other."""
     largest_frame_size: int = USUAL_MAX_FRAME_SIZE
     """Octets with FCS that both links take."""
+    nat_ports: NatPorts = "kept"
+    """Of a DUT that keeps state."""
 
     @staticmethod
     def check_programs() -> None:
@@ -194,6 +200,29 @@ class LinuxLab:
             "cache": read_cache_statistics(self.ip_versions[0]),
         }
 
+    @property
+    def nat(self) -> Nat | None:
+        """What its DUT was told; None: it keeps no state."""
+        return TOPOLOGIES[self.plan].nat
+
+    def empty_connections(self) -> Emptied:
+        """Delete all connections of a DUT that keeps state (R9693-07)."""
+        return self._inside_dut("empty the DUT's table of connections", empty_table)
+
+    @property
+    def connection_timeout_s(self) -> float | None:
+        """After so long without a frame the DUT forgets a connection; None if it keeps no state."""
+        if self.nat is None:
+            return None
+        return self._inside_dut("read how long the DUT remembers a connection", read_timeout)
+
+    def connection_facts(self) -> dict[str, Any]:
+        """The rules of a DUT that keeps state, its table, and what the kernel has counted of it (R9693-20);
+        recorded only (SEED-07)."""
+        assert self.nat is not None
+        rules = nat_rules(self.nat, self.dut_interface("right"), self.nat_ports, with_hosts=False)
+        return {"rules": rules, **self._inside_dut("read the DUT's table of connections", read_table)}
+
     def set_forwarding(self, on: bool) -> None:
         """Switch the DUT's forwarding for the plan's IP versions; off, a trial must end FAIL."""
         values = {f"net/ipv{version}/conf/all/forwarding": "1" if on else "0" for version in self.ip_versions}
@@ -252,7 +281,9 @@ class LinuxLab:
                 "interfaces": interfaces,
             }
 
-        return {**self._inside_dut("read the DUT's facts", read), "neighbor_table": self.neighbor_facts()}
+        facts = self._inside_dut("read the DUT's facts", read)
+        connections = {} if self.nat is None else {"connection_table": self.connection_facts()}
+        return {**facts, "neighbor_table": self.neighbor_facts(), **connections}
 
     def _inside_dut(self, doing: str, work: Callable[[], Result]) -> Result:
         require_root()
@@ -288,6 +319,7 @@ def lab_up(
     dut_cpu: int | None = None,
     force: bool = False,
     largest_frame_size: int = USUAL_MAX_FRAME_SIZE,
+    nat_ports: NatPorts = "kept",
 ) -> LinuxLab:
     """Set up the lab; one of that name that is there, whole or in ruins, is removed first.
 
@@ -297,6 +329,7 @@ def lab_up(
             others.
         force: Also if a tester uses the lab that is there; that spoils its trial.
         largest_frame_size: Octets with FCS that both links take.
+        nat_ports: What becomes of the hosts' ports, if the DUT keeps state.
 
     Raises:
         RequestError: Bad name or CPU.
@@ -305,7 +338,7 @@ def lab_up(
     state.check_name(name)
     require_root()
     with state.hold(name), state.kept_from_testers(name, force=force):
-        return _set_up(plan, name, dut_cpu, largest_frame_size)
+        return _set_up(plan, name, dut_cpu, largest_frame_size, nat_ports)
 
 
 def lab_down(name: str = "linux", *, force: bool = False) -> bool:
@@ -370,6 +403,7 @@ def linux_lab(
     name: str = "linux",
     dut_cpu: int | None = None,
     largest_frame_size: int = USUAL_MAX_FRAME_SIZE,
+    nat_ports: NatPorts = "kept",
 ) -> Iterator[LinuxLab]:
     """A lab for the length of a `with` block, taken down however the block ends; see lab_up.
 
@@ -381,14 +415,16 @@ def linux_lab(
         # Before the block that takes the lab down: one that somebody tests with stays.
         stack.enter_context(state.kept_from_testers(name, force=False))
         try:
-            lab = _set_up(plan, name, dut_cpu, largest_frame_size)
+            lab = _set_up(plan, name, dut_cpu, largest_frame_size, nat_ports)
             stack.close()
             yield lab
         finally:
             take_down(name)
 
 
-def _set_up(plan: AddressPlan, name: str, dut_cpu: int | None, largest_frame_size: int) -> LinuxLab:
+def _set_up(
+    plan: AddressPlan, name: str, dut_cpu: int | None, largest_frame_size: int, nat_ports: NatPorts
+) -> LinuxLab:
     if plan.other is not None and plan.is_direct:
         raise RequestError(
             f"{plan.title} has hosts of both IP versions on the links, and the Linux lab has room for the"
@@ -397,14 +433,17 @@ def _set_up(plan: AddressPlan, name: str, dut_cpu: int | None, largest_frame_siz
             where="plan",
             next_step="Use gateway plans, such as gateway-v4+gateway-v6.",
         )
-    if any(each.translation is not None for each in plan.plans):
+    if translations_of(plan):
         check_translator()
+    if plan.nat is not None:
+        check_nat()
     cpu, tester_cpus = share_cpus(dut_cpu)
     lab = LinuxLab(
         name=name,
         dut_cpu=cpu,
         tester_cpus=tester_cpus,
         largest_frame_size=largest_frame_size,
+        nat_ports=nat_ports,
         **addresses_of(plan),
     )
     take_down(name)
@@ -413,7 +452,7 @@ def _set_up(plan: AddressPlan, name: str, dut_cpu: int | None, largest_frame_siz
     try:
         if lab.ip_version is not None:  # translators and mixes have gateways alone
             make_room(name, lab.ip_version, sum(side.dut_neighbors for side in plan.sides))
-        build(LabNames(name), plan, cpu, largest_frame_size)
+        build(LabNames(name), plan, cpu, largest_frame_size, nat_ports)
         state.write_record(name, {**record, "is_complete": True})
     except BaseException:
         take_down(name)

@@ -16,6 +16,12 @@ _PATIENCE_S = 5.0
 """After SIGTERM, until SIGKILL."""
 
 
+def system_path() -> str:
+    """Where the programs of a lab are looked for: a user's PATH need not have the folder of system
+    programs."""
+    return f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
+
+
 def processes_with(option: bytes, argument_begins: bytes) -> list[int]:
     """Ids of the processes in whose command line both stand: so none is ever forgotten, or mistaken for
     another."""

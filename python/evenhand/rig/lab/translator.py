@@ -21,7 +21,7 @@ from evenhand.base.errors import HostError
 from evenhand.base.lazy_import import lazy_import
 from evenhand.plan.translation import Translation
 from evenhand.rig.dut.translator import INTERFACE, TAYGA_INSTALL, routes_to_translator, tayga_config
-from evenhand.rig.lab.machine import end_processes, processes_with
+from evenhand.rig.lab.machine import end_processes, processes_with, system_path
 from evenhand.rig.lab.napi import MOST_URGENT
 from evenhand.rig.lab.state import STATE_DIRECTORY
 
@@ -37,7 +37,7 @@ _PATIENCE_S = 5.0
 
 def check_translator() -> None:
     """HostError if the program or the kernel's tun device is missing."""
-    if shutil.which(PROGRAM, path=_search_path()) is None:
+    if shutil.which(PROGRAM, path=system_path()) is None:
         raise HostError(
             "the plan needs a translator as DUT, and TAYGA is not installed",
             code="rig.program-missing",
@@ -70,7 +70,7 @@ def start_translator(name: str, translation: Translation, cpu: int, mtu: int) ->
     folder.mkdir(parents=True, exist_ok=True)
     config = folder / "tayga.conf"
     config.write_text(tayga_config(translation))
-    program = shutil.which(PROGRAM, path=_search_path()) or PROGRAM
+    program = shutil.which(PROGRAM, path=system_path()) or PROGRAM
     log = folder / "log"
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -114,8 +114,3 @@ def _wait_for_interface(ip: pyroute2.IPRoute, process: subprocess.Popen[bytes], 
 
 def _folder(name: str) -> Path:
     return STATE_DIRECTORY / f"{name}.translator"
-
-
-def _search_path() -> str:
-    """A user's PATH need not have the folder of system programs."""
-    return f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
