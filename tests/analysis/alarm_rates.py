@@ -10,7 +10,7 @@ import math
 import random
 from collections.abc import Callable
 
-from evenhand.analysis.levels import find_levels
+from evenhand.analysis.levels import FEWEST_RUNS, find_levels
 
 SEEDS = 200
 NOISE = 0.01
@@ -56,6 +56,16 @@ def alarms(kind: Kind, count: int) -> int:
     return sum(len(find_levels(_series(kind, count, seed, NOISE)).groups) > 1 for seed in range(SEEDS))
 
 
+def alarms_on_any_night(kind: Kind) -> int:
+    """The same of series that grow from the fewest runs to the longest of `LENGTHS`, and are looked at each
+    night: those with a change on any of them."""
+    longest = LENGTHS[-1]
+    return sum(
+        any(len(find_levels(values[:night]).groups) > 1 for night in range(FEWEST_RUNS, longest + 1))
+        for values in (_series(kind, longest, seed, NOISE) for seed in range(SEEDS))
+    )
+
+
 def detections(before: int, after: int, noise: float) -> tuple[int, int]:
     """Of `SEEDS` series with a fall of 5 %: those in which it is found at the right run, and at that or one
     beside it."""
@@ -79,6 +89,14 @@ def alarm_rows() -> list[list[str]]:
     return [[str(count), *(_percent(alarms(kind, count)) for kind in KINDS.values())] for count in LENGTHS]
 
 
+def any_night_row() -> list[str]:
+    """The last row of the first table."""
+    return [
+        f"{LENGTHS[0]} to {LENGTHS[-1]}, each night",
+        *(_percent(alarms_on_any_night(kind)) for kind in KINDS.values()),
+    ]
+
+
 def detection_rows() -> list[list[str]]:
     """Of the second table."""
     return [
@@ -92,5 +110,5 @@ def _percent(count: int) -> str:
 
 
 if __name__ == "__main__":
-    for row in [*alarm_rows(), *detection_rows()]:
+    for row in [*alarm_rows(), any_night_row(), *detection_rows()]:
         print(f"| {' | '.join(row)} |")

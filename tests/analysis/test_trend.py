@@ -54,7 +54,7 @@ def test_a_new_level_needs_two_runs() -> None:
 
 @pytest.mark.parametrize("stray", [0.9, 1.2, 0.01, 30.0])
 def test_a_single_stray_is_no_step(stray: float) -> None:
-    levels = [LEVEL] * 20
+    levels: list[float] = [LEVEL] * 20
     levels[9] *= stray
     found = trend_of(levels, noise=0.005)
     assert found.changes == ()
@@ -154,7 +154,7 @@ def test_a_step_within_the_brackets_of_the_searches_is_none() -> None:
 
 
 def test_a_point_without_a_number_is_a_gap() -> None:
-    levels: list[float | None] = [LEVEL] * 8 + [0.94 * LEVEL] * 8
+    levels: list[float | None] = [*([LEVEL] * 8), *([0.94 * LEVEL] * 8)]
     levels[3] = levels[8] = levels[15] = None
     found = trend_of(levels, noise=0.003)
     assert changes_at(found) == [9]
@@ -257,6 +257,8 @@ def test_runs_that_cannot_be_put_in_order_are_refused() -> None:
         trend([one, replace(one, path=one.path.with_name("copy.evenhand"))])
     with raises("analysis.run-without-time", match="yesterday"):
         trend([replace(one, created_at="yesterday")])
+    with raises("analysis.run-without-time"):
+        trend([replace(one, created_at="9999-12-31T23:59:59-12:00")])
     with raises("analysis.run-without-version"):
         trend([record(point(16, [LEVEL]))], over="version")
     with raises("analysis.nothing-to-compare"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def measure(evenhand: Run, engine_playing: Callable[[str], Path], testbed: Path)
 
 def begun(path: Path, night: int) -> None:
     """Say that it was begun in that night."""
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE run SET created_at = ?", (f"2026-10-{night + 1:02}T02:00:00.000Z",))
 
 

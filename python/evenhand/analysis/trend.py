@@ -76,9 +76,12 @@ def trend(records: Sequence[CampaignRecord], *, over: Over = "time", anyway: boo
 
 
 def moment_of(record: CampaignRecord | TrendRun) -> datetime:
-    """When a run was begun. ValueError if its file has no time there."""
+    """When a run was begun, in UTC. ValueError if its file has no time there."""
     found = datetime.fromisoformat(record.created_at)
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    try:
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(str(error)) from error
 
 
 @dataclass(slots=True, kw_only=True)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import UTC
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -242,7 +241,7 @@ def _label_runs(axes: Axes, trend: Trend, places: Sequence[float], shape: Shape)
     kept.sort()
 
     def label(run: int) -> str:
-        begun = moment_of(trend.runs[run]).astimezone(UTC)
+        begun = moment_of(trend.runs[run])
         date = f"{begun:%Y-%m-%d}" if span >= 2 else f"{begun:%m-%d %H:%M}"
         version = _short(visible(trend.runs[run].version or "unknown"), LONGEST_LABEL[shape.name])
         if trend.over == "version":

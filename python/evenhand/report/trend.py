@@ -5,7 +5,6 @@ reader must know of them."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC
 from typing import Any
 
 from rich.text import Text
@@ -221,7 +220,7 @@ def show_after(point: PointTrend, change: Change) -> str:
 
 def show_begun(run: TrendRun) -> str:
     """`2026-11-20 02:00`, UTC."""
-    return moment_of(run).astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+    return moment_of(run).strftime("%Y-%m-%d %H:%M")
 
 
 def show_latest(point: PointTrend) -> str:
@@ -234,7 +233,7 @@ def show_latest(point: PointTrend) -> str:
 
 def span_of(trend: Trend) -> str:
     """`12 runs from 2026-11-01 to 2026-11-20`."""
-    moments = sorted(moment_of(run).astimezone(UTC) for run in trend.runs)
+    moments = sorted(moment_of(run) for run in trend.runs)
     if len(moments) == 1:
         return f"the run of {moments[0]:%Y-%m-%d %H:%M}"
     first, last = f"{moments[0]:%Y-%m-%d}", f"{moments[-1]:%Y-%m-%d}"
