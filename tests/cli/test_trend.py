@@ -50,7 +50,7 @@ def test_a_folder_of_runs_shows_since_when_it_is_slower(evenhand: Run, measure: 
     assert ended.code == 0, ended.err
     assert "-12.5 % (worse) since the run of 2026-10-05 02:00" in ended.out
     page = Path("trend.html").read_text()
-    assert "Of 1 point 1 is worse after the latest change." in page
+    assert "Of 1 point 1 has changed since the first run: 1 worse." in page
     document = evenhand("trend", "runs", "--json").json
     assert [change["run"] for change in document["changes"]] == [4]
     assert document["points"][0]["plan"] == "gateway-v4"

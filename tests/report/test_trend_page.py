@@ -33,7 +33,7 @@ def test_the_page_begins_with_the_changes_and_has_a_picture_of_each_point() -> N
     found = example_trend()
     page = render_trend(found)
     Page(page)
-    assert "Of 6 points 2 are worse and 1 is better after the latest change." in page
+    assert "Of 6 points 3 have changed since the first run: 2 worse and 1 better." in page
     first_row = page.index("gateway-v6, 84 octets, 16 addresses a side, typical latency")
     assert page.index("<h2>Changes</h2>") < first_row < page.index("<svg")
     for words in ("-4.4 %, worse", "+7.0 %, better", "2026-10-26 02:00", "6.1.0-30-amd64", "1.179 Mfps"):
@@ -134,6 +134,10 @@ def test_the_lines_name_each_change_and_since_when() -> None:
         " 2026-10-26 02:00, 6.1.0-30-amd64."
         for line in lines
     )
+    repaired = trend(nights([LEVEL] * 8 + [0.9 * LEVEL] * 6 + [LEVEL] * 8, noise=0.001))
+    assert verdict(repaired) == "Of 1 point 1 has changed since the first run: 1 back where it was."
+    half = trend(nights([LEVEL] * 8 + [0.9 * LEVEL] * 6 + [0.95 * LEVEL] * 8, noise=0.001))
+    assert verdict(half) == "Of 1 point 1 has changed since the first run: 1 worse."
     quiet = trend(nights([LEVEL] * 8, noise=0.002))
     assert verdict(quiet) == "No change at 1 point."
     assert changes_table(quiet) is None

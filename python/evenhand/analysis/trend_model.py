@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -159,6 +160,13 @@ class PointTrend:
         """Those with a number."""
         return tuple(value for value in self.values if value.statistics is not None)
 
+    @property
+    def performance(self) -> float | None:
+        """After all changes over before the first one; below 1 is worse. 1 without a change; None: from
+        something to nothing, where less is better."""
+        found = [change.performance for change in self.changes]
+        return None if None in found else math.prod(each for each in found if each is not None)
+
     def to_document(self) -> dict[str, Any]:
         return {
             "key": self.key,
@@ -179,6 +187,7 @@ class PointTrend:
             "values": [value.to_document() for value in self.values],
             "levels": [level.to_document() for level in self.levels],
             "changes": [change.to_document() for change in self.changes],
+            "performance": self.performance,
             "judged_by": self.judged_by,
             "unlike": list(self.unlike),
         }

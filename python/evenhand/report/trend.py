@@ -12,6 +12,7 @@ from rich.text import Text
 from evenhand.analysis.levels import FEWEST_RUNS
 from evenhand.analysis.trend import moment_of
 from evenhand.analysis.trend_model import Change, PointTrend, Trend, TrendRun, TrendValue
+from evenhand.analysis.words import join
 from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count
 from evenhand.procedure.descriptor import show_number
@@ -140,22 +141,27 @@ SINGLE = "One run has no trend yet: the next one is the first that can be compar
 
 
 def verdict(trend: Trend) -> str:
-    """`Of 6 points 2 are worse and 1 is better after the latest change.`"""
-    worse = [(point, change) for point, change in latest_changes(trend) if change.is_regression]
-    better = len(latest_changes(trend)) - len(worse)
+    """`Of 6 points 3 have changed since the first run: 2 worse and 1 better.`"""
     of = f"{format_count(len(trend.points))} {'point' if len(trend.points) == 1 else 'points'}"
-    if not worse and not better:
+    changed = [point for point in trend.points if point.changes]
+    if not changed:
         return f"No change at {of}."
-    parts = []
-    for count, word in ((len(worse), "worse"), (better, "better")):
-        if count:
-            parts.append(f"{format_count(count)} {'is' if count == 1 else 'are'} {word}")
-    return f"Of {of} {' and '.join(parts)} after the latest change."
+    counts = [(sum(direction_of(point) == word for point in changed), word) for word in DIRECTIONS]
+    parts = [f"{format_count(count)} {DIRECTIONS[word]}" for count, word in counts if count]
+    have = "has" if len(changed) == 1 else "have"
+    return f"Of {of} {format_count(len(changed))} {have} changed since the first run: {join(parts)}."
 
 
-def latest_changes(trend: Trend) -> list[tuple[PointTrend, Change]]:
-    """The last one of each point that has any."""
-    return [(point, point.changes[-1]) for point in trend.points if point.changes]
+DIRECTIONS = {"worse": "worse", "better": "better", "back": "back where it was"}
+BACK = 0.005
+"""A point whose changes make up for each other, but for less than this share, is back."""
+
+
+def direction_of(point: PointTrend) -> str:
+    """Of a point with changes: where it has come to, all of them together."""
+    if point.performance is None or point.performance > 1 + BACK:
+        return "better"
+    return "worse" if point.performance < 1 - BACK else "back"
 
 
 def latest_lines(trend: Trend) -> list[str]:

@@ -15,7 +15,7 @@ from evenhand.report.plain import visible
 from evenhand.report.trend import (
     FOUND_BY,
     SINGLE,
-    latest_changes,
+    direction_of,
     method_lines,
     show_after,
     show_before,
@@ -76,8 +76,8 @@ def _name(place: int) -> str:
 
 
 def _style(trend: Trend) -> str:
-    changes = [change for _, change in latest_changes(trend)]
-    if any(change.is_regression for change in changes):
+    changed = [point for point in trend.points if point.changes]
+    if any(point.changes[-1].is_regression or direction_of(point) == "worse" for point in changed):
         return "bad"
     return "good" if all(point.judged_by == "levels" for point in trend.points) else "open"
 
