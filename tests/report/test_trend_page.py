@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from evenhand.analysis.trend import trend
@@ -22,6 +24,7 @@ from evenhand.report.trend import (
 from evenhand.report.trend_page import render_trend, write_trend_page
 from tests.analysis.records import point
 from tests.analysis.trends import bed, example_trend, night, nights
+from tests.docs.documents import ROOT
 from tests.errors import raises
 from tests.report.chromium import browser, find_chromium
 from tests.report.pages import Page
@@ -166,6 +169,8 @@ def test_the_document_has_all_changes_with_their_points() -> None:
         "gateway-v6, 84 octets, 65,536 addresses a side, throughput",
         "gateway-v4, 64 octets, 65,534 addresses a side, throughput",
     ]
+    schema = json.loads((ROOT / "contract" / "result.schema.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate({"command": "trend", **document})
     assert document["changes"][1]["run"] == 25
     assert document["runs"][25]["version"] == "6.1.0-30-amd64"
     assert len(document["points"][1]["values"]) == 40
