@@ -97,6 +97,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "plan prove": ("plan", "prove", "gateway-v4", "--frames", "1M"),
     "plan show": ("plan", "show", "nets-v6-gateway"),
     "predict": ("predict", "gateway-v4", "--rate", "1Mfps"),
+    "prune": ("prune", ".", "--days", "1", "--dry-run"),
     "recovery": (
         "recovery",
         "TESTBED",
@@ -111,6 +112,7 @@ LINES: dict[str, tuple[str, ...]] = {
         "--no-run",
     ),
     "throughput": ("throughput", "TESTBED", *QUICK, "--final-duration", "1s"),
+    "trend": ("trend", "run.evenhand"),
     "trial": ("trial", "TESTBED", "--rate", "1kfps", "--duration", "1s", "--waits", "short"),
 }
 REAL_ENGINE = ("plan frames", "plan prove")

@@ -62,6 +62,8 @@ NOT_RUN = {
     "evenhand report appendix-a.evenhand": "needs that campaign's file: tests/cli/test_report.py has one",
     "evenhand merge ": "needs runs to merge: tests/cli/test_merge.py makes some",
     "evenhand show both.evenhand": "the same",
+    "evenhand trend ": "needs runs: tests/cli/test_trend.py makes some",
+    "evenhand prune ": "needs runs: tests/cli/test_prune.py has some",
     "evenhand show monday.evenhand": "needs a run: tests/cli/test_show.py does it",
     "evenhand export monday.evenhand": "needs a run: tests/cli/test_export.py does it",
     "evenhand router ": "runs until Ctrl-C: tests/cli/test_router.py does it",

@@ -100,13 +100,7 @@ class ComparedValue:
     def is_different(self) -> bool | None:
         """Whether the interval of the ratio leaves out 1; None with too few repetitions for an interval that
         says anything, or where a median is a lower bound and hides it."""
-        interval = None if self.ratio is None else self.ratio.firm_interval
-        if self.ratio is None or interval is None or self.ratio.bound == "unknown":
-            return None
-        if self.ratio.bound != "none":
-            is_beyond = interval.low > 1 if self.ratio.bound == "at_least" else interval.high < 1
-            return True if is_beyond else None
-        return not interval.low <= 1 <= interval.high
+        return None if self.ratio is None else self.ratio.is_different
 
     def to_document(self) -> dict[str, Any]:
         return {
@@ -318,7 +312,7 @@ def compare(records: Sequence[CampaignRecord], *, anyway: bool = False) -> Compa
             for i, point in enumerate(first.points)
         ),
         unlike=tuple(unlike),
-        differences=tuple(_differences(records)),
+        differences=tuple(setup_differences(records)),
         notes=tuple(
             note
             for other, match in zip(others, matches, strict=True)
@@ -436,7 +430,7 @@ def _compare_point(
         figure=figure,
         statistics=point.statistics,
         at_maximum=point.at_maximum,
-        reason=_why_none(point),
+        reason=why_none(point),
         others=tuple(_compared(point, other, figure, of_one_kind, level) for other, of_one_kind in others),
         is_at_least=point.is_at_least,
         upper=point.median_upper,
@@ -463,9 +457,9 @@ def _compared(
         key=other.point.key,
         statistics=other.statistics,
         at_maximum=other.at_maximum,
-        reason=_why_none(other),
+        reason=why_none(other),
         ratio=ratio,
-        performance=None if ratio is None else _performance(ratio, other.values, figure),
+        performance=None if ratio is None else performance_of(ratio, other.values, figure),
         unlike=unlike_in(point, other, of_one_kind),
         is_at_least=other.is_at_least,
         upper=other.median_upper,
@@ -481,7 +475,13 @@ def _gate(point: PointRecord, other: PointRecord, figure: Figure, level: float) 
     return None if found is None or found.level < level else found
 
 
-def _performance(ratio: MedianRatio, values: Sequence[float], figure: Figure) -> float | None:
+def performance_of(ratio: MedianRatio, values: Sequence[float], figure: Figure) -> float | None:
+    """The ratio where more of the figure is better, else its reciprocal: below 1 is worse. None: from
+    something to nothing.
+
+    Args:
+        values: Those above the line.
+    """
     if figure.is_higher_better:
         return ratio.ratio
     if ratio.ratio is None:
@@ -490,7 +490,8 @@ def _performance(ratio: MedianRatio, values: Sequence[float], figure: Figure) ->
     return 1 / ratio.ratio if median(values) else (1.0 if ratio.ratio == 1 else None)
 
 
-def _why_none(point: PointRecord) -> str | None:
+def why_none(point: PointRecord) -> str | None:
+    """Why a point has no number; None if it has one."""
     if point.values:
         return None
     return (
@@ -500,7 +501,7 @@ def _why_none(point: PointRecord) -> str | None:
     )
 
 
-def _differences(records: Sequence[CampaignRecord]) -> Iterator[SetupDifference]:
+def setup_differences(records: Sequence[CampaignRecord]) -> Iterator[SetupDifference]:
     """Of versions, host, testbed and campaign file; in that order."""
     setups = [dict(_setup(record)) for record in records]
     for what in dict.fromkeys(key for setup in setups for key in setup):

@@ -107,6 +107,18 @@ class MedianRatio:
         """None if there is none, or if there are too few repetitions for one that says anything."""
         return None if self.interval is None or self.interval.level < LEAST_LEVEL else self.interval
 
+    @property
+    def is_different(self) -> bool | None:
+        """Whether the interval leaves out 1; None with too few values for an interval that says anything, or
+        where a median is a lower bound and hides it."""
+        interval = self.firm_interval
+        if interval is None or self.bound == "unknown":
+            return None
+        if self.bound != "none":
+            is_beyond = interval.low > 1 if self.bound == "at_least" else interval.high < 1
+            return True if is_beyond else None
+        return not interval.low <= 1 <= interval.high
+
     def to_document(self) -> dict[str, Any]:
         interval = None
         if self.interval is not None:

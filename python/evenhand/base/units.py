@@ -68,6 +68,12 @@ MEMORY = Quantity(
     "512MB, 2GB",
     _others(MB="m mi mib mbyte mbytes", GB="g gi gib gbyte gbytes"),
 )
+FILES = Quantity(
+    "a size of files with its unit",
+    {"MB": Decimal(10**6), "GB": Decimal(10**9), "TB": Decimal(10**12)},
+    "500MB, 20GB",
+    _others(MB="m mi mib mbyte mbytes", GB="g gi gib gbyte gbytes", TB="t ti tib tbyte tbytes"),
+)
 DURATION = Quantity(
     "a duration",
     {
@@ -147,6 +153,11 @@ def parse_count(text: str, *, where: str = "") -> int:
 def parse_memory(text: str, *, where: str = "") -> int:
     """Mebibytes, a whole number > 0."""
     return _whole(MEMORY, _positive(MEMORY, text, where), text, where)
+
+
+def parse_files(text: str, *, where: str = "") -> int:
+    """Octets of files, a whole number > 0."""
+    return _whole(FILES, _positive(FILES, text, where), text, where)
 
 
 def parse_ratio(text: str, *, where: str = "") -> float:

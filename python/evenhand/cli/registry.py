@@ -42,8 +42,10 @@ _LAST = {
     "report": VerbPlace("report", "report"),
     "import": VerbPlace("import_verb", "import_file"),
     "merge": VerbPlace("merge", "merge"),
+    "prune": VerbPlace("prune", "prune"),
     "show": VerbPlace("show", "show"),
     "export": VerbPlace("export", "export"),
+    "trend": VerbPlace("trend", "trend"),
     "trial": VerbPlace("trial", "trial"),
     "worker": VerbPlace("worker", "worker"),
 }

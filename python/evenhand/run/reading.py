@@ -332,10 +332,10 @@ def as_versions(text: str) -> dict[str, str]:
     return versions
 
 
-def read_searches(tables: RunTables) -> Mapping[int, StoredSearch]:
-    """By their ids, in order, each with its trials. ValueError if one is no search."""
+def read_searches(tables: RunTables, *, with_trials: bool = True) -> Mapping[int, StoredSearch]:
+    """By their ids, in order, each with its trials if they are wanted. ValueError if one is no search."""
     trials: dict[int, list[StoredTrial]] = {}
-    for row in tables.rows("trials"):
+    for row in tables.rows("trials") if with_trials else ():
         trials.setdefault(row["search_id"], []).append(_trial(row))
     return MappingProxyType(
         {row["id"]: _search(row, trials.get(row["id"], [])) for row in tables.rows("searches")}

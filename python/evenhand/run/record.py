@@ -30,8 +30,12 @@ CUT_SHORT = "cut_short"
 """Outcome of a repetition that was begun anew: what it measured stays, and is in no statistic."""
 
 
-def read_record(path: Path | str) -> CampaignRecord:
+def read_record(path: Path | str, *, with_trials: bool = True) -> CampaignRecord:
     """All of a run or campaign, finished or not, also while it is being measured; of any schema version.
+
+    Args:
+        with_trials: False: the searches have none, which takes a small part of the time. Files before
+            version 3 have them all the same, since their points are made of them.
 
     Raises:
         RequestError, HostError: As `read_run`.
@@ -49,7 +53,7 @@ def read_record(path: Path | str) -> CampaignRecord:
         campaigns = tables.rows("campaign") if "campaign" in tables.names else []
         if tables.version == 1 or (tables.version == _LAST_OLD and not campaigns):
             return _record_of_old_run(path, runs[0], list(read_searches(tables).values()))
-        return _record(path, runs[0], campaigns[0] if campaigns else None, tables)
+        return _record(path, runs[0], campaigns[0] if campaigns else None, tables, with_trials)
 
 
 def _record_of_old_run(path: Path, run: Row, searches: list[StoredSearch]) -> CampaignRecord:
@@ -84,11 +88,14 @@ def _record_of_old_run(path: Path, run: Row, searches: list[StoredSearch]) -> Ca
     )
 
 
-def _record(path: Path, run: Row, campaign: Row | None, tables: RunTables) -> CampaignRecord:
+def _record(
+    path: Path, run: Row, campaign: Row | None, tables: RunTables, with_trials: bool
+) -> CampaignRecord:
     points = {row["id"]: in_suite(read_point(row), path.stem) for row in tables.rows("points")}
     searches: dict[int | None, list[StoredSearch]] = {}
     belongs = {row["id"]: row["repetition_id"] for row in tables.rows("searches", "id", "repetition_id")}
-    for search_id, search in read_searches(tables).items():
+    is_read = with_trials or tables.version <= _LAST_OLD
+    for search_id, search in read_searches(tables, with_trials=is_read).items():
         searches.setdefault(belongs[search_id], []).append(search)
     sessions = _read_sessions(tables)
     places = {session_id: place for place, session_id in enumerate(sessions)}

@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Analysis: each point over many runs, and where it changes.
+
+The number of a run at a point is the median of its repetitions. What changes from one session to the next
+moves all of these together, so the noise that counts is that between runs, and the unit is the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import pairwise
+from statistics import median
+
+from evenhand.analysis.comparison import MOST_NAMED, performance_of, setup_differences, why_none
+from evenhand.analysis.levels import FEWEST_RUNS, find_levels
+from evenhand.analysis.matching import unlike_in
+from evenhand.analysis.medians import MedianRatio, Pool, median_ratio
+from evenhand.analysis.trend_model import By, Change, Level, Over, PointTrend, Trend, TrendRun, TrendValue
+from evenhand.analysis.trend_setup import differing, testbed_of, version_key, versions_of
+from evenhand.base.errors import RequestError
+from evenhand.procedure.descriptor import Figure
+from evenhand.procedure.registry import PROCEDURES
+from evenhand.procedure.statistics import Statistics
+from evenhand.run.campaign_record import CampaignRecord, PointRecord, is_median_at_least
+
+
+def trend(records: Sequence[CampaignRecord], *, over: Over = "time", anyway: bool = False) -> Trend:
+    """Each point of all runs, in the order of the runs, with its changes.
+
+    A point that a run does not have, or has no number for, is a gap. Points that were measured otherwise, or
+    on another testbed, are never mixed: they are refused, or a trend of their own.
+
+    Args:
+        anyway: Do not refuse them.
+
+    Raises:
+        RequestError: No run; one of them twice; a run without a time, or without a version where they are to
+            be in its order; nothing in them that has a trend; or points that were not measured alike.
+    """
+    records = _in_order(records, over)
+    series = _series(records)
+    if not series:
+        raise RequestError(
+            "the runs have only single trials or no trials, and no result of a search or series",
+            code="analysis.nothing-to-compare",
+            where=_named(records),
+            next_step="Measure with evenhand run, throughput or another procedure, and name those runs.",
+        )
+    unlike = list(dict.fromkeys(line for each in series for line in each.unlike))
+    if unlike and not anyway:
+        more = f"; and {len(unlike) - MOST_NAMED} more" if len(unlike) > MOST_NAMED else ""
+        raise RequestError(
+            f"not measured alike: {'; '.join(unlike[:MOST_NAMED])}{more}",
+            code="analysis.not-alike",
+            where=_named(records),
+            next_step="Name only runs that were measured in the same way, or give each kind a trend of its"
+            " own with --anyway.",
+        )
+    versions = versions_of(records)
+    return Trend(
+        over=over,
+        runs=tuple(
+            TrendRun(
+                file=record.path.name,
+                name=record.name,
+                created_at=record.created_at,
+                version=version,
+                is_finished=record.finished_at is not None,
+            )
+            for record, version in zip(records, versions, strict=True)
+        ),
+        points=tuple(_point_trend(each, records) for each in series),
+    )
+
+
+def moment_of(record: CampaignRecord | TrendRun) -> datetime:
+    """When a run was begun, in UTC. ValueError if its file has no time there."""
+    found = datetime.fromisoformat(record.created_at)
+    try:
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(str(error)) from error
+
+
+@dataclass(slots=True, kw_only=True)
+class _Series:
+    """Points of several runs that answer one question."""
+
+    latest: PointRecord
+    is_campaign: bool
+    testbed: dict[str, str]
+    found: dict[int, PointRecord] = field(default_factory=dict)
+    """By the places of the runs."""
+    unlike: tuple[str, ...] = ()
+
+
+def _in_order(records: Sequence[CampaignRecord], over: Over) -> list[CampaignRecord]:
+    if not records:
+        raise RequestError(
+            "no run: a trend needs at least one",
+            code="analysis.no-run",
+            where="RUN",
+            next_step="Name run files, or a folder that has some.",
+        )
+    moments: dict[datetime, CampaignRecord] = {}
+    for record in records:
+        try:
+            moment = moment_of(record)
+        except ValueError:
+            raise RequestError(
+                f"this run has no time at which it was begun: {record.created_at[:40]!r}",
+                code="analysis.run-without-time",
+                where=record.path.name,
+                next_step="Leave this file out.",
+            ) from None
+        if moment in moments:
+            raise RequestError(
+                f"{moments[moment].path.name} and {record.path.name} were begun in the same millisecond,"
+                f" {record.created_at}: they are one run",
+                code="analysis.run-twice",
+                where=record.path.name,
+                next_step="Leave one of them out.",
+            )
+        moments[moment] = record
+    ordered = [moments[moment] for moment in sorted(moments)]
+    if over == "time":
+        return ordered
+    versions = versions_of(ordered)
+    untold = [record for record, version in zip(ordered, versions, strict=True) if version is None]
+    if untold:
+        raise RequestError(
+            f"{len(untold)} of {len(ordered)} runs do not tell the version of their DUT",
+            code="analysis.run-without-version",
+            where=_named(untold),
+            next_step="State system or kernel in [dut.facts] of the testbed file before you measure, or use"
+            " --over time.",
+        )
+    pairs = sorted(zip(versions, ordered, strict=True), key=lambda pair: version_key(pair[0]))
+    return [record for _, record in pairs]
+
+
+def _series(records: Sequence[CampaignRecord]) -> list[_Series]:
+    """All points that go together, in the order in which they first come."""
+    by_place: dict[tuple[object, ...], list[_Series]] = {}
+    for number, record in enumerate(records):
+        taken: list[_Series] = []
+        for point in record.points:
+            known = by_place.setdefault(_place(point), [])
+            left = [each for each in known if not any(each is other for other in taken)]
+            testbed = testbed_of(record, point)
+            # The same suite first, and the latest kind before older ones.
+            left.sort(
+                key=lambda each, suite=point.point.suite: (  # type: ignore[misc]
+                    each.latest.point.suite != suite,
+                    -max(each.found),
+                )
+            )
+            unlike = [_unlike(each, point, record, testbed) for each in left]
+            alike = next((each for each, lines in zip(left, unlike, strict=True) if not lines), None)
+            if alike is None:
+                if not _says_how(point) and left:
+                    continue  # not measured, and nothing tells how it would have been: a gap
+                alike = _Series(
+                    latest=point,
+                    is_campaign=record.is_campaign,
+                    testbed=testbed,
+                    unlike=tuple(f"{record.path.name}: {line}" for line in (unlike[0] if unlike else ())),
+                )
+                known.append(alike)
+            alike.found[number] = point
+            alike.latest, alike.is_campaign = point, record.is_campaign
+            alike.testbed |= testbed
+            taken.append(alike)
+    return [each for of_place in by_place.values() for each in of_place]
+
+
+def _place(record: PointRecord) -> tuple[object, ...]:
+    """Which point it is; all else is how it was measured."""
+    point = record.point
+    return (
+        point.procedure,
+        point.plan,
+        tuple(point.hosts),
+        tuple(point.networks),
+        point.frame_size,
+        point.directions,
+        point.hash_type,
+    )
+
+
+def _unlike(
+    series: _Series, point: PointRecord, record: CampaignRecord, testbed: dict[str, str]
+) -> tuple[str, ...]:
+    of_one_kind = series.is_campaign == record.is_campaign
+    return (*unlike_in(series.latest, point, of_one_kind), *differing(series.testbed, testbed))
+
+
+def _says_how(point: PointRecord) -> bool:
+    return bool(point.values)
+
+
+def _point_trend(series: _Series, records: Sequence[CampaignRecord]) -> PointTrend:
+    figure = PROCEDURES[series.latest.point.procedure].figure
+    values = [_value(number, series.found.get(number)) for number in range(len(records))]
+    measured = [value for value in values if value.statistics is not None]
+    judging = _Judging(figure=figure, records=records)
+    if len(measured) < 2:
+        return PointTrend(
+            key=series.latest.point.key,
+            point=series.latest.point,
+            figure=figure,
+            testbed=series.testbed,
+            values=tuple(values),
+            levels=(),
+            changes=(),
+            judged_by="nothing",
+            unlike=series.unlike,
+        )
+    if len(measured) < FEWEST_RUNS:
+        levels: tuple[Level, ...] = ()
+        changes = tuple(judging.from_run_to_run(series))
+    else:
+        found = find_levels([value.statistics.median for value in measured if value.statistics is not None])
+        for place in found.apart:
+            value = measured[place]
+            values[value.run] = TrendValue(
+                run=value.run,
+                statistics=value.statistics,
+                upper=value.upper,
+                is_at_least=value.is_at_least,
+                is_apart=True,
+            )
+        groups = judging.joined([[measured[place] for place in group] for group in found.groups])
+        levels = tuple(_level(group) for group in groups)
+        changes = tuple(
+            judging.change(before[-1].run, after[0].run, _pool(before), _pool(after), "levels")
+            for before, after in pairwise(groups)
+        )
+    return PointTrend(
+        key=series.latest.point.key,
+        point=series.latest.point,
+        figure=figure,
+        testbed=series.testbed,
+        values=tuple(values),
+        levels=levels,
+        changes=changes,
+        judged_by="levels" if levels else "compare",
+        unlike=series.unlike,
+    )
+
+
+def _value(run: int, point: PointRecord | None) -> TrendValue:
+    if point is None:
+        return TrendValue(run=run, statistics=None, reason="not in this run")
+    return TrendValue(
+        run=run,
+        statistics=Statistics.of(point.values, point.uppers),
+        upper=point.median_upper,
+        is_at_least=point.is_at_least,
+        reason=why_none(point),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judging:
+    """Which changes are real."""
+
+    figure: Figure
+    records: Sequence[CampaignRecord]
+
+    def from_run_to_run(self, series: _Series) -> Iterator[Change]:
+        """Those that `compare` would find between a run and the one before: their intervals leave out 1."""
+        runs = [number for number, point in sorted(series.found.items()) if point.values]
+        for before, after in pairwise(runs):
+            older, newer = series.found[before], series.found[after]
+            if median_ratio(newer, older).is_different:
+                yield self.change(before, after, older, newer, "compare")
+
+    def joined(self, groups: list[list[TrendValue]]) -> list[list[TrendValue]]:
+        """Levels with no real change between them become one, until none is left."""
+        groups = list(groups)
+        place = 1
+        while place < len(groups):
+            if _is_real(median_ratio(_pool(groups[place]), _pool(groups[place - 1]))):
+                place += 1
+            else:
+                groups[place - 1 : place + 1] = [groups[place - 1] + groups[place]]
+                place = max(1, place - 1)
+        return groups
+
+    def change(
+        self, before_run: int, run: int, before: Pool | PointRecord, after: Pool | PointRecord, by: By
+    ) -> Change:
+        ratio = median_ratio(after, before)
+        return Change(
+            before_run=before_run,
+            run=run,
+            before=median(before.values),
+            after=median(after.values),
+            ratio=ratio,
+            performance=performance_of(ratio, after.values, self.figure),
+            by=by,
+            differences=tuple(setup_differences([self.records[before_run], self.records[run]])),
+        )
+
+
+def _is_real(ratio: MedianRatio) -> bool:
+    """Whether two levels differ by more than the brackets of their searches, and lower bounds do not hide by
+    how much: those take part as what they are."""
+    if ratio.ratio is None:
+        return True
+    if ratio.bound == "unknown" or ratio.ratio == 1:
+        return False
+    if (ratio.bound == "at_least" and ratio.ratio < 1) or (ratio.bound == "at_most" and ratio.ratio > 1):
+        return False
+    apart = 1 - min(ratio.ratio, 1 / ratio.ratio) if ratio.ratio else 1.0
+    return apart > ratio.search_width
+
+
+def _pool(group: Sequence[TrendValue]) -> Pool:
+    """Each value is that of a run."""
+    values = tuple(value.statistics.median for value in group if value.statistics is not None)
+    is_at_least = is_median_at_least(values, [value.is_at_least for value in group])
+    uppers = tuple(
+        number
+        if value.is_at_least and is_at_least
+        else float("inf")
+        if value.is_at_least
+        else number
+        if value.upper is None
+        else value.upper
+        for number, value in zip(values, group, strict=True)
+    )
+    return Pool(values=values, is_at_least=is_at_least, uppers=uppers)
+
+
+def _level(group: Sequence[TrendValue]) -> Level:
+    pool = _pool(group)
+    return Level(
+        first_run=group[0].run,
+        last_run=group[-1].run,
+        runs=len(group),
+        median=median(pool.values),
+        is_at_least=pool.is_at_least,
+    )
+
+
+def _named(records: Sequence[CampaignRecord]) -> str:
+    names = [record.path.name for record in records[:MOST_NAMED]]
+    more = f" and {len(records) - MOST_NAMED} more" if len(records) > MOST_NAMED else ""
+    return f"{', '.join(names)}{more}"

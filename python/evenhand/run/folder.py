@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 9: a folder of runs: which files in it are runs, and which of them may go when there are too
+many."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from evenhand.base.errors import EvenhandError, HostError, RequestError
+from evenhand.base.locks import InUseError, holder_of
+from evenhand.run.campaign_lock import campaign_locked, campaign_resource
+from evenhand.run.reading import open_to_read
+from evenhand.run.schema import SUFFIX
+
+DAY_S = 86_400
+_HEAD_OCTETS = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunHead:
+    """What a run file says first."""
+
+    created_at: datetime
+    is_finished: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a folder of runs may hold. None: as much as there is."""
+
+    days: int | None = None
+    """A run that was begun longer ago goes."""
+    octets: int | None = None
+    """Of all its runs and their pages; the oldest go until it is no more."""
+    least: int = 1
+    """So many of the latest runs stay, however old or large they are."""
+    is_unfinished_kept: bool = True
+    """A run that was cut short stays: a campaign can be resumed, and nothing tells one from another that is
+    being measured but its process."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruned:
+    """A run that goes, or stays."""
+
+    path: Path
+    octets: int
+    """With its page; of a file that is no run, 0."""
+    reason: str
+    """Why it goes; or why it stays, although a limit wants it to go."""
+    page: Path | None = None
+    """The page of that run, which goes with it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Pruning:
+    """What became of a folder."""
+
+    gone: list[Pruned] = field(default_factory=list)
+    held: list[Pruned] = field(default_factory=list)
+    """That a limit wants to go, and that stay."""
+    not_runs: list[Pruned] = field(default_factory=list)
+    """Files with the name of a run that are none, or cannot be read: they are never touched."""
+    runs: int = 0
+    """That are left."""
+    octets: int = 0
+    """Of these, with their pages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Candidate:
+    path: Path
+    head: RunHead
+    facts: os.stat_result
+    page: Path | None
+    page_octets: int
+
+    @property
+    def octets(self) -> int:
+        return self.facts.st_size + self.page_octets
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """Files of this folder with the name of a run, by name: no links, nothing in folders below, nothing
+    hidden.
+
+    Raises:
+        HostError: The folder cannot be read.
+    """
+    try:
+        return sorted(
+            path
+            for path in folder.iterdir()
+            if path.name.endswith(SUFFIX)
+            and not path.name.startswith(".")
+            and stat.S_ISREG(path.lstat().st_mode)
+        )
+    except OSError as error:
+        raise HostError(
+            f"this folder cannot be read: {error.strerror}",
+            code="run.folder-not-readable",
+            where=str(folder),
+            next_step="Name a folder that has run files.",
+        ) from error
+
+
+def read_head(path: Path) -> RunHead:
+    """When a run was begun, and whether it has ended. Errors as in `open_to_read`."""
+    with open_to_read(path) as tables:
+        rows = tables.rows("run", "created_at", "finished_at")
+        if not rows:
+            raise ValueError("it has no row in its table run")
+        created_at = datetime.fromisoformat(rows[0]["created_at"])
+        if created_at.tzinfo is None:
+            created_at = created_at.replace(tzinfo=UTC)
+        return RunHead(created_at=created_at, is_finished=rows[0]["finished_at"] is not None)
+
+
+def prune(
+    folder: Path, limits: Limits, *, page_mark: re.Pattern[bytes], now: datetime, is_dry: bool = False
+) -> Pruning:
+    """Delete the runs of a folder that a limit wants to go, each with the page beside it.
+
+    Only finished runs of ours go, that nobody has locked, that no process has open, and that have no journal
+    beside them. Whatever else is in the folder stays.
+
+    Args:
+        page_mark: A page that goes with its run begins so.
+        is_dry: Delete nothing; say what would go.
+
+    Raises:
+        RequestError: There is no such folder.
+        HostError: It cannot be read, or a file cannot be deleted.
+    """
+    if not folder.is_dir():
+        raise RequestError(
+            "this is not a folder", code="run.no-such-folder", where=str(folder), next_step="Name a folder."
+        )
+    found, pruning = list[_Candidate](), Pruning()
+    for path in runs_in(folder):
+        try:
+            found.append(_candidate(path, page_mark))
+        except (EvenhandError, OSError) as error:
+            reason = error.what if isinstance(error, EvenhandError) else str(error.strerror)
+            pruning.not_runs.append(Pruned(path=path, octets=0, reason=reason))
+    found.sort(key=lambda each: each.head.created_at, reverse=True)
+    total = sum(each.octets for each in found)
+    kept = len(found)
+    # The oldest first, until the folder is small enough.
+    for place, each in reversed(list(enumerate(found))):
+        wish = _wish(each, limits, total, now)
+        if wish is None or place < limits.least:
+            continue
+        hold = _hold(each, limits) or (None if is_dry else _delete(each))
+        if hold is not None:
+            pruning.held.append(_pruned(each, hold))
+            continue
+        pruning.gone.append(_pruned(each, wish))
+        total -= each.octets
+        kept -= 1
+    pruning.runs, pruning.octets = kept, total
+    return pruning
+
+
+def _candidate(path: Path, page_mark: re.Pattern[bytes]) -> _Candidate:
+    facts = path.lstat()
+    head = read_head(path)
+    page: Path | None = path.with_suffix(".html")
+    page_octets = 0
+    try:
+        page_facts = path.with_suffix(".html").lstat()
+        if stat.S_ISREG(page_facts.st_mode) and page_mark.match(_beginning(path.with_suffix(".html"))):
+            page_octets = page_facts.st_size
+        else:
+            page = None
+    except OSError:
+        page = None
+    return _Candidate(path=path, head=head, facts=facts, page=page, page_octets=page_octets)
+
+
+def _beginning(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_HEAD_OCTETS)
+
+
+def _pruned(each: _Candidate, reason: str) -> Pruned:
+    return Pruned(path=each.path, octets=each.octets, reason=reason, page=each.page)
+
+
+def _wish(each: _Candidate, limits: Limits, total: int, now: datetime) -> str | None:
+    """Which limit wants it to go."""
+    days = (now - each.head.created_at).total_seconds() / DAY_S
+    if limits.days is not None and days > limits.days:
+        return f"begun {int(days)} days ago"
+    if limits.octets is not None and total > limits.octets:
+        return "the folder is too large"
+    return None
+
+
+def _hold(each: _Candidate, limits: Limits) -> str | None:
+    """Why it must stay."""
+    if os.path.lexists(each.path.with_name(f"{each.path.name}-journal")):
+        return "it is being written, or was when its process was killed"
+    holder = holder_of(campaign_resource(each.path))
+    if holder is not None:
+        return f"it is in use by {holder}"
+    opener = next(_openers(each.facts), None)
+    if opener is not None:
+        return f"process {opener} has it open"
+    if not each.head.is_finished and limits.is_unfinished_kept:
+        return "it has not finished"
+    return None
+
+
+def _openers(facts: os.stat_result) -> Iterator[int]:
+    """Processes that have the file open, as far as this user may see them."""
+    for folder in Path("/proc").glob("[0-9]*/fd"):
+        try:
+            for link in folder.iterdir():
+                opened = link.stat()
+                if (opened.st_dev, opened.st_ino) == (facts.st_dev, facts.st_ino):
+                    yield int(folder.parent.name)
+        except OSError:
+            continue
+
+
+def _delete(each: _Candidate) -> str | None:
+    """Why it was not deleted after all. HostError if the folder does not allow it."""
+    try:
+        with campaign_locked(each.path):
+            facts = each.path.lstat()
+            seen = (facts.st_dev, facts.st_ino, facts.st_mtime_ns, facts.st_size)
+            before = each.facts
+            if seen != (before.st_dev, before.st_ino, before.st_mtime_ns, before.st_size):
+                return "it has changed meanwhile"
+            each.path.unlink()
+            if each.page is not None:
+                each.page.unlink(missing_ok=True)
+    except InUseError as error:
+        return error.what
+    except (FileNotFoundError, RequestError):
+        return "it is gone already"
+    except OSError as error:
+        raise HostError(
+            f"this run cannot be deleted: {error.strerror}",
+            code="run.not-deletable",
+            where=str(each.path),
+            next_step="Make its folder writable for your user.",
+        ) from error
+    return None
+
+
+def newest(paths: Sequence[Path], count: int) -> list[Path]:
+    """The runs among them that were begun last; what is no run is not among them."""
+    heads = []
+    for path in paths:
+        try:
+            heads.append((read_head(path).created_at, path))
+        except EvenhandError:
+            continue
+    return [path for _, path in sorted(heads)[-count:]]

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand trend` over files that the verbs wrote, and what its reference says of the document."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.running import Ended
+from tests.cli.test_compare import SEARCH
+from tests.docs.documents import ROOT
+
+Run = Callable[..., Ended]
+Measure = Callable[[int, int], Path]
+
+
+@pytest.fixture
+def measure(evenhand: Run, engine_playing: Callable[[str], Path], testbed: Path) -> Measure:
+    """A run of IPv4 and IPv6 in the folder `runs`, begun in the night with this number, of a device that
+    forwards so many frames per second."""
+    Path("runs").mkdir()
+
+    def run(number: int, fps: int) -> Path:
+        engine_playing(f"simulated-{fps}")
+        path = Path("runs") / f"night-{number}.evenhand"
+        plan = "gateway-v4" if number < 100 else "gateway-v6"
+        ended = evenhand("throughput", testbed, *SEARCH, "--plan", plan, "--run", path)
+        assert ended.code == 0, ended.err
+        begun(path, number % 100)
+        return path
+
+    return run
+
+
+def begun(path: Path, night: int) -> None:
+    """Say that it was begun in that night."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE run SET created_at = ?", (f"2026-10-{night + 1:02}T02:00:00.000Z",))
+
+
+def test_a_folder_of_runs_shows_since_when_it_is_slower(evenhand: Run, measure: Measure) -> None:
+    for number, fps in enumerate([640_000] * 4 + [560_000] * 3):
+        measure(number, fps)
+    ended = evenhand("trend", "runs", "--html", "trend.html")
+    assert ended.code == 0, ended.err
+    assert "-12.5 % (worse) since the run of 2026-10-05 02:00" in ended.out
+    page = Path("trend.html").read_text()
+    assert "Of 1 point 1 has changed since the first run: 1 worse." in page
+    document = evenhand("trend", "runs", "--json").json
+    assert [change["run"] for change in document["changes"]] == [4]
+    assert document["points"][0]["plan"] == "gateway-v4"
+    last = evenhand("trend", "runs", "--last", "3", "--json").json
+    assert [run["name"] for run in last["runs"]] == ["night-4", "night-5", "night-6"]
+    assert last["changes"] == []
+
+
+def test_what_is_no_run_in_a_folder_is_left_out_and_by_name_refused(evenhand: Run, measure: Measure) -> None:
+    measure(0, 640_000)
+    bad = Path("runs/notes.evenhand")
+    bad.write_text("no run")
+    Path("runs/page.html").write_text("nor this")
+    ended = evenhand("trend", "runs", "runs/night-0.evenhand")
+    assert ended.code == 0
+    assert "Left out: " in ended.err
+    assert "notes.evenhand" in ended.err
+    assert "One run has no trend yet" in ended.out
+    refused = evenhand("trend", bad)
+    assert refused.code == 2
+    assert "not a run of Evenhand" in refused.err
+    Path("empty").mkdir()
+    assert evenhand("trend", "empty").code == 2
+
+
+def test_runs_of_other_settings_are_refused(evenhand: Run, measure: Measure, testbed: Path) -> None:
+    measure(0, 640_000)
+    other = evenhand(
+        "throughput",
+        testbed,
+        *SEARCH,
+        "--plan",
+        "gateway-v4",
+        "--precision",
+        "2%",
+        "--run",
+        "runs/o.evenhand",
+    )
+    assert other.code == 0, other.err
+    refused = evenhand("trend", "runs")
+    assert refused.code == 2
+    assert "not measured alike" in refused.err
+    shown = evenhand("trend", "runs", "--anyway", "--json")
+    assert len(shown.json["points"]) == 2
+
+
+def test_both_ip_versions_are_points_of_their_own(evenhand: Run, measure: Measure) -> None:
+    measure(0, 640_000)
+    measure(101, 600_000)
+    document = evenhand("trend", "runs", "--json").json
+    assert [point["plan"] for point in document["points"]] == ["gateway-v4", "gateway-v6"]
+    assert [[value["statistics"] is None for value in point["values"]] for point in document["points"]] == [
+        [False, True],
+        [True, False],
+    ]
+
+
+def test_the_reference_describes_every_key_of_the_document(evenhand: Run, measure: Measure) -> None:
+    for number, fps in enumerate([640_000] * 4 + [560_000] * 3):
+        measure(number, fps)
+    document = evenhand("trend", "runs", "--json").json
+    point = document["points"][0]
+    parts: dict[str, Any] = {
+        "key": document,
+        "key of a run": document["runs"][0],
+        "key of a point": point,
+        "key of a value": point["values"][0],
+        "key of a level": point["levels"][0],
+        "key of a change": document["changes"][0],
+    }
+    told: dict[str, set[str]] = {title: set() for title in parts}
+    for title, key in _rows():
+        told[title] |= {name.strip("` ") for name in key.split(",")}
+    assert told == {title: set(part) for title, part in parts.items()}
+
+
+def _rows() -> Iterator[tuple[str, str]]:
+    """Title of the first column, and what stands in it, of each row."""
+    title = ""
+    for line in (ROOT / "docs" / "reference" / "trend.md").read_text().splitlines():
+        if not line.startswith("| "):
+            continue
+        first = line.split("|")[1].strip()
+        if first.startswith("key"):
+            title = first
+        else:
+            yield title, first
