@@ -53,6 +53,9 @@ OTHER_WORDS = {
     ("trial/direction.py", "latency"): "a key of the contract",
     ("trial/result.py", "loss"): "the code of a reason",
     ("trial/load.py", "burst"): "a key of the contract",
+    ("trial/load.py", "connections"): "a key of the contract",
+    ("rig/reference/router.py", "capacity"): "a key of the router's configuration",
+    ("spec/reference.py", "capacity"): "a key of the router's configuration",
 }
 """Where a word that names a procedure means something else."""
 

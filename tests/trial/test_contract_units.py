@@ -64,6 +64,7 @@ WITHOUT_UNIT = {
     "performance",
     "fail_below",
     "growth",
+    "entry_cost",
     "slope",
     "busy_share",
     "rate_share",

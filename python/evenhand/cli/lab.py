@@ -16,6 +16,7 @@ from evenhand.cli.common import JsonOption, err, out, write_json
 from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
 from evenhand.plan import plan_title
+from evenhand.procedure.registry import CONNECTIONS, THROUGHPUT
 from evenhand.rig.lab import (
     NAT_PORTS,
     Lab,
@@ -191,9 +192,11 @@ def _show(lab: Lab | None, name: str, *, json_output: bool) -> None:
         console.print(f"  DUT    namespace {lab.dut_namespace}{_nat_of(lab)}", markup=False)
         rate = "500kfps"
     _show_changes(name)
-    if isinstance(lab, LinuxLab) and lab.nat is not None:
-        return  # a throughput without connections is none of a NAT
-    console.print(f"Next: evenhand throughput lab:{name} --maximum-rate {rate} --waits short", markup=False)
+    is_nat = isinstance(lab, LinuxLab) and lab.nat is not None
+    verb = (
+        f"{CONNECTIONS.name} lab:{name} --connections 100000" if is_nat else f"{THROUGHPUT.name} lab:{name}"
+    )
+    console.print(f"Next: evenhand {verb} --maximum-rate {rate} --waits short", markup=False)
 
 
 def _nat_of(lab: LinuxLab) -> str:

@@ -7,8 +7,10 @@ import json
 import math
 import os
 import shlex
-import time
-from contextlib import suppress
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +21,7 @@ from evenhand.cli.common import err, out, quoted, write_json_line
 from evenhand.cli.options import with_options
 from evenhand.plan import ONE_EACH, AddressPlan, SideName, plan_title
 from evenhand.predict import predict
-from evenhand.procedure.registry import THROUGHPUT
+from evenhand.procedure.registry import CONNECTIONS, THROUGHPUT
 from evenhand.rig.reference import ReferenceRouter, reference_router
 from evenhand.rig.reference.cpus import RouterCpus
 from evenhand.rig.reference.testbed_file import DEFAULT_NAME, check_place, written_testbed
@@ -30,6 +32,8 @@ A_QUARTER_ABOVE = 1.25
 """A maximum that the search will see fail."""
 LOOK_EVERY_S = 0.2
 """Whether the router is still there."""
+EMPTY_WITHIN_S = 0.5
+"""After a signal that asks for it."""
 EXAMPLE = "Example: evenhand router gateway-v4 --elements 16 --rate 50kfps --hash type1"
 
 
@@ -92,7 +96,8 @@ def router(
     ):
         fps = 0.0 if dut.model is None else predict(address_plan, dut.model).throughput_fps or 0
         maximum = "500kfps" if not fps else f"{math.ceil(fps * A_QUARTER_ABOVE / 1000)}kfps"
-        words = ["evenhand", THROUGHPUT.name, str(file), "--maximum-rate", maximum, "--waits", "short"]
+        verb = CONNECTIONS.name if running.has_connections else THROUGHPUT.name
+        words = ["evenhand", verb, str(file), "--maximum-rate", maximum, "--waits", "short"]
         for line in others_lines(running.cpus):
             say(line)
         say(f"The router forwards on CPU {running.cpu}; press Ctrl-C to stop it. In another terminal:")
@@ -101,7 +106,7 @@ def router(
             f"{quoted(file)} contains the plan and the addresses, so no verb needs them:"
             f" {address_plan.title}, {describe_hosts(address_plan)}."
         )
-        if dut.model is not None:
+        if dut.model is not None and not running.has_connections:
             say(
                 f"Predicted for these addresses: {format_count(round(fps))} fps per direction,"
                 " both directions."
@@ -110,9 +115,11 @@ def router(
             write_json_line(
                 ready_document(running, address_plan, file, fps if dut.model is not None else None, words)
             )
-        with suppress(KeyboardInterrupt):
+        with suppress(KeyboardInterrupt), _flush_wanted() as is_wanted:
             while not running.has_ended:
-                time.sleep(LOOK_EVERY_S)
+                if is_wanted.wait(LOOK_EVERY_S):
+                    is_wanted.clear()
+                    running.flush()
         if running.has_ended:
             raise running.death()
         counters = running.stop()
@@ -130,6 +137,17 @@ def router(
             f"{format_count(counters[side]['element_dropped_frames'])} dropped by full elements.",
             markup=False,
         )
+
+
+@contextmanager
+def _flush_wanted() -> Iterator[threading.Event]:
+    """Set by SIGUSR1: somebody wants the connection table empty."""
+    wanted = threading.Event()
+    before = signal.signal(signal.SIGUSR1, lambda number, frame: wanted.set())
+    try:
+        yield wanted
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 def ready_document(
@@ -197,7 +215,7 @@ def testbed_text(router: ReferenceRouter, counts: CountOptions | None) -> str:
         "\n# Where the router runs: what this host does to it is recorded, and is not the router's loss.\n"
         f'[dut]\nplan = "{plan_title(router.plan)}"\n{addresses}'
         f"cpus = [{router.cpu}]\nthreads = [{router.thread}]\nring_frames = {router.ring_frames}\n"
-        f"largest_frame_size = {router.dut.largest_frame_size}\n"
+        f"largest_frame_size = {router.dut.largest_frame_size}\n{_connection_keys(router)}"
         f"\n[dut.facts]\n{facts_text(router)}"
         f"{limits_text(router)}"
     )
@@ -209,6 +227,16 @@ def facts_text(router: ReferenceRouter) -> str:
     if (model := router.dut.model) is not None:
         facts["flow_hash"] = f"{'symmetric ' if model.symmetric else ''}{model.hash_type}"
     return "".join(f"{name} = {json.dumps(value)}\n" for name, value in facts.items())
+
+
+def _connection_keys(router: ReferenceRouter) -> str:
+    """How a tester empties the table of this router; nothing without NAT."""
+    if not router.has_connections:
+        return ""
+    timeout_s = router.dut.connection_timeout_s
+    return f'empty_connections = "kill -USR1 {os.getpid()} && sleep {EMPTY_WITHIN_S}"\n' + (
+        "" if timeout_s is None else f'connection_timeout = "{timeout_s:g}s"\n'
+    )
 
 
 def _vlan_key(router: ReferenceRouter, side: SideName) -> str:

@@ -7,6 +7,7 @@ from evenhand.procedure.back_to_back_model import BackToBack, BackToBackGoal, Ba
 from evenhand.procedure.burst import BurstGoal, BurstInterval, BurstIntervals, measure_burst
 from evenhand.procedure.ceiling import DUT_WAY, LOOPED_WAY, CeilingEntry, CeilingGoal, measure_ceiling
 from evenhand.procedure.conditions import Conditions
+from evenhand.procedure.connection_wish import ConnectionWish
 from evenhand.procedure.delay import DelayGoal, DelayResult, DelayTest, measure_delay
 from evenhand.procedure.events import (
     Began,
@@ -83,6 +84,7 @@ __all__ = [
     "CeilingEntry",
     "CeilingGoal",
     "Conditions",
+    "ConnectionWish",
     "DelayGoal",
     "DelayResult",
     "DelayTest",

@@ -140,6 +140,10 @@ class Reference(_Table):
     delay: Text = "0s"
     neighbor_cost: Text | None = None
     defect: Annotated[tuple[Text, ...], Field(strict=False), BeforeValidator(_one_or_more)] = ()
+    table_capacity: Count | None = None
+    """Connections that it has room for as a NAT; `entry_cost` and `connection_timeout` likewise."""
+    entry_cost: Text | None = None
+    connection_timeout: Text | None = None
     largest_frame: Count | None = None
     vlan: Text | None = None
 

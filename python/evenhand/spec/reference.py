@@ -5,7 +5,7 @@ describe it."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.option import DURATION, Option
@@ -23,6 +23,8 @@ from evenhand.spec.device import DeviceOptions, HashName, elements_option
 from evenhand.spec.file import Reference
 from evenhand.spec.frames import LargestFrameOption, VlanOption, read_largest_frame
 from evenhand.spec.point import HashType
+
+MOST_ENTRY_COST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +49,38 @@ class ReferenceOptions(DeviceOptions):
             metavar="KIND=RATIO", help=f"A deliberate defect: {', '.join(DEFECT_KINDS)}. May be repeated."
         ),
     ] = None
+    table_capacity: Annotated[
+        int | None,
+        Option(
+            metavar="N",
+            least=1,
+            help="Connections that a NAT (plans nat44, nat64, nat66) has room for. Default: 1048576.",
+        ),
+    ] = None
+    entry_cost: Annotated[
+        str | None,
+        Option(
+            metavar="FACTOR",
+            help="A frame that opens a connection costs an element so much more than another. Default: 1.",
+        ),
+    ] = None
+    connection_timeout: Annotated[
+        str | None,
+        Option(grammar=DURATION, help="A connection without a frame for so long ends. Default: never."),
+    ] = None
     largest_frame: LargestFrameOption = None
     vlan: VlanOption = None
+
+    def _nat_options(self) -> dict[str, Any]:
+        """By the keys of the router's configuration."""
+        found: dict[str, Any] = {}
+        if self.table_capacity is not None:
+            found["capacity"] = self.table_capacity
+        if self.entry_cost is not None:
+            found["entry_cost"] = _factor(self.entry_cost, where="--entry-cost")
+        if self.connection_timeout is not None:
+            found["timeout_s"] = parse_duration(self.connection_timeout, where="--connection-timeout")
+        return found
 
     def dut(self) -> ReferenceDut:
         """The DUT. RequestError names the option."""
@@ -77,6 +109,7 @@ class ReferenceOptions(DeviceOptions):
             extra_delay_us=parse_duration(self.delay, where="--delay") * 1e6,
             neighbor_cost=None if self.neighbor_cost is None else read_neighbor_cost(self.neighbor_cost),
             defects=Defects(ratios=dict(map(read_defect, self.defect))) if self.defect else None,
+            nat_options=self._nat_options(),
             largest_frame_size=read_largest_frame(self.largest_frame),
             vlans={} if self.vlan is None else parse_vlans(self.vlan, where="--vlan"),
         )
@@ -103,6 +136,9 @@ def reference_dut(reference: Reference, hash_type: HashType | None = None) -> Re
         delay=reference.delay,
         neighbor_cost=reference.neighbor_cost,
         defect=list(reference.defect),
+        table_capacity=reference.table_capacity,
+        entry_cost=reference.entry_cost,
+        connection_timeout=reference.connection_timeout,
         largest_frame=None if size is None else str(size),
         vlan=reference.vlan,
     ).dut()
@@ -124,6 +160,22 @@ def _refuse_idle(device: DeviceOptions) -> None:
                 where=option,
                 next_step="Add --elements and --rate, or omit it.",
             )
+
+
+def _factor(text: str, *, where: str) -> float:
+    """RequestError unless it is a number above 0."""
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = 0.0
+    if not 0 < factor <= MOST_ENTRY_COST:
+        raise RequestError(
+            f"{text!r} is not a factor",
+            code="spec.out-of-range",
+            where=where,
+            next_step="Write a number above 0, such as 2.5.",
+        )
+    return factor
 
 
 def read_neighbor_cost(text: str) -> NeighborCost:

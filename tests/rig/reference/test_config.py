@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Network
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,6 @@ import jsonschema
 import pytest
 
 from evenhand.plan import TOPOLOGIES, SideName, make_plan
-from evenhand.plan.ranges import HostRange
 from evenhand.predict import DeviceModel
 from evenhand.rig.reference import Defects, NeighborCost, ReferenceDut
 from tests.errors import raises
@@ -78,41 +75,25 @@ def test_defects_are_listed_by_kind() -> None:
     }
 
 
-@dataclass(frozen=True)
-class Hidden:
-    """What a plan says of its NAT."""
-
-    inside: SideName
-    pool: HostRange
-    prefix: IPv6Network | None
-
-
-class HidingPlan:
-    """A plan of a NAT, made from another plan."""
-
-    def __init__(self, nat: Hidden) -> None:
-        self._plan, self.nat = make_plan("gateway-v4"), nat
-
-    @property
-    def plans(self) -> tuple[HidingPlan]:
-        return (self,)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._plan, name)
-
-
-@pytest.mark.parametrize("prefix", [None, IPv6Network("2001:2:0:64::/96")])
-def test_the_addresses_of_a_nat_are_those_of_the_plan(prefix: IPv6Network | None) -> None:
+@pytest.mark.parametrize(
+    ("name", "pool", "prefix"),
+    [
+        ("nat44", {"first": "198.18.0.1", "count": 300, "offset": 2}, None),
+        ("nat64", {"first": "198.18.0.1", "count": 300, "offset": 2}, "2001:2:0:64::/96"),
+        ("nat66", {"first": "2001:2:0:4000::1", "count": 300, "offset": 14}, None),
+    ],
+)
+def test_the_addresses_of_a_nat_are_those_of_the_plan(
+    name: str, pool: dict[str, Any], prefix: str | None
+) -> None:
     """The pool is counted as the hosts of the plan are; all else is as it is asked for."""
-    pool = HostRange(base=IPv4Address("198.18.0.0"), offset=2, first=1, count=65535)
-    plan: Any = HidingPlan(Hidden("left", pool, prefix))
     dut = ReferenceDut(nat_options={"capacity": 1000, "when_full": "replace", "lost_entry_every": 7})
-    config = dut.router_config(plan, DEVICES, cpu=0)
+    config = dut.router_config(make_plan(name, (300, 200)), DEVICES, cpu=0)
     jsonschema.validate(config, schema())
     assert config["nat"] == {
         "inside": "left",
-        "pool": {"first": "198.18.0.1", "count": 65535, "offset": 2},
-        **({"prefix": "2001:2:0:64::/96"} if prefix else {}),
+        "pool": pool,
+        **({} if prefix is None else {"prefix": prefix}),
         "capacity": 1000,
         "when_full": "replace",
         "lost_entry_every": 7,

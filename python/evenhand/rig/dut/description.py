@@ -95,6 +95,10 @@ class DutSetup:
         return self.links[0].gateway_mac is not None
 
 
+def _gateway(side: PlanSide) -> str:
+    return "the link" if side.gateway is None else str(side.gateway.ip)
+
+
 def describe_setup(
     plan: AddressPlan,
     *,
@@ -117,6 +121,16 @@ def describe_setup(
         RequestError: A translator for what is routed, both interfaces are one, a MAC that no port can have,
             or more static neighbours than a script can hold.
     """
+    if plan.nat is not None:
+        prefix = "" if plan.nat.prefix is None else f", IPv4 hosts behind {plan.nat.prefix}"
+        raise RequestError(
+            f"{plan.title} needs a {plan.nat.title}, and no commands for one are offered",
+            code="rig.nat-needed",
+            where="PLAN",
+            next_step=f"Set it up by hand: {plan.nat.inside} to the pool {plan.nat.pool}{prefix}; routes"
+            f" to {plan.left.routes[0]} via {_gateway(plan.left)} and to {plan.right.routes[0]} via"
+            f" {_gateway(plan.right)}. Or use the Linux lab: evenhand lab up linux --plan {plan.title}.",
+        )
     if translator is not None and plan.translation is None:
         raise RequestError(
             f"{plan.title} has one IP version on both sides, so nothing is translated",

@@ -232,12 +232,12 @@ def vm_up(
             the lab or tests with it; or the machine does not come up.
     """
     state.check_name(name)
-    if any(each.translation is not None for each in plan.plans):
+    if any(each.translation is not None or each.nat is not None for each in plan.plans):
         raise RequestError(
             f"{plan.title} needs a translator, and the system in the virtual machine has none",
             code="rig.lab-has-no-translator",
             where="lab",
-            next_step=f"Use the Linux lab, which has TAYGA: evenhand lab up linux --plan {plan.title}",
+            next_step=f"Use the Linux lab, which has one: evenhand lab up linux --plan {plan.title}",
         )
     linux.require_root(
         "for taps in a namespace, through which the tester's ports reach the virtual machine", lab=KIND

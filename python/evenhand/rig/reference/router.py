@@ -129,6 +129,11 @@ class ReferenceRouter:
         self._write({"request": "counters"})
         return self._next(ANSWER_TIMEOUT_S)
 
+    @property
+    def has_connections(self) -> bool:
+        """Whether it translates with state."""
+        return "nat" in self._config
+
     def flush(self) -> dict[str, Any]:
         """Empty its connection table; how many `entries` were removed, and in how many `seconds`.
 
