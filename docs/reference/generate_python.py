@@ -45,6 +45,7 @@ SECTIONS = (
             "Repetitions",
             "Waits",
             "Limits",
+            "ConnectionWish",
             "LearningChoice",
             "SinglePair",
         ),

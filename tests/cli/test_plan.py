@@ -58,7 +58,8 @@ def test_every_plan_is_shown_with_all_that_a_report_must_state(evenhand: Run, na
         else:
             assert f"{side.routes[-1]}" in text
             assert f"via {side.gateway.ip}" in text
-    for shown in (plan.title, plan.figure, "pseudorandom", "1024-65535", "1-49151", f"{plan.pairs:,}"):
+    ports = ("10000-49999", "1-100") if plan.nat else ("1024-65535", "1-49151")
+    for shown in (plan.title, plan.figure, "pseudorandom", *ports, f"{plan.pairs:,}"):
         assert shown in text
     assert ("derived from Figures 3 and 5" in text) == plan.is_derived
     document = evenhand("plan", "show", name, "--json").json["address_plan"]

@@ -43,6 +43,13 @@ NOT_RUN = {
     "evenhand dut status lab.toml": "the same",
     "evenhand dut undo lab.toml": "the same",
     "evenhand throughput lab.toml": "needs the reader's own DUT",
+    "evenhand connections router.toml": "needs that router: tests/wire/test_connections.py walks it",
+    "evenhand connections lab:linux": "takes minutes: tests/wire/test_linux_nat.py has such a lab",
+    "evenhand tear-down lab:linux": "the same",
+    "evenhand capacity lab:linux": "the same",
+    "evenhand connections": "the name of a verb in a table",
+    "evenhand tear-down": "the same",
+    "evenhand capacity": "the same",
     "evenhand check testbed.toml": "needs the reader's own DUT",
     "evenhand check lab:linux": "needs root: tests/wire/test_check.py does it with a lab of its own",
     "evenhand check --looped": "takes up to a minute and a half on a busy machine: tests/wire/test_check.py"

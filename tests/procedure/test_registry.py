@@ -55,6 +55,9 @@ OTHER_WORDS = {
     ("trial/load.py", "burst"): "a key of the contract",
     ("trial/load.py", "connections"): "a key of the contract",
     ("rig/reference/router.py", "capacity"): "a key of the router's configuration",
+    ("rig/dut/readings.py", "connections"): "a part of what a DUT is asked for",
+    ("rig/dut/witness.py", "connections"): "a key of the contract",
+    ("rig/lab/nat.py", "connections"): "a count of the kernel",
     ("spec/reference.py", "capacity"): "a key of the router's configuration",
 }
 """Where a word that names a procedure means something else."""

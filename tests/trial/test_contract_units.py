@@ -28,6 +28,7 @@ UNITS = {
     "_mb",
     "_fps_per_direction",
     "_per_second",
+    "_us_per_entry",
     "_ppm_raw",
     "_ppm_monotonic",
 }

@@ -5,8 +5,13 @@ counted."""
 
 from __future__ import annotations
 
+import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,11 +28,14 @@ from evenhand.procedure.tester import OpenTester
 from evenhand.rig.reference import ReferenceDut, ReferenceRouter, reference_router
 from evenhand.rig.reference_rig import make_reference_setup
 from evenhand.trial import SHORT_WAITS, Connections, Limits, Load, TrialResult, Verdict
+from tests.cli.test_json_documents import validate
 from tests.errors import raises
 from tests.wire.test_reference_router import _needs_router
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 __all__ = ["_needs_router"]  # the fixture
+ROOT = Path(__file__).parents[2]
+EVENHAND = [sys.executable, "-m", "evenhand"]
 KINDS = ("nat44", "nat64", "nat66")
 CONNECTIONS = 6000
 RATE_FPS = 6000.0
@@ -105,7 +113,8 @@ def test_connections_are_opened_validated_used_and_forgotten(name: str) -> None:
 
 @pytest.mark.parametrize("order", ["increasing", "decreasing"])
 def test_other_orders_open_as_many_connections(order: Any) -> None:
-    """R9693-05."""
+    """R9693-04, R9693-05, R9693-16: the four tuples of few hosts are all that there are."""
+    assert make_plan("nat44", 2).four_tuples == 2 * 2 * 40_000 * 100
     with nat("nat44", hosts=2) as (_, tester, router):
         measurer = tester.measurer(lambda event: None, opens_connections=True)
         load = Load.of_each_connection(Connections(use="establish", count=CONNECTIONS, order=order), RATE_FPS)
@@ -245,3 +254,50 @@ def test_a_timeout_that_is_shorter_than_a_phase_is_refused_before_anything_is_se
         with raises("procedure.timeout-too-short", match="after 5 s"):
             measure_connection_rate(tester, goal)
         assert router.counters()["nat"]["created"] == 0
+
+
+def test_the_walk_of_the_how_to_finds_what_the_router_was_told(tmp_path: Path) -> None:
+    """The commands of docs/how-to/test-a-nat.md as they stand there, and the documents of their verbs. The
+    table is emptied by the command of the testbed file."""
+    page = (ROOT / "docs/how-to/test-a-nat.md").read_text()
+    start, measure = (
+        next(line for line in page.splitlines() if line.startswith(f"evenhand {verb} "))
+        for verb in ("router", "connections")
+    )
+    with running_router(start.split()[1:], tmp_path):
+        (found,) = documents([*measure.split()[1:], "--patience", "30"], tmp_path)
+        assert found["connections"] == 20000
+        if found["connections_per_second"] is not None and not found["is_at_least"]:
+            assert 4000 * 0.98 <= found["connections_per_second"] <= 4102 * 1.01
+        few = ["--waits", "short", "--limits", "host", "--patience", "30"]
+        rate = ["--rate", "2kfps", "--connections", "1000", "--repetitions", "1"]
+        (removed,) = documents(["tear-down", "router.toml", *rate, *few], tmp_path)
+        assert removed["outcome"] in ("measured", "tester_limit")
+        size = ["--from", "500", "--most", "1000", "--maximum-rate", "2kfps", "--rate-precision", "90%"]
+        (held,) = documents(["capacity", "router.toml", *size, *few], tmp_path)
+        assert held["outcome"] in ("at_least", "tester_limit")
+
+
+@contextmanager
+def running_router(words: list[str], folder: Path) -> Iterator[None]:
+    with subprocess.Popen(
+        [*EVENHAND, *words, "--json"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as router:
+        try:
+            assert router.stdout is not None
+            assert json.loads(router.stdout.readline())["event"] == "ready"
+            yield
+        finally:
+            router.send_signal(signal.SIGTERM)
+            router.communicate(timeout=60)
+
+
+def documents(words: list[str], folder: Path) -> list[Any]:
+    ended = subprocess.run(
+        [*EVENHAND, *words, "--json", "--no-run"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert ended.stdout, ended.stderr
+    found = [json.loads(line) for line in [ended.stdout]]
+    for document in found:
+        validate(document)
+    return found

@@ -148,7 +148,7 @@ class CapacityStep:
         return {
             "connections": self.connections,
             "least_per_second": self.least_fps,
-            "per_second": self.rate.rate_fps,
+            "connections_per_second": self.rate.rate_fps,
             "is_held": self.is_held,
         }
 

@@ -81,7 +81,7 @@ class Removal:
             "connections": self.connections,
             "counted": self.counted,
             "seconds": self.seconds,
-            "per_second": self.per_second,
+            "connections_per_second": self.per_second,
         }
 
 

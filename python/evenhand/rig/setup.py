@@ -281,7 +281,8 @@ class Setup:
         """
         testbed = self.testbed.model_dump(mode="json")
         testbed["dut"].pop("threads", None)
-        for key in ("ssh", "os", "left", "right"):  # a run from before these keys goes on
+        later = ("ssh", "os", "left", "right", "empty_connections", "connection_timeout")
+        for key in later:  # a run from before these keys goes on
             if testbed["dut"][key] is None:
                 del testbed["dut"][key]
         return {"own_dut": own_dut, "testbed": testbed}

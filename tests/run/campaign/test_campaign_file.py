@@ -354,8 +354,6 @@ def test_a_suite_has_every_option_of_the_verbs() -> None:
     """What can be measured by hand can be measured in a campaign."""
     (suite,) = make_campaign(campaign({}), where="c.toml").suite
     keys = {field.alias for field in type(suite).model_fields.values()}
-    names = ("throughput", "loss", "latency", "pdv", "ipdv", "back-to-back", "burst", "recovery")
-    assert tuple(PROCEDURES) == names
-    for procedure in names:
+    for procedure in PROCEDURES:
         options = set(point_defaults(PROCEDURES[procedure]))
         assert options - {"repetitions"} <= keys, procedure

@@ -97,10 +97,12 @@ def seed_of(seed: int, key: str, repetition: int) -> int:
 
 def difference(old_spec: Mapping[str, Any], new_spec: Mapping[str, Any]) -> list[str]:
     """What a reader must know who resumes a campaign whose file was changed: a line for each value; empty if
-    nothing was."""
+    nothing was. An option that an earlier version did not have, and that nobody has set, is no change."""
     old, new = (dict(_values_in(spec)) for spec in (old_spec, new_spec))
     lines = []
     for place in dict.fromkeys([*old, *new]):
+        if place not in old and new[place] is None:
+            continue
         if old.get(place, _NOTHING) != new.get(place, _NOTHING):
             lines.append(f"{place}: {_shown(old.get(place, _NOTHING))} -> {_shown(new.get(place, _NOTHING))}")
     return lines
