@@ -76,6 +76,8 @@ WITHOUT_UNIT = {
     "expected",
     "expected_per_value",
     "spread",
+    "before",
+    "after",
     "value",
     "high",
     "low",

@@ -270,7 +270,15 @@ class Setup:
 
     def to_document(self) -> dict[str, Any]:
         """For the run file."""
-        return {"name": self.name, "testbed": self.testbed.model_dump(mode="json"), "dut": self.own_facts()}
+        return {"name": self.name, "testbed": self._testbed_document(), "dut": self.own_facts()}
+
+    def _testbed_document(self) -> dict[str, Any]:
+        """Without keys that nobody has set and that earlier versions did not have: a run of these goes on."""
+        testbed = self.testbed.model_dump(mode="json")
+        for key in ("empty_connections", "connection_timeout"):
+            if testbed["dut"][key] is None:
+                del testbed["dut"][key]
+        return testbed
 
     def to_campaign_document(self, own_dut: Any, configured: Mapping[str, Any] | None) -> dict[str, Any]:
         """What of the testbed must be the same when a campaign goes on: `testbed` and `own_dut`.
@@ -279,10 +287,9 @@ class Setup:
             own_dut: `own_facts`, without what a plan sets.
             configured: The table `[reference]`, for a DUT that is set by it.
         """
-        testbed = self.testbed.model_dump(mode="json")
+        testbed = self._testbed_document()
         testbed["dut"].pop("threads", None)
-        later = ("ssh", "os", "left", "right", "empty_connections", "connection_timeout")
-        for key in later:  # a run from before these keys goes on
+        for key in ("ssh", "os", "left", "right"):  # a run from before these keys goes on
             if testbed["dut"][key] is None:
                 del testbed["dut"][key]
         return {"own_dut": own_dut, "testbed": testbed}
