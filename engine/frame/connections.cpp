@@ -27,14 +27,14 @@ void ConnectionFlows::draw_block(std::uint64_t first, std::uint64_t stride, plan
 }
 
 bool ConnectionExpectation::has_its_flow(const std::byte* frame) const noexcept {
-    const auto flow = flows_.of(numbers_at(frame + tag_at_));
+    const auto flow = flows_.of(numbers_at(frame + at().tag));
     if (!flow) return false;
     const plan::FlowBlock& flows = *flow->block;
-    const std::size_t at = flow->at;
-    const bool is_to = number(frame, destination_at_) == (flows.destination(at) & 0xFFFFU) &&
-                       number(frame, ports_at_ + 2) == flows.destination_port(at);
-    return is_to && (learns_ || (number(frame, source_at_) == (flows.source(at) & 0xFFFFU) &&
-                                 number(frame, ports_at_) == flows.source_port(at)));
+    const std::size_t i = flow->at;
+    const bool is_to = number(frame, at().destination) == (flows.destination(i) & 0xFFFFU) &&
+                       number(frame, at().ports + 2) == flows.destination_port(i);
+    return is_to && (learns_ || (number(frame, at().source) == (flows.source(i) & 0xFFFFU) &&
+                                 number(frame, at().ports) == flows.source_port(i)));
 }
 
 }  // namespace evenhand::frame

@@ -65,7 +65,7 @@ class ConnectionExpectation : public TranslatedFrames {
 
     /// For the first frame of its number.
     void learn(const std::byte* frame, std::uint64_t sequence) const noexcept {
-        if (learns_) table_->record(sequence, {.host = number(frame, source_at_), .port = number(frame, ports_at_)});
+        if (learns_) table_->record(sequence, {.host = number(frame, at().source), .port = number(frame, at().ports)});
     }
 
    private:

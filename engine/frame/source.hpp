@@ -31,8 +31,8 @@ struct StreamShare {
     }
 };
 
-/// Frames of one stream, written in order i = 0, 1, 2, ... into buffers that hold the pattern of write_pattern(). `Draw`
-/// says which flow each has: a plan::FlowDraw, or what draws like it.
+/// Frames of one stream, written in order i = 0, 1, 2, ... into buffers that hold the pattern of write_pattern().
+/// `Draw` says which flow each has: a plan::FlowDraw, or what draws like it.
 template <class Draw, class Expected>
 class DrawnFrameSource {
    public:

@@ -6,22 +6,22 @@ namespace evenhand::frame {
 TranslatedFrames::TranslatedFrames(const TestFrameExpectation& frames, const LinkFrames& arrives)
     : frames_{frames}, version_{arrives.version} {
     const bool is_v4 = version_ == IpVersion::v4;
-    tag_at_ = is_v4 ? Layout<IpVersion::v4>::tag : Layout<IpVersion::v6>::tag;
-    ports_at_ = is_v4 ? Layout<IpVersion::v4>::udp : Layout<IpVersion::v6>::udp;
-    source_at_ = (is_v4 ? Layout<IpVersion::v4>::source : Layout<IpVersion::v6>::source) + arrives.sources.offset;
-    destination_at_ =
+    at_.tag = is_v4 ? Layout<IpVersion::v4>::tag : Layout<IpVersion::v6>::tag;
+    at_.ports = is_v4 ? Layout<IpVersion::v4>::udp : Layout<IpVersion::v6>::udp;
+    at_.source = (is_v4 ? Layout<IpVersion::v4>::source : Layout<IpVersion::v6>::source) + arrives.sources.offset;
+    at_.destination =
         (is_v4 ? Layout<IpVersion::v4>::destination : Layout<IpVersion::v6>::destination) + arrives.destinations.offset;
 }
 
 bool TranslationExpectation::has_its_flow(const std::byte* frame) const noexcept {
-    const auto flow = flows_.of(numbers_at(frame + tag_at_));
+    const auto flow = flows_.of(numbers_at(frame + at().tag));
     if (!flow) return false;
     const plan::FlowBlock& flows = *flow->block;
-    const std::size_t at = flow->at;
-    return number(frame, source_at_) == (flows.source(at) & 0xFFFFU) &&
-           number(frame, destination_at_) == (flows.destination(at) & 0xFFFFU) &&
-           number(frame, ports_at_) == flows.source_port(at) &&
-           number(frame, ports_at_ + 2) == flows.destination_port(at);
+    const std::size_t i = flow->at;
+    return number(frame, at().source) == (flows.source(i) & 0xFFFFU) &&
+           number(frame, at().destination) == (flows.destination(i) & 0xFFFFU) &&
+           number(frame, at().ports) == flows.source_port(i) &&
+           number(frame, at().ports + 2) == flows.destination_port(i);
 }
 
 std::optional<TranslationFault> TranslatedFrames::fault_of(std::size_t frame_class, const std::byte* frame,

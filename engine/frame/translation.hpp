@@ -83,11 +83,14 @@ class TranslatedFrames {
         return big(load<std::uint16_t>(frame + offset));
     }
 
-    // Offsets in a frame.
-    std::size_t tag_at_;
-    std::size_t source_at_;
-    std::size_t destination_at_;
-    std::size_t ports_at_;
+    /// Offsets in a frame; of the addresses those of the numbers that vary in them.
+    struct Places {
+        std::size_t tag = 0;
+        std::size_t source = 0;
+        std::size_t destination = 0;
+        std::size_t ports = 0;
+    };
+    [[nodiscard]] const Places& at() const noexcept { return at_; }
 
    private:
     [[nodiscard]] bool is_without_checksum(const std::byte* frame, IpVersion version) const noexcept {
@@ -104,6 +107,7 @@ class TranslatedFrames {
 
     TestFrameExpectation frames_;
     IpVersion version_;
+    Places at_;
 };
 
 /// What arrives through a stateless translator: the twin of TranslatedSource. The ranges alone would take any frame of

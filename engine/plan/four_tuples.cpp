@@ -39,7 +39,7 @@ void FourTuples::flows(const Numbers& numbers, FlowBlock& block) const noexcept 
     // does that opens one connection after the other.
     for (std::size_t j = 0; j < FlowBlock::size; ++j) {
         std::uint64_t tuple = order_ == TupleOrder::increasing ? numbers[j] : connections_ - 1 - numbers[j];
-        for (const std::size_t field : {2, 3, 0, 1}) {
+        for (const std::size_t field : {std::size_t{2}, std::size_t{3}, std::size_t{0}, std::size_t{1}}) {
             block.lanes.field[field][j] = sides_.first[field] + static_cast<std::uint32_t>(tuple % sides_.count[field]);
             tuple /= sides_.count[field];
         }
