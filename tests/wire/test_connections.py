@@ -271,10 +271,10 @@ def test_the_walk_of_the_how_to_finds_what_the_router_was_told(tmp_path: Path) -
             assert 4000 * 0.98 <= found["connections_per_second"] <= 4102 * 1.01
         few = ["--waits", "short", "--limits", "host", "--patience", "30"]
         rate = ["--rate", "2kfps", "--connections", "1000", "--repetitions", "1"]
-        (removed,) = documents(["tear-down", "router.toml", *rate, *few], tmp_path)
+        (removed,) = documents(["tear-down", "reference-router.toml", *rate, *few], tmp_path)
         assert removed["outcome"] in ("measured", "tester_limit")
         size = ["--from", "500", "--most", "1000", "--maximum-rate", "2kfps", "--rate-precision", "90%"]
-        (held,) = documents(["capacity", "router.toml", *size, *few], tmp_path)
+        (held,) = documents(["capacity", "reference-router.toml", *size, *few], tmp_path)
         assert held["outcome"] in ("at_least", "tester_limit")
 
 
