@@ -12,7 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "connections.hpp"
 #include "fault.hpp"
+#include "frame/connections.hpp"
 #include "frame/source.hpp"
 #include "frame/template.hpp"
 #include "gateway_plan.hpp"
@@ -74,6 +76,18 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     std::ranges::transform(held, octets.begin(), DpdkPort::octets);
 
     Part drawing{"draw"};
+    Part opening{"draw, new connections"};
+    Part using_them{"draw, established connections"};
+    Part answering{"draw, answers"};
+    const auto state = bench::state_table(V, seed);
+    const auto flows = [&](plan::Direction direction, plan::ConnectionUse use) {
+        return frame::ConnectionFlows{*state, plan::ConnectionDraw{use, direction, state->connections(), seed},
+                                      direction, frame::LinkEnd::sent};
+    };
+    auto opened = flows(plan::Direction::forward, plan::ConnectionUse::each_once);
+    auto used = flows(plan::Direction::forward, plan::ConnectionUse::drawn);
+    auto answered = flows(plan::Direction::reverse, plan::ConnectionUse::drawn);
+    std::uint64_t drawn = 0;  // blocks, of all rounds: so that no part of the table is read again and again
     std::vector<std::pair<Part, frame::FrameWriter>> writing;
     for (const char* const name : {"plain", "avx2"}) {
         if (const auto writer = frame::frame_writer(name, V, shape.has_network_octets); writer != nullptr)
@@ -85,6 +99,12 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     plan::FlowBlock block;
     for (unsigned round = 0; round < rounds; ++round) {
         measure(drawing, [&](std::uint64_t i) { draw.draw_block(i * run::burst_size, 1, block); });
+        measure(opening, [&](std::uint64_t i) {
+            opened.draw_block((drawn + i) * run::burst_size % state->connections(), 1, block);
+        });
+        measure(using_them, [&](std::uint64_t i) { used.draw_block((drawn + i) * run::burst_size, 1, block); });
+        measure(answering, [&](std::uint64_t i) { answered.draw_block((drawn + i) * run::burst_size, 1, block); });
+        drawn += bursts_of_a_round;
         for (auto& [part, write] : writing) {
             measure(part, [&](std::uint64_t i) {
                 write(shape_of_writers, block, 0, octets, {.sequence = i * run::burst_size, .time = i});
@@ -100,7 +120,7 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     }
     sender.give_back();
     port.give_back(held.data(), run::burst_size);
-    std::vector<Part> all{std::move(drawing)};
+    std::vector<Part> all{std::move(drawing), std::move(opening), std::move(using_them), std::move(answering)};
     for (auto& [part, write] : writing) all.push_back(std::move(part));
     all.insert(all.end(), {std::move(buffers), std::move(whole)});
     bench::print(all, ticks_per_second);

@@ -44,6 +44,7 @@ SMALL = {
         networks=None if topology.networks is None else 10,
     )
     for name, topology in TOPOLOGIES.items()
+    if topology.nat is None  # nobody reaches a host of these before it has opened a connection
 }
 DIRECT = pytest.mark.parametrize(
     "plan", [make_plan("direct_v4_net16", 50), make_plan("direct_v6", 50)], ids=["v4", "v6"]
