@@ -43,7 +43,7 @@ NOT_RUN = {
     "evenhand dut status lab.toml": "the same",
     "evenhand dut undo lab.toml": "the same",
     "evenhand throughput lab.toml": "needs the reader's own DUT",
-    "evenhand connections reference-router.toml": "needs that router: tests/wire/test_connections.py walks it",
+    "evenhand connections reference-router.toml": "tests/wire/test_connections.py walks it",
     "evenhand connections lab:linux": "takes minutes: tests/wire/test_linux_nat.py has such a lab",
     "evenhand tear-down lab:linux": "the same",
     "evenhand capacity lab:linux": "the same",

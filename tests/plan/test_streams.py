@@ -175,6 +175,12 @@ def test_the_testbed_and_a_sequence_of_sizes_agree() -> None:
     assert testbed.max_theoretical_fps(streams) == max_theoretical_fps(G, size.mean + 4)
 
 
+@pytest.mark.parametrize("plans", [("nat44", "gateway_v6"), ("gateway_v4", "nat66")])
+def test_a_plan_with_connections_is_in_no_mix(plans: tuple[str, str]) -> None:
+    with raises("plan.mix-with-state", match="connections"):
+        mix_versions(make_plan(plans[0]), make_plan(plans[1]), (1, 1))
+
+
 def test_no_address_is_translated_in_one_plan_of_a_mix_and_native_in_the_other() -> None:
     with raises("plan.networks-overlap", match="siit"):
         mix_versions(make_plan("siit"), make_plan("gateway_v4"), (1, 1))

@@ -26,8 +26,8 @@ def mix_versions(first: AddressPlan, second: AddressPlan, share: tuple[int, int]
         share: n and m, such as (90, 10), which is the same as (9, 1).
 
     Raises:
-        PlanError: Both are of one IP version, or of different forms; there is no such share; or an address
-            is one of a host in both, though the DUT translates it in one.
+        PlanError: One has connections; both are of one IP version, or of different forms; there is no such
+            share; or an address is one of a host in both, though the DUT translates it in one.
     """
     n, m = (number // (math.gcd(*share) or 1) for number in share)
     if min(n, m) < 1 or n + m > MOST_OF_A_SHARE:
@@ -38,6 +38,14 @@ def mix_versions(first: AddressPlan, second: AddressPlan, share: tuple[int, int]
             next_step="Write 90/10, 50/50 or 10/90, or other shares with a sum of at most 100; for one IP"
             " version, give only its plan.",
         )
+    for plan in (first, second):
+        if plan.nat is not None:
+            raise PlanError(
+                f"{plan.title} has connections, and frames of a mix have none",
+                code="plan.mix-with-state",
+                where="first, second",
+                next_step="Use it alone.",
+            )
     if first.versions == second.versions:
         raise PlanError(
             f"{first.title} and {second.title} are both {first.version_words}",

@@ -203,7 +203,8 @@ class LinuxLab:
     @property
     def nat(self) -> Nat | None:
         """What its DUT was told; None: it keeps no state."""
-        return TOPOLOGIES[self.plan].nat
+        topology = TOPOLOGIES.get(self.plan)  # none of a mix, in which no plan has state
+        return None if topology is None else topology.nat
 
     def empty_connections(self) -> Emptied:
         """Delete all connections of a DUT that keeps state (R9693-07)."""
