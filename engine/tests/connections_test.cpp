@@ -118,9 +118,11 @@ struct World {
 
 /// A device that gives connection after connection the next port of the next address of its pool.
 struct Nat {
+    explicit Nat(const World& of) : world{of} {}
+
     const World& world;
-    std::map<std::vector<std::byte>, StateTable::Entry> outside = {};
-    std::map<std::pair<std::uint16_t, std::uint16_t>, std::vector<std::byte>> inside = {};
+    std::map<std::vector<std::byte>, StateTable::Entry> outside;
+    std::map<std::pair<std::uint16_t, std::uint16_t>, std::vector<std::byte>> inside;
 
     [[nodiscard]] std::vector<std::byte> key_of(const Octets& frame) const {
         std::vector<std::byte> key(frame.begin() + static_cast<std::ptrdiff_t>(world.source_at()),
@@ -162,7 +164,7 @@ void establish(World& world, Nat& nat) {
 }  // namespace
 
 TEST_CASE("a plan with state needs a pool, gateways, and hosts of one network") {
-    const auto refuses = [](plan::AddressPlan p, const char* where) {
+    const auto refuses = [](const plan::AddressPlan& p, const char* where) {
         try {
             plan::check_plan(p);
         } catch (const Fault& fault) {
