@@ -156,7 +156,7 @@ struct DirectionResult {
     bool hop_limit_was_lowered = true;  // in the first frame that came back; true if none did
     std::vector<std::uint64_t> lost_by_tenth;
     std::vector<std::uint64_t> first_lost;
-    std::vector<ClassCount> classes;     // of a mix; empty if all frames are alike
+    std::vector<ClassCount> classes;  // of a mix; empty if all frames are alike
     /// Of a trial that establishes connections (RFC 9693).
     struct Connections {
         std::uint64_t opened = 0;         // that the initiator was to open
