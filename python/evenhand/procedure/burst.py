@@ -32,6 +32,7 @@ from evenhand.search import (
     TrialFinished,
     run_search,
 )
+from evenhand.search.search_trial import numbered_documents
 from evenhand.trial import Deviation, Load, LoadMeasurer, TrialResult
 
 RFC_BURSTS = (16, 64, 256, 1024)
@@ -225,16 +226,7 @@ class BurstIntervals:
             "dut_facts": None if self.profile.dut is None else dict(self.profile.dut),
             "tester": WorstTesterFigures.of(trial.result for trial in self.trials).to_document(),
             "deviations": [deviation.to_document() for deviation in self.deviations],
-            "trials": [
-                {
-                    "number": number,
-                    "purpose": str(trial.purpose),
-                    "attempt": trial.attempt,
-                    "is_full_length": trial.is_full_length,
-                    "result": trial.result.raw,
-                }
-                for number, trial in enumerate(self.trials, start=1)
-            ],
+            "trials": numbered_documents(self.trials),
         }
 
 

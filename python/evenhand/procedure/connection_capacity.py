@@ -38,6 +38,7 @@ from evenhand.procedure.profile import Profile, WorstTesterFigures
 from evenhand.procedure.record import Recorder
 from evenhand.procedure.tester import OpenTester
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, Outcome
+from evenhand.search.search_trial import numbered_documents
 from evenhand.trial import Deviation
 
 BETA = 0.1
@@ -192,16 +193,7 @@ class Capacity:
             "dut_facts": None if self.profile.dut is None else dict(self.profile.dut),
             "tester": WorstTesterFigures.of(trial.result for trial in trials).to_document(),
             "deviations": [deviation.to_document() for deviation in self.deviations],
-            "trials": [
-                {
-                    "number": number,
-                    "purpose": str(trial.purpose),
-                    "attempt": trial.attempt,
-                    "is_full_length": trial.is_full_length,
-                    "result": trial.result.raw,
-                }
-                for number, trial in enumerate(trials, start=1)
-            ],
+            "trials": numbered_documents(trials),
         }
 
 

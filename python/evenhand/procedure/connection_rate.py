@@ -174,16 +174,7 @@ class ConnectionRate:
             "dut_facts": None if self.profile.dut is None else dict(self.profile.dut),
             "tester": WorstTesterFigures.of(t.result for t in self.search.trials).to_document(),
             "deviations": [deviation.to_document() for deviation in self.deviations],
-            "trials": [
-                {
-                    "number": trial.number,
-                    "purpose": str(trial.purpose),
-                    "attempt": trial.attempt,
-                    "is_full_length": trial.is_full_length,
-                    "result": trial.result.raw,
-                }
-                for trial in self.search.trials
-            ],
+            "trials": [trial.to_document() for trial in self.search.trials],
         }
 
     def summary(self) -> dict[str, Any]:

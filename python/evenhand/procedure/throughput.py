@@ -218,16 +218,7 @@ def throughput_document(result: SearchResult, profile: Profile) -> dict[str, Any
         "dut_facts": None if profile.dut is None else dict(profile.dut),
         "tester": WorstTesterFigures.of(t.result for t in result.trials).to_document(),
         "deviations": [d.to_document() for d in search_deviations(result, profile)],
-        "trials": [
-            {
-                "number": t.number,
-                "purpose": str(t.purpose),
-                "attempt": t.attempt,
-                "is_full_length": t.is_full_length,
-                "result": t.result.raw,
-            }
-            for t in result.trials
-        ],
+        "trials": [t.to_document() for t in result.trials],
     }
 
 

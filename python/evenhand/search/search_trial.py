@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from evenhand.trial import TrialResult
 
@@ -33,3 +35,18 @@ class SearchTrial:
     """1, or 2 and more after INVALID trials at the same load, or lossy ones that are verified."""
     is_full_length: bool
     result: TrialResult
+
+    def to_document(self) -> dict[str, Any]:
+        """As `--json` of a verb has it."""
+        return {
+            "number": self.number,
+            "purpose": str(self.purpose),
+            "attempt": self.attempt,
+            "is_full_length": self.is_full_length,
+            "result": self.result.raw,
+        }
+
+
+def numbered_documents(trials: Iterable[SearchTrial]) -> list[dict[str, Any]]:
+    """Of the trials of several searches, which are counted anew from 1."""
+    return [replace(trial, number=number).to_document() for number, trial in enumerate(trials, start=1)]
