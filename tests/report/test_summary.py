@@ -87,7 +87,7 @@ def test_a_row_has_version_hash_size_hosts_median_range_and_repetitions() -> Non
         "2",
     )
     assert row["minimum"].endswith("Mfps")
-    assert row["minimum"] <= row["median"] <= row["maximum"]
+    assert row["minimum"] <= row["result"] <= row["maximum"]
 
 
 def test_no_column_says_that_nothing_is_stated() -> None:

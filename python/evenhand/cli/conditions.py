@@ -132,6 +132,7 @@ class Given:
     ) -> Iterator[tuple[OpenTestbed, RunStore | None, ProgressDisplay]]:
         """The testbed, ready to measure; the run file, if there is one; and the display that shows what goes
         on. It says first how long that should take."""
+        setup.engine_command(self.engine)  # no engine, or no right to start it: told before the expected time
         with ExitStack() as stack:
             store = stack.enter_context(self.run.open(verb))
             progress = stack.enter_context(progress_display(self.progress))

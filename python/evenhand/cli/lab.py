@@ -149,10 +149,28 @@ def down(kind: KindArgument, force: ForceOption = False, json_output: JsonOption
 
 
 @app.command("status", epilog="Example: evenhand lab status linux")
-def status(kind: KindArgument, json_output: JsonOption = False) -> None:
-    """Show whether the lab is up, and what labs have changed outside their namespaces, with the previous and
+def status(
+    kind: Annotated[
+        LabKind | None,
+        typer.Argument(metavar="[NAME]", help="The lab: linux or vm. Default: all labs.", show_default=False),
+    ] = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Show whether a lab is up, and what labs have changed outside their namespaces, with the previous and
     the present values."""
-    _show(lab_status(str(kind)), str(kind), json_output=json_output)
+    if kind is not None:
+        _show(lab_status(str(kind)), str(kind), json_output=json_output)
+        return
+    labs = {str(each): lab_status(str(each)) for each in LabKind}
+    if json_output:
+        write_json({"command": "lab", "labs": [_describe(lab, name) for name, lab in labs.items()]})
+        return
+    up = {name: lab for name, lab in labs.items() if lab is not None}
+    for name, lab in up.items():
+        _show(lab, name, json_output=False)
+    if not up:
+        out().print(f"No lab is up. To set one up: sudo evenhand lab up {LabKind.LINUX}", markup=False)
+        _show_changes(None)
 
 
 def _tell(text: str) -> None:

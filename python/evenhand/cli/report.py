@@ -10,7 +10,7 @@ import typer
 
 from evenhand.base.new_file import check_new, check_replaceable, write_new
 from evenhand.cli.common import out
-from evenhand.run import SUFFIX, read_record
+from evenhand.run import SUFFIX, CampaignRecord, read_record
 
 EXAMPLE = "Example: evenhand report appendix-a.evenhand --pictures pictures"
 
@@ -26,8 +26,8 @@ def report(
             "--html",
             metavar="FILE",
             help=(
-                "The page to write. Default: beside the run file, with the same name. An older page is"
-                " replaced."
+                "The page to write. Default: beside the run file, with the same name; for a run of evenhand"
+                " demo, which has a page of its own, the name ends in -report. An older page is replaced."
             ),
         ),
     ] = None,
@@ -61,7 +61,7 @@ def report(
     from evenhand.report.pdf import check_printer, print_pdf
 
     record = read_record(file)
-    target = html or file.with_suffix(".html")
+    target = html or _default_page(file, record)
     check_replaceable(target, mark=MARK, where=str(target))  # drawing takes long
     if pdf is not None:
         check_new(pdf, where=f"--pdf {pdf}")
@@ -82,3 +82,9 @@ def report(
             markup=False,
             soft_wrap=True,
         )
+
+
+def _default_page(file: Path, record: CampaignRecord) -> Path:
+    """The demo's own page lies beside its run under the run's name, and says what this one does not."""
+    is_demo = any(command[1:2] == ("demo",) for command in record.commands)
+    return file.with_name(f"{file.stem}-report.html") if is_demo else file.with_suffix(".html")

@@ -362,8 +362,26 @@ def _files(file: Path, run: Path | None, *, is_resumed: bool) -> tuple[Path | No
             )
         return file, found
     if not is_resumed:
+        if run is not None and run.exists():
+            _refuse_stored(run, file)
         return None, file
     return (_newest_of(file) if run is None else run), file
+
+
+def _refuse_stored(run: Path, source: Path) -> None:
+    """RequestError if this campaign is what the file stores already: it is resumed, not begun in it again. Of
+    any other file the store says that it is taken."""
+    try:
+        status = read_status(run)
+    except EvenhandError:
+        return
+    if status.source == source.name and not status.is_merged:
+        raise RequestError(
+            f"this file already stores a campaign of {source.name}",
+            code="cli.campaign-stored-already",
+            where=f"--run {run}",
+            next_step=f"Resume it: {resume_command(run, source)}; or name another file.",
+        )
 
 
 def _newest_of(source: Path) -> Path:

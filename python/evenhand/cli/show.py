@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from evenhand.base.errors import RequestError
+from evenhand.base.suggestion import suggestion
 from evenhand.cli.common import JsonOption, out, write_json
 from evenhand.report.campaign_document import summary_document
 from evenhand.report.show import campaign_report, point_report
@@ -59,7 +59,7 @@ def find_point(record: CampaignRecord, name: str) -> PointRecord:
     ):
         found = record.points[int(name) - 1]
     if found is None:
-        near = get_close_matches(name, [point.point.key for point in record.points], n=1)
+        near = suggestion(name, [point.point.key for point in record.points])
         known = (
             f"Write a number from 1 to {len(record.points)}."
             if record.points
@@ -69,6 +69,6 @@ def find_point(record: CampaignRecord, name: str) -> PointRecord:
             f"there is no point {name!r}",
             code="cli.no-such-point",
             where="--point",
-            next_step=f"Did you mean {near[0]!r}?" if near else known,
+            next_step=f"Did you mean {near!r}?" if near else known,
         )
     return found

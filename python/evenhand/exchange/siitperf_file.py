@@ -4,7 +4,6 @@ plans."""
 
 from __future__ import annotations
 
-import difflib
 import ipaddress
 import re
 from collections.abc import Callable, Mapping
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evenhand.base.errors import RequestError
+from evenhand.base.suggestion import suggestion
 from evenhand.exchange.foreign import read_foreign, shown
 
 MOST_OCTETS = 64 * 1024
@@ -222,9 +222,9 @@ def _read_setting(words: list[str], where: str, number: int) -> Setting:
     key, *values = words
     kind = KEYS.get(key)
     if kind is None:
-        near = difflib.get_close_matches(key[:40], KEYS, n=1)
+        near = suggestion(key[:40], KEYS)
         hint = (
-            f"Did you mean {near[0]}?"
+            f"Did you mean {near}?"
             if near
             else "A line is a key of siitperf.conf and its value; # begins a comment."
         )

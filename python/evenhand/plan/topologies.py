@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import ipaddress
-from difflib import get_close_matches
 
 from evenhand.base.errors import PlanError
+from evenhand.base.suggestion import suggestion
 from evenhand.plan.model import AddressPlan, plan_title
 from evenhand.plan.nat import RFC9693_DESTINATION_PORTS, RFC9693_SOURCE_PORTS, Nat
 from evenhand.plan.ranges import Mode, UdpRange
@@ -274,11 +274,11 @@ def make_plan(
                 next_step=f"Name one at a time: {' or '.join(parts)}.",
             )
         name = next((part for part in parts if part not in titles), name)
-        near = get_close_matches(plan_title(name.lower()), titles, n=1)
+        near = suggestion(plan_title(name.lower()), titles)
         raise PlanError(
             f"{name!r} is not a plan",
             code="plan.unknown-name",
-            next_step=f"Did you mean {near[0]}?" if near else f"Use one of: {', '.join(titles)}.",
+            next_step=f"Did you mean {near}?" if near else f"Use one of: {', '.join(titles)}.",
         )
     return topology(
         hosts,

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import Annotated, Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.option import Option
+from evenhand.base.suggestion import suggestion
 from evenhand.base.units import parse_duration, parse_rate, parse_ratio
 from evenhand.search import Goal, MlrGoal, MlrGoals, ThroughputGoal, Tst009Goal
 
@@ -156,12 +156,12 @@ def parse_goal(text: str, defaults: ThroughputGoal) -> MlrGoal:
     known = {"NDR": 0.0, "PDR": 0.005, "RFC2544": 0.0, "TST009": 0.0}
     upper = name.upper()
     if upper not in known:
-        near = get_close_matches(upper, known, n=1)
+        near = suggestion(upper, known)
         raise RequestError(
             f"{name!r} is not a goal",
             code="procedure.unknown-goal",
             where="--goal",
-            next_step=f"Did you mean {near[0]}?" if near else f"Use one of: {', '.join(known)}.",
+            next_step=f"Did you mean {near}?" if near else f"Use one of: {', '.join(known)}.",
         )
     if loss and upper not in ("NDR", "PDR"):
         raise RequestError(
@@ -213,7 +213,7 @@ def _values_of(parts: Sequence[str], text: str) -> Mapping[str, str]:
     for part in parts:
         key, _, value = (piece.strip() for piece in part.partition("="))
         if key not in _KEYS or not value or key in values:
-            near = get_close_matches(key, _KEYS, n=1)
+            near = suggestion(key, _KEYS)
             problem = (
                 "is given twice"
                 if key in values
@@ -222,7 +222,7 @@ def _values_of(parts: Sequence[str], text: str) -> Mapping[str, str]:
                 else "is not a key of a goal"
             )
             hint = (
-                f"Did you mean {near[0]}?"
+                f"Did you mean {near}?"
                 if near and key not in _KEYS
                 else "Write PDR=0.5%,exceed=0.5,final=60s,initial=1s,sum=120s,width=0.5%."
             )

@@ -40,7 +40,7 @@ def campaign_table(status: CampaignStatus) -> FittedTable:
     """A row for each point: how many of its repetitions have a value, as in `evenhand show`, and its
     number."""
     table = FittedTable(visible(f"{status.name}: rates are per direction"))
-    for name in ("point", "repetitions", "median", "minimum", "maximum", "trials"):
+    for name in ("point", "repetitions", "result", "minimum", "maximum", "trials"):
         # Keys are copied into --point of `evenhand show`, so that neither is broken.
         table.add_column(name, justify="left" if name == "point" else "right", no_wrap=True)
     for point in status.points:
@@ -87,7 +87,7 @@ def campaign_lines(status: CampaignStatus, left_s: float) -> list[str]:
     lines += [
         f"{point.point.key}: {line}."
         for point in status.points
-        for line in _why(point, None if status.worker else status.path, with_bounds=not of_all)
+        for line in _why(point, status.path if _has_ended(status) else None, with_bounds=not of_all)
     ]
     lines += [f"Note: {note}." for note in status.notes]
     return [visible(line) for line in lines]
@@ -162,12 +162,17 @@ def _running_document(running: RunningTrial) -> dict[str, Any]:
     }
 
 
+def _has_ended(status: CampaignStatus) -> bool:
+    """Whether nothing is left of it but what may be repeated. One that was interrupted is resumed first."""
+    return status.worker is None and status.finished_at is not None
+
+
 def _why(point: PointStatus, path: Path | None, *, with_bounds: bool) -> list[str]:
     """Why it has no number, or fewer values than repetitions that have ended: a column of values alone tells
     neither.
 
     Args:
-        path: What the campaign is stored in; None while it is being measured, when nobody else may.
+        path: What the campaign is stored in; None before it has ended: nothing is repeated until then.
         with_bounds: Also which values are lower bounds.
     """
     reasons = [] if point.reason is None else [point.reason]
@@ -214,8 +219,7 @@ def _bounds_of_all(status: CampaignStatus) -> list[str]:
     if not bounds or not all(bounds):
         return []
     of_tester = sum(point.at_tester_limit for point in status.points)
-    # While it is being measured nobody else may.
-    repeat = f", and repeat: {again_command(status.path)}" if status.worker is None else ""
+    repeat = f", and repeat: {again_command(status.path)}" if _has_ended(status) else ""
     why = (
         "the tester could not keep a higher load on this host. Give it idle CPUs (evenhand check shows what"
         f" takes them) or another host{repeat}"

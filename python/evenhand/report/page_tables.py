@@ -237,7 +237,7 @@ def figures_table(record: CampaignRecord, procedures: tuple[str, ...]) -> Table 
     ]
     return (
         make_table(
-            ["suite", "metric", "frame size", "addresses", "#median", "#range", "#repetitions"],
+            ["suite", "metric", "frame size", "addresses", "#result", "#range", "#repetitions"],
             rows,
             fold=FOLDED,
         )

@@ -101,7 +101,9 @@ def point_report(record: CampaignRecord, measured: PointRecord) -> Iterator[Rend
     statistics = measured.statistics
     if statistics is not None:
         median, low, high = _figures(measured, statistics)
-        yield _line(f"{figure.name.capitalize()}: median {median}, {low} to {high} {figure.unit}.")
+        which = "the highest of lower bounds" if all(measured.lower_bounds) else "median"
+        spread = "" if statistics.count == 1 else f" ({which}, from {low} to {high})"
+        yield _line(f"{figure.name.capitalize()}: {median} {figure.unit}{spread}.")
     if measured.median_upper is not None:
         yield _line(
             "The searches left a bracket: the median limit lies between this and"
@@ -196,7 +198,7 @@ def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> FittedTable:
     table.add_column("hosts x networks" if has_networks else "hosts", justify="right")
     table.add_column("octets", justify="right")
     has_uppers = any(measured.median_upper is not None for _, measured in entries)
-    for name in ("median", *(["below"] if has_uppers else []), "minimum", "maximum", "of", "PASS/FAIL/INV."):
+    for name in ("result", *(["below"] if has_uppers else []), "minimum", "maximum", "of", "PASS/FAIL/INV."):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("state")
     for number, measured in entries:

@@ -15,9 +15,10 @@ from evenhand.report.plain import visible
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, bounds_of
 
 NOTE = (
-    "Rates are per direction; frame sizes are octets with the FCS; >= marks a lower bound: the highest"
-    " load that was tried passed, or the tester could not keep a higher one. Failed at: the lowest"
-    " load that failed (median); the limit lies between it and the median."
+    "Rates are per direction; frame sizes are octets with the FCS. A result is the median of the"
+    " repetitions. >= marks a lower bound: the highest load that was tried passed, or the tester could not"
+    " keep a higher one; where all repetitions are lower bounds, the result is the highest of them."
+    " Failed at: the lowest load that failed (median); the limit lies between it and the result."
 )
 NOT_STATED = "not stated"
 _FORMULA = ("=", "+", "-", "@")
@@ -59,7 +60,7 @@ COLUMNS = (
     SummaryColumn("hash"),
     SummaryColumn("frame size"),
     SummaryColumn("hosts", True),
-    SummaryColumn("median", True),
+    SummaryColumn("result", True),
     SummaryColumn("failed at", True),
     SummaryColumn("minimum", True),
     SummaryColumn("maximum", True),

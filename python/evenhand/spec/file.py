@@ -39,7 +39,14 @@ from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.rig import REFERENCE, DutFacts, rig_of
 from evenhand.spec.plan import DIRECTION, PLAN_OPTIONS
 from evenhand.spec.point import HashType
-from evenhand.spec.presets import EVERY_SUITE, PRESET_PREFIX, apply_preset, preset_names, unheeded
+from evenhand.spec.presets import (
+    EVERY_SUITE,
+    PRESET_PREFIX,
+    apply_preset,
+    preset_names,
+    preset_text,
+    unheeded,
+)
 from evenhand.spec.request import point_options_of
 
 DEFAULT_REPETITIONS = 10
@@ -330,6 +337,7 @@ def read_campaign(path: Path) -> CampaignFile:
         RequestError: It cannot be read, there is no such preset, or a key is unknown, missing or wrong.
     """
     if path.name.startswith(PRESET_PREFIX):
+        preset_text(path.name.removeprefix(PRESET_PREFIX), where=path.name)
         return make_campaign({"preset": path.name.removeprefix(PRESET_PREFIX)}, where=path.name)
     if path.name in preset_names() and not path.exists():
         raise RequestError(

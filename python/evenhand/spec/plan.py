@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from enum import StrEnum
 from functools import lru_cache
 from typing import Annotated, Any, get_args
@@ -15,6 +14,7 @@ from typing import Annotated, Any, get_args
 from evenhand import rig
 from evenhand.base.errors import RequestError
 from evenhand.base.option import Grammar, Option, OptionField, options_of
+from evenhand.base.suggestion import suggestion
 from evenhand.plan import (
     BOTH_DIRECTIONS,
     CLASSIC_DESTINATION_PORT,
@@ -67,12 +67,12 @@ def parse_mode(text: str, *, where: str) -> Mode:
     for mode in MODES:
         if text == mode:
             return mode
-    near = get_close_matches(text, MODES, n=1)
+    near = suggestion(text, MODES)
     raise RequestError(
         f"{text!r} is not a mode",
         code="spec.not-a-mode",
         where=where,
-        next_step=f"Did you mean {near[0]}?" if near else f"Use one of: {', '.join(MODES)}.",
+        next_step=f"Did you mean {near}?" if near else f"Use one of: {', '.join(MODES)}.",
     )
 
 

@@ -142,6 +142,15 @@ def test_cpus_that_are_not_isolated_get_the_kernel_options(
     assert words in isolation.advice
 
 
+def test_of_two_cpus_none_is_to_be_isolated(tmp_path: Path) -> None:
+    """The tester and a router on this host need both."""
+    isolation = finding(
+        survey(tmp_path, {"sys/devices/system/cpu/online": "0-1\n"}, allowed={0, 1}), "isolation"
+    )
+    assert isolation.state is State.WEAK
+    assert (isolation.commands, "isolcpus=" in isolation.advice) == ((), False)
+
+
 def test_isolated_cpus_are_not_used_by_themselves(tmp_path: Path) -> None:
     """Linux leaves them out of the affinity of every process that does not ask for them."""
     isolation = finding(survey(tmp_path, allowed={0, 1}), "isolation")

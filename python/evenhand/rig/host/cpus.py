@@ -81,19 +81,21 @@ def check_isolation(root: Path, allowed: Collection[int]) -> Finding:
             f"Also keep the kernel's tick off the tester's CPUs: add nohz_full={free}"
             f" rcu_nocbs={free} to the kernel's command line"
         )
-    elif len(online) > 1:
+    elif len(online) > 2:
         free = format_cpu_list(online[1:])
         advice = (
             "Keep other work off the tester's CPUs. For all CPUs but the first, add"
             f" isolcpus={free} nohz_full={free} rcu_nocbs={free} to the kernel's command line"
         )
     else:
+        # A CPU alone for the rest of the host and one for the tester leave none for a DUT on this host.
+        which = "the only CPU" if len(online) == 1 else "these two CPUs"
         return Finding(
             name="isolation",
             found=found,
             state=State.WEAK,
             facts=facts,
-            advice="Run nothing else on the only CPU.",
+            advice=f"Run nothing else on {which} while trials run.",
         )
     return Finding(
         name="isolation",

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import tomllib
-from difflib import get_close_matches
 from importlib.resources import files
 from typing import Any
 
 from evenhand.base.errors import RequestError
+from evenhand.base.suggestion import suggestion
 
 PRESET_PREFIX = "preset:"
 """Before the name of a preset, where a file may be named."""
@@ -31,12 +31,12 @@ def preset_text(name: str, *, where: str = "preset") -> str:
     """The TOML file itself, to be read and copied. RequestError names the presets there are."""
     names = preset_names()
     if name not in names:
-        near = get_close_matches(name, names, n=1)
+        near = suggestion(name, names)
         raise RequestError(
             f"there is no preset {name!r}",
             code="spec.no-such-preset",
             where=where,
-            next_step=f"Did you mean {near[0]!r}? " * bool(near) + f"There are: {', '.join(names)}.",
+            next_step=f"Did you mean {near!r}? " * bool(near) + f"There are: {', '.join(names)}.",
         )
     return (files(__name__) / f"{name}.toml").read_text(encoding="utf-8")
 
