@@ -176,6 +176,11 @@ def test_addresses_that_a_testbeds_plan_has_not_are_refused(
 
 
 @pytest.mark.root
+def test_labs_are_shown_without_a_name(evenhand: Run) -> None:
+    assert [lab["lab"] for lab in evenhand("lab", "status", "--json").json["labs"]] == ["linux", "vm"]
+    assert evenhand("lab", "status").code == 0
+
+
 def test_a_lab_is_entered_by_root_only() -> None:
     """`nsenter: Operation not permitted ... Please report this` is no advice."""
     lab = linux.LinuxLab(name="none", plan="gateway_v6", ip_version=6, dut_cpu=0, tester_cpus=(1,))

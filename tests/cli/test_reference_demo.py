@@ -68,6 +68,10 @@ def test_quick_demo_shows_the_bias(tmp_path: Path, plan: str) -> None:
     )
     text = page.read_text()
     assert "<svg" in text
+    report = [*EVENHAND, "report", str(run)]
+    told = subprocess.run(report, capture_output=True, text=True, timeout=GUARD_S, check=True).stdout
+    assert "demo-report.html" in told
+    assert page.read_text() == text
     for reference in ("http://", "https://", "src=", "@import"):  # static, without network access
         assert reference not in text.replace("http://www.w3.org/", "").replace(
             "http://purl.org/", ""

@@ -124,7 +124,11 @@ def test_a_campaign_is_never_overwritten(evenhand: Evenhand, tmp_path: Path) -> 
     assert evenhand(*RUN).returncode == 0
     again = evenhand(*RUN)
     assert again.returncode == 2
-    assert "never overwritten" in again.stderr
+    assert "Next: Resume it: evenhand run --resume run.evenhand;" in again.stderr
+    (tmp_path / "other.toml").write_text(short())
+    another = evenhand("run", "other.toml", *RUN[2:])
+    assert another.returncode == 2
+    assert "never overwritten" in another.stderr
 
 
 def test_a_changed_campaign_file_is_refused_with_the_difference(evenhand: Evenhand, tmp_path: Path) -> None:
