@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.trial import Reason, SimulatedMeasurer, TrialResult, Verdict, join_directions
+from evenhand.trial import Reason, SimulatedMeasurer, TrialResult, Verdict, describe_reasons, join_directions
 from tests.errors import raises
 
 GOLDEN = Path(__file__).resolve().parents[2] / "contract" / "golden" / "replies.jsonl"
@@ -183,6 +183,10 @@ def test_reasons_that_hold_for_both_directions_are_said_once() -> None:
         ("loss", "reverse: lost 4 of 100 frames"),
         ("link", "left: the link was down"),
     ]
+    assert describe_reasons(reasons) == (
+        "both directions: 12 of 100 frames left late; forward: lost 3 of 100 frames; reverse alike;"
+        " left: the link was down"
+    )
 
 
 def test_a_filling_queue_is_read_and_one_that_contradicts_the_contract_is_refused() -> None:

@@ -108,7 +108,7 @@ def bias_picture(cases: Sequence[BiasCase]) -> Table:
     """Bars for a terminal of 80 columns, full length for the plateau."""
     table = FittedTable("Throughput per direction")
     table.add_column("router hashes\n  tester sends")
-    table.add_column("share of capacity")
+    table.add_column("share of plateau")
     table.add_column("found", justify="right", no_wrap=True)
     table.add_column("predicted", justify="right", no_wrap=True)
     for case in cases:

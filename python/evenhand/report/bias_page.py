@@ -113,7 +113,7 @@ def _table(cases: Sequence[BiasCase]) -> Table:
         "#found, fps",
         "#predicted, fps",
         "#difference",
-        "#of the plateau",
+        "#share of plateau",
         "#elements at work",
         "#trials P / F / I",
     ]

@@ -4,6 +4,7 @@ it."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -73,8 +74,18 @@ def join_directions(reasons: Iterable[Reason]) -> list[Reason]:
 
 
 def describe_reasons(reasons: Iterable[Reason]) -> str:
-    """For people, in a line: all of them."""
-    return "; ".join(reason.text for reason in join_directions(reasons))
+    """For people, in a line: all of them. Of two directions whose reasons differ in their numbers only, the
+    numbers of the first stand for both."""
+    shown: dict[tuple[str, str], list[str]] = {}
+    for reason in join_directions(reasons):
+        direction, colon, what = reason.text.partition(": ")
+        is_of_one = bool(colon) and direction in get_args(Direction)
+        key = (reason.code, re.sub(r"[\d.,]+", "N", what) if is_of_one else reason.text)
+        shown.setdefault(key, []).append(reason.text)
+    return "; ".join(
+        texts[0] if len(texts) == 1 else f"{texts[0]}; {texts[1].partition(': ')[0]} alike"
+        for texts in shown.values()
+    )
 
 
 def causes_of_invalid(trials: Iterable[TrialResult]) -> dict[str, int]:
