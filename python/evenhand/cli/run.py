@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -42,6 +42,7 @@ from evenhand.run.store import CampaignHead
 from evenhand.spec.file import read_campaign
 from evenhand.spec.points import CampaignPlan, expand
 from evenhand.spec.presets import PRESET_PREFIX
+from evenhand.spec.worker_hosts import WorkerHost, read_workers
 
 WITHOUT_NUMBER = 1
 """Exit code: all points have ended, and at least one has no number."""
@@ -85,6 +86,17 @@ def run(
             help=(
                 "Address of a dask scheduler: measure on the testbeds of its workers (evenhand"
                 " worker), one point at a time on each."
+            ),
+        ),
+    ] = None,
+    workers: Annotated[
+        Path | None,
+        typer.Option(
+            "--workers",
+            metavar="FILE",
+            help=(
+                "A file (TOML) that names machines and their testbeds: start a worker on each, over SSH"
+                " where it is another machine, and measure on all of them."
             ),
         ),
     ] = None,
@@ -150,6 +162,7 @@ def run(
             where="--html, --no-html",
             next_step="Give only one of them.",
         )
+    hosts = None if workers is None else read_workers(workers)
     stored, source = _files(file, run, is_resumed=resume)
     plan = expand(read_campaign(source))
     if dry_run:
@@ -158,7 +171,7 @@ def run(
             left=_left(stored, again=again),
             testbed=testbed,
             engine=engine,
-            is_scheduled=scheduler is not None,
+            is_scheduled=scheduler is not None or hosts is not None,
             json_output=json_output,
         )
         return
@@ -172,7 +185,9 @@ def run(
             raise typer.Exit(WITHOUT_NUMBER)
         return
     with ExitStack() as stack:
-        executor, chosen = _executor(stack, plan, testbed=testbed, scheduler=scheduler, engine=engine)
+        executor, chosen = _executor(
+            stack, plan, testbed=testbed, scheduler=scheduler, hosts=hosts, engine=engine
+        )
         path, page = _measure(
             plan,
             executor,
@@ -244,24 +259,48 @@ def _show_outline(
 
 
 def _executor(
-    stack: ExitStack, plan: CampaignPlan, *, testbed: str | None, scheduler: str | None, engine: Path | None
+    stack: ExitStack,
+    plan: CampaignPlan,
+    *,
+    testbed: str | None,
+    scheduler: str | None,
+    hosts: Sequence[WorkerHost] | None,
+    engine: Path | None,
 ) -> tuple[Executor, str]:
     """Who measures, and on which testbed; what is wrong with either is told before anything is measured."""
-    if scheduler is None:
+    if scheduler is None and hosts is None:
         chosen = choose_testbed(plan, testbed)
         check_fit(plan, chosen, engine=engine)
         return HereExecutor(engine=engine), chosen
+    by = "--scheduler" if hosts is None else "--workers"
     for option, given in (("--testbed", testbed), ("--engine", engine)):
         if given is not None:
             raise RequestError(
-                f"each worker of the scheduler has its own {option.removeprefix('--')}",
+                f"each worker has its own {option.removeprefix('--')}",
                 code="cli.option-of-the-worker",
-                where=f"{option}, --scheduler",
-                next_step=f"Omit {option} here: evenhand worker sets it.",
+                where=f"{option}, {by}",
+                next_step=f"Omit {option} here: "
+                + ("evenhand worker sets it." if hosts is None else "it is a key of the workers file."),
             )
     from evenhand.run.campaign.scheduled import connected
 
-    executor = stack.enter_context(connected(scheduler))
+    if hosts is not None:
+        if scheduler is not None:
+            raise RequestError(
+                "workers that are started here have a scheduler of their own",
+                code="cli.options-exclude-each-other",
+                where="--workers, --scheduler",
+                next_step="Give only one of them.",
+            )
+        from evenhand.run.campaign.started_workers import started
+
+        address, check_left = stack.enter_context(
+            started(hosts, say=lambda text: err().print(text, markup=False, soft_wrap=True))
+        )
+        executor = stack.enter_context(connected(address, check_left=check_left))
+    else:
+        assert scheduler is not None
+        executor = stack.enter_context(connected(scheduler))
     executor.check(plan.points, plan.reference, plan.on_each_testbed)
     return executor, ""
 

@@ -42,6 +42,12 @@ def worker(
             ),
         ),
     ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port", metavar="NUMBER", min=1, max=65535, help="Port to listen on. Default: any that is free."
+        ),
+    ] = None,
     engine: EngineOption = None,
 ) -> None:
     """Measure points of campaigns on this testbed, one at a time, as a worker of dask.distributed; until
@@ -75,4 +81,4 @@ def worker(
                 pass
 
     bed = Bed(name=name or without_folders(testbed), testbed=testbed, engine=engine)
-    WorkerProcess(bed, on_event).serve(address, host=host, say=say)
+    WorkerProcess(bed, on_event).serve(address, host=host, port=port, say=say)

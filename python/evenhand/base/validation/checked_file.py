@@ -32,6 +32,7 @@ class FileKind(Enum):
 
     TESTBED = "testbed file"
     CAMPAIGN = "campaign file"
+    WORKERS = "workers file"
 
     @property
     def title(self) -> str:
@@ -42,6 +43,8 @@ class FileKind(Enum):
         """At the top of such a file, and of no other."""
         if self is FileKind.TESTBED:
             return frozenset({"isolated_test_environment", "left", "right", "tester", "limits"})
+        if self is FileKind.WORKERS:
+            return frozenset({"worker"})
         return frozenset({"suite", "every-suite", "every_suite", "preset"})
 
     @property
@@ -52,6 +55,8 @@ class FileKind(Enum):
                 "Name a testbed file; docs/reference/testbed-file.md has examples. Without a file: lab:linux,"
                 " lab:vm."
             )
+        if self is FileKind.WORKERS:
+            return "Name a workers file; docs/how-to/measure-on-several-testbeds.md has an example."
         return (
             "Name a campaign file; docs/reference/campaign-file.md has examples. Without a file:"
             " preset:appendix-a-lab, for one."
@@ -59,6 +64,13 @@ class FileKind(Enum):
 
     def instead_of(self, other: FileKind, path: Path) -> str:
         """What to do with the other one, where this one belongs."""
+        if self is FileKind.WORKERS:
+            return self.where_to_find
+        if other is FileKind.WORKERS:
+            return (
+                f"Name a {self.title}, and give this file with --workers: evenhand run CAMPAIGN --workers"
+                f" {shlex.quote(str(path))}"
+            )
         if other is FileKind.TESTBED:
             return (
                 "Name a campaign file, and give this file with --testbed: evenhand run"

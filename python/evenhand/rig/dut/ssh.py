@@ -48,7 +48,6 @@ _OPTIONS = (
     f"ServerAliveInterval={ALIVE_S}",
     f"ServerAliveCountMax={ALIVE_COUNT}",
     "LogLevel=ERROR",
-    "ClearAllForwardings=yes",
     "ForwardAgent=no",
     "ForwardX11=no",
     "RemoteCommand=none",
@@ -58,6 +57,35 @@ _OPTIONS = (
     "ForkAfterAuthentication=no",
 )
 """What of the user's own file would not do here."""
+
+
+def ssh_command(destination: str, command: str, *options: str, config: Path | None = None) -> list[str]:
+    """A connection of its own that runs one command line there, and asks nobody anything.
+
+    Args:
+        destination: As `check_destination` lets it pass.
+        options: Of ssh itself, before the destination.
+
+    Raises:
+        RequestError: That is no destination.
+        HostError: There is no ssh.
+    """
+    own = [part for option in _OPTIONS for part in ("-o", option)]
+    own_file = ("-F", str(config)) if config else ()
+    return [_program(), *own_file, *own, *options, "--", check_destination(destination), command]
+
+
+def _program() -> str:
+    program = shutil.which("ssh")
+    if program is None:
+        raise HostError(
+            "ssh is not installed on this host",
+            code="rig.program-missing",
+            where="PATH",
+            next_step="Install it: apt-get install openssh-client.",
+        )
+    return program
+
 
 _Lines = queue.SimpleQueue[str | None]
 """Lines as they come, then None."""
@@ -91,20 +119,15 @@ class SshShell:
         Raises:
             HostError: There is no ssh; or the DUT does not answer, is not known, or would ask for a password.
         """
-        program = shutil.which("ssh")
-        if program is None:
-            raise HostError(
-                "ssh is not installed on this host",
-                code="rig.program-missing",
-                where="PATH",
-                next_step="Install it: apt-get install openssh-client.",
-            )
+        program = _program()
         self.destination = check_destination(destination)
         own = [part for option in _OPTIONS for part in ("-o", option)]
         self._begin = [
             program,
             *(("-F", str(config)) if config else ()),
             *own,
+            "-o",
+            "ClearAllForwardings=yes",
             "-o",
             f"ControlPath={_escaped(control)}",
         ]

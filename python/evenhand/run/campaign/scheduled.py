@@ -8,7 +8,7 @@ import asyncio
 import queue
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,6 +52,8 @@ class ScheduledExecutor:
     _topic: str
     _told: queue.SimpleQueue[str]
     """Lines of workers, which come in a thread of dask's."""
+    check_left: Callable[[], None] = lambda: None
+    """HostError once no worker can come any more."""
     _known: frozenset[str] = field(default=frozenset())
 
     def testbeds(self) -> dict[str, str]:
@@ -248,6 +250,8 @@ class ScheduledExecutor:
                     " again on the next free testbed."
                 )
             )
+        if not found:
+            self.check_left()
         if self._known and not found:
             on_event(
                 Note(text=(f"No testbed is left. Waiting for one: evenhand worker {self.address} TESTBED"))
@@ -278,8 +282,11 @@ def _given_up(point: Point, reason: str, keeper: RunStore, on_event: OnCampaignE
 
 
 @contextmanager
-def connected(address: str) -> Iterator[ScheduledExecutor]:
+def connected(address: str, *, check_left: Callable[[], None] = lambda: None) -> Iterator[ScheduledExecutor]:
     """An executor on the workers of this scheduler, as long as the block goes on.
+
+    Args:
+        check_left: See `ScheduledExecutor`.
 
     Raises:
         HostError: dask.distributed is not installed or has no certificates; no scheduler answers.
@@ -295,7 +302,9 @@ def connected(address: str) -> Iterator[ScheduledExecutor]:
     topic = f"evenhand-{uuid.uuid4()}"
     try:
         client.subscribe_topic(topic, lambda event: told.put(str(event[1])))
-        yield ScheduledExecutor(address=address, client=client, _topic=topic, _told=told)
+        yield ScheduledExecutor(
+            address=address, client=client, _topic=topic, _told=told, check_left=check_left
+        )
     finally:
         with suppress(Exception):
             client.close()

@@ -112,11 +112,12 @@ class WorkerProcess:
         self._dask: Any = None
         self._lab: LeasedLab | None = None
 
-    def serve(self, address: str, *, host: str | None, say: Callable[[str], None]) -> None:
+    def serve(self, address: str, *, host: str | None, port: int | None, say: Callable[[str], None]) -> None:
         """Measure what the scheduler at this address hands over, until it ends or Ctrl-C comes.
 
         Args:
             host: The address of this machine at which scheduler and starter find the worker.
+            port: Its port there; None: any.
 
         Raises:
             RequestError: Another worker has the name; the address is none.
@@ -133,7 +134,9 @@ class WorkerProcess:
         with temporary_folder() as folder, leased as self._lab:
             say(f"Testbed {self.bed.name!r} is connecting to the scheduler at {address}.")
             self._dask = _tell_while(
-                asyncio.run_coroutine_threadsafe(self._start(address, place, folder), loop), address, say
+                asyncio.run_coroutine_threadsafe(self._start(address, place, port, folder), loop),
+                address,
+                say,
             )
             _here = self
             ended = asyncio.run_coroutine_threadsafe(self._watch(), loop)
@@ -153,7 +156,7 @@ class WorkerProcess:
             next_step=f"Start it again, then: evenhand worker {address} {self.bed.testbed}",
         )
 
-    async def _start(self, address: str, host: str, folder: Path) -> Any:
+    async def _start(self, address: str, host: str, port: int | None, folder: Path) -> Any:
         import dask
 
         distributed = import_distributed()
@@ -170,6 +173,7 @@ class WorkerProcess:
                 resources=resources_for(self.bed.name),
                 memory_limit=0,
                 host=host,
+                port=port,
                 local_directory=str(folder),
                 death_timeout=CONNECT_S,
                 dashboard=False,
