@@ -29,6 +29,7 @@ from evenhand.rig.testbed.eal_arguments import ALLOWED, INSTEAD
 from evenhand.run import schema
 from evenhand.search import ThroughputGoal
 from evenhand.search.ceiling import DEFAULT_PRECISION
+from evenhand.spec.worker_hosts import read_workers
 from evenhand.trial import USUAL_OVERDUE_AFTER_US, Limits, Waits
 from tests.docs.documents import DOCUMENTS, ROOT, Block, blocks, name_of, read, table_rows
 from tests.test_rooms import ROOMS
@@ -76,10 +77,18 @@ def test_example_testbed_is_accepted(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "block", [block for block in blocks("toml") if "[[suite]]" not in block.text], ids=str
+    "block",
+    [block for block in blocks("toml") if not {"[[suite]]", "[[worker]]"} & set(block.text.split())],
+    ids=str,
 )
 def test_testbed_in_a_document_is_accepted(block: Block) -> None:
     testbed.make_testbed(tomllib.loads(block.text), where=str(block))
+
+
+def test_workers_file_in_the_how_to_is_accepted(tmp_path: Path) -> None:
+    (block,) = (block for block in blocks("toml") if "[[worker]]" in block.text)
+    (tmp_path / "workers.toml").write_text(block.text)
+    assert len(read_workers(tmp_path / "workers.toml")) == 2
 
 
 def test_how_to_shows_the_example_as_it_is() -> None:

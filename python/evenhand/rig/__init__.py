@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from evenhand.rig.dut.facts import READ_THERE, with_facts
+    from evenhand.rig.dut.ssh import ssh_command
     from evenhand.rig.dut_wish import APPLIED, DutChange, DutWish, ReachableDut
     from evenhand.rig.facts import campaign_facts, testbed_facts, tester_facts
     from evenhand.rig.host.facts import read_host_facts, read_versions
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from evenhand.rig.rig import Demand, PlanDefaults, Rig
     from evenhand.rig.setup import DEFAULT_PLAN, Setup, make_looped_setup, put_back
     from evenhand.rig.testbed import DutFacts, Testbed, TestbedDut, TestbedLimits, Tester, check_rate
+    from evenhand.rig.testbed.ssh_destination import check_destination
     from evenhand.rig.testbed.vlan import TAG_OCTETS, Vlans, VlansOfSides, parse_vlans, show_vlans, tag_octets
 else:
     from evenhand.base.lazy_names import lazy_names
@@ -37,6 +39,7 @@ else:
         __name__,
         {
             "dut.facts": ("READ_THERE", "with_facts"),
+            "dut.ssh": ("ssh_command",),
             "dut_wish": ("APPLIED", "DutChange", "DutWish", "ReachableDut"),
             "facts": ("campaign_facts", "testbed_facts", "tester_facts"),
             "host.facts": ("read_host_facts", "read_versions"),
@@ -59,6 +62,7 @@ else:
             "rig": ("Demand", "PlanDefaults", "Rig"),
             "setup": ("DEFAULT_PLAN", "Setup", "make_looped_setup", "put_back"),
             "testbed": ("DutFacts", "Testbed", "TestbedDut", "TestbedLimits", "Tester", "check_rate"),
+            "testbed.ssh_destination": ("check_destination",),
             "testbed.vlan": (
                 "TAG_OCTETS",
                 "Vlans",
@@ -103,6 +107,7 @@ __all__ = [
     "Vlans",
     "VlansOfSides",
     "campaign_facts",
+    "check_destination",
     "check_rate",
     "default_plan_of",
     "find_ceiling",
@@ -119,6 +124,7 @@ __all__ = [
     "read_versions",
     "rig_of",
     "show_vlans",
+    "ssh_command",
     "tag_octets",
     "testbed_facts",
     "tester_facts",

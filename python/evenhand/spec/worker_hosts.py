@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from evenhand.base.errors import RequestError
 from evenhand.base.validation.checked_file import FileKind, Loc, RefusedError, UnfitError, read_toml, refusal
-from evenhand.rig.testbed.ssh_destination import check_destination
+from evenhand.rig import check_destination
 
 DEFAULT_COMMAND = "evenhand"
 

@@ -150,16 +150,6 @@ def test_a_wrong_workers_file_is_refused_by_its_key(tmp_path: Path, text: str, c
     assert where in str(refused.value.where)
 
 
-def test_the_workers_file_of_the_how_to_is_one(tmp_path: Path) -> None:
-    page = Path(__file__).parents[3] / "docs/how-to/measure-on-several-testbeds.md"
-    text = page.read_text().partition("```toml\n")[2].partition("```")[0]
-    (tmp_path / "workers.toml").write_text(text)
-    assert [worker.ssh for worker in read_workers(tmp_path / "workers.toml")] == [
-        "root@192.0.2.11",
-        "root@192.0.2.12",
-    ]
-
-
 @pytest.mark.parametrize(
     "option", [("--testbed", "x.toml"), ("--engine", "x"), ("--scheduler", "tcp://127.0.0.1:1")]
 )

@@ -24,7 +24,7 @@ from typing import Any
 
 from evenhand.base.errors import HostError
 from evenhand.base.version import VERSION
-from evenhand.rig.dut.ssh import ssh_command
+from evenhand.rig import ssh_command
 from evenhand.run.campaign.dask_address import import_distributed
 from evenhand.run.campaign.worker import resources_for
 from evenhand.spec.worker_hosts import DEFAULT_COMMAND, WorkerHost
