@@ -38,7 +38,7 @@ from evenhand.procedure.profile import Profile, WorstTesterFigures
 from evenhand.procedure.record import Recorder
 from evenhand.procedure.tester import OpenTester
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, Outcome
-from evenhand.search.search_trial import numbered_documents
+from evenhand.search.search_trial import SearchTrial, numbered_documents
 from evenhand.trial import Deviation
 
 BETA = 0.1
@@ -168,6 +168,11 @@ class Capacity:
     steps: tuple[CapacityStep, ...]
 
     @property
+    def trials(self) -> list[SearchTrial]:
+        """Of all numbers that were tried."""
+        return [trial for step in self.steps for trial in step.rate.trials]
+
+    @property
     def deviations(self) -> list[Deviation]:
         """From the RFCs, each once."""
         found = {(d.requirement, d.text): d for step in self.steps for d in step.rate.deviations}
@@ -186,14 +191,13 @@ class Capacity:
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand capacity --json` writes it."""
-        trials = [trial for step in self.steps for trial in step.rate.search.trials]
         return {
             **self.profile.to_document(),
             **self.summary(),
             "dut_facts": None if self.profile.dut is None else dict(self.profile.dut),
-            "tester": WorstTesterFigures.of(trial.result for trial in trials).to_document(),
+            "tester": WorstTesterFigures.of(trial.result for trial in self.trials).to_document(),
             "deviations": [deviation.to_document() for deviation in self.deviations],
-            "trials": numbered_documents(trials),
+            "trials": numbered_documents(self.trials),
         }
 
 

@@ -5,7 +5,7 @@ keeps state opens connections, each of which is validated afterwards."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Any
@@ -40,6 +40,7 @@ from evenhand.search import (
     DEFAULT_PATIENCE,
     Outcome,
     SearchEvent,
+    SearchTrial,
     ThroughputGoal,
     ThroughputResult,
     TrialFinished,
@@ -141,6 +142,11 @@ class ConnectionRate:
     def outcome(self) -> Outcome:
         """How the search ended."""
         return self.search.outcome
+
+    @property
+    def trials(self) -> Sequence[SearchTrial]:
+        """Of both phases, as `measure_connection_rate` joined them."""
+        return self.search.trials
 
     @property
     def rate_fps(self) -> float | None:

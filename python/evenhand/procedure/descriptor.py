@@ -5,7 +5,7 @@ is."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -85,6 +85,10 @@ class Result(Protocol):
     @property
     def outcome(self) -> Any:
         """How it ended, as text of the run file: `found`, `tester_limit`, `stopped`, ..."""
+
+    @property
+    def trials(self) -> Sequence[Any]:
+        """All that were made for it: `TrialResult`, or what has one as its `result`."""
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as the verb writes it with `--json`."""

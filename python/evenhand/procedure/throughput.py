@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -33,6 +33,7 @@ from evenhand.search import (
     Role,
     SearchEvent,
     SearchResult,
+    SearchTrial,
     ThroughputGoal,
     ThroughputResult,
     TrialFinished,
@@ -59,6 +60,11 @@ class Throughput:
     def outcome(self) -> Outcome:
         """How the search ended."""
         return self.search.outcome
+
+    @property
+    def trials(self) -> Sequence[SearchTrial]:
+        """Of the search."""
+        return self.search.trials
 
     @property
     def throughput_fps(self) -> float | None:

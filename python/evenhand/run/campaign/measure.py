@@ -226,11 +226,10 @@ def _measure(
         found = _beside(found, single_pair, is_ours=bed.setup.has_new_macs)
     document = _without_trials(found.to_document())
     value = procedure.value_of(document)
-    trials = found.search.trials if isinstance(found, Throughput) else found.trials
     reason = (
         None
         if value is not None
-        else getattr(found, "skipped", None) or _why(str(found.outcome), list(trials))
+        else getattr(found, "skipped", None) or _why(str(found.outcome), list(found.trials))
     )
     return RepetitionEnd(outcome=str(found.outcome), value=value, result=document, reason=reason)
 
