@@ -59,7 +59,7 @@ def test_page_csv_markdown_and_latex_have_the_same_rows() -> None:
     shown = summary_table(record)
     assert shown is not None
     kept = [column.title for column in shown.columns]
-    assert [tuple(cell.text for cell in row) for row in shown.rows] == [
+    assert [tuple(cell.text.replace("\N{NO-BREAK SPACE}", " ") for cell in row) for row in shown.rows] == [
         tuple(cell for column, cell in zip(COLUMNS, row, strict=True) if column.title in kept) for row in rows
     ]
     # What all rows have in common is said once, so that the table is no wider than a page.
@@ -285,7 +285,11 @@ def test_a_campaign_without_a_result_has_no_headline() -> None:
         ("siit-eam", "IPv6/IPv4"),
         ("siit_eam", "IPv6/IPv4"),
         ("siit+gateway-v6", "IPv6/IPv4 and IPv6"),
+        ("nat44", "IPv4"),
+        ("nat66", "IPv6"),
+        ("nat64", "IPv6/IPv4"),
         ("of-another-program", "IP"),
+        ("of-another-program-v6", "IPv6"),
     ],
 )
 def test_the_ip_version_of_a_plan_in_words(plan: str, words: str) -> None:

@@ -24,6 +24,7 @@ UNITS = (("Gfps", 1e9), ("Mfps", 1e6), ("kfps", 1e3), ("fps", 1.0))
 JOINED_WITHIN = 16.0
 """Numbers of addresses that are further apart than by this factor are not joined by a line."""
 ROOM_FOR_ARROW = 1.15
+ROOM_ABOVE = 1.06
 """The axis ends above the highest one, or it would run into the title."""
 
 
@@ -413,7 +414,11 @@ def _finish_rates(axes: Axes, curves: Sequence[DrawnCurve], unit: str, factor: f
         for point in curve.measured
         if point.is_at_least and (found := point.statistics)
     ]
-    axes.set_ylim(0, max(top, ROOM_FOR_ARROW * max(arrows, default=0)))
+    # Where all values are nearly equal, matplotlib leaves next to no room above them.
+    highest = max(
+        (value for curve in curves for point in curve.measured for value in point.values), default=0
+    )
+    axes.set_ylim(0, max(top, ROOM_ABOVE * highest / factor, ROOM_FOR_ARROW * max(arrows, default=0)))
     put_title(axes, f"throughput per direction, {unit}")
 
 

@@ -4,6 +4,7 @@ table."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -169,12 +170,17 @@ def _allowed_loss(found: PointRecord) -> float:
     return max((ratio for ratio in ratios if isinstance(ratio, float) and 0 < ratio < 1), default=0.0)
 
 
+def _whole(text: str) -> str:
+    """A number stays in a line with its unit, but for a unit that is too long for a table of this width."""
+    return text if " connections" in text else re.sub(r"(?<=\d) (?=[A-Za-z%])", "\N{NO-BREAK SPACE}", text)
+
+
 def summary_table(record: CampaignRecord) -> Table | None:
     """As `export --table summary` writes it, but for columns that say the same in every row. None without
     points."""
     columns, texts = printed(record)
     rows: list[list[str | Cell]] = [
-        [Cell(text, "flag" if text == "no number" else "") for text in row] for row in texts
+        [Cell(_whole(text), "flag" if text == "no number" else "") for text in row] for row in texts
     ]
     titles = [f"#{column.title}" if column.is_number else column.title for column in columns]
     filling = sum(

@@ -148,18 +148,22 @@ def show_protocol(point: Point) -> str:
 
 
 def show_version(point: Point) -> str:
-    """`IPv4`, `IPv6` or both, from the plan's name, which ends in the version or has both; `IPv6/IPv4` where
-    the DUT translates."""
+    """`IPv4`, `IPv6` or both, from the plan's name; `IPv6/IPv4` where the DUT translates the one into the
+    other."""
     return version_of_plan(point.plan)
 
 
 def version_of_plan(plan: str) -> str:
     """As `show_version`."""
-    parts = plan.replace("-", "_").split("+")
-    translated = [topology for part in parts if (topology := TOPOLOGIES.get(part)) and topology.translation]
-    found = [f"IPv{topology.left.ip_version}/IPv{topology.right.ip_version}" for topology in translated]
-    found += [f"IPv{version}" for version in ("4", "6") if f"v{version}" in plan]
-    return " and ".join(dict.fromkeys(found)) or "IP"
+    found: list[str] = []
+    for part in plan.replace("-", "_").split("+"):
+        topology = TOPOLOGIES.get(part)
+        if topology is None:  # of another version of Evenhand
+            found += [f"IPv{version}" for version in ("4", "6") if f"v{version}" in part]
+        else:
+            versions = dict.fromkeys(side.ip_version for side in (topology.left, topology.right))
+            found.append("/".join(f"IPv{version}" for version in versions))
+    return " and ".join(sorted(dict.fromkeys(found), key=lambda text: (text.count("/") == 0, text))) or "IP"
 
 
 READABLE = {"notsupported": "not supported", "notimplemented": "not implemented", "forceoff": "off, forced"}
