@@ -91,14 +91,7 @@ class SshShell:
         Raises:
             HostError: There is no ssh; or the DUT does not answer, is not known, or would ask for a password.
         """
-        program = shutil.which("ssh")
-        if program is None:
-            raise HostError(
-                "ssh is not installed on this host",
-                code="rig.program-missing",
-                where="PATH",
-                next_step="Install it: apt-get install openssh-client.",
-            )
+        program = _program()
         self.destination = check_destination(destination)
         own = [part for option in _OPTIONS for part in ("-o", option)]
         self._begin = [
@@ -231,6 +224,29 @@ class SshShell:
             if len(words) >= 3 and words[0] == _READY and words[2].isdecimal():
                 peer, address = words[3:] if len(words) == 5 else (None, None)
                 return DutHost(kernel=words[1], user_id=int(words[2]), peer=peer, address=address)
+
+
+def command_over_ssh(destination: str, command: str) -> list[str]:
+    """The argument vector of a program on that host, whose input and output are those of the program. It ends
+    with the connection, which is lost when the host has said nothing for three seconds. HostError if there is
+    no ssh."""
+    changed = {"ServerAliveInterval": "1", "ServerAliveCountMax": "3"}
+    options = [option for option in _OPTIONS if option.partition("=")[0] not in changed]
+    options += [f"{name}={value}" for name, value in changed.items()]
+    own = [part for option in (*options, "ControlPath=none") for part in ("-o", option)]
+    return [_program(), *own, "--", check_destination(destination), command]
+
+
+def _program() -> str:
+    program = shutil.which("ssh")
+    if program is None:
+        raise HostError(
+            "ssh is not installed on this host",
+            code="rig.program-missing",
+            where="PATH",
+            next_step="Install it: apt-get install openssh-client.",
+        )
+    return program
 
 
 @contextmanager
