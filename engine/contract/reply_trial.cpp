@@ -259,15 +259,12 @@ Ordered tester_of(const tally::TrialPart& part) {
     const auto& r = part.result;
     Ordered directions = Ordered::object();
     for (const auto& d : r.directions) {
-        directions[name_of(d.direction)] = {{"intended_frames", d.intended_frames},
-                                            {"offered_frames", d.offered_frames},
-                                            {"offered_fps", d.offered_fps},
-                                            {"received_frames", d.received_frames},
-                                            {"lost_frames", d.lost_frames()},
-                                            {"strayed_frames", d.strayed_frames},
-                                            {"overdue_frames", d.overdue_frames},
-                                            {"max_overdue_us", d.max_overdue_us},
-                                            {"max_poll_gap_us", d.max_poll_gap_us}};
+        directions[name_of(d.direction)] = {
+            {"intended_frames", d.intended_frames}, {"offered_frames", d.offered_frames},
+            {"offered_fps", d.offered_fps},         {"received_frames", d.received_frames},
+            {"lost_frames", d.lost_frames()},       {"strayed_frames", d.strayed_frames},
+            {"overdue_frames", d.overdue_frames},   {"max_overdue_us", d.max_overdue_us},
+            {"max_poll_gap_us", d.max_poll_gap_us}};
     }
     const auto before_after = [](const tally::TrialResult::BeforeAfter& p) -> Ordered {
         return {{"before", port_counters(p.before)}, {"after", port_counters(p.after)}};

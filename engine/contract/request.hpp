@@ -41,10 +41,9 @@ struct FramesRequest {
     plan::MacAddress destination_mac{};
 };
 
-using AnyRequest =
-    std::variant<AboutRequest, StopRequest, CountersRequest, CloseRequest, ResolveRequest, FramesRequest,
-                 proof::ProofRequest, run::OpenRequest, run::TrialRequest, run::LearnRequest, run::WatchRequest,
-                 tally::TogetherRequest, ClockRequest>;
+using AnyRequest = std::variant<AboutRequest, StopRequest, CountersRequest, CloseRequest, ResolveRequest, FramesRequest,
+                                proof::ProofRequest, run::OpenRequest, run::TrialRequest, run::LearnRequest,
+                                run::WatchRequest, tally::TogetherRequest, ClockRequest>;
 
 struct Request {
     std::int64_t id = 0;

@@ -145,8 +145,7 @@ tally::DirectionResult read_direction(ObjectReader r, plan::Direction direction)
     read_slices(r, d.delay_by_slice);
     for (const Json& lost : r.array("lost_by_tenth"))
         d.lost_by_tenth.push_back(item<std::uint64_t>(r, "lost_by_tenth", lost));
-    for (const Json& lost : r.array("first_lost"))
-        d.first_lost.push_back(item<std::uint64_t>(r, "first_lost", lost));
+    for (const Json& lost : r.array("first_lost")) d.first_lost.push_back(item<std::uint64_t>(r, "first_lost", lost));
     d.classes = read_classes(r);
     if (r.has("mistranslated_frames")) {
         auto wrong = r.object("mistranslated_frames");
@@ -254,8 +253,7 @@ tally::TrialResult read_result(ObjectReader r) {
     }
     auto of_directions = r.object("directions");
     for (const auto& [name, direction] : directions) {
-        if (of_directions.has(name))
-            result.directions.push_back(read_direction(of_directions.object(name), direction));
+        if (of_directions.has(name)) result.directions.push_back(read_direction(of_directions.object(name), direction));
     }
     if (result.directions.empty()) r.refuse("directions", "there is none", "Send the replies as they came.");
     auto ports = r.object("ports");
@@ -314,7 +312,8 @@ tally::TogetherRequest read_judge(ObjectReader& r) {
         }
         entry.finish();
     }
-    if (r.has("start_difference_us")) request.start_difference_us = r.number("start_difference_us", 0, any_number, true);
+    if (r.has("start_difference_us"))
+        request.start_difference_us = r.number("start_difference_us", 0, any_number, true);
     return request;
 }
 

@@ -419,11 +419,12 @@ class Receiver {
         ++tally_->corrupted_frames;
     }
 
-    /// A frame of this trial and time that is as it was sent; `place`: in the map. `note` gets its delay, if it is the first of its number.
+    /// A frame of this trial and time that is as it was sent; `place`: in the map. `note` gets its delay, if it is the
+    /// first of its number.
     template <FrameExpectation Frames, class Note>
     [[gnu::always_inline]] void count_intact_frame(const std::byte* octets, [[maybe_unused]] std::size_t frame_class,
-                                                   frame::IpVersion version, frame::TagNumbers tag,
-                                                   std::uint64_t place, Ticks now, Note note) noexcept {
+                                                   frame::IpVersion version, frame::TagNumbers tag, std::uint64_t place,
+                                                   Ticks now, Note note) noexcept {
         tally::ReceiverTally& t = *tally_;
         if (is_after(now, expectation_->residual_end)) {
             ++t.late_frames;

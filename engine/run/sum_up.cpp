@@ -87,9 +87,9 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
             auto& queue = gaps.emplace_back(
                 tally::QueueGaps{.received_frames = reception.tally->received_frames, .excess_frames = {}});
             for (std::size_t i = 0; i < queue.excess_frames.size(); ++i) {
-                queue.excess_frames[i] = static_cast<std::uint64_t>(
-                    static_cast<double>(reception.tally->gap_excess[i]) / ticks_per_second * own.part() *
-                    peak_fps(request));
+                queue.excess_frames[i] =
+                    static_cast<std::uint64_t>(static_cast<double>(reception.tally->gap_excess[i]) / ticks_per_second *
+                                               own.part() * peak_fps(request));
             }
             if (variation) variation->add(*reception.variation);
         }

@@ -65,8 +65,7 @@ void check_share(const Tester& tester, const TrialRequest& request) {
         refuse(fmt::format("streams {} to {} are not among {}", asked.first, asked.first + streams - 1, asked.stride),
                "share", "Let stride be the number of streams of all testers, and first that of those before this one.");
     }
-    if (request.delays)
-        refuse("delays of one tester among several", "delays", "Measure delays with one tester alone.");
+    if (request.delays) refuse("delays of one tester among several", "delays", "Measure delays with one tester alone.");
     if (request.connections)
         refuse("connections of one tester among several", "connections", "Measure them with one tester alone.");
     if (request.stops_when_failed) {
@@ -198,8 +197,8 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
         // once.
         if (!is_direct()) send_questions();
         // The others may need longer to be ready.
-        const double wait_s = request.start_at_ns ? std::max(w.after_learning_s, until_start_s(*request.start_at_ns) -
-                                                                                     2 * Timeline::lead_s)
+        const double wait_s = request.start_at_ns ? std::max(w.after_learning_s,
+                                                             until_start_s(*request.start_at_ns) - 2 * Timeline::lead_s)
                                                   : w.after_learning_s;
         goes_on = phases.wait("learning", wait_s);
     }

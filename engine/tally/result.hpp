@@ -261,8 +261,8 @@ struct TrialResult {
         PortCounters after;
     };
     std::array<BeforeAfter, 2> ports;  // by plan::Side
-    std::optional<Share> share;      // of one of several testers
-    std::optional<StartTime> start;  // where a time was given
+    std::optional<Share> share;        // of one of several testers
+    std::optional<StartTime> start;    // where a time was given
     HostRecord host;
     double ticks_per_second = 0;
     std::vector<ClockOffset> clock_offsets;  // as measured when the ports were opened; empty with one worker

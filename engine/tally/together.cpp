@@ -108,14 +108,26 @@ PortCounters sum(const PortCounters& a, const PortCounters& b) {
 }
 
 void add(DirectionResult& sum, const DirectionResult& d) {
-    for (const auto count :
-         {&DirectionResult::intended_frames, &DirectionResult::offered_frames, &DirectionResult::received_frames,
-          &DirectionResult::duplicated_frames, &DirectionResult::reordered_frames, &DirectionResult::late_frames,
-          &DirectionResult::late_by_gap_frames, &DirectionResult::corrupted_frames,
-          &DirectionResult::wrong_length_frames, &DirectionResult::foreign_frames, &DirectionResult::stale_frames,
-          &DirectionResult::strayed_frames, &DirectionResult::unrecorded_frames, &DirectionResult::wrong_time_frames,
-          &DirectionResult::neighbor_frames, &DirectionResult::overdue_frames, &DirectionResult::refusals,
-          &DirectionResult::gap_frames, &DirectionResult::ring_frames, &DirectionResult::away_frames})
+    for (const auto count : {&DirectionResult::intended_frames,
+                             &DirectionResult::offered_frames,
+                             &DirectionResult::received_frames,
+                             &DirectionResult::duplicated_frames,
+                             &DirectionResult::reordered_frames,
+                             &DirectionResult::late_frames,
+                             &DirectionResult::late_by_gap_frames,
+                             &DirectionResult::corrupted_frames,
+                             &DirectionResult::wrong_length_frames,
+                             &DirectionResult::foreign_frames,
+                             &DirectionResult::stale_frames,
+                             &DirectionResult::strayed_frames,
+                             &DirectionResult::unrecorded_frames,
+                             &DirectionResult::wrong_time_frames,
+                             &DirectionResult::neighbor_frames,
+                             &DirectionResult::overdue_frames,
+                             &DirectionResult::refusals,
+                             &DirectionResult::gap_frames,
+                             &DirectionResult::ring_frames,
+                             &DirectionResult::away_frames})
         sum.*count += d.*count;
     for (const auto most : {&DirectionResult::ahead_us, &DirectionResult::before_start_us,
                             &DirectionResult::max_overdue_us, &DirectionResult::max_poll_gap_us})
@@ -243,8 +255,7 @@ TogetherResult judge_together(TogetherRequest request) {
                           .parts = std::move(request.parts),
                           .start_difference_limit_us = request.start_difference_us};
     for (const auto& lost : request.lost) {
-        result.whole.reasons.push_back(
-            {.code = "engine_lost", .text = fmt::format("{}: {}", lost.tester, lost.what)});
+        result.whole.reasons.push_back({.code = "engine_lost", .text = fmt::format("{}: {}", lost.tester, lost.what)});
     }
     if (!request.lost.empty()) {
         // The others were stopped for it: what else is wrong says nothing.

@@ -36,9 +36,9 @@ struct TogetherRequest {
 
 struct TogetherResult {
     TrialResult whole;
-    std::vector<TrialPart> parts;       // in the order of their shares
-    double start_difference_us = 0;     // of the first tester that started and the last one
-    double start_uncertainty_us = 0;    // of that
+    std::vector<TrialPart> parts;     // in the order of their shares
+    double start_difference_us = 0;   // of the first tester that started and the last one
+    double start_uncertainty_us = 0;  // of that
     double start_difference_limit_us = 0;
 };
 

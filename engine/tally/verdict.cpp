@@ -65,8 +65,8 @@ void note_left_out(const TrialResult& result, const DirectionResult& d, std::vec
     note(notes, "left_out",
          "{}: {} of {} {}frames have no part in the delays: they left more than {:.0f} us late, or right behind frames "
          "that did",
-         name_of(result, d.direction), left_out, all, d.delays->tagged.size() + d.delays->left_out_tags != 0 ? "tagged " : "",
-         result.limits.overdue_after_us);
+         name_of(result, d.direction), left_out, all,
+         d.delays->tagged.size() + d.delays->left_out_tags != 0 ? "tagged " : "", result.limits.overdue_after_us);
 }
 
 void judge_sender(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
@@ -82,9 +82,8 @@ void judge_sender(const TrialResult& result, const DirectionResult& d, std::vect
     if (load_missed) {
         note(reasons, "offered_load",
              "{}: offered {} frames at {:.1f} fps, intended {} at {:.1f} fps ({:+.4f} %, limit {:.4f} %)",
-             name_of(result, d.direction), d.offered_frames, d.offered_fps, d.intended_frames, result.own_part() * result.intended_fps,
-             100 * error,
-             100 * limits.offered_tolerance);
+             name_of(result, d.direction), d.offered_frames, d.offered_fps, d.intended_frames,
+             result.own_part() * result.intended_fps, 100 * error, 100 * limits.offered_tolerance);
         if (d.refusals != 0)
             note(reasons, "port_refused", "{}: the port refused frames {} times: the other side pushes back",
                  name_of(result, d.direction), d.refusals);
@@ -99,14 +98,14 @@ void judge_sender(const TrialResult& result, const DirectionResult& d, std::vect
         note(reasons, "sender_overdue",
              "{}: {} of {} frames left more than {:.0f} us after they were due, the worst {:.0f} us (limits: {:g} % of "
              "the frames, {:.0f} us)",
-             name_of(result, d.direction), d.overdue_frames, d.intended_frames, limits.overdue_after_us, d.max_overdue_us,
-             100 * limits.overdue_tolerance, limits.longest_overdue_us);
+             name_of(result, d.direction), d.overdue_frames, d.intended_frames, limits.overdue_after_us,
+             d.max_overdue_us, 100 * limits.overdue_tolerance, limits.longest_overdue_us);
     }
     const auto& port = result.ports[static_cast<std::size_t>(plan::sending_side(d.direction))];
     const auto change = change_of(port.before, port.after);
     if (!change.problem && change.transmitted_frames < d.offered_frames) {
-        note(reasons, "transmit_not_drained", "{}: the port took {} frames but has sent {}", name_of(result, d.direction),
-             d.offered_frames, change.transmitted_frames);
+        note(reasons, "transmit_not_drained", "{}: the port took {} frames but has sent {}",
+             name_of(result, d.direction), d.offered_frames, change.transmitted_frames);
     }
     // A DUT that is full stops the tester with PAUSE, and up to a ring of frames waits here: a burst is no burst then.
     if (result.burst && change.pause_frames != 0) {
@@ -123,8 +122,8 @@ std::uint64_t own_losses(const TrialResult& result, const DirectionResult& d, st
     const auto change = change_of(port.before, port.after);
     const std::uint64_t missed = std::max(change.missed_frames, change.unseen_frames);
     if (change.missed_frames != 0) {
-        note(reasons, "receive_missed", "{}: the tester's receiving port missed {} frames ({}{})", name_of(result, d.direction),
-             change.missed_frames, change.missed_by,
+        note(reasons, "receive_missed", "{}: the tester's receiving port missed {} frames ({}{})",
+             name_of(result, d.direction), change.missed_frames, change.missed_by,
              change.missed_by.find(',') == std::string::npos
                  ? ""
                  : "; these may count the same frames, so only the largest is charged");
@@ -162,8 +161,8 @@ std::uint64_t own_losses(const TrialResult& result, const DirectionResult& d, st
     }
     if (d.overdue_frames != 0) {
         note(reasons, "overdue_may_explain_loss",
-             "{}: {} frames left overdue (the worst {:.0f} us) and came to the device as bursts", name_of(result, d.direction),
-             d.overdue_frames, d.max_overdue_us);
+             "{}: {} frames left overdue (the worst {:.0f} us) and came to the device as bursts",
+             name_of(result, d.direction), d.overdue_frames, d.max_overdue_us);
     }
     if (d.away_frames != 0) {
         double longest_us = 0;
@@ -235,10 +234,10 @@ void note_queue_filling(const TrialResult& result, DirectionResult& d, std::vect
     const double own_fps = result.own_part() * result.intended_fps;
     const auto frames = static_cast<std::uint64_t>(std::llround(own_fps * result.intended_duration_s));
     // Of one tester among several the slices have its own frames, and the number is one of the whole direction's.
-    const auto first_lost = d.first_lost.empty()
-                                ? std::nullopt
-                                : std::optional{static_cast<std::uint64_t>(
-                                      result.own_part() * static_cast<double>(d.first_lost.front()))};
+    const auto first_lost =
+        d.first_lost.empty()
+            ? std::nullopt
+            : std::optional{static_cast<std::uint64_t>(result.own_part() * static_cast<double>(d.first_lost.front()))};
     d.queue_filling = find_queue_filling(d.delay_by_slice, result.intended_duration_s / SliceDelays::slices, own_fps,
                                          frames, first_lost, result.ticks_per_second);
     if (!d.queue_filling) return;
@@ -269,7 +268,8 @@ void judge_clocks(const TrialResult& result, std::vector<Reason>& reasons) {
         (ahead->offset_us - ahead->uncertainty_us) - (behind->offset_us + behind->uncertainty_us);
     if (at_least_us <= clock_skew_us) return;
     note(reasons, "clock_difference",
-         "{}the clock of CPU {} is {:.1f} us ahead of that of CPU {}, by {:.1f} us at the least (limit {:.0f} us); times "
+         "{}the clock of CPU {} is {:.1f} us ahead of that of CPU {}, by {:.1f} us at the least (limit {:.0f} us); "
+         "times "
          "of frames mean nothing",
          who(result), ahead->cpu, ahead->offset_us - behind->offset_us, behind->cpu, at_least_us, clock_skew_us);
 }
@@ -294,8 +294,8 @@ void note_mistranslated(const TrialResult& result, const DirectionResult& d, std
         "with an address or port that is not theirs"};
     for (std::size_t i = 0; i < faults.size(); ++i) {
         if (const auto frames = d.mistranslated_frames->at(i))
-            note(notes, "mistranslated", "{}: {} frames came {}; they count as lost", name_of(result, d.direction), frames,
-                 faults.at(i));
+            note(notes, "mistranslated", "{}: {} frames came {}; they count as lost", name_of(result, d.direction),
+                 frames, faults.at(i));
     }
 }
 

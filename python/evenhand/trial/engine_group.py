@@ -323,7 +323,7 @@ class EngineGroup:
         return {**judged, "response": "trial"}
 
     def _is_lost(self, member: EngineMember, why: str) -> EvenhandError:
-        member.session.close(is_interrupted=True)
+        member.session.kill()
         return HostError(
             f"engine {member.name} is lost: {why}",
             code="trial.engine-lost",

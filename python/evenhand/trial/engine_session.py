@@ -226,6 +226,10 @@ class EngineSession:
         for reader in self._readers:
             reader.join(CLOSE_TIMEOUT_S)
 
+    def kill(self) -> None:
+        """End it at once: it is lost. To be closed all the same."""
+        self._kill_group()
+
     def _check_about(self) -> Document:
         about = self.request("about")
         if about.get("contract") != CONTRACT:
