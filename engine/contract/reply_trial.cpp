@@ -246,7 +246,7 @@ Ordered trial_result(std::int64_t id, const char* response, const tally::TrialRe
     if (r.stopped_early_s) json["stopped_early_s"] = *r.stopped_early_s;
     if (const auto& share = r.share)
         json["share"] = {{"first", share->first}, {"streams", share->streams}, {"stride", share->stride}};
-    if (r.start) json["start"] = {{"intended_ns", r.start->intended_ns}, {"actual_ns", r.start->actual_ns}};
+    if (r.start) json["start"] = {{"intended_unix_ns", r.start->intended_unix_ns}, {"actual_unix_ns", r.start->actual_unix_ns}};
     return json;
 }
 
@@ -270,7 +270,7 @@ Ordered tester_of(const tally::TrialPart& part) {
         return {{"before", port_counters(p.before)}, {"after", port_counters(p.after)}};
     };
     Ordered start = nullptr;
-    if (r.start) start = {{"intended_ns", r.start->intended_ns}, {"actual_ns", r.start->actual_ns}};
+    if (r.start) start = {{"intended_unix_ns", r.start->intended_unix_ns}, {"actual_unix_ns", r.start->actual_unix_ns}};
     return {{"engine", r.tester},
             {"share", {{"first", r.share->first}, {"streams", r.share->streams}, {"stride", r.share->stride}}},
             {"started_at", r.started_at},

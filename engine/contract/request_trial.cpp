@@ -144,9 +144,9 @@ run::TrialRequest read_trial(ObjectReader& r) {
         trial.share->first = share.whole("first", 0, trial.share->stride - 1);
         share.finish();
     }
-    if (r.has("start_at_ns"))
-        trial.start_at_ns =
-            static_cast<std::int64_t>(r.whole("start_at_ns", 0, std::numeric_limits<std::int64_t>::max()));
+    if (r.has("start_at_unix_ns"))
+        trial.start_at_unix_ns =
+            static_cast<std::int64_t>(r.whole("start_at_unix_ns", 0, std::numeric_limits<std::int64_t>::max()));
     if (r.has("client_timeout_s")) trial.client_timeout_s = r.number("client_timeout_s", 0, longest_wait_s, true);
     if (r.has("connections")) trial.connections = read_connections(r.object("connections"));
     if (r.has("delays")) {

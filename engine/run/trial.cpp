@@ -82,26 +82,26 @@ void check_share(const Tester& tester, const TrialRequest& request) {
 }
 
 /// Nothing was sent, and nothing will be.
-[[noreturn]] void refuse_start(std::int64_t start_at_ns, double ahead_s, const char* what) {
+[[noreturn]] void refuse_start(std::int64_t start_at_unix_ns, double ahead_s, const char* what) {
     throw Fault{FaultCode::too_late,
-                fmt::format("frame 0 is due at {} ns of this host's clock, {:.3f} s {}: {}", start_at_ns,
+                fmt::format("frame 0 is due at {} ns of this host's clock, {:.3f} s {}: {}", start_at_unix_ns,
                             std::abs(ahead_s), ahead_s < 0 ? "ago" : "from now", what),
-                "start_at_ns", "Start later, after the waits of phases (a) and (b); and see that the clocks agree."};
+                "start_at_unix_ns", "Start later, after the waits of phases (a) and (b); and see that the clocks agree."};
 }
 
 /// Seconds until the time of day at which frame 0 is due.
-double until_start_s(std::int64_t start_at_ns) {
-    return static_cast<double>(start_at_ns - pace::sample_clocks().time_ns) / ns_per_second;
+double until_start_s(std::int64_t start_at_unix_ns) {
+    return static_cast<double>(start_at_unix_ns - pace::sample_clocks().time_ns) / ns_per_second;
 }
 
 void check_start(const TrialRequest& request) {
     constexpr double longest_s = 3600;
-    if (!request.start_at_ns) return;
-    const double ahead_s = until_start_s(*request.start_at_ns);
+    if (!request.start_at_unix_ns) return;
+    const double ahead_s = until_start_s(*request.start_at_unix_ns);
     if (ahead_s < request.waits.after_routing_s + request.waits.after_learning_s + Timeline::lead_s)
-        refuse_start(*request.start_at_ns, ahead_s, "too soon for the waits before it");
+        refuse_start(*request.start_at_unix_ns, ahead_s, "too soon for the waits before it");
     if (ahead_s > request.waits.after_routing_s + request.waits.after_learning_s + longest_s)
-        refuse_start(*request.start_at_ns, ahead_s, "hours away");
+        refuse_start(*request.start_at_unix_ns, ahead_s, "hours away");
 }
 
 void check(const Tester& tester, const TrialRequest& request) {
@@ -197,8 +197,8 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
         // once.
         if (!is_direct()) send_questions();
         // The others may need longer to be ready.
-        const double wait_s = request.start_at_ns ? std::max(w.after_learning_s,
-                                                             until_start_s(*request.start_at_ns) - 2 * Timeline::lead_s)
+        const double wait_s = request.start_at_unix_ns ? std::max(w.after_learning_s,
+                                                             until_start_s(*request.start_at_unix_ns) - 2 * Timeline::lead_s)
                                                   : w.after_learning_s;
         goes_on = phases.wait("learning", wait_s);
     }
@@ -215,10 +215,10 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
     HostWitness host{*this};
     Timeline time{request, rate};
     const auto trials = make_worker_trials(*this, request, time, rate, {maps, orders, delays});
-    if (request.start_at_ns && goes_on) {
+    if (request.start_at_unix_ns && goes_on) {
         constexpr double least_s = 0.01;
-        if (const double ahead_s = until_start_s(*request.start_at_ns); ahead_s < least_s)
-            refuse_start(*request.start_at_ns, ahead_s, "the tester was not ready by then");
+        if (const double ahead_s = until_start_s(*request.start_at_unix_ns); ahead_s < least_s)
+            refuse_start(*request.start_at_unix_ns, ahead_s, "the tester was not ready by then");
     }
     if (goes_on) {
         const RunningTrials running{workers_, trials};
@@ -240,9 +240,9 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
         };
         const auto count = [&](Progress& progress) {
             const Ticks now = pace::TickClock::now();
-            if (request.start_at_ns && !result.start && static_cast<std::int64_t>(now - time.start) >= 0) {
-                result.start = tally::StartTime{.intended_ns = *request.start_at_ns,
-                                                .actual_ns = pace::time_at(time.start, pace::sample_clocks(), rate)};
+            if (request.start_at_unix_ns && !result.start && static_cast<std::int64_t>(now - time.start) >= 0) {
+                result.start = tally::StartTime{.intended_unix_ns = *request.start_at_unix_ns,
+                                                .actual_unix_ns = pace::time_at(time.start, pace::sample_clocks(), rate)};
             }
             make_room(now);
             so_far.count(progress, now, result.stopped_early_s ? *result.stopped_early_s : sending_s(request));

@@ -229,8 +229,8 @@ struct Share {
 
 /// When frame 0 of a trial was due, in nanoseconds of the tester's CLOCK_REALTIME.
 struct StartTime {
-    std::int64_t intended_ns = 0;
-    std::int64_t actual_ns = 0;  // by that clock as it was when the trial began
+    std::int64_t intended_unix_ns = 0;
+    std::int64_t actual_unix_ns = 0;  // by that clock as it was when the trial began
 };
 
 struct TrialResult {

@@ -200,7 +200,7 @@ TrialResult sum_up(const std::vector<TrialPart>& parts) {
 /// By the client's clock.
 double start_us(const TrialPart& part, std::int64_t since_ns) {
     constexpr double ns_per_us = 1e3;
-    return static_cast<double>(part.result.start->actual_ns - since_ns) / ns_per_us - part.before.offset_us;
+    return static_cast<double>(part.result.start->actual_unix_ns - since_ns) / ns_per_us - part.before.offset_us;
 }
 
 /// Fills in how far the starts are apart, and says what is wrong with them.
@@ -210,13 +210,13 @@ void compare_starts(TogetherResult& result) {
     const TrialPart* latest = nullptr;
     for (const auto& part : result.parts) {
         if (!part.result.start) continue;  // it was stopped before that, which is another reason
-        const auto since_ns = part.result.start->intended_ns;
+        const auto since_ns = part.result.start->intended_unix_ns;
         if (earliest == nullptr || start_us(part, since_ns) < start_us(*earliest, since_ns)) earliest = &part;
         if (latest == nullptr || start_us(part, since_ns) > start_us(*latest, since_ns)) latest = &part;
     }
     const double limit_us = result.start_difference_limit_us;
     if (earliest != latest) {
-        const auto since_ns = earliest->result.start->intended_ns;
+        const auto since_ns = earliest->result.start->intended_unix_ns;
         result.start_difference_us = start_us(*latest, since_ns) - start_us(*earliest, since_ns);
         result.start_uncertainty_us = earliest->before.uncertainty_us + latest->before.uncertainty_us;
     }

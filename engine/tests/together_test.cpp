@@ -42,7 +42,7 @@ TrialPart part(std::uint64_t number, std::uint64_t testers = 2) {
     r.intended_duration_s = 5;
     r.ticks_per_second = 2e9;
     r.share = tally::Share{.first = number, .streams = 1, .stride = testers};
-    r.start = tally::StartTime{.intended_ns = 1'000'000'000'000'000'000, .actual_ns = 1'000'000'000'000'000'000};
+    r.start = tally::StartTime{.intended_unix_ns = 1'000'000'000'000'000'000, .actual_unix_ns = 1'000'000'000'000'000'000};
     r.host.tester.push_back({.cpu = static_cast<unsigned>(number)});
     r.phases.push_back({.name = "sending", .start_s = 1, .seconds = 5});
     for (const auto direction : {Direction::forward, Direction::reverse}) {
@@ -176,11 +176,11 @@ TEST_CASE("what one tester's lapse explains, it explains of its own losses only"
 
 TEST_CASE("testers that start too far apart, or may have, make it INVALID") {
     auto r = request();
-    r.parts[1].result.start->actual_ns += 900'000;
+    r.parts[1].result.start->actual_unix_ns += 900'000;
     auto judged = tally::judge_together(r);
     CHECK(judged.whole.verdict == Verdict::pass);
     CHECK(judged.start_difference_us == doctest::Approx(900));
-    SUBCASE("by their clocks") { r.parts[1].result.start->actual_ns += 101'000; }
+    SUBCASE("by their clocks") { r.parts[1].result.start->actual_unix_ns += 101'000; }
     SUBCASE("by what the clocks are off") { r.parts[1].before.offset_us = r.parts[1].after.offset_us = -101; }
     SUBCASE("by what is not known of that") { r.parts[0].before.uncertainty_us = 101; }
     judged = tally::judge_together(r);

@@ -269,7 +269,7 @@ def test_a_start_that_cannot_be_kept_is_refused_and_nothing_is_sent(ahead_s: flo
                 rate_fps=1000,
                 duration_s=1,
                 waits=FAST_WAITS,
-                start_at_ns=time.time_ns() + round(ahead_s * 1e9),
+                start_at_unix_ns=time.time_ns() + round(ahead_s * 1e9),
             )
         assert session.request("counters") | {"id": 0} == before | {"id": 0}
 

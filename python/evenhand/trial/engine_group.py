@@ -221,7 +221,7 @@ class EngineGroup:
                     # That the whole has failed, no engine can know: every trial lasts to its end.
                     **{key: value for key, value in arguments.items() if key != "stop_when_failed"},
                     "share": {"first": first, "stride": stride},
-                    "start_at_ns": start_ns + round(before[member.name].offset_us * 1e3),
+                    "start_at_unix_ns": start_ns + round(before[member.name].offset_us * 1e3),
                     "client_timeout_s": self._client_timeout_s,
                 }
             )
@@ -436,7 +436,7 @@ def _compare(member: EngineMember) -> ComparedClock:
     looks = []
     for _ in range(CLOCK_LOOKS):
         before_ns = time.time_ns()
-        there_ns = int(member.session.request("clock")["time_ns"])
+        there_ns = int(member.session.request("clock")["time_unix_ns"])
         after_ns = time.time_ns()
         looks.append(
             ComparedClock(
