@@ -52,14 +52,20 @@ def engine_table(router: ReferenceRouter, number: int, **more: Any) -> Document:
 
 
 def setup_of(engines: Sequence[Document], **more: Any) -> Setup:
-    document = {"isolated_test_environment": True, "engine": list(engines), "limits": LENIENT, **more}
+    document: Document = {
+        "isolated_test_environment": True,
+        "engine": list(engines),
+        "limits": LENIENT,
+        **more,
+    }
     return Setup(name="several", testbed=make_testbed(document, where="several.toml"))
 
 
 def setup_of_one(router: ReferenceRouter) -> Setup:
-    document = {
+    ports: Document = {side: {"device": router.device(side)} for side in SIDES}
+    document: Document = {
         "isolated_test_environment": True,
-        **{side: {"device": router.device(side)} for side in SIDES},
+        **ports,
         "tester": {"cpus": [cpus()[0]]},
         "limits": LENIENT,
     }

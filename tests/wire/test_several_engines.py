@@ -277,7 +277,7 @@ def test_a_start_that_cannot_be_kept_is_refused_and_nothing_is_sent(ahead_s: flo
 def test_a_share_beyond_the_whole_is_refused_and_so_is_what_one_of_several_cannot_do() -> None:
     with engine() as session:
         open_ports(session, gateway_v4(), *silent_ports(1)[0])
-        trial = {"trial": 1, "rate_fps": 1000, "duration_s": 1, "waits": FAST_WAITS}
+        trial: Document = {"trial": 1, "rate_fps": 1000, "duration_s": 1, "waits": FAST_WAITS}
         share = {"first": 1, "stride": 2}
         for key, more in (
             ("delays", {"delays": {}}),
@@ -289,7 +289,7 @@ def test_a_share_beyond_the_whole_is_refused_and_so_is_what_one_of_several_canno
         with raises("engine.bad-rate", match="none of which is this tester's"):
             session.request("trial", **{**trial, "rate_fps": 1}, share=share)
     with engine() as session:
-        workers = [
+        workers: list[Document] = [
             {
                 "cpu": 0,
                 "senders": [{"side": "left", "stream": 0}, {"side": "right", "stream": 0}],

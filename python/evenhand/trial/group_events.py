@@ -65,7 +65,7 @@ def learning_of_all(engines: int, on_event: EventCallback) -> Callable[[int, Doc
         if number != 0:
             return
         told = [last[each] for each in range(engines) if each in last]
-        sides = {
+        sides: Document = {
             side: {
                 key: sum(each[side][key] for each in told if side in each) for key in ("hosts", "reachable")
             }

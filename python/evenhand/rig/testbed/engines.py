@@ -3,20 +3,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from evenhand.base.validation.checked_file import UnfitError
+from evenhand.plan import SideName
 from evenhand.rig.testbed.device import read_device
 from evenhand.rig.testbed.drivers import PCI
 from evenhand.rig.testbed.resources import resources_of
 from evenhand.rig.testbed.vlan import tag_octets
 
-if TYPE_CHECKING:
-    from evenhand.rig.testbed.model import TestbedEngine
+
+class EnginePort(Protocol):
+    """What of a `TestbedPort` is looked at."""
+
+    @property
+    def device(self) -> str: ...
+
+    @property
+    def vlan(self) -> tuple[int, ...]: ...
 
 
-def check_engines(engines: Sequence[TestbedEngine]) -> None:
+class EngineTable(Protocol):
+    """What of a `TestbedEngine` is looked at."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def ssh(self) -> str | None: ...
+
+    @property
+    def cpus(self) -> tuple[int, ...]: ...
+
+    @property
+    def receive_queues(self) -> int: ...
+
+    @property
+    def streams(self) -> int: ...
+
+    @property
+    def ports(self) -> Mapping[SideName, EnginePort]: ...
+
+
+def check_engines(engines: Sequence[EngineTable]) -> None:
     """By what the file says of them; nothing is looked at.
 
     Raises:
@@ -31,8 +61,8 @@ def check_engines(engines: Sequence[TestbedEngine]) -> None:
         if (engine.streams, engine.receive_queues) != (first.streams, first.receive_queues):
             raise UnfitError(
                 f"engine {engine.name} has {engine.streams} streams and {engine.receive_queues} receive"
-                f" queues a side, engine {first.name} {first.streams} and {first.receive_queues}: each engine must"
-                " have the same share",
+                f" queues a side, engine {first.name} {first.streams} and {first.receive_queues}:"
+                " each engine must have the same share",
                 code="rig.engines-differ",
             )
         if tag_octets({side: port.vlan for side, port in engine.ports.items()}) != tag_octets(
@@ -45,7 +75,7 @@ def check_engines(engines: Sequence[TestbedEngine]) -> None:
             )
 
 
-def _check_names(engines: Sequence[TestbedEngine]) -> None:
+def _check_names(engines: Sequence[EngineTable]) -> None:
     names: set[str] = set()
     for engine in engines:
         if engine.name in names:
@@ -53,7 +83,7 @@ def _check_names(engines: Sequence[TestbedEngine]) -> None:
         names.add(engine.name)
 
 
-def _check_ports(engines: Sequence[TestbedEngine]) -> None:
+def _check_ports(engines: Sequence[EngineTable]) -> None:
     """A memif socket with another role or id is another port; elsewhere nothing but names is known."""
     users: dict[tuple[str | None, str], str] = {}
     for engine in engines:
@@ -72,7 +102,7 @@ def _check_ports(engines: Sequence[TestbedEngine]) -> None:
                     )
 
 
-def _check_cpus(engines: Sequence[TestbedEngine]) -> None:
+def _check_cpus(engines: Sequence[EngineTable]) -> None:
     users: dict[tuple[str | None, int], str] = {}
     for engine in engines:
         for cpu in engine.cpus:
