@@ -8,14 +8,13 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from evenhand.plan import SIDES, AddressPlan, gateway_v4, gateway_v6
-from evenhand.procedure import OpenTestbed
+from evenhand.procedure import OpenTestbed, TrialPhase
 from evenhand.rig import Setup
 from evenhand.trial import Verdict, find_engine
 from tests.errors import raises
@@ -91,9 +90,14 @@ def test_an_engine_over_ssh_sends_its_share_and_ends_with_the_session(
 def test_an_engine_or_a_connection_that_is_cut_makes_the_trial_invalid(
     host: NamespaceDut, victim: str
 ) -> None:
+    is_sending = threading.Event()
+
+    def listen(event: object) -> None:
+        if isinstance(event, TrialPhase) and event.phase == "sending":
+            is_sending.set()
+
     def cut() -> None:
-        wait_until(lambda: bool(engines_there(host)), "no engine there")
-        time.sleep(2)
+        assert is_sending.wait(120)
         (engine,) = engines_there(host)
         parent = int(Path(f"/proc/{engine}/stat").read_text().rpartition(")")[2].split()[1])
         os.kill(engine if victim == "engine" else parent, signal.SIGKILL)
@@ -102,7 +106,7 @@ def test_an_engine_or_a_connection_that_is_cut_makes_the_trial_invalid(
     cutter.start()
     try:
         trial = (
-            OpenTestbed(setup=both())
+            OpenTestbed(setup=both(), on_event=listen)
             .trial(plan=gateway_v4(), rate_fps=1000, duration_s=60, waits=WAITS, limits=LIMITS)
             .trial
         )
