@@ -269,9 +269,9 @@ tally::TrialResult read_result(ObjectReader r) {
     if (r.has("start")) {
         auto start = r.object("start");
         constexpr auto latest_ns = std::uint64_t{std::numeric_limits<std::int64_t>::max()};
-        result.start =
-            tally::StartTime{.intended_unix_ns = static_cast<std::int64_t>(start.whole("intended_unix_ns", 0, latest_ns)),
-                             .actual_unix_ns = static_cast<std::int64_t>(start.whole("actual_unix_ns", 0, latest_ns))};
+        result.start = tally::StartTime{
+            .intended_unix_ns = static_cast<std::int64_t>(start.whole("intended_unix_ns", 0, latest_ns)),
+            .actual_unix_ns = static_cast<std::int64_t>(start.whole("actual_unix_ns", 0, latest_ns))};
     } else if (!result.stopped) {
         r.refuse("start", "no start was given to this tester", "Ask for start_at_unix_ns.");
     }

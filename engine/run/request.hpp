@@ -113,7 +113,7 @@ struct TrialRequest {
     std::optional<DelayRequest> delays;
     std::optional<ConnectionRequest> connections;  // with a plan that has state; else none
     std::optional<ShareRequest> share;             // absent: the tester is alone, and all frames are its own
-    std::optional<std::int64_t> start_at_unix_ns;       // time of day (CLOCK_REALTIME) when frame 0 is due; absent: soon
+    std::optional<std::int64_t> start_at_unix_ns;  // time of day (CLOCK_REALTIME) when frame 0 is due; absent: soon
     std::optional<double> client_timeout_s;        // a client of which nothing is heard for so long has gone
     bool stops_when_failed = false;                // sending ends as soon as the trial can no longer pass
     bool has_overdue_after = false;                // else it follows from the rate: tally::usual_overdue_after_us()

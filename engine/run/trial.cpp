@@ -86,7 +86,8 @@ void check_share(const Tester& tester, const TrialRequest& request) {
     throw Fault{FaultCode::too_late,
                 fmt::format("frame 0 is due at {} ns of this host's clock, {:.3f} s {}: {}", start_at_unix_ns,
                             std::abs(ahead_s), ahead_s < 0 ? "ago" : "from now", what),
-                "start_at_unix_ns", "Start later, after the waits of phases (a) and (b); and see that the clocks agree."};
+                "start_at_unix_ns",
+                "Start later, after the waits of phases (a) and (b); and see that the clocks agree."};
 }
 
 /// Seconds until the time of day at which frame 0 is due.
@@ -197,9 +198,10 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
         // once.
         if (!is_direct()) send_questions();
         // The others may need longer to be ready.
-        const double wait_s = request.start_at_unix_ns ? std::max(w.after_learning_s,
-                                                             until_start_s(*request.start_at_unix_ns) - 2 * Timeline::lead_s)
-                                                  : w.after_learning_s;
+        const double wait_s =
+            request.start_at_unix_ns
+                ? std::max(w.after_learning_s, until_start_s(*request.start_at_unix_ns) - 2 * Timeline::lead_s)
+                : w.after_learning_s;
         goes_on = phases.wait("learning", wait_s);
     }
     for (const auto side : {Side::left, Side::right})
@@ -241,8 +243,9 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
         const auto count = [&](Progress& progress) {
             const Ticks now = pace::TickClock::now();
             if (request.start_at_unix_ns && !result.start && static_cast<std::int64_t>(now - time.start) >= 0) {
-                result.start = tally::StartTime{.intended_unix_ns = *request.start_at_unix_ns,
-                                                .actual_unix_ns = pace::time_at(time.start, pace::sample_clocks(), rate)};
+                result.start =
+                    tally::StartTime{.intended_unix_ns = *request.start_at_unix_ns,
+                                     .actual_unix_ns = pace::time_at(time.start, pace::sample_clocks(), rate)};
             }
             make_room(now);
             so_far.count(progress, now, result.stopped_early_s ? *result.stopped_early_s : sending_s(request));

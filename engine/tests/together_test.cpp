@@ -42,7 +42,8 @@ TrialPart part(std::uint64_t number, std::uint64_t testers = 2) {
     r.intended_duration_s = 5;
     r.ticks_per_second = 2e9;
     r.share = tally::Share{.first = number, .streams = 1, .stride = testers};
-    r.start = tally::StartTime{.intended_unix_ns = 1'000'000'000'000'000'000, .actual_unix_ns = 1'000'000'000'000'000'000};
+    r.start =
+        tally::StartTime{.intended_unix_ns = 1'000'000'000'000'000'000, .actual_unix_ns = 1'000'000'000'000'000'000};
     r.host.tester.push_back({.cpu = static_cast<unsigned>(number)});
     r.phases.push_back({.name = "sending", .start_s = 1, .seconds = 5});
     for (const auto direction : {Direction::forward, Direction::reverse}) {
