@@ -22,6 +22,7 @@ enum class FaultCode : std::uint8_t {
     no_memory,       // not enough memory for pools or for the record of a trial
     no_cpu,          // a worker's CPU does not exist or is not allowed
     not_resolved,    // the DUT did not answer ARP or neighbour discovery
+    too_late,        // the time at which it was to start has passed
     stopped,         // the client asked for it, or is gone, before there was a result
     internal,        // a broken invariant: a bug of ours
 };
@@ -53,6 +54,7 @@ class Fault : public std::exception {
         case FaultCode::no_memory: return "no_memory";
         case FaultCode::no_cpu: return "no_cpu";
         case FaultCode::not_resolved: return "not_resolved";
+        case FaultCode::too_late: return "too_late";
         case FaultCode::stopped: return "stopped";
         case FaultCode::internal: return "internal";
     }
@@ -66,6 +68,7 @@ class Fault : public std::exception {
         case FaultCode::no_permission:
         case FaultCode::no_memory:
         case FaultCode::no_cpu:
+        case FaultCode::too_late:
         case FaultCode::not_resolved: return "host_not_ready";
         case FaultCode::internal: return "bug";
         default: return "bad_request";

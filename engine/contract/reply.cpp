@@ -50,6 +50,10 @@ std::string write_fault(std::optional<std::int64_t> id, const Fault& fault) {
 
 std::string write_plain(std::int64_t id, const char* response) { return line_of({{"id", id}, {"response", response}}); }
 
+std::string write_clock(std::int64_t id, std::int64_t time_ns, bool is_steered) {
+    return line_of({{"id", id}, {"response", "clock"}, {"time_unix_ns", time_ns}, {"steered", is_steered}});
+}
+
 std::string write_about(std::int64_t id, const About& about) {
     return line_of({{"id", id},
                     {"response", "about"},

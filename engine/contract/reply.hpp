@@ -10,6 +10,7 @@
 #include "fault.hpp"
 #include "run/request.hpp"
 #include "tally/result.hpp"
+#include "tally/together.hpp"
 #include "witness/watch.hpp"
 
 namespace evenhand::contract {
@@ -69,5 +70,7 @@ using BothSides = std::array<T, 2>;
 [[nodiscard]] std::string write_learn(std::int64_t id, const run::LearningResult& result);
 [[nodiscard]] std::string write_watch(std::int64_t id, const witness::WatchResult& result);
 [[nodiscard]] std::string write_trial(std::int64_t id, const tally::TrialResult& result);
+[[nodiscard]] std::string write_judge(std::int64_t id, const tally::TogetherResult& result);
+[[nodiscard]] std::string write_clock(std::int64_t id, std::int64_t time_ns, bool is_steered);
 
 }  // namespace evenhand::contract

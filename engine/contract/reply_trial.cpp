@@ -98,7 +98,8 @@ Ordered delays(const tally::DelayResult& result, const tally::LatencyHistogram& 
             {"variation", variation}};
 }
 
-Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResult& trial) {
+/// `is_part`: of one of several testers, with what judging them together needs besides.
+Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResult& trial, bool is_part) {
     Ordered json{
         {"intended_frames", d.intended_frames},
         {"offered_frames", d.offered_frames},
@@ -152,6 +153,12 @@ Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResu
     if (trial.then)
         json["last_lost"] = d.last_lost ? Ordered{{"sequence", d.last_lost->sequence}, {"due_s", d.last_lost->due_s}}
                                         : Ordered(nullptr);
+    if (is_part) {
+        json["strayed_frames"] = d.strayed_frames;
+        json["ahead_us"] = d.ahead_us;
+        json["before_start_us"] = d.before_start_us;
+        json["hop_limit_was_lowered"] = d.hop_limit_was_lowered;
+    }
     if (d.delays) json["delays"] = delays(*d.delays, d.latency, trial.ticks_per_second);
     return json;
 }
@@ -175,7 +182,7 @@ Ordered host_record(const tally::HostRecord& host) {
     return {{"tester", tester}, {"dut", dut}};
 }
 
-const char* name_of(tally::Verdict verdict) {
+const char* word_of(tally::Verdict verdict) {
     switch (verdict) {
         case tally::Verdict::pass: return "PASS";
         case tally::Verdict::fail: return "FAIL";
@@ -184,9 +191,7 @@ const char* name_of(tally::Verdict verdict) {
     return "INVALID";
 }
 
-}  // namespace
-
-std::string write_trial(std::int64_t id, const tally::TrialResult& r) {
+Ordered trial_result(std::int64_t id, const char* response, const tally::TrialResult& r) {
     Ordered reasons = Ordered::array();
     for (const auto& reason : r.reasons) reasons.push_back({{"code", reason.code}, {"text", reason.text}});
     Ordered notes = Ordered::array();
@@ -197,15 +202,15 @@ std::string write_trial(std::int64_t id, const tally::TrialResult& r) {
     for (const auto& p : r.phases)
         phases.push_back({{"phase", p.name}, {"start_s", p.start_s}, {"seconds", p.seconds}});
     Ordered directions = Ordered::object();
-    for (const auto& d : r.directions) directions[name_of(d.direction)] = direction_result(d, r);
+    for (const auto& d : r.directions) directions[name_of(d.direction)] = direction_result(d, r, r.share.has_value());
     const auto before_after = [](const tally::TrialResult::BeforeAfter& p) -> Ordered {
         return {{"before", port_counters(p.before)}, {"after", port_counters(p.after)}};
     };
     Ordered json{{"id", id},
-                 {"response", "trial"},
+                 {"response", response},
                  {"contract", version},
                  {"trial", r.trial},
-                 {"verdict", name_of(r.verdict)},
+                 {"verdict", word_of(r.verdict)},
                  {"reasons", reasons},
                  {"notes", notes},
                  {"started_at", r.started_at},
@@ -239,6 +244,63 @@ std::string write_trial(std::int64_t id, const tally::TrialResult& r) {
         json["then"] = {
             {"before_fps", r.then->before_fps}, {"rate_fps", r.then->rate_fps}, {"duration_s", r.then->duration_s}};
     if (r.stopped_early_s) json["stopped_early_s"] = *r.stopped_early_s;
+    if (const auto& share = r.share)
+        json["share"] = {{"first", share->first}, {"streams", share->streams}, {"stride", share->stride}};
+    if (r.start)
+        json["start"] = {{"intended_unix_ns", r.start->intended_unix_ns}, {"actual_unix_ns", r.start->actual_unix_ns}};
+    return json;
+}
+
+Ordered compared_clock(const tally::ComparedClock& clock) {
+    return {{"offset_us", clock.offset_us}, {"uncertainty_us", clock.uncertainty_us}};
+}
+
+/// What is one tester's own.
+Ordered tester_of(const tally::TrialPart& part) {
+    const auto& r = part.result;
+    Ordered directions = Ordered::object();
+    for (const auto& d : r.directions) {
+        directions[name_of(d.direction)] = {
+            {"intended_frames", d.intended_frames}, {"offered_frames", d.offered_frames},
+            {"offered_fps", d.offered_fps},         {"received_frames", d.received_frames},
+            {"lost_frames", d.lost_frames()},       {"strayed_frames", d.strayed_frames},
+            {"overdue_frames", d.overdue_frames},   {"max_overdue_us", d.max_overdue_us},
+            {"max_poll_gap_us", d.max_poll_gap_us}};
+    }
+    const auto before_after = [](const tally::TrialResult::BeforeAfter& p) -> Ordered {
+        return {{"before", port_counters(p.before)}, {"after", port_counters(p.after)}};
+    };
+    Ordered start = nullptr;
+    if (r.start) start = {{"intended_unix_ns", r.start->intended_unix_ns}, {"actual_unix_ns", r.start->actual_unix_ns}};
+    return {{"engine", r.tester},
+            {"share", {{"first", r.share->first}, {"streams", r.share->streams}, {"stride", r.share->stride}}},
+            {"started_at", r.started_at},
+            {"start", start},
+            {"compared_clock", {{"before", compared_clock(part.before)}, {"after", compared_clock(part.after)}}},
+            {"clock",
+             {{"ticks_per_second", r.ticks_per_second},
+              {"error_ppm", r.clock_error_ppm},
+              {"steered_error_ppm", optional_number(r.steered_clock_error_ppm)},
+              {"offsets", clock_offsets(r.clock_offsets)}}},
+            {"directions", directions},
+            {"ports", both(before_after(r.ports[0]), before_after(r.ports[1]))},
+            {"host", host_record(r.host)}};
+}
+
+}  // namespace
+
+std::string write_trial(std::int64_t id, const tally::TrialResult& result) {
+    return line_of(trial_result(id, "trial", result));
+}
+
+std::string write_judge(std::int64_t id, const tally::TogetherResult& result) {
+    Ordered json = trial_result(id, "judge", result.whole);
+    json["starts"] = {{"difference_us", result.start_difference_us},
+                      {"uncertainty_us", result.start_uncertainty_us},
+                      {"limit_us", result.start_difference_limit_us}};
+    Ordered engines = Ordered::array();
+    for (const auto& part : result.parts) engines.push_back(tester_of(part));
+    json["engines"] = engines;
     return line_of(json);
 }
 

@@ -78,7 +78,7 @@ Request read_request(std::string_view line) {
     request.id = static_cast<std::int64_t>(
         r.whole("id", 0, static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())));
     using Read = AnyRequest (*)(ObjectReader&);
-    static constexpr std::array<std::pair<const char*, Read>, 11> kinds{{
+    static constexpr std::array<std::pair<const char*, Read>, 13> kinds{{
         {"about", [](ObjectReader&) -> AnyRequest { return AboutRequest{}; }},
         {"stop", [](ObjectReader&) -> AnyRequest { return StopRequest{}; }},
         {"counters", [](ObjectReader&) -> AnyRequest { return CountersRequest{}; }},
@@ -94,6 +94,8 @@ Request read_request(std::string_view line) {
         {"open", [](ObjectReader& reader) -> AnyRequest { return read_open(reader); }},
         {"trial", [](ObjectReader& reader) -> AnyRequest { return read_trial(reader); }},
         {"learn", [](ObjectReader& reader) -> AnyRequest { return read_learn(reader); }},
+        {"judge", [](ObjectReader& reader) -> AnyRequest { return read_judge(reader); }},
+        {"clock", [](ObjectReader&) -> AnyRequest { return ClockRequest{}; }},
         {"watch", [](ObjectReader& reader) -> AnyRequest { return read_watch(reader); }},
     }};
     const Read read = r.choice("request", kinds);

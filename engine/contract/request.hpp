@@ -11,6 +11,7 @@
 #include "frame/mix.hpp"
 #include "proof/proof.hpp"
 #include "run/request.hpp"
+#include "tally/together.hpp"
 
 namespace evenhand::contract {
 
@@ -18,6 +19,8 @@ struct AboutRequest {};
 struct StopRequest {};
 struct CountersRequest {};
 struct CloseRequest {};
+/// What time it is there.
+struct ClockRequest {};
 struct ResolveRequest {
     double timeout_s = 5;
 };
@@ -38,9 +41,9 @@ struct FramesRequest {
     plan::MacAddress destination_mac{};
 };
 
-using AnyRequest =
-    std::variant<AboutRequest, StopRequest, CountersRequest, CloseRequest, ResolveRequest, FramesRequest,
-                 proof::ProofRequest, run::OpenRequest, run::TrialRequest, run::LearnRequest, run::WatchRequest>;
+using AnyRequest = std::variant<AboutRequest, StopRequest, CountersRequest, CloseRequest, ResolveRequest, FramesRequest,
+                                proof::ProofRequest, run::OpenRequest, run::TrialRequest, run::LearnRequest,
+                                run::WatchRequest, tally::TogetherRequest, ClockRequest>;
 
 struct Request {
     std::int64_t id = 0;

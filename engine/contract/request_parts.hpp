@@ -15,6 +15,7 @@
 #include "frame/mix.hpp"
 #include "plan/plan.hpp"
 #include "run/request.hpp"
+#include "tally/together.hpp"
 
 namespace evenhand::contract {
 
@@ -42,6 +43,7 @@ constexpr std::array<std::pair<const char*, plan::Direction>, 2> directions{
 [[nodiscard]] run::OpenRequest read_open(ObjectReader& r);
 [[nodiscard]] run::TrialRequest read_trial(ObjectReader& r);
 [[nodiscard]] run::LearnRequest read_learn(ObjectReader& r);
+[[nodiscard]] tally::TogetherRequest read_judge(ObjectReader& r);
 [[nodiscard]] run::WatchRequest read_watch(ObjectReader& r);
 
 }  // namespace evenhand::contract

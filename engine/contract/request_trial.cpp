@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contract: the requests that take time: a trial, a round of learning, a look at CPUs.
+#include <limits>
+
 #include "contract/request_parts.hpp"
+#include "frame/layout.hpp"
 
 namespace evenhand::contract {
 namespace {
@@ -134,6 +137,17 @@ run::TrialRequest read_trial(ObjectReader& r) {
     if (trial.stops_when_failed && (trial.burst || trial.then))
         r.refuse("stop_when_failed", "bursts, or a second load, in a trial that may stop early",
                  "Want one or the other.");
+    if (r.has("share")) {
+        auto share = r.object("share");
+        trial.share = run::ShareRequest{};
+        trial.share->stride = share.whole("stride", 1, frame::most_streams);
+        trial.share->first = share.whole("first", 0, trial.share->stride - 1);
+        share.finish();
+    }
+    if (r.has("start_at_unix_ns"))
+        trial.start_at_unix_ns =
+            static_cast<std::int64_t>(r.whole("start_at_unix_ns", 0, std::numeric_limits<std::int64_t>::max()));
+    if (r.has("client_timeout_s")) trial.client_timeout_s = r.number("client_timeout_s", 0, longest_wait_s, true);
     if (r.has("connections")) trial.connections = read_connections(r.object("connections"));
     if (r.has("delays")) {
         constexpr std::uint64_t most_tagged = 1'000'000;

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "frame/layout.hpp"
+#include "frame/share.hpp"
 #include "frame/template.hpp"
 #include "frame/writer.hpp"
 #include "plan/draw.hpp"
@@ -16,20 +17,6 @@
 namespace evenhand::frame {
 
 class TestFrameExpectation;
-
-/// The share of one stream: its frame i is frame `first + i * stride` of the direction. With n streams, stream s has
-/// first s and stride n, so the frames of a direction are the same for any number of streams, and each is sent by
-/// exactly one of them.
-struct StreamShare {
-    std::uint64_t first = 0;
-    std::uint64_t stride = 1;
-
-    [[nodiscard]] constexpr std::uint64_t sequence(std::uint64_t i) const noexcept { return first + i * stride; }
-    /// How many of the direction's first `frames` frames are this stream's.
-    [[nodiscard]] constexpr std::uint64_t count(std::uint64_t frames) const noexcept {
-        return frames <= first ? 0 : (frames - first - 1) / stride + 1;
-    }
-};
 
 /// Frames of one stream, written in order i = 0, 1, 2, ... into buffers that hold the pattern of write_pattern().
 /// `Draw` says which flow each has: a plan::FlowDraw, or what draws like it.

@@ -4,6 +4,7 @@
 #include <sys/timex.h>
 
 #include <chrono>
+#include <cmath>
 #include <ctime>
 #include <limits>
 #include <thread>
@@ -27,10 +28,11 @@ ClockSample sample_clocks() noexcept {
         const Ticks before = TickClock::now();
         const std::int64_t raw = read_ns(CLOCK_MONOTONIC_RAW);
         const std::int64_t steered = read_ns(CLOCK_MONOTONIC);
+        const std::int64_t time = read_ns(CLOCK_REALTIME);
         const Ticks width = TickClock::now() - before;
         if (width < best_width) {
             best_width = width;
-            best = {.ticks = before + width / 2, .raw_ns = raw, .steered_ns = steered};
+            best = {.ticks = before + width / 2, .raw_ns = raw, .steered_ns = steered, .time_ns = time};
         }
     }
     return best;
@@ -46,6 +48,18 @@ double steered_ticks_per_second(const ClockSample& earlier, const ClockSample& l
     constexpr double ns_per_second = 1e9;
     return static_cast<double>(later.ticks - earlier.ticks) * ns_per_second /
            static_cast<double>(later.steered_ns - earlier.steered_ns);
+}
+
+Ticks ticks_at(std::int64_t time_ns, const ClockSample& sample, double ticks_per_second) noexcept {
+    constexpr double ns_per_second = 1e9;
+    const double ticks = static_cast<double>(time_ns - sample.time_ns) * ticks_per_second / ns_per_second;
+    return sample.ticks + static_cast<Ticks>(std::llround(ticks));
+}
+
+std::int64_t time_at(Ticks ticks, const ClockSample& sample, double ticks_per_second) noexcept {
+    constexpr double ns_per_second = 1e9;
+    const auto passed = static_cast<std::int64_t>(ticks - sample.ticks);
+    return sample.time_ns + std::llround(static_cast<double>(passed) * ns_per_second / ticks_per_second);
 }
 
 bool is_steered_clock_right() noexcept {

@@ -26,11 +26,12 @@ struct TickClock {
     }
 };
 
-/// The tick counter and two clocks of the kernel read at one moment.
+/// The tick counter and three clocks of the kernel read at one moment.
 struct ClockSample {
     Ticks ticks = 0;
     std::int64_t raw_ns = 0;      // CLOCK_MONOTONIC_RAW
     std::int64_t steered_ns = 0;  // CLOCK_MONOTONIC, whose rate NTP adjusts
+    std::int64_t time_ns = 0;     // CLOCK_REALTIME, the time of day, by which testers start together
 };
 
 /// Reads all, keeping the closest of several tries, so that an interrupt between the readings does no harm.
@@ -41,6 +42,12 @@ struct ClockSample {
 
 /// The same by CLOCK_MONOTONIC.
 [[nodiscard]] double steered_ticks_per_second(const ClockSample& earlier, const ClockSample& later) noexcept;
+
+/// When the time of day is `time_ns`, as the sample has it; not far from it.
+[[nodiscard]] Ticks ticks_at(std::int64_t time_ns, const ClockSample& sample, double ticks_per_second) noexcept;
+
+/// The other way round.
+[[nodiscard]] std::int64_t time_at(Ticks ticks, const ClockSample& sample, double ticks_per_second) noexcept;
 
 /// Whether NTP steers CLOCK_MONOTONIC and calls it right. Where the kernel's clock is the tick counter itself,
 /// CLOCK_MONOTONIC_RAW is only that counter, scaled: it cannot tell that the counter is wrong.

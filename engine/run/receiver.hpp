@@ -17,6 +17,7 @@
 #include "frame/expectation.hpp"
 #include "frame/mix_expectation.hpp"
 #include "frame/reader.hpp"
+#include "frame/share.hpp"
 #include "frame/translation.hpp"
 #include "frame/vlan.hpp"
 #include "pace/clock.hpp"
@@ -75,6 +76,7 @@ struct Expectation {
     std::uint16_t trial = 0;  // number in the tag; 0 in learning
     plan::Direction direction = plan::Direction::forward;
     frame::TestFrameExpectation frames;  // each of them, unless there is a mix
+    frame::TesterShare share;            // those of them that this tester sends, and so those that come back to it
     Ticks start = 0;                     // when the first frame was due; what was sent before is stale
     Ticks clock_skew = 0;                // so much may the counters of two CPUs differ
     Ticks residual_end = 0;              // later frames are late (R2544-19)
@@ -112,7 +114,8 @@ class Receiver {
     Receiver(Port& port, unsigned queue, Responder& responder, const frame::VlanTags& tags = {}) noexcept
         : port_{&port}, queue_{queue}, responder_{&responder}, tags_{tags} {}
 
-    /// Begin a trial at `now`. The map is for all frames of the direction and, like the tally, outlives the trial.
+    /// Begin a trial at `now`. The map is for this tester's frames of the direction and, like the tally,
+    /// outlives the trial.
     void arm(const Expectation& expectation, tally::SequenceMap& map, tally::ReceiverTally& tally, Ticks now) noexcept {
         expectation_.emplace(expectation);
         slice_ = {};
@@ -229,16 +232,20 @@ class Receiver {
     [[gnu::always_inline]] void count_known_frame(const std::byte* octets, Ticks now,
                                                   tally::DelayBurst& delays) noexcept {
         const frame::TagNumbers tag = frame::numbers_at(octets + burst_check_->tag_at());
-        if (is_of_another_time(now, tag.time_ticks)) [[unlikely]] {
+        // Another tester's clock says nothing here.
+        if (!expectation_->share.has(tag.sequence)) [[unlikely]] {
+            ++tally_->strayed_frames;
+        } else if (is_of_another_time(now, tag.time_ticks)) [[unlikely]] {
             note_wrong_time(now, tag.time_ticks);
-        } else if (tag.sequence >= map_->frames()) [[unlikely]] {
+        } else if (const std::uint64_t place = expectation_->share.place(tag.sequence); place >= map_->frames())
+            [[unlikely]] {
             ++tally_->corrupted_frames;
         } else {
-            count_intact_frame<Frames>(octets, 0, burst_check_->version(), tag, now, [&](Ticks delay) {
+            count_intact_frame<Frames>(octets, 0, burst_check_->version(), tag, place, now, [&](Ticks delay) {
                 if (expectation_->delays != nullptr) [[unlikely]]
-                    note_delay(tag, delay);
+                    note_delay(tag, place, delay);
                 else
-                    delays.note(tag.sequence, delay);
+                    delays.note(place, delay);
             });
         }
     }
@@ -349,8 +356,8 @@ class Receiver {
     }
 
     /// The map has given the frame up, or is not yet there.
-    void note_not_held(std::uint64_t sequence, Ticks now) noexcept {
-        if (sequence < map_->begin()) {
+    void note_not_held(std::uint64_t sequence, std::uint64_t place, Ticks now) noexcept {
+        if (place < map_->begin()) {
             ++tally_->late_frames;
         } else if (is_after(expectation_->schedule.due(sequence), now + expectation_->clock_skew)) {
             ++tally_->corrupted_frames;  // nobody has sent it: a number that was damaged or made up
@@ -378,26 +385,30 @@ class Receiver {
         const frame::Tag& tag = look.tag;
         const Frames& expected = this->template expected<Frames>();
         const std::size_t frame_class = expected.class_of(tag.sequence);
+        const std::uint64_t place = expectation_->share.place(tag.sequence);
         if (tag.trial != expectation_->trial) {
             ++t.stale_frames;
+        } else if (!expectation_->share.has(tag.sequence)) [[unlikely]] {
+            ++t.strayed_frames;
         } else if (is_of_another_time(now, tag.time_ticks)) [[unlikely]] {
             note_wrong_time(now, tag.time_ticks);
         } else if (tag.direction != expectation_->direction) {
             ++t.foreign_frames;
         } else if (length != expected.frame_octets(frame_class)) {
             ++t.wrong_length_frames;
-        } else if (tag.sequence >= map_->frames() || !expected.holds(frame_class, octets, look.version)) {
-            note_not_as_sent(expected, octets, look);
+        } else if (place >= map_->frames() || !expected.holds(frame_class, octets, look.version)) {
+            note_not_as_sent(expected, octets, look, place);
         } else {
-            count_intact_frame<Frames>(octets, frame_class, look.version, tag.numbers(), now,
-                                       [&](Ticks delay) { note_delay(tag.numbers(), delay); });
+            count_intact_frame<Frames>(octets, frame_class, look.version, tag.numbers(), place, now,
+                                       [&](Ticks delay) { note_delay(tag.numbers(), place, delay); });
         }
     }
 
     template <FrameExpectation Frames>
-    void note_not_as_sent(const Frames& expected, const std::byte* octets, const frame::FirstLook& look) noexcept {
+    void note_not_as_sent(const Frames& expected, const std::byte* octets, const frame::FirstLook& look,
+                          std::uint64_t place) noexcept {
         if constexpr (requires { expected.fault_of(std::size_t{}, octets, look.version); }) {
-            if (look.tag.sequence < map_->frames()) {
+            if (place < map_->frames()) {
                 const std::size_t frame_class = expected.class_of(look.tag.sequence);
                 if (const auto fault = expected.fault_of(frame_class, octets, look.version)) {
                     ++tally_->mistranslated_frames[static_cast<std::size_t>(*fault)];
@@ -408,18 +419,19 @@ class Receiver {
         ++tally_->corrupted_frames;
     }
 
-    /// A frame of this trial and time that is as it was sent. `note` gets its delay, if it is the first of its number.
+    /// A frame of this trial and time that is as it was sent; `place`: in the map. `note` gets its delay, if it is the
+    /// first of its number.
     template <FrameExpectation Frames, class Note>
     [[gnu::always_inline]] void count_intact_frame(const std::byte* octets, [[maybe_unused]] std::size_t frame_class,
-                                                   frame::IpVersion version, frame::TagNumbers tag, Ticks now,
-                                                   Note note) noexcept {
+                                                   frame::IpVersion version, frame::TagNumbers tag, std::uint64_t place,
+                                                   Ticks now, Note note) noexcept {
         tally::ReceiverTally& t = *tally_;
         if (is_after(now, expectation_->residual_end)) {
             ++t.late_frames;
             t.late_by_gap_frames += static_cast<std::uint64_t>(is_catching_up_);
-        } else if (!map_->holds(tag.sequence)) [[unlikely]] {
-            note_not_held(tag.sequence, now);
-        } else if (map_->mark(tag.sequence)) {
+        } else if (!map_->holds(place)) [[unlikely]] {
+            note_not_held(tag.sequence, place, now);
+        } else if (map_->mark(place)) {
             ++t.duplicated_frames;
         } else {
             if (t.received_frames++ == 0) [[unlikely]]
@@ -436,8 +448,8 @@ class Receiver {
         }
     }
 
-    void note_delay(frame::TagNumbers tag, Ticks delay) noexcept {
-        tally_->delay_by_slice.note(tag.sequence, delay);
+    void note_delay(frame::TagNumbers tag, std::uint64_t place, Ticks delay) noexcept {
+        tally_->delay_by_slice.note(place, delay);
         if (tally::DelayTracks* const tracks = expectation_->delays; tracks != nullptr) {
             if (tag.sequence < tracks->wish().first) return;
             if (is_touched(tag)) {

@@ -94,6 +94,13 @@ struct ConnectionRequest {
     plan::TupleOrder order = plan::TupleOrder::pseudorandom;
 };
 
+/// Which streams of a trial are this tester's, where several testers make it together: `first` and those that follow,
+/// as many as it has of a side, of `stride` in all. See frame::TesterShare.
+struct ShareRequest {
+    std::uint64_t first = 0;
+    std::uint64_t stride = 1;
+};
+
 struct TrialRequest {
     std::uint16_t trial = 1;
     double rate_fps = 0;    // within a burst, and before the load changes; see load.hpp
@@ -105,6 +112,9 @@ struct TrialRequest {
     tally::Limits limits;
     std::optional<DelayRequest> delays;
     std::optional<ConnectionRequest> connections;  // with a plan that has state; else none
+    std::optional<ShareRequest> share;             // absent: the tester is alone, and all frames are its own
+    std::optional<std::int64_t> start_at_unix_ns;  // time of day (CLOCK_REALTIME) when frame 0 is due; absent: soon
+    std::optional<double> client_timeout_s;        // a client of which nothing is heard for so long has gone
     bool stops_when_failed = false;                // sending ends as soon as the trial can no longer pass
     bool has_overdue_after = false;                // else it follows from the rate: tally::usual_overdue_after_us()
 };

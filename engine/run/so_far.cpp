@@ -14,10 +14,10 @@ std::uint64_t SoFar::settled(pace::Ticks now, double sending_s) const noexcept {
 }
 
 void SoFar::count(Progress& progress, pace::Ticks now, double sending_s) noexcept {
-    const std::uint64_t settled = this->settled(now, sending_s);
     progress.sent_frames = progress.received_frames = 0;
     for (const auto direction : request_.directions) {
         const auto i = static_cast<std::size_t>(direction);
+        const std::uint64_t settled = shares_[i].count(this->settled(now, sending_s));
         Progress::OfDirection of;
         double latency = 0;
         std::uint64_t timed = 0;

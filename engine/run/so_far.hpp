@@ -20,8 +20,14 @@ namespace evenhand::run {
 class SoFar {
    public:
     SoFar(const TrialRequest& request, const std::vector<std::unique_ptr<WorkerTrial>>& trials,
-          const std::array<tally::SequenceMap, 2>& maps, pace::Ticks start, double ticks_per_second) noexcept
-        : request_{request}, trials_{trials}, maps_{maps}, start_{start}, ticks_per_second_{ticks_per_second} {}
+          const std::array<tally::SequenceMap, 2>& maps, const std::array<frame::TesterShare, 2>& shares,
+          pace::Ticks start, double ticks_per_second) noexcept
+        : request_{request},
+          trials_{trials},
+          maps_{maps},
+          shares_{shares},
+          start_{start},
+          ticks_per_second_{ticks_per_second} {}
 
     /// Of the time `now`; frames that are due after `sending_s` are not sent, since the trial ends earlier.
     void count(Progress& progress, pace::Ticks now, double sending_s) noexcept;
@@ -32,6 +38,7 @@ class SoFar {
     const TrialRequest& request_;
     const std::vector<std::unique_ptr<WorkerTrial>>& trials_;
     const std::array<tally::SequenceMap, 2>& maps_;
+    const std::array<frame::TesterShare, 2>& shares_;
     pace::Ticks start_;
     double ticks_per_second_;
     std::array<tally::MissingSoFar, 2> lost_{};

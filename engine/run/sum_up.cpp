@@ -72,6 +72,8 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
                               double ticks_per_second, double sending_s) {
     tally::DirectionResult d{.direction = direction,
                              .ring_frames = tester.port(plan::receiving_side(direction)).receive_ring_frames()};
+    const auto own = tester.share(request, direction);  // by its places the map and the losses count
+    const auto frames_in = [&](std::uint64_t tenths) { return own.count(frames_in_tenths(request, tenths)); };
     Ticks last_send = start;
     Ticks max_overdue = 0;
     tally::ReceiverTally sum;
@@ -85,8 +87,9 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
             auto& queue = gaps.emplace_back(
                 tally::QueueGaps{.received_frames = reception.tally->received_frames, .excess_frames = {}});
             for (std::size_t i = 0; i < queue.excess_frames.size(); ++i) {
-                queue.excess_frames[i] = static_cast<std::uint64_t>(
-                    static_cast<double>(reception.tally->gap_excess[i]) / ticks_per_second * peak_fps(request));
+                queue.excess_frames[i] =
+                    static_cast<std::uint64_t>(static_cast<double>(reception.tally->gap_excess[i]) / ticks_per_second *
+                                               own.part() * peak_fps(request));
             }
             if (variation) variation->add(*reception.variation);
         }
@@ -107,7 +110,7 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     std::uint64_t sent_end = 0;  // beyond the last one that was
     const auto streams = sent_of(trials, direction);
     for (const auto& sent : streams) {
-        const auto& share = sent.stream.share;
+        const auto share = own.own_stream(sent.stream.share);
         d.intended_frames += sent.frames;
         if (sent.frames != 0) end = std::max(end, share.sequence(sent.frames - 1) + 1);
         if (const auto offered = sent.tally.offered_frames; offered != 0)
@@ -115,7 +118,7 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     }
     for (const auto& sent : streams) {
         const auto& t = sent.tally;
-        const auto& share = sent.stream.share;
+        const auto share = own.own_stream(sent.stream.share);
         d.offered_frames += t.offered_frames;
         d.overdue_frames += t.overdue_frames;
         d.refusals += t.refusals;
@@ -129,8 +132,8 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
             if (map.holds(share.sequence(unsent))) map.mark(share.sequence(unsent));
         }
     }
-    losses.take_missing(map, sent_end, [&](std::uint64_t tenth) { return frames_in_tenths(request, tenth); });
-    losses.take_unsent(end, [&](std::uint64_t tenth) { return frames_in_tenths(request, tenth); });
+    losses.take_missing(map, sent_end, frames_in);
+    losses.take_unsent(end, frames_in);
     if (delays) {
         delays->lost_frames = losses.missing_of_counted();
         delays->left_out_frames = sum.left_out_frames;
@@ -152,6 +155,7 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     d.wrong_length_frames = sum.wrong_length_frames;
     d.foreign_frames = sum.foreign_frames;
     d.stale_frames = sum.stale_frames;
+    d.strayed_frames = sum.strayed_frames;
     d.unrecorded_frames = sum.unrecorded_frames;
     d.wrong_time_frames = sum.wrong_time_frames;
     d.ahead_us = static_cast<double>(sum.max_ahead) * us_per_second / ticks_per_second;
@@ -166,9 +170,11 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     d.delay_by_slice = sum.delay_by_slice;
     d.classes = count_classes(tester, direction, streams, sum);
     d.lost_by_tenth = losses.by_tenth();
-    d.first_lost = losses.first();
-    if (request.then && losses.last())
-        d.last_lost = {.sequence = *losses.last(), .due_s = due_s(request, *losses.last())};
+    for (const auto place : losses.first()) d.first_lost.push_back(own.sequence(place));
+    if (request.then && losses.last()) {
+        const auto sequence = own.sequence(*losses.last());
+        d.last_lost = {.sequence = sequence, .due_s = due_s(request, sequence)};
+    }
     return d;
 }
 

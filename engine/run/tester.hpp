@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "frame/expectation.hpp"
+#include "frame/share.hpp"
 #include "frame/state_table.hpp"
 #include "frame/traffic.hpp"
 #include "frame/vlan.hpp"
@@ -105,6 +106,14 @@ class Tester {
     }
     /// What the DUT translated the connections to that were established last; nothing before that.
     [[nodiscard]] frame::StateTable* state_table() const { return state_table_.get(); }
+    /// Which frames of this direction it sends in a trial.
+    [[nodiscard]] frame::TesterShare share(const TrialRequest& request, plan::Direction direction) const {
+        if (!request.share) {
+            const unsigned all = streams(plan::sending_side(direction));
+            return {0, all, all};
+        }
+        return {request.share->first, streams(plan::sending_side(direction)), request.share->stride};
+    }
     [[nodiscard]] unsigned streams(plan::Side side) const { return streams_[index(side)]; }
     [[nodiscard]] unsigned receive_queues(plan::Side side) const { return receive_queues_[index(side)]; }
     [[nodiscard]] std::vector<std::unique_ptr<Worker>>& workers() { return workers_; }

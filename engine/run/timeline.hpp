@@ -18,9 +18,12 @@ struct Timeline {
     Ticks residual_end;   // what comes later is late
     Ticks finish;
 
+    static constexpr double lead_s = 0.05;  // for the workers to leave their idle sleep
+
     Timeline(const TrialRequest& request, double ticks_per_second) {
-        constexpr double lead_s = 0.05;  // for the workers to leave their idle sleep
-        start = pace::TickClock::now() + static_cast<Ticks>(lead_s * ticks_per_second);
+        start = request.start_at_unix_ns
+                    ? pace::ticks_at(*request.start_at_unix_ns, pace::sample_clocks(), ticks_per_second)
+                    : pace::TickClock::now() + static_cast<Ticks>(lead_s * ticks_per_second);
         end_sending_after(run::sending_s(request), request.waits, ticks_per_second);
     }
 

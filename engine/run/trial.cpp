@@ -32,6 +32,7 @@ using plan::Side;
 constexpr double us_per_second = 1e6;
 constexpr double order_settles_us = 50;  // NICs write descriptors back in groups, or some microseconds later
 constexpr std::uint64_t most_frames = std::uint64_t{1} << 44U;  // over 24 h at 148.8 Mfps
+constexpr double ns_per_second = 1e9;
 
 /// The first frame whose delay counts: the first that is due at `from_s` or later.
 std::uint64_t first_frame_of(const TrialRequest& request) {
@@ -48,6 +49,62 @@ tally::DelayWish wish_of(const TrialRequest& request) {
             .has_variation = request.delays->has_variation};
 }
 
+/// One of several testers: what it cannot do, and what is not its own.
+void check_share(const Tester& tester, const TrialRequest& request) {
+    const auto refuse = [](std::string what, const char* where, std::string next) {
+        throw Fault{FaultCode::bad_request, std::move(what), where, std::move(next)};
+    };
+    const auto& asked = *request.share;
+    const unsigned streams = tester.streams(Side::left);
+    if (tester.streams(Side::right) != streams) {
+        refuse(fmt::format("a share, but the left side has {} streams and the right side {}", streams,
+                           tester.streams(Side::right)),
+               "share", "Open both sides with as many streams.");
+    }
+    if (asked.first + streams > asked.stride) {
+        refuse(fmt::format("streams {} to {} are not among {}", asked.first, asked.first + streams - 1, asked.stride),
+               "share", "Let stride be the number of streams of all testers, and first that of those before this one.");
+    }
+    if (request.delays) refuse("delays of one tester among several", "delays", "Measure delays with one tester alone.");
+    if (request.connections)
+        refuse("connections of one tester among several", "connections", "Measure them with one tester alone.");
+    if (request.stops_when_failed) {
+        refuse("one tester among several is to stop when the trial has failed, which it cannot know",
+               "stop_when_failed", "Leave it out.");
+    }
+    for (const auto direction : request.directions) {
+        if (tester.share(request, direction).count(frames_of(request)) == 0) {
+            throw Fault{FaultCode::bad_rate,
+                        fmt::format("{} frames for each direction, none of which is this tester's", frames_of(request)),
+                        "share", fmt::format("Send at least {} frames.", asked.stride)};
+        }
+    }
+}
+
+/// Nothing was sent, and nothing will be.
+[[noreturn]] void refuse_start(std::int64_t start_at_unix_ns, double ahead_s, const char* what) {
+    throw Fault{FaultCode::too_late,
+                fmt::format("frame 0 is due at {} ns of this host's clock, {:.3f} s {}: {}", start_at_unix_ns,
+                            std::abs(ahead_s), ahead_s < 0 ? "ago" : "from now", what),
+                "start_at_unix_ns",
+                "Start later, after the waits of phases (a) and (b); and see that the clocks agree."};
+}
+
+/// Seconds until the time of day at which frame 0 is due.
+double until_start_s(std::int64_t start_at_unix_ns) {
+    return static_cast<double>(start_at_unix_ns - pace::sample_clocks().time_ns) / ns_per_second;
+}
+
+void check_start(const TrialRequest& request) {
+    constexpr double longest_s = 3600;
+    if (!request.start_at_unix_ns) return;
+    const double ahead_s = until_start_s(*request.start_at_unix_ns);
+    if (ahead_s < request.waits.after_routing_s + request.waits.after_learning_s + Timeline::lead_s)
+        refuse_start(*request.start_at_unix_ns, ahead_s, "too soon for the waits before it");
+    if (ahead_s > request.waits.after_routing_s + request.waits.after_learning_s + longest_s)
+        refuse_start(*request.start_at_unix_ns, ahead_s, "hours away");
+}
+
 void check(const Tester& tester, const TrialRequest& request) {
     const auto frames = frames_of(request);
     if (frames == 0 || frames > most_frames) {
@@ -56,12 +113,15 @@ void check(const Tester& tester, const TrialRequest& request) {
                                 sending_s(request), frames),
                     "trial", fmt::format("Want 1 to {} frames.", most_frames)};
     }
+    if (request.share) check_share(tester, request);
     for (const auto direction : request.directions) {
-        tester.check_rate(direction, request.rate_fps, tester.traffic(direction), "rate_fps");
+        const double part = tester.share(request, direction).part();
+        tester.check_rate(direction, part * request.rate_fps, tester.traffic(direction), "rate_fps");
         if (request.then)
-            tester.check_rate(direction, request.then->rate_fps, tester.traffic(direction), "then.rate_fps");
+            tester.check_rate(direction, part * request.then->rate_fps, tester.traffic(direction), "then.rate_fps");
     }
     tester.check_resolved("trial");
+    check_start(request);
     if (const auto& delays = request.delays) {
         if (request.stops_when_failed) {
             throw Fault{FaultCode::bad_request, "delays are wanted of a trial that may stop early", "stop_when_failed",
@@ -96,7 +156,8 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
     try {
         for (const auto direction : request.directions) {
             const bool is_shared = receive_queues(plan::receiving_side(direction)) > 1;
-            maps[static_cast<std::size_t>(direction)] = tally::SequenceMap{frames_of(request), is_shared};
+            maps[static_cast<std::size_t>(direction)] =
+                tally::SequenceMap{share(request, direction).count(frames_of(request)), is_shared};
             losses[static_cast<std::size_t>(direction)] = tally::Losses{first_frame_of(request)};
             if (request.delays) delays[static_cast<std::size_t>(direction)].emplace(wish_of(request), is_shared);
         }
@@ -117,11 +178,18 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
     result.intended_duration_s = sending_s(request);
     result.burst = request.burst;
     result.then = request.then;
+    if (request.share)
+        result.share = tally::Share{
+            .first = request.share->first, .streams = streams(Side::left), .stride = request.share->stride};
     result.limits = request.limits;
     result.deviations = deviations_of(request, hosts_before(request.directions));
     const auto& w = request.waits;
     PhaseClock phases{*this, result, observer,
                       w.after_routing_s + w.after_learning_s + sending_s(request) + w.residual_s + w.restabilize_s};
+
+    std::array<frame::TesterShare, 2> shares;
+    for (const auto direction : request.directions)
+        shares[static_cast<std::size_t>(direction)] = share(request, direction);
 
     bool goes_on = phases.wait("routing", w.after_routing_s);
     if (goes_on) {
@@ -129,7 +197,12 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
         // seconds before each trial, and a DUT that heard of a host has not proved that it kept it: learn() does that,
         // once.
         if (!is_direct()) send_questions();
-        goes_on = phases.wait("learning", w.after_learning_s);
+        // The others may need longer to be ready.
+        const double wait_s =
+            request.start_at_unix_ns
+                ? std::max(w.after_learning_s, until_start_s(*request.start_at_unix_ns) - 2 * Timeline::lead_s)
+                : w.after_learning_s;
+        goes_on = phases.wait("learning", wait_s);
     }
     for (const auto side : {Side::left, Side::right})
         result.ports[index(side)].before = count_before(port(side), [&] { return taken_frames(side); });
@@ -138,22 +211,30 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
     std::array<tally::StreamOrder, 2> orders;
     for (const auto direction : request.directions) {
         orders[static_cast<std::size_t>(direction)] = {receive_queues(plan::receiving_side(direction)),
-                                                       streams(plan::sending_side(direction)),
+                                                       static_cast<unsigned>(share(request, direction).stride()),
                                                        static_cast<Ticks>(order_settles_us * rate / us_per_second)};
     }
     HostWitness host{*this};
     Timeline time{request, rate};
     const auto trials = make_worker_trials(*this, request, time, rate, {maps, orders, delays});
+    if (request.start_at_unix_ns && goes_on) {
+        constexpr double least_s = 0.01;
+        if (const double ahead_s = until_start_s(*request.start_at_unix_ns); ahead_s < least_s)
+            refuse_start(*request.start_at_unix_ns, ahead_s, "the tester was not ready by then");
+    }
     if (goes_on) {
         const RunningTrials running{workers_, trials};
-        SoFar so_far{request, trials, maps, time.start, rate};
+        SoFar so_far{request, trials, maps, shares, time.start, rate};
         const auto schedule = schedule_of(request, time.start, rate);
-        const auto tenth_end = [&](std::uint64_t tenths) { return frames_in_tenths(request, tenths); };
         const auto make_room = [&](Ticks now) {
             for (const auto direction : request.directions) {
+                const auto& own = shares[static_cast<std::size_t>(direction)];
+                const auto tenth_end = [&](std::uint64_t tenths) {
+                    return own.count(frames_in_tenths(request, tenths));
+                };
                 auto& map = maps[static_cast<std::size_t>(direction)];
                 auto& lost = losses[static_cast<std::size_t>(direction)];
-                map.settle(schedule.due_count(now), [&](std::uint64_t last) {
+                map.settle(own.count(schedule.due_count(now)), [&](std::uint64_t last) {
                     lost.take_arrivals(map, last);
                     lost.take_missing(map, last, tenth_end);
                 });
@@ -161,6 +242,11 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
         };
         const auto count = [&](Progress& progress) {
             const Ticks now = pace::TickClock::now();
+            if (request.start_at_unix_ns && !result.start && static_cast<std::int64_t>(now - time.start) >= 0) {
+                result.start =
+                    tally::StartTime{.intended_unix_ns = *request.start_at_unix_ns,
+                                     .actual_unix_ns = pace::time_at(time.start, pace::sample_clocks(), rate)};
+            }
             make_room(now);
             so_far.count(progress, now, result.stopped_early_s ? *result.stopped_early_s : sending_s(request));
         };

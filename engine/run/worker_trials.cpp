@@ -150,10 +150,10 @@ class TrialMaker {
         for (const auto& s : worker.senders) {
             const auto direction = plan::direction_sent_by(s.side);
             if (!is_asked_for(direction)) continue;
+            const frame::StreamShare share = tester_.share(request_, direction).stream(s.number);
             const frame::StreamIdentity identity{.direction = direction,
-                                                 .stream = static_cast<std::uint8_t>(s.number),
+                                                 .stream = static_cast<std::uint8_t>(share.first),
                                                  .trial = tester_.wire_trial(request_.trial)};
-            const frame::StreamShare share{.first = s.number, .stride = tester_.streams(s.side)};
             const auto schedule =
                 schedule_of(request_, time_.start, ticks_per_second_).stream(share.first, share.stride);
             senders.emplace_back(
@@ -170,8 +170,9 @@ class TrialMaker {
     [[nodiscard]] WorkerTrial::Reception make_reception(std::size_t receiver, Direction direction) const {
         const auto side = plan::receiving_side(direction);
         const auto index = static_cast<std::size_t>(direction);
+        const auto share = tester_.share(request_, direction);
         const auto ticks_of = [&](double frames) {
-            return static_cast<Ticks>(frames / peak_fps(request_) * ticks_per_second_);
+            return static_cast<Ticks>(frames / (share.part() * peak_fps(request_)) * ticks_per_second_);
         };
         // The port's hash may give all frames to one queue; with a single address pair it does.
         const bool is_one_of_many = tester_.receive_queues(side) > 1;
@@ -183,6 +184,7 @@ class TrialMaker {
                             .direction = direction,
                             .frames =
                                 tester_.frame_expectation(direction, tester_.traffic(direction).kinds.front().arrives),
+                            .share = share,
                             .start = time_.start,
                             .clock_skew = ticks(tally::clock_skew_us),
                             .residual_end = time_.residual_end,
@@ -203,7 +205,7 @@ class TrialMaker {
             reception.connections = std::make_unique<frame::ConnectionExpectation>(
                 tester_.frame_expectation(direction, arrives), arrives, *tester_.state_table(),
                 connection_draw(direction), direction, request_.connections->use == ConnectionRequest::Use::establish,
-                tester_.streams(plan::sending_side(direction)));
+                share.stride());
             reception.expectation.connections = reception.connections.get();
         } else if (tester_.plan(0).is_translated()) {
             reception.translation = std::make_unique<frame::TranslationExpectation>(
@@ -243,7 +245,7 @@ class TrialMaker {
                                                                         std::size_t plan) const {
         return {tester_.frame_expectation(direction, arrives, plan), arrives,
                 plan::FlowDraw{tester_.plan(plan), direction, tester_.request().seed},
-                tester_.streams(plan::sending_side(direction))};
+                tester_.share(request_, direction).stride()};
     }
 
     Tester& tester_;

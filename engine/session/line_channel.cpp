@@ -98,6 +98,7 @@ bool LineChannel::take_in(int timeout_ms) {
         end_line();  // a last line without its end
         return true;
     }
+    heard_at_ = Steady::now();
     split({chunk.data(), static_cast<std::size_t>(n)});
     return true;
 }
@@ -114,6 +115,7 @@ void LineChannel::split(std::string_view octets) {
 }
 
 void LineChannel::end_line() {
+    if (partial_.empty()) return;  // a sign of life; thousands of them may come while a request runs
     waiting_octets_ += partial_.size();
     waiting_.push_back({.text = std::move(partial_)});
     partial_ = {};

@@ -50,6 +50,12 @@ class LineChannel {
     /// begin.
     [[nodiscard]] bool is_stopped() const noexcept;
 
+    /// Whether nothing has come from the client for so long: not even an empty line, which is no request and is
+    /// dropped. Asked right after goes_on().
+    [[nodiscard]] bool is_silent_for(std::chrono::duration<double> time) const noexcept {
+        return std::chrono::steady_clock::now() - heard_at_ > time;
+    }
+
     /// Waits until it is taken, and takes in lines meanwhile. If the client is gone and nothing is taken for half a
     /// second, or half a second after a signal, the rest is dropped, and this is the end. That it cannot be written is
     /// no error.
@@ -87,9 +93,10 @@ class LineChannel {
     std::size_t looked_at_ = 0;   // how many of those that wait goes_on() has looked at
     std::size_t stops_ = 0;       // how many of these are a stop
     bool has_ended_one_ = false;  // goes_on() has found that the client is gone
-    bool end_of_input_ = false;   // all of it has been read
-    bool has_hung_up_ = false;    // nobody writes it any more
-    bool is_given_up_ = false;    // nobody reads what we write
+    std::chrono::steady_clock::time_point heard_at_ = std::chrono::steady_clock::now();
+    bool end_of_input_ = false;  // all of it has been read
+    bool has_hung_up_ = false;   // nobody writes it any more
+    bool is_given_up_ = false;   // nobody reads what we write
     std::optional<std::chrono::steady_clock::time_point> signal_seen_;
 };
 

@@ -26,7 +26,8 @@ bool takes_time(const contract::AnyRequest& request) {
         [](const auto& body) {
             using Body = std::decay_t<decltype(body)>;
             return !(std::is_same_v<Body, contract::AboutRequest> || std::is_same_v<Body, contract::StopRequest> ||
-                     std::is_same_v<Body, contract::CountersRequest> || std::is_same_v<Body, contract::CloseRequest>);
+                     std::is_same_v<Body, contract::CountersRequest> || std::is_same_v<Body, contract::CloseRequest> ||
+                     std::is_same_v<Body, contract::ClockRequest> || std::is_same_v<Body, tally::TogetherRequest>);
         },
         request);
 }
@@ -34,7 +35,9 @@ bool takes_time(const contract::AnyRequest& request) {
 /// What a long request has in common: events twice a second, and an early end when the client asks for it or is gone.
 class LongRequest {
    public:
-    explicit LongRequest(LineChannel& channel) : channel_{channel} {}
+    /// `client_timeout_s`: a client of which nothing is heard for so long counts as gone.
+    explicit LongRequest(LineChannel& channel, std::optional<double> client_timeout_s = std::nullopt)
+        : channel_{channel}, client_timeout_s_{client_timeout_s} {}
 
     /// `write_event`: makes the line of an event, when one is due. False to end early.
     template <class WriteEvent>
@@ -49,16 +52,21 @@ class LongRequest {
     }
 
     /// The same without events.
-    bool goes_on() { return channel_.goes_on(); }
+    bool goes_on() {
+        return channel_.goes_on() &&
+               !(client_timeout_s_ && channel_.is_silent_for(std::chrono::duration<double>{*client_timeout_s_}));
+    }
 
    private:
     LineChannel& channel_;
+    std::optional<double> client_timeout_s_;
     std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now();
 };
 
 class SessionObserver : public run::TrialObserver {
    public:
-    SessionObserver(LineChannel& channel, std::int64_t id) : request_{channel}, id_{id} {}
+    SessionObserver(LineChannel& channel, std::int64_t id, std::optional<double> client_timeout_s)
+        : request_{channel, client_timeout_s}, id_{id} {}
 
     bool goes_on(const run::Progress& progress) override {
         return request_.goes_on([&] { return contract::write_progress(id_, progress); });
@@ -208,13 +216,21 @@ std::string Session::answer(std::int64_t id, const run::OpenRequest& request) {
 }
 
 std::string Session::answer(std::int64_t id, const run::TrialRequest& request) {
-    SessionObserver observer{channel_, id};
+    SessionObserver observer{channel_, id, request.client_timeout_s};
     return contract::write_trial(id, opened().run_trial(request, observer));
 }
 
 std::string Session::answer(std::int64_t id, const run::LearnRequest& request) {
     SessionLearningObserver observer{channel_, id};
     return contract::write_learn(id, opened().learn(request, observer));
+}
+
+std::string Session::answer(std::int64_t id, const tally::TogetherRequest& request) {
+    return contract::write_judge(id, tally::judge_together(request));
+}
+
+std::string Session::answer(std::int64_t id, const contract::ClockRequest& /*request*/) {
+    return contract::write_clock(id, pace::sample_clocks().time_ns, pace::is_steered_clock_right());
 }
 
 std::string Session::answer(std::int64_t id, const run::WatchRequest& request) {

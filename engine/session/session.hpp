@@ -34,6 +34,8 @@ class Session {
     std::string answer(std::int64_t id, const run::TrialRequest& request);
     std::string answer(std::int64_t id, const run::LearnRequest& request);
     std::string answer(std::int64_t id, const run::WatchRequest& request);
+    std::string answer(std::int64_t id, const tally::TogetherRequest& request);
+    std::string answer(std::int64_t id, const contract::ClockRequest& request);
     [[nodiscard]] run::Tester& opened();
 
     LineChannel& channel_;

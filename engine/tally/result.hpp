@@ -133,6 +133,7 @@ struct DirectionResult {
     std::uint64_t wrong_length_frames = 0;
     std::uint64_t foreign_frames = 0;
     std::uint64_t stale_frames = 0;
+    std::uint64_t strayed_frames = 0;     // that another tester of the same trial has sent: they are its losses
     std::uint64_t unrecorded_frames = 0;  // came, but the tester's record of a long trial had no room for them yet
     std::uint64_t wrong_time_frames = 0;  // with the number of this trial, but a time before its start or in the future
     double ahead_us = 0;                  // of these: how far the latest time lay in the receiver's future
@@ -219,7 +220,21 @@ struct ClockOffset {
     double uncertainty_us = 0;
 };
 
+/// Which frames of a trial one of several testers sent: see frame::TesterShare.
+struct Share {
+    std::uint64_t first = 0;
+    std::uint64_t streams = 1;
+    std::uint64_t stride = 1;
+};
+
+/// When frame 0 of a trial was due, in nanoseconds of the tester's CLOCK_REALTIME.
+struct StartTime {
+    std::int64_t intended_unix_ns = 0;
+    std::int64_t actual_unix_ns = 0;  // by that clock as it was when the trial began
+};
+
 struct TrialResult {
+    std::string tester;  // name of one of several; empty: it is alone
     std::uint16_t trial = 0;
     Verdict verdict = Verdict::invalid;
     std::vector<Reason> reasons;
@@ -231,7 +246,7 @@ struct TrialResult {
         double mean_frame_size = 0;
     };
     std::optional<Mix> mix;
-    double intended_fps = 0;         // of one direction, over the whole sending phase
+    double intended_fps = 0;         // of one direction, over the whole sending phase, of all testers together
     double intended_duration_s = 0;  // of that phase
     std::optional<Burst> burst;
     std::optional<LoadChange> then;
@@ -246,6 +261,8 @@ struct TrialResult {
         PortCounters after;
     };
     std::array<BeforeAfter, 2> ports;  // by plan::Side
+    std::optional<Share> share;        // of one of several testers
+    std::optional<StartTime> start;    // where a time was given
     HostRecord host;
     double ticks_per_second = 0;
     std::vector<ClockOffset> clock_offsets;  // as measured when the ports were opened; empty with one worker
@@ -255,6 +272,10 @@ struct TrialResult {
 
     /// How long frames were to be sent at last.
     [[nodiscard]] double sending_s() const { return stopped_early_s.value_or(intended_duration_s); }
+    /// This tester's part of the load.
+    [[nodiscard]] double own_part() const {
+        return share ? static_cast<double>(share->streams) / static_cast<double>(share->stride) : 1;
+    }
     /// 1 - received / offered over all directions (RFC 9971).
     [[nodiscard]] double loss_ratio() const;
 };

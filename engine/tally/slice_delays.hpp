@@ -57,6 +57,9 @@ class SliceDelays {
         return {.slice = &slices_[place], .first = first, .count = end - first};
     }
 
+    /// To slice `i`.
+    void add(std::size_t i, const Slice& delays) noexcept { slices_[i].add(delays); }
+
     void add(const SliceDelays& other) noexcept {
         for (std::size_t i = 0; i < slices; ++i) slices_[i].add(other.slices_[i]);
     }

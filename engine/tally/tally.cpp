@@ -19,6 +19,7 @@ void ReceiverTally::add(const ReceiverTally& other) noexcept {
     wrong_length_frames += other.wrong_length_frames;
     foreign_frames += other.foreign_frames;
     stale_frames += other.stale_frames;
+    strayed_frames += other.strayed_frames;
     unrecorded_frames += other.unrecorded_frames;
     wrong_time_frames += other.wrong_time_frames;
     max_ahead = std::max(max_ahead, other.max_ahead);

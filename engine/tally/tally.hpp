@@ -44,6 +44,7 @@ struct alignas(64) ReceiverTally {
     std::uint64_t wrong_length_frames = 0;
     std::uint64_t foreign_frames = 0;     // no test frame and no neighbour traffic, or a test frame on the wrong side
     std::uint64_t stale_frames = 0;       // of another trial
+    std::uint64_t strayed_frames = 0;     // that another tester has sent
     std::uint64_t unrecorded_frames = 0;  // due, but the map had no room for them yet
     std::uint64_t wrong_time_frames =
         0;                       // of this trial by their number, but before its start or in the future by their time

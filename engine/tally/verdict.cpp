@@ -18,8 +18,18 @@ constexpr double us_per_second = 1e6;
 constexpr double most_left_out_share =
     0.1;  // of the frames whose delays are wanted: with more of them gone it is another sample
 
-const char* name_of(plan::Direction direction) { return direction == plan::Direction::forward ? "forward" : "reverse"; }
-const char* name_of(plan::Side side) { return side == plan::Side::left ? "left" : "right"; }
+/// Of one tester among several: "forward of b".
+std::string name_of(const TrialResult& result, const char* name) {
+    return result.tester.empty() ? name : fmt::format("{} of {}", name, result.tester);
+}
+std::string name_of(const TrialResult& result, plan::Direction direction) {
+    return name_of(result, direction == plan::Direction::forward ? "forward" : "reverse");
+}
+std::string name_of(const TrialResult& result, plan::Side side) {
+    return name_of(result, side == plan::Side::left ? "left" : "right");
+}
+/// Before what is neither of a direction nor of a side.
+std::string who(const TrialResult& result) { return result.tester.empty() ? "" : result.tester + ": "; }
 
 template <class... Args>
 void note(std::vector<Reason>& reasons, const char* code, fmt::format_string<Args...> text, Args&&... args) {
@@ -38,15 +48,15 @@ bool is_too_much(const DelayResult& delays) {
     return static_cast<double>(left_out) > most_left_out_share * static_cast<double>(all);
 }
 
-void judge_left_out(const Limits& limits, const DirectionResult& d, const DelayResult& delays,
+void judge_left_out(const TrialResult& result, const DirectionResult& d, const DelayResult& delays,
                     std::vector<Reason>& reasons) {
     if (!is_too_much(delays)) return;
     const auto [left_out, all] = left_out_of(delays);
     note(reasons, "sender_overdue",
          "{}: {} of {} {}frames left more than {:.0f} us after they were due, the worst {:.0f} us, or right behind "
          "such frames (limit: {:g} % of them)",
-         name_of(d.direction), left_out, all, delays.tagged.size() + delays.left_out_tags != 0 ? "tagged " : "",
-         limits.overdue_after_us, d.max_overdue_us, 100 * most_left_out_share);
+         name_of(result, d.direction), left_out, all, delays.tagged.size() + delays.left_out_tags != 0 ? "tagged " : "",
+         result.limits.overdue_after_us, d.max_overdue_us, 100 * most_left_out_share);
 }
 
 void note_left_out(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes) {
@@ -55,8 +65,8 @@ void note_left_out(const TrialResult& result, const DirectionResult& d, std::vec
     note(notes, "left_out",
          "{}: {} of {} {}frames have no part in the delays: they left more than {:.0f} us late, or right behind frames "
          "that did",
-         name_of(d.direction), left_out, all, d.delays->tagged.size() + d.delays->left_out_tags != 0 ? "tagged " : "",
-         result.limits.overdue_after_us);
+         name_of(result, d.direction), left_out, all,
+         d.delays->tagged.size() + d.delays->left_out_tags != 0 ? "tagged " : "", result.limits.overdue_after_us);
 }
 
 void judge_sender(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
@@ -72,37 +82,37 @@ void judge_sender(const TrialResult& result, const DirectionResult& d, std::vect
     if (load_missed) {
         note(reasons, "offered_load",
              "{}: offered {} frames at {:.1f} fps, intended {} at {:.1f} fps ({:+.4f} %, limit {:.4f} %)",
-             name_of(d.direction), d.offered_frames, d.offered_fps, d.intended_frames, result.intended_fps, 100 * error,
-             100 * limits.offered_tolerance);
+             name_of(result, d.direction), d.offered_frames, d.offered_fps, d.intended_frames,
+             result.own_part() * result.intended_fps, 100 * error, 100 * limits.offered_tolerance);
         if (d.refusals != 0)
             note(reasons, "port_refused", "{}: the port refused frames {} times: the other side pushes back",
-                 name_of(d.direction), d.refusals);
+                 name_of(result, d.direction), d.refusals);
     }
     // A delay is from a frame's own stamp: there only the frames count that a late departure touched. A port that
     // refuses frames makes others late.
     if (d.delays && d.refusals == 0) {
-        judge_left_out(limits, d, *d.delays, reasons);
+        judge_left_out(result, d, *d.delays, reasons);
     } else if (static_cast<double>(d.overdue_frames) >
                    limits.overdue_tolerance * static_cast<double>(d.intended_frames) ||
                d.max_overdue_us > limits.longest_overdue_us) {
         note(reasons, "sender_overdue",
              "{}: {} of {} frames left more than {:.0f} us after they were due, the worst {:.0f} us (limits: {:g} % of "
              "the frames, {:.0f} us)",
-             name_of(d.direction), d.overdue_frames, d.intended_frames, limits.overdue_after_us, d.max_overdue_us,
-             100 * limits.overdue_tolerance, limits.longest_overdue_us);
+             name_of(result, d.direction), d.overdue_frames, d.intended_frames, limits.overdue_after_us,
+             d.max_overdue_us, 100 * limits.overdue_tolerance, limits.longest_overdue_us);
     }
     const auto& port = result.ports[static_cast<std::size_t>(plan::sending_side(d.direction))];
     const auto change = change_of(port.before, port.after);
     if (!change.problem && change.transmitted_frames < d.offered_frames) {
-        note(reasons, "transmit_not_drained", "{}: the port took {} frames but has sent {}", name_of(d.direction),
-             d.offered_frames, change.transmitted_frames);
+        note(reasons, "transmit_not_drained", "{}: the port took {} frames but has sent {}",
+             name_of(result, d.direction), d.offered_frames, change.transmitted_frames);
     }
     // A DUT that is full stops the tester with PAUSE, and up to a ring of frames waits here: a burst is no burst then.
     if (result.burst && change.pause_frames != 0) {
         note(reasons, "flow_control",
              "{}: {} PAUSE frames on the tester's sending port; with flow control the device stops the tester, so that "
              "a burst lasts longer than it was to",
-             name_of(d.direction), change.pause_frames);
+             name_of(result, d.direction), change.pause_frames);
     }
 }
 
@@ -112,8 +122,8 @@ std::uint64_t own_losses(const TrialResult& result, const DirectionResult& d, st
     const auto change = change_of(port.before, port.after);
     const std::uint64_t missed = std::max(change.missed_frames, change.unseen_frames);
     if (change.missed_frames != 0) {
-        note(reasons, "receive_missed", "{}: the tester's receiving port missed {} frames ({}{})", name_of(d.direction),
-             change.missed_frames, change.missed_by,
+        note(reasons, "receive_missed", "{}: the tester's receiving port missed {} frames ({}{})",
+             name_of(result, d.direction), change.missed_frames, change.missed_by,
              change.missed_by.find(',') == std::string::npos
                  ? ""
                  : "; these may count the same frames, so only the largest is charged");
@@ -122,13 +132,13 @@ std::uint64_t own_losses(const TrialResult& result, const DirectionResult& d, st
         note(reasons, "receive_unseen",
              "{}: the tester's receiving port counted {} frames, and its receivers saw {}; {} were lost inside the "
              "tester",
-             name_of(d.direction), change.received_frames, change.seen_frames, change.unseen_frames);
+             name_of(result, d.direction), change.received_frames, change.seen_frames, change.unseen_frames);
     }
     if (d.wrong_time_frames != 0) {
         note(reasons, "clock_difference",
              "{}: {} frames have the number of this trial, but a time {}; the clocks of sender and receiver may differ "
              "by as much",
-             name_of(d.direction), d.wrong_time_frames,
+             name_of(result, d.direction), d.wrong_time_frames,
              d.ahead_us > 0 ? fmt::format("of up to {:.0f} us in the receiver's future", d.ahead_us)
                             : fmt::format("of up to {:.0f} us before it began", d.before_start_us));
     }
@@ -136,23 +146,23 @@ std::uint64_t own_losses(const TrialResult& result, const DirectionResult& d, st
         note(reasons, "record_overrun",
              "{}: {} frames came before the tester had made room for them in its record of the trial; this host kept "
              "its main thread from a CPU for long",
-             name_of(d.direction), d.unrecorded_frames);
+             name_of(result, d.direction), d.unrecorded_frames);
     }
     if (d.gap_frames != 0) {
         note(reasons, "receiver_gap",
              "{}: the receiver did not look for up to {:.0f} us; {} frames may have overrun its ring of {}",
-             name_of(d.direction), d.max_poll_gap_us, d.gap_frames, d.ring_frames);
+             name_of(result, d.direction), d.max_poll_gap_us, d.gap_frames, d.ring_frames);
     }
     if (d.late_by_gap_frames != 0) {
         note(reasons, "receiver_gap",
              "{}: the receiver did not look when the residual wait ended; {} frames that had come before were read too "
              "late",
-             name_of(d.direction), d.late_by_gap_frames);
+             name_of(result, d.direction), d.late_by_gap_frames);
     }
     if (d.overdue_frames != 0) {
         note(reasons, "overdue_may_explain_loss",
-             "{}: {} frames left overdue (the worst {:.0f} us) and came to the device as bursts", name_of(d.direction),
-             d.overdue_frames, d.max_overdue_us);
+             "{}: {} frames left overdue (the worst {:.0f} us) and came to the device as bursts",
+             name_of(result, d.direction), d.overdue_frames, d.max_overdue_us);
     }
     if (d.away_frames != 0) {
         double longest_us = 0;
@@ -160,7 +170,7 @@ std::uint64_t own_losses(const TrialResult& result, const DirectionResult& d, st
         note(reasons, "host_took_cpu",
              "{}: this host took the DUT's CPU away for up to {:.1f} ms; {} frames arrived at the DUT in that time and "
              "may have overrun its ring of {}",
-             name_of(d.direction), longest_us / us_per_ms, d.away_frames, result.host.dut->ring_frames);
+             name_of(result, d.direction), longest_us / us_per_ms, d.away_frames, result.host.dut->ring_frames);
     }
     return std::min(d.lost_frames(), missed + d.wrong_time_frames + d.unrecorded_frames + d.gap_frames +
                                          d.late_by_gap_frames + d.overdue_frames + d.away_frames);
@@ -176,27 +186,27 @@ bool is_anybodys_loss(const TrialResult& result, const DirectionResult& d, std::
         note(reasons, "answers_dropped",
              "{}: {} answers to the DUT's questions were dropped for want of buffers; it may not have reached these "
              "hosts",
-             name_of(d.direction), dropped);
+             name_of(result, d.direction), dropped);
     const std::uint64_t pauses = change.pause_frames;
     if (pauses != 0)
         note(reasons, "flow_control",
              "{}: {} PAUSE frames on the tester's receiving port; with flow control a full ring of the tester stops "
              "the DUT",
-             name_of(d.direction), pauses);
+             name_of(result, d.direction), pauses);
     return dropped != 0 || pauses != 0;
 }
 
 void judge_port(const TrialResult& result, plan::Side side, std::vector<Reason>& reasons) {
     const auto& port = result.ports[static_cast<std::size_t>(side)];
     if (!port.before.link_up || !port.after.link_up) {
-        note(reasons, "link", "{}: the link was down", name_of(side));
+        note(reasons, "link", "{}: the link was down", name_of(result, side));
     } else if (port.after.link_changes != port.before.link_changes) {
-        note(reasons, "link", "{}: the link went down or up {} times during the trial", name_of(side),
+        note(reasons, "link", "{}: the link went down or up {} times during the trial", name_of(result, side),
              port.after.link_changes - port.before.link_changes);
     }
     if (const auto problem = change_of(port.before, port.after).problem) {
         note(reasons, "counters", "{}: the port's counters could not be read, so its own losses are not known: {}",
-             name_of(side), *problem);
+             name_of(result, side), *problem);
     }
 }
 
@@ -208,29 +218,34 @@ void note_flow_control(const TrialResult& result, const DirectionResult& d, std:
     note(notes, "flow_control",
          "{}: {} PAUSE frames on the tester's sending port; a device that stops the tester hides up to a ring of "
          "frames in it",
-         name_of(d.direction), pauses);
+         name_of(result, d.direction), pauses);
 }
 
 /// What forwards without lowering it is no router (RFC 1812, 5.3.1; RFC 8200, 3), though its frames arrive.
-void note_hop_limit(const DirectionResult& d, std::vector<Reason>& notes) {
+void note_hop_limit(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes) {
     if (d.hop_limit_was_lowered) return;
     note(notes, "hop_limit",
          "{}: frames came back with the hop limit that they were sent with: a cable or a bridge joins the ports, or a "
          "router that does not lower it",
-         name_of(d.direction));
+         name_of(result, d.direction));
 }
 
 void note_queue_filling(const TrialResult& result, DirectionResult& d, std::vector<Reason>& notes) {
-    const auto frames = static_cast<std::uint64_t>(std::llround(result.intended_fps * result.intended_duration_s));
-    const auto first_lost = d.first_lost.empty() ? std::nullopt : std::optional{d.first_lost.front()};
-    d.queue_filling = find_queue_filling(d.delay_by_slice, result.intended_duration_s / SliceDelays::slices,
-                                         result.intended_fps, frames, first_lost, result.ticks_per_second);
+    const double own_fps = result.own_part() * result.intended_fps;
+    const auto frames = static_cast<std::uint64_t>(std::llround(own_fps * result.intended_duration_s));
+    // Of one tester among several the slices have its own frames, and the number is one of the whole direction's.
+    const auto first_lost =
+        d.first_lost.empty()
+            ? std::nullopt
+            : std::optional{static_cast<std::uint64_t>(result.own_part() * static_cast<double>(d.first_lost.front()))};
+    d.queue_filling = find_queue_filling(d.delay_by_slice, result.intended_duration_s / SliceDelays::slices, own_fps,
+                                         frames, first_lost, result.ticks_per_second);
     if (!d.queue_filling) return;
     constexpr double ms_per_second = 1e3;
     note(notes, "queue_filling",
          "{}: delays grew by {:.1f} ms a second, so a queue of the DUT was filling; it sustains about {:.0f} fps, and "
          "{}",
-         name_of(d.direction), d.queue_filling->slope * ms_per_second, d.queue_filling->sustainable_fps,
+         name_of(result, d.direction), d.queue_filling->slope * ms_per_second, d.queue_filling->sustainable_fps,
          d.lost_frames() == 0 ? "a longer trial at this load would lose frames" : "the queue overflowed");
 }
 
@@ -253,9 +268,10 @@ void judge_clocks(const TrialResult& result, std::vector<Reason>& reasons) {
         (ahead->offset_us - ahead->uncertainty_us) - (behind->offset_us + behind->uncertainty_us);
     if (at_least_us <= clock_skew_us) return;
     note(reasons, "clock_difference",
-         "the clock of CPU {} is {:.1f} us ahead of that of CPU {}, by {:.1f} us at the least (limit {:.0f} us); times "
+         "{}the clock of CPU {} is {:.1f} us ahead of that of CPU {}, by {:.1f} us at the least (limit {:.0f} us); "
+         "times "
          "of frames mean nothing",
-         ahead->cpu, ahead->offset_us - behind->offset_us, behind->cpu, at_least_us, clock_skew_us);
+         who(result), ahead->cpu, ahead->offset_us - behind->offset_us, behind->cpu, at_least_us, clock_skew_us);
 }
 
 /// Of a mix: which kinds of frames lost some, and how many; empty if all frames are alike.
@@ -271,25 +287,65 @@ std::string lost_of_classes(const DirectionResult& d) {
 }
 
 /// A translator that is wrong is not one that is slow.
-void note_mistranslated(const DirectionResult& d, std::vector<Reason>& notes) {
+void note_mistranslated(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes) {
     if (!d.mistranslated_frames) return;
     static constexpr std::array<const char*, frame::translation_faults> faults{
         "without a UDP checksum, which IPv6 demands", "with another traffic class than they were sent with",
         "with an address or port that is not theirs"};
     for (std::size_t i = 0; i < faults.size(); ++i) {
         if (const auto frames = d.mistranslated_frames->at(i))
-            note(notes, "mistranslated", "{}: {} frames came {}; they count as lost", name_of(d.direction), frames,
-                 faults.at(i));
+            note(notes, "mistranslated", "{}: {} frames came {}; they count as lost", name_of(result, d.direction),
+                 frames, faults.at(i));
     }
 }
 
 /// The device's doing, whoever lost frames besides: each of these was translated so.
-void judge_connections(const DirectionResult& d, std::vector<Reason>& reasons) {
+void judge_connections(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     if (!d.connections || d.connections->shared_tuples == 0) return;
     note(reasons, "shared_tuples",
          "{}: {} of {} connections were translated to the four tuple of another one, so their answers cannot be told "
          "apart",
-         name_of(d.direction), d.connections->shared_tuples, d.connections->learnt);
+         name_of(result, d.direction), d.connections->shared_tuples, d.connections->learnt);
+}
+
+/// Of several testers each has its own part of the device.
+void note_strayed(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes) {
+    if (d.strayed_frames == 0) return;
+    note(notes, "strayed",
+         "{}: {} frames that another engine had sent came to this one; they count as lost: the DUT must forward "
+         "between the two ports of an engine alone",
+         name_of(result, d.direction), d.strayed_frames);
+}
+
+/// Ports and clocks, and whether it came to its end.
+void judge_tester(const TrialResult& result, std::vector<Reason>& reasons) {
+    if (result.stopped) note(reasons, "stopped", "{}the trial was stopped before its end", who(result));
+    for (const auto side : {plan::Side::left, plan::Side::right}) judge_port(result, side, reasons);
+    if (std::abs(result.clock_error_ppm) > result.limits.clock_ppm) {
+        note(reasons, "clock", "{}the tick rate was off by {:+.1f} ppm (limit {:.1f})", who(result),
+             result.clock_error_ppm, result.limits.clock_ppm);
+    }
+    if (result.steered_clock_error_ppm && std::abs(*result.steered_clock_error_ppm) > result.limits.clock_ppm) {
+        note(reasons, "clock",
+             "{}the tick rate was off by {:+.1f} ppm since the ports were opened, by the clock that NTP steers (limit "
+             "{:.1f})",
+             who(result), *result.steered_clock_error_ppm, result.limits.clock_ppm);
+    }
+    judge_clocks(result, reasons);
+}
+
+/// Of a direction that failed.
+void tell_losses(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
+    if (d.lost_frames() == 0) return;
+    note(reasons, "loss", "{}: {} of {} frames were lost ({:.6f} %){}", name_of(result, d.direction), d.lost_frames(),
+         d.offered_frames, 100 * d.loss_ratio(), lost_of_classes(d));
+    const auto& port = result.ports[static_cast<std::size_t>(plan::receiving_side(d.direction))];
+    const std::uint64_t damaged = change_of(port.before, port.after).receive_errors;
+    if (damaged != 0)
+        note(reasons, "damaged",
+             "{}: {} frames came damaged to the tester's port (wrong FCS, or too short); check cable, transceivers "
+             "and the DUT's port",
+             name_of(result, d.direction), damaged);
 }
 
 /// Something else than forwarding is going on: a loop, a mirrored port, a capture that is played back.
@@ -299,7 +355,7 @@ void judge_duplicates(const TrialResult& result, const DirectionResult& d, std::
         return;
     note(reasons, "duplicates",
          "{}: {} frames came again, of {} offered (limit {:g} %): is there a loop or a mirrored port?",
-         name_of(d.direction), d.duplicated_frames, d.offered_frames, 100 * result.limits.duplicate_tolerance);
+         name_of(result, d.direction), d.duplicated_frames, d.offered_frames, 100 * result.limits.duplicate_tolerance);
 }
 
 }  // namespace
@@ -314,33 +370,26 @@ double TrialResult::loss_ratio() const {
     return offered == 0 ? 1.0 : static_cast<double>(lost) / static_cast<double>(offered);
 }
 
-void judge(TrialResult& result) {
-    auto& reasons = result.reasons;
-    reasons.clear();
-    result.notes.clear();
-    for (const auto& d : result.directions) note_mistranslated(d, result.notes);
-    if (!result.burst) {  // where it is a reason
-        for (const auto& d : result.directions) note_flow_control(result, d, result.notes);
-    }
-    for (const auto& d : result.directions) note_hop_limit(d, result.notes);
-    for (const auto& d : result.directions) note_left_out(result, d, result.notes);
-    if (result.stopped) note(reasons, "stopped", "the trial was stopped before its end");
-    for (const auto side : {plan::Side::left, plan::Side::right}) judge_port(result, side, reasons);
-    if (std::abs(result.clock_error_ppm) > result.limits.clock_ppm) {
-        note(reasons, "clock", "the tick rate was off by {:+.1f} ppm (limit {:.1f})", result.clock_error_ppm,
-             result.limits.clock_ppm);
-    }
-    if (result.steered_clock_error_ppm && std::abs(*result.steered_clock_error_ppm) > result.limits.clock_ppm) {
-        note(reasons, "clock",
-             "the tick rate was off by {:+.1f} ppm since the ports were opened, by the clock that NTP steers (limit "
-             "{:.1f})",
-             *result.steered_clock_error_ppm, result.limits.clock_ppm);
-    }
-    judge_clocks(result, reasons);
-    for (const auto& d : result.directions) judge_sender(result, d, reasons);
-    for (const auto& d : result.directions) judge_duplicates(result, d, reasons);
+void judge(TrialResult& whole, std::span<const TrialResult> parts) {
+    auto& reasons = whole.reasons;
+    whole.notes.clear();
+    const auto each = [&](auto look) {
+        for (const auto& part : parts) {
+            for (const auto& d : part.directions) look(part, d);
+        }
+    };
+    each([&](const auto& part, const auto& d) { note_mistranslated(part, d, whole.notes); });
+    each([&](const auto& part, const auto& d) {
+        if (!part.burst) note_flow_control(part, d, whole.notes);  // of bursts it is a reason
+    });
+    each([&](const auto& part, const auto& d) { note_hop_limit(part, d, whole.notes); });
+    each([&](const auto& part, const auto& d) { note_left_out(part, d, whole.notes); });
+    each([&](const auto& part, const auto& d) { note_strayed(part, d, whole.notes); });
+    for (const auto& part : parts) judge_tester(part, reasons);
+    each([&](const auto& part, const auto& d) { judge_sender(part, d, reasons); });
+    each([&](const auto& part, const auto& d) { judge_duplicates(part, d, reasons); });
     if (!reasons.empty()) {
-        result.verdict = Verdict::invalid;
+        whole.verdict = Verdict::invalid;
         return;
     }
 
@@ -348,58 +397,53 @@ void judge(TrialResult& result) {
     std::uint64_t lost = 0;
     std::uint64_t explained = 0;
     std::vector<Reason> lapses;
-    for (const auto& d : result.directions) {
+    each([&](const auto& part, const auto& d) {
         offered += d.offered_frames;
         lost += d.lost_frames();
-        const std::uint64_t own = own_losses(result, d, lapses);
-        explained += is_anybodys_loss(result, d, lapses) ? d.lost_frames() : own;
-    }
+        const std::uint64_t own = own_losses(part, d, lapses);
+        explained += is_anybodys_loss(part, d, lapses) ? d.lost_frames() : own;
+    });
     // Of the whole trial: one that was stopped early has lost more than that.
     const double allowed =
-        result.limits.loss_ratio * static_cast<double>(offered) * (result.intended_duration_s / result.sending_s());
-    for (const auto& d : result.directions) judge_connections(d, reasons);
+        whole.limits.loss_ratio * static_cast<double>(offered) * (whole.intended_duration_s / whole.sending_s());
+    each([&](const auto& part, const auto& d) { judge_connections(part, d, reasons); });
     if (static_cast<double>(lost) <= allowed && !reasons.empty()) {
-        result.verdict = Verdict::fail;
+        whole.verdict = Verdict::fail;
         return;
     }
     if (static_cast<double>(lost) <= allowed) {
-        result.verdict = Verdict::pass;
-        if (result.stopped_early_s) {
-            result.verdict = Verdict::invalid;
+        whole.verdict = Verdict::pass;
+        if (whole.stopped_early_s) {
+            whole.verdict = Verdict::invalid;
             note(reasons, "stopped_early",
                  "sending ended after {:.2f} s of {:g} s, but frames that were missing then came later",
-                 *result.stopped_early_s, result.intended_duration_s);
+                 *whole.stopped_early_s, whole.intended_duration_s);
         }
-        note_queue_fillings(result);
+        note_queue_fillings(whole);
         return;
     }
     if (static_cast<double>(lost - explained) <= allowed && reasons.empty()) {
-        result.verdict = Verdict::invalid;
+        whole.verdict = Verdict::invalid;
         reasons = std::move(lapses);
         note(reasons, "loss", "{} of {} frames were lost; up to {} of them may not be the DUT's fault", lost, offered,
              explained);
         return;
     }
-    result.verdict = Verdict::fail;
-    note_queue_fillings(result);
-    for (const auto& d : result.directions) {
-        if (d.lost_frames() == 0) continue;
-        note(reasons, "loss", "{}: {} of {} frames were lost ({:.6f} %){}", name_of(d.direction), d.lost_frames(),
-             d.offered_frames, 100 * d.loss_ratio(), lost_of_classes(d));
-        const auto& port = result.ports[static_cast<std::size_t>(plan::receiving_side(d.direction))];
-        const std::uint64_t damaged = change_of(port.before, port.after).receive_errors;
-        if (damaged != 0)
-            note(reasons, "damaged",
-                 "{}: {} frames came damaged to the tester's port (wrong FCS, or too short); check cable, transceivers "
-                 "and the DUT's port",
-                 name_of(d.direction), damaged);
-    }
-    if (result.stopped_early_s) {
+    whole.verdict = Verdict::fail;
+    note_queue_fillings(whole);
+    each([&](const auto& part, const auto& d) { tell_losses(part, d, reasons); });
+    if (whole.stopped_early_s) {
         note(reasons, "stopped_early",
              "sending ended after {:.2f} s of {:g} s: more frames than may be lost were overdue by then, and later "
              "ones had overtaken them",
-             *result.stopped_early_s, result.intended_duration_s);
+             *whole.stopped_early_s, whole.intended_duration_s);
     }
+}
+
+void judge(TrialResult& result) {
+    result.reasons.clear();
+    // Counts are read, and what is found is written: never the same fields.
+    judge(result, std::span<const TrialResult>{&result, 1});
 }
 
 }  // namespace evenhand::tally

@@ -2,6 +2,8 @@
 // Station 6, tally: PASS, FAIL or INVALID (D5). Sees counts only, never the DUT (SEED-07).
 #pragma once
 
+#include <span>
+
 #include "tally/result.hpp"
 
 namespace evenhand::tally {
@@ -19,5 +21,10 @@ namespace evenhand::tally {
 /// frames that may have overrun the ring in a poll gap. Then INVALID. The same holds for frames that came to a DUT on
 /// this host while the host had taken its CPU away: that is the host's doing, not the DUT's.
 void judge(TrialResult& result);
+
+/// The same of a trial that several testers made together. `whole` has the sums, and reasons that are known already,
+/// which make it INVALID; `parts` what each tester counted. What is a tester's own is judged by its part and says its
+/// name; losses are judged by those of all.
+void judge(TrialResult& whole, std::span<const TrialResult> parts);
 
 }  // namespace evenhand::tally

@@ -68,8 +68,7 @@ TEST_CASE("lines come in order, and the last one needs no end") {
     Bench bench;
     bench.say("one\n\ntw");
     CHECK(bench.next() == "one");
-    CHECK(bench.next().empty());
-    CHECK_FALSE(bench.channel.read_line(0));
+    CHECK_FALSE(bench.channel.read_line(0));  // an empty line is a sign of life and no line
     bench.say("o\nthree");
     bench.leave();
     CHECK(bench.next() == "two");

@@ -22,7 +22,10 @@ Run = Callable[[str], subprocess.CompletedProcess[str]]
 
 RUN_AS_THEY_ARE = ("evenhand plan ", "evenhand lab status", "evenhand --version")
 RUN_WITHOUT_AN_ENGINE = ("evenhand predict ", "evenhand dut setup ", "evenhand import ")
-RUN_WITH_THE_ENGINE = ("evenhand trial examples/testbed-loopback.toml",)
+RUN_WITH_THE_ENGINE = (
+    "evenhand trial examples/testbed-loopback.toml",
+    "evenhand trial examples/testbed-two-engines.toml",
+)
 CHECKS_OF_THE_HOST = ("evenhand check",)
 NOT_RUN = {
     "evenhand demo": "takes minutes; tests/cli runs it",

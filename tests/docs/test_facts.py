@@ -106,6 +106,7 @@ def test_testbed_page_lists_every_key() -> None:
         "dut",
         "facts",
         "limits",
+        "engine",
     }  # the first two are keys of [dut] as well
     rows = [
         (row[0], row)
@@ -121,6 +122,11 @@ def test_testbed_page_lists_every_key() -> None:
         testbed.TestbedLimits,
     )
     fields = [(name, field) for table in tables for name, field in table.model_fields.items()]
+    fields += [
+        (name, field)
+        for name, field in testbed.TestbedEngine.model_fields.items()
+        if name not in testbed.Tester.model_fields
+    ]
     assert sorted(name for name, _ in rows) == sorted(name for name, _ in fields if name not in of_tables)
     for name, row in rows:
         assert (row[2] == "required") in {field.is_required() for other, field in fields if other == name}

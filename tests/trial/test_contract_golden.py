@@ -54,6 +54,8 @@ def test_every_kind_of_request_and_reply_has_a_golden_line() -> None:
         "resolve",
         "learn",
         "trial",
+        "judge",
+        "clock",
         "watch",
         "stop",
         "counters",

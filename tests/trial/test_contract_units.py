@@ -22,6 +22,7 @@ TIMES = {
 }
 UNITS = {
     *TIMES,
+    "_unix_ns",
     "_fps",
     "_bps",
     "_ppm",

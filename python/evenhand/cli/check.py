@@ -449,9 +449,18 @@ def _setup_of(testbed: str, plan: AddressPlan) -> tuple[Setup | None, HostError 
     """Or what this host lacks for it: what else the host offers is told before that. RequestError if the file
     itself is wrong."""
     try:
-        return read_setup(testbed, plan), None
+        setup = read_setup(testbed, plan)
     except HostError as error:
         return None, error
+    if setup.testbed.engine:
+        raise RequestError(
+            "several engines are not checked together yet",
+            code="cli.check-of-several-engines",
+            where=f"{testbed}: [[engine]]",
+            next_step="Run evenhand check on the host of each, with a testbed file that has its ports and"
+            " CPUs as [left], [right] and [tester].",
+        )
+    return setup, None
 
 
 def _ask_engine(

@@ -103,6 +103,7 @@ def _conditions(tester: OpenTester) -> dict[str, Any]:
         "host_macs": profile.host_macs,
         "ports": {side: port.to_contract() for side, port in testbed.ports.items()},
         "tester": testbed.tester.model_dump(mode="json"),
+        **({"engines": [each.model_dump(mode="json") for each in testbed.engine]} if testbed.engine else {}),
         "limits": tester.limits.to_contract(),
         "versions": tester.versions,
     }

@@ -27,11 +27,12 @@ from evenhand.plan import (
 )
 from evenhand.procedure.connection_trials import ConnectionTrials
 from evenhand.procedure.connection_wish import ConnectionWish
+from evenhand.procedure.engines import EnginesOf
 from evenhand.procedure.events import Note, OnEvent, TrialPhase, ignore
 from evenhand.procedure.limits import limits_of
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.single_pair import SinglePair, check_same_dut
-from evenhand.trial import RFC_WAITS, DelayWish, EngineMeasurer, EngineSession, Limits, Replay, Waits
+from evenhand.trial import RFC_WAITS, DelayWish, EngineMeasurer, Limits, Replay, TesterSession, Waits
 
 if TYPE_CHECKING:
     from evenhand.rig import Inside, Setup
@@ -45,7 +46,8 @@ class OpenTester:
     trials as one likes."""
 
     setup: Setup
-    session: EngineSession
+    session: TesterSession
+    """An engine, or several as one."""
     profile: Profile
     waits: Waits
     limits: Limits
@@ -192,13 +194,12 @@ def open_tester(
     streams = setup.testbed.streams(plan, frame_size, directions)
     setup.check_frame_sizes(streams)
     with ExitStack() as stack:
-        command = setup.engine_command(engine)
+        engines = EnginesOf(setup, engine)
         locked = stack.enter_context(setup.locked())
         inside, unreached = _look_inside(stack, setup, on_event, needs_dut=needs_dut)
-        session = stack.enter_context(EngineSession(command, inherited=locked))
-        request = setup.testbed.open_request(plan, frame_size=frame_size, seed=seed)
-        stack.enter_context(_kept_off(worker["cpu"] for worker in request["workers"]))
-        opened = session.request("open", **request, host_macs=host_macs)
+        session = engines.start(stack, locked)
+        stack.enter_context(_kept_off(engines.cpus_here))
+        opened = engines.open(session, plan, frame_size=frame_size, seed=seed, host_macs=host_macs)
         resolved, unresolved = _resolve(session, setup, inside, needs_dut=needs_dut)
         rates_bps = {side: opened[side]["line_rate_bps"] for side in SIDES}
         profile = Profile(
@@ -254,7 +255,7 @@ def _look_inside(
 
 
 def _resolve(
-    session: EngineSession, setup: Setup, inside: Inside | None, *, needs_dut: bool
+    session: TesterSession, setup: Setup, inside: Inside | None, *, needs_dut: bool
 ) -> tuple[dict[str, Any], HostError | None]:
     """The DUT's MACs, or why there are none, or are not those of these sides."""
     resolved: dict[str, Any] = {}

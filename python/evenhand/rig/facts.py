@@ -78,7 +78,8 @@ def _lasting(facts: Mapping[str, Any]) -> dict[str, Any]:
 def tester_facts(testbed: Testbed, root: Path = Path("/")) -> dict[str, str | None]:  # noqa: PT028 (as above)
     """What this machine tells of itself, by the keys of `DutFacts`. Read-only."""
     host = read_host_facts(root)
-    cpus = testbed.tester.cpus
+    engines = [engine.cpus for engine in testbed.engine if engine.ssh is None]
+    cpus = [cpu for each in engines or [testbed.tester.cpus] for cpu in each]
     return {
         "machine": host["machine"],
         "system": host["distribution"],
@@ -90,8 +91,8 @@ def tester_facts(testbed: Testbed, root: Path = Path("/")) -> dict[str, str | No
         "turbo": host["turbo"],
         "hyper_threading": host["smt"],
         "memory_size": None if host["memory_mb"] is None else f"{host['memory_mb']} MB",
-        "nic": _joined(_nic(port.device, root) for port in testbed.ports.values()),
-        "driver": _joined(_driver(port.device, root) for port in testbed.ports.values()),
+        "nic": _joined(_nic(port.device, root) for port in testbed.local_ports),
+        "driver": _joined(_driver(port.device, root) for port in testbed.local_ports),
         "kernel_parameters": _parameters(host["kernel_parameters"]),
         "flow_hash": None,
         "policing": None,

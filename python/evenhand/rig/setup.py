@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.lazy_import import lazy_import
 from evenhand.base.locks import Resource, holding
+from evenhand.base.programs import ENGINE
 from evenhand.plan import AddressPlan, Stream, largest_frame, make_plan, plan_title
 from evenhand.rig.connections import Emptied, empty_by_command
 from evenhand.rig.dut.facts import READ_THERE, with_facts
+from evenhand.rig.dut.ssh import command_over_ssh
 from evenhand.rig.dut_wish import DutWish, OnDutChange, OnNote, ReachableDut
 from evenhand.rig.inside import Inside, lasting_facts, look_inside
 from evenhand.rig.lab.napi import MOST_URGENT
@@ -65,6 +67,14 @@ class Setup:
         """HostError if there is no engine."""
         return [*(["nice", "-n", str(MOST_URGENT)] if self.is_urgent else []), str(find_engine(engine))]
 
+    def engine_commands(self, engine: Path | None) -> list[list[str]]:
+        """The same of each of several engines; those elsewhere are reached over SSH. HostError if there is no
+        ssh either."""
+        return [
+            self.engine_command(engine) if each.ssh is None else command_over_ssh(each.ssh, ENGINE.name)
+            for each in self.testbed.engine
+        ]
+
     @contextmanager
     def locked(self) -> Iterator[tuple[int, ...]]:
         """Nobody else has the DUT and the ports until the block ends. Gives the descriptors of the locks, for
@@ -75,7 +85,7 @@ class Setup:
             self._check_still_there()
             ports = [
                 resource
-                for port in self.testbed.ports.values()
+                for port in self.testbed.local_ports
                 for resource in resources_of(port.device, namespace=self._namespace)
             ]
             yield (*locked, *stack.enter_context(holding(ports, where=self.name, next_step=next_step)))
@@ -87,6 +97,8 @@ class Setup:
     def why_not_joined(self, driver: str) -> str | None:
         """Why its ports cannot be joined to each other in this machine by ports of this driver; None if they
         can: they are such."""
+        if self.testbed.engine:
+            return "the ports of several engines cannot be joined to each other inside one machine"
         drivers = {read_device(port.device).driver for port in self.testbed.ports.values()} - {driver}
         if not drivers:
             return None
@@ -278,6 +290,10 @@ class Setup:
         for key in ("empty_connections", "connection_timeout"):
             if testbed["dut"][key] is None:
                 del testbed["dut"][key]
+        if not testbed["engine"]:
+            del testbed["engine"]
+        if testbed["limits"]["start_difference"] is None:
+            del testbed["limits"]["start_difference"]
         return testbed
 
     def to_campaign_document(self, own_dut: Any, configured: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -31,8 +31,17 @@ class TestbedRig(Rig):
         if plan is not None:
             setup.check_plan(plan)
         network = read_host_network()
-        for side, port in setup.testbed.ports.items():
-            check_device(port.device, network, where=f"{self.text}: {side}.device")
+        testbed = setup.testbed
+        places = [(f"{side}.device", port) for side, port in testbed.ports.items()]
+        if testbed.engine:
+            places = [
+                (f"engine {engine.name}, {side}.device", port)
+                for engine in testbed.engine
+                if engine.ssh is None
+                for side, port in engine.ports.items()
+            ]
+        for place, port in places:
+            check_device(port.device, network, where=f"{self.text}: {place}")
         return setup
 
     def read_dut(self) -> tuple[TestbedDut, Path | None]:

@@ -2,6 +2,7 @@
 """Station 7, trial result: one trial, by the engine or simulated, and what it says."""
 
 from evenhand.trial.direction import ClassCount, Delays, DirectionResult, LostFrame, Variation
+from evenhand.trial.engine_group import DEFAULT_START_DIFFERENCE_US, EngineGroup, EngineMember
 from evenhand.trial.engine_session import EngineSession
 from evenhand.trial.find_engine import find_engine
 from evenhand.trial.learning import (
@@ -45,12 +46,14 @@ from evenhand.trial.result import (
     read_clock_offsets,
 )
 from evenhand.trial.simulated import SimulatedMeasurer
+from evenhand.trial.tester_session import TesterSession
 from evenhand.trial.watch import DEFAULT_WATCH_S, CpuStalls, Watch, WatchedClock, watch
 
 __all__ = [
     "CONTRACT",
     "DEFAULT_RATE_FPS",
     "DEFAULT_ROUNDS",
+    "DEFAULT_START_DIFFERENCE_US",
     "DEFAULT_WAIT_S",
     "DEFAULT_WATCH_S",
     "MAX_PROOF_FRAMES",
@@ -67,7 +70,9 @@ __all__ = [
     "Deviation",
     "DirectionResult",
     "EarlyStopper",
+    "EngineGroup",
     "EngineMeasurer",
+    "EngineMember",
     "EngineSession",
     "Generator",
     "LearnedSide",
@@ -84,6 +89,7 @@ __all__ = [
     "SimulatedMeasurer",
     "StreamProof",
     "TakenCpu",
+    "TesterSession",
     "TrialResult",
     "Variation",
     "Verdict",

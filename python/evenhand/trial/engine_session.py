@@ -13,6 +13,7 @@ import subprocess
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -80,6 +81,8 @@ class EngineSession:
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._replies: queue.Queue[str | None] = queue.Queue()
         self._next_id = 0
+        self._stops: set[int] = set()  # ids of stop requests whose answers nobody waits for
+        self._writing = threading.Lock()
         try:
             self._process = subprocess.Popen(
                 self.command,
@@ -144,13 +147,14 @@ class EngineSession:
             RequestError, HostError, EngineError: The engine's fault, by its kind; EngineError also for its
                 death.
         """
-        request_id = self._next_id
-        self._next_id += 1
-        self._write({"id": request_id, "request": name, **arguments})
+        request_id = self._say(name, arguments)
         while True:
             reply = self._read_reply(name, answer_within_s)
             if "fault" in reply and reply.get("id") in (request_id, None):
                 raise self._error_of(reply["fault"])
+            if reply.get("id") in self._stops:
+                self._stops.discard(reply["id"])
+                continue
             if reply.get("id") != request_id:
                 raise EngineError(
                     f"the engine answered request {reply.get('id')!r} instead of {request_id}",
@@ -168,6 +172,29 @@ class EngineSession:
                     where=name,
                 )
             return reply
+
+    def stop(self) -> None:
+        """Have the request that runs end early; for any thread. Nothing if the engine has ended."""
+        with suppress(EvenhandError, OSError):
+            self._say("stop", {})
+
+    def say_alive(self) -> None:
+        """An empty line, which is no request but a sign of life (`client_timeout_s` of a trial); for any
+        thread. Nothing if the engine has ended."""
+        assert self._process.stdin is not None
+        with suppress(OSError, ValueError), self._writing:
+            self._process.stdin.write("\n")
+            self._process.stdin.flush()
+
+    def _say(self, name: str, arguments: Document) -> int:
+        """Send a request; its id."""
+        with self._writing:
+            request_id = self._next_id
+            self._next_id += 1
+            if name == "stop":
+                self._stops.add(request_id)
+            self._write({"id": request_id, "request": name, **arguments})
+        return request_id
 
     def close(self, *, is_interrupted: bool = False) -> None:
         """End the engine: by the end of its stdin, which closes its ports; then by signals. May be called
@@ -198,6 +225,10 @@ class EngineSession:
         self._close_stdin()
         for reader in self._readers:
             reader.join(CLOSE_TIMEOUT_S)
+
+    def kill(self) -> None:
+        """End it at once: it is lost. To be closed all the same."""
+        self._kill_group()
 
     def _check_about(self) -> Document:
         about = self.request("about")

@@ -11,7 +11,8 @@ from typing import Any
 from evenhand.base.errors import EngineError
 from evenhand.base.units import format_count
 from evenhand.plan import Direction, SideName
-from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, Document, EngineSession
+from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, Document
+from evenhand.trial.tester_session import TesterSession
 
 DEFAULT_RATE_FPS = 20_000.0
 """Slow enough for a control plane that resolves every destination, and 65,533 hosts still take seconds."""
@@ -123,7 +124,7 @@ def name_first(unreachable: Sequence[str], hosts: int) -> str:
 
 
 def learn(
-    session: EngineSession,
+    session: TesterSession,
     *,
     rate_fps: float = DEFAULT_RATE_FPS,
     rounds: int = DEFAULT_ROUNDS,

@@ -9,10 +9,11 @@ from typing import Any, Protocol, runtime_checkable
 
 from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import Direction
-from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, EngineSession, EventCallback
+from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, EventCallback
 from evenhand.trial.load import Connections, Load, LoadMeasurer
 from evenhand.trial.replay import Replay
 from evenhand.trial.result import TrialResult
+from evenhand.trial.tester_session import TesterSession
 
 MAX_TRIAL_NUMBER = 65535
 """The tag has 16 bits for it."""
@@ -142,7 +143,7 @@ class EngineMeasurer:
     """Measures with an engine whose ports are open. Numbers its trials, so that a frame of an old trial is
     known as stale."""
 
-    session: EngineSession
+    session: TesterSession
     directions: Sequence[Direction] = ("forward", "reverse")
     waits: Waits = RFC_WAITS
     limits: Limits = field(default_factory=Limits)

@@ -136,12 +136,19 @@ def wait_until(holds: Callable[[], bool], otherwise: str) -> None:
 
 
 @contextmanager
-def namespace_dut(folder: Path) -> Iterator[NamespaceDut]:
+def namespace_dut(folder: Path, *, programs: Path | None = None) -> Iterator[NamespaceDut]:
     """With interfaces `left` and `right`, which the tester's namespace has too, and `mgmt`, over which SSH
-    goes."""
+    goes.
+
+    Args:
+        programs: A folder whose programs who logs in finds before all others.
+    """
     number = f"{os.getpid()}-{time.monotonic_ns() % 1_000_000}"
     dut = NamespaceDut(folder=folder, name=f"evenhand-dut-{number}", tester=f"evenhand-tester-{number}")
     _write_files(dut)
+    if programs is not None:
+        with (folder / "sshd.conf").open("a") as file:
+            file.write(f"SetEnv PATH={programs}:/usr/sbin:/usr/bin:/sbin:/bin\n")
     try:
         for name in (dut.name, dut.tester):
             _ip("netns", "add", name)

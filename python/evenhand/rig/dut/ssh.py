@@ -256,6 +256,29 @@ class SshShell:
                 return DutHost(kernel=words[1], user_id=int(words[2]), peer=peer, address=address)
 
 
+def command_over_ssh(destination: str, command: str) -> list[str]:
+    """The argument vector of a program on that host, whose input and output are those of the program. It ends
+    with the connection, which is lost when the host has said nothing for three seconds. HostError if there is
+    no ssh."""
+    changed = {"ServerAliveInterval": "1", "ServerAliveCountMax": "3"}
+    options = [option for option in _OPTIONS if option.partition("=")[0] not in changed]
+    options += [f"{name}={value}" for name, value in changed.items()]
+    own = [part for option in (*options, "ControlPath=none") for part in ("-o", option)]
+    return [_program(), *own, "--", check_destination(destination), command]
+
+
+def _program() -> str:
+    program = shutil.which("ssh")
+    if program is None:
+        raise HostError(
+            "ssh is not installed on this host",
+            code="rig.program-missing",
+            where="PATH",
+            next_step="Install it: apt-get install openssh-client.",
+        )
+    return program
+
+
 @contextmanager
 def open_ssh(destination: str, *, config: Path | None = None) -> Iterator[SshShell]:
     """A shell on that host until the block ends. Errors as `SshShell`."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -50,6 +50,7 @@ from evenhand.plan import (
 )
 from evenhand.rig.testbed.device import read_device
 from evenhand.rig.testbed.eal_arguments import check_eal_arguments
+from evenhand.rig.testbed.engines import check_engines
 from evenhand.rig.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
 from evenhand.rig.testbed.resources import resources_of
 from evenhand.rig.testbed.ssh_destination import check_destination
@@ -219,6 +220,34 @@ class Tester(_Table):
         return self
 
 
+class TestbedEngine(Tester):
+    """One of several engines that are one tester: its host, what it may use there, and both ends of its own
+    port pair."""
+
+    __test__ = False  # no test, whatever its name
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$")]
+    ssh: Annotated[str, BeforeValidator(_destination)] | None = None
+    """Where it runs: `ssh SSH evenhand-engine`. None: on this host."""
+    left: TestbedPort
+    right: TestbedPort
+
+    @property
+    def ports(self) -> dict[SideName, TestbedPort]:
+        return {"left": self.left, "right": self.right}
+
+    @property
+    def workers(self) -> list[dict[str, Any]]:
+        return lay_out_workers(self.cpus, self.receive_queues)
+
+    @property
+    def streams(self) -> int:
+        """Of each side."""
+        return sum(
+            len([s for s in worker.get("senders", ()) if s["side"] == "left"]) for worker in self.workers
+        )
+
+
 class DutFacts(_Table):
     """What a report says of the DUT, in the user's words; nothing is read from it, and no verdict uses it
     (SEED-07, SEED-81, SEED-84)."""
@@ -376,6 +405,9 @@ class TestbedLimits(_Table):
     patience: Annotated[int, Field(ge=0, le=1000)] | None = None
     """The same where only a moment of this host spoiled the trial, and for the trial that confirms the
     result."""
+    start_difference: Duration | None = None
+    """Seconds between the first of several engines that starts a trial and the last, with what is uncertain
+    of that."""
 
 
 def _limit_set(value: Any) -> Any:
@@ -387,12 +419,51 @@ class Testbed(_Table):
     (SEED-80)."""
 
     isolated_test_environment: bool
+    engine: Annotated[tuple[TestbedEngine, ...], Field(strict=False)] = ()
+    """Several engines that are one tester, each with a port pair of the DUT; empty: there is one. In the file
+    each is a table `[[engine]]`. `left`, `right` and `tester` are then those of the first."""
     left: TestbedPort
     right: TestbedPort
     tester: Tester
     dut: TestbedDut = TestbedDut()
     limits: Annotated[TestbedLimits, BeforeValidator(_limit_set)] = TestbedLimits()
     """In the file a table, or the name of a set: `limits = "host"`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _first_engine(cls, document: Any) -> Any:
+        if not isinstance(document, dict) or not document.get("engine"):
+            return document
+        given = [key for key in ("left", "right", "tester") if key in document]
+        if given:
+            raise UnfitError(
+                f"{', '.join(given)} beside [[engine]]: each engine has its own ports and CPUs",
+                code="rig.engine-and-tester",
+            )
+        first = document["engine"][0] if isinstance(document["engine"], list) else None
+        if not isinstance(first, dict):
+            return document
+        of_tester = {key: value for key, value in first.items() if key in Tester.model_fields}
+        ports = {side: first[side] for side in ("left", "right") if side in first}
+        return {**document, **ports, "tester": of_tester}
+
+    @model_validator(mode="after")
+    def _engines_go_together(self) -> Testbed:
+        check_engines(self.engine)
+        if not self.engine:
+            return self
+        if self.dut.ssh is not None:
+            raise UnfitError(
+                "the DUT cannot be looked into, or set up, over SSH with several engines yet: leave out"
+                " [dut] ssh, os, left and right",
+                code="rig.not-with-several-engines",
+            )
+        if self.limits.set == "host":
+            raise UnfitError(
+                'limits = "host" is for one engine: with several, write the limits',
+                code="rig.not-with-several-engines",
+            )
+        return self
 
     @model_validator(mode="after")
     def _ports_differ(self) -> Testbed:
@@ -423,22 +494,62 @@ class Testbed(_Table):
 
     def max_theoretical_fps(self, streams: Sequence[Stream]) -> int | None:
         """Of the slower port, per direction; None if the file gives no line rate."""
-        return theoretical_fps(streams, {side: port.line_rate for side, port in self.ports.items()})
+        rates: dict[SideName, float | None] = {}
+        for side in self.ports:
+            of_side = [engine.ports[side].line_rate for engine in self.engine] or [self.ports[side].line_rate]
+            known = [rate for rate in of_side if rate is not None]
+            # Each engine has the same share.
+            rates[side] = min(known) * len(of_side) if len(known) == len(of_side) else None
+        return theoretical_fps(streams, rates)
+
+    @property
+    def local_ports(self) -> list[TestbedPort]:
+        """Those of this host, of all engines."""
+        if not self.engine:
+            return list(self.ports.values())
+        return [port for engine in self.engine if engine.ssh is None for port in engine.ports.values()]
 
     def open_request(self, plan: AddressPlan, *, frame_size: FrameSize, seed: int) -> dict[str, Any]:
         """The arguments of the engine's `open`."""
-        workers = lay_out_workers(self.tester.cpus, self.tester.receive_queues)
-        ports = {side: port.to_contract() for side, port in self.ports.items()}
+        return self._open_request(self.tester, self.ports, self.dut, plan, frame_size=frame_size, seed=seed)
+
+    def open_requests(self, plan: AddressPlan, *, frame_size: FrameSize, seed: int) -> list[dict[str, Any]]:
+        """Those of each of several engines. A DUT on this host is watched by the first engine here."""
+        here = next((engine for engine in self.engine if engine.ssh is None), None)
+        return [
+            self._open_request(
+                engine,
+                engine.ports,
+                self.dut if engine is here else TestbedDut(),
+                plan,
+                frame_size=frame_size,
+                seed=seed,
+            )
+            for engine in self.engine
+        ]
+
+    def _open_request(
+        self,
+        tester: Tester,
+        of_ports: Mapping[SideName, TestbedPort],
+        of_dut: TestbedDut,
+        plan: AddressPlan,
+        *,
+        frame_size: FrameSize,
+        seed: int,
+    ) -> dict[str, Any]:
+        workers = lay_out_workers(tester.cpus, tester.receive_queues)
+        ports = {side: port.to_contract() for side, port in of_ports.items()}
         # With hugepages DPDK takes more when it needs more.
         needed = (
             LEAST_MEMORY_MB
-            if self.tester.hugepages
+            if tester.hugepages
             else needed_memory_mb(workers, ports, largest_frame(self.streams(plan, frame_size)))
         )
-        host: dict[str, Any] = {"memory_mb": self.tester.memory or needed, "hugepages": self.tester.hugepages}
-        if self.tester.extra_eal_arguments:
-            host["extra_eal_arguments"] = list(self.tester.extra_eal_arguments)
-        dut = self.dut.to_contract()
+        host: dict[str, Any] = {"memory_mb": tester.memory or needed, "hugepages": tester.hugepages}
+        if tester.extra_eal_arguments:
+            host["extra_eal_arguments"] = list(tester.extra_eal_arguments)
+        dut = of_dut.to_contract()
         return {
             "host": host,
             "ports": ports,

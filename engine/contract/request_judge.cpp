@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contract: what several testers replied to their trial requests, read back to be judged together.
+#include <algorithm>
+#include <cmath>
+
+#include "contract/request_parts.hpp"
+#include "frame/layout.hpp"
+
+namespace evenhand::contract {
+namespace {
+
+constexpr double ns_per_second = 1e9;
+constexpr std::size_t longest_name = 64;
+
+bool is_null(ObjectReader& r, std::string_view key) { return !r.has(key) || r.value(key).is_null(); }
+
+std::uint64_t count(ObjectReader& r, std::string_view key) { return r.whole(key, 0, any_whole); }
+double any(ObjectReader& r, std::string_view key) { return r.number(key, -any_number, any_number); }
+double not_negative(ObjectReader& r, std::string_view key) { return r.number(key, 0, any_number); }
+
+/// A number of a list that a reply has.
+template <class T>
+T item(const ObjectReader& r, std::string_view key, const Json& value) {
+    if (!value.is_number() || value.get<double>() < 0)
+        r.refuse(key, "there is something else in it than numbers from 0 on", "Send the replies as they came.");
+    return value.get<T>();
+}
+
+tally::PortCounters read_counters(ObjectReader r) {
+    tally::PortCounters c;
+    c.received_frames = count(r, "received_frames");
+    if (!is_null(r, "seen_frames")) c.seen_frames = count(r, "seen_frames");
+    c.transmitted_frames = count(r, "transmitted_frames");
+    c.missed_frames = count(r, "missed_frames");
+    c.receive_errors = count(r, "receive_errors");
+    c.transmit_errors = count(r, "transmit_errors");
+    c.no_buffer_frames = count(r, "no_buffer_frames");
+    c.link_changes = count(r, "link_changes");
+    c.pause_frames = count(r, "pause_frames");
+    c.counts_pause = r.boolean("counts_pause");
+    c.dropped_answers = count(r, "dropped_answers");
+    c.link_up = r.boolean("link_up");
+    c.is_read = r.boolean("is_read");
+    const Json& drops = r.value("hidden_drops");
+    if (!drops.is_object()) r.refuse("hidden_drops", "it is no object", "Send the replies as they came.");
+    for (const auto& [name, frames] : drops.items())
+        c.hidden_drops.push_back({.name = name, .frames = item<std::uint64_t>(r, "hidden_drops", frames)});
+    return c;
+}
+
+tally::TrialResult::BeforeAfter read_port(ObjectReader r) {
+    return {.before = read_counters(r.object("before")), .after = read_counters(r.object("after"))};
+}
+
+/// Delays as the reply has them: in groups, each counted at its lower end; minimum, maximum and mean are exact to 1 ns.
+void read_latency(ObjectReader r, tally::LatencyHistogram& histogram) {
+    const auto frames = count(r, "count");
+    if (frames == 0) return;
+    const double mean = not_negative(r, "mean_ns");
+    histogram.add(frames, static_cast<std::uint64_t>(std::llround(mean * static_cast<double>(frames))),
+                  static_cast<std::uint64_t>(not_negative(r, "min_ns")),
+                  static_cast<std::uint64_t>(not_negative(r, "max_ns")));
+    std::uint64_t counted = 0;
+    for (const Json& bucket : r.array("buckets")) {
+        if (!bucket.is_array() || bucket.size() != 2)
+            r.refuse("buckets", "a bucket is no pair of numbers", "Send the replies as they came.");
+        const auto in_it = item<std::uint64_t>(r, "buckets", bucket[1]);
+        const auto delay_ns = item<double>(r, "buckets", bucket[0]);
+        histogram.put(static_cast<std::uint64_t>(std::min(delay_ns, std::ldexp(1.0, 47))), in_it);
+        counted += in_it;
+    }
+    if (counted != frames)
+        r.refuse("buckets", fmt::format("they have {} frames instead of {}", counted, frames),
+                 "Send the replies as they came.");
+}
+
+void read_slices(ObjectReader& r, tally::SliceDelays& delays) {
+    const Json& slices = r.array("delay_by_slice");
+    if (slices.size() != tally::SliceDelays::slices)
+        r.refuse("delay_by_slice", fmt::format("there are {} slices", slices.size()), "Send the replies as they came.");
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+        const Json& slice = slices[i];
+        if (!slice.is_array() || slice.size() != 4)
+            r.refuse("delay_by_slice", "a slice has no four numbers", "Send the replies as they came.");
+        const auto frames = item<std::uint64_t>(r, "delay_by_slice", slice[0]);
+        if (frames == 0) continue;
+        const double sum = item<double>(r, "delay_by_slice", slice[1]) * static_cast<double>(frames);
+        delays.add(i, {.frames = frames,
+                       .sum = static_cast<std::uint64_t>(sum),
+                       .min = static_cast<std::uint64_t>(item<double>(r, "delay_by_slice", slice[2])),
+                       .max = static_cast<std::uint64_t>(item<double>(r, "delay_by_slice", slice[3]))});
+    }
+}
+
+std::vector<tally::ClassCount> read_classes(ObjectReader& r) {
+    std::vector<tally::ClassCount> classes;
+    if (!r.has("classes")) return classes;
+    const Json& list = r.array("classes");
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        ObjectReader c{list[i], r.where("classes")};
+        classes.push_back({.version = c.whole("ip_version", 4, 6) == 4 ? plan::IpVersion::v4 : plan::IpVersion::v6,
+                           .frame_size = c.whole("frame_size", 1, frame::largest_frame_size),
+                           .offered_frames = count(c, "offered_frames"),
+                           .received_frames = count(c, "received_frames")});
+    }
+    return classes;
+}
+
+tally::DirectionResult read_direction(ObjectReader r, plan::Direction direction) {
+    for (const char* other : {"delays", "connections"}) {
+        if (r.has(other))
+            r.refuse(other, "it cannot be added up over testers", "Ask for it from a tester that is alone.");
+    }
+    tally::DirectionResult d{.direction = direction};
+    d.intended_frames = count(r, "intended_frames");
+    d.offered_frames = count(r, "offered_frames");
+    d.offered_fps = not_negative(r, "offered_fps");
+    d.received_frames = count(r, "received_frames");
+    d.duplicated_frames = count(r, "duplicated_frames");
+    d.reordered_frames = count(r, "reordered_frames");
+    d.late_frames = count(r, "late_frames");
+    d.late_by_gap_frames = count(r, "late_by_gap_frames");
+    d.corrupted_frames = count(r, "corrupted_frames");
+    d.wrong_length_frames = count(r, "wrong_length_frames");
+    d.foreign_frames = count(r, "foreign_frames");
+    d.stale_frames = count(r, "stale_frames");
+    d.strayed_frames = count(r, "strayed_frames");
+    d.unrecorded_frames = count(r, "unrecorded_frames");
+    d.wrong_time_frames = count(r, "wrong_time_frames");
+    d.ahead_us = not_negative(r, "ahead_us");
+    d.before_start_us = not_negative(r, "before_start_us");
+    d.neighbor_frames = count(r, "neighbor_frames");
+    d.hop_limit_was_lowered = r.boolean("hop_limit_was_lowered");
+    d.away_frames = count(r, "away_frames");
+    auto sender = r.object("sender");
+    d.overdue_frames = count(sender, "overdue_frames");
+    d.max_overdue_us = any(sender, "max_overdue_us");
+    d.refusals = count(sender, "refusals");
+    d.largest_burst = count(sender, "largest_burst");
+    auto receiver = r.object("receiver");
+    d.max_poll_gap_us = not_negative(receiver, "max_poll_gap_us");
+    d.gap_frames = count(receiver, "gap_frames");
+    d.ring_frames = count(receiver, "ring_frames");
+    read_latency(r.object("latency"), d.latency);
+    read_slices(r, d.delay_by_slice);
+    for (const Json& lost : r.array("lost_by_tenth"))
+        d.lost_by_tenth.push_back(item<std::uint64_t>(r, "lost_by_tenth", lost));
+    for (const Json& lost : r.array("first_lost")) d.first_lost.push_back(item<std::uint64_t>(r, "first_lost", lost));
+    d.classes = read_classes(r);
+    if (r.has("mistranslated_frames")) {
+        auto wrong = r.object("mistranslated_frames");
+        d.mistranslated_frames = {count(wrong, "no_checksum"), count(wrong, "traffic_class"),
+                                  count(wrong, "address_or_port")};
+    }
+    if (!is_null(r, "last_lost")) {
+        auto lost = r.object("last_lost");
+        d.last_lost = {.sequence = count(lost, "sequence"), .due_s = not_negative(lost, "due_s")};
+    }
+    return d;
+}
+
+tally::HostCpu read_cpu(const Json& json, const std::string& where, bool is_watched) {
+    ObjectReader r{json, where};
+    tally::HostCpu cpu{.cpu = static_cast<unsigned>(r.whole("cpu", 0, largest_cpu)),
+                       .stolen_us = any(r, "stolen_us"),
+                       .waited_us = any(r, "waited_us")};
+    if (is_watched) {
+        cpu.absences = count(r, "absences");
+        cpu.longest_us = not_negative(r, "longest_us");
+    }
+    return cpu;
+}
+
+tally::HostRecord read_host(ObjectReader r) {
+    tally::HostRecord host;
+    for (const Json& cpu : r.array("tester")) host.tester.push_back(read_cpu(cpu, r.where("tester"), false));
+    if (is_null(r, "dut")) return host;
+    auto dut = r.object("dut");
+    host.dut.emplace();
+    host.dut->ring_frames = static_cast<unsigned>(dut.whole("ring_frames", 0, std::numeric_limits<unsigned>::max()));
+    for (const Json& cpu : dut.array("cpus")) host.dut->cpus.push_back(read_cpu(cpu, dut.where("cpus"), true));
+    return host;
+}
+
+void read_clock(ObjectReader r, tally::TrialResult& result) {
+    // Its ticks are read as nanoseconds.
+    result.ticks_per_second = ns_per_second;
+    result.clock_error_ppm = any(r, "error_ppm");
+    if (!is_null(r, "steered_error_ppm")) result.steered_clock_error_ppm = any(r, "steered_error_ppm");
+    for (const Json& offset : r.array("offsets")) {
+        ObjectReader o{offset, r.where("offsets")};
+        result.clock_offsets.push_back({.cpu = static_cast<unsigned>(o.whole("cpu", 0, largest_cpu)),
+                                        .offset_us = any(o, "offset_us"),
+                                        .uncertainty_us = not_negative(o, "uncertainty_us")});
+    }
+}
+
+tally::Limits read_limits(ObjectReader r) {
+    return {.loss_ratio = not_negative(r, "loss_ratio"),
+            .offered_tolerance = not_negative(r, "offered_tolerance"),
+            .overdue_after_us = not_negative(r, "overdue_after_us"),
+            .overdue_tolerance = not_negative(r, "overdue_tolerance"),
+            .longest_overdue_us = not_negative(r, "longest_overdue_us"),
+            .clock_ppm = not_negative(r, "clock_ppm"),
+            .duplicate_tolerance = not_negative(r, "duplicate_tolerance")};
+}
+
+void read_load(ObjectReader& r, tally::TrialResult& result) {
+    result.intended_fps = r.number("intended_fps", 0, any_number, true);
+    result.intended_duration_s = r.number("intended_duration_s", 0, any_number, true);
+    if (r.has("burst")) {
+        auto burst = r.object("burst");
+        result.burst = tally::Burst{.frames = count(burst, "frames"),
+                                    .interval_s = not_negative(burst, "interval_s"),
+                                    .rate_fps = not_negative(burst, "rate_fps")};
+    }
+    if (r.has("then")) {
+        auto then = r.object("then");
+        result.then = tally::LoadChange{.rate_fps = not_negative(then, "rate_fps"),
+                                        .duration_s = not_negative(then, "duration_s"),
+                                        .before_fps = not_negative(then, "before_fps")};
+    }
+    if (r.has("mix")) {
+        auto mix = r.object("mix");
+        result.mix = tally::TrialResult::Mix{.period_frames = count(mix, "period_frames"),
+                                             .mean_frame_size = not_negative(mix, "mean_frame_size")};
+    }
+}
+
+/// What a reply to a trial request says. Keys that others judge by are not looked at: its own verdict above all.
+tally::TrialResult read_result(ObjectReader r) {
+    tally::TrialResult result;
+    result.trial = static_cast<std::uint16_t>(r.whole("trial", 1, 65535));
+    result.started_at = r.text("started_at");
+    result.frame_size = r.whole("frame_size", 1, frame::largest_frame_size);
+    read_load(r, result);
+    if (r.has("stopped_early_s"))
+        r.refuse("stopped_early_s", "it cannot be added up over testers", "Do not ask for stop_when_failed.");
+    result.limits = read_limits(r.object("limits"));
+    for (const Json& json : r.array("reasons")) {
+        ObjectReader reason{json, r.where("reasons")};
+        result.stopped = result.stopped || reason.text("code") == "stopped";
+    }
+    for (const Json& json : r.array("deviations")) {
+        ObjectReader deviation{json, r.where("deviations")};
+        result.deviations.push_back({.requirement = deviation.text("requirement"), .text = deviation.text("text")});
+    }
+    for (const Json& json : r.array("phases")) {
+        ObjectReader phase{json, r.where("phases")};
+        result.phases.push_back({.name = phase.text("phase"),
+                                 .start_s = not_negative(phase, "start_s"),
+                                 .seconds = not_negative(phase, "seconds")});
+    }
+    auto of_directions = r.object("directions");
+    for (const auto& [name, direction] : directions) {
+        if (of_directions.has(name)) result.directions.push_back(read_direction(of_directions.object(name), direction));
+    }
+    if (result.directions.empty()) r.refuse("directions", "there is none", "Send the replies as they came.");
+    auto ports = r.object("ports");
+    result.ports = {read_port(ports.object("left")), read_port(ports.object("right"))};
+    result.host = read_host(r.object("host"));
+    read_clock(r.object("clock"), result);
+    if (r.has("share")) {
+        auto share = r.object("share");
+        result.share = tally::Share{.first = share.whole("first", 0, frame::most_streams),
+                                    .streams = share.whole("streams", 1, frame::most_streams),
+                                    .stride = share.whole("stride", 1, frame::most_streams)};
+    }
+    if (r.has("start")) {
+        auto start = r.object("start");
+        constexpr auto latest_ns = std::uint64_t{std::numeric_limits<std::int64_t>::max()};
+        result.start = tally::StartTime{
+            .intended_unix_ns = static_cast<std::int64_t>(start.whole("intended_unix_ns", 0, latest_ns)),
+            .actual_unix_ns = static_cast<std::int64_t>(start.whole("actual_unix_ns", 0, latest_ns))};
+    } else if (!result.stopped) {
+        r.refuse("start", "no start was given to this tester", "Ask for start_at_unix_ns.");
+    }
+    return result;
+}
+
+tally::ComparedClock read_compared(ObjectReader r) {
+    const tally::ComparedClock clock{.offset_us = any(r, "offset_us"),
+                                     .uncertainty_us = not_negative(r, "uncertainty_us")};
+    r.finish();
+    return clock;
+}
+
+}  // namespace
+
+tally::TogetherRequest read_judge(ObjectReader& r) {
+    tally::TogetherRequest request;
+    std::vector<std::string> names;
+    const Json& list = r.array("results");
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        ObjectReader entry{list[i], fmt::format("results[{}]", i)};
+        const auto name = entry.text("engine");
+        if (name.empty() || name.size() > longest_name)
+            entry.refuse("engine", fmt::format("a name has 1 to {} letters", longest_name), "Shorten it.");
+        if (std::ranges::find(names, name) != names.end())
+            entry.refuse("engine", fmt::format("{} stands twice", name), "Give each its own name.");
+        names.push_back(name);
+        if (entry.has("lost")) {
+            request.lost.push_back({.tester = name, .what = entry.text("lost")});
+        } else {
+            tally::TrialPart part{.result = read_result(entry.object("result")), .before = {}, .after = {}};
+            part.result.tester = name;
+            auto clock = entry.object("clock");
+            part.before = read_compared(clock.object("before"));
+            part.after = read_compared(clock.object("after"));
+            clock.finish();
+            request.parts.push_back(std::move(part));
+        }
+        entry.finish();
+    }
+    if (r.has("start_difference_us"))
+        request.start_difference_us = r.number("start_difference_us", 0, any_number, true);
+    return request;
+}
+
+}  // namespace evenhand::contract

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tally/together.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "fault.hpp"
+#include "tally/losses.hpp"
+#include "tally/port_change.hpp"
+#include "tally/verdict.hpp"
+
+namespace evenhand::tally {
+namespace {
+
+[[noreturn]] void refuse(std::string what, std::string next) {
+    throw Fault{FaultCode::bad_request, std::move(what), "results", std::move(next)};
+}
+
+bool is_same_burst(const std::optional<Burst>& a, const std::optional<Burst>& b) {
+    return a.has_value() == b.has_value() &&
+           (!a || (a->frames == b->frames && a->interval_s == b->interval_s && a->rate_fps == b->rate_fps));
+}
+
+bool is_same_change(const std::optional<LoadChange>& a, const std::optional<LoadChange>& b) {
+    return a.has_value() == b.has_value() && (!a || (a->rate_fps == b->rate_fps && a->duration_s == b->duration_s));
+}
+
+bool is_same_limits(const Limits& a, const Limits& b) {
+    return a.loss_ratio == b.loss_ratio && a.offered_tolerance == b.offered_tolerance &&
+           a.overdue_after_us == b.overdue_after_us && a.overdue_tolerance == b.overdue_tolerance &&
+           a.longest_overdue_us == b.longest_overdue_us && a.clock_ppm == b.clock_ppm &&
+           a.duplicate_tolerance == b.duplicate_tolerance;
+}
+
+/// What is different in two parts of what must be one trial; null if nothing is.
+const char* difference_of(const TrialResult& a, const TrialResult& b) {
+    if (a.trial != b.trial) return "number";
+    if (a.frame_size != b.frame_size) return "frame size";
+    if (a.intended_fps != b.intended_fps || a.intended_duration_s != b.intended_duration_s ||
+        !is_same_burst(a.burst, b.burst) || !is_same_change(a.then, b.then))
+        return "load";
+    if (!is_same_limits(a.limits, b.limits)) return "limits";
+    if (!std::ranges::equal(a.directions, b.directions, {}, &DirectionResult::direction, &DirectionResult::direction))
+        return "directions";
+    for (std::size_t d = 0; d < a.directions.size(); ++d) {
+        if (a.directions[d].classes.size() != b.directions[d].classes.size()) return "mix";
+    }
+    return nullptr;
+}
+
+void check_one_trial(const std::vector<TrialPart>& parts) {
+    const auto& first = parts.front().result;
+    for (const auto& part : parts) {
+        if (const char* what = difference_of(first, part.result)) {
+            refuse(fmt::format("{} has another {} than {}", part.result.tester, what, first.tester),
+                   "Judge the results of one trial.");
+        }
+    }
+}
+
+/// In the order of their shares.
+void check_shares(const std::vector<TrialPart>& parts, bool is_complete) {
+    std::uint64_t next = 0;
+    const auto stride = parts.front().result.share->stride;
+    for (const auto& part : parts) {
+        const auto& share = *part.result.share;
+        const auto& name = part.result.tester;
+        if (share.stride != stride)
+            refuse(fmt::format("{} has a share of {} streams, {} one of {}", name, share.stride,
+                               parts.front().result.tester, stride),
+                   "Give all testers the same stride.");
+        if (share.first < next)
+            refuse(fmt::format("stream {} is {}'s and another tester's", share.first, name),
+                   "Give each stream to one tester.");
+        if (is_complete && share.first > next)
+            refuse(fmt::format("nobody has streams {} to {}", next, share.first - 1), "Judge the results of all.");
+        next = share.first + share.streams;
+    }
+    if (is_complete && next != stride)
+        refuse(fmt::format("nobody has streams {} to {}", next, stride - 1), "Judge the results of all.");
+}
+
+std::uint64_t sum_of_counters(std::uint64_t a, std::uint64_t b) {
+    return is_count(a) && is_count(b) ? a + b : std::max(a, b);  // what is no count stays none
+}
+
+PortCounters sum(const PortCounters& a, const PortCounters& b) {
+    PortCounters s;
+    for (const auto counter :
+         {&PortCounters::received_frames, &PortCounters::transmitted_frames, &PortCounters::missed_frames,
+          &PortCounters::receive_errors, &PortCounters::transmit_errors, &PortCounters::no_buffer_frames,
+          &PortCounters::link_changes, &PortCounters::pause_frames, &PortCounters::dropped_answers})
+        s.*counter = sum_of_counters(a.*counter, b.*counter);
+    s.counts_pause = a.counts_pause && b.counts_pause;
+    s.link_up = a.link_up && b.link_up;
+    s.is_read = a.is_read && b.is_read;
+    if (a.seen_frames && b.seen_frames) s.seen_frames = *a.seen_frames + *b.seen_frames;
+    std::map<std::string, std::uint64_t> drops;
+    for (const auto* of : {&a.hidden_drops, &b.hidden_drops}) {
+        for (const auto& drop : *of) drops[drop.name] = sum_of_counters(drops[drop.name], drop.frames);
+    }
+    for (const auto& [name, frames] : drops) s.hidden_drops.push_back({.name = name, .frames = frames});
+    return s;
+}
+
+void add(DirectionResult& sum, const DirectionResult& d) {
+    for (const auto count : {&DirectionResult::intended_frames,
+                             &DirectionResult::offered_frames,
+                             &DirectionResult::received_frames,
+                             &DirectionResult::duplicated_frames,
+                             &DirectionResult::reordered_frames,
+                             &DirectionResult::late_frames,
+                             &DirectionResult::late_by_gap_frames,
+                             &DirectionResult::corrupted_frames,
+                             &DirectionResult::wrong_length_frames,
+                             &DirectionResult::foreign_frames,
+                             &DirectionResult::stale_frames,
+                             &DirectionResult::strayed_frames,
+                             &DirectionResult::unrecorded_frames,
+                             &DirectionResult::wrong_time_frames,
+                             &DirectionResult::neighbor_frames,
+                             &DirectionResult::overdue_frames,
+                             &DirectionResult::refusals,
+                             &DirectionResult::gap_frames,
+                             &DirectionResult::ring_frames,
+                             &DirectionResult::away_frames})
+        sum.*count += d.*count;
+    for (const auto most : {&DirectionResult::ahead_us, &DirectionResult::before_start_us,
+                            &DirectionResult::max_overdue_us, &DirectionResult::max_poll_gap_us})
+        sum.*most = std::max(sum.*most, d.*most);
+    sum.largest_burst = std::max(sum.largest_burst, d.largest_burst);
+    sum.offered_fps += d.offered_fps;
+    sum.latency.add(d.latency);
+    sum.delay_by_slice.add(d.delay_by_slice);
+    sum.hop_limit_was_lowered = sum.hop_limit_was_lowered && d.hop_limit_was_lowered;
+    if (d.mistranslated_frames) {
+        auto& wrong = sum.mistranslated_frames;
+        if (!wrong) wrong.emplace();
+        for (std::size_t i = 0; i < wrong->size(); ++i) (*wrong)[i] += (*d.mistranslated_frames)[i];
+    }
+    sum.lost_by_tenth.resize(std::max(sum.lost_by_tenth.size(), d.lost_by_tenth.size()));
+    for (std::size_t i = 0; i < d.lost_by_tenth.size(); ++i) sum.lost_by_tenth[i] += d.lost_by_tenth[i];
+    sum.first_lost.insert(sum.first_lost.end(), d.first_lost.begin(), d.first_lost.end());
+    std::ranges::sort(sum.first_lost);
+    sum.first_lost.resize(std::min(sum.first_lost.size(), Losses::most_listed));
+    if (d.last_lost && (!sum.last_lost || sum.last_lost->sequence < d.last_lost->sequence)) sum.last_lost = d.last_lost;
+    if (sum.classes.empty()) {
+        sum.classes = d.classes;
+    } else {
+        for (std::size_t c = 0; c < sum.classes.size(); ++c) {
+            sum.classes[c].offered_frames += d.classes[c].offered_frames;
+            sum.classes[c].received_frames += d.classes[c].received_frames;
+        }
+    }
+}
+
+double farther(double a, double b) { return std::abs(b) > std::abs(a) ? b : a; }
+
+/// All but verdict and reasons.
+TrialResult sum_up(const std::vector<TrialPart>& parts) {
+    const auto& first = parts.front().result;
+    TrialResult whole;
+    whole.trial = first.trial;
+    whole.started_at = first.started_at;
+    whole.frame_size = first.frame_size;
+    whole.mix = first.mix;
+    whole.intended_fps = first.intended_fps;
+    whole.intended_duration_s = first.intended_duration_s;
+    whole.burst = first.burst;
+    whole.then = first.then;
+    whole.limits = first.limits;
+    whole.deviations = first.deviations;
+    whole.phases = first.phases;
+    constexpr double ns_per_second = 1e9;
+    whole.ticks_per_second = ns_per_second;
+    for (const auto& d : first.directions) whole.directions.push_back({.direction = d.direction});
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+        const auto& part = parts[p].result;
+        for (std::size_t d = 0; d < whole.directions.size(); ++d) add(whole.directions[d], part.directions[d]);
+        for (std::size_t side = 0; side < whole.ports.size(); ++side) {
+            auto& port = whole.ports[side];
+            port.before = p == 0 ? part.ports[side].before : sum(port.before, part.ports[side].before);
+            port.after = p == 0 ? part.ports[side].after : sum(port.after, part.ports[side].after);
+        }
+        whole.stopped = whole.stopped || part.stopped;
+        whole.host.tester.insert(whole.host.tester.end(), part.host.tester.begin(), part.host.tester.end());
+        if (part.host.dut) whole.host.dut = part.host.dut;
+        whole.clock_error_ppm = farther(whole.clock_error_ppm, part.clock_error_ppm);
+        if (part.steered_clock_error_ppm)
+            whole.steered_clock_error_ppm =
+                farther(whole.steered_clock_error_ppm.value_or(0), *part.steered_clock_error_ppm);
+    }
+    return whole;
+}
+
+/// By the client's clock.
+double start_us(const TrialPart& part, std::int64_t since_ns) {
+    constexpr double ns_per_us = 1e3;
+    return static_cast<double>(part.result.start->actual_unix_ns - since_ns) / ns_per_us - part.before.offset_us;
+}
+
+/// Fills in how far the starts are apart, and says what is wrong with them.
+void compare_starts(TogetherResult& result) {
+    auto& reasons = result.whole.reasons;
+    const TrialPart* earliest = nullptr;
+    const TrialPart* latest = nullptr;
+    for (const auto& part : result.parts) {
+        if (!part.result.start) continue;  // it was stopped before that, which is another reason
+        const auto since_ns = part.result.start->intended_unix_ns;
+        if (earliest == nullptr || start_us(part, since_ns) < start_us(*earliest, since_ns)) earliest = &part;
+        if (latest == nullptr || start_us(part, since_ns) > start_us(*latest, since_ns)) latest = &part;
+    }
+    const double limit_us = result.start_difference_limit_us;
+    if (earliest != latest) {
+        const auto since_ns = earliest->result.start->intended_unix_ns;
+        result.start_difference_us = start_us(*latest, since_ns) - start_us(*earliest, since_ns);
+        result.start_uncertainty_us = earliest->before.uncertainty_us + latest->before.uncertainty_us;
+    }
+    if (result.start_difference_us + result.start_uncertainty_us > limit_us) {
+        reasons.push_back({.code = "start_difference",
+                           .text = fmt::format("{} started {:.0f} us after {}, known to {:.0f} us (limit {:.0f} us in "
+                                               "all)",
+                                               latest->result.tester, result.start_difference_us,
+                                               earliest->result.tester, result.start_uncertainty_us, limit_us)});
+    }
+    for (const auto& part : result.parts) {
+        const double moved_us = std::abs(part.after.offset_us - part.before.offset_us);
+        if (moved_us - part.before.uncertainty_us - part.after.uncertainty_us <= limit_us) continue;
+        reasons.push_back(
+            {.code = "clock_difference",
+             .text = fmt::format("{}: its clock moved by {:.0f} us against the client's during the trial (limit {:.0f} "
+                                 "us)",
+                                 part.result.tester, moved_us, limit_us)});
+    }
+}
+
+}  // namespace
+
+TogetherResult judge_together(TogetherRequest request) {
+    if (request.parts.empty()) refuse("no tester has a result", "Give at least one.");
+    for (const auto& part : request.parts) {
+        if (!part.result.share)
+            refuse(fmt::format("{} has no share: it was a tester alone", part.result.tester),
+                   "Give each tester a share in its trial request.");
+    }
+    std::ranges::sort(request.parts, {}, [](const auto& part) { return part.result.share->first; });
+    check_one_trial(request.parts);
+    check_shares(request.parts, request.lost.empty());
+
+    TogetherResult result{.whole = sum_up(request.parts),
+                          .parts = std::move(request.parts),
+                          .start_difference_limit_us = request.start_difference_us};
+    for (const auto& lost : request.lost) {
+        result.whole.reasons.push_back({.code = "engine_lost", .text = fmt::format("{}: {}", lost.tester, lost.what)});
+    }
+    if (!request.lost.empty()) {
+        // The others were stopped for it: what else is wrong says nothing.
+        result.whole.verdict = Verdict::invalid;
+        return result;
+    }
+    compare_starts(result);
+    std::vector<TrialResult> parts;
+    parts.reserve(result.parts.size());
+    for (const auto& part : result.parts) parts.push_back(part.result);
+    judge(result.whole, parts);
+    return result;
+}
+
+}  // namespace evenhand::tally

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 6: one trial that several testers made together is judged as if one had made it. R2544-07, R2544-39, D5.
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "contract/reply.hpp"
+#include "contract/request.hpp"
+#include "fault.hpp"
+#include "tally/together.hpp"
+#include "tally/verdict.hpp"
+
+namespace together_test {
+
+using namespace evenhand;
+using plan::Direction;
+using tally::TogetherRequest;
+using tally::TrialPart;
+using tally::Verdict;
+using Json = nlohmann::json;
+using Codes = std::vector<std::string>;
+
+namespace {
+
+constexpr std::uint64_t frames_each = 500'000;
+
+/// What tester `number` of `testers` counted in a trial that lost nothing.
+TrialPart part(std::uint64_t number, std::uint64_t testers = 2) {
+    TrialPart p;
+    auto& r = p.result;
+    r.tester = std::string(1, static_cast<char>('a' + number));
+    r.trial = 7;
+    r.started_at = "2026-11-25T12:00:00Z";
+    r.frame_size = 64;
+    r.intended_fps = 1e5 * static_cast<double>(testers);
+    r.intended_duration_s = 5;
+    r.ticks_per_second = 2e9;
+    r.share = tally::Share{.first = number, .streams = 1, .stride = testers};
+    r.start =
+        tally::StartTime{.intended_unix_ns = 1'000'000'000'000'000'000, .actual_unix_ns = 1'000'000'000'000'000'000};
+    r.host.tester.push_back({.cpu = static_cast<unsigned>(number)});
+    r.phases.push_back({.name = "sending", .start_s = 1, .seconds = 5});
+    for (const auto direction : {Direction::forward, Direction::reverse}) {
+        auto& d = r.directions.emplace_back(tally::DirectionResult{.direction = direction,
+                                                                   .intended_frames = frames_each,
+                                                                   .offered_frames = frames_each,
+                                                                   .offered_fps = 1e5,
+                                                                   .received_frames = frames_each,
+                                                                   .ring_frames = 2048});
+        for (std::uint64_t i = 1; i <= 100; ++i) d.latency.record(2000 * i);
+        for (std::size_t s = 0; s < tally::SliceDelays::slices; ++s)
+            d.delay_by_slice.add(s,
+                                 {.frames = frames_each / 50, .sum = 2000 * frames_each / 50, .min = 10, .max = 9000});
+        d.lost_by_tenth.assign(50, 0);
+    }
+    for (auto& port : r.ports) port.after.transmitted_frames = port.after.received_frames = frames_each;
+    return p;
+}
+
+TogetherRequest request(std::uint64_t testers = 2) {
+    TogetherRequest r;
+    for (std::uint64_t n = 0; n < testers; ++n) r.parts.push_back(part(n, testers));
+    return r;
+}
+
+void lose(tally::DirectionResult& d, std::uint64_t lost, std::uint64_t first) {
+    d.received_frames -= lost;
+    d.first_lost = {first};
+    d.lost_by_tenth[3] += lost;
+}
+
+Codes codes_of(const tally::TrialResult& r) {
+    Codes codes;
+    for (const auto& reason : r.reasons) codes.push_back(reason.code);
+    return codes;
+}
+
+std::optional<Fault> fault_of(TogetherRequest r) {
+    try {
+        (void)tally::judge_together(std::move(r));
+        return std::nullopt;
+    } catch (const Fault& fault) {
+        return fault;
+    }
+}
+
+/// As a client does: each tester's reply, as it came, in one request; what the engine answers.
+Json over_the_contract(const TogetherRequest& r) {
+    Json line{{"id", 1}, {"request", "judge"}, {"results", Json::array()}};
+    for (const auto& p : r.parts) {
+        const auto clock = [](const tally::ComparedClock& c) {
+            return Json{{"offset_us", c.offset_us}, {"uncertainty_us", c.uncertainty_us}};
+        };
+        auto judged = p.result;
+        tally::judge(judged);
+        line["results"].push_back({{"engine", p.result.tester},
+                                   {"result", Json::parse(contract::write_trial(9, judged))},
+                                   {"clock", {{"before", clock(p.before)}, {"after", clock(p.after)}}}});
+    }
+    for (const auto& lost : r.lost) line["results"].push_back({{"engine", lost.tester}, {"lost", lost.what}});
+    const auto read = contract::read_request(line.dump());
+    return Json::parse(contract::write_judge(2, tally::judge_together(std::get<TogetherRequest>(read.body))));
+}
+
+}  // namespace
+
+TEST_CASE("counts of all testers are added up, and nothing lost is a PASS") {
+    const auto r = tally::judge_together(request(3));
+    CHECK(r.whole.verdict == Verdict::pass);
+    CHECK(r.whole.reasons.empty());
+    for (const auto& d : r.whole.directions) {
+        CHECK(d.intended_frames == 3 * frames_each);
+        CHECK(d.offered_frames == 3 * frames_each);
+        CHECK(d.received_frames == 3 * frames_each);
+        CHECK(d.offered_fps == doctest::Approx(3e5));
+        CHECK(d.latency.count() == 300);
+        CHECK(d.delay_by_slice.all()[7].frames == 3 * frames_each / 50);
+    }
+    CHECK(r.whole.intended_fps == 3e5);
+    CHECK(r.whole.ports[0].after.transmitted_frames == 3 * frames_each);
+    CHECK(r.whole.host.tester.size() == 3);
+}
+
+TEST_CASE("a loss of one tester is the trial's, with the tester's name; the limit is of all frames") {
+    auto r = request();
+    lose(r.parts[1].result.directions[0], 10, 31);
+    auto strict = tally::judge_together(r);
+    CHECK(strict.whole.verdict == Verdict::fail);
+    CHECK(codes_of(strict.whole) == Codes{"loss"});
+    CHECK(strict.whole.reasons[0].text == "forward of b: 10 of 500000 frames were lost (0.002000 %)");
+    CHECK(strict.whole.directions[0].first_lost == std::vector<std::uint64_t>{31});
+    CHECK(strict.whole.directions[0].lost_by_tenth[3] == 10);
+    CHECK(strict.whole.loss_ratio() == doctest::Approx(10 / 2e6));
+    for (auto& p : r.parts) p.result.limits.loss_ratio = 5e-6;
+    CHECK(tally::judge_together(r).whole.verdict == Verdict::pass);
+    for (auto& p : r.parts) p.result.limits.loss_ratio = 4.9e-6;
+    CHECK(tally::judge_together(r).whole.verdict == Verdict::fail);
+}
+
+TEST_CASE("the tester's own fault makes the whole INVALID, and its reason names it") {
+    using Spoil = std::function<void(tally::TrialResult&)>;
+    const std::vector<std::pair<std::string, Spoil>> spoils{
+        {"offered_load", [](auto& r) { r.directions[0].offered_frames = r.directions[0].received_frames -= 7; }},
+        {"sender_overdue", [](auto& r) { r.directions[1].overdue_frames = 10'000; }},
+        {"link", [](auto& r) { r.ports[1].after.link_up = false; }},
+        {"clock", [](auto& r) { r.clock_error_ppm = -300; }},
+        {"duplicates", [](auto& r) { r.directions[0].duplicated_frames = 9'000; }},
+        {"stopped", [](auto& r) { r.stopped = true; }}};
+    for (const auto& [code, spoil] : spoils) {
+        CAPTURE(code);
+        auto r = request();
+        spoil(r.parts[1].result);
+        const auto judged = tally::judge_together(r);
+        CHECK(judged.whole.verdict == Verdict::invalid);
+        CHECK(codes_of(judged.whole) == Codes{code});
+        const auto& text = judged.whole.reasons[0].text;
+        CHECK((text.starts_with("b: ") || text.find(" of b: ") != std::string::npos));
+    }
+}
+
+TEST_CASE("what one tester's lapse explains, it explains of its own losses only") {
+    auto r = request();
+    lose(r.parts[0].result.directions[0], 10, 30);
+    r.parts[1].result.ports[1].after.missed_frames = 10;  // of the other one, which lost nothing
+    CHECK(tally::judge_together(r).whole.verdict == Verdict::fail);
+    r.parts[0].result.ports[1].after.missed_frames = 10;
+    const auto judged = tally::judge_together(r);
+    CHECK(judged.whole.verdict == Verdict::invalid);
+    CHECK(codes_of(judged.whole) == Codes{"receive_missed", "receive_missed", "loss"});
+}
+
+TEST_CASE("testers that start too far apart, or may have, make it INVALID") {
+    auto r = request();
+    r.parts[1].result.start->actual_unix_ns += 900'000;
+    auto judged = tally::judge_together(r);
+    CHECK(judged.whole.verdict == Verdict::pass);
+    CHECK(judged.start_difference_us == doctest::Approx(900));
+    SUBCASE("by their clocks") { r.parts[1].result.start->actual_unix_ns += 101'000; }
+    SUBCASE("by what the clocks are off") { r.parts[1].before.offset_us = r.parts[1].after.offset_us = -101; }
+    SUBCASE("by what is not known of that") { r.parts[0].before.uncertainty_us = 101; }
+    judged = tally::judge_together(r);
+    CHECK(judged.whole.verdict == Verdict::invalid);
+    CHECK(codes_of(judged.whole) == Codes{"start_difference"});
+    CHECK(judged.whole.reasons[0].text.starts_with("b started "));
+}
+
+TEST_CASE("a clock that moves during the trial makes it INVALID") {
+    auto r = request();
+    r.parts[0].before = {.offset_us = 100, .uncertainty_us = 50};
+    r.parts[0].after = {.offset_us = 1190, .uncertainty_us = 50};
+    CHECK(tally::judge_together(r).whole.verdict == Verdict::pass);
+    r.parts[0].after.offset_us = 1201;
+    const auto judged = tally::judge_together(r);
+    CHECK(codes_of(judged.whole) == Codes{"clock_difference"});
+    CHECK(judged.whole.reasons[0].text.starts_with("a: its clock moved by 1101 us"));
+}
+
+TEST_CASE("a lost tester makes it INVALID with its name, whatever the others counted") {
+    auto r = request();
+    r.parts.pop_back();
+    r.parts[0].result.stopped = true;
+    r.lost.push_back({.tester = "b", .what = "the engine ended by SIGKILL"});
+    const auto judged = tally::judge_together(r);
+    CHECK(judged.whole.verdict == Verdict::invalid);
+    CHECK(codes_of(judged.whole) == Codes{"engine_lost"});
+    CHECK(judged.whole.reasons[0].text == "b: the engine ended by SIGKILL");
+    CHECK(judged.whole.directions[0].offered_frames == frames_each);
+}
+
+TEST_CASE("shares that overlap or are missing, and parts of different trials, are refused by name") {
+    auto r = request();
+    SUBCASE("missing at the end") {
+        r.parts.pop_back();
+        CHECK(fault_of(r)->what_text == "nobody has streams 1 to 1");
+    }
+    SUBCASE("missing at the begin") {
+        r.parts.erase(r.parts.begin());
+        CHECK(fault_of(r)->what_text == "nobody has streams 0 to 0");
+    }
+    SUBCASE("twice") {
+        r.parts[1].result.share->first = 0;
+        CHECK(fault_of(r)->what_text.find("another tester's") != std::string::npos);
+    }
+    SUBCASE("none") {
+        r.parts[1].result.share.reset();
+        CHECK(fault_of(r)->what_text == "b has no share: it was a tester alone");
+    }
+    SUBCASE("of other wholes") {
+        r.parts[1].result.share->stride = 3;
+        CHECK(fault_of(r)->what_text == "b has a share of 3 streams, a one of 2");
+    }
+    SUBCASE("another trial") {
+        r.parts[1].result.trial = 8;
+        CHECK(fault_of(r)->what_text == "b has another number than a");
+    }
+    SUBCASE("another load") {
+        r.parts[1].result.intended_fps *= 2;
+        CHECK(fault_of(r)->what_text == "b has another load than a");
+    }
+    SUBCASE("other limits") {
+        r.parts[1].result.limits.loss_ratio = 0.5;
+        CHECK(fault_of(r)->what_text == "b has another limits than a");
+    }
+    SUBCASE("other directions") {
+        r.parts[1].result.directions.pop_back();
+        CHECK(fault_of(r)->what_text == "b has another directions than a");
+    }
+    SUBCASE("nothing at all") { CHECK(fault_of({})->what_text == "no tester has a result"); }
+}
+
+TEST_CASE("judging replies, as a client sends them back, is judging what was counted") {
+    auto r = request(3);
+    lose(r.parts[2].result.directions[1], 12, 77);
+    r.parts[1].result.directions[0].overdue_frames = 40;
+    r.parts[1].result.directions[0].hop_limit_was_lowered = false;
+    r.parts[0].result.directions[0].strayed_frames = 5;
+    r.parts[2].before = {.offset_us = -20, .uncertainty_us = 60};
+    r.parts[2].after = {.offset_us = -21, .uncertainty_us = 61};
+    for (auto& p : r.parts) {
+        p.result.ports[0].before.seen_frames = 3;
+        p.result.ports[0].after.seen_frames = 3 + frames_each;
+        p.result.ports[0].before.hidden_drops = p.result.ports[0].after.hidden_drops = {{.name = "rx_x", .frames = 2}};
+    }
+    // The rest of what such a trial has says nothing about its counts.
+    for (auto& p : r.parts) {
+        for (auto& d : p.result.directions) d.latency = {};
+        for (auto& d : p.result.directions) d.latency.add(tally::LatencyHistogram{});
+    }
+    const auto direct = tally::judge_together(r);
+    const auto judged = over_the_contract(r);
+    CHECK(judged["response"] == "judge");
+    CHECK(judged["verdict"] == "FAIL");
+    REQUIRE(judged["reasons"].size() == direct.whole.reasons.size());
+    for (std::size_t i = 0; i < direct.whole.reasons.size(); ++i)
+        CHECK(judged["reasons"][i]["text"] == direct.whole.reasons[i].text);
+    REQUIRE(judged["notes"].size() == direct.whole.notes.size());
+    for (std::size_t i = 0; i < direct.whole.notes.size(); ++i)
+        CHECK(judged["notes"][i]["text"] == direct.whole.notes[i].text);
+    for (const auto& d : direct.whole.directions) {
+        const auto& as_json = judged["directions"][d.direction == Direction::forward ? "forward" : "reverse"];
+        CHECK(as_json["offered_frames"] == d.offered_frames);
+        CHECK(as_json["received_frames"] == d.received_frames);
+        CHECK(as_json["first_lost"] == Json(d.first_lost));
+        CHECK(as_json["lost_by_tenth"] == Json(d.lost_by_tenth));
+    }
+    CHECK(judged["engines"].size() == 3);
+    CHECK(judged["engines"][1]["engine"] == "b");
+    CHECK(judged["starts"]["difference_us"].get<double>() == doctest::Approx(direct.start_difference_us));
+    CHECK(judged["ports"]["left"]["after"]["seen_frames"] == 3 * (3 + frames_each));
+    CHECK(judged["ports"]["left"]["after"]["hidden_drops"]["rx_x"] == 6);
+}
+
+TEST_CASE("delays are added up in nanoseconds, to the width of a reply's group") {
+    auto r = request();
+    const auto judged = over_the_contract(r);
+    const auto& latency = judged["directions"]["forward"]["latency"];
+    CHECK(latency["count"] == 200);
+    CHECK(latency["min_ns"] == 1'000);    // 2,000 ticks of 2 GHz
+    CHECK(latency["max_ns"] == 100'000);  // 200,000
+    CHECK(latency["p50_ns"].get<double>() == doctest::Approx(50'000).epsilon(0.01));
+    CHECK(latency["p99_ns"].get<double>() == doctest::Approx(99'000).epsilon(0.01));
+    CHECK(latency["mean_ns"].get<double>() == doctest::Approx(50'500).epsilon(1e-4));
+    CHECK(judged["directions"]["forward"]["delay_by_slice"][0] == Json::array({20'000, 1000.0, 5.0, 4500.0}));
+    CHECK(judged["clock"]["ticks_per_second"] == 1e9);
+}
+
+TEST_CASE("a tester alone and the same as the only one of several are judged alike") {
+    auto alone = part(0, 1);
+    lose(alone.result.directions[0], 3, 5);
+    TogetherRequest r;
+    r.parts.push_back(alone);
+    const auto together = tally::judge_together(r);
+    alone.result.tester.clear();
+    tally::judge(alone.result);
+    CHECK(together.whole.verdict == alone.result.verdict);
+    CHECK(codes_of(together.whole) == codes_of(alone.result));
+    CHECK(together.whole.loss_ratio() == alone.result.loss_ratio());
+}
+
+}  // namespace together_test

@@ -1,0 +1,465 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 7: several engines that are one tester: each sends its share of every trial, all start at one time,
+and one verdict is made of what they counted.
+
+Each engine has both ends of its own port pairs, so that a frame comes back to the engine that sent it.
+"""
+
+from __future__ import annotations
+
+import queue
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from evenhand.base.errors import EngineError, EvenhandError, HostError, RequestError
+from evenhand.base.version import VERSION
+from evenhand.plan import SIDES
+from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, Document, EngineSession, EventCallback
+from evenhand.trial.group_events import learning_of_all, progress_of_all, sum_of_learning
+
+START_LEAD_S = 0.75
+"""From the last wait before a trial's first frame to that frame: for engines that are slower to be ready."""
+CLIENT_TIMEOUT_S = 2.0
+"""An engine that has heard nothing from here for so long stops sending: its connection is gone."""
+ALIVE_EVERY_S = 0.1
+SILENT_S = 5.0
+"""An engine tells of its trial twice a second; one that says nothing for so long is lost."""
+STOP_WITHIN_S = 5.0
+"""What an engine that was told to stop may take to answer."""
+CLOCK_LOOKS = 8
+LARGEST_OFFSET_S = 0.1
+"""Of an engine's clock against that of this host: what is less is corrected."""
+DEFAULT_START_DIFFERENCE_US = 1000.0
+MOST_LINE_OCTETS = 1 << 20
+"""Of one request to an engine: the results of all must fit in."""
+_OCTETS_PER_TENTH = 8
+"""Of the text of a trial's losses in each tenth of a second."""
+Found = TypeVar("Found")
+_ANSWERED_TOGETHER = frozenset({"resolve", "learn", "trial", "counters"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineMember:
+    """One of several engines."""
+
+    name: str
+    session: EngineSession
+    streams: int
+    """Of each side."""
+    is_here: bool
+    """Whether it is on this host, and has its clock."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedClock:
+    """How far an engine's clock is ahead of this host's, and how wrong that may be."""
+
+    offset_us: float = 0.0
+    uncertainty_us: float = 0.0
+
+    def to_contract(self) -> dict[str, float]:
+        return {"offset_us": self.offset_us, "uncertainty_us": self.uncertainty_us}
+
+
+class EngineGroup:
+    """Engines that run, asked as if they were one: a `TesterSession`. Whoever started them ends them.
+
+    An engine that ends, or whose connection breaks, makes the trial INVALID, and names itself in the reason;
+    the others stop within a second. Whatever is asked after that is a HostError.
+    """
+
+    def __init__(
+        self,
+        members: Sequence[EngineMember],
+        *,
+        start_difference_us: float = DEFAULT_START_DIFFERENCE_US,
+        client_timeout_s: float = CLIENT_TIMEOUT_S,
+    ) -> None:
+        """Check that they go together; nothing is opened or sent.
+
+        Args:
+            members: In the order of their shares.
+            start_difference_us: Between the first engine that starts a trial and the last, with its
+                uncertainty; a trial with more is INVALID.
+
+        Raises:
+            HostError: One is of another version, or its clock is off.
+            RequestError: They have not the same number of streams.
+        """
+        self.members = tuple(members)
+        self._start_difference_us = start_difference_us
+        self._client_timeout_s = client_timeout_s
+        self._lost: EvenhandError | None = None
+        for member in self.members:
+            _check_version(member)
+        _check_streams(self.members)
+        self.clocks = self._compare_clocks()
+
+    @property
+    def about(self) -> Document:
+        """Of the first; all have one version."""
+        return self.members[0].session.about
+
+    def open(self, requests: Sequence[Document], **arguments: Any) -> Document:
+        """Open each engine's ports.
+
+        Args:
+            requests: Of each engine, in their order: the arguments of `open`.
+            arguments: Of all of them.
+
+        Returns:
+            `left` and `right` of the first engine, with the line rate that all have together: the slowest of
+            them times their number, as each has the same share; `engines` has all replies.
+        """
+        # One number for all, so that a frame is the same whoever sends it.
+        session = random.randrange(65535)
+        replies = self._ask_each(
+            "open", [{**request, "session": session, **arguments} for request in requests]
+        )
+        rates = {side: [reply[side]["line_rate_bps"] for reply in replies] for side in SIDES}
+        together: dict[str, Any] = {
+            side: {
+                **replies[0][side],
+                "line_rate_bps": None if None in rates[side] else min(rates[side]) * len(rates[side]),
+            }
+            for side in SIDES
+        }
+        return {**replies[0], **together, "engines": self._by_name(replies)}
+
+    def request(
+        self,
+        name: str,
+        *,
+        on_event: EventCallback | None = None,
+        answer_within_s: float = ANSWER_TIMEOUT_S,
+        **arguments: Any,
+    ) -> Document:
+        """See `EngineSession.request`. An error of one engine names it."""
+        if name not in _ANSWERED_TOGETHER:
+            raise RequestError(
+                f"several engines do not answer {name!r} together",
+                code="trial.not-with-several-engines",
+                where=name,
+            )
+        if self._lost is not None:
+            raise self._lost
+        if name == "trial":
+            return self._trial(arguments, on_event, answer_within_s)
+        tell = None if on_event is None or name != "learn" else learning_of_all(len(self.members), on_event)
+        each = [dict(arguments) for _ in self.members]
+        replies = self._ask_each(name, each, on_event=tell, answer_within_s=answer_within_s)
+        if name == "learn":
+            return sum_of_learning(replies)
+        return {**replies[0], "engines": self._by_name(replies)}
+
+    def _by_name(self, replies: Sequence[Document]) -> dict[str, Document]:
+        return {
+            member.name: {key: value for key, value in reply.items() if key not in ("id", "response")}
+            for member, reply in zip(self.members, replies, strict=True)
+        }
+
+    def _ask_each(
+        self,
+        name: str,
+        arguments: Sequence[Document],
+        *,
+        on_event: Callable[[int, Document], None] | None = None,
+        answer_within_s: float = ANSWER_TIMEOUT_S,
+    ) -> list[Document]:
+        """All at once. If one fails, the others are stopped, and its error is raised."""
+        asked = _Asked(self.members)
+        asked.begin(name, arguments, on_event=on_event, answer_within_s=answer_within_s)
+        try:
+            while asked.waiting:
+                asked.wait(ALIVE_EVERY_S)
+                if asked.errors:
+                    asked.stop()
+        except BaseException:
+            asked.stop()
+            raise
+        for member, error in asked.in_order(asked.errors):
+            raise _named(error, member.name)
+        return [reply for _, reply in asked.in_order(asked.replies)]
+
+    def _compare_clocks(self) -> dict[str, ComparedClock]:
+        """Of each engine. HostError if one is off."""
+        found = {}
+        for member in self.members:
+            try:
+                found[member.name] = _compare(member)
+            except EvenhandError as error:
+                raise _named(error, member.name) from error
+            offset_s = found[member.name].offset_us / 1e6
+            if abs(offset_s) - found[member.name].uncertainty_us / 1e6 > LARGEST_OFFSET_S:
+                raise HostError(
+                    f"the clock of engine {member.name} is {abs(offset_s):.3f} s"
+                    f" {'ahead of' if offset_s > 0 else 'behind'} this host's"
+                    f" (limit {LARGEST_OFFSET_S:g} s)",
+                    code="trial.engine-clock-off",
+                    where=f"engine {member.name}",
+                    next_step="Have both hosts' clocks set by PTP or NTP.",
+                )
+        return found
+
+    def _trial(self, arguments: Document, on_event: EventCallback | None, answer_within_s: float) -> Document:
+        self._check_trial(arguments)
+        before = self._compare_clocks()
+        waits = arguments["waits"]
+        start_ns = time.time_ns() + round(
+            (waits["after_routing_s"] + waits["after_learning_s"] + START_LEAD_S) * 1e9
+        )
+        stride = sum(member.streams for member in self.members)
+        first = 0
+        each = []
+        for member in self.members:
+            each.append(
+                {
+                    # That the whole has failed, no engine can know: every trial lasts to its end.
+                    **{key: value for key, value in arguments.items() if key != "stop_when_failed"},
+                    "share": {"first": first, "stride": stride},
+                    "start_at_unix_ns": start_ns + round(before[member.name].offset_us * 1e3),
+                    "client_timeout_s": self._client_timeout_s,
+                }
+            )
+            first += member.streams
+        asked = _Asked(self.members)
+        tell = None if on_event is None else progress_of_all(len(self.members), on_event)
+        asked.begin("trial", each, on_event=tell, answer_within_s=answer_within_s)
+        lost = self._follow(asked)
+        return self._judge(asked, lost, before)
+
+    def _check_trial(self, arguments: Document) -> None:
+        for key, what in (("delays", "delays of each frame"), ("connections", "connections")):
+            if arguments.get(key) is not None:
+                raise RequestError(
+                    f"{what} cannot be measured with several engines yet",
+                    code="trial.not-with-several-engines",
+                    where=key,
+                    next_step="Use a testbed file with one engine.",
+                )
+        then = arguments.get("then")
+        sending_s = arguments["duration_s"] + (0.0 if then is None else then["duration_s"])
+        octets_per_s = 10 * _OCTETS_PER_TENTH * len(self.members) * len(arguments["directions"])
+        longest_s = MOST_LINE_OCTETS / 2 / octets_per_s
+        if sending_s > longest_s:
+            raise RequestError(
+                f"a trial of {sending_s:g} s is too long for {len(self.members)} engines,"
+                " whose results are judged together",
+                code="trial.too-long-for-several-engines",
+                where="duration",
+                next_step=f"Use at most {longest_s:.0f} s.",
+            )
+
+    def _follow(self, asked: _Asked) -> dict[str, str]:
+        """Until all have answered. Why some have not, by their names."""
+        lost: dict[str, str] = {}
+        give_up = float("inf")
+        try:
+            while asked.waiting:
+                asked.wait(ALIVE_EVERY_S)
+                now = time.monotonic()
+                for member, error in asked.in_order(asked.errors):
+                    lost.setdefault(member.name, error.what)
+                for member, heard in asked.in_order(asked.heard_at):
+                    if now - heard > SILENT_S and member.name in asked.waiting:
+                        lost.setdefault(member.name, f"it has said nothing for {SILENT_S:g} s")
+                if lost and give_up == float("inf"):
+                    give_up = now + STOP_WITHIN_S
+                    asked.stop()
+                if now > give_up:
+                    for name in asked.waiting:
+                        lost.setdefault(name, "it did not stop when it was told to")
+                    break
+                for member in self.members:
+                    if member.name in asked.waiting:
+                        member.session.say_alive()
+        except BaseException:
+            asked.stop()
+            raise
+        return lost
+
+    def _judge(self, asked: _Asked, lost: dict[str, str], before: Mapping[str, ComparedClock]) -> Document:
+        for member, reply in asked.in_order(asked.replies):
+            if not lost and "stopped" in {reason["code"] for reason in reply["reasons"]}:
+                lost[member.name] = (
+                    f"it stopped, as it had heard nothing from here for {self._client_timeout_s:g} s"
+                )
+        for member, error in asked.in_order(asked.errors):
+            if isinstance(error, RequestError):
+                raise _named(error, member.name)
+        for member in self.members:
+            # One that answers with a fault is there all the same.
+            is_there = isinstance(asked.errors.get(member.name), HostError) or member.name in asked.replies
+            if not is_there and self._lost is None:
+                self._lost = self._is_lost(member, lost[member.name])
+        survivors = [
+            member for member in self.members if member.name in asked.replies and member.name not in lost
+        ]
+        after = {member.name: _compare(member) for member in survivors}
+        results: list[Document] = [
+            {"engine": member.name, "lost": lost[member.name]}
+            if member.name in lost
+            else {
+                "engine": member.name,
+                "result": asked.replies[member.name],
+                "clock": {
+                    "before": before[member.name].to_contract(),
+                    "after": after[member.name].to_contract(),
+                },
+            }
+            for member in self.members
+        ]
+        # Nothing can be said of a trial that no engine has finished.
+        if not survivors:
+            raise self._lost or _not_finished(lost)
+        judge = next((member for member in survivors if member.is_here), survivors[0])
+        judged = judge.session.request(
+            "judge", results=results, start_difference_us=self._start_difference_us
+        )
+        return {**judged, "response": "trial"}
+
+    def _is_lost(self, member: EngineMember, why: str) -> EvenhandError:
+        member.session.kill()
+        return HostError(
+            f"engine {member.name} is lost: {why}",
+            code="trial.engine-lost",
+            where=f"engine {member.name}",
+            next_step="Check that host and the way to it, then start again.",
+        )
+
+
+class _Asked:
+    """One request to each engine, each waited for by a thread of its own."""
+
+    def __init__(self, members: Sequence[EngineMember]) -> None:
+        self._members = members
+        self._done: queue.SimpleQueue[tuple[str, Document | EvenhandError]] = queue.SimpleQueue()
+        self._is_stopped = False
+        self.waiting = {member.name for member in members}
+        self.replies: dict[str, Document] = {}
+        self.errors: dict[str, EvenhandError] = {}
+        self.heard_at: dict[str, float] = {}
+
+    def begin(
+        self,
+        name: str,
+        arguments: Sequence[Document],
+        *,
+        on_event: Callable[[int, Document], None] | None,
+        answer_within_s: float,
+    ) -> None:
+        lock = threading.Lock()
+
+        def ask(number: int) -> None:
+            member = self._members[number]
+
+            def tell(event: Document) -> None:
+                self.heard_at[member.name] = time.monotonic()
+                if on_event is not None:
+                    with lock:
+                        on_event(number, event)
+
+            try:
+                reply = member.session.request(
+                    name, on_event=tell, answer_within_s=answer_within_s, **arguments[number]
+                )
+            except EvenhandError as error:
+                self._done.put((member.name, error))
+            except BaseException as error:  # what an event's listener raised: it must not be waited for
+                self._done.put(
+                    (member.name, EngineError(repr(error), code="trial.contract-violated", where=name))
+                )
+            else:
+                self._done.put((member.name, reply))
+
+        for number, member in enumerate(self._members):
+            self.heard_at[member.name] = time.monotonic()
+            threading.Thread(target=ask, args=(number,), daemon=True).start()
+
+    def wait(self, seconds: float) -> None:
+        """Take in what has come, at most so long."""
+        try:
+            name, found = self._done.get(timeout=seconds)
+        except queue.Empty:
+            return
+        self.waiting.discard(name)
+        if isinstance(found, EvenhandError):
+            self.errors[name] = found
+        else:
+            self.replies[name] = found
+
+    def stop(self) -> None:
+        """Have those end early that are still at it."""
+        if self._is_stopped:
+            return
+        self._is_stopped = True
+        for member in self._members:
+            if member.name in self.waiting:
+                member.session.stop()
+
+    def in_order(self, found: Mapping[str, Found]) -> list[tuple[EngineMember, Found]]:
+        return [(member, found[member.name]) for member in self._members if member.name in found]
+
+
+def _check_version(member: EngineMember) -> None:
+    version = member.session.about["version"]
+    if version != VERSION:
+        raise HostError(
+            f"engine {member.name} is of version {version}, but this is Evenhand {VERSION}",
+            code="trial.engine-of-other-version",
+            where=f"engine {member.name}",
+            next_step=f"Install Evenhand {VERSION} on its host.",
+        )
+
+
+def _check_streams(members: Sequence[EngineMember]) -> None:
+    first = members[0]
+    for member in members:
+        if member.streams != first.streams:
+            raise RequestError(
+                f"engine {member.name} sends {member.streams} streams a side, engine {first.name}"
+                f" {first.streams}: each engine must have the same share",
+                code="trial.engines-differ",
+                where=f"engine {member.name}",
+                next_step="Give each engine the same number of cpus and of receive_queues.",
+            )
+
+
+def _compare(member: EngineMember) -> ComparedClock:
+    """The look with the shortest way there and back says most."""
+    if member.is_here:
+        return ComparedClock()
+    looks = []
+    for _ in range(CLOCK_LOOKS):
+        before_ns = time.time_ns()
+        there_ns = int(member.session.request("clock")["time_unix_ns"])
+        after_ns = time.time_ns()
+        looks.append(
+            ComparedClock(
+                offset_us=(there_ns - (before_ns + after_ns) / 2) / 1e3,
+                uncertainty_us=(after_ns - before_ns) / 2e3,
+            )
+        )
+    return min(looks, key=lambda look: look.uncertainty_us)
+
+
+def _named(error: EvenhandError, name: str) -> EvenhandError:
+    named = type(error)(
+        f"engine {name}: {error.what}", code=error.code, where=error.where, next_step=error.next_step
+    )
+    for note in getattr(error, "__notes__", ()):
+        named.add_note(note)
+    return named
+
+
+def _not_finished(lost: Mapping[str, str]) -> EvenhandError:
+    return HostError(
+        "no engine has finished the trial: " + "; ".join(f"{name}: {why}" for name, why in lost.items()),
+        code="trial.engine-lost",
+        where="trial",
+        next_step="Check the hosts of the engines and the way to them, then start again.",
+    )

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 7: what several engines tell while they are at it, and what they have learnt, as one engine would
+tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from evenhand.plan import SIDES
+from evenhand.trial.engine_session import Document, EventCallback
+
+MOST_NAMED = 100
+"""Of unreachable hosts, as one engine names them."""
+_COUNTS = ("sent_frames", "received_frames", "settled_frames", "lost_frames")
+
+
+def progress_of_all(engines: int, on_event: EventCallback) -> Callable[[int, Document], None]:
+    """Takes the number of an engine and its `progress` event. Whenever the first tells something, the sums of
+    what all have told last are passed on."""
+    last: dict[int, Document] = {}
+
+    def take(number: int, event: Document) -> None:
+        last[number] = event
+        if number != 0:
+            return
+        told = [last[each] for each in range(engines) if each in last]
+        directions = {
+            name: _direction(
+                [each["directions"][name] for each in told if name in each.get("directions", {})]
+            )
+            for name in event.get("directions", {})
+        }
+        on_event(
+            {
+                **event,
+                **{key: sum(each[key] for each in told) for key in ("sent_frames", "received_frames")},
+                **({"directions": directions} if directions else {}),
+            }
+        )
+
+    return take
+
+
+def _direction(told: Sequence[Document]) -> Document:
+    timed = [each for each in told if each["latency"]["mean_ns"] is not None]
+    frames = sum(each["received_frames"] for each in timed)
+    return {
+        **{key: sum(each[key] for each in told) for key in _COUNTS},
+        "latency": {
+            "mean_ns": sum(each["latency"]["mean_ns"] * each["received_frames"] for each in timed) / frames
+            if frames
+            else None,
+            "max_ns": max((each["latency"]["max_ns"] for each in timed), default=None),
+        },
+    }
+
+
+def learning_of_all(engines: int, on_event: EventCallback) -> Callable[[int, Document], None]:
+    """The same of `learning` events: each engine has all hosts behind its own ports."""
+    last: dict[int, Document] = {}
+
+    def take(number: int, event: Document) -> None:
+        last[number] = event
+        if number != 0:
+            return
+        told = [last[each] for each in range(engines) if each in last]
+        sides: Document = {
+            side: {
+                key: sum(each[side][key] for each in told if side in each) for key in ("hosts", "reachable")
+            }
+            for side in SIDES
+            if side in event
+        }
+        on_event({**event, **sides})
+
+    return take
+
+
+def sum_of_learning(replies: Sequence[Document]) -> Document:
+    """Of `learn`: hosts count once for each engine that has them."""
+
+    def side_of_all(side: str) -> dict[str, Any]:
+        told = [reply[side] for reply in replies]
+        return {
+            **{key: sum(each[key] for each in told) for key in ("hosts", "reachable", "questions_answered")},
+            "rounds": max(each["rounds"] for each in told),
+            "unreachable": [address for each in told for address in each["unreachable"]][:MOST_NAMED],
+        }
+
+    sides: dict[str, Any] = {side: side_of_all(side) for side in SIDES if side in replies[0]}
+    return {
+        **replies[0],
+        "stopped": any(reply["stopped"] for reply in replies),
+        "rate_share": min(reply["rate_share"] for reply in replies),
+        **sides,
+    }

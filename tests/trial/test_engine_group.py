@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Engine group: engines that do not go together are refused by name before anything is asked of their
+ports."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, cast
+
+import pytest
+
+from evenhand.base.errors import EngineError, EvenhandError, RequestError
+from evenhand.base.version import VERSION
+from evenhand.trial import (
+    DelayWish,
+    EngineGroup,
+    EngineMeasurer,
+    EngineMember,
+    EngineSession,
+    Load,
+    LoadChange,
+    Waits,
+)
+from evenhand.trial.group_events import learning_of_all, progress_of_all, sum_of_learning
+from tests.errors import raises
+
+NO_WAITS = Waits(after_routing_s=0, after_learning_s=0, residual_s=0, restabilize_s=0)
+
+
+class Engine:
+    """Answers as it is told to; keeps what it was asked."""
+
+    def __init__(
+        self, answers: dict[str, Any] | None = None, *, version: str = VERSION, ahead_s: float = 0.0
+    ) -> None:
+        self.about = {"version": version, "contract": 1}
+        self.answers = answers or {}
+        self.ahead_s = ahead_s
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.was_stopped = self.was_killed = False
+
+    def request(self, name: str, **arguments: Any) -> dict[str, Any]:
+        self.asked.append((name, arguments))
+        if name == "clock":
+            return {"time_unix_ns": time.time_ns() + round(self.ahead_s * 1e9), "steered": False}
+        answer = self.answers[name]
+        if isinstance(answer, EvenhandError):
+            raise answer
+        return dict(answer)
+
+    def stop(self) -> None:
+        self.was_stopped = True
+
+    def kill(self) -> None:
+        self.was_killed = True
+
+    def say_alive(self) -> None:
+        return
+
+
+def member(name: str, engine: Engine, *, streams: int = 1, is_here: bool = True) -> EngineMember:
+    return EngineMember(name=name, session=cast(EngineSession, engine), streams=streams, is_here=is_here)
+
+
+def passed(name: str) -> dict[str, Any]:
+    return {"trial": 1, "reasons": [], "verdict": "PASS", "by": name}
+
+
+def test_an_engine_of_another_version_is_refused_by_name() -> None:
+    with raises("trial.engine-of-other-version", match=r"engine b is of version 9\.9"):
+        EngineGroup([member("a", Engine()), member("b", Engine(version="9.9"))])
+
+
+def test_engines_with_unlike_numbers_of_streams_are_refused_by_name() -> None:
+    with raises("trial.engines-differ", match="engine b sends 2 streams a side, engine a 1"):
+        EngineGroup([member("a", Engine()), member("b", Engine(), streams=2)])
+
+
+@pytest.mark.parametrize(("ahead_s", "how"), [(3600.0, "ahead of"), (-7.0, "behind")])
+def test_a_clock_that_is_off_is_refused_by_name(ahead_s: float, how: str) -> None:
+    with raises("trial.engine-clock-off", match=f"clock of engine b is .* {how} this host's"):
+        EngineGroup([member("a", Engine()), member("b", Engine(ahead_s=ahead_s), is_here=False)])
+
+
+def test_shares_are_disjoint_and_the_start_is_one_by_each_clock() -> None:
+    """The clock of an engine elsewhere may be some milliseconds off: its start is told by it."""
+    a, b = (
+        Engine({"trial": passed("a"), "judge": passed("all")}),
+        Engine({"trial": passed("b")}, ahead_s=0.05),
+    )
+    group = EngineGroup([member("a", a), member("b", b, is_here=False)])
+    group.request("trial", **arguments())
+    ((_, of_a),) = [asked for asked in a.asked if asked[0] == "trial"]
+    ((_, of_b),) = [asked for asked in b.asked if asked[0] == "trial"]
+    assert (of_a["share"], of_b["share"]) == ({"first": 0, "stride": 2}, {"first": 1, "stride": 2})
+    assert of_a["rate_fps"] == of_b["rate_fps"] == 1000
+    assert of_b["start_at_unix_ns"] - of_a["start_at_unix_ns"] == pytest.approx(0.05e9, abs=0.02e9)
+    assert "stop_when_failed" not in of_a
+    ((_, judged),) = [asked for asked in a.asked if asked[0] == "judge"]
+    assert [each["engine"] for each in judged["results"]] == ["a", "b"]
+    assert judged["results"][1]["clock"]["before"]["offset_us"] == pytest.approx(5e4, abs=2e4)
+    assert judged["results"][1]["clock"]["before"]["uncertainty_us"] > 0
+
+
+def arguments(**changes: Any) -> dict[str, Any]:
+    return {
+        "trial": 1,
+        "rate_fps": 1000,
+        "duration_s": 1,
+        "directions": ["forward", "reverse"],
+        "waits": NO_WAITS.to_contract(),
+        "limits": {},
+        "stop_when_failed": True,
+        **changes,
+    }
+
+
+def test_what_several_engines_cannot_measure_yet_is_refused_and_nothing_is_sent() -> None:
+    engines = [Engine(), Engine()]
+    group = EngineGroup([member("a", engines[0]), member("b", engines[1])])
+    measurer = EngineMeasurer(session=group, waits=NO_WAITS, delays=DelayWish())
+    with raises("trial.not-with-several-engines", match="delays"):
+        measurer.measure(1, 1000)
+    with raises("trial.not-with-several-engines", match="connections"):
+        group.request("trial", **arguments(connections={"use": "established"}))
+    with raises("trial.not-with-several-engines", match="'prove'"):
+        group.request("prove")
+    with raises("trial.too-long-for-several-engines", match="duration"):
+        EngineMeasurer(session=group).offer(
+            Load(rate_fps=1, duration_s=1000, then=LoadChange(rate_fps=1, duration_s=5000))
+        )
+    assert [name for engine in engines for name, _ in engine.asked if name == "trial"] == []
+
+
+def test_a_request_that_one_engine_refuses_is_an_error_with_its_name() -> None:
+    refusal = RequestError("too fast", code="engine.bad-rate", where="rate_fps")
+    group = EngineGroup(
+        [member("a", Engine({"trial": passed("a")})), member("b", Engine({"trial": refusal}))]
+    )
+    with raises("engine.bad-rate", match="engine b: too fast"):
+        group.request("trial", **arguments())
+
+
+def test_an_engine_that_ends_is_lost_for_good_and_the_others_judge() -> None:
+    death = EngineError("the engine ended by SIGKILL", code="trial.engine-ended", where="trial")
+    a, b = Engine({"trial": passed("a"), "judge": passed("all")}), Engine({"trial": death})
+    group = EngineGroup([member("a", a), member("b", b)])
+    assert group.request("trial", **arguments())["response"] == "trial"
+    ((_, judged),) = [asked for asked in a.asked if asked[0] == "judge"]
+    assert judged["results"][1] == {"engine": "b", "lost": "the engine ended by SIGKILL"}
+    assert b.was_killed
+    with raises("trial.engine-lost", match="engine b is lost"):
+        group.request("resolve")
+
+
+def test_progress_is_the_sum_of_what_all_told_last() -> None:
+    told: list[dict[str, Any]] = []
+    take = progress_of_all(2, told.append)
+
+    def event(frames: int, mean_ns: float | None) -> dict[str, Any]:
+        counts = dict.fromkeys(("sent_frames", "received_frames", "settled_frames", "lost_frames"), frames)
+        direction = {**counts, "latency": {"mean_ns": mean_ns, "max_ns": mean_ns}}
+        return {
+            "phase": "sending",
+            "sent_frames": frames,
+            "received_frames": frames,
+            "directions": {"forward": direction},
+        }
+
+    take(1, event(30, 200.0))
+    assert told == []
+    take(0, event(10, 100.0))
+    assert told[0]["sent_frames"] == 40
+    assert told[0]["directions"]["forward"]["lost_frames"] == 40
+    assert told[0]["directions"]["forward"]["latency"] == {"mean_ns": 175.0, "max_ns": 200.0}
+    take(0, {"phase": "restabilize", "sent_frames": 11, "received_frames": 11})
+    assert "directions" not in told[1]
+
+
+def test_learning_counts_each_host_once_for_each_engine() -> None:
+    told: list[dict[str, Any]] = []
+    take = learning_of_all(2, told.append)
+    for number in (1, 0):
+        take(number, {"round": 1, "left": {"hosts": 5, "reachable": 3}})
+    assert told == [{"round": 1, "left": {"hosts": 10, "reachable": 6}}]
+    side = {"hosts": 5, "reachable": 4, "rounds": 2, "unreachable": ["198.18.0.9"], "questions_answered": 4}
+    replies = [
+        {"stopped": False, "rate_share": 1.0, "left": side},
+        {"stopped": True, "rate_share": 0.5, "left": {**side, "rounds": 3}},
+    ]
+    assert sum_of_learning(replies) == {
+        "stopped": True,
+        "rate_share": 0.5,
+        "left": {
+            "hosts": 10,
+            "reachable": 8,
+            "rounds": 3,
+            "unreachable": ["198.18.0.9", "198.18.0.9"],
+            "questions_answered": 8,
+        },
+    }

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several real engines as one tester: on a reference router each, or on ports that nothing comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from evenhand.plan import SIDES, AddressPlan, SideName
+from evenhand.rig import Setup
+from evenhand.rig.reference import ReferenceDut, ReferenceRouter, reference_router
+from evenhand.rig.testbed import make_testbed, needed_memory_mb
+from evenhand.trial import EngineGroup, EngineMember, EngineSession, find_engine
+from tests.wire.wire_session import NOBODY, Document, cpus, one_worker
+
+LENIENT = {
+    "offered_tolerance": "10%",
+    "overdue_after": "50ms",
+    "overdue_tolerance": "99%",
+    "longest_overdue": "1000s",
+}
+"""Engines and routers share two CPUs: being late is not what these tests are about."""
+NAMES = "abcdefgh"
+
+
+@contextmanager
+def port_pairs(plan: AddressPlan, dut: ReferenceDut, pairs: int = 2) -> Iterator[list[ReferenceRouter]]:
+    """A DUT with so many port pairs, each of which forwards for this plan by itself."""
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(reference_router(plan, dut, cpus=_router_first(pair)))
+            for pair in range(pairs)
+        ]
+
+
+def _router_first(pair: int) -> list[int]:
+    """The engine of a pair is not on its router's CPU."""
+    available = cpus()
+    return [available[(pair + 1) % 2], available[pair % 2]]
+
+
+def engine_table(router: ReferenceRouter, number: int, **more: Any) -> Document:
+    """`[[engine]]` of the testbed file."""
+    return {
+        "name": NAMES[number],
+        "cpus": [cpus()[number % 2]],
+        **{side: {"device": router.device(side)} for side in SIDES},
+        **more,
+    }
+
+
+def setup_of(engines: Sequence[Document], **more: Any) -> Setup:
+    document: Document = {
+        "isolated_test_environment": True,
+        "engine": list(engines),
+        "limits": LENIENT,
+        **more,
+    }
+    return Setup(name="several", testbed=make_testbed(document, where="several.toml"))
+
+
+def setup_of_one(router: ReferenceRouter) -> Setup:
+    ports: Document = {side: {"device": router.device(side)} for side in SIDES}
+    document: Document = {
+        "isolated_test_environment": True,
+        **ports,
+        "tester": {"cpus": [cpus()[0]]},
+        "limits": LENIENT,
+    }
+    return Setup(name="one", testbed=make_testbed(document, where="one.toml"))
+
+
+@contextmanager
+def group_of(number: int, **options: Any) -> Iterator[EngineGroup]:
+    """Engines of this host, whose ports are not open yet."""
+    with ExitStack() as stack:
+        members = [
+            EngineMember(
+                name=name,
+                session=stack.enter_context(EngineSession([find_engine()])),
+                streams=1,
+                is_here=True,
+            )
+            for name in NAMES[:number]
+        ]
+        yield EngineGroup(members, **options)
+
+
+def open_group(
+    group: EngineGroup,
+    plan: AddressPlan,
+    devices: Sequence[Sequence[str]],
+    *,
+    own_macs: Sequence[str] | None = None,
+    seed: int = 1,
+) -> Document:
+    """`devices`: of each engine left and right."""
+    requests = []
+    for number, of_engine in enumerate(devices):
+        workers = one_worker()
+        workers[0]["cpu"] = cpus()[number % len(cpus())]
+        ports: dict[SideName, Document] = {
+            side: {"device": device, "dut_mac": mac, **({} if own_macs is None else {"mac": own_macs[i]})}
+            for i, (side, device, mac) in enumerate(zip(SIDES, of_engine, NOBODY, strict=True))
+        }
+        requests.append(
+            {
+                "host": {"memory_mb": needed_memory_mb(workers, ports)},
+                "ports": ports,
+                "workers": workers,
+                "plan": plan.to_contract(),
+                "frame_size": plan.smallest_frame_size,
+                "seed": seed,
+            }
+        )
+    return group.open(requests)
+
+
+def silent_ports(number: int) -> list[tuple[str, str]]:
+    """Of so many engines: what is sent is gone, and nothing comes."""
+    return [("net_null0,no-rx=1", "net_null1,no-rx=1")] * number
+
+
+def process_of(member: EngineMember) -> int:
+    """Its process id."""
+    return member.session._process.pid
+
+
+def pcap_ports(folder: Path, number: int) -> tuple[list[tuple[str, str]], list[dict[SideName, Path]]]:
+    """Of so many engines: ports that write what they are given; and the files."""
+    captures: list[dict[SideName, Path]] = [
+        {side: folder / f"{NAMES[each]}-{side}.pcap" for side in SIDES} for each in range(number)
+    ]
+    devices = [tuple(f"net_pcap_{side},tx_pcap={path}" for side, path in of.items()) for of in captures]
+    return [(left, right) for left, right in devices], captures

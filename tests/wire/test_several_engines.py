@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two real engines that are one tester: what they send together is what one would send, and so are counts and
+verdict; one that dies makes the trial INVALID, and nobody goes on sending. SEED-44, R2544-07, R2544-39, D3,
+D5."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evenhand.base.errors import EvenhandError, HostError
+from evenhand.base.programs import ROUTER, find_program
+from evenhand.plan import SIDES, AddressPlan, gateway_v4, gateway_v6, make_plan
+from evenhand.procedure import OpenTestbed
+from evenhand.rig import Setup
+from evenhand.rig.reference import Defects, ReferenceDut
+from evenhand.trial import EngineMeasurer, Limits, TrialResult, Verdict, Waits
+from tests.errors import raises
+from tests.wire.captures import sent_frames, tag_of, without_time
+from tests.wire.raw_engine import RawEngine, open_request
+from tests.wire.several_engines import (
+    engine_table,
+    group_of,
+    open_group,
+    pcap_ports,
+    port_pairs,
+    process_of,
+    setup_of,
+    setup_of_one,
+    silent_ports,
+)
+from tests.wire.wire_session import FAST_WAITS, MOST_ATTEMPTS, PATIENT, Document, engine, open_ports, until
+
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
+PLANS = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
+WAITS = Waits(**FAST_WAITS)
+LIMITS = replace(Limits(), **PATIENT, overdue_after_us=1e7)
+"""What left late explains no loss then."""
+LONG_S = 20.0
+"""Longer than any test here waits for a trial that is to end before."""
+
+
+def trial_of(
+    setup: Setup, plan: AddressPlan, *, rate_fps: float = 2000, duration_s: float = 1.0
+) -> TrialResult:
+    """One that this host did not spoil."""
+    reasons = []
+    for _ in range(MOST_ATTEMPTS):
+        found = OpenTestbed(setup=setup).trial(
+            plan=plan, rate_fps=rate_fps, duration_s=duration_s, waits=WAITS, limits=LIMITS
+        )
+        if found.trial.is_valid:
+            return found.trial
+        reasons.append(found.trial.reasons)
+    raise AssertionError(reasons)
+
+
+def counts_of(trial: TrialResult) -> dict[str, tuple[int, ...]]:
+    return {
+        name: (d.intended_frames, d.offered_frames, d.received_frames, d.duplicated_frames, d.foreign_frames)
+        for name, d in trial.directions.items()
+    }
+
+
+@pytest.fixture
+def _router() -> None:
+    try:
+        find_program(ROUTER)
+    except HostError as error:
+        pytest.skip(f"no router: {error}")
+
+
+@pytest.mark.usefixtures("_router")
+@PLANS
+def test_two_engines_count_what_one_counts(plan: AddressPlan) -> None:
+    """R2544-07: each has its half of the frames; together they have all."""
+    with port_pairs(plan, ReferenceDut()) as routers:
+        one = trial_of(setup_of_one(routers[0]), plan)
+        two = trial_of(setup_of([engine_table(router, n) for n, router in enumerate(routers)]), plan)
+    assert one.verdict is two.verdict is Verdict.PASS
+    assert counts_of(one) == counts_of(two)
+    assert counts_of(two) == dict.fromkeys(("forward", "reverse"), (2000, 2000, 2000, 0, 0))
+    engines = two.raw["engines"]
+    assert [each["engine"] for each in engines] == ["a", "b"]
+    for each in engines:
+        for direction in each["directions"].values():
+            assert direction["intended_frames"] == direction["received_frames"] == 1000
+            assert direction["strayed_frames"] == 0
+    assert two.raw["starts"]["difference_us"] <= two.raw["starts"]["limit_us"]
+
+
+@pytest.mark.usefixtures("_router")
+@PLANS
+def test_a_device_that_loses_frames_of_one_pair_fails_the_whole_and_the_engine_is_named(
+    plan: AddressPlan,
+) -> None:
+    dut = ReferenceDut(defects=Defects(ratios={"loss": 0.05}))
+    with port_pairs(plan, ReferenceDut(), 1) as sound, port_pairs(plan, dut, 1) as lossy:
+        trial = trial_of(setup_of([engine_table(sound[0], 0), engine_table(lossy[0], 1)]), plan)
+    assert trial.verdict is Verdict.FAIL
+    lost = {
+        each["engine"]: sum(d["lost_frames"] for d in each["directions"].values())
+        for each in trial.raw["engines"]
+    }
+    assert lost == {"a": 0, "b": trial.lost_frames}
+    assert trial.lost_frames > 20
+    assert all(" of b: " in reason.text for reason in trial.reasons)
+    # Of two streams the second has the odd numbers.
+    assert {number % 2 for d in trial.directions.values() for number in d.first_lost} == {1}
+
+
+@PLANS
+def test_the_union_of_the_captures_is_that_of_one_engine(plan: AddressPlan, tmp_path: Path) -> None:
+    """SEED-44, D3: with two streams, as two engines have them; all octets but the times are the same."""
+    macs = ("02:00:00:00:00:01", "02:00:00:00:00:02")
+    rate_fps, duration_s, frames = 2000.0, 0.5005, 1001
+
+    def captured() -> tuple[Document, list[list[bytes]]]:
+        for capture in tmp_path.glob("*.pcap"):
+            capture.unlink()
+        devices, files = pcap_ports(tmp_path, 2)
+        with group_of(2) as group:
+            session = open_group(group, plan, devices, own_macs=macs, seed=44)["session"]
+            document = dict(
+                EngineMeasurer(session=group, waits=WAITS, limits=LIMITS).measure(duration_s, rate_fps).raw
+            )
+        found = []
+        for side in SIDES:
+            of_side = [frame for of in files for frame in sent_frames(of[side], plan.ip_version)]
+            found.append(sorted(of_side, key=lambda frame: tag_of(frame, plan.ip_version).sequence))
+        return {**document, "session": session}, found
+
+    document, union = until(
+        lambda found: all(d["offered_frames"] == frames for d in found[0]["directions"].values()), captured
+    )
+    wire_trial = (1 - 1 + document["session"]) % 65535 + 1
+    with engine() as session:
+        for direction, side_frames, own, dut in zip(
+            ("forward", "reverse"), union, macs, ("02:00:00:00:d0:01", "02:00:00:00:d0:02"), strict=True
+        ):
+            preview = session.request(
+                "frames",
+                plan=plan.to_contract(),
+                frame_size=plan.smallest_frame_size,
+                seed=44,
+                direction=direction,
+                count=frames,
+                trial=wire_trial,
+                streams=2,
+                source_mac=own,
+                destination_mac=dut,
+            )["frames"]
+            assert len(side_frames) == frames
+            for sent, drawn in zip(side_frames, preview, strict=True):
+                assert without_time(sent, plan.ip_version) == without_time(
+                    bytes.fromhex(drawn["octets"]), plan.ip_version
+                )
+
+
+def kill_at_random(rounds: int) -> None:
+    """Of two engines one is killed at any moment between its start and the end of a trial."""
+    draw = random.Random(rounds)
+    spoiled = 0
+    for _ in range(rounds):
+        with group_of(2) as group:
+            victim = draw.randrange(2)
+            member, other = group.members[victim], group.members[1 - victim]
+            timer = threading.Timer(draw.uniform(0, 1.8), os.kill, (process_of(member), signal.SIGKILL))
+            began = time.monotonic()
+            timer.start()
+            measurer = EngineMeasurer(session=group, waits=WAITS, limits=LIMITS)
+            try:
+                open_group(group, gateway_v4(), silent_ports(2))
+                result = measurer.measure(LONG_S, 1000)
+            except EvenhandError as error:
+                before_trial = error.what
+                result = None
+            finally:
+                timer.join()
+            if result is None:
+                assert before_trial.startswith(f"engine {member.name}")
+                continue
+            spoiled += 1
+            # That long before its end the trial had not ended by itself.
+            assert time.monotonic() - began < LONG_S
+            assert result.verdict is Verdict.INVALID
+            assert [reason.code for reason in result.reasons] == ["engine_lost"]
+            assert result.reasons[0].text.startswith(f"{member.name}: ")
+            assert not result.was_stopped
+            assert_sends_nothing(other.session.request)
+            with raises("trial.engine-lost", match=f"engine {member.name}"):
+                measurer.measure(1, 1000)
+    assert spoiled
+
+
+def assert_sends_nothing(request: object) -> None:
+    assert callable(request)
+    before = request("counters")
+    time.sleep(0.2)
+    assert request("counters") | {"id": 0} == before | {"id": 0}
+
+
+def test_an_engine_that_is_killed_makes_the_trial_invalid_and_the_other_stops() -> None:
+    kill_at_random(8)
+
+
+@pytest.mark.slow
+def test_a_hundred_kills_leave_no_trial_that_counts() -> None:
+    kill_at_random(100)
+
+
+def test_an_engine_that_hangs_is_lost_too() -> None:
+    """A host that is frozen answers no more, and its connection stands."""
+    with group_of(2) as group:
+        open_group(group, gateway_v4(), silent_ports(2))
+        pid = process_of(group.members[1])
+        timer = threading.Timer(1.0, os.kill, (pid, signal.SIGSTOP))
+        timer.start()
+        try:
+            result = EngineMeasurer(session=group, waits=WAITS, limits=LIMITS).measure(LONG_S, 1000)
+        finally:
+            timer.join()
+    assert result.verdict is Verdict.INVALID
+    assert [reason.text for reason in result.reasons] == ["b: it has said nothing for 5 s"]
+
+
+def test_an_engine_whose_client_is_silent_stops_and_empty_lines_are_a_sign_of_life() -> None:
+    """A cable that is pulled tells neither end."""
+    share = {"share": {"first": 0, "stride": 2}, "client_timeout_s": 0.5}
+    trial = {"request": "trial", "rate_fps": 1000, "waits": FAST_WAITS, "limits": PATIENT, **share}
+    with RawEngine() as raw:
+        raw.say(open_request())
+        raw.hear_answers(1)
+        raw.say({"id": 2, "trial": 1, "duration_s": LONG_S, **trial})
+        (stopped,) = raw.hear_answers(1)
+        assert [reason["code"] for reason in stopped["reasons"] if reason["code"] == "stopped"] == ["stopped"]
+        raw.say({"id": 3, "trial": 2, "duration_s": 1.5, **trial})
+        ended = threading.Event()
+
+        def live() -> None:
+            while not ended.wait(0.05):
+                raw.say("")
+
+        alive = threading.Thread(target=live)
+        alive.start()
+        (lasted,) = raw.hear_answers(1)
+        ended.set()
+        alive.join()
+    assert "stopped" not in {reason["code"] for reason in lasted["reasons"]}
+    assert lasted["directions"]["forward"]["intended_frames"] == 750
+
+
+@pytest.mark.parametrize("ahead_s", [-10.0, 0.02, 4000.0])
+def test_a_start_that_cannot_be_kept_is_refused_and_nothing_is_sent(ahead_s: float) -> None:
+    with engine() as session:
+        open_ports(session, gateway_v4(), *silent_ports(1)[0])
+        before = session.request("counters")
+        with raises("engine.too-late", match="frame 0 is due at"):
+            session.request(
+                "trial",
+                trial=1,
+                rate_fps=1000,
+                duration_s=1,
+                waits=FAST_WAITS,
+                start_at_unix_ns=time.time_ns() + round(ahead_s * 1e9),
+            )
+        assert session.request("counters") | {"id": 0} == before | {"id": 0}
+
+
+def test_a_share_beyond_the_whole_is_refused_and_so_is_what_one_of_several_cannot_do() -> None:
+    with engine() as session:
+        open_ports(session, gateway_v4(), *silent_ports(1)[0])
+        trial: Document = {"trial": 1, "rate_fps": 1000, "duration_s": 1, "waits": FAST_WAITS}
+        share = {"first": 1, "stride": 2}
+        for key, more in (
+            ("delays", {"delays": {}}),
+            ("stop_when_failed", {"stop_when_failed": True}),
+            ("connections", {"connections": {"use": "each_once"}}),
+        ):
+            with raises("engine.bad-request", match=key):
+                session.request("trial", **trial, share=share, **more)
+        with raises("engine.bad-rate", match="none of which is this tester's"):
+            session.request("trial", **{**trial, "rate_fps": 1}, share=share)
+    with engine() as session:
+        workers: list[Document] = [
+            {
+                "cpu": 0,
+                "senders": [{"side": "left", "stream": 0}, {"side": "right", "stream": 0}],
+                "receivers": [{"side": "left", "queue": 0}, {"side": "right", "queue": 0}],
+            }
+        ]
+        workers[0]["cpu"] = sorted(os.sched_getaffinity(0))[0]
+        workers[0]["senders"] += [{"side": side, "stream": 1} for side in SIDES]
+        open_ports(session, gateway_v4(), *silent_ports(1)[0], workers=workers)
+        with raises("engine.bad-request", match="streams 1 to 2 are not among 2"):
+            session.request("trial", **trial, share=share)
+
+
+@pytest.mark.usefixtures("_router")
+def test_frames_that_reach_another_engine_are_told_as_strayed() -> None:
+    """A DUT that forwards between the pairs: here the right ports of two pairs are exchanged."""
+    plan = make_plan("gateway-v4")
+    with port_pairs(plan, ReferenceDut()) as routers:
+        tables = [engine_table(router, n) for n, router in enumerate(routers)]
+        tables[0]["right"], tables[1]["right"] = tables[1]["right"], tables[0]["right"]
+        trial = trial_of(setup_of(tables), plan)
+    assert trial.verdict is Verdict.FAIL
+    assert {note.code for note in trial.notes} >= {"strayed"}
+    assert trial.lost_frames == 4000
+    strayed = [each["directions"]["forward"]["strayed_frames"] for each in trial.raw["engines"]]
+    assert strayed == [1000, 1000]
