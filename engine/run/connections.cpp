@@ -35,9 +35,9 @@ void check_number(const plan::AddressPlan& plan, std::uint64_t connections) {
 
 }  // namespace
 
-void count_connections(tally::DirectionResult& direction, const ConnectionRequest& request,
-                       const frame::StateTable& table) {
+void count_connections(tally::DirectionResult& direction, const ConnectionRequest& request, frame::StateTable& table) {
     if (request.use != Use::establish) return;
+    table.count_recorded();
     direction.connections = tally::DirectionResult::Connections{
         .opened = table.connections(), .learnt = table.recorded(), .shared_tuples = table.shared_tuples()};
 }

@@ -8,8 +8,7 @@
 
 namespace evenhand::run {
 
-/// What became of the connections of one direction's trial, after it.
-void count_connections(tally::DirectionResult& direction, const ConnectionRequest& request,
-                       const frame::StateTable& table);
+/// What became of the connections of one direction's trial, after it: counted once, by the trial that established them.
+void count_connections(tally::DirectionResult& direction, const ConnectionRequest& request, frame::StateTable& table);
 
 }  // namespace evenhand::run

@@ -211,6 +211,8 @@ TEST_CASE("connections are learnt, answered and used in both directions (R9693-0
         CHECK(world.table.recorded() == 0);
         establish(world, nat);
         CHECK(nat.outside.size() == world.table.connections());  // no four tuple came twice
+        CHECK(world.table.recorded() == 0);                      // looking at all is for after the trial
+        world.table.count_recorded();
         CHECK(world.table.recorded() == world.table.connections());
         CHECK(world.table.shared_tuples() == 0);
 
@@ -278,6 +280,7 @@ TEST_CASE("connections that are given one translated tuple are counted, however 
     for (const std::uint64_t k : {5U, 1000U, 19999U}) world.table.record(k, world.table.entry(4));
     CHECK(world.table.shared_tuples() == 3);
     world.table.record(4, {});
+    world.table.count_recorded();
     CHECK(world.table.recorded() == 19999);
     CHECK(world.table.shared_tuples() == 2);
 }
