@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
+#include <limits>
 #include <new>
+#include <string>
 
 #include "fault.hpp"
 #include "run/load.hpp"
@@ -33,7 +36,32 @@ void check_number(const plan::AddressPlan& plan, std::uint64_t connections) {
     }
 }
 
+/// What the kernel can give without swapping; everything if it does not say.
+std::uint64_t available_octets() {
+    std::ifstream lines{"/proc/meminfo"};
+    std::string key;
+    std::uint64_t kilobytes = 0;
+    std::string unit;
+    while (lines >> key >> kilobytes) {
+        if (key == "MemAvailable:") return kilobytes * 1024;
+        std::getline(lines, unit);
+    }
+    return std::numeric_limits<std::uint64_t>::max();
+}
+
 }  // namespace
+
+void check_memory(std::uint64_t connections, std::uint64_t available_octets) {
+    constexpr std::uint64_t octets_of_one = 4;
+    if (connections <= available_octets / octets_of_one) return;
+    constexpr double mega = 1e6;
+    refuse(FaultCode::no_memory,
+           fmt::format("a state table of {} connections takes {:.0f} MB, but {:.0f} MB are available", connections,
+                       static_cast<double>(connections * octets_of_one) / mega,
+                       static_cast<double>(available_octets) / mega),
+           "connections.count",
+           fmt::format("Use at most {}, or end other programs.", available_octets / octets_of_one));
+}
 
 void count_connections(tally::DirectionResult& direction, const ConnectionRequest& request, frame::StateTable& table) {
     if (request.use != Use::establish) return;
@@ -64,6 +92,7 @@ void Tester::prepare_connections(const TrialRequest& request) {
             refuse(FaultCode::bad_request, fmt::format("{} frames cannot open {} connections", frames, asked->count),
                    "connections.count", "Send one frame for each connection: rate_fps times duration_s.");
         state_table_.reset();
+        check_memory(asked->count, available_octets());
         try {
             state_table_ = std::make_unique<frame::StateTable>(
                 plan::FourTuples{request_.plan, asked->count, asked->order, request_.seed});

@@ -11,6 +11,7 @@
 #include "octets.hpp"
 #include "plans.hpp"
 #include "rig.hpp"
+#include "run/connections.hpp"
 
 namespace connections_test {
 
@@ -295,6 +296,18 @@ TEST_CASE("the same address and port serves connections to different servers") {
         shared += static_cast<std::uint64_t>(servers[{flow.destination, flow.destination_port}]++ != 0);
     }
     CHECK(world.table.shared_tuples() == shared);
+}
+
+TEST_CASE("a state table that does not fit the memory is refused with both numbers") {
+    run::check_memory(100'000'000, 400'000'000);
+    try {
+        run::check_memory(100'000'001, 400'000'000);
+        CHECK(false);
+    } catch (const Fault& fault) {
+        CHECK(fault.code == FaultCode::no_memory);
+        CHECK(fault.what_text == "a state table of 100000001 connections takes 400 MB, but 400 MB are available");
+        CHECK(fault.next == "Use at most 100000000, or end other programs.");
+    }
 }
 
 }  // namespace connections_test

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from evenhand.plan import make_plan
+from evenhand.plan import UdpRange, make_plan
 from evenhand.procedure import (
     BackToBackGoal,
     BurstGoal,
@@ -26,7 +26,7 @@ from evenhand.procedure import (
 from evenhand.procedure.connection_capacity import CapacityGoal
 from evenhand.procedure.connection_rate import ConnectionRateGoal
 from evenhand.procedure.connection_trials import VALIDATION, ConnectionTrials, established_idle_s
-from evenhand.procedure.connection_wish import most_connections
+from evenhand.procedure.connection_wish import check_plan_has, most_connections
 from evenhand.procedure.tear_down import REMOVED, TearDownGoal, _RemovingMeasurer
 from evenhand.rig import Setup
 from evenhand.rig.connections import Emptied
@@ -203,3 +203,18 @@ def test_a_removal_that_was_timed_before_is_not_timed_again() -> None:
     assert setup.emptied == 2, "before the connections are opened, and after"
     removing.offer(load)
     assert setup.emptied == 3
+
+
+def test_more_connections_than_four_tuples_or_than_the_pool_has_are_refused_with_both_numbers() -> None:
+    """R9693-04: two hosts on each side, and a pool of one address for 100 hosts of one peer and port."""
+    with raises("procedure.too-few-tuples", match="16,000,001 connections, but nat44 has 16,000,000 four"):
+        check_plan_has(make_plan("nat44", 2), 16_000_001)
+    plan = make_plan("nat44", (100, 1), destination_ports=UdpRange(first=7, last=7))
+    assert plan.right.peers is not None
+    host = replace(plan.right.peers, count=1)
+    small = replace(plan, right=replace(plan.right, peers=host))
+    check_plan_has(small, 65_535)
+    with raises("procedure.pool-too-small", match="65,536 connections, but the pool of nat44 has 1 address"):
+        check_plan_has(small, 65_536)
+    with raises("procedure.plan-without-state", match="gateway-v4 has no connections"):
+        check_plan_has(make_plan("gateway-v4"), 1)
