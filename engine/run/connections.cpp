@@ -51,18 +51,6 @@ std::uint64_t available_octets() {
 
 }  // namespace
 
-void check_memory(std::uint64_t connections, std::uint64_t available_octets) {
-    constexpr std::uint64_t octets_of_one = 4;
-    if (connections <= available_octets / octets_of_one) return;
-    constexpr double mega = 1e6;
-    refuse(FaultCode::no_memory,
-           fmt::format("a state table of {} connections takes {:.0f} MB, but {:.0f} MB are available", connections,
-                       static_cast<double>(connections * octets_of_one) / mega,
-                       static_cast<double>(available_octets) / mega),
-           "connections.count",
-           fmt::format("Use at most {}, or end other programs.", available_octets / octets_of_one));
-}
-
 void count_connections(tally::DirectionResult& direction, const ConnectionRequest& request, frame::StateTable& table) {
     if (request.use != Use::establish) return;
     table.count_recorded();
