@@ -31,6 +31,22 @@ CASES = {
 }
 """IP version, or what was translated to what; frame size with FCS as it arrives; how many queues share the
 map."""
+CONNECTION_ROUNDS = 6000
+CONNECTION_CASES = {
+    f"IPv{version}, {what}, 10^{power}, {pages} pages": (
+        f"{kind}{version}",
+        octets,
+        CONNECTION_ROUNDS if 10**power > 1024 * CONNECTION_ROUNDS else 10**power // 1024 - 20,
+        10**power,
+        pages,
+    )
+    for version, octets in ((4, 64), (6, 84))
+    for kind, what in (("learn", "new connections"), ("use", "established connections"))
+    for power in (6, 7, 8)
+    for pages in ("huge", "small")
+}
+"""A responder behind a DUT that keeps state: what its frames are, of how many connections, and the pages of
+its state table. Each round has 1,024 frames, and there are 20 rounds before the first that counts."""
 
 
 def parts(kind: str, octets: int, queues: int) -> dict[str, dict[str, float]]:
@@ -41,8 +57,19 @@ def parts(kind: str, octets: int, queues: int) -> dict[str, dict[str, float]]:
     return found
 
 
+def connection_parts(
+    kind: str, octets: int, rounds: int, connections: int, pages: str
+) -> dict[str, dict[str, float]]:
+    """As `parts`, of frames of connections."""
+    command = [str(PARTS), *map(str, (CPU, kind, octets, rounds, 1, connections, pages))]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    found: dict[str, dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
 def main() -> None:
     found: dict[str, Any] = {name: parts(*case) for name, case in CASES.items()}
+    found |= {name: connection_parts(*case) for name, case in CONNECTION_CASES.items()}
     for name, of_case in found.items():
         told = ", ".join(f"{part} {ns['least']:.2f}" for part, ns in of_case.items())
         print(f"{name:34} ns a frame (least): {told}")

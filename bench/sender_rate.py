@@ -51,6 +51,8 @@ V4, V4_ONE, V6, V6_ONE = (
     "gateway_v6, 1 host",
 )
 SIITPERF = "siitperf-tp, IPv4"
+CONNECTIONS = ("new connections", "established connections", "answers")
+"""What frames of connections are, beside a DUT that keeps state."""
 
 
 def engine_fps(plan: AddressPlan) -> float:
@@ -125,6 +127,14 @@ def main() -> None:
             f" best {values['of_best']:.3f})"
         )
     parts_ns = {f"v{version}": parts(version) for version in (4, 6)}
+    # Of whole senders, one after the other in each round: the cost beside the one whose flows are drawn.
+    connection_ratios = {
+        version: {name: found["all"]["least"] / found[f"all, {name}"]["least"] for name in CONNECTIONS}
+        for version, found in parts_ns.items()
+    }
+    for version, of_version in connection_ratios.items():
+        told = ", ".join(f"{name} {value:.3f}" for name, value in of_version.items())
+        print(f"{version}, of the plain sender's rate: {told}")
     for version, found in parts_ns.items():
         print(
             f"{version}, ns a frame (least):     "
@@ -137,6 +147,7 @@ def main() -> None:
             "rates": {name: spread(values) for name, values in rates.items()},
             "ratios": ratios,
             "parts_ns": parts_ns,
+            "connection_ratios": connection_ratios,
         },
     )
 

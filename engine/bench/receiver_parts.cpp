@@ -3,6 +3,7 @@
 // frames that lie in memory as a driver hands them over. bench/receiver_rate.py runs it.
 #include <fmt/format.h>
 #include <sched.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <array>
@@ -11,10 +12,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "connections.hpp"
+#include "frame/connections.hpp"
 #include "frame/source.hpp"
 #include "frame/template.hpp"
 #include "frame/translation.hpp"
@@ -80,11 +84,28 @@ void measure(Part& part, All all) {
     part.ticks_per_frame.push_back(static_cast<double>(TickClock::now() - begin) / frames_of_a_round);
 }
 
-/// `Frames`: TranslationExpectation draws the flow of each frame again; bursts are not checked at once then.
+enum class Use : std::uint8_t { none, learn, established };
+
+/// What a responder gets. `connections`: of the DUT that keeps state, if it does.
+struct Setting {
+    unsigned cpu = 0;
+    std::size_t frame_size = 0;
+    std::uint64_t rounds = 0;
+    unsigned queues = 1;
+    Use use = Use::none;
+    std::uint64_t connections = 0;
+};
+
+/// `Frames`: TranslationExpectation and ConnectionExpectation draw the flow of each frame again; bursts are not checked
+/// at once then.
 template <IpVersion V, class Frames>
-int measure_all(unsigned cpu, std::size_t frame_size, std::uint64_t rounds, unsigned queues) {
+int measure_all(const Setting& of) {
     constexpr bool is_translated = std::is_same_v<Frames, frame::TranslationExpectation>;
-    const auto plan = is_translated ? bench::translated_plan(V) : bench::gateway_plan(V);
+    constexpr bool has_state = std::is_same_v<Frames, frame::ConnectionExpectation>;
+    const auto [cpu, frame_size, rounds, queues, use, connections] = of;
+    const auto plan = is_translated ? bench::translated_plan(V)
+                      : has_state   ? bench::plan_with_state(V)
+                                    : bench::gateway_plan(V);
     cpu_set_t here;
     CPU_ZERO(&here);
     CPU_SET(cpu, &here);
@@ -95,7 +116,21 @@ int measure_all(unsigned cpu, std::size_t frame_size, std::uint64_t rounds, unsi
     const double ticks_per_second = pace::calibrate_ticks_per_second();
     const plan::MacAddress own_mac{2, 0, 0, 0, 0, 2};
     const auto shape = frame::make_template(plan, frame_size, {.trial = trial_number}, {2, 0, 0, 0, 0, 1}, own_mac);
-    frame::TestFrameSource source{shape, plan::FlowDraw{plan, plan::Direction::forward, seed}, {}};
+    const plan::FlowDraw draw{plan, plan::Direction::forward, seed};
+    // As if the DUT translated each connection to what it is.
+    const auto state = has_state ? bench::state_table(plan, connections, seed, use == Use::established) : nullptr;
+    const plan::ConnectionDraw of_connections{
+        use == Use::established ? plan::ConnectionUse::drawn : plan::ConnectionUse::each_once, plan::Direction::forward,
+        has_state ? connections : 1, seed};
+    auto source = [&] {
+        if constexpr (has_state)
+            return frame::ConnectionSource{
+                shape,
+                frame::ConnectionFlows{*state, of_connections, plan::Direction::forward, frame::LinkEnd::sent},
+                {}};
+        else
+            return frame::TestFrameSource{shape, draw, {}};
+    }();
 
     PoolPort port{frames_of_a_round};
     std::vector<std::byte*> octets;
@@ -117,12 +152,21 @@ int measure_all(unsigned cpu, std::size_t frame_size, std::uint64_t rounds, unsi
     const auto hour = static_cast<Ticks>(an_hour_s * ticks_per_second);
     const auto arrives = frame::traffic_of(plan, plan::Direction::forward, frame_size).arrives;
     const frame::TestFrameExpectation expected{arrives, own_mac, own_mac};
-    const plan::FlowDraw draw{plan, plan::Direction::forward, seed};
+    const auto again = [&] {
+        if constexpr (has_state)
+            return Frames{expected, arrives, *state, of_connections, plan::Direction::forward, use == Use::learn, 1};
+        else
+            return frame::TranslationExpectation{expected, arrives, draw, 1};
+    };
     // One each for the part and the whole: they keep what they have drawn.
-    const frame::TranslationExpectation of_part{expected, arrives, draw, 1};
-    const frame::TranslationExpectation of_whole{expected, arrives, draw, 1};
+    const auto of_part = again();
+    const auto of_whole = again();
+    const frame::TranslationExpectation* translation = nullptr;
+    const frame::ConnectionExpectation* stateful = nullptr;
+    if constexpr (is_translated) translation = &of_whole;
+    if constexpr (has_state) stateful = &of_whole;
     const auto holds = [&](const std::byte* at) {
-        if constexpr (is_translated) return of_part.holds(0, at, V);
+        if constexpr (is_translated || has_state) return of_part.holds(0, at, V);
         return expected.holds(0, at, V);
     };
     receiver.arm({.trial = trial_number,
@@ -132,12 +176,13 @@ int measure_all(unsigned cpu, std::size_t frame_size, std::uint64_t rounds, unsi
                   .ring_lasts = hour,
                   .burst_lasts = 1,
                   .schedule = pace::EvenSchedule{start, ticks_per_second, 1e9},
-                  .translation = is_translated ? &of_whole : nullptr},
+                  .translation = translation,
+                  .connections = stateful},
                  *map, *tally, start);
 
     enum Which : std::uint8_t { looking, checking, finding, marking, delaying, whole };
     std::array<Part, 6> parts{Part{"look"}, Part{"check"}, Part{"burst"}, Part{"map"}, Part{"delay"}, Part{"all"}};
-    const auto burst_check = is_translated ? std::nullopt : expected.burst_check({.trial = trial_number});
+    const auto burst_check = is_translated || has_state ? std::nullopt : expected.burst_check({.trial = trial_number});
     std::uint64_t held = 0;
     std::uint64_t sequence = 0;
     TickClock clock;
@@ -185,17 +230,31 @@ int measure_all(unsigned cpu, std::size_t frame_size, std::uint64_t rounds, unsi
 
 int main(int argc, char** argv) {
     constexpr int wanted = 6;
-    if (argc != wanted) {
-        fmt::print(stderr, "usage: {} CPU 4|6|6to4|4to6 OCTETS ROUNDS QUEUES\n", argv[0]);
+    constexpr int wanted_with_state = 8;
+    if (argc != wanted && argc != wanted_with_state) {
+        fmt::print(stderr,
+                   "usage: {0} CPU 4|6|6to4|4to6 OCTETS ROUNDS QUEUES\n"
+                   "       {0} CPU learn4|learn6|use4|use6 OCTETS ROUNDS QUEUES CONNECTIONS huge|small\n",
+                   argv[0]);
         return 2;
     }
+    using frame::ConnectionExpectation;
     using frame::TestFrameExpectation;
     using frame::TranslationExpectation;
     const std::string kind{argv[2]};
+    const auto number = [&](int i) { return static_cast<unsigned>(std::max(0, std::atoi(argv[i]))); };
+    Setting setting{.cpu = number(1), .frame_size = number(3), .rounds = number(4), .queues = number(5)};
+    if (argc == wanted_with_state) {
+        setting.use = kind.starts_with("learn") ? Use::learn : Use::established;
+        setting.connections = number(6);
+        // Of this process: nothing that it asks for with madvise() gets huge pages then.
+        if (std::string_view{argv[7]} == "small") ::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+        return kind.ends_with('6') ? measure_all<IpVersion::v6, ConnectionExpectation>(setting)
+                                   : measure_all<IpVersion::v4, ConnectionExpectation>(setting);
+    }
     const auto measure = kind == "6to4"   ? measure_all<IpVersion::v4, TranslationExpectation>
                          : kind == "4to6" ? measure_all<IpVersion::v6, TranslationExpectation>
                          : kind == "6"    ? measure_all<IpVersion::v6, TestFrameExpectation>
                                           : measure_all<IpVersion::v4, TestFrameExpectation>;
-    const auto number = [&](int i) { return static_cast<unsigned>(std::max(0, std::atoi(argv[i]))); };
-    return measure(number(1), number(3), number(4), number(5));
+    return measure(setting);
 }

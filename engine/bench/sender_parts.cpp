@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <exception>
 #include <limits>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -46,6 +48,11 @@ void measure(Part& part, Burst burst) {
                                    (bursts_of_a_round * run::burst_size));
 }
 
+/// So many rounds open them all; after the last connection there is none.
+constexpr unsigned rounds_that_open(std::uint64_t connections) {
+    return static_cast<unsigned>(connections / (bursts_of_a_round * run::burst_size));
+}
+
 template <IpVersion V>
 void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     const auto plan = bench::gateway_plan(V);
@@ -59,15 +66,19 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     const auto shape = frame::make_template(plan, frame::Layout<V>::smallest_frame_size, {.trial = 1},
                                             {2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2});
     frame::TestFrameSource source{shape, draw, {}};
-    const Ticks start = TickClock::now();
-    constexpr double beyond_reach_fps = 4e8;
-    run::Sender<DpdkPort, frame::TestFrameSource> sender{port,
-                                                         0,
-                                                         source,
-                                                         pace::EvenSchedule{start, ticks_per_second, beyond_reach_fps},
-                                                         std::numeric_limits<std::uint64_t>::max() / 2,
-                                                         run::Punctuality{.overdue_after = start},
-                                                         start + static_cast<Ticks>(never_s * ticks_per_second)};
+    const auto sender_of = [&](const auto& frames) {
+        constexpr double beyond_reach_fps = 4e8;
+        const Ticks start = TickClock::now();
+        return run::Sender<DpdkPort, std::remove_cvref_t<decltype(frames)>>{
+            port,
+            0,
+            frames,
+            pace::EvenSchedule{start, ticks_per_second, beyond_reach_fps},
+            std::numeric_limits<std::uint64_t>::max() / 2,
+            run::Punctuality{.overdue_after = start},
+            start + static_cast<Ticks>(never_s * ticks_per_second)};
+    };
+    auto sender = sender_of(source);
 
     std::array<DpdkPort::Frame*, run::burst_size> held{};
     if (port.reserve(0, held.data(), run::burst_size) == 0)
@@ -79,7 +90,7 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     Part opening{"draw, new connections"};
     Part using_them{"draw, established connections"};
     Part answering{"draw, answers"};
-    const auto state = bench::state_table(V, seed);
+    const auto state = bench::state_table(bench::plan_with_state(V), bench::connections, seed, true);
     const auto flows = [&](plan::Direction direction, plan::ConnectionUse use) {
         return frame::ConnectionFlows{*state, plan::ConnectionDraw{use, direction, state->connections(), seed},
                                       direction, frame::LinkEnd::sent};
@@ -87,6 +98,12 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     auto opened = flows(plan::Direction::forward, plan::ConnectionUse::each_once);
     auto used = flows(plan::Direction::forward, plan::ConnectionUse::drawn);
     auto answered = flows(plan::Direction::reverse, plan::ConnectionUse::drawn);
+    const auto source_of = [&](const frame::ConnectionFlows& of) { return frame::ConnectionSource{shape, of, {}}; };
+    auto using_sender = sender_of(source_of(used));
+    auto answering_sender = sender_of(source_of(answered));
+    using Opening = decltype(sender_of(source_of(opened)));
+    std::optional<Opening> opening_sender;
+    constexpr auto rounds_of_one_opening = rounds_that_open(bench::connections);
     std::uint64_t drawn = 0;  // blocks, of all rounds: so that no part of the table is read again and again
     std::vector<std::pair<Part, frame::FrameWriter>> writing;
     for (const char* const name : {"plain", "avx2"}) {
@@ -95,6 +112,9 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     }
     Part buffers{"reserve and send"};
     Part whole{"all"};
+    Part whole_opening{"all, new connections"};
+    Part whole_using{"all, established connections"};
+    Part whole_answering{"all, answers"};
     const frame::FrameShape shape_of_writers{shape};
     plan::FlowBlock block;
     for (unsigned round = 0; round < rounds; ++round) {
@@ -117,12 +137,23 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
             port.send(0, burst.data(), n);
         });
         measure(whole, [&](std::uint64_t /*i*/) { sender.turn(TickClock::now()); });
+        if (round % rounds_of_one_opening == 0) {
+            if (opening_sender) opening_sender->give_back();
+            opening_sender.emplace(sender_of(source_of(opened)));
+        }
+        measure(whole_opening, [&](std::uint64_t /*i*/) { opening_sender->turn(TickClock::now()); });
+        measure(whole_using, [&](std::uint64_t /*i*/) { using_sender.turn(TickClock::now()); });
+        measure(whole_answering, [&](std::uint64_t /*i*/) { answering_sender.turn(TickClock::now()); });
     }
     sender.give_back();
+    if (opening_sender) opening_sender->give_back();
+    using_sender.give_back();
+    answering_sender.give_back();
     port.give_back(held.data(), run::burst_size);
     std::vector<Part> all{std::move(drawing), std::move(opening), std::move(using_them), std::move(answering)};
     for (auto& [part, write] : writing) all.push_back(std::move(part));
-    all.insert(all.end(), {std::move(buffers), std::move(whole)});
+    all.insert(all.end(), {std::move(buffers), std::move(whole), std::move(whole_opening), std::move(whole_using),
+                           std::move(whole_answering)});
     bench::print(all, ticks_per_second);
 }
 

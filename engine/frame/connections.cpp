@@ -13,16 +13,19 @@ void ConnectionFlows::draw_block(std::uint64_t first, std::uint64_t stride, plan
         std::swap(source, destination);
         std::swap(source_port, destination_port);
     }
-    if (!needs_table()) return;
-    auto& host = end_ == LinkEnd::sent ? destination : source;
-    auto& port = end_ == LinkEnd::sent ? destination_port : source_port;
-    for (std::size_t j = 0; j < plan::FlowBlock::size; ++j) {
-        const StateTable::Entry translated = table_->entry(numbers_[j]);
-        host[j] = translated.host;
-        port[j] = translated.port;
+    if (needs_table()) {
+        auto& host = end_ == LinkEnd::sent ? destination : source;
+        auto& port = end_ == LinkEnd::sent ? destination_port : source_port;
+        for (std::size_t j = 0; j < plan::FlowBlock::size; ++j) {
+            const StateTable::Entry translated = table_->entry(numbers_[j]);
+            host[j] = translated.host;
+            port[j] = translated.port;
+        }
     }
+    // Now, and not when they are wanted: wide loads would wait for the narrow stores that have just written them.
     fetched_ = first + plan::FlowBlock::size * stride;
     draw_.numbers(fetched_, stride, numbers_);
+    if (!needs_table()) return;
     for (const auto number : numbers_) table_->prefetch(number);
 }
 

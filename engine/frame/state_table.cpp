@@ -25,11 +25,10 @@ StateTable::StateTable(const plan::FourTuples& tuples) : tuples_{tuples} {
     std::memset(memory, 0, octets);  // kernels before 5.14
 }
 
-std::uint64_t StateTable::recorded() const noexcept {
-    std::uint64_t known = 0;
+void StateTable::count_recorded() noexcept {
+    recorded_ = 0;
     for (std::uint64_t number = 0; number < connections(); ++number)
-        known += static_cast<std::uint64_t>(entry(number).port != 0);
-    return known;
+        recorded_ += static_cast<std::uint64_t>(entry(number).port != 0);
 }
 
 std::uint64_t StateTable::shared_tuples() const {

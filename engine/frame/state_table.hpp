@@ -41,8 +41,11 @@ class StateTable {
     }
     void prefetch(std::uint64_t number) const noexcept { __builtin_prefetch(&entries_[number]); }
 
-    /// Connections that are known. For after a trial; looks at all.
-    [[nodiscard]] std::uint64_t recorded() const noexcept;
+    /// Counts the connections that are known, by looking at all: for after the trial that established them, when no
+    /// entry is written any more.
+    void count_recorded() noexcept;
+    /// As they were counted last.
+    [[nodiscard]] std::uint64_t recorded() const noexcept { return recorded_; }
 
     /// Connections whose translated four tuple an earlier one has too: the DUT cannot tell their answers apart. Sorts
     /// the tuples, some millions at a time: about 0.2 us each.
@@ -55,6 +58,7 @@ class StateTable {
     };
 
     plan::FourTuples tuples_;
+    std::uint64_t recorded_ = 0;
     std::unique_ptr<std::uint32_t[], Unmap> entries_{nullptr, Unmap{0}};
 };
 

@@ -91,7 +91,8 @@ Flow FlowDraw::draw(std::uint64_t k) const noexcept {
 }
 
 void FlowDraw::draw_block(std::uint64_t first, std::uint64_t stride, FlowBlock& block) const noexcept {
-    const bool biased = draw_lanes(first, stride, direction_, key_, bounds_, block.lanes);
+    LaneBits which;  // hardly ever any: a host or port is one of few
+    const bool biased = draw_lanes(first, stride, direction_, key_, bounds_, block.lanes, which);
     if (!biased && all_pseudorandom_) [[likely]] {
         if (has_networks_) {
             for (std::size_t i = 0; i < address_fields; ++i) {

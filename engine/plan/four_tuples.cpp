@@ -2,6 +2,7 @@
 #include "plan/four_tuples.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace evenhand::plan {
 namespace {
@@ -62,33 +63,60 @@ ConnectionDraw::ConnectionDraw(ConnectionUse use, Direction direction, std::uint
     : use_{use},
       stream_{stream_of_connections + static_cast<std::uint32_t>(direction)},
       key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U)} {
-    bounds_.set(0, 0, static_cast<std::uint32_t>(connections));
+    for (std::size_t word = 0; word < drawn_fields; ++word)
+        bounds_.set(word, 0, static_cast<std::uint32_t>(connections));
 }
 
 /// As draw_lanes(), with further attempts where that one is biased.
 std::uint32_t ConnectionDraw::draw(std::uint64_t k) const noexcept {
+    const std::uint64_t counter = k / run * DrawLanes::size + k % DrawLanes::size;
+    const std::size_t word = k % run / DrawLanes::size;
     for (std::uint32_t attempt = 0;; ++attempt) {
-        const auto words =
-            philox4x32({static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32U), stream_, attempt}, key_);
-        const std::uint64_t product = std::uint64_t{words[0]} * bounds_.count[0];
+        const auto words = philox4x32(
+            {static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32U), stream_, attempt}, key_);
+        const std::uint64_t product = std::uint64_t{words[word]} * bounds_.count[0];
         if (static_cast<std::uint32_t>(product) >= bounds_.threshold[0])
             return static_cast<std::uint32_t>(product >> 32U);
     }
 }
 
-void ConnectionDraw::numbers(std::uint64_t first, std::uint64_t stride, FourTuples::Numbers& numbers) const noexcept {
+/// Of the frames number * run, ... Of as many connections as a NAT has, some in a hundred draws may be biased: only
+/// these are drawn anew.
+void ConnectionDraw::draw_run(std::uint64_t number) noexcept {
+    kept_ = number;
+    LaneBits biased;
+    if (!draw_lanes(number * DrawLanes::size, 1, stream_, key_, bounds_, drawn_, biased)) return;
+    for (std::size_t word = 0; word < drawn_fields; ++word) {
+        for (std::uint32_t left = biased[word]; left != 0; left &= left - 1) {
+            const auto lane = static_cast<std::size_t>(std::countr_zero(left));
+            drawn_.field[word][lane] = draw(number * run + word * DrawLanes::size + lane);
+        }
+    }
+}
+
+void ConnectionDraw::numbers(std::uint64_t first, std::uint64_t stride, FourTuples::Numbers& numbers) noexcept {
     if (use_ == ConnectionUse::each_once) {
         const std::uint64_t last = bounds_.count[0] - 1;
+        if (first + (numbers.size() - 1) * stride <= last) [[likely]] {
+            const auto step = static_cast<std::uint32_t>(stride);
+            for (std::size_t j = 0; j < numbers.size(); ++j)
+                numbers[j] = static_cast<std::uint32_t>(first) + static_cast<std::uint32_t>(j) * step;
+            return;
+        }
         for (std::size_t j = 0; j < numbers.size(); ++j)
             numbers[j] = static_cast<std::uint32_t>(std::min(first + j * stride, last));
         return;
     }
-    DrawLanes drawn;
-    if (!draw_lanes(first, stride, stream_, key_, bounds_, drawn)) [[likely]] {
-        numbers = drawn.field[0];
+    if (stride == 1 && first % DrawLanes::size == 0) {
+        if (first / run != kept_) draw_run(first / run);
+        numbers = drawn_.field[first % run / DrawLanes::size];
         return;
     }
-    for (std::size_t j = 0; j < numbers.size(); ++j) numbers[j] = draw(first + j * stride);
+    for (std::size_t j = 0; j < numbers.size(); ++j) {
+        const std::uint64_t k = first + j * stride;
+        if (k / run != kept_) draw_run(k / run);
+        numbers[j] = drawn_.field[k % run / DrawLanes::size][k % DrawLanes::size];
+    }
 }
 
 }  // namespace evenhand::plan

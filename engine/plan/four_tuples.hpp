@@ -2,6 +2,8 @@
 // Station 1, plan: the connections of a stateful test: which four tuple each has, and which one a frame is of.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -49,22 +51,31 @@ enum class ConnectionUse : std::uint8_t {
     drawn       // each frame is of any of them, independently and uniformly
 };
 
-/// The connection of each frame of a direction. Copyable; allocates nothing.
+/// The connection of each frame of a direction: a function of the frame's number, whoever asks. Copyable; allocates
+/// nothing.
+///
+/// A frame needs one word, and philox4x32 gives four: of 128 frames in a row the first 32 have the first words of 32
+/// counters, the next 32 the second ones, and so on. So one call of draw_lanes() is enough for all of them; it is kept.
 class ConnectionDraw {
    public:
     ConnectionDraw(ConnectionUse use, Direction direction, std::uint64_t connections, std::uint64_t seed) noexcept;
 
     /// Of the frames first, first + stride, ... A block that reaches beyond the last frame of a trial has the last
     /// connection there.
-    void numbers(std::uint64_t first, std::uint64_t stride, FourTuples::Numbers& numbers) const noexcept;
+    void numbers(std::uint64_t first, std::uint64_t stride, FourTuples::Numbers& numbers) noexcept;
 
    private:
+    static constexpr std::size_t run = drawn_fields * DrawLanes::size;
+
     [[nodiscard]] std::uint32_t draw(std::uint64_t k) const noexcept;
+    void draw_run(std::uint64_t number) noexcept;
 
     ConnectionUse use_;
     std::uint32_t stream_;
     DrawBounds bounds_;
     PhiloxKey key_;
+    std::uint64_t kept_ = UINT64_MAX;  // number of the run whose connections are these
+    DrawLanes drawn_{};
 };
 
 }  // namespace evenhand::plan

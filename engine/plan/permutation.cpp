@@ -5,7 +5,14 @@
 #include <cmath>
 #include <string_view>
 #if defined(__x86_64__)
+// GCC 12 warns of the vectors that its own header leaves undefined on purpose (GCC bug 105593).
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
+#pragma GCC diagnostic pop
 #endif
 
 namespace evenhand::plan {
@@ -160,10 +167,8 @@ void RectanglePermutation::walk(const Numbers& numbers, DrawLanes& points) const
 #if defined(__x86_64__)
 namespace {
 
-// As in philox.cpp: 32-bit words in 64-bit elements, with rubbish in the high halves, and a pair of vectors for the
-// lanes 0, 2, 4, 6 and 1, 3, 5, 7.
-
-constexpr int odd = 0xAA;
+// As in philox.cpp: 32-bit words in 64-bit elements, and a pair of vectors for the lanes 0, 2, 4, ... and 1, 3, 5, ...
+// The high halves of what is moved are zero, so that a sum beyond 32 bits, or below zero, shows in them.
 
 struct Pair {
     __m256i even;
@@ -171,32 +176,68 @@ struct Pair {
 };
 
 __attribute__((target("avx2"), always_inline)) inline Pair pair_of(__m256i eight) noexcept {
-    return {eight, _mm256_srli_epi64(eight, 32)};
+    return {_mm256_and_si256(eight, _mm256_set1_epi64x(two_32 - 1)), _mm256_srli_epi64(eight, 32)};
 }
 __attribute__((target("avx2"), always_inline)) inline __m256i eight_of(const Pair& pair) noexcept {
-    return _mm256_blend_epi32(pair.even, _mm256_slli_epi64(pair.odd, 32), odd);
+    return _mm256_or_si256(pair.even, _mm256_slli_epi64(pair.odd, 32));
 }
-__attribute__((target("avx2"), always_inline)) inline __m256i all(std::uint32_t value) noexcept {
-    return _mm256_set1_epi32(static_cast<int>(value));
+__attribute__((target("avx2"), always_inline)) inline __m256i each(std::uint32_t value) noexcept {
+    return _mm256_set1_epi64x(value);
+}
+
+/// The number less `size` where it is not below that.
+__attribute__((target("avx2"), always_inline)) inline __m256i below(__m256i number, __m256i size,
+                                                                    __m256i& less) noexcept {
+    less = _mm256_sub_epi64(number, size);
+    const __m256d sign = _mm256_castsi256_pd(less);
+    return _mm256_castpd_si256(_mm256_blendv_pd(sign, _mm256_castsi256_pd(number), sign));
 }
 
 __attribute__((target("avx2"), always_inline)) inline __m256i move_lanes(__m256i number, __m256i by, __m256i key,
                                                                          __m256i size) noexcept {
-    const __m256i product = _mm256_mul_epu32(_mm256_xor_si256(by, key), all(multiplier));
+    const __m256i product = _mm256_mul_epu32(_mm256_xor_si256(by, key), each(multiplier));
     const __m256i hash = _mm256_xor_si256(product, _mm256_srli_epi64(product, 32));
-    const __m256i step = _mm256_srli_epi64(_mm256_mul_epu32(hash, size), 32);
-    const __m256i is_over = _mm256_cmpeq_epi32(_mm256_max_epu32(number, _mm256_sub_epi32(size, step)), number);
-    return _mm256_sub_epi32(_mm256_add_epi32(number, step), _mm256_and_si256(is_over, size));
+    __m256i less;
+    return below(_mm256_add_epi64(number, _mm256_srli_epi64(_mm256_mul_epu32(hash, size), 32)), size, less);
 }
 
 __attribute__((target("avx2"), always_inline)) inline __m256i divide_lanes(__m256i& number, __m256i base,
                                                                            __m256i reciprocal) noexcept {
     const __m256i quotient = _mm256_srli_epi64(_mm256_mul_epu32(number, reciprocal), 32);
-    const __m256i rest = _mm256_sub_epi32(number, _mm256_mul_epu32(quotient, base));
-    const __m256i less = _mm256_sub_epi32(rest, base);
-    const __m256i right_rest = _mm256_min_epu32(rest, less);  // `less` is huge where it is below zero
-    number = _mm256_sub_epi32(quotient, _mm256_cmpeq_epi32(right_rest, less));
-    return right_rest;
+    __m256i less;
+    const __m256i rest = below(_mm256_sub_epi64(number, _mm256_mul_epu32(quotient, base)), base, less);
+    number = _mm256_sub_epi64(_mm256_add_epi64(quotient, each(1)), _mm256_srli_epi64(less, 63));
+    return rest;
+}
+
+/// The same sixteen lanes wide.
+struct WidePair {
+    __m512i even;
+    __m512i odd;
+};
+
+__attribute__((target("avx512f"), always_inline)) inline WidePair wide_pair_of(__m512i sixteen) noexcept {
+    return {_mm512_and_si512(sixteen, _mm512_set1_epi64(two_32 - 1)), _mm512_srli_epi64(sixteen, 32)};
+}
+__attribute__((target("avx512f"), always_inline)) inline __m512i sixteen_of(const WidePair& pair) noexcept {
+    return _mm512_or_si512(pair.even, _mm512_slli_epi64(pair.odd, 32));
+}
+
+__attribute__((target("avx512f"), always_inline)) inline __m512i move_wide(__m512i number, __m512i by, __m512i key,
+                                                                           __m512i size) noexcept {
+    const __m512i product = _mm512_mul_epu32(_mm512_xor_si512(by, key), _mm512_set1_epi64(multiplier));
+    const __m512i hash = _mm512_xor_si512(product, _mm512_srli_epi64(product, 32));
+    const __m512i sum = _mm512_add_epi64(number, _mm512_srli_epi64(_mm512_mul_epu32(hash, size), 32));
+    return _mm512_min_epu64(sum, _mm512_sub_epi64(sum, size));  // below zero is huge
+}
+
+__attribute__((target("avx512f"), always_inline)) inline __m512i divide_wide(__m512i& number, __m512i base,
+                                                                             __m512i reciprocal) noexcept {
+    const __m512i quotient = _mm512_srli_epi64(_mm512_mul_epu32(number, reciprocal), 32);
+    const __m512i rest = _mm512_sub_epi64(number, _mm512_mul_epu32(quotient, base));
+    const __mmask8 is_over = _mm512_cmpge_epu64_mask(rest, base);
+    number = _mm512_mask_add_epi64(quotient, is_over, quotient, _mm512_set1_epi64(1));
+    return _mm512_mask_sub_epi64(rest, is_over, rest, base);
 }
 
 }  // namespace
@@ -205,10 +246,10 @@ __attribute__((target("avx2"))) bool RectanglePermutation::apply_avx2(const Rect
                                                                       const Numbers& numbers,
                                                                       DrawLanes& points) noexcept {
     constexpr std::size_t width = 8;
-    const __m256i left_size = all(p.left_size_);
-    const __m256i right_size = all(p.right_.base);
-    const __m256i reciprocal = all(p.right_.reciprocal);
-    __m256i is_nowhere = _mm256_setzero_si256();
+    const __m256i left_size = each(p.left_size_);
+    const __m256i right_size = each(p.right_.base);
+    const __m256i reciprocal = each(p.right_.reciprocal);
+    __m256i is_somewhere = _mm256_set1_epi64x(-1);
     for (std::size_t field = 0; field < drawn_fields; ++field) points.field[field].fill(p.sides_.first[field]);
     // All lanes go through a round together: one pair alone would wait for its multiplications.
     std::array<Pair, DrawLanes::size / width> lefts;
@@ -219,8 +260,8 @@ __attribute__((target("avx2"))) bool RectanglePermutation::apply_avx2(const Rect
                      divide_lanes(lefts[i].odd, right_size, reciprocal)};
     }
     for (std::size_t round = 0; round < rounds; round += 2) {
-        const __m256i key_0 = all(p.keys_[round]);
-        const __m256i key_1 = all(p.keys_[round + 1]);
+        const __m256i key_0 = each(p.keys_[round]);
+        const __m256i key_1 = each(p.keys_[round + 1]);
         for (std::size_t i = 0; i < lefts.size(); ++i) {
             lefts[i].even = move_lanes(lefts[i].even, rights[i].even, key_0, left_size);
             lefts[i].odd = move_lanes(lefts[i].odd, rights[i].odd, key_0, left_size);
@@ -235,41 +276,107 @@ __attribute__((target("avx2"))) bool RectanglePermutation::apply_avx2(const Rect
         Pair& left = lefts[i];
         Pair& right = rights[i];
         if (p.is_one_number_) {
-            right.even = _mm256_add_epi32(right.even, _mm256_mul_epu32(left.even, right_size));
-            right.odd = _mm256_add_epi32(right.odd, _mm256_mul_epu32(left.odd, right_size));
-            const __m256i number = eight_of(right);
-            is_nowhere = _mm256_or_si256(is_nowhere,
-                                         _mm256_cmpeq_epi32(_mm256_max_epu32(number, all(p.one_number_size_)), number));
+            const __m256i size = each(p.one_number_size_);
+            right.even = _mm256_add_epi64(right.even, _mm256_mul_epu32(left.even, right_size));
+            right.odd = _mm256_add_epi64(right.odd, _mm256_mul_epu32(left.odd, right_size));
+            is_somewhere = _mm256_and_si256(
+                is_somewhere, _mm256_and_si256(_mm256_sub_epi64(right.even, size), _mm256_sub_epi64(right.odd, size)));
         }
         for (const auto& [group, pair] : {std::pair<const Group&, Pair&>{p.groups_[0], left}, {p.groups_[1], right}}) {
             for (std::size_t d = 0; d < group.size; ++d) {
                 const Digit& digit = group.digits[d];
                 Pair value = pair;
                 if (d + 1 != group.size) {
-                    const __m256i base = all(digit.base);
-                    const __m256i of_base = all(digit.reciprocal);
-                    value.even = divide_lanes(pair.even, base, of_base);
-                    value.odd = divide_lanes(pair.odd, base, of_base);
+                    const __m256i base = each(digit.base);
+                    const __m256i of_base = each(digit.reciprocal);
+                    value = {divide_lanes(pair.even, base, of_base), divide_lanes(pair.odd, base, of_base)};
                 }
                 _mm256_store_si256(reinterpret_cast<__m256i*>(&points.field[digit.field][at]),
-                                   _mm256_add_epi32(eight_of(value), all(digit.first)));
+                                   _mm256_add_epi32(eight_of(value), _mm256_set1_epi32(static_cast<int>(digit.first))));
             }
         }
     }
-    return _mm256_testz_si256(is_nowhere, is_nowhere) == 0;
+    // Only where all differences are below zero has every lane a point.
+    return p.is_one_number_ && _mm256_movemask_pd(_mm256_castsi256_pd(is_somewhere)) != 0xF;
+}
+
+__attribute__((target("avx512f"))) bool RectanglePermutation::apply_avx512(const RectanglePermutation& p,
+                                                                           const Numbers& numbers,
+                                                                           DrawLanes& points) noexcept {
+    constexpr std::size_t width = 16;
+    const __m512i left_size = _mm512_set1_epi64(p.left_size_);
+    const __m512i right_size = _mm512_set1_epi64(p.right_.base);
+    const __m512i reciprocal = _mm512_set1_epi64(p.right_.reciprocal);
+    __mmask8 is_nowhere = 0;
+    for (std::size_t field = 0; field < drawn_fields; ++field) points.field[field].fill(p.sides_.first[field]);
+    std::array<WidePair, DrawLanes::size / width> lefts;
+    std::array<WidePair, DrawLanes::size / width> rights;
+    for (std::size_t i = 0; i < lefts.size(); ++i) {
+        lefts[i] = wide_pair_of(_mm512_loadu_si512(&numbers[i * width]));
+        rights[i] = {divide_wide(lefts[i].even, right_size, reciprocal),
+                     divide_wide(lefts[i].odd, right_size, reciprocal)};
+    }
+    for (std::size_t round = 0; round < rounds; round += 2) {
+        const __m512i key_0 = _mm512_set1_epi64(p.keys_[round]);
+        const __m512i key_1 = _mm512_set1_epi64(p.keys_[round + 1]);
+        for (std::size_t i = 0; i < lefts.size(); ++i) {
+            lefts[i].even = move_wide(lefts[i].even, rights[i].even, key_0, left_size);
+            lefts[i].odd = move_wide(lefts[i].odd, rights[i].odd, key_0, left_size);
+        }
+        for (std::size_t i = 0; i < lefts.size(); ++i) {
+            rights[i].even = move_wide(rights[i].even, lefts[i].even, key_1, right_size);
+            rights[i].odd = move_wide(rights[i].odd, lefts[i].odd, key_1, right_size);
+        }
+    }
+    for (std::size_t i = 0; i < lefts.size(); ++i) {
+        const std::size_t at = i * width;
+        WidePair& left = lefts[i];
+        WidePair& right = rights[i];
+        if (p.is_one_number_) {
+            const __m512i size = _mm512_set1_epi64(p.one_number_size_);
+            right.even = _mm512_add_epi64(right.even, _mm512_mul_epu32(left.even, right_size));
+            right.odd = _mm512_add_epi64(right.odd, _mm512_mul_epu32(left.odd, right_size));
+            is_nowhere = static_cast<__mmask8>(is_nowhere | _mm512_cmpge_epu64_mask(right.even, size) |
+                                               _mm512_cmpge_epu64_mask(right.odd, size));
+        }
+        for (const auto& [group, pair] :
+             {std::pair<const Group&, WidePair&>{p.groups_[0], left}, {p.groups_[1], right}}) {
+            for (std::size_t d = 0; d < group.size; ++d) {
+                const Digit& digit = group.digits[d];
+                WidePair value = pair;
+                if (d + 1 != group.size) {
+                    const __m512i base = _mm512_set1_epi64(digit.base);
+                    const __m512i of_base = _mm512_set1_epi64(digit.reciprocal);
+                    value = {divide_wide(pair.even, base, of_base), divide_wide(pair.odd, base, of_base)};
+                }
+                _mm512_store_si512(
+                    &points.field[digit.field][at],
+                    _mm512_add_epi32(sixteen_of(value), _mm512_set1_epi32(static_cast<int>(digit.first))));
+            }
+        }
+    }
+    return is_nowhere != 0;
 }
 #endif
 
 RectanglePermutation::Variant RectanglePermutation::variant(const char* name) noexcept {
     const std::string_view wanted{name};
 #if defined(__x86_64__)
+    if (wanted == "avx512" && __builtin_cpu_supports("avx512f") != 0) return apply_avx512;
     if (wanted == "avx2" && __builtin_cpu_supports("avx2") != 0) return apply_avx2;
 #endif
     return wanted == "plain" ? apply_plain : nullptr;
 }
 
+RectanglePermutation::Variant RectanglePermutation::widest() noexcept {
+    for (const char* const name : {"avx512", "avx2"}) {
+        if (const auto found = variant(name); found != nullptr) return found;
+    }
+    return apply_plain;
+}
+
 void RectanglePermutation::apply(const Numbers& numbers, DrawLanes& points) const noexcept {
-    static const Variant fastest = variant("avx2") != nullptr ? variant("avx2") : variant("plain");
+    static const Variant fastest = widest();
     if (fastest(*this, numbers, points)) [[unlikely]]
         walk(numbers, points);
 }

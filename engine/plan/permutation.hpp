@@ -34,7 +34,8 @@ class RectanglePermutation {
     void apply(const Numbers& numbers, DrawLanes& points) const noexcept;
 
     using Variant = bool (*)(const RectanglePermutation&, const Numbers&, DrawLanes&) noexcept;
-    /// The variants "plain" and "avx2", for tests; null if this CPU cannot. They return true if a lane went nowhere.
+    /// The variants "plain", "avx2" and "avx512", for tests; null if this CPU cannot. They return true if a lane went
+    /// nowhere.
     [[nodiscard]] static Variant variant(const char* name) noexcept;
 
    private:
@@ -61,7 +62,10 @@ class RectanglePermutation {
 #if defined(__x86_64__)
     [[nodiscard]] static bool apply_avx2(const RectanglePermutation& p, const Numbers& numbers,
                                          DrawLanes& points) noexcept;
+    [[nodiscard]] static bool apply_avx512(const RectanglePermutation& p, const Numbers& numbers,
+                                           DrawLanes& points) noexcept;
 #endif
+    [[nodiscard]] static Variant widest() noexcept;
     void mix(std::uint32_t& left, std::uint32_t& right) const noexcept;
     void put(Group group, std::uint32_t number, std::size_t lane, DrawLanes& points) const noexcept;
     void walk(const Numbers& numbers, DrawLanes& points) const noexcept;

@@ -22,9 +22,11 @@ constexpr std::uint32_t weyl_0 = 0x9E3779B9;
 constexpr std::uint32_t weyl_1 = 0xBB67AE85;
 constexpr int rounds = 10;
 
+bool is_any(const LaneBits& bits) noexcept { return (bits[0] | bits[1] | bits[2] | bits[3]) != 0; }
+
 bool draw_plain(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key,
-                const DrawBounds& bounds, DrawLanes& lanes) noexcept {
-    bool biased = false;
+                const DrawBounds& bounds, DrawLanes& lanes, LaneBits& biased) noexcept {
+    biased = {};
     for (std::size_t j = 0; j < DrawLanes::size; ++j) {
         const std::uint64_t k = first + j * stride;
         const auto drawn =
@@ -32,10 +34,10 @@ bool draw_plain(std::uint64_t first, std::uint64_t stride, std::uint32_t stream,
         for (std::size_t i = 0; i < drawn_fields; ++i) {
             const std::uint64_t product = std::uint64_t{drawn[i]} * bounds.count[i];
             lanes.field[i][j] = bounds.first[i] + static_cast<std::uint32_t>(product >> 32U);
-            biased = biased || static_cast<std::uint32_t>(product) < bounds.threshold[i];
+            biased[i] |= static_cast<std::uint32_t>(static_cast<std::uint32_t>(product) < bounds.threshold[i]) << j;
         }
     }
-    return biased;
+    return is_any(biased);
 }
 
 #if defined(__x86_64__)
@@ -46,7 +48,8 @@ bool draw_plain(std::uint64_t first, std::uint64_t stride, std::uint32_t stream,
 // vector of 32-bit numbers by a single blend.
 
 __attribute__((target("avx2"))) bool draw_avx2(std::uint64_t first, std::uint64_t stride, std::uint32_t stream,
-                                               PhiloxKey key, const DrawBounds& bounds, DrawLanes& lanes) noexcept {
+                                               PhiloxKey key, const DrawBounds& bounds, DrawLanes& lanes,
+                                               LaneBits& biased) noexcept {
     constexpr std::size_t width = 8;  // frames of a pair
     constexpr std::size_t pair = 2;
     constexpr int odd = 0xAA;
@@ -54,7 +57,7 @@ __attribute__((target("avx2"))) bool draw_avx2(std::uint64_t first, std::uint64_
     const __m256i m1 = _mm256_set1_epi64x(multiplier_1);
     const auto s = static_cast<long long>(stride);
     const __m256i steps = _mm256_set_epi64x(6 * s, 4 * s, 2 * s, 0);
-    __m256i biased = _mm256_setzero_si256();
+    biased = {};
     for (std::size_t at = 0; at < DrawLanes::size; at += width) {
         __m256i w[drawn_fields][pair];
         for (std::size_t v = 0; v < pair; ++v) {
@@ -84,17 +87,19 @@ __attribute__((target("avx2"))) bool draw_avx2(std::uint64_t first, std::uint64_
             const __m256i high = _mm256_blend_epi32(_mm256_srli_epi64(even_product, 32), odd_product, odd);
             const __m256i low = _mm256_blend_epi32(even_product, _mm256_slli_epi64(odd_product, 32), odd);
             // Not biased: the greater of both is the low half itself. There is no unsigned comparison.
-            biased = _mm256_or_si256(biased, _mm256_xor_si256(_mm256_max_epu32(low, threshold), low));
+            const __m256i is_uniform = _mm256_cmpeq_epi32(_mm256_max_epu32(low, threshold), low);
+            const auto uniform = static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(is_uniform)));
+            biased[i] |= (~uniform & 0xFFU) << at;
             _mm256_store_si256(reinterpret_cast<__m256i*>(&lanes.field[i][at]),
                                _mm256_add_epi32(high, _mm256_set1_epi32(static_cast<int>(bounds.first[i]))));
         }
     }
-    return _mm256_testz_si256(biased, biased) == 0;
+    return is_any(biased);
 }
 
 __attribute__((target("avx512f"))) bool draw_avx512(std::uint64_t first, std::uint64_t stride, std::uint32_t stream,
-                                                    PhiloxKey key, const DrawBounds& bounds,
-                                                    DrawLanes& lanes) noexcept {
+                                                    PhiloxKey key, const DrawBounds& bounds, DrawLanes& lanes,
+                                                    LaneBits& biased) noexcept {
     constexpr std::size_t width = 16;  // frames of a pair
     constexpr std::size_t together = 2 * DrawLanes::size / width;
     constexpr int xor_of_three = 0x96;
@@ -103,7 +108,7 @@ __attribute__((target("avx512f"))) bool draw_avx512(std::uint64_t first, std::ui
     const __m512i m1 = _mm512_set1_epi64(multiplier_1);
     const auto s = static_cast<long long>(stride);
     const __m512i steps = _mm512_set_epi64(14 * s, 12 * s, 10 * s, 8 * s, 6 * s, 4 * s, 2 * s, 0);
-    __mmask16 biased = 0;
+    biased = {};
     __m512i w[drawn_fields][together];
     for (std::size_t v = 0; v < together; ++v) {
         w[0][v] = _mm512_add_epi64(_mm512_set1_epi64(static_cast<long long>(first + (v / 2 * width + v % 2) * stride)),
@@ -132,12 +137,12 @@ __attribute__((target("avx512f"))) bool draw_avx512(std::uint64_t first, std::ui
             const __m512i odd_product = _mm512_mul_epu32(w[i][v + 1], count);
             const __m512i high = _mm512_mask_mov_epi32(_mm512_srli_epi64(even_product, 32), odd, odd_product);
             const __m512i low = _mm512_mask_mov_epi32(even_product, odd, _mm512_slli_epi64(odd_product, 32));
-            biased = static_cast<__mmask16>(biased | _mm512_cmplt_epu32_mask(low, threshold));
+            biased[i] |= static_cast<std::uint32_t>(_mm512_cmplt_epu32_mask(low, threshold)) << (v / 2 * width);
             _mm512_store_si512(&lanes.field[i][v / 2 * width],
                                _mm512_add_epi32(high, _mm512_set1_epi32(static_cast<int>(bounds.first[i]))));
         }
     }
-    return biased != 0;
+    return is_any(biased);
 }
 #endif
 
@@ -172,9 +177,9 @@ DrawVariant draw_variant(const char* name) noexcept {
 }
 
 bool draw_lanes(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key,
-                const DrawBounds& bounds, DrawLanes& lanes) noexcept {
+                const DrawBounds& bounds, DrawLanes& lanes, LaneBits& biased) noexcept {
     static const DrawVariant variant = widest();
-    return variant(first, stride, stream, key, bounds, lanes);
+    return variant(first, stride, stream, key, bounds, lanes, biased);
 }
 
 }  // namespace evenhand::plan

@@ -38,15 +38,18 @@ struct DrawLanes {
     alignas(64) std::array<Values, drawn_fields> field;
 };
 
+/// A bit for each lane, by field.
+using LaneBits = std::array<std::uint32_t, drawn_fields>;
+
 /// Draws for the counters first, first + stride, ...: lanes.field[i][j] is the high half of (word i of philox4x32({k
 /// low, k high, stream, 0}) times count i), plus first i. That is uniform but for draws whose low half is below the
-/// threshold (Lemire's method): returns true if there was one among the lanes; the caller draws that anew. Uses the
-/// widest vector unit; the results are the same on all.
+/// threshold (Lemire's method): `biased` says which, and the result whether there was one; the caller draws it anew.
+/// Uses the widest vector unit; the results are the same on all.
 [[nodiscard]] bool draw_lanes(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key,
-                              const DrawBounds& bounds, DrawLanes& lanes) noexcept;
+                              const DrawBounds& bounds, DrawLanes& lanes, LaneBits& biased) noexcept;
 
-using DrawVariant = bool (*)(std::uint64_t, std::uint64_t, std::uint32_t, PhiloxKey, const DrawBounds&,
-                             DrawLanes&) noexcept;
+using DrawVariant = bool (*)(std::uint64_t, std::uint64_t, std::uint32_t, PhiloxKey, const DrawBounds&, DrawLanes&,
+                             LaneBits&) noexcept;
 
 /// The variants "plain", "avx2", "avx512", for tests; null if this CPU cannot.
 [[nodiscard]] DrawVariant draw_variant(const char* name) noexcept;

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
+#include <limits>
 #include <new>
+#include <string>
 
 #include "fault.hpp"
 #include "run/load.hpp"
@@ -33,11 +36,24 @@ void check_number(const plan::AddressPlan& plan, std::uint64_t connections) {
     }
 }
 
+/// What the kernel can give without swapping; everything if it does not say.
+std::uint64_t available_octets() {
+    std::ifstream lines{"/proc/meminfo"};
+    std::string key;
+    std::uint64_t kilobytes = 0;
+    std::string unit;
+    while (lines >> key >> kilobytes) {
+        if (key == "MemAvailable:") return kilobytes * 1024;
+        std::getline(lines, unit);
+    }
+    return std::numeric_limits<std::uint64_t>::max();
+}
+
 }  // namespace
 
-void count_connections(tally::DirectionResult& direction, const ConnectionRequest& request,
-                       const frame::StateTable& table) {
+void count_connections(tally::DirectionResult& direction, const ConnectionRequest& request, frame::StateTable& table) {
     if (request.use != Use::establish) return;
+    table.count_recorded();
     direction.connections = tally::DirectionResult::Connections{
         .opened = table.connections(), .learnt = table.recorded(), .shared_tuples = table.shared_tuples()};
 }
@@ -64,6 +80,7 @@ void Tester::prepare_connections(const TrialRequest& request) {
             refuse(FaultCode::bad_request, fmt::format("{} frames cannot open {} connections", frames, asked->count),
                    "connections.count", "Send one frame for each connection: rate_fps times duration_s.");
         state_table_.reset();
+        check_memory(asked->count, available_octets());
         try {
             state_table_ = std::make_unique<frame::StateTable>(
                 plan::FourTuples{request_.plan, asked->count, asked->order, request_.seed});

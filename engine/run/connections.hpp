@@ -2,14 +2,32 @@
 // Trials of connections, through a DUT that keeps state (RFC 9693): what a trial needs before it, and counts after it.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <cstdint>
+
+#include "fault.hpp"
 #include "frame/state_table.hpp"
 #include "run/request.hpp"
 #include "tally/result.hpp"
 
 namespace evenhand::run {
 
-/// What became of the connections of one direction's trial, after it.
-void count_connections(tally::DirectionResult& direction, const ConnectionRequest& request,
-                       const frame::StateTable& table);
+/// What became of the connections of one direction's trial, after it: counted once, by the trial that established them.
+void count_connections(tally::DirectionResult& direction, const ConnectionRequest& request, frame::StateTable& table);
+
+/// Throws Fault{no_memory} if the state table of so many connections is larger than the memory that is left: the kernel
+/// would end a program for it, ours or another one, when it is touched.
+inline void check_memory(std::uint64_t connections, std::uint64_t available_octets) {
+    constexpr std::uint64_t octets_of_one = 4;
+    if (connections <= available_octets / octets_of_one) return;
+    constexpr double mega = 1e6;
+    throw Fault{FaultCode::no_memory,
+                fmt::format("a state table of {} connections takes {:.0f} MB, but {:.0f} MB are available", connections,
+                            static_cast<double>(connections * octets_of_one) / mega,
+                            static_cast<double>(available_octets) / mega),
+                "connections.count",
+                fmt::format("Use at most {}, or end other programs.", available_octets / octets_of_one)};
+}
 
 }  // namespace evenhand::run

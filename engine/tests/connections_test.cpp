@@ -11,6 +11,7 @@
 #include "octets.hpp"
 #include "plans.hpp"
 #include "rig.hpp"
+#include "run/connections.hpp"
 
 namespace connections_test {
 
@@ -211,6 +212,8 @@ TEST_CASE("connections are learnt, answered and used in both directions (R9693-0
         CHECK(world.table.recorded() == 0);
         establish(world, nat);
         CHECK(nat.outside.size() == world.table.connections());  // no four tuple came twice
+        CHECK(world.table.recorded() == 0);                      // looking at all is for after the trial
+        world.table.count_recorded();
         CHECK(world.table.recorded() == world.table.connections());
         CHECK(world.table.shared_tuples() == 0);
 
@@ -278,6 +281,7 @@ TEST_CASE("connections that are given one translated tuple are counted, however 
     for (const std::uint64_t k : {5U, 1000U, 19999U}) world.table.record(k, world.table.entry(4));
     CHECK(world.table.shared_tuples() == 3);
     world.table.record(4, {});
+    world.table.count_recorded();
     CHECK(world.table.recorded() == 19999);
     CHECK(world.table.shared_tuples() == 2);
 }
@@ -292,6 +296,18 @@ TEST_CASE("the same address and port serves connections to different servers") {
         shared += static_cast<std::uint64_t>(servers[{flow.destination, flow.destination_port}]++ != 0);
     }
     CHECK(world.table.shared_tuples() == shared);
+}
+
+TEST_CASE("a state table that does not fit the memory is refused with both numbers") {
+    run::check_memory(100'000'000, 400'000'000);
+    try {
+        run::check_memory(100'000'001, 400'000'000);
+        CHECK(false);
+    } catch (const Fault& fault) {
+        CHECK(fault.code == FaultCode::no_memory);
+        CHECK(fault.what_text == "a state table of 100000001 connections takes 400 MB, but 400 MB are available");
+        CHECK(fault.next == "Use at most 100000000, or end other programs.");
+    }
 }
 
 }  // namespace connections_test

@@ -37,19 +37,32 @@ TEST_CASE("every vector unit draws the same numbers") {
                                                                    std::uint32_t stream, plan::PhiloxKey key) {
         plan::DrawBounds bounds;
         for (std::size_t i = 0; i < plan::drawn_fields; ++i) {
-            // Networks and hosts together are 2^24 at most.
+            // Networks and hosts together are 2^24 at most; connections are many, so that some draws are biased.
             const auto count = *rc::gen::oneOf(rc::gen::inRange<std::uint32_t>(1, 65537),
-                                               rc::gen::inRange<std::uint32_t>(1, (1U << 24U) + 1));
+                                               rc::gen::inRange<std::uint32_t>(1, (1U << 24U) + 1),
+                                               rc::gen::inRange<std::uint32_t>(100'000'000, 4'000'000'000));
             bounds.set(i, *rc::gen::inRange<std::uint32_t>(0, 65537), count);
         }
         plan::DrawLanes expected{};
-        const bool biased = plan::draw_variant("plain")(first, stride, stream, key, bounds, expected);
+        plan::LaneBits expected_bits{};
+        const bool biased = plan::draw_variant("plain")(first, stride, stream, key, bounds, expected, expected_bits);
+        for (std::size_t i = 0; i < plan::drawn_fields; ++i) {
+            for (std::uint64_t j = 0; j < plan::DrawLanes::size; ++j) {
+                const std::uint64_t k = first + j * stride;
+                const auto words = plan::philox4x32(
+                    {static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32U), stream, 0}, key);
+                const auto low = static_cast<std::uint32_t>(std::uint64_t{words[i]} * bounds.count[i]);
+                RC_ASSERT((expected_bits[i] >> j & 1U) == static_cast<std::uint32_t>(low < bounds.threshold[i]));
+            }
+        }
         for (const char* const name : {"avx2", "avx512"}) {
             const auto variant = plan::draw_variant(name);
             if (variant == nullptr) continue;
             plan::DrawLanes lanes{};
-            RC_ASSERT(variant(first, stride, stream, key, bounds, lanes) == biased);
+            plan::LaneBits bits{};
+            RC_ASSERT(variant(first, stride, stream, key, bounds, lanes, bits) == biased);
             RC_ASSERT(lanes.field == expected.field);
+            RC_ASSERT(bits == expected_bits);
         }
     });
     CHECK(same);

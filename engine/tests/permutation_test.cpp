@@ -117,7 +117,9 @@ TEST_CASE("all vector units say the same") {
         const auto numbers = numbers_from(first, most);
         plan::DrawLanes plain;
         const bool is_walked = RectanglePermutation::variant("plain")(permutation, numbers, plain);
-        if (const auto variant = RectanglePermutation::variant("avx2"); variant != nullptr) {
+        for (const char* const name : {"avx2", "avx512"}) {
+            const auto variant = RectanglePermutation::variant(name);
+            if (variant == nullptr) continue;
             plan::DrawLanes wide;
             RC_ASSERT(variant(permutation, numbers, wide) == is_walked);
             if (!is_walked) RC_ASSERT(wide.field == plain.field);
@@ -209,8 +211,8 @@ TEST_CASE("frames of established connections are of all of them, equally often; 
     constexpr std::uint64_t connections = 1000;
     constexpr std::uint64_t frames = 320'000;
     std::vector<std::uint64_t> drawn(connections);
-    const plan::ConnectionDraw draw{plan::ConnectionUse::drawn, plan::Direction::reverse, connections, 9};
-    const plan::ConnectionDraw once{plan::ConnectionUse::each_once, plan::Direction::forward, connections, 9};
+    plan::ConnectionDraw draw{plan::ConnectionUse::drawn, plan::Direction::reverse, connections, 9};
+    plan::ConnectionDraw once{plan::ConnectionUse::each_once, plan::Direction::forward, connections, 9};
     plan::FourTuples::Numbers numbers;
     for (std::uint64_t first = 0; first < frames; first += numbers.size()) {
         draw.numbers(first, 1, numbers);
@@ -221,6 +223,47 @@ TEST_CASE("frames of established connections are of all of them, equally often; 
     CHECK(numbers[0] == 990);
     CHECK(numbers[4] == 998);
     CHECK(numbers[5] == 999);  // beyond the last frame: never sent
+}
+
+TEST_CASE("which connection a frame is of does not depend on who asks: workers and their number") {
+    const bool holds = rc::check([](std::uint64_t seed) {
+        const auto connections = *rc::gen::oneOf(rc::gen::inRange<std::uint64_t>(1, 1000),
+                                                 rc::gen::inRange<std::uint64_t>(2'000'000'000, 4'000'000'000));
+        const auto first = *rc::gen::inRange<std::uint64_t>(0, std::uint64_t{1} << 40U);
+        const auto stride = *rc::gen::inRange<std::uint64_t>(1, 20);
+        plan::ConnectionDraw draw{plan::ConnectionUse::drawn, plan::Direction::forward, connections, seed};
+        plan::FourTuples::Numbers numbers;
+        draw.numbers(first, stride, numbers);
+        for (std::size_t j = 0; j < numbers.size(); ++j) {
+            // Asked for each frame alone, by a stream that has it at its begin.
+            plan::ConnectionDraw alone{plan::ConnectionUse::drawn, plan::Direction::forward, connections, seed};
+            plan::FourTuples::Numbers of_frame;
+            alone.numbers(first + j * stride, 4, of_frame);
+            RC_ASSERT(of_frame[0] == numbers[j]);
+            RC_ASSERT(numbers[j] < connections);
+        }
+    });
+    CHECK(holds);
+}
+
+TEST_CASE("consecutive frames of established connections are of independent ones") {
+    constexpr std::uint64_t connections = 3'000'000'000;  // some 30 % of the draws are biased, and drawn anew
+    constexpr std::size_t bins = 32;
+    constexpr std::uint64_t frames = 3'200'000;
+    plan::ConnectionDraw draw{plan::ConnectionUse::drawn, plan::Direction::forward, connections, 11};
+    std::array<std::vector<std::uint64_t>, 4> serial;  // a frame and the one 1, 2, 3 or 4 later
+    serial.fill(std::vector<std::uint64_t>(bins * bins));
+    std::vector<std::size_t> before;
+    plan::FourTuples::Numbers numbers;
+    for (std::uint64_t first = 0; first < frames; first += numbers.size()) {
+        draw.numbers(first, 1, numbers);
+        for (const auto number : numbers) {
+            before.push_back(std::uint64_t{number} * bins / connections);
+            for (std::size_t later = 1; later <= serial.size() && later < before.size(); ++later)
+                ++serial[later - 1][before[before.size() - 1 - later] * bins + before.back()];
+        }
+    }
+    for (std::size_t later = 1; later <= serial.size(); ++later) CHECK(is_even(serial[later - 1], frames - later));
 }
 
 }  // namespace permutation_test

@@ -43,7 +43,7 @@ enum class WhenFull : std::uint8_t {
 /// NAT44 and NAT66 by the IP version of the pool; NAT64 with a prefix.
 struct NatOptions {
     static constexpr std::size_t default_connections = std::size_t{1} << 20U;
-    static constexpr std::size_t most_connections = std::size_t{1} << 26U;
+    static constexpr std::size_t most_connections = std::size_t{1} << 27U;
 
     unsigned inside = 0;  // interface whose hosts are hidden
     NatPool pool;

@@ -201,7 +201,7 @@ TEST_CASE("the translation of connections is a side, a pool, and what differs fr
     CHECK(place(with("/nat/pool/first", "10.0.0.1")) == "nat.pool");
     CHECK(place(with("/nat/prefix", "2001:2::/80")) == "nat.prefix");
     CHECK(place(with("/nat/ports/last", 6)) == "nat.ports.last");
-    CHECK(place(with("/nat/capacity", (1U << 26U) + 1)) == "nat.capacity");
+    CHECK(place(with("/nat/capacity", (1U << 27U) + 1)) == "nat.capacity");
     CHECK(place(with("/nat/when_full", "drop")) == "nat.when_full");
     CHECK(place(with("/nat/timeout_s", -1)) == "nat.timeout_s");
     CHECK(place(with("/nat/entry_cost", 0)) == "nat.entry_cost");

@@ -48,18 +48,17 @@ def plan_sent(evenhand: Run, words: list[str]) -> dict[str, Any]:
 
 
 def test_the_example_of_siitperfs_repository_becomes_a_testbed(evenhand: Run, tmp_path: Path) -> None:
-    """Its stateful part is refused by name, and what is left is said to be less; MACs and CPUs are those of
-    the file."""
+    """Stateful NAT44; MACs and CPUs are those of the file."""
     ended = evenhand("import", EXAMPLE)
-    assert ended.code == 1, ended.err
-    assert "stateful tests (RFC 9693)" in ended.out
-    assert "plain forwarding between the same hosts" in ended.out
+    assert ended.code == 0, ended.err
+    assert "--plan nat44: the left port opens connections" in ended.out
+    assert "N and R" in ended.out
     written = tomllib.loads((tmp_path / "example.toml").read_text())
     assert written["left"]["mac"] == "f4:03:43:ec:cd:b0"
     assert written["left"]["dut_mac"] == "f4:03:43:ec:e3:30"
     assert written["right"]["dut_mac"] == "f4:03:43:ec:e3:38"
     assert written["tester"] == {"cpus": [8, 12, 14, 10], "hugepages": True}
-    assert written["dut"]["plan"] == "direct-v4-net24"
+    assert written["dut"]["plan"] == "nat44"
 
 
 def test_every_key_of_a_file_has_its_row_and_line(evenhand: Run, tmp_path: Path) -> None:
@@ -249,14 +248,130 @@ def test_one_direction_has_its_own_ports_and_cpus(
     assert outcomes(document)["Rev-sport-min"][0] == ("meaningless" if forward == "1" else "mapped")
 
 
-def test_stateful_tests_are_named_as_not_yet_imported(evenhand: Run, tmp_path: Path) -> None:
-    """RFC 9693: every key and argument that belongs to them."""
-    line = "siitperf-tp 84 100000 60 2000 2 2 1000 500 100 2000 50000"
-    document = evenhand("import", EXAMPLE, "--command", line, "--json").json
-    keys = ["Stateful", "Enumerate-ports", "Responder-ports", *(f"<{key}>" for key in STATEFUL)]
-    assert any(note.endswith(f"(RFC 9693): {', '.join(keys)}.") for note in document["notes"])
+STATEFUL_LINE = "siitperf-tp 84 100000 60 2000 2 2 1000 500 100 1000 50000"
+
+
+def test_connections_are_established_as_siitperf_would_and_what_has_no_counterpart_is_said(
+    evenhand: Run, tmp_path: Path
+) -> None:
+    """RFC 9693: every key and argument that belongs to them; each command runs here."""
+    document = evenhand("import", EXAMPLE, "--command", STATEFUL_LINE, "--json").json
     found = outcomes(document)
-    assert {found[key] for key in keys} == {("refused", "stateful tests (RFC 9693) are not imported yet")}
+    assert {
+        key: found[key][0] for key in ("Stateful", "Enumerate-ports", "Responder-ports")
+    } == dict.fromkeys(("Stateful", "Enumerate-ports", "Responder-ports"), "mapped")
+    assert {name: found[f"<{name}>"][0] for name in STATEFUL} == {
+        "N": "mapped",
+        "M": "differs",
+        "R": "mapped",
+        "T": "differs",
+        "D": "meaningless",
+    }
+    assert "1,000 connections" in found["<M>"][1]
+    assert found["Rev-sport-min"][0] == "meaningless"
+    common = "--plan nat44 --hosts 1 --source-ports 1024-65535 --destination-ports 1-49151 {} --frame-size 64"
+    opened = common.format("--established 1000 --establish-rate 100")
+    plain = common.format("").replace("  ", " ")
+    assert {each["instead_of"]: " ".join(each["words"][1:]) for each in document["commands"]} == {
+        "binary-rate-alg.sh-R": f"connections example.toml --connections 1000 {plain}",
+        "cttc.sh": f"capacity example.toml {plain}",
+        "siitperf-tp": f"trial example.toml --rate 100000 --duration 60s {opened}",
+        "binary-rate-alg.sh-sf": f"throughput example.toml --final-duration 60s {opened}",
+    }
+
+
+NAT64 = {
+    **ROUTER_KEYS,
+    "IP-L-Vers": "6",
+    "IP-R-Vers": "4",
+    "IPv6-L-Real": "2001:2::2",
+    "IPv6-R-Real": "::",
+    "IPv6-R-Virt": "64:ff9b::198.19.0.2",
+    "IP-L-var": "3",
+    "IP-R-var": "3",
+    "IP-L-min": "0",
+    "IP-L-max": "3999",
+    "IP-R-min": "2",
+    "IP-R-max": "1001",
+    "IPv6-L-offset": "12",
+    "IPv6-R-offset": "14",
+    "Stateful": "1",
+    "Enumerate-ips": "3",
+    "Responder-tuples": "3",
+}
+"""Of siitperf's README: 4,000 IPv6 hosts and 1,000 IPv4 hosts."""
+
+
+def test_a_nat64_of_siitperfs_readme_has_as_many_connections_between_as_many_hosts(
+    evenhand: Run, tmp_path: Path
+) -> None:
+    conf = write_conf(tmp_path / "siitperf.conf", NAT64)
+    line = "siitperf-lat 84 100000 120 2000 2 2 4000000 4000000 100000 2000 50000 60 500"
+    ended = evenhand("import", conf, "--command", line, "--json")
+    assert ended.code == 0
+    found = outcomes(ended.json)
+    assert found["IPv6-R-Virt"] == (
+        "differs",
+        "2001:2:0:64::c613:1 .. 2001:2:0:64::c613:3e8 instead: the DUT's prefix is 2001:2:0:64::/96",
+    )
+    assert found["IPv6-L-offset"][0] == "differs"
+    assert found["IPv6-R-offset"][0] == "mapped"
+    assert found["<IPv6 frame size>"] == ("mapped", "--frame-size 64, on the IPv4 side")
+    words = {each["instead_of"]: each["words"] for each in ended.json["commands"]}
+    assert list(words) == ["binary-rate-alg.sh-R", "cttc.sh", "siitperf-lat"]
+    plan = plan_sent(evenhand, words["cttc.sh"])
+    assert [plan[side]["hosts"]["host"]["count"] for side in ("left", "right")] == [4000, 1000]
+
+
+@pytest.mark.parametrize(
+    ("keys", "key", "became"),
+    [
+        ({"Enumerate-ports": "1"}, "Enumerate-ports", "differs"),
+        ({"Enumerate-ports": "2", "Enumerate-ips": "3"}, "Enumerate-ips", "differs"),
+        ({"Enumerate-ports": "0"}, "Enumerate-ports", "differs"),
+        ({"Enumerate-ports": "3", "Responder-tuples": "1"}, "Responder-tuples", "differs"),
+        ({"Enumerate-ports": "3", "Responder-tuples": "3"}, "Responder-tuples", "mapped"),
+    ],
+)
+def test_other_orders_of_connections_are_told(
+    evenhand: Run, tmp_path: Path, keys: dict[str, str], key: str, became: str
+) -> None:
+    conf = write_conf(tmp_path / "siitperf.conf", {**ROUTER_KEYS, **PORTS, "Stateful": "1", **keys})
+    document = evenhand("import", conf, "--json").json
+    assert outcomes(document)[key][0] == became
+    opening = document["commands"][0]["words"]
+    wanted = {"1": "increasing", "2": "decreasing"}.get(keys["Enumerate-ports"])
+    assert (opening[opening.index("--order") + 1] if "--order" in opening else None) == wanted
+
+
+def test_an_initiator_on_the_right_is_the_left_side_here(evenhand: Run, tmp_path: Path) -> None:
+    keys = {**ROUTER_KEYS, **PORTS, "Stateful": "2", "Enumerate-ports": "3"}
+    keys |= {"Rev-sport-min": "1", "Rev-sport-max": "40000", "Rev-dport-min": "1", "Rev-dport-max": "100"}
+    document = evenhand("import", write_conf(tmp_path / "siitperf.conf", keys), "--json").json
+    found = outcomes(document)
+    assert found["Stateful"] == ("mapped", "--plan nat44: the right port opens connections")
+    assert found["Rev-sport-max"] == ("mapped", "--source-ports 1-40000")
+    assert found["Fwd-var-sport"][0] == "meaningless"
+    assert any("exchanged" in note for note in document["notes"])
+
+
+def test_the_preliminary_phase_alone_has_no_load_after_it(evenhand: Run, tmp_path: Path) -> None:
+    keys = {**ROUTER_KEYS, **PORTS, "Stateful": "1", "Enumerate-ports": "3", "Forward": "0", "Reverse": "0"}
+    conf = write_conf(tmp_path / "siitperf.conf", keys)
+    document = evenhand("import", conf, "--command", STATEFUL_LINE, "--json").json
+    assert [each["words"][1] for each in document["commands"]] == ["connections", "capacity"]
+
+
+@pytest.mark.parametrize("versions", [("4", "6")])
+def test_connections_for_which_there_is_no_plan_are_refused_by_name(
+    evenhand: Run, tmp_path: Path, versions: tuple[str, str]
+) -> None:
+    """From IPv4 to IPv6: neither RFC 9693 nor any plan has such a DUT."""
+    left, right = versions
+    keys = {**NAT64, "IP-L-Vers": left, "IP-R-Vers": right, "IPv4-L-offset": "2", "IPv4-R-offset": "2"}
+    ended = evenhand("import", write_conf(tmp_path / "siitperf.conf", keys), "--json")
+    assert ended.code == 1
+    assert outcomes(ended.json)["Stateful"][0] == "refused"
 
 
 @pytest.mark.parametrize(
@@ -345,13 +460,11 @@ def test_large_frames_of_ipv6_are_refused_as_siitperf_does(evenhand: Run, tmp_pa
     assert "1530 octets" in ended.err
 
 
-def test_stateful_arguments_are_refused_one_by_one(evenhand: Run) -> None:
-    """RFC 9693's N, M, R, T and D."""
-    ended = evenhand(
-        "import", EXAMPLE, "--command", "siitperf-tp 84 100000 60 2000 2 2 1000 500 100 2000 50000", "--json"
-    )
+def test_background_beside_connections_is_refused(evenhand: Run) -> None:
+    """RFC 9693 has none: all frames are of connections."""
+    ended = evenhand("import", EXAMPLE, "--command", STATEFUL_LINE.replace(" 2 2 ", " 10 5 "), "--json")
     assert ended.code == 1
-    assert all(outcomes(ended.json)[f"<{name}>"][0] == "refused" for name in "NMRTD")
+    assert outcomes(ended.json)["<m>"][0] == "refused"
 
 
 def test_the_gaps_are_refused_by_check_with_a_next_step(evenhand: Run, tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ OTHER_WORDS = {
     ("rig/reference/router.py", "capacity"): "a key of the router's configuration",
     ("rig/dut/readings.py", "connections"): "a part of what a DUT is asked for",
     ("rig/dut/witness.py", "connections"): "a key of the contract",
+    ("rig/connections.py", "connections"): "a key of trial documents",
     ("rig/lab/nat.py", "connections"): "a count of the kernel",
     ("spec/reference.py", "capacity"): "a key of the router's configuration",
 }

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import pytest
 
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.predict import DeviceModel
-from evenhand.procedure import OpenTestbed
+from evenhand.procedure import Note, OpenTestbed
 from evenhand.procedure.connection_capacity import CapacityGoal, CapacityOutcome, measure_capacity
 from evenhand.procedure.connection_rate import ConnectionRateGoal, measure_connection_rate
 from evenhand.procedure.connection_trials import VALIDATION, ConnectionTrials
@@ -202,6 +203,38 @@ def test_the_capacity_is_the_number_of_entries(when_full: str) -> None:
         assert found.not_held is not None
         assert found.held <= 3500 < found.not_held
         assert found.not_held - found.held <= 0.05 * found.not_held + 1
+
+
+def test_a_number_that_the_dut_would_forget_too_soon_ends_the_search_with_a_lower_bound() -> None:
+    """R9693-06: how fast more connections are opened is only known when fewer were. What was found stands,
+    and what to do is said."""
+    told: list[str] = []
+    with nat("nat44", ReferenceDut(nat_options={"timeout_s": 15})) as (_, tester, _router):
+        goal = CapacityGoal(start=500, max_fps=8000.0, rate_precision=0.5, patience=20)
+        found = measure_capacity(
+            tester, goal, on_event=lambda event: told.append(event.text) if isinstance(event, Note) else None
+        )
+        if found.outcome in (CapacityOutcome.TESTER_LIMIT, CapacityOutcome.STOPPED):
+            pytest.skip("the host left no valid trial")
+        assert found.outcome is CapacityOutcome.TIMEOUT
+        assert found.held is not None
+        assert found.not_held is None
+        assert found.summary()["is_at_least"]
+        assert f"{2 * found.held:,} connections: the DUT forgets a connection after 15 s" in told[-1]
+        assert "raise the DUT's timeout" in told[-1]
+
+
+def test_a_number_that_even_the_highest_rate_cannot_keep_is_refused_before_anything_is_sent() -> None:
+    """R9693-06: so are established connections of any test."""
+    with nat("nat44", ReferenceDut(nat_options={"timeout_s": 15})) as (bed, tester, router):
+        with raises("procedure.timeout-too-short") as refused:
+            measure_capacity(tester, CapacityGoal(start=500, most=100_000, max_fps=8000.0))
+        assert refused.value.where == "most, max_fps"
+        wish = ConnectionWish(count=CONNECTIONS, rate_fps=RATE_FPS)
+        with raises("procedure.timeout-too-short"):
+            replace(tester, established=wish).measurer(lambda event: None).measure(20.0, 1000.0)
+        assert router.counters()["nat"]["created"] == 0
+    assert bed.setup.connection_timeout_s == 15
 
 
 def test_the_tear_down_rate_is_what_the_table_takes() -> None:

@@ -94,8 +94,8 @@ def import_file(
     """Make a testbed file and commands from another tester's configuration, and report what becomes of every
     key.
 
-    The exit code is 1 if a part is refused, such as stateful NAT. Nothing in the file is run, and it cannot
-    name a device.
+    The exit code is 1 if a part is refused, such as traffic beside connections. Nothing in the file is run,
+    and it cannot name a device.
     """
     testbed = output or Path(f"{file.stem}.toml")
     where = f"--output {testbed}"

@@ -13,15 +13,22 @@ from typing import Literal
 from evenhand.base.errors import RequestError
 from evenhand.exchange.outcome import Became, Command, Imported, Row
 from evenhand.exchange.siitperf_command import STATEFUL, SiitperfCommand, read_command
+from evenhand.exchange.siitperf_connections import (
+    INITIATOR_ON_THE_RIGHT,
+    argument_row,
+    connection_notes,
+    key_row,
+    order_of,
+)
 from evenhand.exchange.siitperf_file import KEYS, PARTS, Part, SiitperfFile, read_siitperf
 from evenhand.exchange.siitperf_plan import SIDE
 from evenhand.exchange.siitperf_ports import FoundPorts, find_ports
 from evenhand.exchange.siitperf_traffic import Traffic, traffic_of
 from evenhand.exchange.testbed_text import Given, PortFacts, write_testbed
 from evenhand.plan import HostRange, SideName
-from evenhand.procedure.registry import LATENCY, PDV, THROUGHPUT
+from evenhand.procedure.registry import CAPACITY, CONNECTIONS, LATENCY, PDV, THROUGHPUT
 
-NOT_YET = "stateful tests (RFC 9693) are not imported yet"
+NOT_YET = "there is no plan whose connections go from IPv4 to IPv6, or beside which there is other traffic"
 STATEFUL_KEYS = ("Stateful", "Enumerate-ports", "Enumerate-ips", "Responder-tuples", "Responder-ports")
 _SHOWN_DEFAULTS = (
     "IP-L-Vers",
@@ -50,11 +57,13 @@ def import_siitperf(
         RequestError: The file or the command line is wrong; a plan, device or CPU of the user's is.
     """
     file = read_siitperf(path)
-    if file.value("IP-L-Vers") == 4 and file.value("IP-R-Vers") == 6:
+    is_stateful = bool(file.value("Stateful"))
+    is_backwards = file.value("IP-L-Vers") == 4 and file.value("IP-R-Vers") == 6
+    if file.value("Stateful") == INITIATOR_ON_THE_RIGHT or (is_backwards and not is_stateful):
         file = replace(file, is_mirrored=True)
-    typed = None if command is None else read_command(command, is_stateful=bool(file.value("Stateful")))
+    typed = None if command is None else read_command(command, is_stateful=is_stateful)
     traffic = traffic_of(file, typed, plan)
-    ports = find_ports(file)
+    ports = find_ports(file, has_state=traffic.has_state)
     names = tuple(found.name for found in traffic.plans)
     written = write_testbed(
         "a siitperf.conf",
@@ -166,11 +175,14 @@ class _KeyRows:
         if not self._traffic.is_stateful:
             word = Became.MAPPED if key == "Stateful" else Became.MEANINGLESS
             return word, "no connections" if key == "Stateful" else "Stateful is 0"
+        if self._traffic.has_state:
+            return key_row(self._file, key, self._plan_names)
         return Became.REFUSED, NOT_YET
 
     @property
-    def _is_nat64(self) -> bool:
-        return self._traffic.is_translated and self._traffic.is_stateful
+    def _is_left_out(self) -> bool:
+        """Connections to another IP version for which there is no plan."""
+        return self._traffic.is_translated and self._traffic.is_rest
 
     @property
     def _plan_names(self) -> str:
@@ -180,7 +192,7 @@ class _KeyRows:
         part: Literal["L", "R"] = "L" if key.split("-")[1] == "L" else "R"
         what = key.split("-")[2]
         if what == "Vers":
-            if self._is_nat64:
+            if self._is_left_out:
                 return Became.REFUSED, f"stateful translation: {NOT_YET}"
             if self._traffic.is_background_only:
                 return Became.MEANINGLESS, "m is 0: all frames belong to the background, which is IPv6"
@@ -200,12 +212,14 @@ class _KeyRows:
         version = int(group[-1])
         if self._traffic.translation is not None:
             return self._translated_address(side, what, version)
+        if self._traffic.has_state:
+            return self._connection_address(side, what, version)
         if what == "Virt":
-            if self._is_nat64:
+            if self._is_left_out:
                 return Became.REFUSED, f"goes with stateful translation: {NOT_YET}"
             return Became.MEANINGLESS, "only translated traffic uses it"
         if version not in self._traffic.versions:
-            if self._is_nat64 and self._file.value(f"IP-{side}-Vers") == version:
+            if self._is_left_out and self._file.value(f"IP-{side}-Vers") == version:
                 return Became.REFUSED, f"goes with stateful translation: {NOT_YET}"
             return Became.MEANINGLESS, f"no IPv{version} frame contains it"
         if what == "offset":
@@ -214,6 +228,21 @@ class _KeyRows:
             return Became.MAPPED, "the position of the host's number"
         found = next(plan for plan in self._traffic.plans if plan.plan.ip_version == version)
         hosts = (found.plan.left if side == "L" else found.plan.right).hosts
+        return Became.MAPPED, f"hosts of {found.name}: {_span(hosts)}"
+
+    def _connection_address(self, side: str, what: str, version: int) -> tuple[Became, str]:
+        """Hosts of the left, and those on the right that they know: of a NAT64 behind a prefix."""
+        (found,) = self._traffic.plans
+        plan = found.plan
+        is_behind = side == "R" and plan.left.peers is not None
+        hosts = plan.left.hosts if side == "L" else plan.left.peers or plan.right.hosts
+        used = "Virt" if is_behind else "Real"
+        if version != plan.left.ip_version or what not in (used, "offset"):
+            return Became.MEANINGLESS, "no frame contains it"
+        if what == "offset":
+            if not self._file.value(f"IP-{side}-var"):
+                return Became.MEANINGLESS, f"IP-{side}-var is 0"
+            return Became.MAPPED, "the position of the host's number"
         return Became.MAPPED, f"hosts of {found.name}: {_span(hosts)}"
 
     def _translated_address(self, side: str, what: str, version: int) -> tuple[Became, str]:
@@ -293,13 +322,15 @@ def _command_rows(typed: SiitperfCommand, traffic: Traffic) -> list[Row]:
     arguments = typed.arguments
     for key, value in arguments.items():
         became, text = Became.MAPPED, ""
-        if key in STATEFUL:
+        if key in STATEFUL and traffic.has_state:
+            became, text = argument_row(typed, key)
+        elif key in STATEFUL:
             became, text = Became.REFUSED, NOT_YET
         elif not traffic.plans:
             became, text = Became.REFUSED, "no part of this traffic can be sent"
         elif key == "IPv6 frame size":
             text = f"--frame-size {_frame_size(typed, traffic)}"
-            if traffic.translation is not None:
+            if traffic.translation is not None or (len(traffic.versions) > 1 and traffic.has_state):
                 text = f"{text}, on the IPv4 side"
                 if traffic.share is not None:
                     became = Became.DIFFERS
@@ -338,6 +369,8 @@ def _command_rows(typed: SiitperfCommand, traffic: Traffic) -> list[Row]:
 
 
 def _share_row(n: int, m: int, traffic: Traffic) -> tuple[Became, str]:
+    if traffic.has_state and m < n:
+        return Became.REFUSED, "there is no background traffic beside connections: all frames are of them"
     if traffic.share is None:
         return (
             Became.MAPPED,
@@ -361,6 +394,8 @@ def _frame_size(typed: SiitperfCommand, traffic: Traffic) -> int:
             where="--command",
             next_step="Write 84 to 1518.",
         )
+    if traffic.has_state and len(traffic.versions) > 1:
+        return size - 20
     if traffic.translation is not None:
         # The smallest of a mix is that of its IPv6 frames.
         return max(size - 20, 84 if traffic.share is not None else 0)
@@ -373,17 +408,49 @@ def _commands(
     options: list[str] = ["--plan", "+".join(found.name for found in traffic.plans)]
     if traffic.share is not None:
         options += ["--mix", f"{traffic.share[0]}/{traffic.share[1]}"]
-    options += [*traffic.plans[0].options, *ports.options, *_direction_option(file)]
+    options += [*traffic.plans[0].options, *ports.options]
     name = str(testbed) if not str(testbed).startswith("-") else f"./{testbed}"
+    if traffic.has_state:
+        opening = _opening_commands(file, typed, traffic, options, name)
+        if typed is None or not (file.value("Forward") or file.value("Reverse")):
+            return opening
+        options += ["--established", str(typed.arguments["N"]), "--establish-rate", str(typed.arguments["R"])]
+        after = _load_commands(typed, traffic, [*options, *_direction_option(file)], name)
+        return [*opening, *after]
+    options += _direction_option(file)
     if typed is None:
         return [Command(instead_of="binary-rate-alg.sh", words=("evenhand", THROUGHPUT.name, name, *options))]
+    return _load_commands(typed, traffic, options, name)
+
+
+def _opening_commands(
+    file: SiitperfFile, typed: SiitperfCommand | None, traffic: Traffic, options: list[str], name: str
+) -> list[Command]:
+    """What opens connections, and validates them."""
+    common = [*options] if typed is None else [*options, *_size_and_wait(typed, traffic)]
+    number = [] if typed is None else ["--connections", str(typed.arguments["N"])]
+    order = [] if order_of(file) == "pseudorandom" else ["--order", order_of(file)]
+    return [
+        Command(
+            instead_of="binary-rate-alg.sh-R",
+            words=("evenhand", CONNECTIONS.name, name, *number, *order, *common),
+        ),
+        Command(instead_of="cttc.sh", words=("evenhand", CAPACITY.name, name, *common)),
+    ]
+
+
+def _size_and_wait(typed: SiitperfCommand, traffic: Traffic) -> list[str]:
+    timeout_ms = typed.arguments["global timeout"]
+    wait = [] if timeout_ms == 2000 else ["--wait-residual", f"{timeout_ms}ms"]
+    return ["--frame-size", str(_frame_size(typed, traffic)), *wait]
+
+
+def _load_commands(typed: SiitperfCommand, traffic: Traffic, options: list[str], name: str) -> list[Command]:
+    """What offers a load."""
     arguments = typed.arguments
-    size = ["--frame-size", str(_frame_size(typed, traffic))]
-    wait = (
-        [] if arguments["global timeout"] == 2000 else ["--wait-residual", f"{arguments['global timeout']}ms"]
-    )
     load = ["--rate", str(arguments["rate"]), "--duration", f"{arguments['duration']}s"]
-    common = [*options, *size, *wait]
+    common = [*options, *_size_and_wait(typed, traffic)]
+    search_of = "binary-rate-alg.sh-sf" if traffic.has_state else "binary-rate-alg.sh"
     if typed.program == "siitperf-lat":
         more = [
             "--from",
@@ -406,7 +473,7 @@ def _commands(
     search = ("--final-duration", f"{arguments['duration']}s")
     return [
         Command(instead_of=typed.program, words=("evenhand", "trial", name, *load, *common)),
-        Command(instead_of="binary-rate-alg.sh", words=("evenhand", THROUGHPUT.name, name, *search, *common)),
+        Command(instead_of=search_of, words=("evenhand", THROUGHPUT.name, name, *search, *common)),
     ]
 
 
@@ -414,14 +481,16 @@ def _notes(file: SiitperfFile, traffic: Traffic, typed: SiitperfCommand | None) 
     notes = []
     if file.is_mirrored:
         notes.append(
-            "Left and right are exchanged: plans that are translated have IPv6 on the left, so siitperf's"
-            " left port is the right one here."
+            "Left and right are exchanged: plans have IPv6, if they are translated, and the side that opens"
+            " connections on the left, so siitperf's left port is the right one here."
         )
-    if traffic.is_stateful:
+    if traffic.has_state:
+        notes += connection_notes(typed)
+    elif traffic.is_stateful:
         keys = [key for key in STATEFUL_KEYS if file.has(key)] + [
             f"<{key}>" for key in (typed.arguments if typed else ()) if key in STATEFUL
         ]
-        notes.append(f"Not imported yet, as they belong to stateful tests (RFC 9693): {', '.join(keys)}.")
+        notes.append(f"Not imported, as they belong to stateful tests (RFC 9693): {', '.join(keys)}.")
     if traffic.is_rest and traffic.plans:
         missing = "stateful translation" if traffic.is_translated else "NAT and its connections"
         left = (

@@ -114,11 +114,11 @@ def nearest_plan(
                 code="exchange.plan-of-other-version",
                 where="--plan",
             )
-        return _try(chosen.name, sides)
+        return try_plan(chosen.name, sides)
     if max(side.networks for side in sides) > 1:
-        return _try(_WITH_NETWORKS[version], sides)
+        return try_plan(_WITH_NETWORKS[version], sides)
     return min(
-        (_try(candidate, sides) for candidate in _CANDIDATES[version]),
+        (try_plan(candidate, sides) for candidate in _CANDIDATES[version]),
         key=lambda found: len(found.differences),
     )
 
@@ -141,7 +141,7 @@ def find_translated(file: SiitperfFile, *, has_background: bool, name: str | Non
             where="--plan",
             next_step="Leave it out, or use siit or siit-eam.",
         )
-    found = _try(make_plan(name).name, (wanted_side(file, "L", 6), wanted_side(file, "R", 4)))
+    found = try_plan(make_plan(name).name, (wanted_side(file, "L", 6), wanted_side(file, "R", 4)))
     left, right = found.plan.sides
     assert left.peers is not None
     assert right.peers is not None
@@ -168,7 +168,8 @@ def _is_by_prefix(file: SiitperfFile) -> bool:
     return any(embed(prefix, virtual) == real for prefix in _prefixes(file))
 
 
-def _try(name: str, sides: tuple[WantedSide, WantedSide]) -> FoundPlan:
+def try_plan(name: str, sides: tuple[WantedSide, WantedSide]) -> FoundPlan:
+    """This plan, with the hosts and networks of these sides as far as it has so many."""
     topology = TOPOLOGIES[name]
     options: list[str] = []
     left, right = (min(side.count, topology.hosts) for side in sides)

@@ -10,6 +10,7 @@ from typing import Literal
 from evenhand.exchange.siitperf_file import SiitperfFile
 from evenhand.exchange.siitperf_plan import MODES
 from evenhand.plan import RFC4814_DESTINATION_PORTS, RFC4814_SOURCE_PORTS, Mode
+from evenhand.plan.nat import RFC9693_DESTINATION_PORTS, RFC9693_SOURCE_PORTS
 
 Way = Literal["Fwd", "Rev"]
 _OPTIONS = (
@@ -30,8 +31,14 @@ class FoundPorts:
     differences: Mapping[str, str]
 
 
-def find_ports(file: SiitperfFile) -> FoundPorts:
-    """The options; both directions have the same ports here, those of the forward one if it is active."""
+def find_ports(file: SiitperfFile, *, has_state: bool = False) -> FoundPorts:
+    """The options; both directions have the same ports here, those of the forward one if it is active.
+
+    Args:
+        has_state: The frames are of connections, which the left side opens: each has its ports to the end.
+    """
+    if has_state:
+        return _ports_of_connections(file)
     options: list[str] = []
     texts: dict[str, str] = {}
     unused: dict[str, str] = {}
@@ -59,6 +66,33 @@ def find_ports(file: SiitperfFile) -> FoundPorts:
                 unused |= dict.fromkeys(keys[1:], f"{keys[0]} is 0")
             if each == other:
                 differences |= _unlike(file, way, other, field, f"{option} {value}")
+    return FoundPorts(tuple(options), texts, unused, differences)
+
+
+def _ports_of_connections(file: SiitperfFile) -> FoundPorts:
+    options: list[str] = []
+    texts: dict[str, str] = {}
+    unused: dict[str, str] = {}
+    differences: dict[str, str] = {}
+    for (field, option, _), default in zip(
+        _OPTIONS, (RFC9693_SOURCE_PORTS, RFC9693_DESTINATION_PORTS), strict=True
+    ):
+        own = [f"Fwd-{name}" for name in (f"var-{field}", f"{field}-min", f"{field}-max")]
+        first, last = file.value(own[1]), file.value(own[2])
+        # What is enumerated takes each port of the range, whatever the order of frames would be.
+        mode: Mode = "pseudorandom" if file.value(own[0]) or file.value("Enumerate-ports") else "fixed"
+        if mode != "fixed" and first == 0:
+            first, last = 1, max(last, 1)
+            differences[own[1]] = "1: port 0 is reserved (RFC 4814, 4.5)"
+        value = _value(mode, first, last)
+        if (mode, first, last) != ("pseudorandom", default.first, default.last):
+            options += [option, value]
+        texts |= dict.fromkeys(own, f"{option} {value}")
+        if mode == "fixed":
+            unused |= dict.fromkeys(own[1:], f"{own[0]} and Enumerate-ports are 0")
+        others = [key.replace("Fwd", "Rev") for key in own]
+        texts |= dict.fromkeys(others, "the ports of the connection")
+        unused |= dict.fromkeys(others, "an answer has the ports of its connection")
     return FoundPorts(tuple(options), texts, unused, differences)
 
 

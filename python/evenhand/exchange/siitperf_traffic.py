@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from evenhand.exchange.siitperf_command import SiitperfCommand
+from evenhand.exchange.siitperf_connections import find_with_state
 from evenhand.exchange.siitperf_file import SiitperfFile
 from evenhand.exchange.siitperf_plan import FoundPlan, Version, find_plan, find_translated, has_background
 from evenhand.plan.translation import Translation
@@ -25,6 +26,9 @@ class Traffic:
     is_translated: bool
     """Whether the foreground is."""
     is_stateful: bool
+    """Whether the file is of a stateful test."""
+    has_state: bool
+    """Whether that can be sent: connections, by a plan whose DUT keeps state."""
     is_background_only: bool
     share: tuple[int, int] | None
     """Of foreground to background, if both are sent."""
@@ -32,7 +36,7 @@ class Traffic:
     @property
     def is_rest(self) -> bool:
         """Whether it is what is left of something that is refused."""
-        return self.is_stateful
+        return self.is_stateful and not self.has_state
 
     @property
     def translation(self) -> Translation | None:
@@ -62,7 +66,11 @@ def traffic_of(file: SiitperfFile, typed: SiitperfCommand | None, plan: str | No
     versions: list[Version] = [4 if left == 4 else 6]
     share: tuple[int, int] | None = None
     plans: list[FoundPlan] | None = None
-    if not (file.value("Forward") or file.value("Reverse")):
+    with_state = find_with_state(file, plan) if is_stateful and not is_background_only else None
+    if with_state is not None:
+        versions = list(dict.fromkeys((left, right)))
+        plans = [with_state]
+    elif not (file.value("Forward") or file.value("Reverse")):
         versions = []  # the preliminary phase of a stateful test alone
     elif is_background_only or (is_translated and is_stateful):
         versions = [6] if is_background_only or has_background(file) else []
@@ -80,6 +88,7 @@ def traffic_of(file: SiitperfFile, typed: SiitperfCommand | None, plan: str | No
         versions=tuple(versions),
         is_translated=is_translated,
         is_stateful=is_stateful,
+        has_state=with_state is not None,
         is_background_only=is_background_only,
         share=share,
     )

@@ -16,7 +16,13 @@ from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviat
 from evenhand.procedure.repetition import each_once
 from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.throughput import Throughput
-from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, LengthBracket, ThroughputGoal
+from evenhand.search import (
+    DEFAULT_INVALID_RETRIES,
+    DEFAULT_PATIENCE,
+    FULL_LENGTH_S,
+    LengthBracket,
+    ThroughputGoal,
+)
 from evenhand.trial import Deviation, TrialResult, Verdict
 
 REPETITIONS = 50
@@ -119,6 +125,15 @@ class BackToBackGoal:
                     next_step="Write 1Mfps.",
                 )
         check_attempts(self.invalid_retries, self.patience)
+
+    @property
+    def longest_trial_s(self) -> float:
+        """Of the sending phase: of the throughput where it is measured first. Longer bursts than at first may
+        follow."""
+        if self.throughput_fps is not None:
+            return self.max_burst_s
+        search_s = FULL_LENGTH_S if self.throughput_goal is None else self.throughput_goal.longest_trial_s
+        return max(self.max_burst_s, search_s)
 
     @property
     def max_frames(self) -> int:

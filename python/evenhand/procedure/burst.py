@@ -87,6 +87,11 @@ class BurstGoal:
                 )
             self.search_goal(frames)
 
+    @property
+    def longest_trial_s(self) -> float:
+        """Of the sending phase."""
+        return self.final_duration_s
+
     def search_goal(self, frames: int) -> ThroughputGoal:
         """Bursts of that size are searched as a throughput is: by the mean load over bursts and silence.
 

@@ -21,8 +21,8 @@ from evenhand.procedure.connection_rate import (
     measure_connection_rate,
     with_maximum,
 )
-from evenhand.procedure.connection_trials import DEFAULT_ALPHA
-from evenhand.procedure.connection_wish import check_connections
+from evenhand.procedure.connection_trials import DEFAULT_ALPHA, TOO_SHORT, check_timeout, longest_idle_s
+from evenhand.procedure.connection_wish import check_connections, most_connections
 from evenhand.procedure.descriptor import (
     Figure,
     FrameSizes,
@@ -56,6 +56,9 @@ class CapacityOutcome(StrEnum):
     """The most connections that were to be tried are held."""
     TOO_FEW = "too_few"
     """Not even the first number is held."""
+    TIMEOUT = "timeout"
+    """The DUT would forget some of the next number of connections before all are validated, so that it was
+    not tried."""
     TESTER_LIMIT = "tester_limit"
     STOPPED = "stopped"
 
@@ -96,6 +99,15 @@ class CapacityGoal:
                 next_step="Use 1%.",
             )
         self.rate_goal(self.start, None)  # checks the rest
+
+    def longest_idle_s(self, waits_s: float) -> float | None:
+        """As far as it is known before: how long one of the first number of connections has no frame, or one
+        of the most, if somebody wants so many tried, even at the highest rate. None as long as that is the
+        line rate."""
+        first_s = self.rate_goal(self.start, None).longest_idle_s(waits_s)
+        if first_s is None or self.most == MAX_CONNECTIONS:
+            return first_s
+        return max(first_s, longest_idle_s(self.most, self.max_fps, self.alpha, waits_s))
 
     def rate_goal(
         self, connections: int, least_fps: float | None, known_fps: float | None = None
@@ -184,7 +196,7 @@ class Capacity:
             "outcome": str(self.outcome),
             "capacity": self.held,
             "not_held": self.not_held,
-            "is_at_least": self.outcome is CapacityOutcome.AT_LEAST,
+            "is_at_least": self.held is not None and self.not_held is None,
             "steps": [step.to_document() for step in self.steps],
             "goal": self.goal.to_document(),
         }
@@ -216,7 +228,7 @@ def measure_capacity(
         RequestError, HostError, EvenhandError: See `measure_connection_rate`.
     """
     check_capacity(goal, tester)
-    most = min(goal.most, tester.profile.plan.four_tuples)
+    most = min(goal.most, most_connections(tester.profile.plan))
     steps: list[CapacityStep] = []
 
     def try_number(connections: int, share: float, known_fps: float | None) -> CapacityStep:
@@ -251,7 +263,14 @@ def measure_capacity(
             return end(CapacityOutcome.AT_LEAST, most, None)
         number = min(2 * held.connections, most) if not_held is None else (held.connections + not_held) // 2
         share = BETA if not_held is None else GAMMA
-        step = try_number(number, share, held.rate.rate_fps)
+        try:
+            step = try_number(number, share, held.rate.rate_fps)
+        except RequestError as error:
+            if error.code != TOO_SHORT:
+                raise
+            # What was found stands, although it is not all that was asked for.
+            on_event(Note(text=f"{format_count(number)} connections: {error.what}. {error.next_step}"))
+            return end(CapacityOutcome.TIMEOUT, held.connections, not_held)
         if step.is_held is None:
             return end(_why_not(step) or CapacityOutcome.TESTER_LIMIT, held.connections, not_held)
         if step.is_held:
@@ -270,8 +289,16 @@ def _why_not(step: CapacityStep) -> CapacityOutcome | None:
 
 
 def check_capacity(goal: CapacityGoal, tester: OpenTester) -> None:
-    """RequestError for what cannot be, before a frame is sent."""
-    with_maximum(goal.rate_goal(goal.start, None), tester)
+    """RequestError for what cannot be, before a frame is sent.
+
+    How fast more than the first number of connections are opened is only found on the way. If somebody wants
+    a certain number tried, the highest rate must be enough for that.
+    """
+    first = with_maximum(goal.rate_goal(goal.start, None), tester)
+    if goal.most != MAX_CONNECTIONS:
+        most = min(goal.most, most_connections(tester.profile.plan))
+        idle_s = longest_idle_s(most, first.max_fps, goal.alpha, tester.waits.total_s)
+        check_timeout(tester.setup.connection_timeout_s, idle_s, where="most, max_fps")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -364,4 +391,5 @@ CAPACITY = Procedure(
     describe=_describe,
     frame_sizes=FrameSizes.ONE,
     load="max_fps",
+    own_idle_s=CapacityGoal.longest_idle_s,
 )

@@ -117,6 +117,14 @@ class ConnectionRateGoal:
             patience=self.patience,
         )
 
+    def longest_idle_s(self, waits_s: float) -> float | None:
+        """How long a connection has no frame, at the lowest rate that is tried; None as long as the maximum
+        is the line rate, which nobody knows yet."""
+        if math.isinf(self.max_fps):
+            return None
+        slowest_fps = self.search_goal().lowest_fps
+        return longest_idle_s(self.connections, slowest_fps, self.alpha, waits_s)
+
     def to_document(self) -> dict[str, Any]:
         return {
             "connections": self.connections,
@@ -252,10 +260,9 @@ def with_maximum(goal: ConnectionRateGoal, tester: OpenTester) -> ConnectionRate
     """The goal with a finite maximum, for which all is checked that can be before a frame is sent."""
     goal = replace(goal, max_fps=choose_maximum(goal.max_fps, tester.profile, where="max_fps"))
     check_plan_has(tester.profile.plan, goal.connections)
-    slowest_fps = goal.search_goal().min_fps
-    assert slowest_fps is not None
-    idle_s = longest_idle_s(goal.connections, slowest_fps, goal.alpha, tester.waits.total_s)
-    check_timeout(tester.setup, idle_s, where="connections, min_fps")
+    idle_s = goal.longest_idle_s(tester.waits.total_s)
+    assert idle_s is not None
+    check_timeout(tester.setup.connection_timeout_s, idle_s, where="connections, min_fps")
     return goal
 
 
@@ -358,4 +365,5 @@ CONNECTIONS = Procedure(
     describe=_describe,
     frame_sizes=FrameSizes.ONE,
     load="max_fps",
+    own_idle_s=ConnectionRateGoal.longest_idle_s,
 )

@@ -12,6 +12,9 @@ from evenhand.base.units import format_count
 from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import MAX_CONNECTIONS, TUPLE_ORDERS, AddressPlan, TupleOrder
 
+MOST_PORTS = 65535
+"""Of one address: all but 0."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionWish:
@@ -54,6 +57,17 @@ def check_connections(count: int, order: str) -> None:
         )
 
 
+def most_connections(plan: AddressPlan) -> int:
+    """That a plan with state can have: its four tuples, those of its pool, and what a test can have."""
+    return min(MAX_CONNECTIONS, plan.four_tuples, _pool_tuples(plan))
+
+
+def _pool_tuples(plan: AddressPlan) -> int:
+    """Four tuples that the DUT can make of its pool of addresses, with all ports but 0."""
+    assert plan.right.peers is not None
+    return plan.right.peers.count * MOST_PORTS * plan.right.hosts.count * plan.destination_ports.values
+
+
 def check_plan_has(plan: AddressPlan, connections: int) -> None:
     """RequestError if the plan has no connections, or too few four tuples or public addresses and ports
     (R9693-04)."""
@@ -72,8 +86,7 @@ def check_plan_has(plan: AddressPlan, connections: int) -> None:
             where="connections",
             next_step="Use fewer connections, or more hosts or ports.",
         )
-    ports = 65535
-    pool = plan.right.peers.count * ports * plan.right.hosts.count * plan.destination_ports.values
+    pool = _pool_tuples(plan)
     if connections > pool:
         raise RequestError(
             f"{format_count(connections)} connections, but the pool of {plan.title} has"

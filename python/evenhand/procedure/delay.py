@@ -143,6 +143,11 @@ class DelayGoal:
         return _DURATION_S[self.test] if self.duration_s is None else self.duration_s
 
     @property
+    def longest_trial_s(self) -> float:
+        """Of the sending phase."""
+        return self.length_s
+
+    @property
     def start_s(self) -> float:
         """From when on delays count. A shorter trial begins to count sooner, in proportion: of 3 s instead of
         120 s after 1.5 s."""

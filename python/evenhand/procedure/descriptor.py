@@ -13,6 +13,8 @@ from typing import Annotated, Any, Protocol
 
 from evenhand.base.option import Option, OptionField, options_of
 from evenhand.base.units import format_count, format_rate, format_ratio
+from evenhand.procedure.connection_trials import established_idle_s
+from evenhand.procedure.connection_wish import ConnectionWish
 from evenhand.procedure.expected_time import OPENING_S, ExpectedTime
 from evenhand.procedure.limits import Retries
 
@@ -137,6 +139,9 @@ class Procedure:
     """None: it has no use for one."""
     gives_throughput: bool = False
     """Whether other procedures take their load from it."""
+    own_idle_s: Callable[[Any, float], float | None] | None = None
+    """Of a procedure that opens connections itself: for how long, with a goal and the waits of each trial in
+    seconds, some of them have no frame; None where that is not known yet."""
     has_own_loop: Callable[[Any], bool] = lambda options: False
     """Whether the tester's own delays are measured first, with these options."""
 
@@ -161,6 +166,18 @@ class Procedure:
             learning_s=learning_s,
             own_loop_s=goal.length_s + waits_s + OPENING_S if is_own_loop_first else 0.0,
         )
+
+    def longest_idle_s(self, goal: Any, waits_s: float, wish: ConnectionWish | None) -> float | None:
+        """For how long a connection has no frame, which the DUT must not forget (R9693-06); None without any,
+        and where it is not known yet.
+
+        Args:
+            waits_s: Of each trial, besides sending.
+            wish: The connections that are established before each trial.
+        """
+        if self.own_idle_s is not None:
+            return self.own_idle_s(goal, waits_s)
+        return None if wish is None else established_idle_s(wish, waits_s, goal.longest_trial_s)
 
     @property
     def repeats_itself(self) -> bool:

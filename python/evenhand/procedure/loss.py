@@ -91,6 +91,11 @@ class LossGoal:
         check_attempts(self.invalid_retries, self.patience)
 
     @property
+    def longest_trial_s(self) -> float:
+        """Of the sending phase."""
+        return self.duration_s
+
+    @property
     def shares(self) -> list[float]:
         """The loads as shares of the maximum, from 1 down."""
         # Counted, not subtracted: 0.1 ten times from 1 is not 0.

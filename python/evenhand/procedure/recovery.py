@@ -99,6 +99,11 @@ class RecoveryGoal:
         then = LoadChange(rate_fps=LOWERED * overload_fps, duration_s=self.observe_s)
         return Load(rate_fps=overload_fps, duration_s=self.duration_s, then=then)
 
+    @property
+    def longest_trial_s(self) -> float:
+        """Of the sending phase."""
+        return self.duration_s + self.observe_s
+
     def to_document(self) -> dict[str, Any]:
         return {
             "throughput_fps_per_direction": self.throughput_fps,

@@ -7,13 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.option import FRAMES, RATE, Option, values_of
 from evenhand.base.units import format_count, format_rate
 from evenhand.base.validation.typed_fields import check_types
 from evenhand.procedure.attempts import Attempts
+from evenhand.procedure.connection_trials import check_timeout, established_idle_s
 from evenhand.procedure.connection_wish import ConnectionWish, check_plan_has
 from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, Procedure, as_number
 from evenhand.procedure.events import OnEvent, ignore
@@ -23,10 +24,15 @@ from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviat
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
-from evenhand.trial import Connections, Deviation, Load, TrialResult
+from evenhand.trial import Connections, Deviation, Load, LoadMeasurer, TrialResult
+
+if TYPE_CHECKING:
+    from evenhand.rig import Setup
 
 REPETITIONS = 10
 """R9693-19."""
+REMOVED = "removed"
+"""What is known of the removal, in the document of the trial that opened the connections."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +55,12 @@ class TearDownGoal:
                 code="procedure.out-of-range",
                 where="repetitions",
             )
+
+    def longest_idle_s(self, waits_s: float) -> float:
+        """How long the first connection has no frame before it is removed."""
+        return established_idle_s(
+            ConnectionWish(count=self.connections, rate_fps=self.rate_fps), waits_s, sending_s=0.0
+        )
 
     def to_document(self) -> dict[str, Any]:
         return {
@@ -144,6 +156,31 @@ class TearDown:
         }
 
 
+@dataclass(slots=True, kw_only=True)
+class _RemovingMeasurer:
+    """Trials that open connections, which are removed afterwards: that time is kept with the trial, since a
+    run that goes on neither opens nor removes them again."""
+
+    setup: Setup
+    measurer: LoadMeasurer
+    _is_table_empty: bool = False
+
+    def stored(self, load: Load) -> TrialResult | None:
+        return self.measurer.stored(load)
+
+    def offer(self, load: Load) -> TrialResult:
+        before = self.stored(load)
+        if before is not None:
+            return before
+        if not self._is_table_empty:
+            self.setup.empty_connections()
+        self._is_table_empty = False
+        opened = self.measurer.offer(load)
+        removed = self.setup.empty_connections()
+        self._is_table_empty = True
+        return TrialResult.from_contract({**opened.raw, REMOVED: removed.to_document()})
+
+
 def measure_tear_down(
     tester: OpenTester,
     goal: TearDownGoal,
@@ -161,6 +198,8 @@ def measure_tear_down(
     """
     check_plan_has(tester.profile.plan, goal.connections)
     choose_maximum(goal.rate_fps, tester.profile, where="rate_fps")
+    idle_s = goal.longest_idle_s(tester.waits.total_s)
+    check_timeout(tester.setup.connection_timeout_s, idle_s, where="connections, rate_fps")
     tester = replace(tester, limits=replace(tester.limits, loss_ratio=0.0))
     removals: list[Removal] = []
     trials: list[TrialResult] = []
@@ -168,7 +207,7 @@ def measure_tear_down(
     with recording(recorder, tester, name, kind="tear-down", goal=goal.to_document()) as record:
         measurer = tester.measurer(on_event, opens_connections=True)
         attempts = Attempts(
-            measurer=measurer,
+            measurer=_RemovingMeasurer(setup=tester.setup, measurer=measurer),
             on_event=on_event,
             record=record,
             purpose="establish",
@@ -177,14 +216,12 @@ def measure_tear_down(
             patience=goal.patience,
         )
         load = Load.of_each_connection(Connections(use="establish", count=goal.connections), goal.rate_fps)
-        tester.setup.empty_connections()
         for number in range(goal.repetitions):
             what = f"{format_count(goal.connections)} connections are opened"
             for trial in attempts.measure(
                 what=what, load=load, left=goal.repetitions - number, is_full_length=True
             ):
                 trials.append(trial)
-                emptied = tester.setup.empty_connections()
             if not trials[-1].is_pass:
                 outcome = (
                     "stopped"
@@ -194,9 +231,15 @@ def measure_tear_down(
                     else "tester_limit"
                 )
                 break
-            removals.append(
-                Removal(connections=goal.connections, counted=emptied.connections, seconds=emptied.seconds)
-            )
+            removed = trials[-1].raw.get(REMOVED)
+            if removed is not None:  # a run of an earlier version did not keep it
+                removals.append(
+                    Removal(
+                        connections=goal.connections,
+                        counted=removed["connections"],
+                        seconds=removed["seconds"],
+                    )
+                )
         result = TearDown(
             profile=tester.profile, goal=goal, outcome=outcome, removals=tuple(removals), trials=tuple(trials)
         )
@@ -275,4 +318,5 @@ TEAR_DOWN = Procedure(
     describe=_describe,
     frame_sizes=FrameSizes.ONE,
     load="rate_fps",
+    own_idle_s=TearDownGoal.longest_idle_s,
 )

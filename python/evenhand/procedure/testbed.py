@@ -27,6 +27,7 @@ from evenhand.procedure.back_to_back import measure_back_to_back
 from evenhand.procedure.back_to_back_model import BackToBackGoal, BackToBackTable
 from evenhand.procedure.burst import BurstGoal, BurstIntervals, measure_burst
 from evenhand.procedure.conditions import Conditions, check_request
+from evenhand.procedure.connection_trials import check_timeout, established_idle_s
 from evenhand.procedure.connection_wish import ConnectionWish
 from evenhand.procedure.delay import REPETITIONS, DelayGoal, DelayResult, DelayTest, measure_delay
 from evenhand.procedure.events import Note, OnEvent, ignore
@@ -104,7 +105,11 @@ class OpenTestbed:
         chosen: Goal = goal or ThroughputGoal(
             max_fps=UP_TO_LINE_RATE, **retries_of(self.setup.testbed.limits)
         )
-        with self.tester(check=lambda profile: check_maximum(chosen, profile), **conditions) as tester:
+        with self.tester(
+            check=lambda profile: check_maximum(chosen, profile),
+            longest_trial_s=chosen.longest_trial_s,
+            **conditions,
+        ) as tester:
             return measure_from_start(
                 tester, chosen, name=name, role=role, on_event=self.on_event, recorder=self.recorder
             )
@@ -122,7 +127,11 @@ class OpenTestbed:
         """
         check_request(goal, LossGoal | None, conditions)
         chosen = goal or LossGoal(**retries_of(self.setup.testbed.limits))
-        with self.tester(check=lambda profile: loss.with_maximum(chosen, profile), **conditions) as tester:
+        with self.tester(
+            check=lambda profile: loss.with_maximum(chosen, profile),
+            longest_trial_s=chosen.longest_trial_s,
+            **conditions,
+        ) as tester:
             return loss.measure_loss(
                 tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder
             )
@@ -144,9 +153,14 @@ class OpenTestbed:
             name: Of the test in the run file. Default: that of the test.
         """
         check_request(goal, DelayGoal, conditions)
+        self._check_idle(
+            conditions.get("established"), conditions.get("waits", RFC_WAITS), goal.longest_trial_s
+        )
         own_loop = self._own_loop(goal, conditions) if has_own_loop else None
         with self.tester(
-            check=lambda profile: choose_maximum(goal.rate_fps, profile, where="rate_fps"), **conditions
+            check=lambda profile: choose_maximum(goal.rate_fps, profile, where="rate_fps"),
+            longest_trial_s=goal.longest_trial_s,
+            **conditions,
         ) as tester:
             return measure_delay(
                 tester, goal, own_loop=own_loop, name=name, on_event=self.on_event, recorder=self.recorder
@@ -263,7 +277,9 @@ class OpenTestbed:
             name: Of the test in the run file.
         """
         check_request(goal, RecoveryGoal, conditions)
-        with self.tester(check=partial(check_throughput, goal), **conditions) as tester:
+        with self.tester(
+            check=partial(check_throughput, goal), longest_trial_s=goal.longest_trial_s, **conditions
+        ) as tester:
             return measure_recovery(tester, goal, name=name, on_event=self.on_event, recorder=self.recorder)
 
     def burst(
@@ -278,7 +294,9 @@ class OpenTestbed:
         """
         check_request(goal, BurstGoal | None, conditions)
         chosen = goal or BurstGoal(**retries_of(self.setup.testbed.limits))
-        with self.tester(check=partial(burst.with_rate, chosen), **conditions) as tester:
+        with self.tester(
+            check=partial(burst.with_rate, chosen), longest_trial_s=chosen.longest_trial_s, **conditions
+        ) as tester:
             return measure_burst(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
 
     def throughput_table(
@@ -316,7 +334,11 @@ class OpenTestbed:
                     **one_pair,
                 )
                 of_size["single_pair"] = SinglePair.of(first.search, first.profile)
-            with self.tester(check=lambda profile: check_maximum(chosen, profile), **of_size) as opened:
+            with self.tester(
+                check=lambda profile: check_maximum(chosen, profile),
+                longest_trial_s=chosen.longest_trial_s,
+                **of_size,
+            ) as opened:
 
                 def search(number: int, tester: OpenTester = opened, size: FrameSize = size) -> Throughput:
                     found = measure_from_start(
@@ -350,7 +372,11 @@ class OpenTestbed:
         for size in sizes:
             of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}
             self.on_event(Note(text=f"{describe_size(size)}:", is_heading=True))
-            with self.tester(check=lambda profile: loss.with_maximum(chosen, profile), **of_size) as tester:
+            with self.tester(
+                check=lambda profile: loss.with_maximum(chosen, profile),
+                longest_trial_s=chosen.longest_trial_s,
+                **of_size,
+            ) as tester:
 
                 def series(number: int, tester: OpenTester = tester, size: FrameSize = size) -> FrameLoss:
                     return loss.measure_loss(
@@ -397,13 +423,22 @@ class OpenTestbed:
                 throughput_fps, source = throughputs[size]
                 wish = replace(chosen, throughput_fps=throughput_fps, throughput_source=source)
             self.on_event(Note(text=f"{size} octets:", is_heading=True))
-            with self.tester(check=partial(back_to_back.with_rate, wish), **of_size) as tester:
+            with self.tester(
+                check=partial(back_to_back.with_rate, wish), longest_trial_s=wish.longest_trial_s, **of_size
+            ) as tester:
                 rows.append(
                     measure_back_to_back(tester, wish, on_event=self.on_event, recorder=self.recorder)
                 )
             if rows[-1].outcome == "stopped":
                 break
         return BackToBackTable(rows=tuple(rows))
+
+    def _check_idle(self, established: ConnectionWish | None, waits: Waits, longest_trial_s: float) -> None:
+        """RequestError if the DUT forgets established connections before such a trial has ended
+        (R9693-06)."""
+        if established is not None:
+            idle_s = established_idle_s(established, waits.total_s, longest_trial_s)
+            check_timeout(self.setup.connection_timeout_s, idle_s, where="established")
 
     def _plan(self, given: str | AddressPlan | None) -> AddressPlan:
         if given is None:
@@ -456,7 +491,9 @@ class OpenTestbed:
     ) -> SingleTrial:
         """One trial at `rate_fps` per direction; its verdict may be INVALID."""
         with self.tester(
-            check=lambda profile: choose_maximum(rate_fps, profile, where="rate_fps"), **conditions
+            check=lambda profile: choose_maximum(rate_fps, profile, where="rate_fps"),
+            longest_trial_s=duration_s,
+            **conditions,
         ) as tester:
             return measure_trial(
                 tester,
@@ -471,6 +508,7 @@ class OpenTestbed:
         self,
         *,
         check: Callable[[Profile], object] = lambda profile: None,
+        longest_trial_s: float = 0.0,
         plan: str | AddressPlan | None = None,
         frame_size: FrameSize | None = None,
         directions: tuple[Direction, ...] = BOTH_DIRECTIONS,
@@ -488,7 +526,10 @@ class OpenTestbed:
         Args:
             check: Called with what is known before the DUT learns its hosts, which may take a minute; raises
                 if there is no use in it.
+            longest_trial_s: Of sending, as far as it is known: a DUT that forgets established connections
+                before is refused at once. Each trial is checked by itself besides.
         """
+        self._check_idle(established, waits, longest_trial_s)
         address_plan = self._plan(plan)
         self.setup.check_plan(address_plan)
         size, note = choose_frames(address_plan, frame_size, tag_octets=self.setup.testbed.tag_octets)

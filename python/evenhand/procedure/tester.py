@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,14 +25,24 @@ from evenhand.plan import (
     SideName,
     theoretical_fps,
 )
-from evenhand.procedure.connection_trials import ConnectionTrials
+from evenhand.procedure.connection_trials import ConnectionTrials, check_timeout, established_idle_s
 from evenhand.procedure.connection_wish import ConnectionWish
 from evenhand.procedure.engines import EnginesOf
 from evenhand.procedure.events import Note, OnEvent, TrialPhase, ignore
 from evenhand.procedure.limits import limits_of
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.single_pair import SinglePair, check_same_dut
-from evenhand.trial import RFC_WAITS, DelayWish, EngineMeasurer, Limits, Replay, TesterSession, Waits
+from evenhand.trial import (
+    RFC_WAITS,
+    DelayWish,
+    EngineMeasurer,
+    Limits,
+    Load,
+    LoadMeasurer,
+    Replay,
+    TesterSession,
+    Waits,
+)
 
 if TYPE_CHECKING:
     from evenhand.rig import Inside, Setup
@@ -111,11 +121,15 @@ class OpenTester:
             on_event=tell,
             check_dut=self.setup.check_dut,
             witness=None if self.inside is None else self.inside.witness,
-            establish=None
-            if wish is None
-            else lambda each: ConnectionTrials(self.setup, each).establish(wish),
+            establish=None if wish is None else lambda each, load: self._establish(each, wish, load),
             establish_s=0.0 if wish is None else wish.count / wish.rate_fps + self.waits.total_s,
         )
+
+    def _establish(self, measurer: LoadMeasurer, wish: ConnectionWish, load: Load) -> Mapping[str, Any]:
+        """Before a trial of this load. RequestError if the DUT forgets connections before it has ended."""
+        idle_s = established_idle_s(wish, self.waits.total_s, load.sending_s)
+        check_timeout(self.setup.connection_timeout_s, idle_s, where="established")
+        return ConnectionTrials(self.setup, measurer).establish(wish)
 
     def _wished_connections(self) -> ConnectionWish | None:
         """None if the DUT keeps no state."""

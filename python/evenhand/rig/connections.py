@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import time
 from dataclasses import dataclass
 
 from evenhand.base.errors import HostError
+from evenhand.base.shell_command import run_shell_command
+from evenhand.base.units import format_duration
 
 LONGEST_S = 300.0
 """Of emptying a table: 10^8 connections at the rates of RFC 9693, 4.8, take minutes."""
@@ -23,34 +23,29 @@ class Emptied:
     connections: int | None = None
     """That were in it; None if the DUT does not tell."""
 
+    def to_document(self) -> dict[str, float | int | None]:
+        return {"seconds": self.seconds, "connections": self.connections}
 
-def empty_by_command(command: str, *, where: str) -> Emptied:
-    """Run a command of the user's on this host. HostError with its last words if it fails."""
-    began = time.monotonic()
-    try:
-        done = subprocess.run(
-            command,
-            shell=True,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=LONGEST_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
+
+def empty_by_command(command: str, *, where: str, longest_s: float = LONGEST_S) -> Emptied:
+    """Run a command of the user's on this host. HostError with its last words if it fails, or takes too long:
+    then it is ended with all that it started."""
+    ended = run_shell_command(command, timeout_s=longest_s)
+    if ended.exit_code == 0:
+        return Emptied(seconds=ended.duration_s)
+    said = ended.output.strip()[-_SHOWN:] or "it says nothing"
+    if ended.exit_code is None:
         raise HostError(
-            f"{command!r} did not empty the DUT's table of connections within {LONGEST_S:.0f} s",
+            f"{command!r} did not empty the DUT's table of connections within {format_duration(longest_s)},"
+            f" and was ended: {said}",
             code="rig.emptying-takes-too-long",
             where=where,
-        ) from error
-    seconds = time.monotonic() - began
-    if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip()[-_SHOWN:] or "it says nothing"
-        raise HostError(
-            f"{command!r} ended with {done.returncode} instead of emptying the DUT's table of connections:"
-            f" {said}",
-            code="rig.emptying-failed",
-            where=where,
-            next_step="Run it by hand until it works.",
+            next_step="Run it by hand, and see what it waits for.",
         )
-    return Emptied(seconds=seconds)
+    raise HostError(
+        f"{command!r} ended with {ended.exit_code} instead of emptying the DUT's table of connections:"
+        f" {said}",
+        code="rig.emptying-failed",
+        where=where,
+        next_step="Run it by hand until it works.",
+    )

@@ -26,6 +26,7 @@ from evenhand.rig.lab.linux import is_for
 from evenhand.rig.lab.namespaces import host_errors, namespace_path, run_inside
 from evenhand.rig.lab.state import tester_resource
 from evenhand.rig.lab_lease import LeasedLab, leased_lab
+from evenhand.rig.reference import ReferenceDut
 from evenhand.rig.rig import Demands, PlanDefaults, Rig, by_suite
 from evenhand.rig.setup import DEFAULT_PLAN, HASH_OF_POINTS, Result, Setup
 from evenhand.rig.testbed import make_testbed
@@ -231,6 +232,12 @@ class LabRig(Rig):
             return
         with leased_lab(self.name, run=run, on_note=on_note, say=say) as lab:
             yield lab
+
+    def connection_timeout_s(self, reference: ReferenceDut | None = None) -> float | None:
+        kind = self._kind
+        if kind is None:
+            return Rig.connection_timeout_s(self)
+        return lab_class(kind).nat_timeout_s
 
     def check_demands(self, demands: Demands) -> None:
         kind = self._kind

@@ -126,6 +126,9 @@ class ReferenceRig(Rig):
     def reachable_dut(self) -> ReachableDut | None:
         return None
 
+    def connection_timeout_s(self, reference: ReferenceDut | None = None) -> float | None:
+        return None if reference is None else reference.connection_timeout_s
+
     def check_demands(self, demands: Demands) -> None:
         """It can be set to whatever a campaign file may ask for, which is checked when that is read."""
 

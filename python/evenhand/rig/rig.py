@@ -125,6 +125,18 @@ class Rig(ABC):
         """
         yield None
 
+    def connection_timeout_s(self, reference: ReferenceDut | None = None) -> float | None:
+        """After so long without a frame the DUT of a plan with state forgets a connection, as far as that is
+        known before the DUT is there. Never an error.
+
+        Args:
+            reference: The router that a campaign starts.
+        """
+        try:
+            return self.read().connection_timeout_s
+        except (RequestError, HostError):
+            return None  # told where the testbed itself is checked
+
     def check_demands(self, demands: Demands) -> None:
         """RequestError for what the testbed cannot measure, by what is known of it."""
         setup = self.read()

@@ -170,6 +170,11 @@ class MlrGoals:
             )
 
     @property
+    def longest_trial_s(self) -> float:
+        """Of the sending phase."""
+        return max(goal.final_duration_s for goal in self.goals)
+
+    @property
     def lowest_fps(self) -> float:
         """The minimum load in use."""
         if self.min_fps is not None:

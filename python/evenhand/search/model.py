@@ -178,6 +178,11 @@ class ThroughputGoal:
             )
 
     @property
+    def longest_trial_s(self) -> float:
+        """Of the sending phase."""
+        return self.final_duration_s
+
+    @property
     def lowest_fps(self) -> float:
         """The minimum load in use."""
         if self.min_fps is not None:

@@ -144,6 +144,11 @@ class Load:
 class LoadMeasurer(Protocol):
     """Performs one trial of any load. A `Measurer` knows even ones only."""
 
+    def stored(self, load: Load) -> TrialResult | None:
+        """The trial that comes now, if it was made before a run was interrupted: there is nothing to be
+        prepared for it then. None if it has to be made."""
+        ...
+
     def offer(self, load: Load) -> TrialResult:
         """One trial; its verdict may be INVALID.
 

@@ -158,9 +158,9 @@ class EngineMeasurer:
     check_dut: Callable[[], None] | None = None
     """Called after each trial; raises HostError if there is no DUT any more. What such a trial lost says
     nothing of any load."""
-    establish: Callable[[LoadMeasurer], Mapping[str, Any]] | None = None
-    """Where the DUT keeps state: called before each trial; establishes the connections that its frames are
-    of, by trials of its own, and says how many (`count`) and how."""
+    establish: Callable[[LoadMeasurer, Load], Mapping[str, Any]] | None = None
+    """Where the DUT keeps state: called before each trial of this load; establishes the connections that its
+    frames are of, by trials of its own, and says how many (`count`) and how."""
     establish_s: float = 0.0
     """How long that takes."""
     _last_trial: int = 0
@@ -178,15 +178,21 @@ class EngineMeasurer:
         """See `EarlyStopper`."""
         self.stops_when_failed = False
 
-    def offer(self, load: Load) -> TrialResult:
-        """See `LoadMeasurer.offer`."""
+    def stored(self, load: Load) -> TrialResult | None:
+        """See `LoadMeasurer.stored`."""
         before = None if self.replay is None else self.replay.take(load)
         if before is not None:
             self._last_trial = self._last_trial % MAX_TRIAL_NUMBER + 1
+        return before
+
+    def offer(self, load: Load) -> TrialResult:
+        """See `LoadMeasurer.offer`."""
+        before = self.stored(load)
+        if before is not None:
             return before
         if self.establish is None or load.connections is not None:
             return TrialResult.from_contract(self._make(load))
-        established = self.establish(_Unprepared(self))
+        established = self.establish(_Unprepared(self), load)
         connections = Connections(use="established", count=int(established["count"]))
         document = self._make(replace(load, connections=connections))
         return TrialResult.from_contract({**document, "established": dict(established)})
@@ -241,6 +247,9 @@ class _Unprepared:
     """A measurer's trials before which nothing is established, and of which none was made before."""
 
     measurer: EngineMeasurer
+
+    def stored(self, load: Load) -> TrialResult | None:
+        return None
 
     def offer(self, load: Load) -> TrialResult:
         return TrialResult.from_contract(self.measurer._make(load))

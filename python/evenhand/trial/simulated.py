@@ -85,6 +85,10 @@ class SimulatedMeasurer:
         """See `EarlyStopper`."""
         self.stops_when_failed = False
 
+    def stored(self, load: Load) -> TrialResult | None:
+        """See `LoadMeasurer.stored`: a simulation has none."""
+        return None
+
     def offer(self, load: Load) -> TrialResult:
         """See `LoadMeasurer.offer`. Bursts fill the buffer, and the silence between them drains it."""
         number = len(self.trials) + 1

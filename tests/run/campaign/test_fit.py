@@ -29,7 +29,12 @@ def evenhand(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def campaign(suite: dict[str, Any], **top: Any) -> CampaignPlan:
-    document = {"name": "x", "suite": [{"name": "s", "hosts": 4, "maximum-rate": "1kfps", **suite}], **top}
+    of_suite = {"name": "s", "hosts": 4, "maximum-rate": "1kfps", **suite}
+    document = {
+        "name": "x",
+        "suite": [{key: value for key, value in of_suite.items() if value is not None}],
+        **top,
+    }
     return expand(make_campaign(document, where="c.toml"))
 
 
@@ -126,6 +131,48 @@ def test_a_testbed_that_contradicts_a_point_is_refused_before_the_first(
         check_fit(campaign(suite), str(path))
     assert "(point s/throughput/" in refused.value.what
     assert check_fit(campaign({}), str(path)) == []
+
+
+@pytest.mark.parametrize(
+    ("suite", "idle_s"),
+    [
+        (
+            {"established": "100k", "establish-rate": "10kfps", "duration": "5s", "final-duration": "60s"},
+            10 + 11 + 60,
+        ),
+        ({"procedure": "latency", "rate": "1kfps", "established": "100k", "establish-rate": "10kfps"}, 141),
+        ({"procedure": "connections", "connections": "100k", "minimum-rate": "100fps"}, 2011),
+        ({"procedure": "tear-down", "connections": "100k", "rate": "1kfps"}, 111),
+        ({"procedure": "capacity", "from": "1000", "most": "1m"}, 2011),
+    ],
+)
+def test_a_dut_that_forgets_connections_sooner_than_a_point_uses_them_is_refused_before_the_first(
+    tmp_path: Path, suite: dict[str, Any], idle_s: float
+) -> None:
+    """R9693-06, with the waits of RFC 2544."""
+    path = tmp_path / "testbed.toml"
+    wanted: dict[str, Any] = {"plan": "nat44", **suite}
+    if suite.get("procedure") in ("latency", "tear-down"):
+        wanted["maximum-rate"] = None
+    plan = campaign(wanted)
+    for timeout_s, is_enough in ((idle_s - 1, False), (idle_s + 2, True)):
+        path.write_text(f'{TESTBED}\n[dut]\nplan = "nat44"\nconnection_timeout = "{timeout_s}s"\n')
+        if is_enough:
+            assert check_fit(plan, str(path)) == []
+            continue
+        with raises("procedure.timeout-too-short") as refused:
+            check_fit(plan, str(path))
+        assert refused.value.where == "suite 's'"
+
+
+def test_so_is_a_reference_router_and_a_lab_by_what_it_will_be_set_to() -> None:
+    """R9693-06."""
+    suite = {"plan": "nat44", "established": "100k", "establish-rate": "10kfps"}
+    with raises("procedure.timeout-too-short", match="after 30 s"):
+        check_fit(campaign(suite, testbed="reference", reference={"connection-timeout": "30s"}), "reference")
+    check_fit(campaign(suite, testbed="reference", reference={"connection-timeout": "90s"}), "reference")
+    with raises("procedure.timeout-too-short", match="after 60 min"):
+        check_fit(campaign({**suite, "establish-rate": "10fps"}), "lab:linux", is_dry=True)
 
 
 def test_what_only_a_hook_can_bring_about_is_not_looked_at_before_it(tmp_path: Path) -> None:

@@ -14,16 +14,19 @@ import pytest
 from evenhand.rig import rig_of
 from evenhand.run.campaign.demands import demands_of
 from evenhand.run.campaign.estimate import time_of
+from evenhand.run.campaign.fit import check_fit
 from evenhand.run.campaign.jobs import jobs
 from evenhand.spec.file import CampaignFile, Published, make_campaign, read_campaign
 from evenhand.spec.point import Point
 from evenhand.spec.points import expand
 from evenhand.spec.presets import preset_names, preset_text
+from evenhand.spec.request import plan_of, read_point
 from tests.errors import raises
 from tests.run.campaign.campaigns import expanded
 
 ROOT = Path(__file__).resolve().parents[3]
 DOUBLED = [2**k for k in range(16)]
+SERIES = ("addresses", "flows", "reference")
 TESTBEDS = {"appendix-a-lab": "lab:linux", "appendix-a-lab-vm": "lab:vm", "appendix-a-reference": "reference"}
 CASES = {1: "direct-v4-net16", 2: "direct-v6", 3: "direct-v4-net16", 4: "direct-v4-net16"}
 
@@ -53,10 +56,44 @@ def values(point: Point) -> tuple[object, ...]:
     )
 
 
-def test_the_presets_are_those_of_the_draft() -> None:
-    """SEED-60, SEED-64; besides them what anybody can run on a router inside the own machine."""
+def test_the_presets_are_those_of_the_draft_and_of_rfc_9693() -> None:
+    """SEED-60, SEED-64, R9693-18; besides them what anybody can run on a router inside the own machine."""
     of_the_draft = ["appendix-a", "appendix-a1", *(f"appendix-a2-case{case}" for case in CASES)]
-    assert preset_names() == sorted([*of_the_draft, *TESTBEDS])
+    assert preset_names() == sorted([*of_the_draft, *TESTBEDS, *(f"rfc9693-{name}" for name in SERIES)])
+
+
+def test_the_series_over_connections_is_that_of_the_rfc() -> None:
+    """R9693-18, R9693-19: 0.4M to 400M between one pair, from 40,000 source ports; ten repetitions, and each
+    kind of NAT alike."""
+    found = points("rfc9693-flows")
+    counts = [400_000, 4_000_000, 40_000_000, 400_000_000]
+    for plan in ("nat44", "nat64", "nat66"):
+        of_plan = sorted(
+            (read_point(point).goal.connections, plan_of(point).four_tuples)
+            for point in found
+            if point.plan == plan
+        )
+        assert of_plan == [(count, count) for count in counts]
+    assert {(point.procedure, point.repetitions, point.is_single_pair) for point in found} == {
+        ("connections", 10, True)
+    }
+
+
+def test_the_series_over_addresses_has_as_many_connections_at_each_point() -> None:
+    """R9693-04, R9693-16: one pair has just so many four tuples."""
+    found = points("rfc9693-addresses")
+    assert {read_point(point).goal.connections for point in found} == {4_000_000}
+    assert {plan_of(point).four_tuples for point in found if point.is_single_pair} == {4_000_000}
+    for plan in ("nat44", "nat64", "nat66"):
+        hosts = sorted(point.hosts[0] for point in found if point.plan == plan)
+        assert hosts == [1, 10, 100, 1000, 10_000, 65_534]
+
+
+def test_the_small_series_of_rfc_9693_is_made_on_the_reference_router() -> None:
+    plan = expand(preset("rfc9693-reference"))
+    assert plan.testbed == "reference"
+    assert {point.plan for point in plan.points} == {"nat44", "nat64", "nat66"}
+    assert check_fit(plan, "reference") == []
 
 
 @pytest.mark.parametrize(("name", "testbed"), TESTBEDS.items())

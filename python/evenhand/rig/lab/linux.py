@@ -45,7 +45,15 @@ from evenhand.rig.lab.limits import give_back, make_room, read_cache_statistics,
 from evenhand.rig.lab.machine import end_machine
 from evenhand.rig.lab.namespaces import host_errors, namespace_path, run_inside
 from evenhand.rig.lab.napi import MOST_URGENT, napi_threads
-from evenhand.rig.lab.nat import NatPorts, check_nat, empty_table, nat_rules, read_table, read_timeout
+from evenhand.rig.lab.nat import (
+    TIMEOUT_S,
+    NatPorts,
+    check_nat,
+    empty_table,
+    nat_rules,
+    read_table,
+    read_timeout,
+)
 from evenhand.rig.lab.neighbors import Neighbor, count_neighbors, read_neighbors
 from evenhand.rig.lab.translator import check_translator, end_translator, translator_processes
 from evenhand.rig.lab.xdp import is_native_xdp
@@ -77,6 +85,8 @@ class LinuxLab:
     """For people: the Linux lab."""
     has_hash: ClassVar[bool] = False
     """Whether its DUT has NICs whose hash can be set; veth pairs hash nothing."""
+    nat_timeout_s: ClassVar[float | None] = TIMEOUT_S
+    """After so long without a frame its DUT forgets a connection, where it is a NAT."""
     mixes_direct_plans: ClassVar[bool] = False
     """Whether its DUT takes hosts of both IP versions on its links; behind gateways any does."""
     name: str

@@ -56,6 +56,7 @@ class VmLab:
     """As `lab up` names it."""
     title: ClassVar[str] = KIND
     has_hash: ClassVar[bool] = True
+    nat_timeout_s: ClassVar[float | None] = None
     mixes_direct_plans: ClassVar[bool] = True
     name: str
     plan: str

@@ -28,6 +28,8 @@ RING_OCTETS = 1 << 25
 """What the buffers of a ring of these take; of larger buffers, for larger frames, there are fewer."""
 USUAL_BUFFER_OCTETS = 2048
 START_TIMEOUT_S = 30.0
+ENTRY_TIMEOUT_S = 2e-6
+"""More for each entry of a table of connections, whose memory is touched before the router is ready."""
 ANSWER_TIMEOUT_S = 20.0
 STOP_TIMEOUT_S = 10.0
 DEFAULT_CONNECTIONS = 1 << 20
@@ -87,7 +89,9 @@ class ReferenceRouter:
         ):
             threading.Thread(target=read, args=(stream,), daemon=True).start()
         try:
-            self.ready = self._next(START_TIMEOUT_S)
+            entries = dut.nat_options.get("capacity", 0)
+            assert isinstance(entries, int)
+            self.ready = self._next(START_TIMEOUT_S + ENTRY_TIMEOUT_S * entries)
         except BaseException:
             self.stop()
             raise

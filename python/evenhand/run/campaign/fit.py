@@ -6,9 +6,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from evenhand.base.option import options_of
+from evenhand.procedure.connection_trials import check_timeout
+from evenhand.procedure.registry import PROCEDURES
 from evenhand.rig import rig_of
 from evenhand.run.campaign.demands import demands_of
+from evenhand.spec.established import EstablishedOptions
 from evenhand.spec.points import CampaignPlan
+from evenhand.spec.reference import reference_dut
+from evenhand.spec.request import read_point
 from evenhand.trial import find_engine
 
 
@@ -33,10 +39,31 @@ def check_fit(
             reached.
     """
     find_engine(engine)
+    _check_timeouts(plan, testbed)
     is_made_later = all(hooks.before_suite is not None for hooks in plan.suite_hooks.values())
     return rig_of(testbed).check_campaign(
         lambda: demands_of(plan.points), is_made_later=is_made_later, is_dry=is_dry
     )
+
+
+def _check_timeouts(plan: CampaignPlan, testbed: str) -> None:
+    """RequestError if the DUT forgets connections before a point has used them (R9693-06)."""
+    (established,) = (each.name for each in options_of(EstablishedOptions) if each.field == "established")
+    points = [
+        point
+        for point in plan.points
+        if point.goal.get(established) is not None or PROCEDURES[point.procedure].own_idle_s is not None
+    ]
+    if not points:
+        return
+    reference = None if plan.reference is None else reference_dut(plan.reference)
+    timeout_s = rig_of(testbed).connection_timeout_s(reference)
+    for point in points:
+        request = read_point(point)
+        waits_s = request.conditions["waits"].total_s
+        idle_s = request.procedure.longest_idle_s(request.goal, waits_s, request.conditions["established"])
+        if idle_s is not None:
+            check_timeout(timeout_s, idle_s, where=f"suite {point.suite!r}")
 
 
 def sets_up_its_dut(testbed: str | None) -> bool:

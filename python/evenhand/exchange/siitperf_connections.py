@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exchange: the keys and arguments of siitperf's stateful tests (RFC 9693): connections through a DUT that
+keeps state."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from evenhand.base.errors import PlanError
+from evenhand.base.units import format_count
+from evenhand.exchange.outcome import Became
+from evenhand.exchange.siitperf_command import SiitperfCommand
+from evenhand.exchange.siitperf_file import SiitperfFile
+from evenhand.exchange.siitperf_plan import FoundPlan, WantedSide, try_plan, wanted_side
+from evenhand.plan import make_plan
+from evenhand.plan.translation import PREFIX_LENGTHS, embed
+
+INITIATOR_ON_THE_RIGHT = 2
+"""Value of `Stateful`."""
+_PLANS: Mapping[tuple[int, int], str] = {(4, 4): "nat44", (6, 4): "nat64", (6, 6): "nat66"}
+"""By the IP version of the initiator and that of the responder."""
+ORDERS: Sequence[str | None] = (None, "increasing", "decreasing", "pseudorandom", "pseudorandom")
+"""What the values of Enumerate-ports and Enumerate-ips stand for."""
+
+
+def find_with_state(file: SiitperfFile, name: str | None) -> FoundPlan | None:
+    """The plan whose left hosts open connections; None if there is none for these IP versions.
+
+    Args:
+        file: With the initiator on the left.
+        name: The user's choice of a plan.
+
+    Raises:
+        RequestError: A key is missing, or the user's plan is none of these.
+    """
+    versions = (file.value("IP-L-Vers"), file.value("IP-R-Vers"))
+    usual = _PLANS.get(versions)
+    if usual is None:
+        return None
+    plan = make_plan(name or usual)
+    if plan.nat is None or plan.nat.title.lower() != usual:
+        raise PlanError(
+            f"{plan.title} is not the plan of a {usual.upper()}, which this file tests",
+            code="exchange.plan-without-state",
+            where="--plan",
+            next_step=f"Leave it out, or use {usual}.",
+        )
+    left = wanted_side(file, "L", versions[0])
+    if versions != (6, 4):
+        return try_plan(usual, (left, wanted_side(file, "R", versions[1])))
+    behind = wanted_side(file, "R", 6, "Virt")
+    found = try_plan(usual, (left, _as_ipv4(behind)))
+    # The IPv4 hosts have no keys of their own: they follow from their addresses on the IPv6 side.
+    renamed = {key.replace("IPv4-R-Real", "IPv6-R-Virt"): text for key, text in found.differences.items()}
+    renamed = {key.replace("IPv4-R-offset", "IPv6-R-offset"): text for key, text in renamed.items()}
+    nat = found.plan.nat
+    assert nat is not None
+    if behind.first_address not in (nat.prefix or ()):
+        hosts = found.plan.left.peers
+        assert hosts is not None
+        renamed["IPv6-R-Virt"] = (
+            f"{hosts.first_address} .. {hosts.last_address} instead: the DUT's prefix is {nat.prefix}"
+        )
+    return replace(found, differences=renamed)
+
+
+def _as_ipv4(behind: WantedSide) -> WantedSide:
+    """The IPv4 hosts that lie behind a prefix of 96 bits: their addresses are its last four octets."""
+    assert PREFIX_LENGTHS[-1] == 96
+    prefix = ipaddress.IPv6Network((behind.real, 96), strict=False)
+    host = ipaddress.IPv4Address(behind.real.packed[-4:])
+    assert embed(prefix, host) == behind.real
+    return replace(behind, real=host, offset=None if behind.offset is None else behind.offset - 12)
+
+
+def order_of(file: SiitperfFile) -> str:
+    """In which four tuples are used. Where siitperf enumerates none, it repeats them, and they are used once
+    here."""
+    for key in ("Enumerate-ports", "Enumerate-ips"):
+        order: str | None = ORDERS[file.value(key)]
+        if order is not None:
+            return order
+    return "pseudorandom"
+
+
+def key_row(file: SiitperfFile, key: str, plan: str) -> tuple[Became, str]:
+    """What becomes of one of the keys of stateful tests."""
+    value = file.value(key)
+    if key == "Stateful":
+        side = "right" if value == INITIATOR_ON_THE_RIGHT else "left"
+        return Became.MAPPED, f"--plan {plan}: the {side} port opens connections"
+    if key.startswith("Enumerate"):
+        order = ORDERS[value]
+        if order is None:
+            if ORDERS[file.value("Enumerate-ports")] or ORDERS[file.value("Enumerate-ips")]:
+                return Became.MAPPED, "each four tuple is used once"
+            return Became.DIFFERS, "each connection has a four tuple of its own: none is used twice"
+        if order != order_of(file):
+            return Became.DIFFERS, f"--order {order_of(file)}: addresses and ports have one order"
+        if order == "pseudorandom":
+            return Became.MAPPED, "each four tuple is used once, in pseudorandom order"
+        return (
+            Became.DIFFERS,
+            f"--order {order} of evenhand connections; --established ones are opened in pseudorandom order",
+        )
+    if ORDERS[value] == "pseudorandom":
+        return Became.MAPPED, "each frame of the responder is of any connection"
+    return Became.DIFFERS, "each frame of the responder is of any connection, drawn anew"
+
+
+def argument_row(typed: SiitperfCommand, key: str) -> tuple[Became, str]:
+    """What becomes of an argument of stateful tests."""
+    arguments = typed.arguments
+    value = arguments[key]
+    if key == "N":
+        return Became.MAPPED, f"--established {value}, or --connections {value}"
+    if key == "M":
+        if value >= arguments["N"]:
+            return Became.MEANINGLESS, "the responder keeps every connection"
+        return (
+            Became.DIFFERS,
+            f"all {format_count(arguments['N'])} connections are kept: each has a place of its own",
+        )
+    if key == "R":
+        return Became.MAPPED, f"--establish-rate {value}"
+    if key == "T":
+        if value == arguments["global timeout"]:
+            return Became.MAPPED, f"--wait-residual {value}ms"
+        return (
+            Became.DIFFERS,
+            f"--wait-residual {arguments['global timeout']}ms: both phases wait as long for the last frames",
+        )
+    return Became.MEANINGLESS, "phase 2 begins when phase 1 is over, and the waits after it"
+
+
+def connection_notes(typed: SiitperfCommand | None) -> list[str]:
+    """For people."""
+    notes = [
+        "Each experiment needs an empty table of the DUT: write into the testbed file how it is emptied, such"
+        ' as empty_connections = "ssh root@dut conntrack -F" in [dut].'
+    ]
+    if typed is None:
+        notes.append(
+            "How many connections there are, and how fast they are opened, stands on siitperf's command line"
+            " (N and R): with --command the commands have both."
+        )
+    return notes
