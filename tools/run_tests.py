@@ -40,8 +40,12 @@ ONE_CPU = "wire and not root and not two_cpus and not alone"
 ALONE = "wire and alone"
 """What they look at, others would change. Run when all others have ended."""
 TWO_CPUS = "wire and two_cpus and not root and not alone"
-"""Tests of a tester and a DUT, each with a CPU."""
-ONE_BY_ONE = "wire and root and not alone"
+"""Tests of a tester and a DUT, each with a CPU: of delays, of rates, and of commands that ask for two."""
+LABS = "wire and root and not two_cpus and not alone"
+"""Tests of a tester and a DUT that share a CPU. Two files run at once: each names labs of its own."""
+ONE_BY_ONE = "wire and root and two_cpus and not alone"
+FOLDER_OF_LABS = "tests/rig/lab/"
+"""Its tests look at what labs change for the whole kernel: they run one by one."""
 ON_PORTS = "Python tests on ports"
 QUIET_SHARE = 0.2
 """Of this machine's CPU time may others use, so that one suite can be run in what another leaves."""
@@ -247,12 +251,18 @@ def run_cpp_suites(*, yields: bool) -> list[Outcome]:
     ]
 
 
-def pytest_command(report: Path, *, at_once: int, hangs_s: float = HANGS_S) -> list[str]:
+def pytest_command(
+    report: Path, *, at_once: int, by_file: bool = False, hangs_s: float = HANGS_S
+) -> list[str]:
     """pytest, which tells where each thread of a test stands that hangs: it has failed, and the others go on
-    in a new process."""
+    in a new process.
+
+    Args:
+        by_file: The tests of one file run one after the other.
+    """
     command = [sys.executable, "-m", "pytest", f"--junitxml={report}"]
     command += ["-o", f"faulthandler_timeout={hangs_s}", "-o", "faulthandler_exit_on_timeout=true"]
-    return [*command, "-n", str(at_once), "--dist", "worksteal"]
+    return [*command, "-n", str(at_once), "--dist", "loadfile" if by_file else "worksteal"]
 
 
 def run_python_tests(
@@ -262,6 +272,7 @@ def run_python_tests(
     files: Sequence[str] = (),
     at_once: int = 1,
     cpus_each: int = 0,
+    by_file: bool = False,
     is_beside: bool = False,
     yields: bool = False,
 ) -> Outcome:
@@ -271,12 +282,13 @@ def run_python_tests(
         files: Where such tests are; all of tests/ unless told.
         at_once: Tests that run at the same time.
         cpus_each: CPUs of its own for each of those at once, as long as all of them live; 0 if all share all.
+        by_file: Those of one file one after the other.
         is_beside: Another suite prints meanwhile; this one prints when it has ended.
         yields: And takes only the CPU time that others leave.
     """
     with tempfile.TemporaryDirectory(prefix="evenhand-tests-", dir=quick_folder()) as folder:
         report = Path(folder) / "report.xml"
-        command = pytest_command(report, at_once=at_once)
+        command = pytest_command(report, at_once=at_once, by_file=by_file)
         command += [f"--basetemp={folder}/of", "-o", "tmp_path_retention_policy=failed"]
         command += [f"--cpus-each={cpus_each}"] if cpus_each else []
         command += ["-m", f"({marked}) and not slow and not vm and not nic", "-rs", *files]
@@ -325,23 +337,24 @@ def run_suites() -> list[Outcome]:
     is_quiet = "--beside" in sys.argv[1:] and busy_share() < QUIET_SHARE
     cpus = min(len(os.sched_getaffinity(0)), 8)
     how: dict[str, Any] = {"is_beside": True, "yields": is_quiet}
-    with ThreadPoolExecutor(max_workers=3) as pool:
+    with ThreadPoolExecutor(max_workers=4) as pool:
         beside: list[Future[Any]] = [
             pool.submit(run_python_tests, "Python tests", WITHOUT_PORTS, at_once=max(cpus, 2), **how),
             pool.submit(run_cpp_suites, yields=is_quiet),
         ]
         if os.geteuid() == 0:
-            # One after the other: labs change limits that all namespaces share.
-            name, files = "Python tests in namespaces", files_marked("root")
-            beside.append(pool.submit(run_python_tests, name, IN_NAMESPACES, files=files, **how))
+            labs = [file for file in files_marked("root") if file.startswith(FOLDER_OF_LABS)]
+            others = [file for file in files_marked("root") if file not in labs]
+            for name, files in (("Python tests of labs", labs), ("Python tests in namespaces", others)):
+                beside.append(pool.submit(run_python_tests, name, IN_NAMESPACES, files=files, **how))
         if not is_quiet:
             print("Tests that send frames wait for those that do not.", flush=True)
             wait(beside)
         outcomes = run_tests_on_ports(cpus)
         without_ports, cpp, *in_namespaces = beside
+        outcomes += [future.result() for future in in_namespaces]
         if in_namespaces:
-            outcomes.append(in_namespaces[0].result())
-            outcomes.append(run_python_tests(f"{ON_PORTS} of labs", ONE_BY_ONE, files=files))
+            outcomes += run_tests_of_labs(cpus)
         outcomes += [without_ports.result(), *cpp.result()]
     outcomes.append(run_python_tests(f"{ON_PORTS}, alone", ALONE, files=files_marked("alone")))
     return outcomes
@@ -354,6 +367,15 @@ def run_tests_on_ports(cpus: int) -> list[Outcome]:
     return [
         run_python_tests(name, marked, files=files_marked(mark), at_once=cpus // each, cpus_each=each)
         for name, marked, mark, each in parts
+    ]
+
+
+def run_tests_of_labs(cpus: int) -> list[Outcome]:
+    """Those of a tester on a lab, which need root."""
+    name, files = f"{ON_PORTS} of labs", files_marked("root")
+    return [
+        run_python_tests(f"{name}, a CPU each", LABS, files=files, at_once=cpus, cpus_each=1, by_file=True),
+        *([run_python_tests(name, ONE_BY_ONE, files=files)] if cpus > 1 else []),
     ]
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from evenhand.analysis import Comparison, compare
-from evenhand.analysis.comparison import TOO_FEW
+from evenhand.analysis.comparison_model import TOO_FEW
 from evenhand.report.comparison import comparison_lines, show_interval, show_ratio_of
 from evenhand.report.comparison_page import render_comparison
 from evenhand.run import StoredSearch

@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 
 from evenhand.analysis import compare, compare_sessions
-from evenhand.analysis.comparison import ONE_SESSION, TOO_FEW_SESSIONS
+from evenhand.analysis.comparison_model import ONE_SESSION, TOO_FEW_SESSIONS
 from evenhand.report.comparison import comparison_lines
 from evenhand.run.campaign_record import CampaignRecord
 from tests.analysis.records import noisy, point, record

@@ -72,7 +72,7 @@ def test_a_search_on_a_file_that_may_not_grow_ends_with_its_table(
     engine_playing: Play, testbed: Path, tmp_path: Path
 ) -> None:
     """D11."""
-    engine_playing("simulated-640000")
+    engine_playing("simulated-640000---500")
     run = tmp_path / "a.evenhand"
     assert_nothing_is_lost(evenhand("throughput", testbed, *QUICK, "--run", run, file_limit=ROOM_OCTETS), run)
 
@@ -83,7 +83,7 @@ def test_a_search_on_a_full_disk_ends_with_its_table(
     engine_playing: Play, testbed: Path, small_disk: Path
 ) -> None:
     """D11."""
-    engine_playing("simulated-640000")
+    engine_playing("simulated-640000---500")
     run = small_disk / "a.evenhand"
     full = evenhand("throughput", testbed, *QUICK, "--run", run)
     assert_nothing_is_lost(full, run)
@@ -100,7 +100,7 @@ def test_a_search_on_a_full_disk_ends_with_its_table(
 def test_a_trial_that_finds_no_room_is_shown_in_full(
     engine_playing: Play, testbed: Path, tmp_path: Path
 ) -> None:
-    engine_playing("simulated-640000")
+    engine_playing("simulated-640000---500")
     run = tmp_path / "a.evenhand"
     ended = evenhand(
         "trial", testbed, "--rate", "1kfps", "--duration", "1s", "--run", run, file_limit=ROOM_OF_NO_TRIAL
@@ -116,7 +116,7 @@ def test_a_trial_that_finds_no_room_is_shown_in_full(
 def test_a_run_that_cannot_even_begin_leaves_no_file(
     engine_playing: Play, testbed: Path, tmp_path: Path
 ) -> None:
-    engine_playing("simulated-640000")
+    engine_playing("simulated-640000---500")
     run = tmp_path / "a.evenhand"
     ended = evenhand("throughput", testbed, *QUICK, "--run", run, file_limit=4096)
     assert ended.returncode == 3

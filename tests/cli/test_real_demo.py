@@ -15,7 +15,7 @@ import pytest
 
 from evenhand.run import read_run
 
-pytestmark = [pytest.mark.root, pytest.mark.wire]
+pytestmark = [pytest.mark.root, pytest.mark.wire, pytest.mark.two_cpus]
 EVENHAND = [sys.executable, "-m", "evenhand"]
 GUARD_S = 600
 

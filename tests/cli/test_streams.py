@@ -7,9 +7,9 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-import typer
 
 from evenhand.cli import main as cli
 from evenhand.cli import registry
@@ -68,7 +68,7 @@ def test_an_error_that_no_verb_has_foreseen_is_three_lines(
         def fail(*_: object, error: BaseException = error, **__: object) -> None:
             raise error
 
-        monkeypatch.setattr(typer.Typer, "__call__", fail)
+        monkeypatch.setattr(cli, "app_for", lambda _, fail=fail: SimpleNamespace(built=fail))
         assert cli.main([]) == code
         said = capsys.readouterr().err
         assert word in said

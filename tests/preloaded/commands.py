@@ -3,7 +3,7 @@
 of a command goes into loading Evenhand.
 
 It has arguments, environment, folder, limits, streams, signals and an exit code of its own. Not for tests of
-what happens while Python loads, of memory, of namespaces, of closed descriptors, or of a process's id.
+what happens while Python loads, of memory, of closed descriptors, or of a process's id.
 """
 
 from __future__ import annotations
@@ -22,14 +22,19 @@ ROOT = FOLDER.parents[1]
 
 
 @cache
-def evenhand_command() -> tuple[str, ...]:
+def evenhand_command(*inside: str) -> tuple[str, ...]:
     """What stands before its arguments. The server behind it starts with the first one, and ends with this
-    process, however that ends."""
+    process, however that ends.
+
+    Args:
+        inside: The beginning of a command line that starts the server where the commands shall be, such as
+            `ip netns exec NAME`.
+    """
     folder = Path(mkdtemp(prefix="evenhand-tests-"))  # a short one: a socket's path has 107 octets
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     socket = folder / "server"
     server = subprocess.Popen(
-        [sys.executable, FOLDER / "server.py", socket],
+        [*inside, sys.executable, FOLDER / "server.py", socket],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

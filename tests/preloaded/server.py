@@ -42,6 +42,7 @@ class Child:
 def load_everything() -> None:
     import evenhand
     from evenhand.cli.main import app_of
+    from evenhand.cli.registry import verb_names
 
     for module in pkgutil.walk_packages(evenhand.__path__, "evenhand."):
         if module.name not in NOT_LOADED:
@@ -49,7 +50,8 @@ def load_everything() -> None:
     import_module("evenhand_command")
     import_module("matplotlib.figure")
     import_module("matplotlib.backends.backend_svg")
-    app_of()
+    for names in ((), *((verb,) for verb in verb_names())):
+        assert app_of(names).built is not None
     gc.collect()
     gc.freeze()
 

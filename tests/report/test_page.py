@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from evenhand.analysis import analyse
 from evenhand.report import page as page_module
 from evenhand.report.figures import Shape
-from evenhand.report.figures_throughput import LossCurve, loss_picture
+from evenhand.report.figures_loss import LossCurve, loss_picture
 from evenhand.report.page import render_page, write_page, write_pictures
 from evenhand.report.page_facts import DUT_FACTS
 from evenhand.report.page_figures import pictures_of

@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from evenhand.analysis import analyse
+from evenhand.report.curve_drawing import median_places, with_gaps
+from evenhand.report.drawn_curves import DrawnCurve, DrawnPoint
 from evenhand.report.figures import WIDE, draw_inline
-from evenhand.report.figures_throughput import DrawnCurve, DrawnPoint, _medians, _with_gaps, addresses_picture
+from evenhand.report.figures_throughput import addresses_picture
 from evenhand.report.page import render_page
 from evenhand.report.page_facts import host_facts
 from evenhand.report.page_figures import pictures_of
@@ -222,7 +224,7 @@ def test_no_line_joins_a_lower_bound() -> None:
     """Its place is empty in the line, and an arrow stands there."""
     points = tuple(DrawnPoint(x=float(x), values=(1e6,), is_at_least=x == 2) for x in (1, 2, 4))
     line = DrawnCurve(label="a", points=points)
-    values = _with_gaps(_medians(line, 1e6), is_log=True)[1]
+    values = with_gaps(median_places(line, 1e6), is_log=True)[1]
     assert [value == value for value in values] == [True, False, True]
     picture = addresses_picture("p", "t", [line])
     assert "at least: a lower bound" in draw_inline(picture)
@@ -232,9 +234,9 @@ def test_no_line_joins_a_lower_bound() -> None:
 def test_no_line_joins_points_between_which_nothing_is_known() -> None:
     """A straight line from 1 address to 65,534 looks like a series that was measured."""
     far = DrawnCurve(label="a", points=tuple(DrawnPoint(x=x, values=(1e6,)) for x in (1.0, 16.0, 65534.0)))
-    values = _with_gaps(_medians(far, 1e6), is_log=True)[1]
+    values = with_gaps(median_places(far, 1e6), is_log=True)[1]
     assert [value == value for value in values] == [True, True, False, True]
-    assert len(_with_gaps(_medians(far, 1e6), is_log=False)[1]) == 3
+    assert len(with_gaps(median_places(far, 1e6), is_log=False)[1]) == 3
     assert "not joined" in addresses_picture("p", "t", [far]).caption
 
 

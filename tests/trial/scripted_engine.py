@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+FEW_BUCKETS = 20
 GOLDEN = ROOT / "contract" / "golden" / "replies.jsonl"
 
 
@@ -26,7 +27,8 @@ def simulate(limits: str, request: dict[str, Any]) -> dict[str, Any]:
     """A trial on a device that forwards up to a limit, by a tester that offers up to another: `640000`, or
     `640000-900000`.
 
-    A third number is the frames that the device holds back: `640000--512`.
+    A third number is the frames that the device holds back: `640000--512`; a fourth the buckets of each
+    histogram, of which a real one has hundreds: `640000---500`.
     """
     package = sys.modules.setdefault("evenhand", ModuleType("evenhand"))
     # Without its `__init__`, which takes six times as long to load as what is needed: tests start thousands
@@ -35,7 +37,7 @@ def simulate(limits: str, request: dict[str, Any]) -> dict[str, Any]:
     from evenhand.trial import DelayWish, Load, SimulatedMeasurer
 
     delays = request.get("delays")
-    limit, ceiling, buffer = [*limits.split("-"), "", ""][:3]
+    limit, ceiling, buffer, buckets = [*limits.split("-"), "", "", ""][:4]
     device = SimulatedMeasurer(
         limit_fps=float(limit),
         tester_ceiling_fps=float(ceiling or "inf"),
@@ -49,9 +51,7 @@ def simulate(limits: str, request: dict[str, Any]) -> dict[str, Any]:
     )
     raw = dict(device.offer(Load.from_contract(request)).raw)
     for direction in raw["directions"].values():
-        direction["latency"]["buckets"] = [
-            [1000.0 + i, 1] for i in range(500)
-        ]  # a document of a real one's length
+        direction["latency"]["buckets"] = [[1000.0 + i, 1] for i in range(int(buckets or FEW_BUCKETS))]
     return {**raw, "id": request["id"], "trial": request["trial"]}
 
 

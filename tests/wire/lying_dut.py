@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from evenhand.plan import SIDES, AddressPlan
 from evenhand.procedure.frame_size import USUAL_MAX_FRAME_SIZE
 from evenhand.rig.lab.build import LabNames
-from evenhand.rig.lab.linux import af_packet_device, engine_command_inside
 from evenhand.rig.lab.namespaces import remove_namespace
+from evenhand.rig.lab.ports import af_packet_device, engine_command_inside
 from evenhand.rig.lab.taps import close, make_taps
 from evenhand.trial import find_engine
 

@@ -20,41 +20,18 @@ from evenhand.base.programs import ROUTER, find_program
 from evenhand.run import CampaignRecord, PointState, read_record
 from evenhand.run.campaign_status import read_status
 from tests.preloaded.commands import evenhand_command
+from tests.wire.quick_campaign import quick_campaign
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 ELEMENTS, RATE_FPS = 8, 20_000
 GUARD_S = 800
 """Only against a command that never ends: on a host that stalls, trials are repeated."""
-CAMPAIGN = f"""
-name = "wire"
-testbed = "reference"
-[reference]
-elements = {ELEMENTS}
-rate = "{RATE_FPS / 1000:g}kfps"
-queue-frames = 512
-[every-suite]
+SUITES = """
 hosts = [1, "max"]
 hash-types = "type1"
-repetitions = 2
 maximum-rate = "100kfps"
-start = "auto"
-precision = "20%"
-duration = "300ms"
-final-duration = "500ms"
-loss-verification = 1
-invalid-retries = 4
-patience = 20
-waits = "short"
-wait-after-routing = "0s"
-wait-after-learning = "50ms"
-wait-residual = "200ms"
-wait-restabilize = "50ms"
-[[suite]]
-name = "v4"
-[[suite]]
-name = "v6"
-plan = "gateway-v6"
 """
+CAMPAIGN = quick_campaign("wire", elements=ELEMENTS, rate=f"{RATE_FPS / 1000:g}kfps", every_suite=SUITES)
 
 
 @pytest.fixture(autouse=True)
@@ -143,13 +120,16 @@ plan = "PLAN"
 hosts = "max"
 single-pair-first = false
 rate = "5kfps"
-duration = "500ms"
+duration = "300ms"
 from = "100ms"
 tagged = 20
 inner-repetitions = 3
 invalid-retries = 20
 patience = 20
 waits = "short"
+wait-after-routing = "0s"
+wait-residual = "100ms"
+wait-restabilize = "20ms"
 """
 
 

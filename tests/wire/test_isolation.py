@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ import pytest
 from evenhand.base.errors import RequestError
 from evenhand.plan import gateway_v4
 from evenhand.trial import find_engine
+from tests.preloaded.commands import evenhand_command
 from tests.wire.wire_session import NOBODY, engine, one_worker, open_ports
 
 pytestmark = pytest.mark.wire
@@ -88,10 +88,16 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    place = Place(f"ehguard-{os.getpid()}", tmp_path)
+def place(namespace: str, tmp_path: Path) -> Place:
     (tmp_path / "kept.pcap").write_text("kept")
     (tmp_path / "link.pcap").symlink_to(tmp_path / "proof")
+    return Place(namespace, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def namespace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Of all these tests: none may send a frame in it."""
+    place = Place(f"ehguard-{os.getpid()}", tmp_path_factory.mktemp("namespace"))
     subprocess.run(["ip", "netns", "add", place.namespace], check=True)
     try:
         for command in (
@@ -106,7 +112,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
         ):
             done = place.run(*command.split())
             assert done.returncode == 0, done.stderr
-        yield place
+        yield place.namespace
     finally:
         subprocess.run(["ip", "netns", "delete", place.namespace], check=False)
 
@@ -136,9 +142,7 @@ def test_a_testbed_sends_nothing_away_runs_nothing_and_overwrites_nothing(
     file.write_text(lab_file(place.filled(device), [place.filled(argument) for argument in arguments]))
     before = place.left_frames(), place.files()
     done = place.run(
-        sys.executable,
-        "-m",
-        "evenhand",
+        *evenhand_command("ip", "netns", "exec", place.namespace),
         "trial",
         file,
         "--rate",

@@ -11,28 +11,36 @@ import pytest
 
 from evenhand.base.errors import RequestError
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
-from evenhand.rig import make_lab_setup, make_reference_setup
+from evenhand.rig import make_lab_setup
 from evenhand.rig.lab import linux_lab
-from evenhand.rig.reference import ReferenceDut, reference_router
+from evenhand.rig.reference import ReferenceDut
 from tests.errors import raises
-from tests.wire.wire_session import engine, measure, memif_cable, open_ports
+from tests.wire.wire_session import (
+    engine,
+    measure,
+    memif_cable,
+    open_ports,
+    router_beside_tester,
+    setup_beside_tester,
+)
 
-pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
+pytestmark = pytest.mark.wire
 
 
 @pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
 def test_the_reference_router_forwards_jumbo_frames_where_it_is_told_to(plan: AddressPlan) -> None:
     """R8219-01, R5180-09, R8219-20: 9216 octets through a real router; one that takes less is known to before
     anything is sent."""
-    with reference_router(plan, ReferenceDut(largest_frame_size=9216)) as router:
+    with router_beside_tester(plan, ReferenceDut(largest_frame_size=9216)) as router:
         assert ",bsize=9216" in router.left_device
-        assert measure(make_reference_setup(router), plan, 9216).verdict == "PASS"
+        assert measure(setup_beside_tester(router), plan, 9216).verdict == "PASS"
     too_large = pytest.raises(RequestError, match="accepts frames of at most 1518 octets, not of 2048")
-    with reference_router(plan, ReferenceDut()) as router, too_large:
-        measure(make_reference_setup(router), plan, 2048)
+    with router_beside_tester(plan) as router, too_large:
+        measure(setup_beside_tester(router), plan, 2048)
 
 
 @pytest.mark.root
+@pytest.mark.two_cpus
 @pytest.mark.parametrize(
     ("plan", "largest", "driver"), [(gateway_v4(), 9216, "af_packet"), (gateway_v6(), 2048, "af_xdp")]
 )
@@ -50,6 +58,7 @@ def test_the_kernel_forwards_jumbo_frames_where_its_links_take_them(
 
 
 @pytest.mark.root
+@pytest.mark.two_cpus
 @pytest.mark.parametrize(("driver", "largest"), [("af_xdp", 1518), ("af_packet", 1518)])
 def test_a_port_that_does_not_take_a_size_says_how_large_its_frames_are(
     driver: Literal["af_xdp", "af_packet"], largest: int

@@ -22,7 +22,7 @@ from evenhand.base.errors import RequestError
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.predict import DeviceModel
 from evenhand.rig.lab import linux_lab
-from evenhand.rig.reference import ReferenceDut, reference_router
+from evenhand.rig.reference import ReferenceDut
 from evenhand.trial import EngineSession, LearningProgress, find_engine, learn
 from tests.wire.captures import sent_frames, without_time
 from tests.wire.wire_session import (
@@ -33,6 +33,7 @@ from tests.wire.wire_session import (
     memif_cable,
     one_worker,
     open_ports,
+    router_beside_tester,
     run_trial,
     valid_trial,
 )
@@ -301,12 +302,11 @@ def test_a_router_that_remembers_other_macs_of_the_hosts_is_told_the_new_ones(na
             assert known == set(own_macs)
 
 
-@pytest.mark.two_cpus
 @pytest.mark.parametrize("name", ["direct_v4_net24", "direct_v6"])
 def test_the_reference_router_is_reached_again_by_a_tester_with_other_macs(name: str) -> None:
     """A memif port draws its MAC anew in each session."""
     plan = direct(name, 20)
-    with reference_router(plan, ReferenceDut()) as router:
+    with router_beside_tester(plan) as router:
         macs = set()
         for _ in range(2):
             with engine() as session:
@@ -331,7 +331,6 @@ def test_a_missing_route_is_found_by_learning() -> None:
     assert result.sides["right"].unreachable == ("198.19.2.1", "198.19.2.2", "198.19.2.3")
 
 
-@pytest.mark.two_cpus
 @pytest.mark.parametrize("name", ["direct_v4_net24", "direct_v6"])
 def test_a_dut_that_was_asked_too_fast_is_asked_more_slowly_until_every_host_is_reached(name: str) -> None:
     """Its one element serves 1,000 frames a second and lets 16 wait, so it loses most frames of a first round
@@ -339,7 +338,7 @@ def test_a_dut_that_was_asked_too_fast_is_asked_more_slowly_until_every_host_is_
     plan = direct(name, 200)
     told: list[LearningProgress] = []
     slow = ReferenceDut(model=DeviceModel(elements=1, rate_fps=1_000, queue_frames=16))
-    with reference_router(plan, slow) as router, engine() as session:
+    with router_beside_tester(plan, slow) as router, engine() as session:
         open_ports(session, plan, router.left_device, router.right_device, dut_macs=None)
         session.request("resolve")
         result = learn(

@@ -146,6 +146,7 @@ def test_an_engine_stopped_for_300_ms_makes_the_trial_invalid(rig: Rig) -> None:
     assert results[0]["directions"]["forward"]["sender"]["max_overdue_us"] >= 250_000
 
 
+@pytest.mark.two_cpus
 def test_neighbours_are_answered_before_during_and_between_trials(rig: Rig) -> None:
     """SEED-18, R2544-25: the gateway is answered at any time, also while frames fly; a host behind it never
     is."""

@@ -16,7 +16,8 @@ from evenhand.base.errors import HostError
 from evenhand.plan import AddressPlan, make_plan, mix_request, mix_versions
 from evenhand.rig import make_lab_setup
 from evenhand.rig.lab import LinuxLab, linux_lab
-from evenhand.rig.lab.linux import lab_down, plan_name
+from evenhand.rig.lab.linux_life import lab_down
+from evenhand.rig.lab.record import plan_name
 from evenhand.rig.lab.translator import check_translator, translator_processes
 from evenhand.trial import EngineSession, find_engine
 from tests.errors import raises

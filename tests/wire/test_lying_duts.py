@@ -23,7 +23,7 @@ from tests.wire.lying_dut import (
 )
 from tests.wire.wire_session import Document, engine, open_ports, run_trial, valid_trial
 
-pytestmark = [pytest.mark.wire, pytest.mark.root]
+pytestmark = [pytest.mark.wire, pytest.mark.root, pytest.mark.two_cpus]
 BOTH = pytest.mark.parametrize("plan", [gateway_v4(50), gateway_v6(50)], ids=lambda p: p.name)
 MACS = (b"\x02\x00\x00\x00\xa0\x01", b"\x02\x00\x00\x00\xa0\x02")
 """Of the tester's ports, which the taps have."""

@@ -24,7 +24,7 @@ from scapy.utils import rdpcap, wrpcap
 
 from evenhand.base.programs import ROUTER, find_program
 from evenhand.plan import make_plan
-from evenhand.rig.reference import ReferenceDut, reference_router
+from evenhand.rig.reference import ReferenceDut
 from tests.errors import raises
 from tests.wire.test_reference_router import (
     CONTRACT,
@@ -35,9 +35,9 @@ from tests.wire.test_reference_router import (
     _needs_router,
     neighbors,
 )
-from tests.wire.wire_session import cpus
+from tests.wire.wire_session import cpus, router_beside_tester
 
-pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
+pytestmark = pytest.mark.wire
 __all__ = ["_needs_router"]  # the fixture
 HOSTS = 40
 PREFIX = ipaddress.IPv6Network("2001:2:0:64::/96")
@@ -215,7 +215,7 @@ def test_a_flush_empties_the_table_and_takes_as_long_as_was_said(tmp_path: Path)
 
 def test_a_router_without_connections_has_none_to_flush() -> None:
     with (
-        reference_router(make_plan("gateway-v4"), ReferenceDut()) as router,
+        router_beside_tester(make_plan("gateway-v4")) as router,
         raises("router.bad-request", match="no connections"),
     ):
         router.flush()

@@ -22,42 +22,20 @@ from evenhand.run import read_record
 from evenhand.run.folder import runs_in
 from tests.docs.documents import ROOT
 from tests.preloaded.commands import put_on_path
+from tests.wire.quick_campaign import quick_campaign
 
 EXAMPLES = ROOT / "examples"
 WORKFLOW = EXAMPLES / "github-performance.yml"
 GUARD_S = 800
 """Only against a command that never ends."""
-CAMPAIGN = """
-name = "night"
-testbed = "reference"
-[reference]
-elements = 1
-rate = "{rate}"
-queue-frames = 512
-[every-suite]
+SUITES = """
 hosts = 16
 single-pair-first = false
-repetitions = 2
 maximum-rate = "80kfps"
-start = "auto"
-precision = "20%"
-duration = "300ms"
-final-duration = "400ms"
-loss-verification = 1
-invalid-retries = 4
-patience = 20
-waits = "short"
-wait-after-routing = "0s"
-wait-after-learning = "50ms"
-wait-residual = "200ms"
-wait-restabilize = "50ms"
-[[suite]]
-name = "IPv4"
-[[suite]]
-name = "IPv6"
-plan = "gateway-v6"
 """
-FAST, SLOW = "40kfps", "15kfps"
+FAST, SLOW = (
+    quick_campaign("night", elements=1, rate=rate, every_suite=SUITES) for rate in ("40kfps", "15kfps")
+)
 
 
 @pytest.fixture
@@ -95,13 +73,13 @@ def night(folder: Path, environment: dict[str, str], campaign: str) -> subproces
 @pytest.mark.two_cpus
 def test_a_night_ends_with_1_if_the_router_became_slower(tmp_path: Path, environment: dict[str, str]) -> None:
     """The first night makes the baseline; a file that is wrong is another code, and leaves no run."""
-    (tmp_path / "night.toml").write_text(CAMPAIGN.format(rate=FAST))
+    (tmp_path / "night.toml").write_text(FAST)
     first = night(tmp_path, environment, "night.toml")
     assert first.returncode == 0, first.stderr
     nights = tmp_path / "nights"
     assert "The first run is the baseline" in first.stdout
     assert "One run has no trend yet" in first.stdout
-    (tmp_path / "slow.toml").write_text(CAMPAIGN.format(rate=SLOW))
+    (tmp_path / "slow.toml").write_text(SLOW)
     second = night(tmp_path, environment, "slow.toml")
     assert second.returncode == 1, second.stderr
     assert "Failed: 2 are below 0.97" in second.stdout
@@ -123,7 +101,7 @@ def test_a_night_that_is_ended_ends_its_campaign_in_order(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:
     """systemd sends SIGTERM to the script alone: the campaign must not be killed behind it."""
-    (tmp_path / "night.toml").write_text(CAMPAIGN.format(rate=FAST))
+    (tmp_path / "night.toml").write_text(FAST)
     script = subprocess.Popen(
         ["sh", EXAMPLES / "night.sh", "night.toml", "nights", "--no-html"],
         cwd=tmp_path,
@@ -216,7 +194,7 @@ def test_the_steps_of_the_workflow_measure_both_commits_and_fail_on_a_regression
 
     made = shell("git init -q after && cd after && git commit -q --allow-empty -m before && mkdir .evenhand")
     assert made.returncode == 0, made.stderr
-    (tmp_path / "after" / ".evenhand" / "campaign.toml").write_text(CAMPAIGN.format(rate=SLOW))
+    (tmp_path / "after" / ".evenhand" / "campaign.toml").write_text(SLOW)
     assert shell("cd after && git add . && git commit -q -m after").returncode == 0
     measured = shell(steps["Measure before and after"])
     assert measured.returncode == 0, measured.stderr
@@ -229,7 +207,7 @@ def test_the_steps_of_the_workflow_measure_both_commits_and_fail_on_a_regression
     }
     # The commit before was faster.
     (tmp_path / "before.evenhand").unlink()
-    (tmp_path / "fast.toml").write_text(CAMPAIGN.format(rate=FAST))
+    (tmp_path / "fast.toml").write_text(FAST)
     assert shell("evenhand run fast.toml --run before.evenhand --no-html").returncode == 0
     worse = shell(steps["Compare"])
     assert worse.returncode == 1

@@ -49,17 +49,27 @@ def testbed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         yield path
 
 
+def in_less_time(program: str) -> str:
+    """With shorter trials, of which a busy host may spoil more. How near it comes to the throughput is for
+    the tests of a script."""
+    for shown, quick in (
+        ("max_fps=100e3, precision=0.05", "max_fps=30e3, invalid_retries=30, patience=60, precision=0.2"),
+        ("duration_s=0.5, final_duration_s=1", "duration_s=0.3, final_duration_s=0.3"),
+        ("duration_s=1, from_s=0.2, repetitions=3", "duration_s=0.3, from_s=0.1, repetitions=2"),
+        ("tolerance=0.05)", "tolerance=0.9)"),
+    ):
+        program = program.replace(shown, quick)
+    return program
+
+
 def test_the_example_finds_what_the_router_does(testbed: Path, tmp_path: Path) -> None:
     """A script of ten lines gets from a testbed file to stored results."""
     if testbed.stem != "gateway-v4":
         pytest.skip("the example measures gateway-v4")
-    run = tmp_path / "a.evenhand"
+    run, program = tmp_path / "a.evenhand", tmp_path / "throughput.py"
+    program.write_text(in_less_time((ROOT / "examples" / "throughput.py").read_text()))
     ended = subprocess.run(
-        [sys.executable, ROOT / "examples" / "throughput.py", testbed, run],
-        capture_output=True,
-        text=True,
-        timeout=800,
-        check=False,
+        [sys.executable, program, testbed, run], capture_output=True, text=True, timeout=800, check=False
     )
     assert ended.returncode == 0, ended.stderr
     assert "128 octets: " in ended.stdout
@@ -81,12 +91,7 @@ def test_the_how_to_draws_throughput_and_latency_over_the_number_of_hosts(
     program = program.replace('"testbed.toml"', repr(str(testbed))).replace(
         '"gateway-v4"', repr(testbed.stem)
     )
-    program = program.replace("max_fps=100e3, ", "max_fps=30e3, invalid_retries=30, patience=60, ").replace(
-        "[1, 16, 256]", "[1, 256]"
-    )
-    program = program.replace("tolerance=0.05)", "tolerance=0.9)")
-    # How near it comes to the throughput is for the tests below: each trial takes a second.
-    program = program.replace("precision=0.05", "precision=0.2")
+    program = in_less_time(program).replace("[1, 16, 256]", "[1, 256]")
     environment = {**os.environ, "MPLBACKEND": "agg", "MPLCONFIGDIR": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -160,9 +165,9 @@ def test_delays_hold_what_the_router_adds(plan: str, tmp_path: Path) -> None:
                 goal = evenhand.DelayGoal(
                     test=test,
                     rate_fps=LIMIT_FPS,
-                    duration_s=0.5,
-                    from_s=0.2,
-                    repetitions=3,
+                    duration_s=0.3,
+                    from_s=0.1,
+                    repetitions=2,
                     has_variation=test is evenhand.DelayTest.PDV,
                     invalid_retries=30,
                     patience=60,
@@ -172,10 +177,10 @@ def test_delays_hold_what_the_router_adds(plan: str, tmp_path: Path) -> None:
                     if found.outcome == "measured":
                         break
                 else:
-                    pytest.skip("this host was too busy for half a second of even load")
+                    pytest.skip("this host was too busy for a third of a second of even load")
                 for direction in found.profile.directions:
                     values = found.values(direction, figure)
-                    assert len(values) == 3
+                    assert len(values) == 2
                     if test is evenhand.DelayTest.LATENCY:
                         assert min(values) >= delay_ns
                         assert min(found.values(direction, "worst_case")) >= max(0.0, min(values))

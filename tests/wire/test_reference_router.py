@@ -36,13 +36,14 @@ from tests.wire.wire_session import (
     cpus,
     engine,
     open_ports,
+    router_beside_tester,
     run_trial,
     until,
     was_sent_whole,
 )
 
 CONTRACT = Path(__file__).parents[2] / "contract"
-pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
+pytestmark = pytest.mark.wire
 LEFT_MAC, RIGHT_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
 DUT_LEFT, DUT_RIGHT = "02:00:00:00:d0:01", "02:00:00:00:d0:02"
 
@@ -109,7 +110,7 @@ def test_the_elements_that_work_are_those_that_were_predicted(
     prediction = predict(plan, model)
 
     def forwarded() -> tuple[Document, Document]:
-        with reference_router(plan, ReferenceDut(model=model)) as router:
+        with router_beside_tester(plan, ReferenceDut(model=model)) as router:
             return measure(router, plan), router.counters()
 
     document, counters = until(lambda found: was_sent_whole(found[0]), forwarded)
@@ -124,6 +125,7 @@ def test_the_elements_that_work_are_those_that_were_predicted(
 
 
 @pytest.mark.slow
+@pytest.mark.two_cpus
 @pytest.mark.parametrize("name", ["gateway-v4", "gateway-v6"])
 def test_a_router_that_holds_frames_for_seconds_is_not_stopped_early(name: str) -> None:
     """R2544-19: it loses none, so a trial that may stop early passes as one that may not."""
@@ -147,7 +149,7 @@ def test_a_router_that_holds_frames_for_seconds_is_not_stopped_early(name: str) 
 def test_a_silent_memif_tells_of_queues_that_nobody_polls() -> None:
     """The tester cannot see how many queues the other end sends on; Open vSwitch answers on its queue 1. It
     can say that this may be it."""
-    with reference_router(make_plan("gateway-v6"), ReferenceDut()) as router, engine() as session:
+    with router_beside_tester(make_plan("gateway-v6")) as router, engine() as session:
         open_ports(session, make_plan("gateway-v4"), router.left_device, router.right_device, dut_macs=None)
         with pytest.raises(
             HostError, match=r"10\.0\.0\.1 did not answer .*; no frame at all has come in there"
@@ -171,7 +173,7 @@ def test_seeded_defects_are_counted_exactly(name: str) -> None:
         "corruption": (8_000,),
     }
     for _ in range(MOST_ATTEMPTS):
-        with reference_router(plan, ReferenceDut(defects=Defects(at=at))) as router:
+        with router_beside_tester(plan, ReferenceDut(defects=Defects(at=at))) as router:
             document = measure(router, plan, rate_fps=QUIET_FPS, duration_s=0.5)
             counters = router.counters()
         directions = document["directions"].values()
@@ -204,8 +206,8 @@ def test_a_hash_of_addresses_only_loses_what_one_element_cannot_serve() -> None:
     losses = {}
     for hosts in (1, None):
         plan = make_plan("gateway-v4", hosts)
-        with reference_router(plan, ReferenceDut(model=model)) as router:
-            losses[hosts] = measure(router, plan, rate_fps=QUIET_FPS, duration_s=1)["loss_ratio"]
+        with router_beside_tester(plan, ReferenceDut(model=model)) as router:
+            losses[hosts] = measure(router, plan, rate_fps=QUIET_FPS)["loss_ratio"]
     assert losses[1] > 0.5
     assert losses[None] < 0.1
 
@@ -350,6 +352,7 @@ def test_the_router_answers_for_its_own_addresses(tmp_path: Path) -> None:
         assert bytes(Ether(bytes(again)))[: len(bytes(echo))] == bytes(echo)
 
 
+@pytest.mark.two_cpus
 @pytest.mark.skipif(shutil.which("dpdk-testpmd") is None, reason="testpmd is not installed")
 def test_another_generator_drives_the_router(tmp_path: Path) -> None:
     """testpmd sends through it at whatever rate it likes: all that is received is forwarded or counted as
@@ -419,9 +422,9 @@ def test_the_router_ends_with_whoever_started_it(tmp_path: Path) -> None:
     script = (
         "import time\nfrom evenhand.plan import make_plan\nfrom evenhand.rig.reference import ReferenceDut,"
         " reference_router\n"
-        "with reference_router(make_plan('gateway-v4'), ReferenceDut()) as r:\n    print(r._process.pid,"
-        " flush=True)\n    time.sleep(60)\n"
-    )
+        "with reference_router(make_plan('gateway-v4'), ReferenceDut(), cpus=CPUS) as r:\n"
+        "    print(r._process.pid, flush=True)\n    time.sleep(60)\n"
+    ).replace("CPUS", repr(cpus()[:1] * 2))
     starter = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     assert starter.stdout is not None
     router = int(starter.stdout.readline())
@@ -463,7 +466,7 @@ def test_a_router_that_has_gone_is_what_is_told() -> None:
     """The tester would say that its port cannot be started."""
 
     def use_one_that_is_killed() -> None:
-        with reference_router(make_plan("gateway-v4", 4), ReferenceDut()) as router:
+        with router_beside_tester(make_plan("gateway-v4", 4)) as router:
             os.kill(router.thread, signal.SIGKILL)
             while not router.has_ended:
                 time.sleep(0.01)

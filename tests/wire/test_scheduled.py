@@ -25,14 +25,17 @@ name = "two testbeds"
 [every-suite]
 maximum-rate = "{RATE_FPS / 1000:g}kfps"
 precision = "20%"
-duration = "200ms"
-final-duration = "300ms"
+duration = "100ms"
+final-duration = "200ms"
 invalid-retries = 6
 patience = 30
 overdue-after = "100ms"
 overdue-tolerance = "50%"
 longest-overdue = "5s"
 waits = "short"
+wait-after-routing = "0s"
+wait-residual = "100ms"
+wait-restabilize = "20ms"
 hooks = {{ before-point = "echo $EVENHAND_POINT >> begun.txt" }}
 [[suite]]
 name = "v4"

@@ -20,7 +20,7 @@ from scapy.packet import Packet
 from evenhand.plan import AddressPlan, make_plan, mix_request, mix_versions, parse_imix
 from evenhand.plan.translation import Translation
 from evenhand.predict import DeviceModel, HashType, predict
-from evenhand.rig.reference import ReferenceDut, reference_router
+from evenhand.rig.reference import ReferenceDut
 from tests.wire.test_reference_router import (
     CONTRACT,
     DUT_LEFT,
@@ -31,9 +31,9 @@ from tests.wire.test_reference_router import (
     measure,
     run_on_files,
 )
-from tests.wire.wire_session import QUIET_FPS, Document, until, was_sent_whole
+from tests.wire.wire_session import QUIET_FPS, Document, router_beside_tester, until, was_sent_whole
 
-pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
+pytestmark = pytest.mark.wire
 __all__ = ["_needs_router"]  # the fixture
 
 
@@ -43,7 +43,7 @@ def through_router(
     """A trial in which the host let every frame leave and be seen, and what the router counted."""
 
     def once() -> tuple[Document, Document]:
-        with reference_router(plan, dut or ReferenceDut()) as router:
+        with router_beside_tester(plan, dut) as router:
             return measure(router, plan, opened=mix, **arguments), router.counters()
 
     def is_clean(found: tuple[Document, Document]) -> bool:

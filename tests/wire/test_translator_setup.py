@@ -14,7 +14,7 @@ import pytest
 from evenhand.cli.main import main
 from evenhand.plan import SIDES, AddressPlan, make_plan
 from evenhand.rig.dut.translator import INTERFACE
-from evenhand.rig.lab.linux import af_packet_device, engine_command_inside
+from evenhand.rig.lab.ports import af_packet_device, engine_command_inside
 from evenhand.trial import find_engine
 from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut, wait_until, why_not
 from tests.rig.dut.test_over_ssh import document, refused

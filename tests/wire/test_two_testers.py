@@ -140,6 +140,7 @@ def test_a_lab_is_not_taken_away_under_a_trial_unless_that_is_forced(lab_name: s
     assert lab_down(lab_name)
 
 
+@pytest.mark.two_cpus
 def test_a_lab_that_is_taken_away_by_force_spoils_the_trial_and_the_dut_is_not_charged_with_it(
     lab_name: str, tmp_path: Path
 ) -> None:

@@ -23,8 +23,7 @@ from evenhand.plan import (
     parse_imix,
 )
 from evenhand.procedure import choose_frames
-from evenhand.rig import make_reference_setup
-from evenhand.rig.reference import ReferenceDut, reference_router
+from evenhand.rig.reference import ReferenceDut
 from evenhand.rig.testbed import needed_memory_mb
 from evenhand.trial import EngineSession
 from tests.errors import raises
@@ -38,7 +37,9 @@ from tests.wire.wire_session import (
     measure,
     memif_cable,
     one_worker,
+    router_beside_tester,
     run_trial,
+    setup_beside_tester,
     until,
     valid_trial,
     was_sent_whole,
@@ -233,7 +234,6 @@ def test_a_size_that_tags_leave_no_room_in_is_refused(tmp_path: Path) -> None:
         choose_frames(plan, size, tag_octets=SideCounts(8, 0))
 
 
-@pytest.mark.two_cpus
 @pytest.mark.parametrize(
     ("plan", "vlans"),
     [
@@ -248,8 +248,8 @@ def test_the_reference_router_forwards_between_vlans(
 ) -> None:
     """R5180-09: neighbours, learning frames and test frames have the tags of their link, which may differ; so
     may the sizes."""
-    with reference_router(plan, ReferenceDut(vlans=vlans)) as router:
-        setup = make_reference_setup(router)
+    with router_beside_tester(plan, ReferenceDut(vlans=vlans)) as router:
+        setup = setup_beside_tester(router)
         # The same for all trials, since each has an engine of its own, and the DUT remembers hosts on the
         # link.
         ports: dict[str, object] = {

@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 
 from evenhand.plan import SIDES, AddressPlan, SideName
 from evenhand.procedure import OpenTestbed
-from evenhand.rig import Setup
+from evenhand.rig import Setup, make_reference_setup
 from evenhand.rig.lab import RING_FRAMES, LinuxLab
+from evenhand.rig.reference import ReferenceDut, ReferenceRouter, reference_router
 from evenhand.rig.testbed import needed_memory_mb
 from evenhand.trial import EngineSession, Limits, TrialResult, Waits, find_engine
 
@@ -55,6 +56,22 @@ def memif_cable(folder: Path, *, buffer_octets: int = 2048) -> tuple[str, str]:
 def engine(command: Sequence[str | Path] | None = None) -> Iterator[EngineSession]:
     with EngineSession(command or [find_engine()]) as session:
         yield session
+
+
+@contextmanager
+def router_beside_tester(plan: AddressPlan, dut: ReferenceDut | None = None) -> Iterator[ReferenceRouter]:
+    """A reference router on the CPU of `one_worker`: for tests of what arrives, whenever that is. So several
+    of them run at once, each with a CPU."""
+    cpu = cpus()[-1]
+    with reference_router(plan, dut or ReferenceDut(), cpus=(cpu, cpu)) as router:
+        yield router
+
+
+def setup_beside_tester(router: ReferenceRouter) -> Setup:
+    """Of `router_beside_tester`. How long the router was without its CPU is nothing to judge by."""
+    setup = make_reference_setup(router)
+    dut = setup.testbed.dut.model_copy(update={"cpus": (), "threads": (), "ring_frames": None})
+    return replace(setup, testbed=setup.testbed.model_copy(update={"dut": dut}))
 
 
 def open_ports(

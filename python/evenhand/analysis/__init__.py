@@ -2,13 +2,13 @@
 """Analysis, beside station 9: what the points of a campaign say together. Reads records, runs nothing."""
 
 from evenhand.analysis.analyse import analyse
-from evenhand.analysis.comparison import (
+from evenhand.analysis.comparison import compare
+from evenhand.analysis.comparison_model import (
     ComparedRun,
     ComparedValue,
     Comparison,
     PointComparison,
     SetupDifference,
-    compare,
 )
 from evenhand.analysis.medians import MedianRatio
 from evenhand.analysis.model import (

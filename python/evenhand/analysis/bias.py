@@ -20,7 +20,7 @@ from evenhand.analysis.model import BiasVerdict, Curve, CurvePoint
 from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL
 from evenhand.analysis.ranks import least_p_value, lower_p_value
 from evenhand.analysis.ratios import COARSE, SAME_WITHIN, deciding_precision, is_decided
-from evenhand.analysis.words import show_percent, show_probability, too_coarse
+from evenhand.analysis.words import as_sentence, show_percent, show_probability, too_coarse
 from evenhand.base.units import format_count, format_ratio
 from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import THROUGHPUT
@@ -250,12 +250,12 @@ def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -
     )
     if p_value > alpha:
         return _unknown(
-            ratio, f"the difference is within the noise; {_MORE}", f"{_capitalised(test)}.", p_value
+            ratio, f"the difference is within the noise; {_MORE}", f"{as_sentence(test)}.", p_value
         )
     between, interval = "", ratio.firm_interval
     if interval is not None and interval.low <= 1 <= interval.high:
         why = f"the interval of the ratio, {interval.low:.3f} to {interval.high:.3f}, includes 1; {_MORE}"
-        return _unknown(ratio, why, f"{_capitalised(test)}.", p_value)
+        return _unknown(ratio, why, f"{as_sentence(test)}.", p_value)
     if interval is not None:
         between = (
             f" The ratio lies between {interval.low:.3f} and {interval.high:.3f} with a probability of at"
@@ -284,10 +284,6 @@ def _capped(*found: Measured) -> str:
         "a result is only a lower bound, because the highest load that was tried passed; unless that is the"
         " line rate, set a higher maximum-rate"
     )
-
-
-def _capitalised(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _unsure(fewest: int) -> str:

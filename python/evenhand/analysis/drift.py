@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.analysis.drift_model import Drift
 from evenhand.analysis.model import BiasVerdict, Shape
+from evenhand.analysis.words import as_sentence
 from evenhand.base.lazy_import import lazy_import
 from evenhand.run.campaign_record import PointRecord, Repetition
 
@@ -94,7 +95,7 @@ def heed_in_verdict(verdict: BiasVerdict, drift: Drift | None) -> BiasVerdict:
     if verdict.finding != "same" and ratio is not None and abs(ratio - 1) > SAFE * drift.size:
         return replace(
             verdict,
-            certainty=f"{verdict.certainty} {_first_upper(drift.sentence)}; this is too small to explain it.",
+            certainty=f"{verdict.certainty} {as_sentence(drift.sentence)}; this is too small to explain it.",
         )
     sentence = (
         f"No verdict: {drift.sentence}. Let the DUT warm up, or find out what changes, and measure again."
@@ -212,7 +213,3 @@ def _by_point(values: Sequence[_Value]) -> list[list[_Value]]:
     for value in values:
         found.setdefault(value.point, []).append(value)
     return [of_point for of_point in found.values() if len(of_point) > 1]
-
-
-def _first_upper(text: str) -> str:
-    return text[:1].upper() + text[1:]

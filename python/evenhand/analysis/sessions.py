@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from evenhand.analysis.comparison import Comparison, compare
+from evenhand.analysis.comparison import compare
+from evenhand.analysis.comparison_model import Comparison
 from evenhand.analysis.matching import match_points, unlike_in
 from evenhand.base.errors import RequestError
 from evenhand.run.campaign_record import AT_OR_ABOVE_MAXIMUM, CampaignRecord, PointRecord, Repetition

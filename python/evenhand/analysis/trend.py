@@ -13,10 +13,12 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from statistics import median
 
-from evenhand.analysis.comparison import MOST_NAMED, performance_of, setup_differences, why_none
+from evenhand.analysis.comparable import MOST_NAMED
+from evenhand.analysis.comparison import performance_of, why_none
 from evenhand.analysis.levels import FEWEST_RUNS, find_levels
 from evenhand.analysis.matching import unlike_in
 from evenhand.analysis.medians import MedianRatio, Pool, median_ratio
+from evenhand.analysis.setup_differences import setup_differences
 from evenhand.analysis.trend_model import By, Change, Level, Over, PointTrend, Trend, TrendRun, TrendValue
 from evenhand.analysis.trend_setup import differing, testbed_of, version_key, versions_of
 from evenhand.base.errors import RequestError

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from evenhand.analysis.comparison import SetupDifference
+from evenhand.analysis.comparison_model import SetupDifference
 from evenhand.analysis.medians import MedianRatio
 from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.statistics import Statistics

@@ -27,3 +27,8 @@ def too_coarse(search_width: float, precision: float) -> str:
 def join(words: Sequence[str]) -> str:
     """`a, b and c`."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def as_sentence(text: str) -> str:
+    """With a capital letter at its begin."""
+    return text[:1].upper() + text[1:]

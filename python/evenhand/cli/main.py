@@ -11,7 +11,6 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.main import get_command
 
 from evenhand.base.errors import EngineError, EvenhandError, HostError, OutputError, RequestError
 from evenhand.base.lazy_import import lazy_import
@@ -88,7 +87,7 @@ def main(arguments: list[str]) -> int:
         return told(usage.as_typed(error, arguments, _options_of(arguments)))
 
     try:
-        code = app_for(arguments)(arguments, standalone_mode=False, prog_name="evenhand")
+        code = app_for(arguments).built(arguments, standalone_mode=False, prog_name="evenhand")
         sys.stdout.flush()
     except OutputError as error:
         streams.drop()
@@ -125,7 +124,7 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 def _options_of(arguments: list[str]) -> set[str]:
     """What the verb has; nothing if there is none."""
-    command: Any = get_command(app_for(arguments))
+    command: Any = app_for(arguments).built
     for word in arguments:
         command = getattr(command, "commands", {}).get(word, command)
     return {name for parameter in command.params for name in parameter.opts}

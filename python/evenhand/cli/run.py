@@ -5,39 +5,37 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from evenhand.base.errors import EvenhandError, RequestError
+from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
-from evenhand.cli.common import EngineOption, JsonOption, command_line, err, out, quoted, write_json
+from evenhand.cli.common import EngineOption, JsonOption, command_line, err, out
 from evenhand.cli.live_page import LivePage
 from evenhand.cli.progress.campaign import CampaignDisplay
 from evenhand.cli.progress.campaign_json import JsonCampaignProgress
 from evenhand.cli.progress_option import ProgressForm, ProgressOption
 from evenhand.cli.run_options import HostNameOption, run_file
+from evenhand.cli.run_outline import show_outline
 from evenhand.cli.status import show_status
+from evenhand.cli.stored_campaign import is_finished, repetitions_left, stored_and_source
 from evenhand.procedure import ProcedureEvent
 from evenhand.procedure.expected_time import ExpectedTime
 from evenhand.procedure.host_limits import forget_limits
-from evenhand.report.campaign_plan import campaign_plan_report
 from evenhand.report.measured import measured_report
-from evenhand.run import SUFFIX, PointState, RunStore, StorageError
+from evenhand.run import PointState, RunStore, StorageError
 from evenhand.run.campaign.dut_setup import name_of_run
 from evenhand.run.campaign.events import CampaignEvent
 from evenhand.run.campaign.executor import Executor, HereExecutor
-from evenhand.run.campaign.fit import check_fit, sets_up_its_dut
-from evenhand.run.campaign.jobs import difference
-from evenhand.run.campaign.outline import describe
+from evenhand.run.campaign.fit import check_fit
 from evenhand.run.campaign.runner import CampaignRunner, choose_testbed
 from evenhand.run.campaign.running import RunningFile
 from evenhand.run.campaign.time_left import time_left_s
 from evenhand.run.campaign_status import read_status
-from evenhand.run.resume_command import find_source, remember_source, resume_command
+from evenhand.run.resume_command import remember_source, resume_command
 from evenhand.run.store import CampaignHead
 from evenhand.spec.file import read_campaign
 from evenhand.spec.points import CampaignPlan, expand
@@ -163,12 +161,12 @@ def run(
             next_step="Give only one of them.",
         )
     hosts = None if workers is None else read_workers(workers)
-    stored, source = _files(file, run, is_resumed=resume)
+    stored, source = stored_and_source(file, run, is_resumed=resume)
     plan = expand(read_campaign(source))
     if dry_run:
-        _show_outline(
+        show_outline(
             plan,
-            left=_left(stored, again=again),
+            left=repetitions_left(stored, again=again),
             testbed=testbed,
             engine=engine,
             is_scheduled=scheduler is not None or hosts is not None,
@@ -176,7 +174,7 @@ def run(
         )
         return
     is_found = stored not in (None, run, file)
-    if stored is not None and _is_finished(stored, source, plan, again=again, is_found=is_found):
+    if stored is not None and is_finished(stored, source, plan, again=again, is_found=is_found):
         # Nothing is to be measured, so neither root nor a tester is needed.
         status = read_status(stored)
         show_status("run", status, is_json=json_output)
@@ -210,52 +208,6 @@ def run(
         out().print(f"The page: {page.target}", markup=False, soft_wrap=True)
     if status.count(PointState.NO_NUMBER):
         raise typer.Exit(WITHOUT_NUMBER)
-
-
-def _left(stored: Path | None, *, again: bool) -> dict[str, int] | None:
-    """Repetitions that are left of each point of a campaign that is resumed; None: it begins."""
-    if stored is None:
-        return None
-    return {
-        point.point.key: point.left_again if again else point.left for point in read_status(stored).points
-    }
-
-
-def _show_outline(
-    plan: CampaignPlan,
-    *,
-    left: dict[str, int] | None,
-    testbed: str | None,
-    engine: Path | None,
-    is_scheduled: bool,
-    json_output: bool,
-) -> None:
-    """What will be measured; then why it cannot be, if that is known already: RequestError or HostError as
-    `check_fit`."""
-    is_here = not is_scheduled and not plan.on_each_testbed and (testbed or plan.testbed) is not None
-    refusal: EvenhandError | None = None
-    outline = describe(plan, is_set_up=is_here and sets_up_its_dut(testbed or plan.testbed), left=left)
-    if is_here:
-        try:
-            notes = check_fit(plan, choose_testbed(plan, testbed), engine=engine, is_dry=True)
-            outline = replace(outline, notes=(*outline.notes, *notes))
-        except EvenhandError as error:
-            refusal = error
-    if json_output:
-        # One document, which has the refusal in it.
-        refused = (
-            None
-            if refusal is None
-            else {"id": refusal.code, "what": refusal.what, "where": refusal.where, "next": refusal.next_step}
-        )
-        write_json({"command": "run", "run": None, **outline.to_document(), "refused": refused})
-        if refusal is not None:
-            raise typer.Exit(refusal.exit_code)
-        return
-    for part in campaign_plan_report(outline):
-        out().print(part)
-    if refusal is not None:
-        raise refusal
 
 
 def _executor(
@@ -377,110 +329,6 @@ def _measure(
             finally:
                 running.end()
     return path, page
-
-
-def _files(file: Path, run: Path | None, *, is_resumed: bool) -> tuple[Path | None, Path]:
-    """The campaign's file that is to be gone on with, if one is, and the file that it was written from."""
-    if file.suffix == SUFFIX:
-        if not is_resumed:
-            raise RequestError(
-                "this is the file that stores a campaign",
-                code="cli.file-is-a-stored-campaign",
-                where=str(file),
-                next_step=f"Resume it: {resume_command(file)}",
-            )
-        source = read_status(file).source
-        found = find_source(file, source)
-        if found is None:
-            raise RequestError(
-                f"it was made from {source}, which is neither beside it, nor in the current"
-                " folder, nor at its original place",
-                code="cli.campaign-file-not-found",
-                where=str(file),
-                next_step=f"Give its place: {resume_command(file, Path(source))}",
-            )
-        return file, found
-    if not is_resumed:
-        if run is not None and run.exists():
-            _refuse_stored(run, file)
-        return None, file
-    return (_newest_of(file) if run is None else run), file
-
-
-def _refuse_stored(run: Path, source: Path) -> None:
-    """RequestError if this campaign is what the file stores already: it is resumed, not begun in it again. Of
-    any other file the store says that it is taken."""
-    try:
-        status = read_status(run)
-    except EvenhandError:
-        return
-    if status.source == source.name and not status.is_merged:
-        raise RequestError(
-            f"this file already stores a campaign of {source.name}",
-            code="cli.campaign-stored-already",
-            where=f"--run {run}",
-            next_step=f"Resume it: {resume_command(run, source)}; or name another file.",
-        )
-
-
-def _newest_of(source: Path) -> Path:
-    """The file of that campaign, in this folder, that was begun last: one that is not finished, else a
-    finished one, which is told later, since the campaign file may have been changed after it. RequestError if
-    there is none.
-    """
-    found: list[tuple[bool, str, Path]] = []
-    for path in Path().glob(f"*{SUFFIX}"):
-        with suppress(EvenhandError):
-            status = read_status(path)
-            if status.source == source.name and not status.is_merged:
-                found.append((status.finished_at is None, status.created_at, path))
-    if found:
-        return max(found)[-1]
-    raise RequestError(
-        f"there is no campaign of {source.name} in this folder",
-        code="cli.no-campaign-here",
-        where="--resume",
-        next_step=f"Name its file: evenhand run --resume FILE{SUFFIX}; or start the campaign:"
-        f" evenhand run {quoted(source)}",
-    )
-
-
-def _is_finished(stored: Path, source: Path, plan: CampaignPlan, *, again: bool, is_found: bool) -> bool:
-    """Whether nothing of it is left to be measured.
-
-    Args:
-        is_found: Nobody named what it is stored in. Then a finished campaign is a RequestError, since it was
-            not meant.
-    """
-    _check_unchanged(stored, source, json.loads(json.dumps(plan.spec)))
-    if is_found and not again:
-        _check_unfinished(stored, source)
-    left = _left(stored, again=again) or {}
-    return read_status(stored).finished_at is not None and not any(left.values())
-
-
-def _check_unfinished(path: Path, source: Path) -> None:
-    if read_status(path).finished_at is not None:
-        raise RequestError(
-            f"there is no unfinished campaign of {source.name} in this folder: {path} is finished",
-            code="cli.campaign-finished",
-            where="--resume",
-            next_step=f"See its results: evenhand report {quoted(path)}; or start again: evenhand"
-            f" run {quoted(source)}",
-        )
-
-
-def _check_unchanged(path: Path, source: Path, spec: dict[str, object]) -> None:
-    """RequestError with what was changed in the campaign file since the campaign began."""
-    changes = difference(read_status(path).spec, spec)
-    if changes:
-        shown = "; ".join(changes[:8]) + (f"; and {len(changes) - 8} more" if len(changes) > 8 else "")
-        raise RequestError(
-            f"the campaign file was changed after the campaign in {path} began: {shown}",
-            code="cli.campaign-file-changed",
-            where=str(source),
-            next_step=f"Undo the change, or start another campaign: evenhand run {quoted(source)}",
-        )
 
 
 @contextmanager

@@ -106,7 +106,7 @@ def throughput(
     for line in search_lines(found.search, found.profile):
         console.print(line, markup=False)
     for deviation in too_few(1):
-        console.print(f"Deviation from {deviation.requirement}: {deviation.text}", markup=False)
+        console.print(deviation.line, markup=False)
     if store is not None:
         console.print(f"Stored in {store.path}.", markup=False)
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 from typer.core import TyperCommand
+from typer.main import get_command
 
 _MOST_TYPE_COLUMNS = 20
 """Of an option's values, such as `OCTETS|imix:LETTERS`; longer ones are folded, so that the text beside them
@@ -22,6 +24,12 @@ _TYPES, _HELP = -2, -1
 
 class Verbs(typer.Typer):
     """A `typer.Typer` whose verbs are `Verb`s."""
+
+    @cached_property
+    def built(self) -> Any:
+        """The command that is made of all verbs. That takes longer than to run a short one, and a process may
+        run many."""
+        return get_command(self)
 
     def command(
         self, name: str | None = None, *, cls: type[TyperCommand] | None = None, **others: Any

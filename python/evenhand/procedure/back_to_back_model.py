@@ -14,6 +14,7 @@ from evenhand.plan import whole_octets
 from evenhand.procedure.attempts import check_attempts
 from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
 from evenhand.procedure.repetition import each_once
+from evenhand.procedure.result_document import attempt_documents
 from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.throughput import Throughput
 from evenhand.search import (
@@ -397,18 +398,9 @@ class BackToBack:
                     "longest_burst_tried_frames": search.max_frames,
                     "longest_burst_tried_s": search.longest_s,
                     "is_at_least": search.is_at_least,
-                    "trials": [
-                        {
-                            "number": number,
-                            "purpose": "burst",
-                            "attempt": attempt,
-                            "is_full_length": False,
-                            "result": trial.raw,
-                        }
-                        for number, (trial, attempt) in enumerate(
-                            zip(search.trials, search.attempts, strict=True), start=1
-                        )
-                    ],
+                    "trials": attempt_documents(
+                        zip(search.attempts, search.trials, strict=True), "burst", is_full_length=False
+                    ),
                 }
                 for search in self.repetitions
             ],

@@ -17,8 +17,9 @@ from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, P
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.expected_time import count_of, search_s
 from evenhand.procedure.limits import Retries
-from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
+from evenhand.procedure.profile import Profile, collect_deviations
 from evenhand.procedure.record import Recorder, recording
+from evenhand.procedure.result_document import result_document
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import (
     DEFAULT_INVALID_RETRIES,
@@ -223,16 +224,17 @@ class BurstIntervals:
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand burst --json` writes it."""
-        return {
-            **self.profile.to_document(),
-            "outcome": self.outcome,
-            "goal": self.goal.to_document(),
-            "intervals": [interval.to_document() for interval in self.intervals],
-            "dut_facts": None if self.profile.dut is None else dict(self.profile.dut),
-            "tester": WorstTesterFigures.of(trial.result for trial in self.trials).to_document(),
-            "deviations": [deviation.to_document() for deviation in self.deviations],
-            "trials": numbered_documents(self.trials),
-        }
+        return result_document(
+            self.profile,
+            {
+                "outcome": self.outcome,
+                "goal": self.goal.to_document(),
+                "intervals": [interval.to_document() for interval in self.intervals],
+            },
+            trials=(trial.result for trial in self.trials),
+            documents=numbered_documents(self.trials),
+            deviations=self.deviations,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

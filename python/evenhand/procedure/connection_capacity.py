@@ -34,8 +34,9 @@ from evenhand.procedure.descriptor import (
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.expected_time import halvings
 from evenhand.procedure.limits import Retries
-from evenhand.procedure.profile import Profile, WorstTesterFigures
+from evenhand.procedure.profile import Profile
 from evenhand.procedure.record import Recorder
+from evenhand.procedure.result_document import result_document
 from evenhand.procedure.tester import OpenTester
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, Outcome
 from evenhand.search.search_trial import SearchTrial, numbered_documents
@@ -203,14 +204,13 @@ class Capacity:
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand capacity --json` writes it."""
-        return {
-            **self.profile.to_document(),
-            **self.summary(),
-            "dut_facts": None if self.profile.dut is None else dict(self.profile.dut),
-            "tester": WorstTesterFigures.of(trial.result for trial in self.trials).to_document(),
-            "deviations": [deviation.to_document() for deviation in self.deviations],
-            "trials": numbered_documents(self.trials),
-        }
+        return result_document(
+            self.profile,
+            self.summary(),
+            trials=(trial.result for trial in self.trials),
+            documents=numbered_documents(self.trials),
+            deviations=self.deviations,
+        )
 
 
 def measure_capacity(

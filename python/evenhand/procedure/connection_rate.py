@@ -32,8 +32,9 @@ from evenhand.procedure.descriptor import (
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.expected_time import halvings
 from evenhand.procedure.limits import Retries
-from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
+from evenhand.procedure.profile import Profile, plain_deviations
 from evenhand.procedure.record import Recorder, recording
+from evenhand.procedure.result_document import result_document
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import (
     DEFAULT_INVALID_RETRIES,
@@ -182,14 +183,13 @@ class ConnectionRate:
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand connections --json` writes it."""
-        return {
-            **self.profile.to_document(),
-            **self.summary(),
-            "dut_facts": None if self.profile.dut is None else dict(self.profile.dut),
-            "tester": WorstTesterFigures.of(t.result for t in self.search.trials).to_document(),
-            "deviations": [deviation.to_document() for deviation in self.deviations],
-            "trials": [trial.to_document() for trial in self.search.trials],
-        }
+        return result_document(
+            self.profile,
+            self.summary(),
+            trials=(trial.result for trial in self.search.trials),
+            documents=[trial.to_document() for trial in self.search.trials],
+            deviations=self.deviations,
+        )
 
     def summary(self) -> dict[str, Any]:
         """The part of it that stands in the run file beside the trials."""

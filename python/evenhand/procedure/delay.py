@@ -17,8 +17,9 @@ from evenhand.plan import Direction, SideName
 from evenhand.procedure.attempts import Attempts, check_attempts
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.own_loop import OwnLoop
-from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
+from evenhand.procedure.profile import Profile, plain_deviations
 from evenhand.procedure.record import Recorder, SearchRecord, recording
+from evenhand.procedure.result_document import attempt_documents, attempts_at, result_document
 from evenhand.procedure.statistics import Statistics, finite, percentile
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
@@ -352,31 +353,16 @@ class DelayResult:
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as the verbs' `--json` writes it."""
-        return {
-            **self.profile.to_document(),
-            **self.summary(),
-            "dut_facts": None if self.profile.dut is None else dict(self.profile.dut),
-            "tester": WorstTesterFigures.of(self.trials).to_document(),
-            "stamps": {"taken_by": "software", "hardware": dict(self.hardware_stamps)},
-            "deviations": [deviation.to_document() for deviation in self.deviations],
-            "trials": [
-                {
-                    "number": number,
-                    "purpose": str(self.goal.test),
-                    "attempt": attempt,
-                    "is_full_length": self._is_full_length,
-                    "result": trial.raw,
-                }
-                for number, (attempt, trial) in enumerate(
-                    (
-                        (attempt, trial)
-                        for repetition in self.repetitions
-                        for attempt, trial in enumerate(repetition, start=1)
-                    ),
-                    start=1,
-                )
-            ],
-        }
+        return result_document(
+            self.profile,
+            self.summary(),
+            trials=self.trials,
+            documents=attempt_documents(
+                attempts_at(self.repetitions), str(self.goal.test), is_full_length=self._is_full_length
+            ),
+            deviations=self.deviations,
+            stamps={"taken_by": "software", "hardware": dict(self.hardware_stamps)},
+        )
 
     def summary(self) -> dict[str, Any]:
         """The part of it that stands in the run file beside the trials. Infinite values are null."""

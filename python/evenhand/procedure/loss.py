@@ -26,8 +26,9 @@ from evenhand.procedure.descriptor import (
 )
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.limits import Retries
-from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
+from evenhand.procedure.profile import Profile, plain_deviations
 from evenhand.procedure.record import Recorder, SearchRecord, recording
+from evenhand.procedure.result_document import attempt_documents, attempts_at, result_document
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, FULL_LENGTH_S
 from evenhand.trial import Deviation, Load, LoadMeasurer, TrialResult, Verdict
@@ -180,30 +181,17 @@ class FrameLoss:
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand loss --json` writes it."""
-        return {
-            **self.profile.to_document(),
-            **self.summary(),
-            "dut_facts": None if self.profile.dut is None else dict(self.profile.dut),
-            "tester": WorstTesterFigures.of(self.trials).to_document(),
-            "deviations": [deviation.to_document() for deviation in self.deviations],
-            "trials": [
-                {
-                    "number": number,
-                    "purpose": "loss",
-                    "attempt": attempt,
-                    "is_full_length": _is_full_length(trial),
-                    "result": trial.raw,
-                }
-                for number, (attempt, trial) in enumerate(
-                    (
-                        (attempt, trial)
-                        for point in self.points
-                        for attempt, trial in enumerate(point.trials, start=1)
-                    ),
-                    start=1,
-                )
-            ],
-        }
+        return result_document(
+            self.profile,
+            self.summary(),
+            trials=self.trials,
+            documents=attempt_documents(
+                attempts_at(point.trials for point in self.points),
+                "loss",
+                is_full_length=self.goal.duration_s >= FULL_LENGTH_S,
+            ),
+            deviations=self.deviations,
+        )
 
     def summary(self) -> dict[str, Any]:
         """The part of it that stands in the run file beside the trials."""
@@ -296,10 +284,6 @@ class _Series:
             left=len(self.goal.shares) - len(self.points),
             is_full_length=self.goal.duration_s >= FULL_LENGTH_S,
         )
-
-
-def _is_full_length(trial: TrialResult) -> bool:
-    return trial.intended_duration_s >= FULL_LENGTH_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,8 +29,9 @@ from evenhand.procedure.descriptor import (
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.expected_time import count_of
 from evenhand.procedure.limits import Retries
-from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
+from evenhand.procedure.profile import Profile, plain_deviations
 from evenhand.procedure.record import Recorder, recording
+from evenhand.procedure.result_document import attempt_documents, attempts_at, result_document
 from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
@@ -225,28 +226,15 @@ class Recovery:
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand recovery --json` writes it."""
-        numbered = (
-            (attempt, trial)
-            for repetition in self.repetitions
-            for attempt, trial in enumerate(repetition, start=1)
+        return result_document(
+            self.profile,
+            self.summary(),
+            trials=self.trials,
+            documents=attempt_documents(
+                attempts_at(self.repetitions), "recovery", is_full_length=self._is_full_length
+            ),
+            deviations=self.deviations,
         )
-        return {
-            **self.profile.to_document(),
-            **self.summary(),
-            "dut_facts": None if self.profile.dut is None else dict(self.profile.dut),
-            "tester": WorstTesterFigures.of(self.trials).to_document(),
-            "deviations": [deviation.to_document() for deviation in self.deviations],
-            "trials": [
-                {
-                    "number": number,
-                    "purpose": "recovery",
-                    "attempt": attempt,
-                    "is_full_length": self._is_full_length,
-                    "result": trial.raw,
-                }
-                for number, (attempt, trial) in enumerate(numbered, start=1)
-            ],
-        }
 
     def summary(self) -> dict[str, Any]:
         """The part of it that stands in the run file beside the trials."""

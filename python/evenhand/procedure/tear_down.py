@@ -20,8 +20,9 @@ from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, P
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.expected_time import count_of
 from evenhand.procedure.limits import Retries
-from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
+from evenhand.procedure.profile import Profile, plain_deviations
 from evenhand.procedure.record import Recorder, recording
+from evenhand.procedure.result_document import attempt_documents, result_document
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.trial import Connections, Deviation, Load, LoadMeasurer, TrialResult
@@ -137,23 +138,15 @@ class TearDown:
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand tear-down --json` writes it."""
-        return {
-            **self.profile.to_document(),
-            **self.summary(),
-            "dut_facts": None if self.profile.dut is None else dict(self.profile.dut),
-            "tester": WorstTesterFigures.of(self.trials).to_document(),
-            "deviations": [deviation.to_document() for deviation in self.deviations],
-            "trials": [
-                {
-                    "number": number,
-                    "purpose": "establish",
-                    "attempt": 1,
-                    "is_full_length": True,
-                    "result": trial.raw,
-                }
-                for number, trial in enumerate(self.trials, start=1)
-            ],
-        }
+        return result_document(
+            self.profile,
+            self.summary(),
+            trials=self.trials,
+            documents=attempt_documents(
+                ((1, trial) for trial in self.trials), "establish", is_full_length=True
+            ),
+            deviations=self.deviations,
+        )
 
 
 @dataclass(slots=True, kw_only=True)

@@ -21,8 +21,9 @@ from evenhand.procedure.descriptor import (
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.expected_time import search_parts, search_s
 from evenhand.procedure.limits import Retries
-from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
+from evenhand.procedure.profile import Profile, collect_deviations
 from evenhand.procedure.record import Recorder, recording
+from evenhand.procedure.result_document import result_document
 from evenhand.procedure.search_options import SearchOptions
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import (
@@ -216,16 +217,17 @@ def _allowed_loss(result: ThroughputResult) -> list[Deviation]:
 def throughput_document(result: SearchResult, profile: Profile) -> dict[str, Any]:
     """Everything of one search as a document, all trials included."""
     both = None if result.throughput_fps is None else len(profile.directions) * result.throughput_fps
-    return {
-        **profile.to_document(),
-        **result.to_document(),
-        "throughput_fps_total": both,
-        "single_pair": None if profile.single_pair is None else profile.single_pair.to_document(result),
-        "dut_facts": None if profile.dut is None else dict(profile.dut),
-        "tester": WorstTesterFigures.of(t.result for t in result.trials).to_document(),
-        "deviations": [d.to_document() for d in search_deviations(result, profile)],
-        "trials": [t.to_document() for t in result.trials],
-    }
+    return result_document(
+        profile,
+        {
+            **result.to_document(),
+            "throughput_fps_total": both,
+            "single_pair": None if profile.single_pair is None else profile.single_pair.to_document(result),
+        },
+        trials=(trial.result for trial in result.trials),
+        documents=[trial.to_document() for trial in result.trials],
+        deviations=search_deviations(result, profile),
+    )
 
 
 LossRatioOption = Annotated[str, Option(grammar=RATIO, help="Largest loss ratio with which a trial passes.")]

@@ -74,9 +74,7 @@ def back_to_back_lines(table: BackToBackTable) -> list[str]:
     trials = [trial for row in table.rows for trial in row.trials]
     if trials:
         lines += trials_lines(trials, what="Bursts")
-    return lines + [
-        f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in table.deviations
-    ]
+    return lines + [deviation.line for deviation in table.deviations]
 
 
 def _row_lines(row: BackToBack) -> list[str]:

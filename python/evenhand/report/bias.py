@@ -214,7 +214,7 @@ def bias_lines(cases: Sequence[BiasCase]) -> list[str]:
     )
     lines += verification_lines(first.result.goal)
     lines += dict.fromkeys(line for case in cases for line in sent_lines(case.profile))
-    lines += [f"Deviation from {d.requirement}: {d.text}" for d in suite_deviations(bias_entries(cases))]
+    lines += [d.line for d in suite_deviations(bias_entries(cases))]
     return lines
 
 

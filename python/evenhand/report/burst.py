@@ -43,9 +43,7 @@ def burst_lines(result: BurstIntervals) -> list[str]:
     lines += trials_lines(
         [trial.result for trial in result.trials], is_decided=result.outcome != "tester_limit"
     )
-    return lines + [
-        f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations
-    ]
+    return lines + [deviation.line for deviation in result.deviations]
 
 
 def _story(interval: BurstInterval) -> str:

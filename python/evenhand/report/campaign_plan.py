@@ -39,7 +39,7 @@ def campaign_plan_lines(outline: Outline) -> list[str]:
         f"{format_count(points)} {'point' if points == 1 else 'points'}, {format_count(repetitions)}"
         f" {'repetition' if repetitions == 1 else 'repetitions'}, seed {outline.plan.seed}, {order}.",
         f"Expected time: {_time(outline.expected_s)}, if no trial is repeated.",
-        *(f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in outline.deviations),
+        *(deviation.line for deviation in outline.deviations),
         *(f"Note: {note}" for note in outline.notes),
     ]
 

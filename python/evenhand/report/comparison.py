@@ -9,8 +9,8 @@ from typing import Any
 from rich.text import Text
 
 from evenhand.analysis import ComparedRun, ComparedValue, Comparison, PointComparison
-from evenhand.analysis.comparison import (
-    GATE_ERROR,
+from evenhand.analysis.comparison import GATE_ERROR
+from evenhand.analysis.comparison_model import (
     METHOD,
     OF_SESSIONS,
     ONE_SESSION,

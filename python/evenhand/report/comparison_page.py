@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evenhand.analysis import ComparedValue, Comparison, PointComparison
-from evenhand.analysis.comparison import FailBy
+from evenhand.analysis.comparison_model import FailBy
 from evenhand.base.new_file import replace_own
 from evenhand.report.comparison import (
     TITLE_OF_DIFFERENCES,

@@ -85,9 +85,7 @@ def delay_lines(result: DelayResult) -> list[str]:
             " which says nothing about the DUT."
         )
     lines += trials_lines(result.trials)
-    return lines + [
-        f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations
-    ]
+    return lines + [deviation.line for deviation in result.deviations]
 
 
 def _percentile_lines(result: DelayResult) -> list[str]:

@@ -36,7 +36,7 @@ def found_table(result: Any, procedure: Procedure) -> FittedTable:
 def found_lines(result: Any, procedure: Procedure) -> Sequence[str]:
     """Of a result of any other type: from what it deviates."""
     deviations = getattr(result, "deviations", [])
-    return [f"Deviation from {each.requirement}: {each.text}" for each in deviations]
+    return [each.line for each in deviations]
 
 
 for _kind, _table, _lines in (

@@ -67,9 +67,7 @@ def loss_lines(result: FrameLoss) -> list[str]:
         )
     lines += [*profile.sent_lines, *dut_lines(profile)]
     lines += trials_lines(result.trials)
-    return lines + [
-        f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations
-    ]
+    return lines + [deviation.line for deviation in result.deviations]
 
 
 def _describe(result: FrameLoss) -> str:

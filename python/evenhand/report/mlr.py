@@ -108,10 +108,7 @@ def mlr_lines(result: MlrResult, profile: Profile) -> list[str]:
     lines += trials_lines(
         [trial.result for trial in result.trials], is_decided=result.outcome is not Outcome.TESTER_LIMIT
     )
-    return lines + [
-        f"Deviation from {deviation.requirement}: {deviation.text}"
-        for deviation in search_deviations(result, profile)
-    ]
+    return lines + [deviation.line for deviation in search_deviations(result, profile)]
 
 
 def _goal_line(found: GoalResult, profile: Profile) -> str:

@@ -12,16 +12,10 @@ from typing import Any, TypeVar
 from evenhand.analysis import Analysis, Curve
 from evenhand.base.units import format_rate
 from evenhand.procedure.registry import IPDV, LATENCY, LOSS, PDV, RECOVERY, THROUGHPUT
+from evenhand.report.drawn_curves import DrawnCurve, DrawnPoint, Plateau
 from evenhand.report.figures import Picture
-from evenhand.report.figures_throughput import (
-    DrawnCurve,
-    DrawnPoint,
-    LossCurve,
-    Plateau,
-    addresses_picture,
-    loss_picture,
-    sizes_picture,
-)
+from evenhand.report.figures_loss import LossCurve, loss_picture
+from evenhand.report.figures_throughput import addresses_picture, sizes_picture
 from evenhand.report.figures_times import (
     DelayCurve,
     LossHistory,

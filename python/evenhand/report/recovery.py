@@ -65,9 +65,7 @@ def recovery_lines(result: Recovery) -> list[str]:
             " which says nothing about the DUT."
         )
     lines += trials_lines(result.trials)
-    return lines + [
-        f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in result.deviations
-    ]
+    return lines + [deviation.line for deviation in result.deviations]
 
 
 def _direction_lines(result: Recovery, direction: Direction) -> list[str]:

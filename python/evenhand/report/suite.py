@@ -80,9 +80,7 @@ def suite_lines(entries: Sequence[SuiteEntry]) -> list[str]:
         lines.append(
             f"Entries in the neighbour table of the DUT after each search: {', '.join(map(str, neighbors))}."
         )
-    lines += [
-        f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in suite_deviations(entries)
-    ]
+    lines += [deviation.line for deviation in suite_deviations(entries)]
     return lines
 
 

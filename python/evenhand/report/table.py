@@ -137,9 +137,7 @@ def table_lines(table: ThroughputTable | LossTable) -> list[str]:
     trials = [trial for result in results for trial in _trials(result)]
     counts = ", ".join(f"{sum(trial is verdict for trial in trials)} {verdict}" for verdict in Verdict)
     lines.append(f"Trials: {len(trials)} ({counts}).")
-    return lines + [
-        f"Deviation from {deviation.requirement}: {deviation.text}" for deviation in table.deviations
-    ]
+    return lines + [deviation.line for deviation in table.deviations]
 
 
 def _loss_lines(row: Row[Throughput]) -> list[str]:

@@ -58,10 +58,7 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
     lines += trials_lines(
         [trial.result for trial in result.trials], is_decided=result.outcome is not Outcome.TESTER_LIMIT
     )
-    lines += [
-        f"Deviation from {deviation.requirement}: {deviation.text}"
-        for deviation in search_deviations(result, profile)
-    ]
+    lines += [deviation.line for deviation in search_deviations(result, profile)]
     return lines
 
 

@@ -126,7 +126,7 @@ def trial_report(result: TrialResult, profile: Profile | None = None) -> Rendera
         lines += [Text(line) for line in profile.sent_lines]
     lines += [Text(f"Note: {note.code}: {note.text}") for note in join_directions(result.notes)]
     deviations = (*(() if profile is None else profile.deviations), *result.deviations)
-    lines += [Text(f"Deviation from {deviation.requirement}: {deviation.text}") for deviation in deviations]
+    lines += [Text(deviation.line) for deviation in deviations]
     return Group(*lines)
 
 

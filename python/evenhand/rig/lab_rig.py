@@ -22,8 +22,8 @@ from evenhand.rig.facts import FACTS, of_this_machine
 from evenhand.rig.lab import Lab, LinuxLab, VmLab, lab_names, lab_status, require_root
 from evenhand.rig.lab.borrow import KINDS, kind_of
 from evenhand.rig.lab.labs import lab_class
-from evenhand.rig.lab.linux import is_for
 from evenhand.rig.lab.namespaces import host_errors, namespace_path, run_inside
+from evenhand.rig.lab.record import is_for
 from evenhand.rig.lab.state import tester_resource
 from evenhand.rig.lab_lease import LeasedLab, leased_lab
 from evenhand.rig.reference import ReferenceDut

@@ -132,6 +132,11 @@ class Deviation:
     requirement: str
     text: str
 
+    @property
+    def line(self) -> str:
+        """For people."""
+        return f"Deviation from {self.requirement}: {self.text}"
+
     def to_document(self) -> dict[str, str]:
         """For `--json`."""
         return {"requirement": self.requirement, "text": self.text}

@@ -395,7 +395,7 @@ def test_one_part_can_be_printed_alone(dut_setup: Run, system: str) -> None:
         "--static-neighbors",
         MACS,
         "--hosts",
-        "2000",
+        "20",
     )
     ends = {"Begin.", "End."}
 

@@ -17,9 +17,9 @@ import pytest
 from evenhand.plan import make_plan
 from evenhand.rig.lab import lab_down, lab_status, lab_up, state, taps, vm_up
 from evenhand.rig.lab.build import LabNames, demolish
-from evenhand.rig.lab.linux import RECORD_VERSION
 from evenhand.rig.lab.machine import machine_processes
 from evenhand.rig.lab.namespaces import namespace_path, run_inside
+from evenhand.rig.lab.record import RECORD_VERSION
 from evenhand.rig.lab.vm import KIND, VmLab
 from evenhand.rig.lab.vm_access import HOST, Access, boot_script, make_access
 from tests.errors import raises

@@ -15,7 +15,7 @@ from typing import Any
 
 from evenhand.base.errors import HostError
 from evenhand.plan import SIDES, SideName
-from evenhand.rig.dut.facts_interface import COMMANDS, DEVICE, read_interface
+from evenhand.rig.dut.facts_interface import COMMANDS, DEVICE, number_in, read_interface
 from evenhand.rig.dut.reading import understood
 from evenhand.rig.dut.readings import END, MARK, split_parts
 from evenhand.rig.dut.shell import Shell
@@ -155,10 +155,10 @@ def _facts(
         "machine": " ".join(parts.get("machine", "").split()) or None,
         "is_virtual_machine": "hypervisor" in cpuinfo.splitlines(),
         "cpu_model": model[1].strip() if model else None,
-        "cpus": _number(count),
+        "cpus": number_in(count),
         "cpus_online": online,
         "cpus_isolated": _text(parts, "isolated"),
-        "sockets": _number(sockets) or None,
+        "sockets": number_in(sockets) or None,
         "smt": _text(parts, "smt"),
         "governors": {
             words[1]: int(words[0])
@@ -284,7 +284,7 @@ def _sysctls(left: str, right: str) -> list[str]:
 
 def _clock_mhz(parts: Mapping[str, str], cpuinfo: str) -> list[int] | None:
     """Lowest and highest that the first CPU is allowed; where nothing governs it, what it has."""
-    limits = [_number(_text(parts, name)) for name in ("clock_min", "clock_max")]
+    limits = [number_in(_text(parts, name)) for name in ("clock_min", "clock_max")]
     if None not in limits:
         return [limit // 1000 for limit in limits if limit is not None]
     has = re.search(r"^cpu MHz\s*:\s*([\d.]+)", cpuinfo, re.MULTILINE)
@@ -316,7 +316,3 @@ def _both(words: Iterator[str | None] | Any) -> str | None:
 
 def _text(parts: Mapping[str, str], name: str) -> str | None:
     return parts.get(name, "").strip() or None
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.strip().isdecimal() else None

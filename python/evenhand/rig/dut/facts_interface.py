@@ -101,10 +101,10 @@ def read_interface(name: str, parts: Mapping[str, str], *, where: str) -> dict[s
         "driver_version": driver.get("version") or None,
         "firmware": {"": None, "N/A": None}.get(firmware := driver.get("firmware-version", ""), firmware),
         "pci": ":".join(word.removeprefix("0x") for word in values.get("pci", "").split()) or None,
-        "numa_node": _number(values.get("numa_node")),
-        "mtu": _number(_after("mtu", link)),
+        "numa_node": number_in(values.get("numa_node")),
+        "mtu": number_in(_after("mtu", link)),
         "qdisc": _after("qdisc", link),
-        "speed_mbps": _number(values.get("speed")),
+        "speed_mbps": number_in(values.get("speed")),
         "threaded_napi": {"0": False, "1": True}.get(values.get("threaded", "")),
         "rings": read_limits(told.get("rings", "")),
         "channels": read_limits(told.get("channels", "")),
@@ -200,5 +200,6 @@ def _after(word: str, link: str) -> str | None:
     return found[1] if found else None
 
 
-def _number(text: str | None) -> int | None:
+def number_in(text: str | None) -> int | None:
+    """None if it is no number, or not there."""
     return int(text) if text is not None and text.strip().isdecimal() else None

@@ -64,7 +64,7 @@ def ssh_command(destination: str, command: str, *options: str, config: Path | No
 
     Args:
         destination: As `check_destination` lets it pass.
-        options: Of ssh itself, before the destination.
+        options: Of ssh itself; they go before ours.
 
     Raises:
         RequestError: That is no destination.
@@ -72,7 +72,14 @@ def ssh_command(destination: str, command: str, *options: str, config: Path | No
     """
     own = [part for option in _OPTIONS for part in ("-o", option)]
     own_file = ("-F", str(config)) if config else ()
-    return [_program(), *own_file, *own, *options, "--", check_destination(destination), command]
+    return [_program(), *own_file, *options, *own, "--", check_destination(destination), command]
+
+
+def command_over_ssh(destination: str, command: str) -> list[str]:
+    """The same for a program whose input and output are used here. The connection is lost when the host has
+    said nothing for three seconds, and the program ends with it. Errors as `ssh_command`."""
+    alive = ("ServerAliveInterval=1", "ServerAliveCountMax=3", "ControlPath=none")
+    return ssh_command(destination, command, *(part for option in alive for part in ("-o", option)))
 
 
 def _program() -> str:
@@ -254,29 +261,6 @@ class SshShell:
             if len(words) >= 3 and words[0] == _READY and words[2].isdecimal():
                 peer, address = words[3:] if len(words) == 5 else (None, None)
                 return DutHost(kernel=words[1], user_id=int(words[2]), peer=peer, address=address)
-
-
-def command_over_ssh(destination: str, command: str) -> list[str]:
-    """The argument vector of a program on that host, whose input and output are those of the program. It ends
-    with the connection, which is lost when the host has said nothing for three seconds. HostError if there is
-    no ssh."""
-    changed = {"ServerAliveInterval": "1", "ServerAliveCountMax": "3"}
-    options = [option for option in _OPTIONS if option.partition("=")[0] not in changed]
-    options += [f"{name}={value}" for name, value in changed.items()]
-    own = [part for option in (*options, "ControlPath=none") for part in ("-o", option)]
-    return [_program(), *own, "--", check_destination(destination), command]
-
-
-def _program() -> str:
-    program = shutil.which("ssh")
-    if program is None:
-        raise HostError(
-            "ssh is not installed on this host",
-            code="rig.program-missing",
-            where="PATH",
-            next_step="Install it: apt-get install openssh-client.",
-        )
-    return program
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import Any
 
 from evenhand.base.version import VERSION
 from evenhand.rig.host.kernel_parameters import kept_parameters
+from evenhand.rig.host.reading import read_text
 
 
 def read_versions() -> dict[str, str]:
@@ -25,11 +26,11 @@ def read_host_facts(root: Path = Path("/"), *, host_name: bool = False) -> dict[
     A run is made to be sent to others: nothing here names the host or who runs it, unless `host_name` asks
     for the name.
     """
-    cpuinfo = _read(root / "proc/cpuinfo") or ""
+    cpuinfo = read_text(root / "proc/cpuinfo") or ""
     model = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
     cpu = root / "sys/devices/system/cpu"
-    meminfo = _read(root / "proc/meminfo") or ""
-    command_line = _read(root / "proc/cmdline")
+    meminfo = read_text(root / "proc/meminfo") or ""
+    command_line = read_text(root / "proc/cmdline")
     return {
         **({"hostname": platform.node()} if host_name else {}),
         "machine": _machine(root / "sys/class/dmi/id"),
@@ -37,41 +38,36 @@ def read_host_facts(root: Path = Path("/"), *, host_name: bool = False) -> dict[
         "cpu_model": model.group(1).strip() if model else None,
         "cpus": os.cpu_count(),
         "sockets": len(
-            {text for file in cpu.glob("cpu[0-9]*/topology/physical_package_id") if (text := _read(file))}
+            {text for file in cpu.glob("cpu[0-9]*/topology/physical_package_id") if (text := read_text(file))}
         )
         or None,
         "is_virtual_machine": bool(re.search(r"^flags\s*:.*\bhypervisor\b", cpuinfo, re.MULTILINE)),
         "kernel": platform.release(),
         "kernel_version": platform.version(),
         "kernel_parameters": None if command_line is None else kept_parameters(command_line),
-        "distribution": _distribution(_read(root / "etc/os-release") or ""),
-        "mitigations": {file.name: _read(file) for file in sorted((cpu / "vulnerabilities").glob("*"))},
-        "governor": _read(cpu / "cpu0/cpufreq/scaling_governor"),
+        "distribution": _distribution(read_text(root / "etc/os-release") or ""),
+        "mitigations": {file.name: read_text(file) for file in sorted((cpu / "vulnerabilities").glob("*"))},
+        "governor": read_text(cpu / "cpu0/cpufreq/scaling_governor"),
         "clock_mhz": _clock_mhz(cpu / "cpu0/cpufreq", cpuinfo),
         "turbo": _turbo(cpu),
-        "smt": _read(cpu / "smt/control"),
+        "smt": read_text(cpu / "smt/control"),
         "memory_mb": _number(meminfo, "MemTotal", 1024),
         "hugepages": _number(meminfo, "HugePages_Total", 1),
-        "clock_source": _read(root / "sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "clock_source": read_text(root / "sys/devices/system/clocksource/clocksource0/current_clocksource"),
     }
-
-
-def _read(path: Path) -> str | None:
-    try:
-        return path.read_text(errors="replace").strip()
-    except OSError:
-        return None
 
 
 def _machine(dmi: Path) -> str | None:
     """Maker and model, which many machines share; never a serial number."""
-    return " ".join(text for name in ("sys_vendor", "product_name") if (text := _read(dmi / name))) or None
+    return (
+        " ".join(text for name in ("sys_vendor", "product_name") if (text := read_text(dmi / name))) or None
+    )
 
 
 def _clock_mhz(cpufreq: Path, cpuinfo: str) -> list[int] | None:
     """Lowest and highest that the first CPU is allowed, the same if it is fixed; where nothing governs it,
     what it has."""
-    limits = [_read(cpufreq / f"scaling_{end}_freq") for end in ("min", "max")]
+    limits = [read_text(cpufreq / f"scaling_{end}_freq") for end in ("min", "max")]
     found = [int(limit) // 1000 for limit in limits if limit is not None and limit.isdecimal()]
     if len(found) == len(limits):
         return found
@@ -81,7 +77,7 @@ def _clock_mhz(cpufreq: Path, cpuinfo: str) -> list[int] | None:
 
 def _turbo(cpu: Path) -> str | None:
     """`on` or `off`: Intel's driver says what is off, the others what is on."""
-    off, on = _read(cpu / "intel_pstate/no_turbo"), _read(cpu / "cpufreq/boost")
+    off, on = read_text(cpu / "intel_pstate/no_turbo"), read_text(cpu / "cpufreq/boost")
     told = {"0": "on", "1": "off"}.get(off or "")
     return told or {"0": "off", "1": "on"}.get(on or "")
 

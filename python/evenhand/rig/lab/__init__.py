@@ -3,9 +3,11 @@
 (root)."""
 
 from evenhand.rig.lab.build import RING_FRAMES
+from evenhand.rig.lab.host_needs import require_root
 from evenhand.rig.lab.labs import Lab, lab_names, lab_status
 from evenhand.rig.lab.limits import RaisedLimit, raised_limits
-from evenhand.rig.lab.linux import LinuxLab, lab_down, lab_up, linux_lab, require_root
+from evenhand.rig.lab.linux import LinuxLab
+from evenhand.rig.lab.linux_life import lab_down, lab_up, linux_lab
 from evenhand.rig.lab.nat import NAT_PORTS, NatPorts
 from evenhand.rig.lab.neighbors import Neighbor
 from evenhand.rig.lab.vm import VmLab, check_vm_programs, vm_up

@@ -20,10 +20,13 @@ from evenhand.base import locks
 from evenhand.base.locks import Resource
 from evenhand.base.signals import uninterrupted
 from evenhand.plan import AddressPlan, SideCounts, make_mix
-from evenhand.rig.lab import linux, state, vm
+from evenhand.rig.lab import state, vm
 from evenhand.rig.lab.build import USUAL_MAX_FRAME_SIZE
+from evenhand.rig.lab.host_needs import require_root
 from evenhand.rig.lab.labs import LABS, Lab, lab_status
 from evenhand.rig.lab.linux import LinuxLab
+from evenhand.rig.lab.linux_life import lab_down, lab_up
+from evenhand.rig.lab.record import is_for, with_tuples
 from evenhand.rig.lab.vm import VmLab
 
 BORROWED_DIRECTORY = state.STATE_DIRECTORY.parent / "borrowed"
@@ -80,7 +83,7 @@ def borrowed(name: str) -> Iterator[tuple[BorrowedLab, tuple[int, ...]]]:
         HostError: Not root, or nothing can be written.
     """
     state.check_name(name)
-    linux.require_root(lab=kind_of(name) or "Linux")
+    require_root(lab=kind_of(name) or "Linux")
     next_step = "Wait until that campaign has ended, or stop it."
     with locks.holding([borrowing(name)], where=f"lab:{name}", next_step=next_step) as descriptors:
         if _read(name) is None:
@@ -127,7 +130,7 @@ class BorrowedLab:
             # The rest of a mix is set up over SSH.
             plan = replace(plan, other=None)
             return vm.vm_up(plan, name=self.name, dut_cpu=dut_cpu, largest_frame_size=largest, tell=tell)
-        return linux.lab_up(
+        return lab_up(
             plan,
             name=self.name,
             dut_cpu=dut_cpu,
@@ -147,7 +150,7 @@ def lab_before(name: str) -> Lab | None:
     if not isinstance(found, dict):
         return None
     with suppress(KeyError, TypeError, AttributeError):
-        document = linux.with_tuples(found["lab"])
+        document = with_tuples(found["lab"])
         return VmLab(**document) if found["kind"] == VmLab.kind else LinuxLab(**document)
     return None
 
@@ -159,7 +162,7 @@ def give_back(name: str) -> None:
     with uninterrupted():
         before, now = lab_before(name), lab_status(name)
         if before is None:
-            linux.lab_down(name)
+            lab_down(name)
         elif now is None or not _is_alike(now, before):
             plan = _plan_of(before)
             if isinstance(before, VmLab):
@@ -167,7 +170,7 @@ def give_back(name: str) -> None:
                     plan, name=name, dut_cpu=before.dut_cpu, largest_frame_size=before.largest_frame_size
                 )
             else:
-                linux.lab_up(
+                lab_up(
                     plan,
                     name=name,
                     dut_cpu=before.dut_cpu,
@@ -189,7 +192,7 @@ def _is_right(lab: Lab, wish: LabWish) -> bool:
     if isinstance(lab, VmLab):
         return lab.is_running
     plan = wish.make_plan()
-    if not linux.is_for(lab.plan, plan) or lab.hosts is None or lab.networks is None:
+    if not is_for(lab.plan, plan) or lab.hosts is None or lab.networks is None:
         return False
     return all(
         side.hosts.count <= hosts and side.hosts.network_count <= networks

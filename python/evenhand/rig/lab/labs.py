@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
-from evenhand.rig.lab import linux, state, vm
+from evenhand.rig.lab import state, vm
 from evenhand.rig.lab.linux import LinuxLab
+from evenhand.rig.lab.linux_life import read_lab
+from evenhand.rig.lab.record import RECORD_VERSION
 from evenhand.rig.lab.vm import VmLab
 
 Lab = LinuxLab | VmLab
@@ -22,9 +24,9 @@ def lab_status(name: str = "linux") -> Lab | None:
     root."""
     state.check_name(name)
     record = state.read_record(name)
-    if record is None or record.get("version") != linux.RECORD_VERSION:
+    if record is None or record.get("version") != RECORD_VERSION:
         return None
-    return vm.read_lab(name, record) if record.get("kind") == vm.KIND else linux.read_lab(name, record)
+    return vm.read_lab(name, record) if record.get("kind") == vm.KIND else read_lab(name, record)
 
 
 def lab_names() -> list[str]:

@@ -14,64 +14,46 @@ from __future__ import annotations
 
 import os
 import platform
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from evenhand.base.errors import HostError, RequestError
 from evenhand.base.lazy_import import lazy_import
-from evenhand.plan import SIDES, TOPOLOGIES, AddressPlan, SideCounts, SideName
+from evenhand.plan import SIDES, TOPOLOGIES, SideCounts, SideName
 from evenhand.plan.nat import Nat
 from evenhand.rig.connections import Emptied
-from evenhand.rig.lab import state
 from evenhand.rig.lab.build import (
     AROUND_PACKET,
     LARGEST_XDP_MTU,
-    PACKET_HEAD_OCTETS,
     RING_FRAMES,
     USUAL_MAX_FRAME_SIZE,
     LabNames,
-    build,
-    demolish,
     read_offloads,
-    translations_of,
     write_sysctls,
 )
 from evenhand.rig.lab.flow_hash import read_flow_hash
-from evenhand.rig.lab.limits import give_back, make_room, read_cache_statistics, read_limits
-from evenhand.rig.lab.machine import end_machine
-from evenhand.rig.lab.namespaces import host_errors, namespace_path, run_inside
-from evenhand.rig.lab.napi import MOST_URGENT, napi_threads
-from evenhand.rig.lab.nat import (
-    TIMEOUT_S,
-    NatPorts,
-    check_nat,
-    empty_table,
-    nat_rules,
-    read_table,
-    read_timeout,
-)
+from evenhand.rig.lab.limits import read_cache_statistics, read_limits
+from evenhand.rig.lab.namespaces import host_errors, run_inside
+from evenhand.rig.lab.napi import napi_threads
+from evenhand.rig.lab.nat import TIMEOUT_S, NatPorts, empty_table, nat_rules, read_table, read_timeout
 from evenhand.rig.lab.neighbors import Neighbor, count_neighbors, read_neighbors
-from evenhand.rig.lab.translator import check_translator, end_translator, translator_processes
+from evenhand.rig.lab.translator import translator_processes
 from evenhand.rig.lab.xdp import is_native_xdp
 
 if TYPE_CHECKING:
     import pyroute2
 else:
     pyroute2 = lazy_import("pyroute2")
+from evenhand.rig.lab.host_needs import require_root
+from evenhand.rig.lab.ports import af_packet_device, engine_command_inside
 
-RECORD_VERSION = 1
-PAGE_OCTETS = os.sysconf("SC_PAGE_SIZE")
 _RECORDED_SYSCTLS = (
     "net/ipv4/ip_forward",
     "net/ipv4/conf/all/rp_filter",
     "net/ipv6/conf/all/forwarding",
     "net/ipv6/conf/all/disable_ipv6",
 )
-
 Result = TypeVar("Result")
 
 
@@ -302,233 +284,3 @@ class LinuxLab:
             doing, where=self.dut_namespace, next_step="Is the lab still up? Check with: evenhand lab status"
         ):
             return run_inside(self.dut_namespace, work)
-
-
-def engine_command_inside(namespace: str, engine: Path) -> list[str]:
-    """See `LinuxLab.engine_command`. The tester is as urgent as the DUT's threads: else what the host does
-    besides makes its load late, and a busy machine has no valid trial."""
-    require_root("to enter its network namespace")
-    mount_and_run = 'mount -t sysfs sysfs /sys && mount -t bpf bpf /sys/fs/bpf && exec nice -n "$0" "$@"'
-    enter = ["nsenter", f"--net={namespace_path(namespace)}", "unshare", "--mount"]
-    return [*enter, "sh", "-c", mount_and_run, str(MOST_URGENT), str(engine)]
-
-
-def af_packet_device(number: int, interface: str, largest_frame_size: int) -> str:
-    """EAL device string of a port on this interface, whose ring has room for frames of this size."""
-    options = ""
-    if largest_frame_size > USUAL_MAX_FRAME_SIZE:
-        # DPDK takes the frames of a ring to follow one another without gaps, whatever the blocks.
-        slot = -(-(largest_frame_size + PACKET_HEAD_OCTETS) // PAGE_OCTETS) * PAGE_OCTETS
-        options = f",blocksz={slot},framesz={slot}"
-    return f"net_af_packet{number},iface={interface}{options}"
-
-
-def lab_up(
-    plan: AddressPlan,
-    *,
-    name: str = "linux",
-    dut_cpu: int | None = None,
-    force: bool = False,
-    largest_frame_size: int = USUAL_MAX_FRAME_SIZE,
-    nat_ports: NatPorts = "kept",
-) -> LinuxLab:
-    """Set up the lab; one of that name that is there, whole or in ruins, is removed first.
-
-    Args:
-        name: 1 to 9 characters. Labs of different names do not touch each other.
-        dut_cpu: CPU of the DUT; by default the lowest that this process may use, so that the tester gets the
-            others.
-        force: Also if a tester uses the lab that is there; that spoils its trial.
-        largest_frame_size: Octets with FCS that both links take.
-        nat_ports: What becomes of the hosts' ports, if the DUT keeps state.
-
-    Raises:
-        RequestError: Bad name or CPU.
-        HostError: Not root, another process holds the lab or tests with it, or the kernel lacks something.
-    """
-    state.check_name(name)
-    require_root()
-    with state.hold(name), state.kept_from_testers(name, force=force):
-        return _set_up(plan, name, dut_cpu, largest_frame_size, nat_ports)
-
-
-def lab_down(name: str = "linux", *, force: bool = False) -> bool:
-    """Remove the lab of that name, and what was raised for it; False if nothing was there.
-
-    Args:
-        force: Also if a tester uses the lab; that spoils its trial.
-
-    Raises:
-        HostError: Not root, another process holds the lab or tests with it, or the namespaces are not
-            Evenhand's.
-    """
-    state.check_name(name)
-    if not _is_anything_there(name):
-        return False
-    require_root()
-    with state.hold(name), state.kept_from_testers(name, force=force):
-        return take_down(name)
-
-
-def read_lab(name: str, record: dict[str, Any]) -> LinuxLab | None:
-    """From a record of this kind; None if the lab is not whole."""
-    names = LabNames(name)
-    is_there = all(namespace_path(n).exists() for n in (names.tester_namespace, names.dut_namespace))
-    if not record.get("is_complete") or not is_there:
-        return None
-    lab = record["lab"]
-    return LinuxLab(**with_tuples(lab))
-
-
-def with_tuples(document: dict[str, Any]) -> dict[str, Any]:
-    """JSON has lists only."""
-    found = {key: tuple(value) if isinstance(value, list) else value for key, value in document.items()}
-    counts = {name: SideCounts._make(found[name]) for name in ("hosts", "networks") if found.get(name)}
-    return found | counts
-
-
-def plan_name(plan: AddressPlan) -> str:
-    """As a lab has it: of a mix both names."""
-    return "+".join(each.name for each in plan.plans)
-
-
-def is_for(name: str, plan: AddressPlan) -> bool:
-    """Whether a lab that has this name of a plan is for this one; of a mix in either order."""
-    return sorted(name.split("+")) == sorted(plan_name(plan).split("+"))
-
-
-def addresses_of(plan: AddressPlan) -> dict[str, Any]:
-    """What a lab knows of the plan that it is made for."""
-    return {
-        "plan": plan_name(plan),
-        "ip_version": plan.versions[0] if len(plan.versions) == 1 else None,
-        "hosts": plan.hosts,
-        "networks": plan.networks,
-    }
-
-
-@contextmanager
-def linux_lab(
-    plan: AddressPlan,
-    *,
-    name: str = "linux",
-    dut_cpu: int | None = None,
-    largest_frame_size: int = USUAL_MAX_FRAME_SIZE,
-    nat_ports: NatPorts = "kept",
-) -> Iterator[LinuxLab]:
-    """A lab for the length of a `with` block, taken down however the block ends; see lab_up.
-
-    Meanwhile other processes can neither replace nor remove it.
-    """
-    state.check_name(name)
-    require_root()
-    with state.hold(name), ExitStack() as stack:
-        # Before the block that takes the lab down: one that somebody tests with stays.
-        stack.enter_context(state.kept_from_testers(name, force=False))
-        try:
-            lab = _set_up(plan, name, dut_cpu, largest_frame_size, nat_ports)
-            stack.close()
-            yield lab
-        finally:
-            take_down(name)
-
-
-def _set_up(
-    plan: AddressPlan, name: str, dut_cpu: int | None, largest_frame_size: int, nat_ports: NatPorts
-) -> LinuxLab:
-    if plan.other is not None and plan.is_direct:
-        raise RequestError(
-            f"{plan.title} has hosts of both IP versions on the links, and the Linux lab has room for the"
-            " neighbours of one",
-            code="rig.lab-mix-of-direct-plans",
-            where="plan",
-            next_step="Use gateway plans, such as gateway-v4+gateway-v6.",
-        )
-    if translations_of(plan):
-        check_translator()
-    if plan.nat is not None:
-        check_nat()
-    cpu, tester_cpus = share_cpus(dut_cpu)
-    lab = LinuxLab(
-        name=name,
-        dut_cpu=cpu,
-        tester_cpus=tester_cpus,
-        largest_frame_size=largest_frame_size,
-        nat_ports=nat_ports,
-        **addresses_of(plan),
-    )
-    take_down(name)
-    record = {"version": RECORD_VERSION, "is_complete": False, "lab": asdict(lab)}
-    state.write_record(name, record)
-    try:
-        if lab.ip_version is not None:  # translators and mixes have gateways alone
-            make_room(name, lab.ip_version, sum(side.dut_neighbors for side in plan.sides))
-        build(LabNames(name), plan, cpu, largest_frame_size, nat_ports)
-        state.write_record(name, {**record, "is_complete": True})
-    except BaseException:
-        take_down(name)
-        raise
-    return lab
-
-
-def take_down(name: str) -> bool:
-    names = LabNames(name)
-    if state.read_record(name) is None:
-        for namespace in (names.tester_namespace, names.dut_namespace):
-            if namespace_path(namespace).exists():
-                raise HostError(
-                    "this network namespace exists, but Evenhand has no record of having created it",
-                    code="rig.namespace-not-ours",
-                    where=namespace,
-                    next_step=f"If you do not need it: ip netns delete {namespace}",
-                )
-        return False
-    with _second_interrupt_waits():
-        end_machine(name)
-        end_translator(name)
-        demolish(names)
-        give_back(name)
-        state.remove_record(name)
-    return True
-
-
-def _is_anything_there(name: str) -> bool:
-    names = LabNames(name)
-    namespaces = (names.tester_namespace, names.dut_namespace)
-    return state.read_record(name) is not None or any(namespace_path(n).exists() for n in namespaces)
-
-
-def share_cpus(dut_cpu: int | None) -> tuple[int, tuple[int, ...]]:
-    """The DUT's CPU and the tester's: never the same one, unless there is only one."""
-    allowed = sorted(os.sched_getaffinity(0))
-    if dut_cpu is None:
-        dut_cpu = allowed[0]
-    elif not (dut_cpu >= 0 and Path(f"/sys/devices/system/cpu/cpu{dut_cpu}").exists()):
-        raise RequestError(
-            f"CPU {dut_cpu} does not exist",
-            code="rig.no-such-cpu",
-            where="dut_cpu",
-            next_step=f"Use one of: {', '.join(map(str, allowed))}.",
-        )
-    return dut_cpu, tuple(cpu for cpu in allowed if cpu != dut_cpu) or (dut_cpu,)
-
-
-def require_root(why: str = "to create network namespaces", *, lab: str = "Linux") -> None:
-    """HostError if this process is not root's."""
-    if os.geteuid() != 0:
-        raise HostError(
-            f"the {lab} lab needs root, {why}",
-            code="rig.root-needed",
-            where="lab",
-            next_step="Run the same command with sudo.",
-        )
-
-
-@contextmanager
-def _second_interrupt_waits() -> Iterator[None]:
-    """Ctrl-C, Ctrl-C: the second one is delivered after the lab is gone, not instead of that."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -27,10 +27,14 @@ from evenhand.plan import SIDES, AddressPlan, SideCounts, SideName, plan_title
 from evenhand.rig.dut import OPERATING_SYSTEMS, DutScript, describe_setup
 from evenhand.rig.dut.shell import Shell
 from evenhand.rig.dut.ssh import open_ssh
-from evenhand.rig.lab import linux, state, taps
+from evenhand.rig.lab import state, taps
 from evenhand.rig.lab.build import AROUND_PACKET, USUAL_MAX_FRAME_SIZE, LabNames
+from evenhand.rig.lab.host_needs import require_root, share_cpus
+from evenhand.rig.lab.linux_life import take_down
 from evenhand.rig.lab.machine import machine_processes
 from evenhand.rig.lab.namespaces import namespace_path
+from evenhand.rig.lab.ports import af_packet_device, engine_command_inside
+from evenhand.rig.lab.record import RECORD_VERSION, addresses_of, with_tuples
 from evenhand.rig.lab.vm_access import HOST, INTERFACES, Access, free_port, make_access
 from evenhand.rig.lab.vm_access import check_programs as check_ssh
 from evenhand.rig.lab.vm_image import ImageRecipe, VmImage, vm_image
@@ -127,7 +131,7 @@ class VmLab:
 
     def device(self, side: SideName) -> str:
         """EAL device string of one tester port, to be opened inside the tester's namespace."""
-        return linux.af_packet_device(SIDES.index(side), self.tester_interface(side), self.largest_frame_size)
+        return af_packet_device(SIDES.index(side), self.tester_interface(side), self.largest_frame_size)
 
     def dut_threads(self) -> list[int]:
         """QEMU's, on this host."""
@@ -146,7 +150,7 @@ class VmLab:
 
     def engine_command(self, engine: Path) -> list[str]:
         """As `LinuxLab.engine_command`."""
-        return linux.engine_command_inside(self.tester_namespace, engine)
+        return engine_command_inside(self.tester_namespace, engine)
 
     def check_running(self) -> None:
         """HostError if the machine has ended."""
@@ -240,7 +244,7 @@ def vm_up(
             where="lab",
             next_step=f"Use the Linux lab, which has one: evenhand lab up linux --plan {plan.title}",
         )
-    linux.require_root(
+    require_root(
         "for taps in a namespace, through which the tester's ports reach the virtual machine", lab=KIND
     )
     check_vm_programs()
@@ -255,7 +259,7 @@ def read_lab(name: str, record: dict[str, Any]) -> VmLab | None:
     if not record.get("is_complete") or not namespace_path(LabNames(name).tester_namespace).exists():
         return None
     lab = record["lab"]
-    return VmLab(**linux.with_tuples(lab))
+    return VmLab(**with_tuples(lab))
 
 
 def _set_up(
@@ -266,7 +270,7 @@ def _set_up(
     image: VmImage,
     tell: Callable[[str], None],
 ) -> VmLab:
-    cpu, tester_cpus = linux.share_cpus(dut_cpu)
+    cpu, tester_cpus = share_cpus(dut_cpu)
     document: dict[str, Any] = asdict(
         VmLab(
             name=name,
@@ -274,11 +278,11 @@ def _set_up(
             tester_cpus=tester_cpus,
             ssh_port=free_port(),
             largest_frame_size=largest_frame_size,
-            **linux.addresses_of(plan),
+            **addresses_of(plan),
         )
     )
-    linux.take_down(name)
-    record = {"version": linux.RECORD_VERSION, "kind": KIND, "is_complete": False, "lab": document}
+    take_down(name)
+    record = {"version": RECORD_VERSION, "kind": KIND, "is_complete": False, "lab": document}
     state.write_record(name, record)
     try:
         mtu = largest_frame_size - AROUND_PACKET
@@ -308,7 +312,7 @@ def _set_up(
                 os.sched_setaffinity(int(thread.name), {cpu})
         state.write_record(name, {**record, "is_complete": True, "lab": document})
     except BaseException:
-        linux.take_down(name)
+        take_down(name)
         raise
     return VmLab(**document)
 
