@@ -20,8 +20,8 @@ CPU = 1
 ROUNDS = 20_000
 """Of 1,024 frames, some 6 us each for the whole."""
 IN_L2, IN_L3 = 4, 16
-"""Bursts of 64 frames that a round goes over: with 1,518 octets 256 frames stay in a second-level cache, where a
-software port's copy leaves them, and 1,024 do not, as what a NIC writes does not."""
+"""Bursts of 64 frames that a round goes over: with 1,518 octets 256 frames stay in a second-level cache,
+where a software port's copy leaves them, and 1,024 do not, as what a NIC writes does not."""
 SENT_TOGETHER, ONE_BY_ONE = 32, 1
 """Frames with the same time in their tags: those of a turn of a sender at full load, or each has its own."""
 CASES = {
