@@ -39,6 +39,8 @@ FRAME_SIZES = (None, 1518)
 """The smallest, and the largest that every port takes."""
 PATIENT = Limits(overdue_after_us=10_000.0, offered_tolerance=0.01)
 """This tests ports, not the host: a CPU that is taken away for some milliseconds is no fault of theirs."""
+MOST_PPM = 100.0
+"""As a trial's limit is."""
 UNEVEN = 2.0
 """Of the shares of two queues: a hash over 2^32 pairs makes them equal but for its table."""
 
@@ -206,8 +208,8 @@ def _told_by(ports: Mapping[SideName, Mapping[str, Any]]) -> Iterator[CableCheck
             state=CableState.GOOD if port["link_up"] else CableState.BAD,
             found=f"{port['driver']}, link {'up' if port['link_up'] else 'down'}, {line}, receive ring of"
             f" {port['receive_ring_frames']} frames ({port['receive_ring_source']}), transmit ring of"
-            f" {port['transmit_ring_frames']}; answers leave by a queue that is"
-            f" {'their own' if port.get('control_queue') == 'own' else 'that of test frames'}"
+            f" {port['transmit_ring_frames']}; answers leave by"
+            f" {'a queue of their own' if port.get('control_queue') == 'own' else 'the first queue'}"
             f"{', buffers are freed at once' if port.get('fast_free') else ''}",
         )
         flow = port["flow_control"]
@@ -271,11 +273,17 @@ def _checks_of(
             f" {delay.p999_ns / 1e3:.1f}",
         )
     yield from _counter_checks(what, result, ports)
+    offset = max(result.clock_offsets, key=lambda each: abs(each.offset_us), default=None)
     yield CableCheck(
         name=f"{what}: clock",
-        state=CableState.GOOD if abs(result.clock_error_ppm) < 100 else CableState.BAD,
-        found=f"{result.clock_error_ppm:+.2f} ppm off CLOCK_MONOTONIC_RAW; counters of the CPUs differ by"
-        f" {max((abs(o.offset_us) for o in result.clock_offsets), default=0.0):.2f} us at most",
+        state=CableState.GOOD if abs(result.clock_error_ppm) < MOST_PPM else CableState.BAD,
+        found=f"{result.clock_error_ppm:+.2f} ppm off CLOCK_MONOTONIC_RAW"
+        + (
+            ""
+            if offset is None
+            else f"; the counters of its CPUs differ by {offset.offset_us:+.2f} us at most, +/-"
+            f" {offset.uncertainty_us:.2f}"
+        ),
     )
 
 
