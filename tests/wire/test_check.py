@@ -193,7 +193,17 @@ def test_ports_joined_by_a_cable_are_tested_without_a_dut(tmp_path: Path) -> Non
         f'[right]\ndevice = "net_memif1,role=client,{cable}"\n'
         f"[tester]\ncpus = [{cpus()[-1]}]\n"
     )
-    words = ["--cable", found, "--watch", "0s", "--duration", "0.2s", "--maximum-rate", "5kfps", "--json"]
+    words: list[str | Path] = [
+        "--cable",
+        found,
+        "--watch",
+        "0s",
+        "--duration",
+        "0.2s",
+        "--maximum-rate",
+        "5kfps",
+        "--json",
+    ]
     done = run(
         testbed_file, *words, "--overdue-after", "50ms", "--offered-tolerance", "5%", "--precision", "50%"
     )
