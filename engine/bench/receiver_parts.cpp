@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <random>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,8 +38,24 @@ using plan::IpVersion;
 
 constexpr std::uint64_t seed = 1;
 constexpr std::uint16_t trial_number = 1;
-constexpr unsigned frames_of_a_round = 1024;  // some 20 us: most rounds pass without another program on the CPU
 constexpr std::uint64_t rounds_before = 20;
+
+/// What a responder does with the frames of connections, where the DUT keeps state.
+enum class Use : std::uint8_t { none, learn, established };
+
+struct Case {
+    unsigned cpu = 0;
+    std::size_t frame_size = 0;
+    std::uint64_t rounds = 0;
+    /// Share the map of the direction. This one gets a random share of the frames, as a port's hash makes it.
+    unsigned queues = 1;
+    unsigned sent_together = 1;  // have the same time in their tags, as what a sender's turn writes
+    /// Of a round, each in a buffer of its own: what they take of memory says which cache they come from. A round of
+    /// 1,024 takes some 10 us: most of them pass without another program on the CPU.
+    unsigned frames = 0;
+    Use use = Use::none;
+    std::uint64_t connections = 0;  // of the DUT that keeps state
+};
 
 /// Frames lie as far apart as mbufs do, so that they meet the caches and the TLB alike.
 class PoolPort {
@@ -78,50 +95,56 @@ struct NoAnswers {
 };
 
 template <class All>
-void measure(Part& part, All all) {
+void measure(Part& part, unsigned frames, All all) {
     const Ticks begin = TickClock::now();
     all();
-    part.ticks_per_frame.push_back(static_cast<double>(TickClock::now() - begin) / frames_of_a_round);
+    part.ticks_per_frame.push_back(static_cast<double>(TickClock::now() - begin) / frames);
 }
 
-enum class Use : std::uint8_t { none, learn, established };
-
-/// What a responder gets. `connections`: of the DUT that keeps state, if it does.
-struct Setting {
-    unsigned cpu = 0;
-    std::size_t frame_size = 0;
-    std::uint64_t rounds = 0;
-    unsigned queues = 1;
-    Use use = Use::none;
-    std::uint64_t connections = 0;
-};
+/// Writes the frames of a round that come to this queue; those of the others go where nobody looks at them.
+template <class Source>
+void write_round(Source& source, std::span<std::byte* const> octets, const Case& c, std::mt19937_64& random,
+                 std::uint64_t& next, std::vector<std::uint64_t>& sequences) {
+    static std::array<std::byte, frame::largest_frame_size> elsewhere{};
+    std::vector<std::byte*> together;
+    sequences.clear();
+    for (std::size_t at = 0; at < octets.size();) {
+        together.clear();
+        while (together.size() < c.sent_together) {
+            const bool is_ours = at < octets.size() && (c.queues == 1 || random() % c.queues == 0);
+            together.push_back(is_ours ? octets[at++] : elsewhere.data());
+            if (is_ours) sequences.push_back(next);
+            ++next;
+        }
+        source.write_next(together, TickClock::now());
+    }
+}
 
 /// `Frames`: TranslationExpectation and ConnectionExpectation draw the flow of each frame again; bursts are not checked
 /// at once then.
 template <IpVersion V, class Frames>
-int measure_all(const Setting& of) {
+int measure_all(const Case& c) {
     constexpr bool is_translated = std::is_same_v<Frames, frame::TranslationExpectation>;
     constexpr bool has_state = std::is_same_v<Frames, frame::ConnectionExpectation>;
-    const auto [cpu, frame_size, rounds, queues, use, connections] = of;
     const auto plan = is_translated ? bench::translated_plan(V)
                       : has_state   ? bench::plan_with_state(V)
                                     : bench::gateway_plan(V);
     cpu_set_t here;
     CPU_ZERO(&here);
-    CPU_SET(cpu, &here);
+    CPU_SET(c.cpu, &here);
     if (sched_setaffinity(0, sizeof here, &here) != 0) {
-        fmt::print(stderr, "CPU {} cannot be used\n", cpu);
+        fmt::print(stderr, "CPU {} cannot be used\n", c.cpu);
         return 3;
     }
     const double ticks_per_second = pace::calibrate_ticks_per_second();
     const plan::MacAddress own_mac{2, 0, 0, 0, 0, 2};
-    const auto shape = frame::make_template(plan, frame_size, {.trial = trial_number}, {2, 0, 0, 0, 0, 1}, own_mac);
+    const auto shape = frame::make_template(plan, c.frame_size, {.trial = trial_number}, {2, 0, 0, 0, 0, 1}, own_mac);
     const plan::FlowDraw draw{plan, plan::Direction::forward, seed};
     // As if the DUT translated each connection to what it is.
-    const auto state = has_state ? bench::state_table(plan, connections, seed, use == Use::established) : nullptr;
+    const auto state = has_state ? bench::state_table(plan, c.connections, seed, c.use == Use::established) : nullptr;
     const plan::ConnectionDraw of_connections{
-        use == Use::established ? plan::ConnectionUse::drawn : plan::ConnectionUse::each_once, plan::Direction::forward,
-        has_state ? connections : 1, seed};
+        c.use == Use::established ? plan::ConnectionUse::drawn : plan::ConnectionUse::each_once,
+        plan::Direction::forward, has_state ? c.connections : 1, seed};
     auto source = [&] {
         if constexpr (has_state)
             return frame::ConnectionSource{
@@ -132,29 +155,31 @@ int measure_all(const Setting& of) {
             return frame::TestFrameSource{shape, draw, {}};
     }();
 
-    PoolPort port{frames_of_a_round};
+    PoolPort port{c.frames};
     std::vector<std::byte*> octets;
     for (auto& frame : port.all()) {
         frame.length = shape.octets;
         frame::write_pattern(V, {frame.octets.data(), shape.octets});
         octets.push_back(frame.octets.data());
     }
-    const std::uint64_t frames = (rounds + rounds_before) * frames_of_a_round;
-    const auto map = std::make_unique<tally::SequenceMap>(frames, queues > 1);
-    const auto map_alone = std::make_unique<tally::SequenceMap>(frames, queues > 1);
+    const std::uint64_t frames = (c.rounds + rounds_before) * c.frames;
+    const std::uint64_t most = 2 * frames * c.queues + c.sent_together;  // twice what one queue's share makes likely
+    const auto map = std::make_unique<tally::SequenceMap>(most, c.queues > 1);
+    const auto map_alone = std::make_unique<tally::SequenceMap>(most, c.queues > 1);
     const auto tally = std::make_unique<tally::ReceiverTally>();
     const auto tally_alone = std::make_unique<tally::ReceiverTally>();
-    tally_alone->delay_by_slice.begin(frames);
+    tally_alone->delay_by_slice.begin(most);
+    tally::SliceDelays::Place place_alone{};
     NoAnswers responder;
     run::Receiver<PoolPort, NoAnswers> receiver{port, 0, responder};
     const Ticks start = TickClock::now();
     constexpr double an_hour_s = 3600;
     const auto hour = static_cast<Ticks>(an_hour_s * ticks_per_second);
-    const auto arrives = frame::traffic_of(plan, plan::Direction::forward, frame_size).arrives;
+    const auto arrives = frame::traffic_of(plan, plan::Direction::forward, c.frame_size).arrives;
     const frame::TestFrameExpectation expected{arrives, own_mac, own_mac};
     const auto again = [&] {
         if constexpr (has_state)
-            return Frames{expected, arrives, *state, of_connections, plan::Direction::forward, use == Use::learn, 1};
+            return Frames{expected, arrives, *state, of_connections, plan::Direction::forward, c.use == Use::learn, 1};
         else
             return frame::TranslationExpectation{expected, arrives, draw, 1};
     };
@@ -183,37 +208,43 @@ int measure_all(const Setting& of) {
     enum Which : std::uint8_t { looking, checking, finding, marking, delaying, whole };
     std::array<Part, 6> parts{Part{"look"}, Part{"check"}, Part{"burst"}, Part{"map"}, Part{"delay"}, Part{"all"}};
     const auto burst_check = is_translated || has_state ? std::nullopt : expected.burst_check({.trial = trial_number});
+    frame::FoundBurst found;
     std::uint64_t held = 0;
-    std::uint64_t sequence = 0;
+    std::uint64_t beginnings = 0;  // of what was sent together
+    for (unsigned k = 0; k < run::receive_burst; k += c.sent_together) beginnings |= std::uint64_t{1} << k;
+    std::uint64_t next = 0;
+    std::vector<std::uint64_t> sequences;
+    std::mt19937_64 random{seed};
     TickClock clock;
-    for (std::uint64_t round = 0; round < rounds + rounds_before; ++round) {
-        source.write_next(octets, TickClock::now());
-        measure(parts[looking], [&] {
+    for (std::uint64_t round = 0; round < c.rounds + rounds_before; ++round) {
+        write_round(source, octets, c, random, next, sequences);
+        measure(parts[looking], c.frames, [&] {
             for (const std::byte* at : octets) held += frame::look_at(at, shape.octets).tag.sequence & 1U;
         });
-        measure(parts[checking], [&] {
+        measure(parts[checking], c.frames, [&] {
             for (const std::byte* at : octets) held += static_cast<std::uint64_t>(holds(at));
         });
-        measure(parts[finding], [&] {
+        measure(parts[finding], c.frames, [&] {
             for (std::size_t i = 0; burst_check && i < octets.size(); i += run::receive_burst)
-                held += burst_check->find(&octets[i], run::receive_burst);
+                burst_check->find(&octets[i], run::receive_burst, found), held += found.known;
         });
-        measure(parts[marking], [&] {
-            for (unsigned i = 0; i < frames_of_a_round; ++i)
-                held += static_cast<std::uint64_t>(map_alone->mark(sequence + i));
+        measure(parts[marking], c.frames, [&] {
+            for (unsigned i = 0; i < c.frames; i += run::receive_burst)
+                held += map_alone->mark_rising([&](unsigned k) { return sequences[i + k]; }, run::receive_burst);
         });
-        const Ticks now = TickClock::now();
-        measure(parts[delaying], [&] {
-            for (unsigned i = 0; i < frames_of_a_round; ++i) {
-                tally_alone->delay_by_slice.note(sequence + i, (now & 0xFFFFU) + i);
-                tally_alone->latency.record((now & 0xFFFFU) + i);
+        const Ticks now = TickClock::now() & 0xFFFFU;
+        measure(parts[delaying], c.frames, [&] {
+            for (unsigned i = 0; i < c.frames; i += run::receive_burst) {
+                tally::DelayBurst delays{&tally_alone->delay_by_slice, &tally_alone->latency, place_alone};
+                (void)delays.is_one_slice(sequences[i], sequences[i + run::receive_burst - 1]);
+                delays.note_runs(tally::BurstRuns{beginnings, 0, run::receive_burst}, run::receive_burst,
+                                 [&](unsigned k) { return now + 16 * (i + k); });
             }
         });
         port.rewind();
-        measure(parts[whole], [&] {
+        measure(parts[whole], c.frames, [&] {
             while (receiver.turn<Frames>(TickClock::now(), clock) != 0) {}
         });
-        sequence += frames_of_a_round;
         if (round < rounds_before) {
             for (auto& part : parts) part.ticks_per_frame.clear();
         }
@@ -229,13 +260,14 @@ int measure_all(const Setting& of) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    constexpr int wanted = 6;
-    constexpr int wanted_with_state = 8;
+    constexpr int wanted = 8;
+    constexpr int wanted_with_state = 10;
     if (argc != wanted && argc != wanted_with_state) {
-        fmt::print(stderr,
-                   "usage: {0} CPU 4|6|6to4|4to6 OCTETS ROUNDS QUEUES\n"
-                   "       {0} CPU learn4|learn6|use4|use6 OCTETS ROUNDS QUEUES CONNECTIONS huge|small\n",
-                   argv[0]);
+        fmt::print(
+            stderr,
+            "usage: {0} CPU 4|6|6to4|4to6 OCTETS ROUNDS QUEUES TOGETHER BURSTS\n"
+            "       {0} CPU learn4|learn6|use4|use6 OCTETS ROUNDS QUEUES TOGETHER BURSTS CONNECTIONS huge|small\n",
+            argv[0]);
         return 2;
     }
     using frame::ConnectionExpectation;
@@ -243,18 +275,23 @@ int main(int argc, char** argv) {
     using frame::TranslationExpectation;
     const std::string kind{argv[2]};
     const auto number = [&](int i) { return static_cast<unsigned>(std::max(0, std::atoi(argv[i]))); };
-    Setting setting{.cpu = number(1), .frame_size = number(3), .rounds = number(4), .queues = number(5)};
+    Case wanted_case{.cpu = number(1),
+                     .frame_size = number(3),
+                     .rounds = number(4),
+                     .queues = std::max(1U, number(5)),
+                     .sent_together = std::max(1U, number(6)),
+                     .frames = std::max(1U, number(7)) * run::receive_burst};
     if (argc == wanted_with_state) {
-        setting.use = kind.starts_with("learn") ? Use::learn : Use::established;
-        setting.connections = number(6);
+        wanted_case.use = kind.starts_with("learn") ? Use::learn : Use::established;
+        wanted_case.connections = number(8);
         // Of this process: nothing that it asks for with madvise() gets huge pages then.
-        if (std::string_view{argv[7]} == "small") ::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
-        return kind.ends_with('6') ? measure_all<IpVersion::v6, ConnectionExpectation>(setting)
-                                   : measure_all<IpVersion::v4, ConnectionExpectation>(setting);
+        if (std::string_view{argv[9]} == "small") ::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+        return kind.ends_with('6') ? measure_all<IpVersion::v6, ConnectionExpectation>(wanted_case)
+                                   : measure_all<IpVersion::v4, ConnectionExpectation>(wanted_case);
     }
     const auto measure = kind == "6to4"   ? measure_all<IpVersion::v4, TranslationExpectation>
                          : kind == "4to6" ? measure_all<IpVersion::v6, TranslationExpectation>
                          : kind == "6"    ? measure_all<IpVersion::v6, TestFrameExpectation>
                                           : measure_all<IpVersion::v4, TestFrameExpectation>;
-    return measure(setting);
+    return measure(wanted_case);
 }

@@ -77,7 +77,9 @@ std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, doub
                 {"transmit_ring_frames", p.transmit_ring_frames},
                 {"flow_control", p.flow_control},
                 {"hardware_stamps", p.hardware_stamps},
-                {"receive_count", p.counts_exactly ? "exact" : "unknown"}};
+                {"receive_count", p.counts_exactly ? "exact" : "unknown"},
+                {"control_queue", p.has_control_queue ? "own" : "shared"},
+                {"fast_free", p.frees_fast}};
     };
     return line_of({{"id", id},
                     {"response", "open"},

@@ -36,6 +36,8 @@ struct OpenedPort {
     const char* flow_control = "none";
     const char* hardware_stamps = "none";
     bool counts_exactly = false;
+    bool has_control_queue = false;
+    bool frees_fast = false;
 };
 
 struct ResolvedSide {

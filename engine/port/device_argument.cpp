@@ -73,6 +73,11 @@ std::size_t receive_room(const std::string& driver, const std::string& device, s
     return (octets + around + unit - 1) / unit * unit;
 }
 
+bool takes_control_queue(const std::string& driver, const std::string& device) {
+    const bool is_software = device.starts_with("net_");
+    return is_software ? driver == "net_null" : driver != "net_virtio";
+}
+
 std::string interface_of(const std::string& device) {
     constexpr std::string_view key = ",iface=";
     const auto at = device.find(key);

@@ -18,6 +18,11 @@ namespace evenhand::port {
 /// Room that this driver wants behind the headroom of a buffer that receives frames of `octets` whole.
 [[nodiscard]] std::size_t receive_room(const std::string& driver, const std::string& device, std::size_t octets);
 
+/// Whether the port may be given one transmit queue more, for control frames. Of most software ports each transmit
+/// queue leads to a receive queue of its own at the other end, which nobody reads there; some want as many queues one
+/// way as the other; and virtio has its host spread what is received over as many queues as are sent on.
+[[nodiscard]] bool takes_control_queue(const std::string& driver, const std::string& device);
+
 /// The kernel's interface behind the device (`iface=`); empty if there is none.
 [[nodiscard]] std::string interface_of(const std::string& device);
 

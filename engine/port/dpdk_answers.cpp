@@ -15,8 +15,9 @@ constexpr unsigned ring_frames = 4096;  // a receiver takes 64 questions a turn,
 
 }  // namespace
 
-DpdkAnswers::DpdkAnswers(std::uint16_t id, const std::string& device, int node)
+DpdkAnswers::DpdkAnswers(std::uint16_t id, std::uint16_t queue, const std::string& device, int node)
     : id_{id},
+      queue_{queue},
       pool_{make_pool(fmt::format("answer-{}", id), 2 * ring_frames - 1, RTE_MBUF_DEFAULT_BUF_SIZE, node, device)},
       ring_{rte_ring_create(fmt::format("answers-{}", id).c_str(), ring_frames, SOCKET_ID_ANY, RING_F_SC_DEQ)} {
     if (!ring_)
@@ -38,7 +39,7 @@ unsigned DpdkAnswers::send() noexcept {
     for (int burst = 0; burst < most_bursts; ++burst) {
         if (held_ == 0)
             held_ = rte_ring_dequeue_burst(ring_.get(), reinterpret_cast<void**>(burst_.data()), burst_frames, nullptr);
-        const unsigned sent = rte_eth_tx_burst(id_, 0, burst_.data(), static_cast<std::uint16_t>(held_));
+        const unsigned sent = rte_eth_tx_burst(id_, queue_, burst_.data(), static_cast<std::uint16_t>(held_));
         total += sent;
         held_ -= sent;
         // What the device does not take now stays here, and in the ring behind it, until the next flush.
@@ -55,7 +56,7 @@ void DpdkAnswers::send_control(const std::function<std::size_t(std::span<std::by
     const std::size_t octets = write({rte_pktmbuf_mtod(frame, std::byte*), room});
     frame->data_len = static_cast<std::uint16_t>(octets);
     frame->pkt_len = static_cast<std::uint32_t>(octets);
-    if (rte_eth_tx_burst(id_, 0, &frame, 1) == 0) rte_pktmbuf_free(frame);
+    if (rte_eth_tx_burst(id_, queue_, &frame, 1) == 0) rte_pktmbuf_free(frame);
 }
 
 }  // namespace evenhand::port

@@ -20,12 +20,13 @@
 
 namespace evenhand::port {
 
-/// Of one port: a ring from its receivers to the owner of its transmit queue 0. It has to go after the device is
+/// Of one port: a ring from its receivers to the owner of its transmit queue 0, which sends them there, or by the queue
+/// for control frames that a port may have. It has to go after the device is
 /// closed, which may hold its buffers, and before the pools that received frames come from.
 class DpdkAnswers {
    public:
-    /// `id` and `device` of the port. Throws Fault{no_memory, no_device}.
-    DpdkAnswers(std::uint16_t id, const std::string& device, int node);
+    /// `id` and `device` of the port; `queue`: where answers leave. Throws Fault{no_memory, no_device}.
+    DpdkAnswers(std::uint16_t id, std::uint16_t queue, const std::string& device, int node);
     ~DpdkAnswers();
     DpdkAnswers(const DpdkAnswers&) = delete;
     DpdkAnswers& operator=(const DpdkAnswers&) = delete;
@@ -66,6 +67,7 @@ class DpdkAnswers {
     unsigned send() noexcept;
 
     std::uint16_t id_;
+    std::uint16_t queue_;
     Pool pool_;
     std::unique_ptr<rte_ring, FreeRing> ring_;
     std::atomic<std::uint64_t> dropped_{0};  // by all receivers of the port

@@ -185,9 +185,28 @@ void DpdkPort::configure() {
         if (conf.rx_adv_conf.rss_conf.rss_hf != 0) conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
     }
     const auto receive_queues = static_cast<std::uint16_t>(options_.receive_queues);
-    const auto transmit_queues = static_cast<std::uint16_t>(options_.transmit_queues);
-    require(options_, rte_eth_dev_configure(id_, receive_queues, transmit_queues, &conf),
+    if (takes_control_queue(driver_, options_.device) && info.max_tx_queues > options_.transmit_queues) {
+        // Allowed only where all buffers of a queue are of one pool: answers, which are of a pool of their own, in the
+        // queue of a sender would make a wrong free of it.
+        rte_eth_conf with_control = conf;
+        with_control.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+        has_control_queue_ = true;
+        if (rte_eth_dev_configure(id_, receive_queues, all_transmit_queues(), &with_control) == 0) {
+            frees_fast_ = with_control.txmode.offloads != conf.txmode.offloads;
+            return;
+        }
+        has_control_queue_ = false;
+    }
+    require(options_, rte_eth_dev_configure(id_, receive_queues, all_transmit_queues(), &conf),
             "the device cannot be configured");
+}
+
+std::uint16_t DpdkPort::all_transmit_queues() const noexcept {
+    return static_cast<std::uint16_t>(options_.transmit_queues + (has_control_queue_ ? 1U : 0U));
+}
+
+std::uint16_t DpdkPort::control_queue() const noexcept {
+    return has_control_queue_ ? static_cast<std::uint16_t>(options_.transmit_queues) : std::uint16_t{0};
 }
 
 /// A port that has an MTU of its own is given one; an interface of the kernel keeps what its host gave it, and so must
@@ -239,7 +258,7 @@ void DpdkPort::make_pools(const std::function<void(std::span<std::byte>)>& fill_
                       options_.extra_receive_buffers,
                   receive_buffer_octets(receive_room(driver_, options_.device, options_.largest_receive_octets)), node,
                   options_.device);
-    answers_ = std::make_unique<DpdkAnswers>(id_, options_.device, node);
+    answers_ = std::make_unique<DpdkAnswers>(id_, control_queue(), options_.device, node);
     for (unsigned queue = 0; queue < options_.transmit_queues; ++queue) {
         transmit_pools_.push_back(make_pool(fmt::format("transmit-{}-{}", id_, queue),
                                             std::max(least_transmit_buffers, 2 * options_.transmit_ring_frames - 1),
@@ -260,7 +279,6 @@ void DpdkPort::make_pools(const std::function<void(std::span<std::byte>)>& fill_
 
 void DpdkPort::start() {
     const auto receive_queues = static_cast<std::uint16_t>(options_.receive_queues);
-    const auto transmit_queues = static_cast<std::uint16_t>(options_.transmit_queues);
     auto receive_descriptors = static_cast<std::uint16_t>(options_.receive_ring_frames);
     auto transmit_descriptors = static_cast<std::uint16_t>(options_.transmit_ring_frames);
     require(options_, rte_eth_dev_adjust_nb_rx_tx_desc(id_, &receive_descriptors, &transmit_descriptors),
@@ -270,7 +288,7 @@ void DpdkPort::start() {
         require(options_, rte_eth_rx_queue_setup(id_, queue, receive_descriptors, socket, nullptr, receive_pool_.get()),
                 fmt::format("receive queue {} cannot be set up", queue));
     }
-    for (std::uint16_t queue = 0; queue < transmit_queues; ++queue) {
+    for (std::uint16_t queue = 0; queue < all_transmit_queues(); ++queue) {
         require(options_, rte_eth_tx_queue_setup(id_, queue, transmit_descriptors, socket, nullptr),
                 fmt::format("transmit queue {} cannot be set up", queue));
     }

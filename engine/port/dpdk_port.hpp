@@ -78,6 +78,12 @@ class DpdkPort {
     /// stamps all the same.
     [[nodiscard]] const char* hardware_stamps() const noexcept { return hardware_stamps_; }
     [[nodiscard]] unsigned transmit_ring_frames() const noexcept { return transmit_ring_frames_; }
+    /// Whether answers and other control frames leave by a transmit queue of their own, in front of which no test frame
+    /// waits.
+    [[nodiscard]] bool has_control_queue() const noexcept { return has_control_queue_; }
+    /// Whether the device gives back a queue's buffers without asking each where it belongs: each queue's are of one
+    /// pool.
+    [[nodiscard]] bool frees_fast() const noexcept { return frees_fast_; }
     /// Whether it counts each frame that comes in, once and at once, so that receivers which saw fewer prove a loss
     /// inside the tester.
     [[nodiscard]] bool counts_exactly() const noexcept;
@@ -111,6 +117,8 @@ class DpdkPort {
 
     void probe();
     void configure();
+    [[nodiscard]] std::uint16_t all_transmit_queues() const noexcept;
+    [[nodiscard]] std::uint16_t control_queue() const noexcept;
     void let_large_frames_in() const;
     void make_pools(const std::function<void(std::span<std::byte>)>& fill_buffer);
     void start();
@@ -128,6 +136,8 @@ class DpdkPort {
     const char* receive_ring_source_ = "driver";
     const char* flow_control_ = "none";
     const char* hardware_stamps_ = "none";
+    bool has_control_queue_ = false;  // it is the last one
+    bool frees_fast_ = false;
     std::string kernel_interface_;  // behind the device, if there is one
     unsigned transmit_ring_frames_ = 0;
     Pool receive_pool_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +23,7 @@
 #include "frame/vlan.hpp"
 #include "pace/clock.hpp"
 #include "pace/schedule.hpp"
+#include "tally/burst_runs.hpp"
 #include "tally/delay_burst.hpp"
 #include "tally/delay_spread.hpp"
 #include "tally/delays.hpp"
@@ -172,18 +174,25 @@ class Receiver {
     template <FrameExpectation Frames>
     [[gnu::noinline]] void take(unsigned n, Ticks now) noexcept {
         const std::size_t around = tags_.octets();
-        std::uint64_t known = 0;
+        frame::FoundBurst found;
         if constexpr (!Frames::has_classes) {
-            if (is_armed_ && burst_check_ && around == 0) known = find_known(n);
+            if (is_armed_ && burst_check_ && around == 0) {
+                find_known(n, found);
+                if (found.known == frame::first_bits(n)) [[likely]] {
+                    count_known<Frames>(found, 0, n, now);
+                    port_->release(frames_.data(), n);
+                    return;
+                }
+            }
         }
-        tally::DelayBurst delays{known != 0 ? &tally_->delay_by_slice : nullptr,
-                                 known != 0 ? &tally_->latency : nullptr, slice_};
         unsigned kept = 0;
         for (unsigned i = 0; i < n; ++i) {
             typename Port::Frame* const frame = frames_[i];
-            if ((known >> i & 1U) != 0) [[likely]] {
-                count_known_frame<Frames>(Port::octets(frame), now, delays);
-                frames_[kept++] = frame;
+            if ((found.known >> i & 1U) != 0) {
+                const unsigned end = i + static_cast<unsigned>(std::countr_one(found.known >> i));
+                count_known<Frames>(found, i, end, now);
+                while (i < end) frames_[kept++] = frames_[i++];
+                --i;
                 continue;
             }
             std::byte* octets = Port::octets(frame);
@@ -217,36 +226,106 @@ class Receiver {
         if (kept != 0) port_->release(frames_.data(), kept);
     }
 
-    /// Bit i: frame i of this burst is one of the trial, as it was sent.
-    [[nodiscard]] std::uint64_t find_known(unsigned n) const noexcept {
+    /// Which frames of this burst are of the trial, as they were sent.
+    void find_known(unsigned n, frame::FoundBurst& found) const noexcept {
         static constexpr std::array<std::byte, frame::largest_frame_size> none{};  // in place of one of another length
         const std::size_t octets = burst_check_->octets();
         std::array<const std::byte*, receive_burst> at{};
         for (unsigned i = 0; i < n; ++i)
             at[i] = Port::length(frames_[i]) == octets ? Port::octets(frames_[i]) : none.data();
-        return burst_check_->find(at.data(), n);
+        burst_check_->find(at.data(), n, found);
     }
 
-    /// Of the trial, and as it was sent: what is left to be asked is its time and its number.
+    /// Frames first .. end-1 of the burst, all of the trial and as they were sent: what is left to be asked is their
+    /// time and their number. Counted as count_known_frame() does it one after the other, but what they have in common
+    /// is asked once.
     template <FrameExpectation Frames>
-    [[gnu::always_inline]] void count_known_frame(const std::byte* octets, Ticks now,
-                                                  tally::DelayBurst& delays) noexcept {
-        const frame::TagNumbers tag = frame::numbers_at(octets + burst_check_->tag_at());
+    [[gnu::always_inline]] void count_known(const frame::FoundBurst& found, unsigned first, unsigned end,
+                                            Ticks now) noexcept {
+        const tally::BurstRuns times{found.new_time, first, end};
+        bool is_odd = expectation_->delays != nullptr || !expectation_->share.is_whole() ||
+                      is_after(now, expectation_->residual_end);
+        const Ages ages = ages_at(now);
+        times.for_each([&](unsigned from, unsigned)
+                           __attribute__((always_inline)) { is_odd |= ages.is_of_another_time(found.times[from]); });
+        tally::DelayBurst delays{&tally_->delay_by_slice, &tally_->latency, slice_};
+        if (is_odd) [[unlikely]] {
+            for (unsigned i = first; i < end; ++i) count_known_frame<Frames>(found, i, now, delays);
+            return;
+        }
+        std::uint64_t taken = 0;  // bit i: counts as received, and its delay is not yet noted
+        std::uint64_t lowest_taken = frame::sequence_mask;
+        std::uint64_t highest_taken = 0;
+        tally::BurstRuns{found.new_rise, first, end}.for_each([&](unsigned from, unsigned until) {
+            const std::uint64_t lowest = found.sequence(from);
+            const std::uint64_t highest = found.sequence(until - 1);
+            if (highest >= map_->frames() || !map_->holds(lowest) || !map_->holds(highest)) [[unlikely]] {
+                for (unsigned i = from; i < until; ++i) count_known_frame<Frames>(found, i, now, delays);
+                return;
+            }
+            const unsigned count = until - from;
+            const std::uint64_t all = frame::first_bits(count);
+            const std::uint64_t fresh =
+                all & ~map_->mark_rising([&](unsigned i) { return found.sequence(from + i); }, count);
+            count_fresh(found, from, fresh, fresh == all ? count : static_cast<unsigned>(std::popcount(fresh)), count);
+            taken |= fresh << from;
+            lowest_taken = std::min(lowest_taken, lowest);
+            highest_taken = std::max(highest_taken, highest);
+        });
+        if (taken == frame::first_bits(end - first) << first && delays.is_one_slice(lowest_taken, highest_taken))
+            [[likely]] {
+            delays.note_runs(times, end - first,
+                             [&](unsigned i) __attribute__((always_inline)) { return latency(now, found.times[i]); });
+        } else {
+            for (; taken != 0; taken &= taken - 1) {
+                const auto i = static_cast<unsigned>(std::countr_zero(taken));
+                delays.note(found.sequence(i), latency(now, found.times[i]));
+            }
+        }
+    }
+
+    /// Of `count` frames of one stream whose numbers rise, from frame `from` of the burst on, those whose bit is set
+    /// in `fresh` are the first of their number.
+    void count_fresh(const frame::FoundBurst& found, unsigned from, std::uint64_t fresh, unsigned received,
+                     unsigned count) noexcept {
+        tally::ReceiverTally& t = *tally_;
+        t.duplicated_frames += count - received;
+        if (received == 0) return;
+        if (t.received_frames == 0) [[unlikely]]
+            t.first_hop_limit = frame::hop_limit_of(
+                Port::octets(frames_[from + static_cast<unsigned>(std::countr_zero(fresh))]), burst_check_->version());
+        t.received_frames += received;
+        const auto last = from + static_cast<unsigned>(std::bit_width(fresh)) - 1;
+        std::uint64_t& next = t.next_in_order[found.stream(from)];
+        if (found.sequence(from + static_cast<unsigned>(std::countr_zero(fresh))) < next) [[unlikely]] {
+            for (std::uint64_t left = fresh; left != 0; left &= left - 1)
+                t.reordered_frames += static_cast<std::uint64_t>(
+                    found.sequence(from + static_cast<unsigned>(std::countr_zero(left))) < next);
+        }
+        next = std::max(next, found.sequence(last) + 1);
+    }
+
+    /// One of count_known().
+    template <FrameExpectation Frames>
+    void count_known_frame(const frame::FoundBurst& found, unsigned i, Ticks now, tally::DelayBurst& delays) noexcept {
+        const frame::TagNumbers tag{
+            .stream = found.stream(i), .sequence = found.sequence(i), .time_ticks = found.times[i]};
         // Another tester's clock says nothing here.
         if (!expectation_->share.has(tag.sequence)) [[unlikely]] {
             ++tally_->strayed_frames;
-        } else if (is_of_another_time(now, tag.time_ticks)) [[unlikely]] {
+        } else if (ages_at(now).is_of_another_time(tag.time_ticks)) [[unlikely]] {
             note_wrong_time(now, tag.time_ticks);
         } else if (const std::uint64_t place = expectation_->share.place(tag.sequence); place >= map_->frames())
             [[unlikely]] {
             ++tally_->corrupted_frames;
         } else {
-            count_intact_frame<Frames>(octets, 0, burst_check_->version(), tag, place, now, [&](Ticks delay) {
-                if (expectation_->delays != nullptr) [[unlikely]]
-                    note_delay(tag, place, delay);
-                else
-                    delays.note(place, delay);
-            });
+            count_intact_frame<Frames>(Port::octets(frames_[i]), 0, burst_check_->version(), tag, place, now,
+                                       [&](Ticks delay) {
+                                           if (expectation_->delays != nullptr)
+                                               note_delay(tag, place, delay);
+                                           else
+                                               delays.note(place, delay);
+                                       });
         }
     }
 
@@ -336,10 +415,18 @@ class Receiver {
 
     /// Sent before this trial, or later than now: another run's frame, or no frame of ours at all. Its number says
     /// nothing then.
-    [[nodiscard]] bool is_of_another_time(Ticks now, Ticks sent) const noexcept {
-        const Ticks age = (now - sent + expectation_->clock_skew) & frame::time_mask;
+    struct Ages {
+        Ticks latest;  // that a frame can have been sent
+        Ticks most;    // by which it can have been sent earlier
+
+        [[nodiscard]] bool is_of_another_time(Ticks sent) const noexcept {
+            return ((latest - sent) & frame::time_mask) > most;
+        }
+    };
+    [[nodiscard]] Ages ages_at(Ticks now) const noexcept {
+        const Ticks skew = expectation_->clock_skew;
         const Ticks since_start = is_after(now, expectation_->start) ? now - expectation_->start : 0;
-        return age > since_start + 2 * expectation_->clock_skew;
+        return {.latest = now + skew, .most = since_start + 2 * skew};
     }
 
     /// The counters of two CPUs may differ by more than is allowed for; how much it is then, this tells.
@@ -390,7 +477,7 @@ class Receiver {
             ++t.stale_frames;
         } else if (!expectation_->share.has(tag.sequence)) [[unlikely]] {
             ++t.strayed_frames;
-        } else if (is_of_another_time(now, tag.time_ticks)) [[unlikely]] {
+        } else if (ages_at(now).is_of_another_time(tag.time_ticks)) [[unlikely]] {
             note_wrong_time(now, tag.time_ticks);
         } else if (tag.direction != expectation_->direction) {
             ++t.foreign_frames;

@@ -84,6 +84,7 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
         for (const auto& reception : trial->receptions) {
             if (reception.direction != direction) continue;
             sum.add(*reception.tally);
+            d.received_by_queue.push_back(reception.tally->received_frames);
             auto& queue = gaps.emplace_back(
                 tally::QueueGaps{.received_frames = reception.tally->received_frames, .excess_frames = {}});
             for (std::size_t i = 0; i < queue.excess_frames.size(); ++i) {

@@ -210,7 +210,9 @@ std::string Session::answer(std::int64_t id, const run::OpenRequest& request) {
                                             .transmit_ring_frames = port.transmit_ring_frames(),
                                             .flow_control = port.flow_control(),
                                             .hardware_stamps = port.hardware_stamps(),
-                                            .counts_exactly = port.counts_exactly()};
+                                            .counts_exactly = port.counts_exactly(),
+                                            .has_control_queue = port.has_control_queue(),
+                                            .frees_fast = port.frees_fast()};
                                 }),
                                 tester_->ticks_per_second(), tester_->session(), tester_->clock_offsets());
 }

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "pace/clock.hpp"
+#include "tally/burst_runs.hpp"
 #include "tally/latency_histogram.hpp"
 #include "tally/slice_delays.hpp"
 
@@ -32,6 +33,36 @@ class DelayBurst {
         sum_ += delay;
         max_ = std::max(max_, delay);
         histogram_->put(delay);
+    }
+
+    /// Whether both are of the slice in hand, and so all between them; moves on to that of the first if it is not.
+    [[nodiscard, gnu::always_inline]] bool is_one_slice(std::uint64_t first, std::uint64_t last) noexcept {
+        if (first - place_.first >= place_.count) [[unlikely]]
+            move_to(first);
+        return last - place_.first < place_.count;
+    }
+
+    /// `count` frames of the slice in hand have come: those of each of the runs after the delay that `delay_of(place)`
+    /// is, of its first.
+    template <class DelayOf>
+    [[gnu::always_inline]] void note_runs(const BurstRuns& runs, unsigned count, DelayOf delay_of) noexcept {
+        // Of its own, as this object may be where others see it.
+        pace::Ticks min = min_;
+        pace::Ticks sum = 0;
+        pace::Ticks max = max_;
+        LatencyHistogram& histogram = *histogram_;
+        runs.for_each([&](unsigned from, unsigned until) __attribute__((always_inline)) {
+            const pace::Ticks delay = delay_of(from);
+            const std::uint64_t alike = until - from;
+            min = std::min(min, delay);
+            sum += alike * delay;
+            max = std::max(max, delay);
+            histogram.put(delay, alike);
+        });
+        frames_ += count;
+        min_ = min;
+        sum_ += sum;
+        max_ = max;
     }
 
    private:

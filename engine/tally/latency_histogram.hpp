@@ -23,9 +23,8 @@ class LatencyHistogram {
         if (value > max_) max_ = value;
     }
 
-    /// The same in two steps: each value into its bucket, then what is known of all of them together.
-    void put(std::uint64_t value) noexcept { ++counts_[index_of(value)]; }
-    void put(std::uint64_t value, std::uint64_t count) noexcept { counts_[index_of(value)] += count; }
+    /// The same in two steps: values into their bucket, then what is known of all of them together.
+    void put(std::uint64_t value, std::uint64_t count = 1) noexcept { counts_[index_of(value)] += count; }
     void add(std::uint64_t count, std::uint64_t sum, std::uint64_t min, std::uint64_t max) noexcept {
         count_ += count;
         sum_ += sum;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <concepts>
 #include <cstdint>
@@ -50,12 +51,49 @@ class SequenceMap {
 
     /// Marks frame k, which it holds. True if it had been marked before: a duplicate.
     bool mark(std::uint64_t k) noexcept {
-        std::uint64_t& word = word_of(k);
         const std::uint64_t bit = std::uint64_t{1} << (k % bits);
-        if (shared_) return (std::atomic_ref{word}.fetch_or(bit, std::memory_order_relaxed) & bit) != 0;
-        const std::uint64_t before = read(word);
-        std::atomic_ref{word}.store(before | bit, std::memory_order_relaxed);
-        return (before & bit) != 0;
+        return (join(k, bit) & bit) != 0;
+    }
+
+    /// The most that mark_rising() takes.
+    static constexpr unsigned most_at_once = 64;
+
+    /// Marks `count` frames, 1 .. most_at_once, whose numbers rise, all of which it holds: `number(i)` is that of the
+    /// ith. Bit i of the result: it had been marked before. A word is touched once, however many of its frames have
+    /// come, which is what several receivers of one map wait for each other least with.
+    template <class Number>
+    std::uint64_t mark_rising(Number number, unsigned count) noexcept {
+        const std::uint64_t first = number(0);
+        if (number(count - 1) - first == count - 1) return mark_all(first, count);
+        // Each frame's bit goes into the word that is being collected; a number in another word begins the next one. No
+        // branch depends on the numbers.
+        std::array<std::uint64_t, most_at_once> collected;
+        std::array<std::uint64_t, most_at_once> number_in;  // any frame of the word
+        unsigned words = 0;
+        std::uint64_t word = 0;
+        std::uint64_t k = first;
+        for (unsigned i = 1; i < count; ++i) {
+            word |= std::uint64_t{1} << (k % bits);
+            collected[words] = word;
+            number_in[words] = k;
+            const std::uint64_t next = number(i);
+            const bool is_other = (next ^ k) >= bits;
+            words += static_cast<unsigned>(is_other);
+            word &= std::uint64_t{is_other} - 1;
+            k = next;
+        }
+        collected[words] = word | std::uint64_t{1} << (k % bits);
+        number_in[words] = k;
+        std::uint64_t any = 0;
+        for (unsigned w = 0; w <= words; ++w) any |= collected[w] &= join(number_in[w], collected[w]);
+        if (any == 0) [[likely]]
+            return 0;
+        std::uint64_t before = 0;
+        for (unsigned i = 0, w = 0; i < count; ++i) {
+            w += static_cast<unsigned>(number(i) / bits != number_in[w] / bits);
+            before |= (collected[w] >> (number(i) % bits) & 1U) << i;
+        }
+        return before;
     }
 
     /// Frame k, settled() <= k < end(), has come. The same range holds for all that follow; what reaches beyond it is
@@ -92,6 +130,25 @@ class SequenceMap {
     static constexpr std::uint64_t bits = 64;
     static constexpr std::uint64_t closed_windows = windows / 8;
     static constexpr std::uint64_t lead_share = 4;
+
+    /// Adds bits to the word of frame k. Returns what it was before.
+    std::uint64_t join(std::uint64_t k, std::uint64_t word_bits) noexcept {
+        std::uint64_t& word = word_of(k);
+        if (shared_) return std::atomic_ref{word}.fetch_or(word_bits, std::memory_order_relaxed);
+        const std::uint64_t before = read(word);
+        std::atomic_ref{word}.store(before | word_bits, std::memory_order_relaxed);
+        return before;
+    }
+
+    /// mark_rising() of numbers without a gap, which lie in two words at the most.
+    std::uint64_t mark_all(std::uint64_t first, unsigned count) noexcept {
+        const std::uint64_t all = ~std::uint64_t{0} >> (bits - count);
+        const std::uint64_t place = first % bits;
+        const std::uint64_t before = join(first, all << place) >> place;
+        if (place + count <= bits) return before & all;
+        const std::uint64_t in_first = bits - place;
+        return (before | join(first + in_first, all >> in_first) << in_first) & all;
+    }
 
     [[nodiscard]] std::uint64_t window() const noexcept { return held_ / windows; }
     [[nodiscard]] std::uint64_t& word_of(std::uint64_t k) noexcept { return words_[(k & mask_) / bits]; }

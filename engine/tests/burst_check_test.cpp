@@ -63,7 +63,9 @@ bool is_known(const Octets& octets, const frame::TestFrameExpectation& expected,
 std::uint64_t find(const BurstCheck& check, const std::vector<Octets>& frames) {
     std::vector<const std::byte*> at(frames.size());
     std::ranges::transform(frames, at.begin(), [](const Octets& one) { return one.data(); });
-    return check.find(at.data(), static_cast<unsigned>(at.size()));
+    frame::FoundBurst found;
+    check.find(at.data(), static_cast<unsigned>(at.size()), found);
+    return found.known;
 }
 
 /// One word more, another one as much less: no checksum over both notices.
@@ -165,6 +167,61 @@ TEST_CASE("each field of a frame is asked for where the checksums hold all the s
             }
         }
         CHECK(refused > 1000);
+    }
+}
+
+TEST_CASE("what the tags of a burst say, and where its runs begin, is told with it (R2544-06)") {
+    std::mt19937_64 random{4711};
+    for (const auto& p : {tests::gateway_v4(), tests::gateway_v6()}) {
+        const bool is_v4 = p.version() == IpVersion::v4;
+        const std::size_t size = frame::smallest_frame_size(p.version());
+        for (const auto direction : {Direction::forward, Direction::reverse}) {
+            for (unsigned round = 0; round < 200; ++round) {
+                const unsigned n = 1 + static_cast<unsigned>(random() % 64);
+                std::vector<Octets> frames;
+                // Few streams, numbers and times, so that they repeat; numbers up to the largest there can be.
+                const std::uint64_t last = random() % 2 == 0 ? frame::sequence_mask - 3 : 1000;
+                std::uint64_t time = 1;
+                for (unsigned i = 0; i < n; ++i) {
+                    const auto stream = static_cast<std::uint8_t>(random() % 3 == 0 ? random() % 128 : 5);
+                    if (random() % 3 == 0) time = random() & frame::time_mask;
+                    const std::uint64_t first = i % 4 == 0 ? random() % 4 + last : last + i / 16;
+                    Octets one(size - frame::fcs_octets);
+                    const auto write = [&]<IpVersion V>() {
+                        frame::write_pattern(V, one);
+                        const auto shape = frame::make_template(
+                            p, size, {.direction = direction, .stream = stream, .trial = 9}, tester_mac, dut_mac);
+                        std::array<std::byte*, 1> at{one.data()};
+                        frame::TestFrameSource{shape, plan::FlowDraw{p, direction, 7}, {.first = first}}.write_next(
+                            at, time);
+                    };
+                    is_v4 ? write.operator()<IpVersion::v4>() : write.operator()<IpVersion::v6>();
+                    frames.push_back(one);
+                }
+                const frame::TestFrameExpectation expected{frame::traffic_of(p, direction, size).arrives, dut_mac,
+                                                           dut_mac};
+                const auto check = expected.burst_check({.direction = direction, .trial = 9});
+                if (!check) return;
+                std::vector<const std::byte*> at(n);
+                std::ranges::transform(frames, at.begin(), [](const Octets& one) { return one.data(); });
+                frame::FoundBurst found;
+                check->find(at.data(), n, found);
+                REQUIRE(found.known == frame::first_bits(n));
+                frame::Tag before{};
+                for (unsigned i = 0; i < n; ++i) {
+                    const auto tag = frame::look_at(frames[i].data(), frames[i].size()).tag;
+                    CHECK(found.sequence(i) == tag.sequence);
+                    CHECK(found.stream(i) == tag.stream);
+                    CHECK(found.times[i] == tag.time_ticks);
+                    if (i != 0) {
+                        CHECK((found.new_time >> i & 1U) == (tag.time_ticks != before.time_ticks));
+                        CHECK((found.new_rise >> i & 1U) ==
+                              !(tag.stream == before.stream && tag.sequence > before.sequence));
+                    }
+                    before = tag;
+                }
+            }
+        }
     }
 }
 

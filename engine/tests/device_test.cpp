@@ -168,6 +168,15 @@ TEST_CASE("a port says how many frames its ring holds, and how large a frame may
     CHECK(port::receive_room("net_af_packet", "net_af_packet0,iface=eth0,framesz=12288", 9212) == 12288U);
 }
 
+TEST_CASE("a queue for control frames is taken only where it leads to the same wire") {
+    CHECK(port::takes_control_queue("net_ice", "0000:01:00.0"));
+    CHECK(port::takes_control_queue("net_e1000_igb", "0000:01:00.0"));
+    CHECK(port::takes_control_queue("net_null", "net_null0,no-rx=1"));
+    CHECK_FALSE(port::takes_control_queue("net_virtio", "0000:01:00.0"));
+    for (const char* const driver : {"net_memif", "net_ring", "net_tap", "net_af_packet", "net_af_xdp", "net_pcap"})
+        CHECK_FALSE(port::takes_control_queue(driver, std::string{driver} + "0"));
+}
+
 TEST_CASE("a NIC's buffers hold a whole frame in the units of its driver: it would be spread over several, and lost") {
     CHECK(port::receive_room("net_ixgbe", "0000:01:00.0", 9014) == 9216U);
     CHECK(port::receive_room("net_ixgbe", "0000:01:00.0", 1020) == 2048U);

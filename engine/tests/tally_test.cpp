@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tally/burst_runs.hpp"
 #include "tally/latency_histogram.hpp"
 #include "tally/sequence_map.hpp"
 #include "tally/tally.hpp"
@@ -90,6 +92,76 @@ TEST_CASE("frames beyond the end of a map are not missing") {
     CHECK(map.missing(0, 128) == 0);
     CHECK(map.first_missing(128, 10).empty());
     CHECK(SequenceMap{}.missing(0, 10) == 0);
+}
+
+TEST_CASE("numbers that rise are marked at once as they are one after the other (R2544-06)") {
+    const bool right = rc::check("mark_rising", [] {
+        // A map of a ring as well, which begins anew in its middle.
+        constexpr std::uint64_t held = 64 * 64;
+        const std::uint64_t base = *rc::gen::element<std::uint64_t>(0, held - 100);
+        const bool is_ring = base != 0;
+        const bool shared = *rc::gen::arbitrary<bool>();
+        const auto make = [&] { return is_ring ? SequenceMap{10 * held, shared, held} : SequenceMap{1000, shared}; };
+        auto at_once = make();
+        auto one_by_one = make();
+        if (is_ring) {
+            for (auto* const map : {&at_once, &one_by_one}) {
+                for (int calls = 0; calls < 100; ++calls) map->settle(base + 300, [](std::uint64_t) {});
+            }
+        }
+        for (int bursts = 0; bursts < 5; ++bursts) {
+            const auto count = *rc::gen::inRange<unsigned>(1, SequenceMap::most_at_once + 1);
+            const auto widest = *rc::gen::element<std::uint64_t>(1, 2, 8, 14);
+            Numbers numbers{base + *rc::gen::inRange<std::uint64_t>(0, 100)};
+            while (numbers.size() < count) numbers.push_back(numbers.back() + *rc::gen::inRange(1UL, widest + 1));
+            RC_ASSERT(at_once.holds(numbers.front()) && at_once.holds(numbers.back()));
+            std::uint64_t before = 0;
+            for (unsigned i = 0; i < count; ++i) before |= std::uint64_t{one_by_one.mark(numbers[i])} << i;
+            RC_ASSERT(at_once.mark_rising([&](unsigned i) { return numbers[i]; }, count) == before);
+        }
+        for (std::uint64_t k = base; k < base + 1000; ++k) RC_ASSERT(at_once.has(k) == one_by_one.has(k));
+    });
+    CHECK(right);
+}
+
+TEST_CASE("receivers of a shared map that mark whole bursts mark every frame exactly once between them") {
+    constexpr std::uint64_t frames = 640'000;
+    SequenceMap map{frames, true};
+    std::array<std::uint64_t, 2> duplicates{};
+    {
+        const auto mark_all = [&](std::size_t who) {
+            constexpr unsigned burst = 64;
+            for (std::uint64_t k = 0; k < frames; k += 2 * burst) {
+                // Every other number, then those in between; and all at once where both are there.
+                for (const std::uint64_t first : {k, k + 1}) {
+                    const auto number = [&](unsigned i) { return first + 2 * std::uint64_t{i}; };
+                    duplicates.at(who) += static_cast<std::uint64_t>(std::popcount(map.mark_rising(number, burst)));
+                }
+            }
+        };
+        std::jthread one{mark_all, 0U};
+        std::jthread other{mark_all, 1U};
+    }
+    CHECK(duplicates[0] + duplicates[1] == frames);
+    CHECK(map.missing(0, frames) == 0);
+}
+
+TEST_CASE("runs of a burst are cut where a bit says so, and nowhere else") {
+    const bool right = rc::check("runs", [] {
+        const auto end = *rc::gen::inRange(1U, 65U);
+        const auto first = *rc::gen::inRange(0U, end);
+        const auto beginnings = *rc::gen::arbitrary<std::uint64_t>();
+        unsigned expected = first;
+        tally::BurstRuns{beginnings, first, end}.for_each([&](unsigned from, unsigned until) {
+            RC_ASSERT(from == expected);
+            RC_ASSERT(from < until);
+            for (unsigned i = from + 1; i < until; ++i) RC_ASSERT((beginnings >> i & 1U) == 0);
+            RC_ASSERT(until == end || (beginnings >> until & 1U) != 0);
+            expected = until;
+        });
+        RC_ASSERT(expected == end);
+    });
+    CHECK(right);
 }
 
 TEST_CASE("two receivers of a shared map mark every frame exactly once between them") {

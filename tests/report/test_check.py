@@ -166,6 +166,8 @@ def make_port(side: SideName, number: int, *, is_resolved: bool) -> PortFacts:
         "hardware_stamps": "none",
         "flow_control": "unknown",
         "receive_count": "exact",
+        "control_queue": "shared",
+        "fast_free": False,
     }
     resolved: dict[str, object] = (
         {side: {"dut_mac": "02:00:00:00:d0:01", "static": False}} if is_resolved else {}

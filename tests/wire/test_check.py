@@ -180,3 +180,48 @@ def test_the_ports_of_a_lab_are_told_with_what_the_kernel_knows(plan: AddressPla
         assert port["mtu"] == 1500
         assert port["dut_mac"]
         assert not port["is_dut_mac_static"]
+
+
+def test_ports_joined_by_a_cable_are_tested_without_a_dut(tmp_path: Path) -> None:
+    """R2544-06: with both IP versions every frame comes, and all counters agree; what software ports have not
+    is no fault. One file has it, without what only this host has."""
+    cable = f"id=0,socket={tmp_path / 'c'},socket-abstract=no,rsize=11"
+    testbed_file, found = tmp_path / "lab.toml", tmp_path / "found.json"
+    testbed_file.write_text(
+        "isolated_test_environment = true\n"
+        f'[left]\ndevice = "net_memif0,role=server,{cable}"\n'
+        f'[right]\ndevice = "net_memif1,role=client,{cable}"\n'
+        f"[tester]\ncpus = [{cpus()[-1]}]\n"
+    )
+    words: list[str | Path] = [
+        "--cable",
+        found,
+        "--watch",
+        "0s",
+        "--duration",
+        "0.2s",
+        "--maximum-rate",
+        "5kfps",
+        "--json",
+    ]
+    done = run(
+        testbed_file, *words, "--overdue-after", "50ms", "--offered-tolerance", "5%", "--precision", "50%"
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, json.loads((CONTRACT / "check.schema.json").read_text()))
+    kept = json.loads(found.read_text())
+    assert kept["cable"] == document["cable"]
+    states = {check["name"]: check["state"] for check in kept["cable"]["checks"]}
+    for what in ("IPv4, 64 octets", "IPv4, 1518 octets", "IPv6, 84 octets", "IPv6, 1518 octets"):
+        for direction in ("forward", "reverse"):
+            assert states[f"{what}, {direction}: frames"] == "good"
+            assert states[f"{what}, {direction}: queues"] == "absent"
+        assert states[f"{what}: conserved"] == "good"
+    assert (states["left: PAUSE"], states["right: stamps"], states["link"]) == ("absent", "absent", "good")
+    text = found.read_text()
+    assert str(tmp_path) not in text
+    assert all(len(port["mac"]) == len("02:00:00") for port in kept["cable"]["ports"].values())
+    again = run(testbed_file, *words)
+    assert again.returncode == 2
+    assert "already exists" in again.stdout + again.stderr

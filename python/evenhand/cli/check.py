@@ -4,6 +4,7 @@ keeps."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
@@ -15,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.base.errors import EvenhandError, HostError, RequestError
+from evenhand.base.new_file import check_new, write_new
 from evenhand.base.temporary_folder import temporary_folder
 from evenhand.base.units import format_duration, parse_duration
 from evenhand.base.version import VERSION
@@ -32,7 +34,7 @@ from evenhand.cli.error_output import error_part, told
 from evenhand.cli.options import with_options
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
-from evenhand.plan import AddressPlan, Direction, FrameSize, largest_octets
+from evenhand.plan import AddressPlan, Direction, FrameSize, gateway_v4, gateway_v6, largest_octets
 from evenhand.procedure import (
     DUT_WAY,
     LOOPED_WAY,
@@ -41,6 +43,7 @@ from evenhand.procedure import (
     CeilingGoal,
     OpenTester,
     limits_of,
+    measure_cable,
     measure_ceiling,
     measure_host_limits,
     open_tester,
@@ -49,6 +52,7 @@ from evenhand.procedure.ceiling import expected_parts, expected_s
 from evenhand.procedure.expected_time import ExpectedTime
 from evenhand.report.check import (
     advice_lines,
+    cable_table,
     ceiling_lines,
     dut_line,
     host_table,
@@ -103,6 +107,23 @@ def check(
             " machine; no DUT is needed.",
         ),
     ] = False,
+    cable: Annotated[
+        Path | None,
+        typer.Option(
+            "--cable",
+            metavar="FILE",
+            help="The ports of TESTBED are connected to each other by a cable, and there is no DUT: test the"
+            " ports with IPv4 and IPv6, and write all that was found into FILE (JSON).",
+        ),
+    ] = None,
+    pull: Annotated[
+        str | None,
+        typer.Option(
+            "--pull",
+            metavar="TIME",
+            help="With --cable: for so long you may pull the cable and plug it in again.",
+        ),
+    ] = None,
     ports_only: Annotated[
         bool,
         typer.Option(
@@ -159,6 +180,7 @@ def check(
     """
     required = require or []
     _check_options(testbed, ports_only=ports_only, required=required)
+    pull_s = _read_cable(testbed, cable, pull, excluded=looped or ports_only or bool(required))
     address_plan = plan.read(testbed)
     size, note = read_frames(address_plan, frame_size)
     watch_s = parse_duration(watch_time, where="--watch")
@@ -201,7 +223,9 @@ def check(
         survey = run.survey(watch_s, progress)
         if note is not None and (setup is not None or looped):
             progress.say(note)
-        if setup is not None:
+        if setup is not None and cable is not None:
+            run.check_cable(setup, cable, progress, pull_s=pull_s)
+        elif setup is not None:
             run.check_testbed(setup, progress, with_ceiling=not ports_only)
         elif testbed is not None and absent is not None:
             run.take_as_absent(testbed, absent)
@@ -214,6 +238,8 @@ def check(
         raise told(error)
 
 
+_TOLD_OF_THE_HOST = ("system", "engine", "CPUs", "isolation", "frequency", "clock", "hugepages")
+"""Findings that go into the file of --cable: none names a program, an interface or an address."""
 _UNOPENED = {"is_dut_resolved": False, "unresolved": "its ports have not been opened", "unreached": None}
 
 
@@ -245,6 +271,7 @@ class _Run:
         self._testbed: dict[str, Any] | None = None
         self._ceilings: list[CeilingEntry] = []
         self._host_limits: dict[str, Any] | None = None
+        self._cable: dict[str, Any] | None = None
         self.unopened: EvenhandError | None = None
         """Why the testbed's ports were not opened; what else is checked is not in their way."""
         self.unresolved: HostError | None = None
@@ -314,6 +341,47 @@ class _Run:
             elif with_ceiling:
                 progress.say("No trial was made through the DUT: see above.")
 
+    def check_cable(
+        self, setup: Setup, file: Path, progress: ProgressDisplay, *, pull_s: float | None
+    ) -> None:
+        """The two ports joined by a cable, with both IP versions; one file has all of it."""
+        test = measure_cable(
+            setup,
+            (gateway_v4(), gateway_v6()),
+            self._goal,
+            seed=self._seed,
+            engine=self._engine,
+            limits=limits_of(setup.testbed.limits, loss_ratio=0.0, given=self._limits),
+            pull_s=pull_s,
+            on_event=progress.on_event,
+        )
+        self._cable = test.to_document()
+        assert self._survey is not None
+        document = {
+            "command": "check --cable",
+            "schema": SCHEMA,
+            "version": VERSION,
+            "host": {
+                finding.name: finding.found
+                for finding in self._survey.findings
+                if finding.name in _TOLD_OF_THE_HOST
+            },
+            "cable": self._cable,
+        }
+        content = (json.dumps(document, indent=1) + "\n").encode()
+        write_new(file, content, where="--cable")
+        if not self._is_json:
+            console = out()
+            console.print()
+            console.print(cable_table(test))
+            bad = len(test.bad)
+            console.print(
+                f"{len(test.checks)} checks, {bad} bad. All of it is in {file}: counts of frames and of the"
+                " ports, names of drivers, versions, and this host's system and CPU; no addresses of this"
+                " host, no names of its users or programs. You may send it to Evenhand's maintainers.",
+                markup=False,
+            )
+
     def take_as_absent(self, testbed: str, error: HostError) -> None:
         """A testbed whose ports, or whose lab, this host does not have."""
         self.unopened = error
@@ -362,6 +430,7 @@ class _Run:
             "testbed": self._testbed,
             "ceilings": [entry.to_document() for entry in self._ceilings],
             "host_limits": self._host_limits,
+            **({} if self._cable is None else {"cable": self._cable}),
         }
 
     def _open(self, setup: Setup, *, needs_dut: bool) -> Any:
@@ -405,6 +474,35 @@ def _check_options(testbed: str | None, *, ports_only: bool, required: list[Requ
             where="--require dut",
             next_step="Name a testbed file, or lab:linux.",
         )
+
+
+def _read_cable(testbed: str | None, cable: Path | None, pull: str | None, *, excluded: bool) -> float | None:
+    """How long the cable may be pulled; None: not at all. RequestError where --cable makes no sense."""
+    if cable is None:
+        if pull is None:
+            return None
+        raise RequestError(
+            "there is no cable to pull",
+            code="cli.no-cable",
+            where="--pull",
+            next_step="Name the file for what is found: --cable FILE.",
+        )
+    if testbed is None or testbed.startswith("lab:"):
+        raise RequestError(
+            "there are no ports that a cable could join",
+            code="cli.no-testbed",
+            where="--cable",
+            next_step="Name a testbed file with the two ports.",
+        )
+    if excluded:
+        raise RequestError(
+            "the ports are joined by a cable: there is no DUT, and no other check of them",
+            code="cli.cable-excludes",
+            where="--cable",
+            next_step="Leave out --looped, --ports-only and --require.",
+        )
+    check_new(cable, where="--cable")
+    return None if pull is None else parse_duration(pull, where="--pull")
 
 
 def _unmet(survey: HostSurvey, required: list[Requirement], run: _Run) -> HostError | None:

@@ -5,6 +5,7 @@ tester; shows nothing."""
 from evenhand.procedure.back_to_back import measure_back_to_back
 from evenhand.procedure.back_to_back_model import BackToBack, BackToBackGoal, BackToBackTable, BurstSearch
 from evenhand.procedure.burst import BurstGoal, BurstInterval, BurstIntervals, measure_burst
+from evenhand.procedure.cable_test import CableState, CableTest, measure_cable
 from evenhand.procedure.ceiling import DUT_WAY, LOOPED_WAY, CeilingEntry, CeilingGoal, measure_ceiling
 from evenhand.procedure.conditions import Conditions
 from evenhand.procedure.connection_wish import ConnectionWish
@@ -81,6 +82,8 @@ __all__ = [
     "BurstInterval",
     "BurstIntervals",
     "BurstSearch",
+    "CableState",
+    "CableTest",
     "CeilingEntry",
     "CeilingGoal",
     "Conditions",
@@ -131,6 +134,7 @@ __all__ = [
     "limits_of",
     "measure_back_to_back",
     "measure_burst",
+    "measure_cable",
     "measure_ceiling",
     "measure_delay",
     "measure_host_limits",

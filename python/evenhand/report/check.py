@@ -14,7 +14,7 @@ from evenhand.base.errors import HostError
 from evenhand.base.programs import in_checkout
 from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count, format_line_rate, format_rate, format_ratio
-from evenhand.procedure import DUT_WAY, CeilingEntry
+from evenhand.procedure import DUT_WAY, CableState, CableTest, CeilingEntry
 from evenhand.report.trials import VERDICT_STYLES
 from evenhand.rig.host import HostSurvey, State
 from evenhand.rig.host.finding import Part
@@ -22,6 +22,7 @@ from evenhand.rig.host.ports import PortFacts
 from evenhand.trial import Limits
 
 STATE_STYLES = {State.GOOD: "green", State.WEAK: "yellow", State.MISSING: "red", State.UNKNOWN: "dim"}
+CABLE_STYLES = {CableState.GOOD: "green", CableState.BAD: "red", CableState.ABSENT: "dim"}
 PART_COMMANDS = {
     Part.REFERENCE: in_checkout("make demo", installed="evenhand demo"),
     Part.LAB: in_checkout("make demo-linux", installed="sudo evenhand demo --dut linux"),
@@ -177,8 +178,27 @@ def ports_table(ports: Sequence[PortFacts]) -> Table:
         ("hash", [_hash(port.flow_hash) for port in ports]),
         ("DUT's MAC", [_dut_mac(port) for port in ports]),
     ]
+    if any(port.control_queue == "own" for port in ports):
+        rows.append(("answers", [_answers(port) for port in ports]))
     for title, cells in rows:
         table.add_row(title, *cells)
+    return table
+
+
+def _answers(port: PortFacts) -> str:
+    """Only ports of NICs may have a queue for them; what it allows is told with it."""
+    queue = "by a queue of their own" if port.control_queue == "own" else "by the first queue"
+    return queue + (", so that buffers are freed at once" if port.fast_free else "")
+
+
+def cable_table(test: CableTest) -> Table:
+    """A row for each thing that was looked at."""
+    table = _table("The ports, joined by a cable")
+    table.add_column("check", overflow="fold")
+    table.add_column("state", no_wrap=True)
+    table.add_column("found", overflow="fold")
+    for check in test.checks:
+        table.add_row(check.name, Text(str(check.state), style=CABLE_STYLES[check.state]), check.found)
     return table
 
 

@@ -51,6 +51,11 @@ class PortFacts:
     receive_count: str
     """`exact`: the port counts each frame that comes in, so that its count is held against what the receivers
     saw; else `unknown`."""
+    control_queue: str
+    """`own`: answers to the DUT leave by a transmit queue of their own; `shared`: by the first one of the
+    test frames."""
+    fast_free: bool
+    """Whether the driver gives sent buffers back without asking each where it belongs."""
     dut_mac: str | None
     """None if the DUT did not answer."""
     is_dut_mac_static: bool
@@ -108,6 +113,8 @@ def port_facts(
             hardware_stamps=str(port["hardware_stamps"]),
             flow_control=str(port["flow_control"]),
             receive_count=str(port.get("receive_count", "unknown")),
+            control_queue=str(port.get("control_queue", "shared")),
+            fast_free=bool(port.get("fast_free", False)),
             dut_mac=dut.get("dut_mac"),
             is_dut_mac_static=bool(dut.get("static", False)),
         )
