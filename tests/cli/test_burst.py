@@ -56,7 +56,7 @@ def test_a_search_for_each_size_is_shown_and_stored(
     [
         (("--burst", "0"), "must be greater than 0"),
         (("--burst", "16,16"), "the same size twice"),
-        (("--burst", ""), "is not a number of frames"),
+        (("--burst", ""), "is not a whole number"),
         (("--rate", "0"), "must be greater than 0"),
         (("--precision", "0"), "precision"),
         (("--rate", "1kfps", "--burst", "1024", "--duration", "1s"), "do not fit into a trial"),

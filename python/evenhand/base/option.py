@@ -43,6 +43,8 @@ RATIO = Grammar("RATIO", parse_ratio)
 DURATION = Grammar("TIME", parse_duration)
 """Seconds: `60s`, `5ms`."""
 FRAMES = Grammar("FRAMES", parse_count)
+NUMBER = Grammar("NUMBER", parse_count)
+"""Of connections: `400000`, `10M`."""
 FRAME_COUNTS = Grammar("FRAMES,...", _parse_counts)
 
 

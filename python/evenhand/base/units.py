@@ -96,7 +96,7 @@ DURATION = Quantity(
     ),
 )
 COUNT = Quantity(
-    "a number of frames",
+    "a whole number",
     {"": Decimal(1), "k": Decimal(10**3), "M": Decimal(10**6), "G": Decimal(10**9)},
     "1000000, 1e8, 100M, 1G",
     {"frames": "", **_others(k="thousand kframes", M="mio million mframes", G="b bn billion gframes")},

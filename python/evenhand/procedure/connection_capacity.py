@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 from evenhand.base.errors import RequestError
-from evenhand.base.option import FRAMES, RATE, RATIO, Option, values_of
+from evenhand.base.option import NUMBER, RATE, RATIO, Option, values_of
 from evenhand.base.units import format_count, format_ratio
 from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import MAX_CONNECTIONS
@@ -308,11 +308,11 @@ class CapacityOptions:
     start: Annotated[
         str,
         Option(
-            declared="--from", grammar=FRAMES, sets="start", help="Connections that the DUT surely holds."
+            declared="--from", grammar=NUMBER, sets="start", help="Connections that the DUT surely holds."
         ),
     ] = str(DEFAULT_START)
     most: Annotated[
-        str | None, Option(grammar=FRAMES, help="Maximum number of connections. Default: all of the plan.")
+        str | None, Option(grammar=NUMBER, help="Maximum number of connections. Default: all of the plan.")
     ] = None
     precision: Annotated[str, Option(grammar=RATIO, help="Precision at which the search stops.")] = "1%"
     maximum_rate: Annotated[

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 from evenhand.base.errors import RequestError
-from evenhand.base.option import FRAMES, RATE, RATIO, Option, values_of
+from evenhand.base.option import NUMBER, RATE, RATIO, Option, values_of
 from evenhand.base.units import format_count, format_ratio
 from evenhand.base.validation.typed_fields import check_types
 from evenhand.procedure.connection_trials import (
@@ -272,7 +272,7 @@ class ConnectionRateOptions:
 
     connections: Annotated[
         str,
-        Option(grammar=FRAMES, help="Connections that each trial opens; each has a four tuple of its own."),
+        Option(grammar=NUMBER, help="Connections that each trial opens; each has a four tuple of its own."),
     ] = str(DEFAULT_CONNECTIONS)
     maximum_rate: Annotated[
         str | None,

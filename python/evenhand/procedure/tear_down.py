@@ -10,7 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
 
 from evenhand.base.errors import RequestError
-from evenhand.base.option import FRAMES, RATE, Option, values_of
+from evenhand.base.option import NUMBER, RATE, Option, values_of
 from evenhand.base.units import format_count, format_rate
 from evenhand.base.validation.typed_fields import check_types
 from evenhand.procedure.attempts import Attempts
@@ -248,7 +248,7 @@ class TearDownOptions:
         str | None,
         Option(grammar=RATE, sets="rate_fps", help="Rate at which connections are opened; required."),
     ] = None
-    connections: Annotated[str, Option(grammar=FRAMES, help="Connections that are opened and removed.")] = (
+    connections: Annotated[str, Option(grammar=NUMBER, help="Connections that are opened and removed.")] = (
         "400000"
     )
     repetitions: Annotated[

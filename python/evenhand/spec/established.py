@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from evenhand.base.errors import RequestError
-from evenhand.base.option import FRAMES, RATE, Option, options_of
+from evenhand.base.option import NUMBER, RATE, Option, options_of
 from evenhand.plan import AddressPlan
 from evenhand.procedure.connection_wish import ConnectionWish, check_plan_has
 
@@ -21,7 +21,7 @@ class EstablishedOptions:
     established: Annotated[
         str | None,
         Option(
-            grammar=FRAMES,
+            grammar=NUMBER,
             help="Connections that are established before each trial, in an empty table of the DUT.",
             panel=_PANEL,
         ),
