@@ -238,7 +238,7 @@ int measure_all(const Case& c) {
                 tally::DelayBurst delays{&tally_alone->delay_by_slice, &tally_alone->latency, place_alone};
                 (void)delays.is_one_slice(sequences[i], sequences[i + run::receive_burst - 1]);
                 delays.note_runs(tally::BurstRuns{beginnings, 0, run::receive_burst}, run::receive_burst,
-                                 [&](unsigned k) { return now + 16 * (i + k); });
+                                 [&](unsigned k) { return now + Ticks{16} * (i + k); });
             }
         });
         port.rewind();

@@ -2,6 +2,8 @@
 // Contract: what several testers replied to their trial requests, read back to be judged together.
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "contract/request_parts.hpp"
 #include "frame/layout.hpp"
@@ -96,8 +98,8 @@ std::vector<tally::ClassCount> read_classes(ObjectReader& r) {
     std::vector<tally::ClassCount> classes;
     if (!r.has("classes")) return classes;
     const Json& list = r.array("classes");
-    for (std::size_t i = 0; i < list.size(); ++i) {
-        ObjectReader c{list[i], r.where("classes")};
+    for (const Json& item : list) {
+        ObjectReader c{item, r.where("classes")};
         classes.push_back({.version = c.whole("ip_version", 4, 6) == 4 ? plan::IpVersion::v4 : plan::IpVersion::v6,
                            .frame_size = c.whole("frame_size", 1, frame::largest_frame_size),
                            .offered_frames = count(c, "offered_frames"),
@@ -176,9 +178,11 @@ tally::HostRecord read_host(ObjectReader r) {
     for (const Json& cpu : r.array("tester")) host.tester.push_back(read_cpu(cpu, r.where("tester"), false));
     if (is_null(r, "dut")) return host;
     auto dut = r.object("dut");
-    host.dut.emplace();
-    host.dut->ring_frames = static_cast<unsigned>(dut.whole("ring_frames", 0, std::numeric_limits<unsigned>::max()));
-    for (const Json& cpu : dut.array("cpus")) host.dut->cpus.push_back(read_cpu(cpu, dut.where("cpus"), true));
+    tally::HostRecord::Dut found{
+        .ring_frames = static_cast<unsigned>(dut.whole("ring_frames", 0, std::numeric_limits<unsigned>::max())),
+        .cpus = {}};
+    for (const Json& cpu : dut.array("cpus")) found.cpus.push_back(read_cpu(cpu, dut.where("cpus"), true));
+    host.dut = std::move(found);
     return host;
 }
 

@@ -146,8 +146,8 @@ struct DirectionResult {
     std::uint64_t largest_burst = 0;
     // receiver
     double max_poll_gap_us = 0;
-    std::vector<std::uint64_t> received_by_queue{};  // as received_frames
-    std::uint64_t gap_frames = 0;                    // frames that may have overrun the ring in long poll gaps
+    std::vector<std::uint64_t> received_by_queue;  // as received_frames
+    std::uint64_t gap_frames = 0;                  // frames that may have overrun the ring in long poll gaps
     std::uint64_t ring_frames = 0;
     LatencyHistogram latency;  // ticks
     SliceDelays delay_by_slice;
