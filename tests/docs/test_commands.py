@@ -154,7 +154,14 @@ def _prints_what_the_document_shows(command: Command, run: Run) -> None:
 
 
 @pytest.mark.wire
-@pytest.mark.parametrize("command", _beginning_with(*RUN_WITH_THE_ENGINE), ids=str)
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(command, marks=pytest.mark.two_cpus if "engines" in command.words else ())
+        for command in _beginning_with(*RUN_WITH_THE_ENGINE)
+    ],
+    ids=str,
+)
 def test_trial_over_a_cable_runs_without_hardware(command: Command, run: Run) -> None:
     """Also on a busy machine, where it is INVALID: then it must still say so in the form that the document
     shows."""
