@@ -216,7 +216,7 @@ TEST_CASE("what the tags of a burst say, and where its runs begin, is told with 
                     if (i != 0) {
                         CHECK((found.new_time >> i & 1U) == (tag.time_ticks != before.time_ticks));
                         CHECK((found.new_rise >> i & 1U) ==
-                              !(tag.stream == before.stream && tag.sequence > before.sequence));
+                              (tag.stream != before.stream || tag.sequence <= before.sequence));
                     }
                     before = tag;
                 }

@@ -97,7 +97,7 @@ TEST_CASE("frames beyond the end of a map are not missing") {
 TEST_CASE("numbers that rise are marked at once as they are one after the other (R2544-06)") {
     const bool right = rc::check("mark_rising", [] {
         // A map of a ring as well, which begins anew in its middle.
-        constexpr std::uint64_t held = 64 * 64;
+        constexpr std::uint64_t held = std::uint64_t{64} * 64;
         const std::uint64_t base = *rc::gen::element<std::uint64_t>(0, held - 100);
         const bool is_ring = base != 0;
         const bool shared = *rc::gen::arbitrary<bool>();
@@ -131,7 +131,7 @@ TEST_CASE("receivers of a shared map that mark whole bursts mark every frame exa
     {
         const auto mark_all = [&](std::size_t who) {
             constexpr unsigned burst = 64;
-            for (std::uint64_t k = 0; k < frames; k += 2 * burst) {
+            for (std::uint64_t k = 0; k < frames; k += std::uint64_t{2} * burst) {
                 // Every other number, then those in between; and all at once where both are there.
                 for (const std::uint64_t first : {k, k + 1}) {
                     const auto number = [&](unsigned i) { return first + 2 * std::uint64_t{i}; };
@@ -152,13 +152,16 @@ TEST_CASE("runs of a burst are cut where a bit says so, and nowhere else") {
         const auto first = *rc::gen::inRange(0U, end);
         const auto beginnings = *rc::gen::arbitrary<std::uint64_t>();
         unsigned expected = first;
-        tally::BurstRuns{beginnings, first, end}.for_each([&](unsigned from, unsigned until) {
+        std::vector<std::pair<unsigned, unsigned>> runs;
+        tally::BurstRuns{beginnings, first, end}.for_each(
+            [&](unsigned from, unsigned until) { runs.emplace_back(from, until); });
+        for (const auto [from, until] : runs) {
             RC_ASSERT(from == expected);
             RC_ASSERT(from < until);
             for (unsigned i = from + 1; i < until; ++i) RC_ASSERT((beginnings >> i & 1U) == 0);
             RC_ASSERT(until == end || (beginnings >> until & 1U) != 0);
             expected = until;
-        });
+        }
         RC_ASSERT(expected == end);
     });
     CHECK(right);
