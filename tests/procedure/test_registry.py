@@ -52,6 +52,8 @@ OTHER_WORDS = {
     ("trial/replay.py", "burst"): "a key of the contract",
     ("trial/direction.py", "latency"): "a key of the contract",
     ("trial/result.py", "loss"): "the code of a reason",
+    ("trial/engine_group.py", "connections"): "a key of the contract",
+    ("trial/group_events.py", "latency"): "a key of the contract",
     ("trial/load.py", "burst"): "a key of the contract",
     ("trial/load.py", "connections"): "a key of the contract",
     ("rig/reference/router.py", "capacity"): "a key of the router's configuration",

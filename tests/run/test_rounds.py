@@ -114,7 +114,9 @@ def test_status_tells_once_that_every_number_is_a_lower_bound(of_tester: int, wh
 
 def test_nobody_is_told_to_repeat_what_is_being_measured() -> None:
     for points in (((10, 10), (10, 10)), ((3, 3), (10, 0))):
-        found = bounded(status(10, 10), *points)
+        found = replace(bounded(status(10, 10), *points), finished_at="2026-03-02T09:00:00Z")
+        interrupted = replace(found, finished_at=None)
+        assert "--again" not in " ".join(campaign_lines(interrupted, 9.0)), "it is resumed first"
         assert "--again" in " ".join(campaign_lines(found, 0.0))
         going_on = replace(found, worker="process 7", finished_at=None)
         assert "--again" not in " ".join(campaign_lines(going_on, 9.0))

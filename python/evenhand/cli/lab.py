@@ -152,7 +152,7 @@ def down(kind: KindArgument, force: ForceOption = False, json_output: JsonOption
 def status(
     kind: Annotated[
         LabKind | None,
-        typer.Argument(metavar="[NAME]", help="The lab: linux or vm. Default: all labs.", show_default=False),
+        typer.Argument(metavar="NAME", help="The lab: linux or vm. Default: all labs.", show_default=False),
     ] = None,
     json_output: JsonOption = False,
 ) -> None:

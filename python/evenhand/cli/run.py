@@ -228,7 +228,7 @@ def _executor(
     for option, given in (("--testbed", testbed), ("--engine", engine)):
         if given is not None:
             raise RequestError(
-                f"each worker has its own {option.removeprefix('--')}",
+                f"each worker {'of the scheduler ' * (hosts is None)}has its own {option.removeprefix('--')}",
                 code="cli.option-of-the-worker",
                 where=f"{option}, {by}",
                 next_step=f"Omit {option} here: "

@@ -145,7 +145,12 @@ def test_cpus_that_are_not_isolated_get_the_kernel_options(
 def test_of_two_cpus_none_is_to_be_isolated(tmp_path: Path) -> None:
     """The tester and a router on this host need both."""
     isolation = finding(
-        survey(tmp_path, {"sys/devices/system/cpu/online": "0-1\n"}, allowed={0, 1}), "isolation"
+        survey(
+            tmp_path,
+            {"sys/devices/system/cpu/online": "0-1\n", "sys/devices/system/cpu/isolated": "\n"},
+            allowed={0, 1},
+        ),
+        "isolation",
     )
     assert isolation.state is State.WEAK
     assert (isolation.commands, "isolcpus=" in isolation.advice) == ((), False)
