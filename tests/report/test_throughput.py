@@ -64,7 +64,7 @@ def shown(renderable: RenderableType, width: int = 400) -> str:
 
 def golden_trials() -> list[TrialResult]:
     documents = [json.loads(line) for line in GOLDEN.read_text().splitlines()]
-    alone = [d for d in documents if d.get("response") == "trial" and "engines" not in d]
+    alone = [d for d in documents if d.get("response") == "trial" and "share" not in d]
     return [TrialResult.from_contract(d) for d in alone]
 
 
