@@ -507,7 +507,7 @@ def test_a_disk_that_fills_half_way_loses_no_trial_and_the_campaign_goes_on_with
     evenhand: Evenhand, tmp_path: Path
 ) -> None:
     """D11."""
-    write_campaign(tmp_path, short())
+    write_campaign(tmp_path, short(), part="simulated-640000--512-500")
     full = evenhand(*RUN, file_limit=160 * 1024)
     assert full.returncode == 3, full.stderr
     assert "Traceback" not in full.stderr
