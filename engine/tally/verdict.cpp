@@ -348,6 +348,17 @@ void tell_losses(const TrialResult& result, const DirectionResult& d, std::vecto
              name_of(result, d.direction), damaged);
 }
 
+/// A port that takes none of the frames that reach it does not work, and what it was to send is as doubtful: an af_xdp
+/// port may come to that after an overload. No DUT can bring it about, at any load.
+void judge_receiving_port(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
+    const auto& port = result.ports[static_cast<std::size_t>(plan::receiving_side(d.direction))];
+    const auto change = change_of(port.before, port.after);
+    if (d.received_frames != 0 || change.received_frames != 0 || change.missed_frames == 0) return;
+    note(reasons, "port_stopped",
+         "{}: the tester's receiving port took none of the {} frames that reached it ({}): it has stopped",
+         name_of(result, d.direction), change.missed_frames, change.missed_by);
+}
+
 /// Something else than forwarding is going on: a loop, a mirrored port, a capture that is played back.
 void judge_duplicates(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     if (static_cast<double>(d.duplicated_frames) <=
@@ -388,6 +399,7 @@ void judge(TrialResult& whole, std::span<const TrialResult> parts) {
     for (const auto& part : parts) judge_tester(part, reasons);
     each([&](const auto& part, const auto& d) { judge_sender(part, d, reasons); });
     each([&](const auto& part, const auto& d) { judge_duplicates(part, d, reasons); });
+    each([&](const auto& part, const auto& d) { judge_receiving_port(part, d, reasons); });
     if (!reasons.empty()) {
         whole.verdict = Verdict::invalid;
         return;

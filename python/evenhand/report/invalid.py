@@ -14,6 +14,7 @@ OF_THE_HOST = frozenset(
         "sender_overdue",
         "overdue_may_explain_loss",
         "port_refused",
+        "port_stopped",
         "transmit_not_drained",
         "receiver_gap",
         "record_overrun",
