@@ -45,7 +45,7 @@ def document(**changes: Any) -> dict[str, Any]:
     return found
 
 
-def testbed(**changes: Any) -> Testbed:
+def read_bed(**changes: Any) -> Testbed:
     return make_testbed(document(**changes), where="several.toml")
 
 
@@ -63,7 +63,7 @@ def test_a_file_with_several_engines_is_read(tmp_path: Path) -> None:
 
 
 def test_each_engine_opens_its_own_ports_and_all_have_one_plan_and_seed() -> None:
-    both = testbed(b__memory="1GB", b__cpus=[3, 4])
+    both = read_bed(b__memory="1GB", b__cpus=[3, 4])
     a, b = both.open_requests(gateway_v4(), frame_size=64, seed=7)
     assert a["plan"] == b["plan"]
     assert a["seed"] == b["seed"] == 7
@@ -74,14 +74,14 @@ def test_each_engine_opens_its_own_ports_and_all_have_one_plan_and_seed() -> Non
 
 def test_the_line_rate_is_that_of_the_slowest_engine_times_their_number() -> None:
     """Each has the same share: the faster one's port is not full when the slower one's is."""
-    both = testbed()
+    both = read_bed()
     assert both.max_theoretical_fps(both.streams(gateway_v4(), 64)) == 29_761_904
-    unknown = testbed(b__left={"device": "0000:01:00.0"}, b__right={"device": "0000:01:00.1"})
+    unknown = read_bed(b__left={"device": "0000:01:00.0"}, b__right={"device": "0000:01:00.1"})
     assert unknown.max_theoretical_fps(unknown.streams(gateway_v4(), 64)) is None
 
 
 def test_a_dut_on_this_host_is_watched_by_one_engine_here() -> None:
-    both = testbed(dut={"cpus": [0], "ring_frames": 512})
+    both = read_bed(dut={"cpus": [0], "ring_frames": 512})
     a, b = both.open_requests(gateway_v4(), frame_size=64, seed=7)
     assert a["dut"]["ring_frames"] == 512
     assert "dut" not in b
@@ -96,7 +96,7 @@ def test_what_is_stored_of_one_engine_is_as_it_was(tmp_path: Path) -> None:
     stored = Setup(name="one", testbed=alone).to_document()["testbed"]
     assert "engine" not in stored
     assert "start_difference" not in stored["limits"]
-    several = Setup(name="several", testbed=testbed(limits={"start_difference": "2ms"})).to_document()[
+    several = Setup(name="several", testbed=read_bed(limits={"start_difference": "2ms"})).to_document()[
         "testbed"
     ]
     assert [engine["name"] for engine in several["engine"]] == ["a", "b"]
@@ -135,7 +135,7 @@ def test_what_is_stored_of_one_engine_is_as_it_was(tmp_path: Path) -> None:
 )
 def test_each_mistake_is_refused_by_name(changes: dict[str, Any], code: str, match: str) -> None:
     with raises(code, match=match):
-        testbed(**changes)
+        read_bed(**changes)
 
 
 def test_two_engines_of_one_host_share_neither_ports_nor_cpus() -> None:
@@ -155,17 +155,17 @@ def test_engines_elsewhere_are_reached_over_ssh(monkeypatch: pytest.MonkeyPatch,
     engine = tmp_path / "evenhand-engine"
     engine.write_text("#!/bin/sh\n")
     engine.chmod(0o755)
-    here, there = Setup(name="several", testbed=testbed()).engine_commands(engine)
+    here, there = Setup(name="several", testbed=read_bed()).engine_commands(engine)
     assert here == [str(engine)]
     assert there[0].endswith("ssh")
     assert there[-3:] == ["--", "root@tester2", "evenhand-engine"]
     assert "BatchMode=yes" in there
     monkeypatch.setenv("PATH", str(tmp_path))
     with raises("rig.program-missing", match="ssh"):
-        Setup(name="several", testbed=testbed()).engine_commands(engine)
+        Setup(name="several", testbed=read_bed()).engine_commands(engine)
 
 
 def test_a_plan_of_the_dut_is_as_with_one_engine() -> None:
-    setup = Setup(name="several", testbed=testbed(dut={"plan": "gateway-v6"}))
+    setup = Setup(name="several", testbed=read_bed(dut={"plan": "gateway-v6"}))
     with raises("rig.dut-of-other-plan", match="gateway-v6"):
         setup.check_plan(make_plan("gateway-v4"))
