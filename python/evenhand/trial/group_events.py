@@ -18,26 +18,49 @@ _COUNTS = ("sent_frames", "received_frames", "settled_frames", "lost_frames")
 def progress_of_all(engines: int, on_event: EventCallback) -> Callable[[int, Document], None]:
     """Takes the number of an engine and its `progress` event. Whenever the first tells something, the sums of
     what all have told last are passed on."""
-    last: dict[int, Document] = {}
 
-    def take(number: int, event: Document) -> None:
-        last[number] = event
-        if number != 0:
-            return
-        told = [last[each] for each in range(engines) if each in last]
+    def add_up(event: Document, told: Sequence[Document]) -> Document:
         directions = {
             name: _direction(
                 [each["directions"][name] for each in told if name in each.get("directions", {})]
             )
             for name in event.get("directions", {})
         }
-        on_event(
-            {
-                **event,
-                **{key: sum(each[key] for each in told) for key in ("sent_frames", "received_frames")},
-                **({"directions": directions} if directions else {}),
+        return {
+            **event,
+            **{key: sum(each[key] for each in told) for key in ("sent_frames", "received_frames")},
+            **({"directions": directions} if directions else {}),
+        }
+
+    return _in_step_with_the_first(engines, on_event, add_up)
+
+
+def learning_of_all(engines: int, on_event: EventCallback) -> Callable[[int, Document], None]:
+    """The same of `learning` events: each engine has all hosts behind its own ports."""
+
+    def add_up(event: Document, told: Sequence[Document]) -> Document:
+        sides: Document = {
+            side: {
+                key: sum(each[side][key] for each in told if side in each) for key in ("hosts", "reachable")
             }
-        )
+            for side in SIDES
+            if side in event
+        }
+        return {**event, **sides}
+
+    return _in_step_with_the_first(engines, on_event, add_up)
+
+
+def _in_step_with_the_first(
+    engines: int, on_event: EventCallback, add_up: Callable[[Document, Sequence[Document]], Document]
+) -> Callable[[int, Document], None]:
+    """`add_up` gets the event of the first engine, and the last of each that has told one, in their order."""
+    last: dict[int, Document] = {}
+
+    def take(number: int, event: Document) -> None:
+        last[number] = event
+        if number == 0:
+            on_event(add_up(event, [last[each] for each in range(engines) if each in last]))
 
     return take
 
@@ -54,27 +77,6 @@ def _direction(told: Sequence[Document]) -> Document:
             "max_ns": max((each["latency"]["max_ns"] for each in timed), default=None),
         },
     }
-
-
-def learning_of_all(engines: int, on_event: EventCallback) -> Callable[[int, Document], None]:
-    """The same of `learning` events: each engine has all hosts behind its own ports."""
-    last: dict[int, Document] = {}
-
-    def take(number: int, event: Document) -> None:
-        last[number] = event
-        if number != 0:
-            return
-        told = [last[each] for each in range(engines) if each in last]
-        sides: Document = {
-            side: {
-                key: sum(each[side][key] for each in told if side in each) for key in ("hosts", "reachable")
-            }
-            for side in SIDES
-            if side in event
-        }
-        on_event({**event, **sides})
-
-    return take
 
 
 def sum_of_learning(replies: Sequence[Document]) -> Document:
