@@ -155,7 +155,7 @@ TEST_CASE("runs of a burst are cut where a bit says so, and nowhere else") {
         std::vector<std::pair<unsigned, unsigned>> runs;
         tally::BurstRuns{beginnings, first, end}.for_each(
             [&](unsigned from, unsigned until) { runs.emplace_back(from, until); });
-        for (const auto [from, until] : runs) {
+        for (const auto& [from, until] : runs) {
             RC_ASSERT(from == expected);
             RC_ASSERT(from < until);
             for (unsigned i = from + 1; i < until; ++i) RC_ASSERT((beginnings >> i & 1U) == 0);
