@@ -4,6 +4,7 @@ trials from zero to line rate.
 
 Time is reckoned, not spent: sending and waits of each trial that is made, on simulated devices. Both end with
 a bracket no wider than 0.1 % of its upper bound, and with a full-length trial that passed at the lower one.
+The goals are multiples of the least time that proves as much.
 Needs no engine.
 """
 
@@ -17,12 +18,14 @@ from pieces import record
 
 from evenhand.search import MlrGoal, MlrGoals, Outcome, ThroughputGoal, ThroughputResult, run_search
 from evenhand.trial import RFC_WAITS, EarlyStopper, Measurer, SimulatedMeasurer, TrialResult
+from evenhand.trial.simulated import CERTAIN_AFTER_S
 
 LINE_RATE_FPS = 1_488_095.0
 """Gigabit Ethernet, 64 octets."""
 PRECISION, FULL_LENGTH_S, SHORT_S = 0.001, 60.0, 1.0
 REPETITIONS = 10
-ONE_SEARCH, TEN_SEARCHES = 1 / 5, 1 / 8
+ONE_SEARCH, TEN_SEARCHES = 1.7, 1.2
+"""Goals, as multiples of what is possible at all."""
 GUIDED = ThroughputGoal(
     max_fps=LINE_RATE_FPS,
     precision=PRECISION,
@@ -64,6 +67,21 @@ def bisect(measurer: Measurer, max_fps: float) -> tuple[float, float]:
     return lower_fps, upper_fps
 
 
+def least_repetition_s(device: SimulatedMeasurer) -> float:
+    """What no search can do without that gives a bracket of its own: a load that passes in full length, and
+    one within the precision that fails. A queue hides that loss until it is full."""
+    after_s = SHORT_S
+    excess_fps = PRECISION * device.limit_fps + device.buffer_frames / FULL_LENGTH_S
+    overflows_after_s = device.buffer_frames / excess_fps
+    if overflows_after_s >= SHORT_S:
+        after_s = overflows_after_s + CERTAIN_AFTER_S
+    return (
+        FULL_LENGTH_S + after_s + 2 * RFC_WAITS.total_s
+        if device.limit_fps < LINE_RATE_FPS
+        else FULL_LENGTH_S + SHORT_S + 2 * RFC_WAITS.total_s
+    )
+
+
 def compare(name: str, make_measurer: Callable[[], SimulatedMeasurer], max_fps: float) -> dict[str, object]:
     """One search and ten, each reckoned against the plain bisection on a device of the same kind."""
     plain, goals = (Reckoning(make_measurer()) for _ in range(2))
@@ -84,15 +102,21 @@ def compare(name: str, make_measurer: Callable[[], SimulatedMeasurer], max_fps: 
             max_fps=max_fps,
         ),
     )
+    least_s = least_repetition_s(make_measurer())
+    possible_s = (
+        least_s + (SHORT_S + RFC_WAITS.total_s if first.upper_fps is not None else 0),
+        REPETITIONS * least_s,
+    )
+    multiples = guided.seconds / possible_s[0], ten.seconds / possible_s[1]
     shares = guided.seconds / plain.seconds, ten.seconds / (REPETITIONS * plain.seconds)
-    are_met = shares[0] <= ONE_SEARCH, shares[1] <= TEN_SEARCHES
+    are_met = multiples[0] <= ONE_SEARCH, multiples[1] <= TEN_SEARCHES
     ended = all(r.outcome in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM) for r in (first, *results))
     print(
         f"{name:34} plain {plain.trials:3} trials {plain.seconds:6,.0f} s | guided {guided.trials:2} trials"
         f" {guided.seconds:5,.0f} s, "
-        f"1/{1 / shares[0]:4.1f} {'met' if are_met[0] else 'NOT MET'} | ten {ten.seconds:6,.0f} s,"
-        f" 1/{1 / shares[1]:4.1f} "
-        f"{'met' if are_met[1] else 'NOT MET'} | mlr, two goals of 60 s and 120 s {goals.seconds:6,.0f} s"
+        f"1/{1 / shares[0]:4.1f}, {multiples[0]:.2f} of the least {'' if are_met[0] else 'NOT MET'}"
+        f" | ten {ten.seconds:6,.0f} s, 1/{1 / shares[1]:4.1f}, {multiples[1]:.2f} of the least "
+        f"{'' if are_met[1] else 'NOT MET'} | mlr, two goals of 60 s and 120 s {goals.seconds:6,.0f} s"
         f"{'' if ended else ' | a search did not end'}",
         flush=True,
     )
@@ -122,6 +146,8 @@ def compare(name: str, make_measurer: Callable[[], SimulatedMeasurer], max_fps: 
         },
         "one_share": shares[0],
         "ten_share": shares[1],
+        "one_of_least": multiples[0],
+        "ten_of_least": multiples[1],
         "is_one_met": are_met[0],
         "is_ten_met": are_met[1],
     }
@@ -151,6 +177,7 @@ SIMULATED: dict[str, Callable[[], SimulatedMeasurer]] = {
     ),
     "queue of 256 frames": lambda: SimulatedMeasurer(limit_fps=634_567, buffer_frames=256),
     "queue of 2,048 frames": lambda: SimulatedMeasurer(limit_fps=634_567, buffer_frames=2048),
+    "queue of 100,000 frames": lambda: SimulatedMeasurer(limit_fps=634_567, buffer_frames=100_000),
 }
 
 
@@ -161,10 +188,7 @@ def main() -> None:
         {"repetitions": REPETITIONS, "precision": PRECISION, "waits_s": RFC_WAITS.total_s, "rows": rows},
     )
     missed = [str(row["device"]) for row in rows if not (row["is_one_met"] and row["is_ten_met"])]
-    print(
-        "search_time:"
-        f" {'one fifth and one eighth met everywhere' if not missed else 'not met: ' + ', '.join(missed)}"
-    )
+    print(f"search_time: {'met everywhere' if not missed else 'not met: ' + ', '.join(missed)}")
 
 
 if __name__ == "__main__":

@@ -137,9 +137,33 @@ def test_a_repetition_takes_two_trials_and_proves_both_bounds() -> None:
 
 def test_the_forwarding_rate_at_the_maximum_shows_where_to_look() -> None:
     result = run_search(SimulatedMeasurer(limit_fps=634_567), GUIDED)
-    assert [t.result.intended_fps for t in result.trials] == [1e6, 634_249, 634_883, 634_249]
-    assert result.upper_fps == 634_883
-    assert [t.is_full_length for t in result.trials] == [False, False, False, True]
+    assert [t.result.intended_fps for t in result.trials] == [1e6, 634_820, 634_249]
+    assert result.upper_fps == 634_820
+    # Two losses agree on the limit: the load below it is tried in full length at once.
+    assert [t.is_full_length for t in result.trials] == [False, False, True]
+
+
+def test_a_full_length_trial_that_the_tester_does_not_keep_is_followed_by_a_short_one() -> None:
+    """A guess in full length proves nothing about the tester: no load is taken for its limit by it."""
+    device = SimulatedMeasurer(limit_fps=634_567, invalid_trials={3})
+    result = run_search(device, GUIDED)
+    at_guess = [t for t in result.trials if t.result.intended_fps == 634_249]
+    assert [t.is_full_length for t in at_guess] == [True, False, True]
+    assert (result.outcome, result.throughput_fps) == (Outcome.FOUND, 634_249)
+
+
+@pytest.mark.parametrize("buffer_frames", [2048, 20_000, 100_000])
+def test_the_delays_of_a_filling_queue_show_where_to_look(buffer_frames: int) -> None:
+    """R2544-20: what a queue takes in a minute is added to what the device forwards in the long run."""
+    device = SimulatedMeasurer(limit_fps=634_567, buffer_frames=buffer_frames)
+    result = run_search(device, GUIDED)
+    limit_fps = 634_567 + buffer_frames / 60
+    assert result.throughput_fps is not None
+    assert result.upper_fps is not None
+    assert limit_fps * 0.999 <= result.throughput_fps <= limit_fps < result.upper_fps
+    check_is_proven(device, result)
+    assert len(result.trials) <= 4
+    assert [t.is_full_length for t in result.trials[-2:]] == [True, True]
 
 
 @pytest.mark.parametrize("knee_fps", [500_000.0, 600_000.0, 645_000.0])
@@ -157,8 +181,8 @@ def test_where_the_loss_begins_softly_two_losses_point_at_its_begin(knee_fps: fl
 
 
 def test_short_trials_that_a_buffer_deceives_end_after_the_first() -> None:
-    """R2544-20: just above a load that is proven, a short trial that passes is followed by a longer one, and
-    then by a full-length one."""
+    """R2544-20: just above a load that is proven, a trial is longer than a short one; if it passes, a
+    full-length one follows."""
     goal = replace(GUIDED, precision=0.001)
     first = run_search(SimulatedMeasurer(limit_fps=634_567, buffer_frames=2048), goal)
     again = run_search(
@@ -166,12 +190,12 @@ def test_short_trials_that_a_buffer_deceives_end_after_the_first() -> None:
         replace(goal, known_fps=first.throughput_fps),
     )
     assert again.outcome is Outcome.FOUND
-    assert [t.result.intended_duration_s for t in again.trials] == [60, 1, pytest.approx(60**0.5)]
-    assert [str(t.result.verdict) for t in again.trials] == ["PASS", "PASS", "FAIL"]
+    assert [t.result.intended_duration_s for t in again.trials] == [60, pytest.approx(60**0.5)]
+    assert [str(t.result.verdict) for t in again.trials] == ["PASS", "FAIL"]
     deeper = SimulatedMeasurer(limit_fps=634_567, buffer_frames=20_000)
     assert first.throughput_fps is not None
     found = run_search(deeper, replace(goal, known_fps=first.throughput_fps))
-    assert [t.result.intended_duration_s for t in found.trials[:4]] == [60, 1, pytest.approx(60**0.5), 60]
+    assert [t.result.intended_duration_s for t in found.trials[:3]] == [60, pytest.approx(60**0.5), 60]
     check_is_proven(deeper, found)
 
 

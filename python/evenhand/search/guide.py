@@ -11,6 +11,8 @@ from evenhand.search.bracket import LoadBracket, whole_load
 
 STEP_GROWTH = 4.0
 """Of the distance from one load to the next, while all of them have the same verdict."""
+ABOVE = 0.4
+"""Of a final bracket, from the limit to a load that will fail; to one that will pass it is half a bracket."""
 LONGEST_STEP = 0.5
 """As a share of the load."""
 
@@ -26,6 +28,11 @@ class Guide:
 
     center_fps: float
     """Where the limit is thought to lie: a load that will pass, if only just."""
+    above_fps: float | None = None
+    """A load that will fail, if only just: it is tried before the other one. If it loses what the guess lets
+    expect, the guess holds for both."""
+    is_queue_deep: bool = False
+    """A queue of the device hides what a short trial loses so close to the limit."""
     precision: float
     loss_ratio: float = 0.0
     """Of the goal."""
@@ -41,7 +48,44 @@ class Guide:
     _jump_fps: float | None = None
     """Where the loss would begin if it grew straight with the load: tried once the other guess has turned out
     too low."""
+    _is_agreed: bool = False
+    """The load above failed as was expected."""
     _is_done: bool = False
+
+    @classmethod
+    def of_limit(
+        cls,
+        limit_fps: float,
+        *,
+        failed_fps: float,
+        precision: float,
+        loss_ratio: float = 0.0,
+        is_queue_deep: bool = False,
+    ) -> Guide:
+        """Made from a loss, or from delays, that say where the limit lies.
+
+        Args:
+            limit_fps: The highest load that the goal would allow by them.
+            failed_fps: A load that failed, or is in doubt. If it is almost at the limit already, no other is
+                tried above it.
+        """
+        # Half a width lower: what a queue held at the end was forwarded too, and is no rate.
+        center_fps = whole_load(min(limit_fps * (1 - precision / 2), failed_fps * (1 - precision)))
+        above_fps = whole_load(limit_fps * (1 + ABOVE * precision))
+        return cls(
+            center_fps=center_fps,
+            above_fps=above_fps if center_fps < above_fps < failed_fps else None,
+            is_queue_deep=is_queue_deep,
+            precision=precision,
+            loss_ratio=loss_ratio,
+        )
+
+    @property
+    def is_full_length(self) -> bool:
+        """Whether the next load is to be tried in full length at once. It will have to be if two losses
+        agree on the limit, and only a long trial sees a deep queue overflow. If the load fails after all, the
+        trial is hardly longer than a short one, since it stops early."""
+        return self.is_queue_deep or (self._is_agreed and self._is_upward is None)
 
     def next_load(self, bracket: LoadBracket) -> float | None:
         """None once it has nothing more to say: the limit is enclosed, or the next load would lie outside the
@@ -62,6 +106,12 @@ class Guide:
 
     def note(self, load_fps: float, *, is_pass: bool, loss_ratio: float) -> None:
         """A load has been decided by a valid trial."""
+        if load_fps == self.above_fps and self._is_upward is None:
+            self.above_fps = None
+            limit_fps = load_fps * (1 - loss_ratio) / (1 - self.loss_ratio)
+            self._is_agreed = not is_pass and limit_fps >= self.center_fps
+            if self._is_agreed:
+                return
         if not is_pass:
             self._losses = [*self._losses[-1:], (load_fps, load_fps * max(0.0, loss_ratio - self.loss_ratio))]
         if self._is_upward is None:
@@ -76,6 +126,10 @@ class Guide:
             self._is_done = True
         self._is_begin_guessed = False
 
+    def shorten(self) -> None:
+        """The tester did not keep a load for a full length: it may for a short one."""
+        self._is_agreed = self.is_queue_deep = False
+
     def give_up(self) -> None:
         """The tester did not keep a load: halving finds the way down."""
         self._is_done = True
@@ -83,7 +137,7 @@ class Guide:
     def _choose(self, bracket: LoadBracket) -> float:
         width = min(LONGEST_STEP, self.precision * self._step)
         if self._is_upward is None:
-            return self.center_fps
+            return self.center_fps if self.above_fps is None else self.above_fps
         if self._is_upward:
             if self._jump_fps is not None and self._step > 1:
                 jump_fps, self._jump_fps, self._step = (

@@ -9,7 +9,7 @@ from math import ceil, sqrt
 
 from evenhand.search.attempts import InvalidAttempts
 from evenhand.search.bound import is_bound_in_doubt
-from evenhand.search.bracket import LoadBracket, whole_load
+from evenhand.search.bracket import LoadBracket
 from evenhand.search.guide import Guide
 from evenhand.search.model import (
     Outcome,
@@ -82,8 +82,8 @@ class _Search:
     guide: Guide | None = None
     is_middle_length: bool = False
     """The next trial lasts longer than a short one, and less than a full-length one."""
-    was_middle_length: bool = False
-    """There was one."""
+    is_guess_full_length: bool = False
+    """The next trial is a full-length one since the guide is sure enough; a short one could do."""
     whole_loads: set[float] = field(default_factory=set)
     """Loads that were tried to the end since they failed in a trial that was stopped early."""
     bracket: LoadBracket = field(init=False)
@@ -124,10 +124,13 @@ class _Search:
             is_full_length = (
                 purpose in (Purpose.CONFIRMATION, Purpose.KNOWN) or not self.are_short_trials_trusted
             )
-            is_full_length = is_full_length or self._are_durations_equal
+            is_full_length = is_full_length or self._are_durations_equal or self.is_guess_full_length
             trial = self._measure_valid(load_fps, purpose, is_full_length=is_full_length)
             if trial is None or trial.result.was_stopped:
                 return self._result(Outcome.STOPPED)
+            if not trial.result.is_valid and self.is_guess_full_length and self.guide is not None:
+                self.guide.shorten()
+                continue
             if not trial.result.is_valid:
                 self.given_up += 1
                 if self.guide is not None:
@@ -175,18 +178,24 @@ class _Search:
 
     def _choose_load(self) -> tuple[float, Purpose]:
         bracket = self.bracket
-        self.is_middle_length = (
-            self._is_step_above_known and not self.was_middle_length and not self._are_durations_equal
+        self.is_middle_length = self.is_guess_full_length = False
+        if self._is_step_above_known_passed:
+            return bracket.lower_fps, Purpose.CONFIRMATION
+        guide = None if bracket.is_narrow else self.guide
+        guided_fps = None if guide is None else guide.next_load(bracket)
+        self.is_guess_full_length = (
+            guide is not None
+            and guided_fps is not None
+            and guide.is_full_length
+            and self.are_short_trials_trusted
+            and not self._are_durations_equal
         )
-        if self._is_step_above_known:
-            self.was_middle_length = True
-            return bracket.lower_fps, Purpose.SEARCH if self.is_middle_length else Purpose.CONFIRMATION
-        guided_fps = None if self.guide is None or bracket.is_narrow else self.guide.next_load(bracket)
         load_fps = bracket.next_load() if guided_fps is None else guided_fps
         if load_fps in bracket.passed or load_fps == bracket.doubted_fps:
             return load_fps, Purpose.CONFIRMATION
         if not self.trials and guided_fps is not None:
             return load_fps, Purpose.KNOWN
+        self.is_middle_length = self._is_step_above_known and not self._are_durations_equal
         return (
             load_fps,
             Purpose.MAXIMUM if bracket.below_fps is None and load_fps == bracket.max_fps else Purpose.SEARCH,
@@ -194,9 +203,15 @@ class _Search:
 
     @property
     def _is_step_above_known(self) -> bool:
-        """A short trial passed just above the known load, which passed in full length. Where a buffer hides
-        what is lost, more short trials would lead astray: one between short and full length finds it out in
-        less time, else a full-length one."""
+        """Whether the known load passed in full length, and the next load is the first above it. Where a
+        buffer hides what is lost, a short trial would lead astray: one between short and full length finds it
+        out, and where it fails it is hardly longer."""
+        known_fps, bracket = self.goal.known_fps, self.bracket
+        return known_fps is not None and bracket.passed == {known_fps: True} and bracket.upper_fps is None
+
+    @property
+    def _is_step_above_known_passed(self) -> bool:
+        """Whether that step has passed: a full-length trial decides, before others lead further away."""
         known_fps, passed = self.goal.known_fps, self.bracket.passed
         is_first_step = known_fps is not None and passed.get(known_fps, False) and len(passed) == 2
         return is_first_step and not self.bracket.is_confirmed
@@ -205,30 +220,46 @@ class _Search:
         """Tell the guide what became of a load. The first loss makes a guide, and so does one in the
         confirmation, which knows better."""
         sustainable_fps = self._doubted_sustainable_fps(load_fps, result)
-        if load_fps == self.bracket.doubted_fps and sustainable_fps is not None:
-            center_fps = whole_load(
-                min(sustainable_fps * (1 - self.goal.precision / 2), load_fps * (1 - self.goal.precision))
-            )
-            self.guide = Guide(
-                center_fps=center_fps, precision=self.goal.precision, loss_ratio=self.goal.loss_ratio
-            )
+        if sustainable_fps is not None and self._is_queue_found(load_fps):
+            limit_fps = sustainable_fps + self._hidden_fps(load_fps, result, sustainable_fps)
+            self.guide = self._guide_to(limit_fps, failed_fps=load_fps, is_queue_deep=True)
         elif (
             self.goal.is_guided
             and not result.is_pass
             and (self.guide is None or purpose is Purpose.CONFIRMATION)
         ):
             forwarded_fps = load_fps * (1 - result.loss_ratio) / (1 - self.goal.loss_ratio)
-            if sustainable_fps is not None:
-                forwarded_fps = min(forwarded_fps, sustainable_fps)
-            # Half a width lower: what a queue held at the end was forwarded too, and is no rate.
-            center_fps = whole_load(
-                min(forwarded_fps * (1 - self.goal.precision / 2), load_fps * (1 - self.goal.precision))
-            )
-            self.guide = Guide(
-                center_fps=center_fps, precision=self.goal.precision, loss_ratio=self.goal.loss_ratio
-            )
+            self.guide = self._guide_to(forwarded_fps, failed_fps=load_fps)
         elif self.guide is not None:
             self.guide.note(load_fps, is_pass=result.is_pass, loss_ratio=result.loss_ratio)
+
+    def _is_queue_found(self, load_fps: float) -> bool:
+        """Whether a trial in which a queue was filling is the first of them that says where to look. Its
+        delays know the limit better than the losses do, of which the queue hides a part. A load that passed
+        in full length is no question any more."""
+        bracket = self.bracket
+        if bracket.passed.get(load_fps, False):
+            return False
+        is_guide_new = self.guide is None or not self.guide.is_queue_deep
+        return load_fps == bracket.doubted_fps or (self.goal.is_guided and is_guide_new)
+
+    def _hidden_fps(self, load_fps: float, result: TrialResult, sustainable_fps: float) -> float:
+        """How much more than in the long run a full-length trial allows, since a queue takes the difference.
+        0 if it did not overflow: then its depth is not known."""
+        if result.is_pass:
+            return 0.0
+        sending_s = result.stopped_early_s or result.intended_duration_s
+        held_frames = (load_fps * (1 - result.loss_ratio) - sustainable_fps) * sending_s
+        return max(0.0, held_frames) / self.goal.final_duration_s
+
+    def _guide_to(self, limit_fps: float, *, failed_fps: float, is_queue_deep: bool = False) -> Guide:
+        return Guide.of_limit(
+            limit_fps,
+            failed_fps=failed_fps,
+            precision=self.goal.precision,
+            loss_ratio=self.goal.loss_ratio,
+            is_queue_deep=is_queue_deep,
+        )
 
     def _doubted_sustainable_fps(self, load_fps: float, result: TrialResult) -> float | None:
         """The highest load that the goal allows in the long run, if a queue that was filling says that this
@@ -248,7 +279,11 @@ class _Search:
         """The trial that decides about this load, else the last INVALID one; None if there may be no more
         trials."""
         failed: SearchTrial | None = None
-        invalid = InvalidAttempts(invalid_retries=self.goal.invalid_retries, patience=self.goal.patience)
+        invalid = (
+            InvalidAttempts(invalid_retries=0, patience=0)
+            if self.is_guess_full_length
+            else InvalidAttempts(invalid_retries=self.goal.invalid_retries, patience=self.goal.patience)
+        )
         lossy, is_lost = 0, False
         while True:
             if len(self.trials) == self.goal.max_trials:
@@ -279,6 +314,7 @@ class _Search:
                 is_exhausted
                 and not trial.result.was_stopped
                 and purpose not in (Purpose.CONFIRMATION, Purpose.BOUND)
+                and not self.is_guess_full_length
             ):
                 self.bracket.note_tester_limit(load_fps, offered_fps=invalid.offered_fps)
             self._tell_finished(self.trials[-1])
@@ -292,11 +328,10 @@ class _Search:
             refused = (t.result.intended_fps for t in self.trials if t.result.verdict is Verdict.FAIL)
             self.bracket.take_back_fail(load_fps, failed=refused, is_full_length=is_full_length)
             return
-        if is_full_length and load_fps == self.bracket.doubted_fps:
-            # The queue is too deep for that as well: no growth tells where loss begins, and no short trial
-            # does.
+        if is_full_length and self._doubted_sustainable_fps(load_fps, result) is not None:
+            # The queue is too deep for full-length trials as well: no short one shows anything.
             self.bracket.doubted.clear()
-            self.guide, self.are_short_trials_trusted = None, False
+            self.are_short_trials_trusted = False
         is_doubtful = not is_full_length and self._doubted_sustainable_fps(load_fps, result) is not None
         if is_doubtful and load_fps > self.goal.lowest_fps:
             self.bracket.note_doubt(load_fps)
@@ -307,7 +342,7 @@ class _Search:
         self, load_fps: float, purpose: Purpose, *, attempt: int, is_full_length: bool
     ) -> SearchTrial:
         duration_s = self.goal.final_duration_s if is_full_length else self.goal.duration_s
-        if self.is_middle_length:
+        if self.is_middle_length and not is_full_length:
             duration_s = sqrt(self.goal.duration_s * self.goal.final_duration_s)
         remaining_trials, remaining_s = self._estimate()
         self._tell(
