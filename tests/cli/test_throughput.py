@@ -4,6 +4,7 @@ nothing."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,6 +39,22 @@ def test_a_search_is_found_shown_and_stored(
     assert stored.versions["dpdk"] == "22.11.11"
     assert search.setup["testbed"]["left"]["device"] == "net_ring0"
     assert stored.finished_at is not None
+
+
+def test_a_port_that_stopped_is_opened_anew_and_the_search_goes_on(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
+    """An af_xdp port may stop after an overload: the trial is INVALID, and no other trial meets that port."""
+    engine_playing("port-stops")
+    run = tmp_path / "a.evenhand"
+    ended = evenhand("throughput", testbed, *QUICK, "--run", run)
+    assert ended.code == 0, ended.err
+    assert "A port of the tester had stopped: the engine was started again" in ended.err
+    (search,) = read_run(run).searches
+    assert search.outcome == "found"
+    requests = [json.loads(line)["request"] for line in (tmp_path / "engine-requests.jsonl").open()]
+    after = requests.index("trial") + 2
+    assert requests[after : after + 4] == ["about", "open", "resolve", "trial"]
 
 
 def test_both_directions_send_unless_one_way(evenhand: Run, engine_playing: Play, testbed: Path) -> None:

@@ -80,7 +80,7 @@ def answer_of(request: dict[str, Any], part: str, by_response: dict[str, dict[st
     reaches everybody."""
     name = request["request"]
     reply = by_response[name]
-    if name == "open" and part.startswith("simulated-"):
+    if name == "open" and (part.startswith("simulated-") or part == "port-stops"):
         sides = ("left", "right")
         return {
             **reply,
@@ -89,7 +89,7 @@ def answer_of(request: dict[str, Any], part: str, by_response: dict[str, dict[st
                 for side in sides
             },
         }
-    if name == "learn" and part.startswith("simulated-"):
+    if name == "learn" and (part.startswith("simulated-") or part == "port-stops"):
         reached = {**reply["right"], "reachable": reply["right"]["hosts"], "unreachable": []}
         return {**reply, "left": reached}
     return reply
@@ -101,6 +101,8 @@ def main(part: str, log: str | None = None) -> None:
     by_response = {reply["response"]: reply for reply in reversed(replies) if "response" in reply}
     faults = [reply for reply in replies if "fault" in reply]
     print("EAL: scripted engine speaks to people", file=sys.stderr, flush=True)
+    trials: list[int] = []
+    """Of this process."""
     if part == "deaf":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     for line in sys.stdin:
@@ -153,6 +155,12 @@ def main(part: str, log: str | None = None) -> None:
             )
         elif name == "trial" and part.startswith("simulated-"):
             say(simulate(part.removeprefix("simulated-"), request))
+        elif name == "trial" and part == "port-stops":
+            # From its second trial on, until the port is opened anew.
+            trials.append(request["trial"])
+            stops = [{"code": "port_stopped", "text": "forward: the tester's receiving port has stopped"}]
+            spoiled = {"verdict": "INVALID", "reasons": stops} if len(trials) > 1 else {}
+            say({**simulate("640000", request), **spoiled})
         elif name == "trial" and part.startswith("stuck-trial-"):
             if request["trial"] < int(part.removeprefix("stuck-trial-")):
                 say(simulate("640000", request))

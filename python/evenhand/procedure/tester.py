@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ from evenhand.trial import (
     RFC_WAITS,
     DelayWish,
     EngineMeasurer,
+    EngineSession,
     Limits,
     Load,
     LoadMeasurer,
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from evenhand.rig import Inside, Setup
 
 RESOLVE_TIMEOUT_S = 5.0
+REOPENED = "A port of the tester had stopped: the engine was started again, which opens its ports anew."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +79,8 @@ class OpenTester:
     unreached: HostError | None = None
     """Why there is no `inside` although the testbed tells how; only where `open_tester` was told to go on
     without."""
+    reopen: Callable[[], None] | None = None
+    """Starts the engine again, which opens the ports anew; None where several engines measure."""
 
     @property
     def versions(self) -> dict[str, str]:
@@ -120,6 +125,7 @@ class OpenTester:
             replay=self.replay,
             on_event=tell,
             check_dut=self.setup.check_dut,
+            reopen=self.reopen,
             witness=None if self.inside is None else self.inside.witness,
             establish=None if wish is None else lambda each, load: self._establish(each, wish, load),
             establish_s=0.0 if wish is None else wish.count / wish.rate_fps + self.waits.total_s,
@@ -213,7 +219,19 @@ def open_tester(
         inside, unreached = _look_inside(stack, setup, on_event, needs_dut=needs_dut)
         session = engines.start(stack, locked)
         stack.enter_context(_kept_off(engines.cpus_here))
-        opened = engines.open(session, plan, frame_size=frame_size, seed=seed, host_macs=host_macs)
+        open_ports = partial(
+            engines.open, session, plan, frame_size=frame_size, seed=seed, host_macs=host_macs
+        )
+        opened = open_ports()
+
+        def reopen() -> None:
+            # A new process: net_af_xdp does not open an interface twice in one.
+            assert isinstance(session, EngineSession)
+            session.restart()
+            open_ports()
+            _resolve(session, setup, inside, needs_dut=needs_dut)
+            on_event(Note(text=REOPENED))
+
         resolved, unresolved = _resolve(session, setup, inside, needs_dut=needs_dut)
         rates_bps = {side: opened[side]["line_rate_bps"] for side in SIDES}
         profile = Profile(
@@ -239,6 +257,7 @@ def open_tester(
             unresolved=unresolved,
             inside=inside,
             unreached=unreached,
+            reopen=reopen if isinstance(session, EngineSession) else None,
         )
 
 

@@ -78,9 +78,13 @@ class EngineSession:
         """
         self.command = [str(part) for part in command]
         self._log = log
+        self._inherited = tuple(inherited)
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
-        self._replies: queue.Queue[str | None] = queue.Queue()
         self._next_id = 0
+        self._start()
+
+    def _start(self) -> None:
+        self._replies: queue.Queue[str | None] = queue.Queue()
         self._stops: set[int] = set()  # ids of stop requests whose answers nobody waits for
         self._writing = threading.Lock()
         try:
@@ -93,7 +97,7 @@ class EngineSession:
                 encoding="utf-8",
                 errors="replace",
                 start_new_session=True,
-                pass_fds=tuple(inherited),
+                pass_fds=self._inherited,
             )
         except OSError as error:
             raise HostError(
@@ -225,6 +229,11 @@ class EngineSession:
         self._close_stdin()
         for reader in self._readers:
             reader.join(CLOSE_TIMEOUT_S)
+
+    def restart(self) -> None:
+        """End the engine and start it anew, with no ports open. Errors are those of starting it."""
+        self.close()
+        self._start()
 
     def kill(self) -> None:
         """End it at once: it is lost. To be closed all the same."""

@@ -17,6 +17,8 @@ from evenhand.trial.tester_session import TesterSession
 
 MAX_TRIAL_NUMBER = 65535
 """The tag has 16 bits for it."""
+PORT_STOPPED = "port_stopped"
+"""The reason of a trial in which a port of the tester took none of what reached it."""
 
 
 class Measurer(Protocol):
@@ -158,6 +160,9 @@ class EngineMeasurer:
     check_dut: Callable[[], None] | None = None
     """Called after each trial; raises HostError if there is no DUT any more. What such a trial lost says
     nothing of any load."""
+    reopen: Callable[[], None] | None = None
+    """Called after a trial in which a port of the tester stopped: opens the ports anew. Such a port does not
+    work again before that."""
     establish: Callable[[LoadMeasurer, Load], Mapping[str, Any]] | None = None
     """Where the DUT keeps state: called before each trial of this load; establishes the connections that its
     frames are of, by trials of its own, and says how many (`count`) and how."""
@@ -239,6 +244,8 @@ class EngineMeasurer:
         )
         if self.check_dut is not None:
             self.check_dut()
+        if self.reopen is not None and any(each["code"] == PORT_STOPPED for each in document["reasons"]):
+            self.reopen()
         return document
 
 
