@@ -5,9 +5,6 @@ D3)."""
 from __future__ import annotations
 
 import os
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,6 +13,7 @@ from evenhand.plan import AddressPlan, SideName, gateway_v4, gateway_v6
 from evenhand.rig.testbed import needed_memory_mb
 from evenhand.trial import TrialResult, find_engine
 from tests.wire.captures import Tag, sent_frames, tag_of, without_time
+from tests.wire.veth_cable import veth_cable
 from tests.wire.wire_session import (
     MOST_ATTEMPTS,
     NOBODY,
@@ -238,25 +236,6 @@ def test_buffers_of_many_queues_fit_into_the_memory_that_is_asked_for(
         )
         document = until(was_sent_whole, lambda: run_trial(session, rate_fps=1000, duration_s=0.1))
     assert document["directions"]["forward"]["offered_frames"] == 100
-
-
-@contextmanager
-def veth_cable() -> Iterator[str]:
-    """A namespace in which two interfaces, `left` and `right`, are joined and silent."""
-    name = f"evenhand-streams-{os.getpid()}"
-
-    def ip(*words: str) -> None:
-        subprocess.run(["ip", *words], check=True, timeout=20)
-
-    ip("netns", "add", name)
-    try:
-        ip("-n", name, "link", "add", "left", "type", "veth", "peer", "name", "right")
-        for side in ("left", "right"):
-            ip("netns", "exec", name, "sysctl", "-qw", f"net.ipv6.conf.{side}.disable_ipv6=1")
-            ip("-n", name, "link", "set", side, "up")
-        yield name
-    finally:
-        ip("netns", "del", name)
 
 
 def _after_slot(tag: Tag, first: Tag, slot_ticks: float) -> float:
