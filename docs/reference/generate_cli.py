@@ -32,7 +32,7 @@ Every verb has `--help` with an example. Results go to stdout, progress and note
 | exit code | meaning |
 |---|---|
 | 0 | done; loss and INVALID trials are results |
-| 1 | the answer is no: `plan prove` finds the draws suspicious, `compare --fail-below` a point below the limit |
+| 1 | the answer is no: `plan prove` finds the draws suspicious, `compare --fail-below` a point below the limit; or there is none: a point of `run` has no number, `demo` has no verdict |
 | 2 | bad request: a value, a key, a missing confirmation; nothing was sent |
 | 3 | host not ready: no permission, no device, no engine, no answer from the DUT, hosts that it does not reach, what `--require` asks for |
 | 4 | bug |

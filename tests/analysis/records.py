@@ -36,13 +36,16 @@ def point(
     testbed: str = "lab",
     maximum: float = math.inf,
     kept: Mapping[int, float] | None = None,
+    failed: Mapping[int, float] | None = None,
+    why_no_value: str | None = None,
 ) -> PointRecord:
     """A point whose repetitions ended with these values; None: with none. `maximum`: the highest load that
     was tried.
 
-    `kept`: repetitions, by number, in which the tester kept no higher load than this.
+    `kept`: repetitions, by number, in which the tester kept no higher load than this. `failed`: at which load
+    they failed, at least.
     """
-    kept = kept or {}
+    kept, failed = kept or {}, failed or {}
     has_value = any(value is not None for value in values)
     repetitions = tuple(
         Repetition(
@@ -59,8 +62,15 @@ def point(
                 else "found"
             ),
             value=None if value is None else min(value, maximum, kept.get(number, math.inf)),
-            result={"is_at_least": True} if number in kept else None,
+            result=(
+                {"is_at_least": True}
+                if number in kept
+                else {"upper_fps_per_direction": failed[number]}
+                if number in failed
+                else None
+            ),
             searches=(),
+            reason=why_no_value if value is None else None,
         )
         for number, value in enumerate(values, start=1)
     )

@@ -103,12 +103,13 @@ def test_warnings_name_what_is_missing() -> None:
         point(1, [1e5, None]),
         point(2, [None], reason="hook failed"),
         point(4, []),
-        point(8, [1e5], state=PointState.BEGUN, asked=3),
+        point(8, [1e5, None], state=PointState.BEGUN, asked=3, why_no_value="the link was down"),
     ]
     warnings = " ".join(analyse(record(*points)).warnings)
     assert "2 x 2 has no number: hook failed." in warnings
     assert "not finished: 4 x 4 and 8 x 8." in warnings
-    assert "fewer repetitions ended with a number than requested: 1 x 1." in warnings
+    assert ": 1 x 1: 1 of its 2 finished repetitions has no value." in warnings
+    assert ": 8 x 8: 1 of its 2 finished repetitions has no value: the link was down." in warnings
     assert "the point with the fewest repetitions has 1" in warnings
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,7 @@ from evenhand.analysis.medians import median_ratio
 from evenhand.report.campaign_document import export_document
 from evenhand.report.comparison import show_median
 from evenhand.report.summary import summary_rows
-from evenhand.run.campaign_record import bounds_of, is_median_at_least
+from evenhand.run.campaign_record import PointRecord, bounds_of, is_median_at_least
 from tests.analysis.records import point, record
 
 GATEWAY = "gateway-v4"
@@ -110,3 +111,60 @@ def test_summary_and_comparison_show_a_lower_bound() -> None:
     comparison = compare([record(limited, name="a"), record(limited, name="b")])
     assert show_median(comparison.points[0], comparison.points[0].figure) == ">= 500,000 (4)"
     assert comparison.points[0].others[0].is_different is None
+
+
+def test_a_lower_bound_at_which_another_repetition_failed_is_told() -> None:
+    """A bad moment taken for loss makes a repetition end below what others passed. The median stays what
+    it is, and the contradiction is told beside it."""
+    mixed = point(256, [8e5, 223738.0, 8e5], kept={1: 226859.0, 3: 226859.0}, failed={2: 226859.0})
+    found = analyse(record(mixed))
+    (told,) = [line for line in found.warnings if "disagree" in line]
+    assert (
+        ": 256 x 256: its repetitions disagree: 226,859 fps passed in one, and 226,859 fps failed in" in told
+    )
+    assert "failed in another; either the DUT changed" in told
+    statistics = mixed.statistics
+    assert statistics is not None
+    assert (statistics.median, mixed.is_at_least) == (226859.0, True)
+
+
+@pytest.mark.parametrize(
+    "agreeing",
+    [
+        point(1, [8e5, 2e5], kept={1: 3e5}, failed={2: 3.1e5}),  # it failed above what passed
+        point(1, [3e5, 2e5], failed={1: 3.1e5, 2: 2.1e5}),  # the range tells that
+        point(1, [8e5, 8e5], kept={1: 3e5, 2: 2e5}),  # two lower bounds are both true
+    ],
+)
+def test_repetitions_that_do_not_contradict_a_lower_bound_are_no_disagreement(agreeing: PointRecord) -> None:
+    assert "disagree" not in " ".join(analyse(record(agreeing)).warnings)
+
+
+def test_a_repetition_that_failed_at_the_lowest_load_contradicts_those_that_passed() -> None:
+    """It has no value, so the median is of the others alone: that is told with what it failed at."""
+    found = point(1, [8e5, None, 8e5, None], kept={1: 3e5, 3: 2e5}, failed={2: 340.0, 4: 500.0})
+    warnings = " ".join(analyse(record(found)).warnings)
+    assert "2 of its 4 finished repetitions have no value" in warnings
+    assert "300,000 fps passed in one, and 500 fps or less failed in 2 others" in warnings
+
+
+def test_what_the_tester_could_not_decide_is_repeated_on_idle_cpus_and_by_root_if_root_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever reads a page need not be who wrote it."""
+    found = replace(record(point(1, [8e5, None], kept={1: 2e5})), path=tmp_path / "my run.evenhand")
+    again = "evenhand run --resume 'my run.evenhand' --again."
+    advice = analyse(found).warnings[-1]
+    assert advice.startswith(
+        "To repeat what the tester could not decide, give it idle CPUs (evenhand check shows"
+    )
+    assert advice.endswith(f"or another host, and run: {again}")
+    found.path.touch()
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr("os.geteuid", lambda: found.path.stat().st_uid)
+    by_root = found.path.stat().st_uid == 0
+    assert analyse(found).warnings[-1].endswith(f"run: {'sudo ' * by_root}{again}")
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    assert analyse(found).warnings[-1].endswith(f"run: sudo {again}")
+    assert "To repeat" not in " ".join(analyse(replace(found, finished_at=None)).warnings)
+    assert "To repeat" not in " ".join(analyse(record(point(1, [1e5] * 4))).warnings)

@@ -44,7 +44,7 @@ def test_quick_demo_shows_the_bias(tmp_path: Path, plan: str) -> None:
     run, page = tmp_path / "demo.evenhand", tmp_path / "demo.html"
     command = [*EVENHAND, "demo", "--quick", "--plan", plan, "--json", "--run", str(run)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=GUARD_S, check=False)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, 1), done.stderr
     document = json.loads(done.stdout)
     validate(document)
     one, many, ports = document["searches"]
@@ -59,7 +59,9 @@ def test_quick_demo_shows_the_bias(tmp_path: Path, plan: str) -> None:
     if None in found:
         # A busy machine can end a search with "tester limit". It says so, and claims nothing.
         assert document["verdict"][0].startswith("No verdict")
+        assert done.returncode == 1
     else:
+        assert done.returncode == 0
         assert found[0] < found[1] / 4
         assert document["verdict"][0].startswith("Biased: one address pair shows")
     stored = read_run(run)

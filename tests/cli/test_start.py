@@ -201,3 +201,22 @@ def test_a_table_finds_it_for_each_size_and_looks_again_before_each_repetition(
     assert [trials for kind, trials in kinds(run) if kind == "ceiling"][1::2] == [ATTEMPTS] * 2
     shown: list[Any] = [line for line in ended.out.splitlines() if "own ceiling" in line]
     assert len(shown) == 2
+
+
+def test_the_engine_is_looked_for_once(
+    evenhand: Run, engine_playing: Play, testbed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the expected time is told, and not again for each search."""
+    engine = engine_playing("simulated-640000--512")
+    looked: list[Path | None] = []
+
+    def find(option: Path | None) -> Path:
+        looked.append(option)
+        return engine
+
+    monkeypatch.setattr("evenhand.rig.setup.find_engine", find)
+    ended = evenhand(
+        "throughput", testbed, *QUICK, "--maximum-rate", "1Mfps", "--repetitions", "2", "--no-run"
+    )
+    assert ended.code == 0, ended.err
+    assert looked == [None]

@@ -22,7 +22,8 @@ def status(*finished: int, rounds: int = 5) -> CampaignStatus:
             state=PointState.MEASURED if done == 10 else PointState.BEGUN,
             reason=None,
             finished=done,
-            valueless_reasons=(),
+            remarks=(),
+            ended_early=False,
             values=(1.0,) * done,
             lower_bounds=(False,) * done,
             at_tester_limit=0,
@@ -81,6 +82,7 @@ def bounded(of: CampaignStatus, *points: tuple[int, int]) -> CampaignStatus:
                 each,
                 lower_bounds=(True,) * bounds + (False,) * (len(each.values) - bounds),
                 at_tester_limit=of_tester,
+                undecided=of_tester,
             )
             for each, (bounds, of_tester) in zip(of.points, points, strict=True)
         ),
@@ -117,7 +119,8 @@ def test_nobody_is_told_to_repeat_what_is_being_measured() -> None:
         found = replace(bounded(status(10, 10), *points), finished_at="2026-03-02T09:00:00Z")
         interrupted = replace(found, finished_at=None)
         assert "--again" not in " ".join(campaign_lines(interrupted, 9.0)), "it is resumed first"
-        assert "--again" in " ".join(campaign_lines(found, 0.0))
+        told = " ".join(campaign_lines(found, 0.0))
+        assert told.count("give it idle CPUs") == told.count("--again") == 1
         going_on = replace(found, worker="process 7", finished_at=None)
         assert "--again" not in " ".join(campaign_lines(going_on, 9.0))
 

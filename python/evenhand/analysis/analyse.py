@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from evenhand.analysis.bias import bias_verdicts
 from evenhand.analysis.curve import curves_of
 from evenhand.analysis.model import Analysis, Curve
@@ -13,8 +11,8 @@ from evenhand.analysis.published import published_comparisons
 from evenhand.analysis.ratios import ratios_of
 from evenhand.analysis.testbeds import compare_testbeds
 from evenhand.analysis.words import join
-from evenhand.run.campaign_record import CampaignRecord, PointState
-from evenhand.run.resume_command import again_command
+from evenhand.run.campaign_record import CampaignRecord, PointRecord, PointState
+from evenhand.run.point_remarks import again_advice
 
 
 def analyse(record: CampaignRecord) -> Analysis:
@@ -26,12 +24,12 @@ def analyse(record: CampaignRecord) -> Analysis:
         ratios=ratios_of(curves),
         bias=bias_verdicts(record, curves),
         published=published_comparisons(record, curves),
-        warnings=tuple(line for curve in curves for line in _warnings(curve, record)),
+        warnings=(*(line for curve in curves for line in _warnings(curve)), *_again(record)),
         testbeds=compare_testbeds(record),
     )
 
 
-def _warnings(curve: Curve, record: CampaignRecord) -> list[str]:
+def _warnings(curve: Curve) -> list[str]:
     lines = []
     for point in curve.points:
         if point.state is PointState.NO_NUMBER:
@@ -43,13 +41,12 @@ def _warnings(curve: Curve, record: CampaignRecord) -> list[str]:
     ]
     if unfinished:
         lines.append(f"{curve.title}: not finished: {join(unfinished)}.")
-    few = [
-        point.label
+    lines += [
+        f"{curve.title}: {point.label}: {remark}."
         for point in curve.points
-        if point.state is PointState.MEASURED and len(point.values) < point.asked
+        if point.state is not PointState.NO_NUMBER
+        for remark in point.remarks
     ]
-    if few:
-        lines.append(f"{curve.title}: fewer repetitions ended with a number than requested: {join(few)}.")
     capped = [point.label for point in curve.measured if point.is_at_least and not point.is_testers]
     if capped:
         lines.append(
@@ -58,10 +55,9 @@ def _warnings(curve: Curve, record: CampaignRecord) -> list[str]:
         )
     limited = [point.label for point in curve.measured if point.is_testers]
     if limited:
-        again = f" Measure them again: {again_command(Path(record.path.name))}." if record.is_campaign else ""
         lines.append(
             f"{curve.title}: these are lower bounds because the tester could not keep a"
-            f" higher load: {join(limited)}.{again}"
+            f" higher load: {join(limited)}."
         )
     fewest = min((len(point.values) for point in curve.measured), default=LEAST_FOR_TEST)
     is_all_bounds = bool(curve.measured) and all(
@@ -73,3 +69,24 @@ def _warnings(curve: Curve, record: CampaignRecord) -> list[str]:
             f" from {LEAST_FOR_TEST} on."
         )
     return lines
+
+
+def _again(record: CampaignRecord) -> list[str]:
+    """How to repeat what may be repeated of a campaign that has ended."""
+    if not record.is_campaign or record.finished_at is None or record.merged_from:
+        return []
+    advice = again_advice(
+        record.path,
+        undecided=sum(found.undecided for found in record.points),
+        ended_early=sum(
+            found.stopped_early is not None or (found.reason is not None and not _has_all(found))
+            for found in record.points
+        ),
+        on_page=True,
+    )
+    return [] if advice is None else [f"{advice}."]
+
+
+def _has_all(found: PointRecord) -> bool:
+    """Whether each repetition that was asked for has ended, with a value or without."""
+    return sum(each.finished_at is not None for each in found.repetitions) >= found.point.repetitions

@@ -85,6 +85,8 @@ class CurvePoint:
     uppers: tuple[float, ...] = ()
     """In the order of the values: the lowest load that failed, between which and the value the limit lies;
     infinite of a lower bound. Empty: the values are exact."""
+    remarks: tuple[str, ...] = ()
+    """Why it has fewer values than it should, if it has any, and whether its repetitions disagree."""
 
     @property
     def is_at_least(self) -> bool:

@@ -17,6 +17,7 @@ from evenhand.cli.run_options import RunOptions
 from evenhand.plan import AddressPlan, FrameSize
 from evenhand.procedure import Conditions, OpenTestbed, limits_of
 from evenhand.procedure.descriptor import Procedure
+from evenhand.procedure.engines import EnginesOf
 from evenhand.procedure.expected_time import ExpectedTime, learning_s
 from evenhand.rig import Setup, read_setup
 from evenhand.rig.testbed import check_rate
@@ -132,7 +133,7 @@ class Given:
     ) -> Iterator[tuple[OpenTestbed, RunStore | None, ProgressDisplay]]:
         """The testbed, ready to measure; the run file, if there is one; and the display that shows what goes
         on. It says first how long that should take."""
-        setup.engine_command(self.engine)  # no engine, or no right to start it: told before the expected time
+        engines = EnginesOf(setup, self.engine)  # that there is none is told before the expected time
         with ExitStack() as stack:
             store = stack.enter_context(self.run.open(verb))
             progress = stack.enter_context(progress_display(self.progress))
@@ -141,7 +142,13 @@ class Given:
                 if note is not None:
                     progress.say(note)
             yield (
-                OpenTestbed(setup=setup, engine=self.engine, recorder=store, on_event=progress.on_event),
+                OpenTestbed(
+                    setup=setup,
+                    engine=self.engine,
+                    engines=engines,
+                    recorder=store,
+                    on_event=progress.on_event,
+                ),
                 store,
                 progress,
             )

@@ -18,6 +18,8 @@ from evenhand.cli.run_options import HostNameOption, NoRunOption, RunOption, run
 from evenhand.rig import DEFAULT_PLAN
 from evenhand.trial import find_engine
 
+WITHOUT_RESULT = 1
+"""Exit code: it came to its end, but not to what it was to show, as on a host that spoils too many trials."""
 EXAMPLE = "Example: evenhand demo --html demo.html"
 
 
@@ -70,7 +72,10 @@ def demo(
     json_output: JsonOption = False,
 ) -> None:
     """Show how a router that hashes addresses only appears when it is measured with one address pair, and
-    with many addresses. No frame leaves this machine."""
+    with many addresses. No frame leaves this machine.
+
+    The exit code is 1 without a verdict; on the kernel's router, if a search has no number.
+    """
     find_engine(engine)  # before anything is set up
     run = run_file("demo", run, no_run)
     if dut is DemoDut.LINUX:
@@ -88,9 +93,11 @@ def demo(
                 where="--html",
                 next_step="Leave it out.",
             )
-        linux_demo(
+        has_numbers = linux_demo(
             quick=quick, seed=seed, run=run, host_name=host_name, engine=engine, json_output=json_output
         )
+        if not has_numbers:
+            raise typer.Exit(WITHOUT_RESULT)
         return
     if html is not None and not html.parent.is_dir():
         raise RequestError(
@@ -102,7 +109,7 @@ def demo(
     page = html or (None if run is None else run.with_suffix(".html"))
     if page is not None:
         check_new(page, where=f"--html {page}")  # now, and not after two minutes of trials
-    reference_demo(
+    has_verdict = reference_demo(
         plan or DEFAULT_PLAN,
         quick=quick,
         seed=seed,
@@ -112,3 +119,5 @@ def demo(
         engine=engine,
         json_output=json_output,
     )
+    if not has_verdict:
+        raise typer.Exit(WITHOUT_RESULT)

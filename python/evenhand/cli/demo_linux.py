@@ -116,8 +116,9 @@ QUICK = DemoPace(
 
 def linux_demo(
     *, quick: bool, seed: int, run: Path | None, host_name: bool, engine: Path | None, json_output: bool
-) -> None:
-    """Throughput of the kernel's router: one address pair, then all addresses, IPv4 and IPv6."""
+) -> bool:
+    """Throughput of the kernel's router: one address pair, then all addresses, IPv4 and IPv6. Whether each
+    has a number."""
     pace = QUICK if quick else FULL
     # Before the lab: without an engine there is nothing to set up.
     find_engine(engine)
@@ -173,9 +174,10 @@ def linux_demo(
                     )
                     one_pair = SinglePair.of(entry.result, entry.profile)
                     entries.append(entry)
+    has_numbers = all(entry.result.throughput_fps is not None for entry in entries)
     if json_output:
         write_json(_document(entries, facts, ceilings, run, host_name=host_name))
-        return
+        return has_numbers
     console = out()
     console.print(suite_table(entries))
     console.print()
@@ -183,6 +185,7 @@ def linux_demo(
         console.print(line, markup=False)
     if run is not None:
         console.print(f"Stored in {run}.", markup=False)
+    return has_numbers
 
 
 def find_ceiling(

@@ -20,7 +20,7 @@ from evenhand.cli.run_options import open_run
 from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Traffic, make_plan
 from evenhand.predict import DeviceModel, predict
 from evenhand.procedure import OpenTestbed, SinglePair, limits_of
-from evenhand.report.bias import BiasCase, bias_document, bias_lines, bias_picture
+from evenhand.report.bias import BiasCase, bias_document, bias_lines, bias_picture, has_verdict
 from evenhand.report.invalid import OF_THE_HOST
 from evenhand.rig import make_reference_setup
 from evenhand.rig.host.facts import read_host_facts, read_versions
@@ -94,8 +94,8 @@ def reference_demo(
     host_name: bool,
     engine: Path | None,
     json_output: bool,
-) -> None:
-    """Three searches, each with its prediction; a picture, a verdict, a page."""
+) -> bool:
+    """Three searches, each with its prediction; a picture, a verdict, a page. Whether there is a verdict."""
     everything = make_plan(plan_name)
     if everything.name not in PLANS:
         raise RequestError(
@@ -154,7 +154,7 @@ def reference_demo(
     _write_page(cases, page, run)  # before anything is printed: a closed pipe must not cost the page
     if json_output:
         write_json(_document(cases, run, page, host_name=host_name))
-        return
+        return has_verdict(cases)
     console = out()
     console.print(bias_picture(cases))
     for line in bias_lines(cases):
@@ -162,6 +162,7 @@ def reference_demo(
     for file, what in ((run, "Every trial is stored in"), (page, "The page with the picture:")):
         if file is not None:
             console.print(f"{what} {file}", markup=False)
+    return has_verdict(cases)
 
 
 def _measure(

@@ -167,10 +167,10 @@ def status(
         return
     up = {name: lab for name, lab in labs.items() if lab is not None}
     for name, lab in up.items():
-        _show(lab, name, json_output=False)
+        _show_lab(lab, name)
     if not up:
         out().print(f"No lab is up. To set one up: sudo evenhand lab up {LabKind.LINUX}", markup=False)
-        _show_changes(None)
+    _show_changes(*up)
 
 
 def _tell(text: str) -> None:
@@ -181,11 +181,16 @@ def _show(lab: Lab | None, name: str, *, json_output: bool) -> None:
     if json_output:
         write_json(_describe(lab, name))
         return
-    console = out()
     if lab is None:
-        console.print(f"The lab {name} is not up.")
-        _show_changes(None)
+        out().print(f"The lab {name} is not up.")
+        _show_changes()
         return
+    _show_lab(lab, name)
+    _show_changes(name)
+
+
+def _show_lab(lab: Lab, name: str) -> None:
+    console = out()
     if isinstance(lab, VmLab):
         # A status that cannot be used is an error like any other: what is wrong, where, and what to do.
         lab.check_running()
@@ -209,7 +214,6 @@ def _show(lab: Lab | None, name: str, *, json_output: bool) -> None:
     else:
         console.print(f"  DUT    namespace {lab.dut_namespace}{_nat_of(lab)}", markup=False)
         rate = "500kfps"
-    _show_changes(name)
     is_nat = isinstance(lab, LinuxLab) and lab.nat is not None
     verb = (
         f"{CONNECTIONS.name} lab:{name} --connections 100000" if is_nat else f"{THROUGHPUT.name} lab:{name}"
@@ -224,16 +228,18 @@ def _nat_of(lab: LinuxLab) -> str:
     return f"\n  {lab.nat.title}  {lab.nat.inside} to {lab.nat.pool}, ports {ports}"
 
 
-def _show_changes(name: str | None) -> None:
-    """Limits of the kernel's neighbour tables are all that a lab changes outside its namespaces.
+def _show_changes(*names: str) -> None:
+    """Limits of the kernel's neighbour tables are all that a lab changes outside its namespaces, and what is
+    changed is so for all labs: it is shown once.
 
     Args:
-        name: Of the lab that is up; None: others have changed them.
+        names: Of the labs that are up; none: others have changed them.
     """
     changes = raised_limits()
     if not changes:
         return
-    until = "" if name is None else f" (evenhand lab down {name})"
+    commands = ", ".join(f"evenhand lab down {name}" for name in names)
+    until = f" ({commands})" if commands else ""
     out().print(
         f"Changed outside the namespaces by all labs together, until the last of them is down{until}:"
     )

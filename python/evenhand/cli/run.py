@@ -293,20 +293,8 @@ def _measure(
         with (
             JsonCampaignProgress(err())
             if progress is ProgressForm.JSON
-            else CampaignDisplay(err(), status) as display
+            else CampaignDisplay(err(), lambda: read_status(path)) as display
         ):
-            left = sum(point.left for point in status.points)
-            display.expect(
-                ExpectedTime(
-                    seconds=time_left_s(status.points),
-                    parts=f"{format_count(left)} repetition{' is' if left == 1 else 's are'} left",
-                    assumes=(
-                        "at the pace so far"
-                        if any(point.finished for point in status.points)
-                        else "if no trial must be repeated"
-                    ),
-                )
-            )
             page.say = display.say
             for note in plan.notes:
                 display.say(f"Note: {note}")
@@ -317,6 +305,21 @@ def _measure(
                 running.on_event(event)
                 display.on_campaign_event(event)
 
+            def say_expected() -> None:
+                """When the lab is ours, if there is one: a campaign that is refused takes no time."""
+                left = sum(point.left for point in status.points)
+                display.expect(
+                    ExpectedTime(
+                        seconds=time_left_s(status.points),
+                        parts=f"{format_count(left)} repetition{' is' if left == 1 else 's are'} left",
+                        assumes=(
+                            "at the pace so far"
+                            if any(point.finished for point in status.points)
+                            else "if no trial must be repeated"
+                        ),
+                    )
+                )
+
             try:
                 CampaignRunner(
                     plan=plan,
@@ -325,6 +328,7 @@ def _measure(
                     testbed=testbed,
                     on_event=on_event,
                     on_point=page.after_point,
+                    on_ready=say_expected,
                 ).run()
             finally:
                 running.end()

@@ -30,6 +30,7 @@ from evenhand.procedure.conditions import Conditions, check_request
 from evenhand.procedure.connection_trials import check_timeout, established_idle_s
 from evenhand.procedure.connection_wish import ConnectionWish
 from evenhand.procedure.delay import REPETITIONS, DelayGoal, DelayResult, DelayTest, measure_delay
+from evenhand.procedure.engines import EnginesOf
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.frame_size import RFC_FRAME_SIZES, choose_frames
 from evenhand.procedure.host_limits import settle_limits
@@ -81,6 +82,8 @@ class OpenTestbed:
     """Gets every `ProcedureEvent`; what it takes is time that the tester waits between trials."""
     replay: Replay | None = None
     """Trials of a procedure that was cut short, which need not be made again."""
+    engines: EnginesOf | None = None
+    """Those of the set-up, if somebody has found them already; None: each method finds them by `engine`."""
     run: str = ""
     """Which campaign this is: what it measured of the host it has again when it goes on. Empty: none."""
 
@@ -541,7 +544,7 @@ class OpenTestbed:
             frame_size=size,
             seed=seed,
             directions=directions,
-            engine=self.engine,
+            engine=self.engines or self.engine,
             host_macs=host_macs,
             waits=waits,
             limits=self._limits(limits),

@@ -187,7 +187,7 @@ def open_tester(
     frame_size: FrameSize,
     seed: int,
     directions: tuple[Direction, ...],
-    engine: Path | None,
+    engine: Path | EnginesOf | None,
     host_macs: HostMacs = "port",
     needs_dut: bool = True,
     waits: Waits = RFC_WAITS,
@@ -201,6 +201,7 @@ def open_tester(
     touched.
 
     Args:
+        engine: As of `find_engine`; or the engines of this set-up, if they were found before.
         needs_dut: Whether a DUT that answers neither ARP nor ND, answers on the wrong side, or is not reached
             over SSH, is an error; if not, `OpenTester.unresolved` and `unreached` tell.
         waits: Of every trial that is made with this tester.
@@ -214,7 +215,7 @@ def open_tester(
     streams = setup.testbed.streams(plan, frame_size, directions)
     setup.check_frame_sizes(streams)
     with ExitStack() as stack:
-        engines = EnginesOf(setup, engine)
+        engines = engine if isinstance(engine, EnginesOf) else EnginesOf(setup, engine)
         locked = stack.enter_context(setup.locked())
         inside, unreached = _look_inside(stack, setup, on_event, needs_dut=needs_dut)
         session = engines.start(stack, locked)

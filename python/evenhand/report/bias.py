@@ -126,6 +126,11 @@ def bias_picture(cases: Sequence[BiasCase]) -> Table:
     return table
 
 
+def has_verdict(cases: Sequence[BiasCase]) -> bool:
+    """Whether each search found a limit of the router, so that they can be compared."""
+    return all(case.found_fps is not None for case in cases)
+
+
 def bias_verdict(cases: Sequence[BiasCase]) -> list[str]:
     """Sentences: what one pair shows, whether many addresses cure it, and how that compares with a hash of
     ports.
@@ -133,13 +138,17 @@ def bias_verdict(cases: Sequence[BiasCase]) -> list[str]:
     What was found decides, never the model (SEED-07); the percentage is that of the table.
     """
     one, many, ports = cases
-    if one.share is None or one.found_fps is None or many.found_fps is None or ports.found_fps is None:
+    if not has_verdict(cases):
         without = sum(case.found_fps is None for case in cases)
         return [
             f"No verdict: {without} of {len(cases)} searches ended without a result for the"
             " router. See which trials were INVALID, and why; `evenhand check` shows what"
             " this host does to the tester's CPUs."
         ]
+    assert one.share is not None
+    assert one.found_fps is not None
+    assert many.found_fps is not None
+    assert ports.found_fps is not None
     elements = many.prediction.model.elements
     lines = []
     if one.found_fps < (1 - SAME_WITHIN) * many.found_fps:
@@ -207,10 +216,10 @@ def bias_lines(cases: Sequence[BiasCase]) -> list[str]:
     figures = WorstTesterFigures.of(trial.result for case in cases for trial in case.result.trials)
     away_us = max(case.counters["model"]["longest_gap_us"] for case in cases)
     late_us = figures.max_overdue_us or 0.0
+    counted = "No trial was valid; in these" if figures.is_of_invalid_trials else "In valid trials"
     lines.append(
-        f"The tester's latest frame was {format_duration(late_us / 1e6)} late; the router was away from its"
-        " ports for at"
-        f" most {format_duration(away_us / 1e6)}."
+        f"{counted} the tester's latest frame was {format_duration(late_us / 1e6)} late. In all trials the"
+        f" router was away from its ports for at most {format_duration(away_us / 1e6)}."
     )
     lines += verification_lines(first.result.goal)
     lines += dict.fromkeys(line for case in cases for line in sent_lines(case.profile))

@@ -17,7 +17,8 @@ from evenhand.report.plain import visible
 from evenhand.run import PointState
 from evenhand.run.campaign_record import bounds_of
 from evenhand.run.campaign_status import CampaignStatus, PointStatus
-from evenhand.run.resume_command import again_command, resume_command
+from evenhand.run.point_remarks import again_advice
+from evenhand.run.resume_command import resume_command
 from evenhand.run.running_trial import RunningTrial
 
 SILENT_S = 10.0
@@ -87,8 +88,9 @@ def campaign_lines(status: CampaignStatus, left_s: float) -> list[str]:
     lines += [
         f"{point.point.key}: {line}."
         for point in status.points
-        for line in _why(point, status.path if _has_ended(status) else None, with_bounds=not of_all)
+        for line in _why(point, with_bounds=not of_all)
     ]
+    lines += _again(status)
     lines += [f"Note: {note}." for note in status.notes]
     return [visible(line) for line in lines]
 
@@ -167,32 +169,21 @@ def _has_ended(status: CampaignStatus) -> bool:
     return status.worker is None and status.finished_at is not None
 
 
-def _why(point: PointStatus, path: Path | None, *, with_bounds: bool) -> list[str]:
+def _why(point: PointStatus, *, with_bounds: bool) -> list[str]:
     """Why it has no number, or fewer values than repetitions that have ended: a column of values alone tells
-    neither.
+    neither. And what else its numbers do not tell.
 
     Args:
-        path: What the campaign is stored in; None before it has ended: nothing is repeated until then.
         with_bounds: Also which values are lower bounds.
     """
-    reasons = [] if point.reason is None else [point.reason]
-    without = point.finished - len(point.values)
-    # A point without a number has said already that none has a value, and why.
-    if without and (point.values or not reasons):
-        why = f": {'; '.join(point.valueless_reasons)}" if point.valueless_reasons else ""
-        reasons.insert(
-            0,
-            f"{without} of its {point.finished} finished repetitions {'has' if without == 1 else 'have'} no"
-            f" value{why}",
-        )
+    reasons = list(point.remarks)
     if not with_bounds:
         return reasons
     of_maximum = point.at_maximum - point.at_tester_limit
     if point.at_tester_limit:
-        again = "" if path is None else f" (to repeat: {again_command(path)})"
         reasons.append(
             f"{_bounds(point.at_tester_limit, len(point.values))}, because the tester could not keep a higher"
-            f" load{again}"
+            " load"
         )
     if of_maximum:
         reasons.append(
@@ -219,14 +210,22 @@ def _bounds_of_all(status: CampaignStatus) -> list[str]:
     if not bounds or not all(bounds):
         return []
     of_tester = sum(point.at_tester_limit for point in status.points)
-    repeat = f", and repeat: {again_command(status.path)}" if _has_ended(status) else ""
     why = (
-        "the tester could not keep a higher load on this host. Give it idle CPUs (evenhand check shows what"
-        f" takes them) or another host{repeat}"
+        "the tester could not keep a higher load on this host"
         if of_tester == len(bounds)
         else "the highest load that was tried passed, or the tester could not keep a higher one"
     )
     return [f"Every number is a lower bound: {why}."]
+
+
+def _again(status: CampaignStatus) -> list[str]:
+    """How to repeat what may be repeated. Nothing is, before the campaign has ended."""
+    advice = again_advice(
+        status.path,
+        undecided=sum(point.undecided for point in status.points),
+        ended_early=sum(point.ended_early for point in status.points),
+    )
+    return [f"{advice}."] if advice is not None and _has_ended(status) and not status.is_merged else []
 
 
 def _shown(point: PointStatus, figure: Any) -> str:

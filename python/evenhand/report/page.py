@@ -249,7 +249,7 @@ def _progress(record: CampaignRecord, refresh_s: int | None) -> Mapping[str, Any
         "" if refresh_s is None else f" It is written again after points, and reloads every {refresh_s} s."
     )
     if refresh_s is None and record.is_campaign:
-        again = f" If it is not being measured now, resume it: {resume_command(Path(record.path.name))}"
+        again = f" If it is not being measured now, resume it: {resume_command(record.path, on_page=True)}"
     return {"text": f"{text}.{again}", "points": len(record.points), "done": done, "refresh_s": refresh_s}
 
 

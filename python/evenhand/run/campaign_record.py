@@ -92,6 +92,13 @@ def is_lower_bound(outcome: str | None, result: Mapping[str, Any] | None) -> boo
     return outcome == AT_OR_ABOVE_MAXIMUM or AT_LONGEST_BURST in outcomes
 
 
+def failed_at(result: Mapping[str, Any] | None) -> float | None:
+    """The lowest load at which a search failed, per direction; None if its result does not tell."""
+    upper = (result or {}).get("upper_fps_per_direction")
+    is_number = isinstance(upper, int | float) and not isinstance(upper, bool) and math.isfinite(upper)
+    return float(upper) if is_number and upper is not None else None
+
+
 def is_median_at_least(values: Sequence[float], are_bounds: Sequence[bool]) -> bool:
     """Whether the median of these values is a lower bound, if some of them are: it is, where it would rise
     with them."""
@@ -156,17 +163,8 @@ class Repetition:
         lies between both.
 
         None: the value is no end of a search, or a lower bound, or the file does not tell."""
-        upper = (
-            None if self.result is None or self.is_at_least else self.result.get("upper_fps_per_direction")
-        )
-        if (
-            self.value is None
-            or not isinstance(upper, int | float)
-            or isinstance(upper, bool)
-            or not math.isfinite(upper)
-        ):
-            return None
-        return float(upper) if upper >= self.value else None
+        upper = None if self.is_at_least else failed_at(self.result)
+        return None if self.value is None or upper is None or upper < self.value else upper
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +226,15 @@ class PointRecord:
     def at_tester_limit(self) -> int:
         """How many of them because the tester could not keep a higher load."""
         return sum(r.is_testers for _, r in self._valued())
+
+    @property
+    def undecided(self) -> int:
+        """Finished repetitions that the tester could not decide, without a value or with a lower bound: those
+        that `--again` repeats."""
+        return sum(
+            r.finished_at is not None and r.outcome == TESTER_LIMIT and (r.value is None or r.is_at_least)
+            for r in self.repetitions
+        )
 
     @property
     def is_at_least(self) -> bool:

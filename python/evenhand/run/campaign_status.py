@@ -15,6 +15,7 @@ from evenhand.procedure.statistics import Statistics
 from evenhand.run.campaign_lock import campaign_resource
 from evenhand.run.campaign_record import TESTER_LIMIT, PointState, is_lower_bound, state_of
 from evenhand.run.point_document import read_point
+from evenhand.run.point_remarks import Ended, remarks_of
 from evenhand.run.reading import Row, RunTables, as_mapping, as_texts, open_to_read
 from evenhand.run.running_trial import RunningTrial, read_running
 from evenhand.spec.point import Point
@@ -30,8 +31,10 @@ class PointStatus:
     """Why it has no number, or fewer repetitions than asked for."""
     finished: int
     """Repetitions, those that ended without a value included."""
-    valueless_reasons: tuple[str, ...]
-    """Why those have none, each once."""
+    remarks: tuple[str, ...]
+    """Why it has no number or fewer values than it should, and whether its repetitions disagree."""
+    ended_early: bool
+    """It got no more repetitions, for `reason`."""
     values: tuple[float, ...]
     """In the unit of the procedure's figure."""
     lower_bounds: tuple[bool, ...]
@@ -216,6 +219,10 @@ def _point_status(row: Row, repetitions: list[Row], trials: int) -> PointStatus:
     bounds = [_is_lower_bound(repetition) for repetition in valued]
     values = tuple(repetition["value"] for repetition in valued)
     reasons = [repetition["reason"] for repetition in finished if repetition["reason"] is not None]
+    ended = [
+        Ended(outcome=r["outcome"], value=r["value"], reason=r["reason"], result=_result_of(r))
+        for r in finished
+    ]
     state, reason, stopped_early = state_of(
         asked=point.repetitions,
         finished=len(finished),
@@ -231,7 +238,8 @@ def _point_status(row: Row, repetitions: list[Row], trials: int) -> PointStatus:
         finished=len(finished),
         values=values,
         trials=trials,
-        valueless_reasons=tuple(dict.fromkeys(reasons)),
+        remarks=tuple(remarks_of(ended, reason or stopped_early, point.procedure)),
+        ended_early=row["reason"] is not None,
         lower_bounds=tuple(bounds),
         at_tester_limit=sum(
             is_bound and r["outcome"] == TESTER_LIMIT for r, is_bound in zip(valued, bounds, strict=True)
@@ -247,7 +255,9 @@ def _point_status(row: Row, repetitions: list[Row], trials: int) -> PointStatus:
 
 
 def _is_lower_bound(repetition: Row) -> bool:
+    return is_lower_bound(repetition["outcome"], _result_of(repetition))
+
+
+def _result_of(repetition: Row) -> Mapping[str, Any] | None:
     found = repetition["result"]
-    return is_lower_bound(
-        repetition["outcome"], None if found is None else as_mapping(found, "repetitions.result")
-    )
+    return None if found is None else as_mapping(found, "repetitions.result")

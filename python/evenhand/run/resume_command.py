@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import shutil
 from pathlib import Path
 
 from evenhand.base.state_folder import read_state, replace_state, state_file
@@ -50,28 +51,41 @@ def find_source(path: Path, name: str) -> Path | None:
     return next((place for place in places if place.is_file()), None)
 
 
-def resume_command(path: Path, source: Path | None = None) -> str:
+def resume_command(path: Path, source: Path | None = None, *, on_page: bool = False) -> str:
     """`evenhand run --resume FILE`; the campaign file is named too where it would not be found by itself.
 
     Args:
         path: What the campaign is stored in.
         source: The campaign file, or its name alone; None: it is where `find_source` finds it, or nobody
             knows.
+        on_page: It is read elsewhere, and by others: no folder of this machine is named, and who measures as
+            root may be read by somebody who is not.
     """
     if source is None or find_source(path, source.name) is not None:
-        return f"{_sudo(path)}evenhand run --resume {shlex.quote(str(path))}"
+        return f"{_sudo(path, on_page)}evenhand run --resume {_shown(path, on_page)}"
     named = shlex.quote(str(source)) if source.is_file() else f"FOLDER/{shlex.quote(source.name)}"
-    return f"{_sudo(path)}evenhand run {named} --resume --run {shlex.quote(str(path))}"
+    return f"{_sudo(path, on_page)}evenhand run {named} --resume --run {_shown(path, on_page)}"
 
 
-def again_command(path: Path) -> str:
-    """The command that measures once more what ended early or at the tester's limit."""
-    return f"{_sudo(path)}evenhand run --resume {shlex.quote(str(path))} --again"
+def again_command(path: Path, *, on_page: bool = False) -> str:
+    """The command that measures once more what ended early or at the tester's limit; `on_page` as in
+    `resume_command`."""
+    return f"{_sudo(path, on_page)}evenhand run --resume {_shown(path, on_page)} --again"
 
 
-def _sudo(path: Path) -> str:
-    """A campaign that root has begun is root's to go on with."""
-    return "sudo " if path.is_file() and not os.access(path, os.W_OK) else ""
+def _shown(path: Path, on_page: bool) -> str:
+    return shlex.quote(path.name if on_page else str(path))
+
+
+def _sudo(path: Path, on_page: bool) -> str:
+    """A campaign that root has begun is root's to go on with. A command for root's own terminal gets its sudo
+    there, if it was typed before; on a page all others read it, but not where nobody has sudo."""
+    if not path.is_file():
+        return ""
+    if not os.access(path, os.W_OK):
+        return "sudo "
+    is_roots = on_page and os.geteuid() == 0 == path.stat().st_uid
+    return "sudo " if is_roots and shutil.which("sudo") is not None else ""
 
 
 def _remembered() -> dict[str, str]:

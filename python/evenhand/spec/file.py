@@ -39,14 +39,7 @@ from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.rig import REFERENCE, DutFacts, rig_of
 from evenhand.spec.plan import DIRECTION, PLAN_OPTIONS
 from evenhand.spec.point import HashType
-from evenhand.spec.presets import (
-    EVERY_SUITE,
-    PRESET_PREFIX,
-    apply_preset,
-    preset_names,
-    preset_text,
-    unheeded,
-)
+from evenhand.spec.presets import EVERY_SUITE, PRESET_PREFIX, apply_preset, preset_names, unheeded
 from evenhand.spec.request import point_options_of
 
 DEFAULT_REPETITIONS = 10
@@ -337,8 +330,8 @@ def read_campaign(path: Path) -> CampaignFile:
         RequestError: It cannot be read, there is no such preset, or a key is unknown, missing or wrong.
     """
     if path.name.startswith(PRESET_PREFIX):
-        preset_text(path.name.removeprefix(PRESET_PREFIX), where=path.name)
-        return make_campaign({"preset": path.name.removeprefix(PRESET_PREFIX)}, where=path.name)
+        document = {"preset": path.name.removeprefix(PRESET_PREFIX)}
+        return make_campaign(document, where=path.name, preset_where=path.name)
     if path.name in preset_names() and not path.exists():
         raise RequestError(
             "this file does not exist",
@@ -349,14 +342,17 @@ def read_campaign(path: Path) -> CampaignFile:
     return make_campaign(read_toml(path, kind=FileKind.CAMPAIGN), where=str(path), folder=path.parent)
 
 
-def make_campaign(document: dict[str, Any], *, where: str, folder: Path = Path()) -> CampaignFile:
+def make_campaign(
+    document: dict[str, Any], *, where: str, folder: Path = Path(), preset_where: str | None = None
+) -> CampaignFile:
     """Check a document of the campaign file's shape. RequestError as in `read_campaign`.
 
     Args:
         folder: From which the testbed is found.
+        preset_where: See `apply_preset`.
     """
     _check_top(document, where)
-    whole = apply_preset(document, where=where)
+    whole = apply_preset(document, where=where, preset_where=preset_where)
     try:
         campaign = campaign_model().model_validate(whole)
     except ValidationError as error:

@@ -270,8 +270,9 @@ def test_a_preset_is_a_campaign_file_by_itself(tmp_path: Path) -> None:
     with raises("spec.no-such-file") as refused:
         read_campaign(Path("appendix-a-lab"))
     assert "preset:appendix-a-lab" in refused.value.next_step
-    with raises("spec.no-such-preset", match="'appendix-lab'"):
+    with raises("spec.no-such-preset", match="'appendix-lab'") as refused:
         read_campaign(Path("preset:appendix-lab"))
+    assert refused.value.where == "preset:appendix-lab", "there is no file that names it"
 
 
 def test_the_single_pair_is_measured_first_in_each_suite_of_each_preset() -> None:

@@ -6,12 +6,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 
 from rich.console import Console, Group
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from evenhand.base.errors import EvenhandError
 from evenhand.base.units import format_count, format_duration
 from evenhand.cli.progress.line import OF_A_CEILING, ProgressDisplay
 from evenhand.procedure import Measured, ProcedureEvent
@@ -27,7 +31,8 @@ from evenhand.run.campaign.events import (
     RepetitionBegan,
     RepetitionEnded,
 )
-from evenhand.run.campaign.time_left import TimeLeft, learnt_from
+from evenhand.run.campaign.jobs import Place
+from evenhand.run.campaign.time_left import time_left_s
 from evenhand.run.campaign_status import CampaignStatus
 from evenhand.search import TrialFinished
 from evenhand.spec.point import Point
@@ -38,18 +43,23 @@ class CampaignDisplay(ProgressDisplay):
     """Shows how far a campaign is. A context manager; without a terminal it prints plain lines only. Trials
     stand in the file."""
 
-    def __init__(self, console: Console, status: CampaignStatus) -> None:
+    def __init__(self, console: Console, read: Callable[[], CampaignStatus]) -> None:
+        """
+        Args:
+            read: Gives what the file tells, as `evenhand status` reads it. It is called when a repetition has
+                ended, never during a trial.
+        """
         super().__init__(console)
-        self._left = {point.point.key: point.left for point in status.points if point.left}
-        self._points = {point.point.key: point.point for point in status.points}
-        self._verdicts = Counter(status.verdicts)
-        self._time: TimeLeft = learnt_from(status.points)
+        self._read = read
+        self._found = read()
+        self._verdicts = Counter(self._found.verdicts)
+        """Those of the file, and of the trials since it was read."""
         self._repetition_began_s = time.monotonic()
         self._under_way: Point | None = None
         self._replayed = 0
         """Trials that come back as if they were made now, and are counted already."""
         self._places = 1
-        self._repetitions = sum(status.point.repetitions for status in status.points)
+        self._suites = len({point.point.suite for point in self._found.points})
         self._where = ""
         """Which round, and which of its points."""
         self._has_told_loads = True  # trials get no lines here
@@ -58,15 +68,15 @@ class CampaignDisplay(ProgressDisplay):
         """What a campaign tells, or one of its procedures."""
         match event:
             case PointBegan(point=point, place=place):
-                number = len(self._points) - len(self._left) + 1
                 is_host = point.goal.get("limits") == OF_HOST
                 self.remedy = None if is_host else 'limits = "host" in [every-suite]'
-                self._where = str(place) if place is not None and place.rounds > 1 else ""
-                self.say(f"{self._where or f'{number} of {len(self._points)}'}: {point.key}", style="bold")
+                self._where = self._round_of(point, place)
+                begun = f"{self._ended + 1} of {len(self._found.points)}"
+                self.say(f"{self._where or begun}: {point.key}", style="bold")
             case RepetitionBegan(job=job, stored_trials=stored):
                 self._repetition_began_s, self._under_way = time.monotonic(), job.point
+                self._replayed = stored  # 0 if it begins anew
                 if stored:
-                    self._replayed = stored
                     self.say(
                         f"repetition {job.repetition} resumes after {stored} stored"
                         f" trial{'s' if stored > 1 else ''}"
@@ -74,8 +84,8 @@ class CampaignDisplay(ProgressDisplay):
             case RepetitionEnded():
                 self._end_repetition(event)
             case PointEnded(point=point, reason=reason):
-                self._left.pop(point.key, None)
                 if reason is not None:
+                    self._look()
                     self.say(f"{point.key} is skipped from now on: {reason}", style="yellow")
             case PointArrived():
                 self._take_point(event)
@@ -100,11 +110,8 @@ class CampaignDisplay(ProgressDisplay):
         self._refresh()
 
     def _end_repetition(self, event: RepetitionEnded) -> None:
-        self._replayed = 0
-        self._under_way = None
+        self._look()
         point = event.job.point
-        self._left[point.key] = max(0, self._left.get(point.key, 1) - 1)
-        self._time.learn(point, time.monotonic() - self._repetition_began_s)
         figure = PROCEDURES[point.procedure].figure
         found = f"no number: {event.reason}"
         if event.value is not None:
@@ -120,12 +127,8 @@ class CampaignDisplay(ProgressDisplay):
         """Of a point that somebody else has measured."""
         point = event.point
         self._places = max(1, event.places)
-        self._verdicts.update(event.verdicts)
-        self._time.learn(point, sum(event.durations_s), len(event.durations_s))
-        self._left[point.key] = max(0, self._left.get(point.key, 0) - len(event.durations_s))
-        if event.reason is not None or not self._left[point.key]:
-            self._left.pop(point.key)
-        done = f"{len(self._points) - len(self._left)} of {len(self._points)} points"
+        self._look()
+        done = f"{self._ended} of {len(self._found.points)} points"
         by = "" if event.testbed is None else f" by {event.testbed}"
         if event.reason is not None:
             self.say(f"{point.key} is skipped from now on{by}: {event.reason}", style="yellow")
@@ -134,16 +137,36 @@ class CampaignDisplay(ProgressDisplay):
             style="bold",
         )
 
+    def _look(self) -> None:
+        """Into the file, whenever something has ended: what the log says is then what `evenhand status`
+        says."""
+        self._replayed, self._under_way = 0, None
+        with suppress(EvenhandError):  # who has removed the file is told of it by whoever writes it
+            self._found = self._read()
+            self._verdicts = Counter(self._found.verdicts)
+
+    def _round_of(self, point: Point, place: Place | None) -> str:
+        """`IPv4 gateway, round 1 of 3, point 2 of 4`: rounds are those of a suite. Empty without rounds."""
+        if place is None or place.rounds == 1:
+            return ""
+        return f"{point.suite}, {place}" if self._suites > 1 else str(place)
+
+    @property
+    def _ended(self) -> int:
+        """Points of which nothing is left."""
+        return sum(not point.left for point in self._found.points)
+
     @property
     def _left_s(self) -> float:
-        point = self._under_way
-        begun = (
-            []
-            if point is None or point.key not in self._left
-            else [(point, time.monotonic() - self._repetition_began_s)]
+        elapsed_s = time.monotonic() - self._repetition_began_s
+        now = self._under_way and self._under_way.key
+        return time_left_s(
+            (
+                replace(point, under_way_s=point.under_way_s + elapsed_s) if point.point.key == now else point
+                for point in self._found.points
+            ),
+            places=self._places,
         )
-        left = ((self._points[key], left) for key, left in self._left.items())
-        return self._time.left_s(left, under_way=begun) / self._places
 
     def _summary(self) -> str:
         counts = ", ".join(
@@ -156,12 +179,11 @@ class CampaignDisplay(ProgressDisplay):
     def _refresh(self) -> None:
         if self._live is None:
             return
-        done = len(self._points) - len(self._left)
+        points = self._found.points
         bar = Table.grid(padding=(0, 1))
+        asked = sum(point.point.repetitions for point in points)
         bar.add_row(
-            ProgressBar(
-                total=self._repetitions, completed=self._repetitions - sum(self._left.values()), width=20
-            ),
-            Text(f"{self._where or f'{done} of {len(self._points)} points'} · {self._summary()}"),
+            ProgressBar(total=asked, completed=asked - sum(point.left for point in points), width=20),
+            Text(f"{self._where or f'{self._ended} of {len(points)} points'} · {self._summary()}"),
         )
         self._live.update(Group(bar, self._line("")))

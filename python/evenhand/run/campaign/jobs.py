@@ -30,8 +30,8 @@ class Place:
     points: int
 
     def __str__(self) -> str:
-        points = f"{self.point} of {self.points}"
-        return points if self.rounds == 1 else f"round {self.round} of {self.rounds}, {points} points"
+        point = f"{self.point} of {self.points}"
+        return point if self.rounds == 1 else f"round {self.round} of {self.rounds}, point {point}"
 
 
 WHOLE = Place(round=1, rounds=1, point=1, points=1)

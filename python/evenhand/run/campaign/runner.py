@@ -46,6 +46,10 @@ class CampaignRunner:
     """Is called when a point has ended and is stored. The place for whoever rewrites a page while the
     campaign goes on."""
 
+    on_ready: Callable[[], None] = field(default=lambda: None)
+    """Is called before anything is measured, when a testbed that is taken as a whole is this campaign's; not
+    where nothing is left."""
+
     def run(self) -> None:
         """Until every point has ended.
 
@@ -59,6 +63,7 @@ class CampaignRunner:
                 run=name_of_run(self.store.path), on_note=lambda text: self.on_event(Note(text=text))
             )
             with leased as lab, self._dut_as_before():
+                self.on_ready()
                 for suite, group in groupby(left, key=lambda of_point: of_point[0].point.suite):
                     self._run_suite(suite, list(group), lab)
         self.store.finish()

@@ -73,7 +73,7 @@ def _expected_s(point: Point) -> float:
         return 0.0
 
 
-def learnt_from(points: Iterable[PointStatus]) -> TimeLeft:
+def _learnt_from(points: Iterable[PointStatus]) -> TimeLeft:
     """From what a file tells."""
     learnt = TimeLeft()
     for point in points:
@@ -81,10 +81,13 @@ def learnt_from(points: Iterable[PointStatus]) -> TimeLeft:
     return learnt
 
 
-def time_left_s(points: Iterable[PointStatus]) -> float:
-    """Of a campaign as its file tells; what the repetition under way has taken already is not left."""
+def time_left_s(points: Iterable[PointStatus], *, places: int = 1) -> float:
+    """Of a campaign as its file tells; what the repetition under way has taken already is not left.
+
+    Args:
+        places: Testbeds that measure at the same time.
+    """
     known = list(points)
-    return learnt_from(known).left_s(
-        ((point.point, point.left) for point in known),
-        under_way=[(point.point, point.under_way_s) for point in known if point.left and point.under_way_s],
-    )
+    under_way = [(point.point, point.under_way_s) for point in known if point.left and point.under_way_s]
+    left = ((point.point, point.left) for point in known)
+    return _learnt_from(known).left_s(left, under_way=under_way) / places

@@ -41,13 +41,17 @@ def preset_text(name: str, *, where: str = "preset") -> str:
     return (files(__name__) / f"{name}.toml").read_text(encoding="utf-8")
 
 
-def apply_preset(document: dict[str, Any], *, where: str) -> dict[str, Any]:
+def apply_preset(document: dict[str, Any], *, where: str, preset_where: str | None = None) -> dict[str, Any]:
     """The whole campaign: the user's document over its preset, and `[every-suite]` laid out; keys with `-`.
 
     What the user writes for a suite that the preset has by this name changes that suite; other suites are
     added. The user's `[every-suite]` goes before the preset's own `[every-suite]`, but not before what the
     preset says of a single suite: one address pair stays one (`unheeded` says where). The value "not-stated"
     takes a key out, wherever the preset has it.
+
+    Args:
+        preset_where: Where the preset is named, for the error if there is none of this name. None: in the
+            document.
     """
     own = _hyphenated(document, where)
     suites = own.get("suite", [])
@@ -68,7 +72,7 @@ def apply_preset(document: dict[str, Any], *, where: str) -> dict[str, Any]:
     name = own.get("preset")
     if not isinstance(name, str):
         return _laid_out(own, where)
-    base = _hyphenated(tomllib.loads(preset_text(name, where=f"{where}: preset")), name)
+    base = _hyphenated(tomllib.loads(preset_text(name, where=preset_where or f"{where}: preset")), name)
     every = _every(own, where)
     taken_out = {key for key, value in every.items() if value == NOT_STATED}
     suites = [
