@@ -41,7 +41,15 @@ def test_a_cable_that_is_pulled_is_told_from_a_link_that_stays_up(tmp_path: Path
     """`--pull`: the trial is INVALID for its link, on which each side counts two changes."""
     found = tmp_path / "found.json"
     with veth_cable() as namespace:
-        words = ["check", write_testbed(tmp_path, queues=1), "--cable", found, *QUICK, "--pull", "3s"]
+        words: list[str | Path] = [
+            "check",
+            write_testbed(tmp_path, queues=1),
+            "--cable",
+            found,
+            *QUICK,
+            "--pull",
+            "3s",
+        ]
         with subprocess.Popen(
             [*evenhand_command("ip", "netns", "exec", namespace), *words],
             stdout=subprocess.DEVNULL,
@@ -69,7 +77,7 @@ def test_queues_that_a_hash_fills_are_seen(tmp_path: Path) -> None:
     found = tmp_path / "found.json"
     with veth_cable() as namespace:
         command = [*evenhand_command("ip", "netns", "exec", namespace), "check"]
-        words = [write_testbed(tmp_path, queues=2), "--cable", found, *QUICK]
+        words: list[str | Path] = [write_testbed(tmp_path, queues=2), "--cable", found, *QUICK]
         done = subprocess.run([*command, *words], capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
     checks = {check["name"]: check for check in json.loads(found.read_text())["cable"]["checks"]}
