@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
+#include <rte_mbuf_pool_ops.h>
 #include <rte_mempool.h>
 
+#include <cerrno>
+#include <cstddef>
 #include <string_view>
 
 #include "fault.hpp"
@@ -28,16 +31,61 @@ void require_pool_driver() {
                             package_of("librte_mempool_ring", RTE_EAL_PMD_PATH))};
 }
 
+/// Whether all buffers lie within what they take side by side, from the first one on.
+bool are_side_by_side(rte_mempool* pool) {
+    if (pool->nb_mem_chunks != 1) return false;
+    const auto* const begin = static_cast<const std::byte*>(STAILQ_FIRST(&pool->mem_list)->addr);
+    const std::size_t each = rte_mempool_calc_obj_size(pool->elt_size, pool->flags, nullptr);
+    struct Span {
+        const std::byte* end;
+        bool has_all = true;
+    } span{begin + pool->populated_size * each};
+    rte_mempool_obj_iter(
+        pool,
+        [](rte_mempool* of, void* into, void* object, unsigned) {
+            auto& all = *static_cast<Span*>(into);
+            const auto* const behind = static_cast<const std::byte*>(object) + of->elt_size + of->trailer_size;
+            all.has_all = all.has_all && behind <= all.end;
+        },
+        &span);
+    return span.has_all;
+}
+
+/// As rte_pktmbuf_pool_create makes it, but with buffers that may cross pages; null with rte_errno. It has to be one
+/// piece of memory.
+rte_mempool* make_side_by_side(const char* name, unsigned buffers, std::uint16_t buffer_octets, int node) {
+    Pool pool{rte_mempool_create_empty(name, buffers, sizeof(rte_mbuf) + buffer_octets, pool_cache,
+                                       sizeof(rte_pktmbuf_pool_private), node, RTE_MEMPOOL_F_NO_IOVA_CONTIG)};
+    if (!pool) return nullptr;
+    if (rte_mempool_set_ops_byname(pool.get(), rte_mbuf_best_mempool_ops(), nullptr) != 0) return nullptr;
+    rte_pktmbuf_pool_private facts{};
+    facts.mbuf_data_room_size = buffer_octets;
+    rte_pktmbuf_pool_init(pool.get(), &facts);
+    const int made = rte_mempool_populate_default(pool.get());
+    if (made < 0 || !are_side_by_side(pool.get())) {
+        rte_errno = made < 0 ? -made : ENOMEM;
+        return nullptr;
+    }
+    rte_mempool_obj_iter(pool.get(), rte_pktmbuf_init, nullptr);
+    return pool.release();
+}
+
+rte_mempool* try_to_make(const std::string& name, unsigned buffers, std::uint16_t buffer_octets, int node,
+                         BufferLayout layout) {
+    if (layout == BufferLayout::side_by_side) return make_side_by_side(name.c_str(), buffers, buffer_octets, node);
+    return rte_pktmbuf_pool_create(name.c_str(), buffers, pool_cache, 0, buffer_octets, node);
+}
+
 }  // namespace
 
 void FreePool::operator()(rte_mempool* pool) const noexcept { rte_mempool_free(pool); }
 
 Pool make_pool(const std::string& name, unsigned buffers, std::uint16_t buffer_octets, int node,
-               const std::string& device) {
-    rte_mempool* pool = rte_pktmbuf_pool_create(name.c_str(), buffers, pool_cache, 0, buffer_octets, node);
+               const std::string& device, BufferLayout layout) {
+    rte_mempool* pool = try_to_make(name, buffers, buffer_octets, node, layout);
     // Memory may have been reserved on another node only: slower, but it works.
     if (pool == nullptr && node != SOCKET_ID_ANY)
-        pool = rte_pktmbuf_pool_create(name.c_str(), buffers, pool_cache, 0, buffer_octets, SOCKET_ID_ANY);
+        pool = try_to_make(name, buffers, buffer_octets, SOCKET_ID_ANY, layout);
     if (pool == nullptr) {
         require_pool_driver();
         throw Fault{FaultCode::no_memory,

@@ -15,9 +15,15 @@ struct FreePool {
 };
 using Pool = std::unique_ptr<rte_mempool, FreePool>;
 
+/// How buffers lie in memory. DPDK lets none cross a page, so that a NIC finds it in one piece. net_af_xdp gives the
+/// kernel as much memory as all buffers take side by side, from the first one on: where each has a page to itself (no
+/// hugepages), two fifths lay outside. The kernel passes over such a buffer and never gives it back, so a port that had
+/// come to use them, after an overload, sent and received nothing any more.
+enum class BufferLayout : std::uint8_t { within_pages, side_by_side };
+
 /// Buffers of `buffer_octets`, headroom included, on that NUMA node, or wherever there is room. `device` is for the
 /// fault. Throws Fault{no_memory}, or Fault{no_device} without DPDK's driver of pools.
 [[nodiscard]] Pool make_pool(const std::string& name, unsigned buffers, std::uint16_t buffer_octets, int node,
-                             const std::string& device);
+                             const std::string& device, BufferLayout layout = BufferLayout::within_pages);
 
 }  // namespace evenhand::port

@@ -257,7 +257,7 @@ void DpdkPort::make_pools(const std::function<void(std::span<std::byte>)>& fill_
                   std::max(least_receive_buffers, 4 * options_.receive_queues * options_.receive_ring_frames - 1) +
                       options_.extra_receive_buffers,
                   receive_buffer_octets(receive_room(driver_, options_.device, options_.largest_receive_octets)), node,
-                  options_.device);
+                  options_.device, driver_ == "net_af_xdp" ? BufferLayout::side_by_side : BufferLayout::within_pages);
     answers_ = std::make_unique<DpdkAnswers>(id_, control_queue(), options_.device, node);
     for (unsigned queue = 0; queue < options_.transmit_queues; ++queue) {
         transmit_pools_.push_back(make_pool(fmt::format("transmit-{}-{}", id_, queue),

@@ -348,8 +348,8 @@ void tell_losses(const TrialResult& result, const DirectionResult& d, std::vecto
              name_of(result, d.direction), damaged);
 }
 
-/// A port that takes none of the frames that reach it does not work, and what it was to send is as doubtful: an af_xdp
-/// port may come to that after an overload. No DUT can bring it about, at any load.
+/// A port that takes none of the frames that reach it does not work, and what it was to send is as doubtful: a
+/// port of net_af_xdp came to that when it had lost its buffers. No DUT can bring it about, at any load.
 void judge_receiving_port(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     const auto& port = result.ports[static_cast<std::size_t>(plan::receiving_side(d.direction))];
     const auto change = change_of(port.before, port.after);

@@ -44,7 +44,7 @@ def test_a_search_is_found_shown_and_stored(
 def test_a_port_that_stopped_is_opened_anew_and_the_search_goes_on(
     evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
 ) -> None:
-    """An af_xdp port may stop after an overload: the trial is INVALID, and no other trial meets that port."""
+    """The trial is INVALID, and no other one meets that port."""
     engine_playing("port-stops")
     run = tmp_path / "a.evenhand"
     ended = evenhand("throughput", testbed, *QUICK, "--run", run)
