@@ -366,7 +366,7 @@ TEST_CASE("a line is refused before it is read if it is too long or too deep, an
     longest += ' ';
     const auto fault = fault_of(longest).value();
     CHECK(fault.code == FaultCode::bad_json);
-    CHECK(fault.what_text == "the line is longer than 1048576 octets");
+    CHECK(fault.what_text == "the line is longer than 16777216 octets");
     CHECK_FALSE(contract::read_id(longest));
 }
 

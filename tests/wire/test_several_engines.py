@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import statistics
 import threading
 import time
 from dataclasses import replace
@@ -168,11 +169,18 @@ def kill_at_random(rounds: int) -> None:
     """Of two engines one is killed at any moment between its start and the end of a trial."""
     draw = random.Random(rounds)
     spoiled = 0
+    stopped_after_s: list[float] = []
     for _ in range(rounds):
         with group_of(2) as group:
             victim = draw.randrange(2)
             member, other = group.members[victim], group.members[1 - victim]
-            timer = threading.Timer(draw.uniform(0, 1.8), os.kill, (process_of(member), signal.SIGKILL))
+            killed_at: list[float] = []
+
+            def kill(pid: int = process_of(member), at: list[float] = killed_at) -> None:
+                os.kill(pid, signal.SIGKILL)
+                at.append(time.monotonic())
+
+            timer = threading.Timer(draw.uniform(0, 1.8), kill)
             began = time.monotonic()
             timer.start()
             measurer = EngineMeasurer(session=group, waits=WAITS, limits=LIMITS)
@@ -194,10 +202,21 @@ def kill_at_random(rounds: int) -> None:
             assert [reason.code for reason in result.reasons] == ["engine_lost"]
             assert result.reasons[0].text.startswith(f"{member.name}: ")
             assert not result.was_stopped
+            stopped_after_s.append(time.monotonic() - killed_at[0])
+            # It was told to stop, and had not sent all that it was to send.
+            (survivor,) = result.raw["engines"]
+            assert survivor["engine"] == other.name
+            for direction in survivor["directions"].values():
+                assert direction["offered_frames"] < direction["intended_frames"]
             assert_sends_nothing(other.session.request)
             with raises("trial.engine-lost", match=f"engine {member.name}"):
                 measurer.measure(1, 1000)
     assert spoiled
+    # `pytest -rP` shows it: from the kill to the verdict, by when the other had stopped and told its counts.
+    print(
+        f"{len(stopped_after_s)} kills in a trial: the other had stopped after"
+        f" {statistics.median(stopped_after_s):.3f} s in the median, {max(stopped_after_s):.3f} s at the most"
+    )
 
 
 def assert_sends_nothing(request: object) -> None:
