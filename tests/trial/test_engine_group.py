@@ -151,7 +151,7 @@ def test_progress_is_the_sum_of_what_all_told_last() -> None:
         direction = {**counts, "latency": {"mean_ns": mean_ns, "max_ns": mean_ns}}
         return {
             "phase": "sending",
-            "failing": {"lost_frames": 1, "allowed_frames": 0.0},
+            "failing": {"lost_frames": 1, "allowed_frames": 0},
             "sent_frames": frames,
             "received_frames": frames,
             "directions": {"forward": direction},
@@ -168,7 +168,7 @@ def test_progress_is_the_sum_of_what_all_told_last() -> None:
     assert "directions" not in told[1]
 
 
-def told_of(stop: EarlyStopOfAll, *lost: int, allowed: float = 10.0) -> None:
+def told_of(stop: EarlyStopOfAll, *lost: int, allowed: int = 10) -> None:
     """An event of each engine."""
     take = stop.watching(None)
     for number, frames in enumerate(lost):

@@ -22,7 +22,7 @@ class EarlyStopOfAll:
         self._start_unix_ns = start_unix_ns
         self._sending_s = sending_s
         self._lost: dict[int, int] = {}
-        self._allowed = 0.0
+        self._allowed = 0
         self._was_told = False
 
     def watching(self, on_event: Callable[[int, Document], None] | None) -> Callable[[int, Document], None]:
