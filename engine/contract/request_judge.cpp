@@ -150,7 +150,7 @@ std::shared_ptr<const tally::DelayResult> read_delays(ObjectReader r, std::uint6
     }
     if (!is_null(r, "variation")) {
         auto v = r.object("variation");
-        auto& variation = delays->variation.emplace();
+        auto& variation = delays->variation.emplace(tally::DelayResult::Variation{});
         const auto seen = count(v, "pairs");
         variation.pairs = seen + count(v, "unseen_pairs");
         variation.differences = read_buckets(v, seen);

@@ -32,7 +32,7 @@ std::shared_ptr<tally::DelayResult> sum_up_delays(const tally::DelayTracks& trac
         }
     }
     if (variation != nullptr) {
-        result->variation.emplace().pairs = losses.pairs();
+        result->variation.emplace(tally::DelayResult::Variation{}).pairs = losses.pairs();
         result->variation->differences.add_all(*variation);
         result->variation->differences.sort();
     }

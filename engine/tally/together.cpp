@@ -122,7 +122,7 @@ std::shared_ptr<const DelayResult> sum_of_delays(const std::vector<TrialPart>& p
     auto sum = std::make_shared<DelayResult>();
     sum->first_frame = first->first_frame;
     sum->has_tags = first->has_tags;
-    if (first->variation) sum->variation.emplace();
+    if (first->variation) sum->variation = DelayResult::Variation{};
     for (const auto& part : parts) {
         const auto& of = *part.result.directions[d].delays;
         for (const auto count : {&DelayResult::offered_frames, &DelayResult::lost_frames, &DelayResult::left_out_frames,

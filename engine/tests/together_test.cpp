@@ -322,7 +322,7 @@ void time_frames(tally::TrialResult& r, std::uint64_t first_ns, std::uint64_t lo
         delays->offered_frames = 100;
         delays->lost_frames = lost;
         delays->has_tags = true;
-        delays->variation.emplace().pairs = 99 - 2 * lost;
+        delays->variation.emplace(tally::DelayResult::Variation{}).pairs = 99 - 2 * lost;
         const auto ticks_per_ns = static_cast<std::uint64_t>(r.ticks_per_second / 1e9);
         for (std::uint64_t i = 0; i < 100 - lost; ++i) {
             const auto ticks = ticks_per_ns * (first_ns + i);
