@@ -369,6 +369,42 @@ TEST_CASE("delays of all testers are one sample, each by its own clock (R8219-07
     CHECK(judged["verdict"] == "PASS");
 }
 
+TEST_CASE("a trial that ended early is judged as one tester's, and must have ended at one frame for all") {
+    auto r = request();
+    for (auto& p : r.parts) {
+        p.result.stopped_early_s = 2.5;
+        for (auto& d : p.result.directions) {
+            d.intended_frames = d.offered_frames = d.received_frames = frames_each / 2;
+            d.lost_by_tenth.resize(25);
+        }
+    }
+    lose(r.parts[1].result.directions[0], 10, 31);
+    const auto judged = over_the_contract(r);
+    CHECK(judged["verdict"] == "FAIL");
+    CHECK(judged["stopped_early_s"] == 2.5);
+    CHECK(judged["reasons"][0]["code"] == "loss");
+    CHECK(judged["reasons"][1]["text"] ==
+          "sending ended after 2.50 s of 5 s: more frames than may be lost were overdue by then, and later ones had "
+          "overtaken them");
+    SUBCASE("for one of them later") {
+        r.parts[0].result.stopped_early_s = 2.6;
+        const auto late = tally::judge_together(r);
+        CHECK(late.whole.verdict == Verdict::invalid);
+        CHECK(late.whole.reasons[0].code == "end_difference");
+        CHECK(late.whole.reasons[0].text == "b sent for 2.500 s, but another engine for 2.600 s");
+    }
+    SUBCASE("for one of them not at all") {
+        r.parts[0].result.stopped_early_s.reset();
+        CHECK(codes_of(tally::judge_together(r).whole).front() == "end_difference");
+    }
+    SUBCASE("what was missing came later") {
+        for (auto& d : r.parts[1].result.directions) d.received_frames = d.offered_frames;
+        const auto passed = tally::judge_together(r);
+        CHECK(passed.whole.verdict == Verdict::invalid);
+        CHECK(codes_of(passed.whole) == Codes{"stopped_early"});
+    }
+}
+
 TEST_CASE("a lost frame is infinitely late, whichever tester sent it (R8219-16)") {
     auto r = request();
     time_frames(r.parts[0].result, 5'000);
