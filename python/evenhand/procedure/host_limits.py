@@ -258,6 +258,7 @@ def measure_host_limits(
     """Make the trials now, with the tester's two ports joined by a cable inside the process; up to `SERIES`
     times as long as this host keeps none of the limits in `names` that mean anything. Errors as
     `settle_limits`."""
+    users: Sequence[Tester] = engines or [tester]
     for series in range(1, SERIES + 1):
         probes = _probe(tester, engines, engine=engine, on_event=on_event, is_urgent=is_urgent)
         try:
@@ -270,7 +271,7 @@ def measure_host_limits(
         return HostLimits(
             limits=limits,
             probes=tuple(probes),
-            cpus=tuple(cpu for each in engines or [tester] for cpu in each.cpus),
+            cpus=tuple(cpu for each in users for cpu in each.cpus),
             found_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
     raise AssertionError
