@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
     try {
         evenhand::session::end_by_signals();
         evenhand::session::LineChannel channel{STDIN_FILENO, evenhand::session::take_stdout(),
-                                               evenhand::session::is_stop};
+                                               evenhand::session::kind_of};
         evenhand::session::Session{channel}.serve();
         evenhand::port::stop_dpdk();
     } catch (const std::exception& error) {

@@ -127,6 +127,9 @@ std::string write_progress(std::int64_t id, const run::Progress& p) {
             {"lost_frames", d.lost_frames},
             {"latency", {{"mean_ns", ns(d.mean_latency_s)}, {"max_ns", ns(d.max_latency_s)}}}};
     }
+    if (const auto& f = p.failing)
+        event["failing"] = {{"lost_frames", f->lost_frames},
+                            {"allowed_frames", static_cast<std::uint64_t>(f->allowed_frames)}};
     return line_of(event);
 }
 

@@ -48,27 +48,44 @@ Ordered delay_by_slice(const tally::SliceDelays& delays, double ticks_per_second
     return json;
 }
 
+/// [lowest, highest, count] in ns. Neighbours that are the same in ns are one.
+Ordered buckets(const tally::DelayBuckets& of, double ticks_per_second) {
+    constexpr double ns_per_second = 1e9;
+    const auto ns = [=](std::int64_t ticks) {
+        return static_cast<std::int64_t>(std::llround(static_cast<double>(ticks) * ns_per_second / ticks_per_second));
+    };
+    std::vector<tally::DelayBucket> found;
+    for (const auto& b : of.all()) {
+        const tally::DelayBucket bucket{.lowest = ns(b.lowest), .highest = ns(b.highest), .count = b.count};
+        if (!found.empty() && found.back().lowest == bucket.lowest && found.back().highest == bucket.highest) {
+            found.back().count += bucket.count;
+        } else {
+            found.push_back(bucket);
+        }
+    }
+    Ordered json = Ordered::array();
+    for (const auto& b : found) json.push_back({b.lowest, b.highest, b.count});
+    return json;
+}
+
 /// R8219-16: a lost frame's delay is infinite in a percentile, which is null here, and has no part in the minimum or in
-/// a difference.
-Ordered delays(const tally::DelayResult& result, const tally::LatencyHistogram& h, double ticks_per_second) {
+/// a difference. `is_part`: as in direction_result().
+Ordered delays(const tally::DelayResult& result, const tally::LatencyHistogram& h, double ticks_per_second,
+               bool is_part) {
     constexpr double ns_per_second = 1e9;
     const auto ns = [=](auto ticks) {
         return std::round(static_cast<double>(ticks) * ns_per_second / ticks_per_second);
     };
     const std::uint64_t frames = h.count() + result.lost_frames;
-    const auto ranked = [&](std::uint64_t numerator, std::uint64_t denominator) {
-        return tally::nth_delay(result.spreads,
-                                std::max<std::uint64_t>(1, (frames * numerator + denominator - 1) / denominator));
+    const auto percentile = [&](std::uint64_t numerator, std::uint64_t denominator) -> std::optional<std::int64_t> {
+        const auto found = result.delays.percentile(numerator, denominator, frames);
+        return found ? std::optional{found->highest} : std::nullopt;
     };
-    const auto percentile = [&](std::uint64_t numerator, std::uint64_t denominator) -> std::optional<std::uint64_t> {
-        const auto found = ranked(numerator, denominator);
-        return found ? std::optional{found->delay} : std::nullopt;
-    };
-    const auto finite = [&](std::optional<std::uint64_t> ticks) {
+    const auto finite = [&](std::optional<std::int64_t> ticks) {
         return ticks ? Ordered(ns(*ticks)) : Ordered(nullptr);
     };
-    const auto worst = ranked(999, 1000);
-    const auto p999 = worst ? std::optional{worst->delay} : std::nullopt;
+    const auto worst = result.delays.percentile(999, 1000, frames);
+    const auto p999 = worst ? std::optional{worst->highest} : std::nullopt;
     Ordered tagged = Ordered::array();
     for (const auto& t : result.tagged)
         tagged.push_back({t.sequence, t.delay ? Ordered(ns(*t.delay)) : Ordered(nullptr)});
@@ -76,26 +93,32 @@ Ordered delays(const tally::DelayResult& result, const tally::LatencyHistogram& 
     if (result.variation) {
         const auto& v = result.variation->differences;
         const bool any = v.count() != 0;
-        const auto half = v.percentile(1, 2);
+        const auto half = v.percentile(1, 2, v.count());
         variation = {{"pairs", v.count()},
                      {"unseen_pairs", result.variation->pairs - v.count()},
                      {"min_ns", any ? Ordered(ns(v.min())) : Ordered(nullptr)},
-                     {"median_ns", half ? Ordered(ns(*half)) : Ordered(nullptr)},
+                     {"median_ns", half ? Ordered(ns(half->highest)) : Ordered(nullptr)},
                      {"max_ns", any ? Ordered(ns(v.max())) : Ordered(nullptr)}};
+        if (is_part) variation["buckets"] = buckets(v, ticks_per_second);
     }
-    return {{"first_frame", result.first_frame},
-            {"offered_frames", result.offered_frames},
-            {"lost_frames", result.lost_frames},
-            {"left_out_frames", result.left_out_frames},
-            {"left_out_tags", result.left_out_tags},
-            {"min_ns", h.count() != 0 ? Ordered(ns(h.min())) : Ordered(nullptr)},
-            {"p50_ns", finite(percentile(1, 2))},
-            {"p99_ns", finite(percentile(99, 100))},
-            {"p999_ns", finite(p999)},
-            {"pdv_ns", finite(p999 ? std::optional{*p999 - h.min()} : std::nullopt)},
-            {"pdv_resolution_ns", worst ? Ordered(ns(worst->width + 1)) : Ordered(nullptr)},
-            {"tagged", tagged},
-            {"variation", variation}};
+    Ordered json{{"first_frame", result.first_frame},
+                 {"offered_frames", result.offered_frames},
+                 {"lost_frames", result.lost_frames},
+                 {"left_out_frames", result.left_out_frames},
+                 {"left_out_tags", result.left_out_tags},
+                 {"min_ns", h.count() != 0 ? Ordered(ns(h.min())) : Ordered(nullptr)},
+                 {"p50_ns", finite(percentile(1, 2))},
+                 {"p99_ns", finite(percentile(99, 100))},
+                 {"p999_ns", finite(p999)},
+                 {"pdv_ns", finite(p999 ? std::optional{*p999 - static_cast<std::int64_t>(h.min())} : std::nullopt)},
+                 {"pdv_resolution_ns", worst ? Ordered(ns(worst->highest - worst->lowest + 1)) : Ordered(nullptr)},
+                 {"tagged", tagged},
+                 {"variation", variation}};
+    if (is_part) {
+        json["has_tags"] = result.has_tags;
+        json["buckets"] = buckets(result.delays, ticks_per_second);
+    }
+    return json;
 }
 
 Ordered receiver(const tally::DirectionResult& d) {
@@ -163,7 +186,7 @@ Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResu
         json["before_start_us"] = d.before_start_us;
         json["hop_limit_was_lowered"] = d.hop_limit_was_lowered;
     }
-    if (d.delays) json["delays"] = delays(*d.delays, d.latency, trial.ticks_per_second);
+    if (d.delays) json["delays"] = delays(*d.delays, d.latency, trial.ticks_per_second, is_part);
     return json;
 }
 

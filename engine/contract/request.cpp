@@ -78,9 +78,13 @@ Request read_request(std::string_view line) {
     request.id = static_cast<std::int64_t>(
         r.whole("id", 0, static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())));
     using Read = AnyRequest (*)(ObjectReader&);
-    static constexpr std::array<std::pair<const char*, Read>, 13> kinds{{
+    static constexpr std::array<std::pair<const char*, Read>, 14> kinds{{
         {"about", [](ObjectReader&) -> AnyRequest { return AboutRequest{}; }},
         {"stop", [](ObjectReader&) -> AnyRequest { return StopRequest{}; }},
+        {"end_sending",
+         [](ObjectReader& reader) -> AnyRequest {
+             return EndSendingRequest{.after_s = reader.number("after_s", 0, any_number, true)};
+         }},
         {"counters", [](ObjectReader&) -> AnyRequest { return CountersRequest{}; }},
         {"close", [](ObjectReader&) -> AnyRequest { return CloseRequest{}; }},
         {"resolve",

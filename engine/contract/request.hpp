@@ -17,6 +17,11 @@ namespace evenhand::contract {
 
 struct AboutRequest {};
 struct StopRequest {};
+/// The trial that runs is one of several testers' and can no longer pass: so many seconds after its first frame it
+/// sends its last one.
+struct EndSendingRequest {
+    double after_s = 0;
+};
 struct CountersRequest {};
 struct CloseRequest {};
 /// What time it is there.
@@ -43,7 +48,7 @@ struct FramesRequest {
 
 using AnyRequest = std::variant<AboutRequest, StopRequest, CountersRequest, CloseRequest, ResolveRequest, FramesRequest,
                                 proof::ProofRequest, run::OpenRequest, run::TrialRequest, run::LearnRequest,
-                                run::WatchRequest, tally::TogetherRequest, ClockRequest>;
+                                run::WatchRequest, tally::TogetherRequest, ClockRequest, EndSendingRequest>;
 
 struct Request {
     std::int64_t id = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "contract/request_parts.hpp"
@@ -108,11 +109,58 @@ std::vector<tally::ClassCount> read_classes(ObjectReader& r) {
     return classes;
 }
 
-tally::DirectionResult read_direction(ObjectReader r, plan::Direction direction) {
-    for (const char* other : {"delays", "connections"}) {
-        if (r.has(other))
-            r.refuse(other, "it cannot be added up over testers", "Ask for it from a tester that is alone.");
+/// [lowest, highest, count] in ns, which must be of so many values in all.
+tally::DelayBuckets read_buckets(ObjectReader& r, std::uint64_t values) {
+    tally::DelayBuckets buckets;
+    for (const Json& json : r.array("buckets")) {
+        const bool is_bucket = json.is_array() && json.size() == 3 && json[0].is_number_integer() &&
+                               json[1].is_number_integer() && json[2].is_number_unsigned();
+        const auto bucket = is_bucket ? tally::DelayBucket{.lowest = json[0].get<std::int64_t>(),
+                                                           .highest = json[1].get<std::int64_t>(),
+                                                           .count = json[2].get<std::uint64_t>()}
+                                      : tally::DelayBucket{};
+        if (bucket.count == 0 || bucket.lowest > bucket.highest || bucket.count > values - buckets.count())
+            r.refuse("buckets", "there is something else in it than delays from one to another, and how many",
+                     "Send the replies as they came.");
+        buckets.add(bucket);
     }
+    if (buckets.count() != values)
+        r.refuse("buckets", fmt::format("they have {} frames instead of {}", buckets.count(), values),
+                 "Send the replies as they came.");
+    buckets.sort();
+    return buckets;
+}
+
+/// `frames`: those whose delay counts.
+std::shared_ptr<const tally::DelayResult> read_delays(ObjectReader r, std::uint64_t frames) {
+    auto delays = std::make_shared<tally::DelayResult>();
+    delays->first_frame = count(r, "first_frame");
+    delays->offered_frames = count(r, "offered_frames");
+    delays->lost_frames = count(r, "lost_frames");
+    delays->left_out_frames = count(r, "left_out_frames");
+    delays->left_out_tags = count(r, "left_out_tags");
+    delays->delays = read_buckets(r, frames);
+    delays->has_tags = r.boolean("has_tags");
+    for (const Json& tag : r.array("tagged")) {
+        if (!tag.is_array() || tag.size() != 2 || !tag[0].is_number_unsigned())
+            r.refuse("tagged", "there is something else in it than a frame's number and its delay",
+                     "Send the replies as they came.");
+        auto& found = delays->tagged.emplace_back(tally::DelayResult::Tagged{tag[0].get<std::uint64_t>(), {}});
+        if (!tag[1].is_null()) found.delay = static_cast<std::uint64_t>(item<double>(r, "tagged", tag[1]));
+    }
+    if (!is_null(r, "variation")) {
+        auto v = r.object("variation");
+        auto& variation = delays->variation.emplace(tally::DelayResult::Variation{});
+        const auto seen = count(v, "pairs");
+        variation.pairs = seen + count(v, "unseen_pairs");
+        variation.differences = read_buckets(v, seen);
+    }
+    return delays;
+}
+
+tally::DirectionResult read_direction(ObjectReader r, plan::Direction direction) {
+    if (r.has("connections"))
+        r.refuse("connections", "it cannot be added up over testers", "Ask for it from a tester that is alone.");
     tally::DirectionResult d{.direction = direction};
     d.intended_frames = count(r, "intended_frames");
     d.offered_frames = count(r, "offered_frames");
@@ -145,6 +193,7 @@ tally::DirectionResult read_direction(ObjectReader r, plan::Direction direction)
     d.ring_frames = count(receiver, "ring_frames");
     read_latency(r.object("latency"), d.latency);
     read_slices(r, d.delay_by_slice);
+    if (r.has("delays")) d.delays = read_delays(r.object("delays"), d.latency.count());
     for (const Json& lost : r.array("lost_by_tenth"))
         d.lost_by_tenth.push_back(item<std::uint64_t>(r, "lost_by_tenth", lost));
     for (const Json& lost : r.array("first_lost")) d.first_lost.push_back(item<std::uint64_t>(r, "first_lost", lost));
@@ -238,8 +287,7 @@ tally::TrialResult read_result(ObjectReader r) {
     result.started_at = r.text("started_at");
     result.frame_size = r.whole("frame_size", 1, frame::largest_frame_size);
     read_load(r, result);
-    if (r.has("stopped_early_s"))
-        r.refuse("stopped_early_s", "it cannot be added up over testers", "Do not ask for stop_when_failed.");
+    if (r.has("stopped_early_s")) result.stopped_early_s = r.number("stopped_early_s", 0, any_number, true);
     result.limits = read_limits(r.object("limits"));
     for (const Json& json : r.array("reasons")) {
         ObjectReader reason{json, r.where("reasons")};

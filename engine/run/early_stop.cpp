@@ -15,24 +15,30 @@ constexpr double notice_s =
 }  // namespace
 
 EarlyStop::EarlyStop(const TrialRequest& request, const std::array<tally::SequenceMap, 2>& maps, pace::Ticks start,
-                     double ticks_per_second) noexcept
+                     double ticks_per_second, const std::array<frame::TesterShare, 2>& shares) noexcept
     : request_{request},
       maps_{maps},
+      shares_{shares},
       start_{start},
       ticks_per_second_{ticks_per_second},
       allowed_{request.limits.loss_ratio * static_cast<double>(frames_of(request)) *
                static_cast<double>(request.directions.size())} {}
 
-std::optional<std::uint64_t> EarlyStop::look(pace::Ticks now) noexcept {
-    if (static_cast<std::int64_t>(now - start_) < 0) return std::nullopt;
-    const double passed_s = static_cast<double>(now - start_) / ticks_per_second_;
-    const double settled_s = passed_s - settles_after_s(request_);
-    if (settled_s <= 0) return std::nullopt;
-    const auto settled = static_cast<std::uint64_t>(settled_s * request_.rate_fps);
-    const auto due = std::min(frames_of(request_), static_cast<std::uint64_t>(passed_s * request_.rate_fps));
+double EarlyStop::passed_s(pace::Ticks now) const noexcept {
+    return static_cast<double>(static_cast<std::int64_t>(now - start_)) / ticks_per_second_;
+}
+
+std::uint64_t EarlyStop::lost(pace::Ticks now) noexcept {
+    const double settled_s = passed_s(now) - settles_after_s(request_);
+    if (settled_s <= 0) return 0;
+    const auto settled_of_all = static_cast<std::uint64_t>(settled_s * request_.rate_fps);
+    const auto due_of_all =
+        std::min(frames_of(request_), static_cast<std::uint64_t>(passed_s(now) * request_.rate_fps));
     std::uint64_t lost = 0;
     for (const auto direction : request_.directions) {
         const auto i = static_cast<std::size_t>(direction);
+        const auto settled = shares_[i].count(settled_of_all);
+        const auto due = shares_[i].count(due_of_all);
         lost_[i].catch_up(maps_[i]);
         if (settled > lost_[i].looked_at()) {
             const auto missing = maps_[i].missing(lost_[i].looked_at(), settled);
@@ -41,8 +47,17 @@ std::optional<std::uint64_t> EarlyStop::look(pace::Ticks now) noexcept {
         }
         lost += lost_[i].missing();
     }
-    if (static_cast<double>(lost) <= allowed_) return std::nullopt;
-    const auto frames = static_cast<std::uint64_t>(std::llround(request_.rate_fps * (passed_s + notice_s)));
+    return lost;
+}
+
+std::optional<std::uint64_t> EarlyStop::look(pace::Ticks now) noexcept {
+    if (static_cast<double>(lost(now)) <= allowed_) return std::nullopt;
+    return end(now, 0);
+}
+
+std::optional<std::uint64_t> EarlyStop::end(pace::Ticks now, double seconds) const noexcept {
+    const double end_s = std::max(passed_s(now) + notice_s, seconds);
+    const auto frames = static_cast<std::uint64_t>(std::llround(request_.rate_fps * end_s));
     return frames < frames_of(request_) ? std::optional{frames} : std::nullopt;
 }
 

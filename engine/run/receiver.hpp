@@ -545,7 +545,7 @@ class Receiver {
                 return;
             }
             expectation_->spread->record(delay);
-            tracks->note(tag.sequence, delay,
+            tracks->note(tag.sequence, place, delay,
                          [this](std::int64_t difference) { expectation_->variation->record(difference); });
         }
         tally_->latency.record(delay);

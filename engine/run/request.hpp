@@ -176,6 +176,12 @@ struct Progress {
         std::optional<double> max_latency_s;
     };
     std::array<std::optional<OfDirection>, 2> directions;  // by plan::Direction; nothing before frames are sent
+    /// Of one tester among several, where the trial may stop early: see EarlyStop.
+    struct Failing {
+        std::uint64_t lost_frames = 0;  // of this tester's, for good
+        double allowed_frames = 0;      // that all testers together may lose
+    };
+    std::optional<Failing> failing;
 };
 
 /// Looked at about fifty times a second while a trial runs.
@@ -184,6 +190,9 @@ class TrialObserver {
     virtual ~TrialObserver() = default;
     /// False ends the trial early: INVALID, "stopped".
     virtual bool goes_on(const Progress& progress) = 0;
+    /// When the sending shall end, in seconds from its begin, if the client has said so: of one tester among several,
+    /// that the trial can no longer pass only the client knows.
+    [[nodiscard]] virtual std::optional<double> wanted_end_s() const { return std::nullopt; }
 };
 
 /// The same for learning.

@@ -14,22 +14,27 @@ using plan::Direction;
 
 constexpr double us_per_second = 1e6;
 
-/// What is known of the delays but for the lost frames.
-std::shared_ptr<tally::DelayResult> sum_up_delays(const tally::DelayTracks& tracks, const tally::Losses& losses,
-                                                  std::unique_ptr<tally::VariationHistogram> variation) {
+/// What is known of the delays of this tester's own frames but for the lost ones.
+std::shared_ptr<tally::DelayResult> sum_up_delays(const tally::DelayTracks& tracks, const frame::TesterShare& own,
+                                                  const tally::Losses& losses,
+                                                  const tally::VariationHistogram* variation) {
     const auto& wish = tracks.wish();
     auto result = std::make_shared<tally::DelayResult>();
     result->first_frame = wish.first;
+    result->has_tags = wish.tagged != 0;
     for (std::uint64_t n = 0; n < wish.tagged; ++n) {
+        const auto sequence = tracks.tag_sequence(n);
+        if (!own.has(sequence)) continue;
         if (tracks.is_left_out(n)) {
             ++result->left_out_tags;
         } else {
-            result->tagged.push_back({wish.first + n * wish.tag_every, tracks.tagged(n)});
+            result->tagged.push_back({sequence, tracks.tagged(n)});
         }
     }
-    if (variation) {
-        result->variation =
-            std::make_unique<tally::DelayResult::Variation>(tally::DelayResult::Variation{*variation, losses.pairs()});
+    if (variation != nullptr) {
+        result->variation.emplace(tally::DelayResult::Variation{}).pairs = losses.pairs();
+        result->variation->differences.add_all(*variation);
+        result->variation->differences.sort();
     }
     return result;
 }
@@ -98,14 +103,15 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     losses.take_arrivals(map, map.end());
     std::shared_ptr<tally::DelayResult> delays;
     if (tracks != nullptr) {
-        delays = sum_up_delays(*tracks, losses, std::move(variation));
+        delays = sum_up_delays(*tracks, own, losses, variation.get());
         for (const auto& trial : trials) {
             for (const auto& reception : trial->receptions) {
                 if (reception.direction != direction) continue;
                 reception.spread->settle();
-                delays->spreads.push_back(*reception.spread);
+                delays->delays.add_all(*reception.spread);
             }
         }
+        delays->delays.sort();
     }
     std::uint64_t end = 0;       // beyond the last frame that was to be sent
     std::uint64_t sent_end = 0;  // beyond the last one that was

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <new>
+#include <numeric>
 
 #include "fault.hpp"
 #include "run/connections.hpp"
@@ -39,14 +40,22 @@ std::uint64_t first_frame_of(const TrialRequest& request) {
     return request.delays ? frames_before(request, request.delays->from_s) : 0;
 }
 
-/// Tagged frames are spread evenly over those whose delay counts.
+/// Tagged frames are spread evenly over those whose delay counts; and, where several testers send these, over the
+/// streams of all: the first of them is of another stream in each trial, and a step that has no divisor in common with
+/// their number comes to one stream as often as to another.
 tally::DelayWish wish_of(const TrialRequest& request) {
     const auto first = first_frame_of(request);
+    const auto counted = frames_of(request) - first;
     const auto tagged = request.delays->tagged_frames;
-    return {.first = first,
-            .tag_every = tagged == 0 ? 1 : (frames_of(request) - first) / tagged,
-            .tagged = tagged,
-            .has_variation = request.delays->has_variation};
+    tally::DelayWish wish{.first = first, .tag_first = first, .has_variation = request.delays->has_variation};
+    if (tagged == 0) return wish;
+    const std::uint64_t streams = request.share ? request.share->stride : 1;
+    const auto skipped = std::min(request.trial % streams, counted - tagged);
+    wish.tagged = tagged;
+    wish.tag_first += skipped;
+    wish.tag_every = (counted - skipped) / tagged;
+    while (std::gcd(wish.tag_every, streams) != 1) --wish.tag_every;
+    return wish;
 }
 
 /// One of several testers: what it cannot do, and what is not its own.
@@ -65,13 +74,8 @@ void check_share(const Tester& tester, const TrialRequest& request) {
         refuse(fmt::format("streams {} to {} are not among {}", asked.first, asked.first + streams - 1, asked.stride),
                "share", "Let stride be the number of streams of all testers, and first that of those before this one.");
     }
-    if (request.delays) refuse("delays of one tester among several", "delays", "Measure delays with one tester alone.");
     if (request.connections)
         refuse("connections of one tester among several", "connections", "Measure them with one tester alone.");
-    if (request.stops_when_failed) {
-        refuse("one tester among several is to stop when the trial has failed, which it cannot know",
-               "stop_when_failed", "Leave it out.");
-    }
     for (const auto direction : request.directions) {
         if (tester.share(request, direction).count(frames_of(request)) == 0) {
             throw Fault{FaultCode::bad_rate,
@@ -158,7 +162,8 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
             const bool is_shared = receive_queues(plan::receiving_side(direction)) > 1;
             maps[static_cast<std::size_t>(direction)] =
                 tally::SequenceMap{share(request, direction).count(frames_of(request)), is_shared};
-            losses[static_cast<std::size_t>(direction)] = tally::Losses{first_frame_of(request)};
+            losses[static_cast<std::size_t>(direction)] =
+                tally::Losses{share(request, direction).count(first_frame_of(request))};
             if (request.delays) delays[static_cast<std::size_t>(direction)].emplace(wish_of(request), is_shared);
         }
     } catch (const std::bad_alloc&) {
@@ -240,25 +245,35 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
                 });
             }
         };
+        constexpr double at_most_s = 1e9;
+        EarlyStop early{request, maps, time.start, rate, shares};
+        std::optional<Progress::Failing> failing;
+        const auto note_start = [&] {
+            if (!request.start_at_unix_ns || result.start) return;
+            result.start = tally::StartTime{.intended_unix_ns = *request.start_at_unix_ns,
+                                            .actual_unix_ns = pace::time_at(time.start, pace::sample_clocks(), rate)};
+        };
         const auto count = [&](Progress& progress) {
             const Ticks now = pace::TickClock::now();
-            if (request.start_at_unix_ns && !result.start && static_cast<std::int64_t>(now - time.start) >= 0) {
-                result.start =
-                    tally::StartTime{.intended_unix_ns = *request.start_at_unix_ns,
-                                     .actual_unix_ns = pace::time_at(time.start, pace::sample_clocks(), rate)};
-            }
+            if (static_cast<std::int64_t>(now - time.start) >= 0) note_start();
             make_room(now);
             so_far.count(progress, now, result.stopped_early_s ? *result.stopped_early_s : sending_s(request));
+            progress.failing = failing;
         };
         const auto until = [&](Ticks end) {
             return [=] { return static_cast<std::int64_t>(pace::TickClock::now() - end) >= 0; };
         };
-        constexpr double at_most_s = 1e9;
-        EarlyStop early{request, maps, time.start, rate};
+        // Among several testers the client adds up, and tells all of them one end.
+        const auto early_end = [&](Ticks now) -> std::optional<std::uint64_t> {
+            if (!request.share) return early.look(now);
+            failing = {.lost_frames = early.lost(now), .allowed_frames = early.allowed()};
+            const auto wanted_s = observer.wanted_end_s();
+            return wanted_s ? early.end(now, *wanted_s) : std::nullopt;
+        };
         const auto is_sent = [&] {
             const Ticks now = pace::TickClock::now();
             if (request.stops_when_failed && !result.stopped_early_s) {
-                if (const auto frames = early.look(now)) {
+                if (const auto frames = early_end(now)) {
                     result.stopped_early_s = static_cast<double>(*frames) / request.rate_fps;
                     time.end_sending_after(*result.stopped_early_s, w, rate);
                     for (const auto& trial : trials)
@@ -273,6 +288,8 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
         goes_on = phases.wait("sending", at_most_s, is_sent, count);
         goes_on = goes_on && phases.wait("residual", at_most_s, until(time.residual_end), count);
         goes_on = goes_on && phases.wait("restabilize", at_most_s, until(time.finish), count);
+        // A host that is busy may not have let this thread look before.
+        if (goes_on) note_start();
     }
     host.end(rate);
     result.host = host.record();

@@ -64,8 +64,8 @@ void end_by_signals() {
     std::signal(SIGPIPE, SIG_IGN);
 }
 
-LineChannel::LineChannel(int in, int out, IsStop is_stop) noexcept
-    : in_{in}, out_{out}, is_stop_{is_stop}, is_file_{is_regular_file(in)} {}
+LineChannel::LineChannel(int in, int out, KindOf kind_of) noexcept
+    : in_{in}, out_{out}, kind_of_{kind_of}, is_file_{is_regular_file(in)} {}
 
 LineChannel::~LineChannel() { close(out_); }
 
@@ -139,8 +139,10 @@ bool LineChannel::goes_on() {
     while (take_in(0)) {}
     for (; looked_at_ < waiting_.size(); ++looked_at_) {
         Line& line = waiting_[looked_at_];
-        line.is_stop = is_stop_(line.text);
+        const LineKind kind = kind_of_(line.text);
+        line.is_stop = kind == LineKind::stop;
         stops_ += static_cast<std::size_t>(line.is_stop);
+        if (kind == LineKind::notice) notice_ = line.text;
     }
     if (is_client_gone()) has_ended_one_ = true;
     return !is_stopped();

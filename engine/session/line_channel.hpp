@@ -5,10 +5,12 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "contract/limits.hpp"
 
@@ -22,14 +24,20 @@ namespace evenhand::session {
 /// does nothing.
 void end_by_signals();
 
+/// What a line is to the request that runs.
+enum class LineKind : std::uint8_t {
+    other,
+    stop,    // asks to end it
+    notice,  // tells it something
+};
+
 /// One thread's.
 class LineChannel {
    public:
-    /// Whether this line asks to end the request that runs.
-    using IsStop = bool (*)(const std::string& line);
+    using KindOf = LineKind (*)(const std::string& line);
 
-    /// The channel owns `out`, not `in`. `is_stop` is asked by goes_on() only.
-    LineChannel(int in, int out, IsStop is_stop) noexcept;
+    /// The channel owns `out`, not `in`. `kind_of` is asked by goes_on() only.
+    LineChannel(int in, int out, KindOf kind_of) noexcept;
     ~LineChannel();
     LineChannel(const LineChannel&) = delete;
     LineChannel& operator=(const LineChannel&) = delete;
@@ -56,6 +64,9 @@ class LineChannel {
         return std::chrono::steady_clock::now() - heard_at_ > time;
     }
 
+    /// The last notice that goes_on() has found, once; it waits for its turn all the same.
+    [[nodiscard]] std::optional<std::string> take_notice() { return std::exchange(notice_, std::nullopt); }
+
     /// Waits until it is taken, and takes in lines meanwhile. If the client is gone and nothing is taken for half a
     /// second, or half a second after a signal, the rest is dropped, and this is the end. That it cannot be written is
     /// no error.
@@ -63,7 +74,7 @@ class LineChannel {
 
     /// At the most so much waits, in octets and lines; then nothing is read until some are served. The end is noticed
     /// all the same, a stop beyond this is not.
-    static constexpr std::size_t most_waiting_octets = 16 * contract::longest_line;
+    static constexpr std::size_t most_waiting_octets = contract::longest_line;
     static constexpr std::size_t most_waiting_lines = 65536;
 
    private:
@@ -85,13 +96,14 @@ class LineChannel {
 
     int in_;
     int out_;
-    IsStop is_stop_;
+    KindOf kind_of_;
     bool is_file_;
     std::deque<Line> waiting_;
     std::size_t waiting_octets_ = 0;
-    std::string partial_;         // a line whose end has not come
-    std::size_t looked_at_ = 0;   // how many of those that wait goes_on() has looked at
-    std::size_t stops_ = 0;       // how many of these are a stop
+    std::string partial_;        // a line whose end has not come
+    std::size_t looked_at_ = 0;  // how many of those that wait goes_on() has looked at
+    std::size_t stops_ = 0;      // how many of these are a stop
+    std::optional<std::string> notice_;
     bool has_ended_one_ = false;  // goes_on() has found that the client is gone
     std::chrono::steady_clock::time_point heard_at_ = std::chrono::steady_clock::now();
     bool end_of_input_ = false;  // all of it has been read

@@ -26,6 +26,7 @@ bool takes_time(const contract::AnyRequest& request) {
         [](const auto& body) {
             using Body = std::decay_t<decltype(body)>;
             return !(std::is_same_v<Body, contract::AboutRequest> || std::is_same_v<Body, contract::StopRequest> ||
+                     std::is_same_v<Body, contract::EndSendingRequest> ||
                      std::is_same_v<Body, contract::CountersRequest> || std::is_same_v<Body, contract::CloseRequest> ||
                      std::is_same_v<Body, contract::ClockRequest> || std::is_same_v<Body, tally::TogetherRequest>);
         },
@@ -51,6 +52,9 @@ class LongRequest {
         return goes_on();
     }
 
+    /// What the client has told the request that runs since this was asked last.
+    std::optional<std::string> take_notice() { return channel_.take_notice(); }
+
     /// The same without events.
     bool goes_on() {
         return channel_.goes_on() &&
@@ -69,12 +73,18 @@ class SessionObserver : public run::TrialObserver {
         : request_{channel, client_timeout_s}, id_{id} {}
 
     bool goes_on(const run::Progress& progress) override {
-        return request_.goes_on([&] { return contract::write_progress(id_, progress); });
+        const bool goes_on = request_.goes_on([&] { return contract::write_progress(id_, progress); });
+        // One from before the trial's first frame is not this trial's.
+        if (const auto line = request_.take_notice(); line && (progress.directions[0] || progress.directions[1]))
+            wanted_end_s_ = std::get<contract::EndSendingRequest>(contract::read_request(*line).body).after_s;
+        return goes_on;
     }
+    [[nodiscard]] std::optional<double> wanted_end_s() const override { return wanted_end_s_; }
 
    private:
     LongRequest request_;
     std::int64_t id_;
+    std::optional<double> wanted_end_s_;
 };
 
 class SessionLearningObserver : public run::LearningObserver {
@@ -107,11 +117,13 @@ class SessionProofObserver : public proof::ProofObserver {
 
 }  // namespace
 
-bool is_stop(const std::string& line) {
+LineKind kind_of(const std::string& line) {
     try {
-        return std::holds_alternative<contract::StopRequest>(contract::read_request(line).body);
+        const auto body = contract::read_request(line).body;
+        if (std::holds_alternative<contract::StopRequest>(body)) return LineKind::stop;
+        return std::holds_alternative<contract::EndSendingRequest>(body) ? LineKind::notice : LineKind::other;
     } catch (const Fault&) {
-        return false;  // it gets its fault when its turn comes
+        return LineKind::other;  // it gets its fault when its turn comes
     }
 }
 
@@ -160,6 +172,10 @@ std::string Session::answer(std::int64_t id, const contract::AboutRequest& /*req
 
 std::string Session::answer(std::int64_t id, const contract::StopRequest& /*request*/) {
     return contract::write_plain(id, "stop");
+}
+
+std::string Session::answer(std::int64_t id, const contract::EndSendingRequest& /*request*/) {
+    return contract::write_plain(id, "end_sending");
 }
 
 std::string Session::answer(std::int64_t id, const contract::CountersRequest& /*request*/) {

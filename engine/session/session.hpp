@@ -11,8 +11,9 @@
 
 namespace evenhand::session {
 
-/// Whether a line is a stop request. It ends the request that runs and what waits before it, wherever it stands itself.
-[[nodiscard]] bool is_stop(const std::string& line);
+/// A stop request ends the request that runs and what waits before it, wherever it stands itself; an end_sending
+/// request is for the trial that runs.
+[[nodiscard]] LineKind kind_of(const std::string& line);
 
 class Session {
    public:
@@ -25,6 +26,7 @@ class Session {
     void serve_line(const std::string& line);
     std::string answer(std::int64_t id, const contract::AboutRequest& request);
     std::string answer(std::int64_t id, const contract::StopRequest& request);
+    std::string answer(std::int64_t id, const contract::EndSendingRequest& request);
     std::string answer(std::int64_t id, const contract::CountersRequest& request);
     std::string answer(std::int64_t id, const contract::CloseRequest& request);
     std::string answer(std::int64_t id, const contract::ResolveRequest& request);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <span>
 
 #include "tally/delays.hpp"
@@ -59,14 +58,5 @@ class DelaySpread {
     std::uint64_t base_ = 0;
     VariationHistogram distances_;
 };
-
-/// Of several receivers' frames together: the delay of a rank.
-struct RankedDelay {
-    std::uint64_t delay = 0;  // ticks: the upper end of its bucket
-    std::uint64_t width = 0;  // of the bucket: the delay is not more than this above the true one
-};
-
-/// The nth smallest delay, n from 1; nothing if there are fewer. All are settled.
-[[nodiscard]] std::optional<RankedDelay> nth_delay(std::span<const DelaySpread> spreads, std::uint64_t n);
 
 }  // namespace evenhand::tally

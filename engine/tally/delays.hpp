@@ -12,10 +12,11 @@
 
 namespace evenhand::tally {
 
-/// What is asked for. Frames are numbered over the whole direction.
+/// What is asked for. Frames are numbered over the whole direction, whoever of several testers sends them.
 struct DelayWish {
     std::uint64_t first = 0;      // frames below it have no part in any delay
-    std::uint64_t tag_every = 1;  // of the frames from `first` on, these are tagged ...
+    std::uint64_t tag_first = 0;  // from this one on, which is not below it, ...
+    std::uint64_t tag_every = 1;  // ... these are tagged ...
     std::uint64_t tagged = 0;     // ... until so many are
     bool has_variation = false;   // IPDV as well
 };
@@ -33,19 +34,6 @@ class VariationHistogram {
     void add(const VariationHistogram& other) noexcept;
 
     [[nodiscard]] std::uint64_t count() const noexcept { return below_.count() + from_zero_.count(); }
-    /// Of at least one difference.
-    [[nodiscard]] std::int64_t min() const noexcept {
-        return below_.count() != 0 ? -static_cast<std::int64_t>(below_.max())
-                                   : static_cast<std::int64_t>(from_zero_.min());
-    }
-    [[nodiscard]] std::int64_t max() const noexcept {
-        return from_zero_.count() != 0 ? static_cast<std::int64_t>(from_zero_.max())
-                                       : -static_cast<std::int64_t>(below_.min());
-    }
-    /// As LatencyHistogram::percentile, of the signed values: of a negative one the bound that is nearer to zero.
-    [[nodiscard]] std::optional<std::int64_t> percentile(std::uint64_t numerator,
-                                                         std::uint64_t denominator) const noexcept;
-
     /// Calls visit(lowest, highest, count) for each bucket that is not empty.
     template <class Visit>
     void for_each_bucket(Visit visit) const {
@@ -127,12 +115,16 @@ class DelayTracks {
     }
 
     [[nodiscard]] const DelayWish& wish() const noexcept { return wish_; }
+    [[nodiscard]] std::uint64_t tag_sequence(std::uint64_t n) const noexcept {
+        return wish_.tag_first + n * wish_.tag_every;
+    }
 
-    /// Frame k >= wish().first has come, for the first time. Calls visit(difference) as DelayWindow does.
+    /// Frame k >= wish().first has come, for the first time. Its place is that among the tester's own frames: the one
+    /// before it there was sent before it on the same link. Calls visit(difference) as DelayWindow does.
     template <class Visit>
-    void note(std::uint64_t k, std::uint64_t delay, Visit visit) noexcept {
+    void note(std::uint64_t k, std::uint64_t place, std::uint64_t delay, Visit visit) noexcept {
         if (std::uint64_t* const tag = tag_of(k); tag != nullptr) *tag = delay + 1;
-        if (window_) window_->note(k, delay, visit);
+        if (window_) window_->note(place, delay, visit);
     }
 
     /// Frame k >= wish().first has come, for the first time, and its delay is not to count: the tester was late.
@@ -150,8 +142,9 @@ class DelayTracks {
     static constexpr std::uint64_t left_out = ~std::uint64_t{0};
 
     [[nodiscard]] std::uint64_t* tag_of(std::uint64_t k) noexcept {
-        const std::uint64_t n = (k - wish_.first) / wish_.tag_every;
-        return n < tagged_.size() && k == wish_.first + n * wish_.tag_every ? &tagged_[n] : nullptr;
+        if (k < wish_.tag_first) return nullptr;
+        const std::uint64_t n = (k - wish_.tag_first) / wish_.tag_every;
+        return n < tagged_.size() && k == tag_sequence(n) ? &tagged_[n] : nullptr;
     }
 
     DelayWish wish_;

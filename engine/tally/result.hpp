@@ -11,8 +11,7 @@
 
 #include "frame/translation_fault.hpp"
 #include "plan/plan.hpp"
-#include "tally/delay_spread.hpp"
-#include "tally/delays.hpp"
+#include "tally/delay_buckets.hpp"
 #include "tally/latency_histogram.hpp"
 #include "tally/queue_filling.hpp"
 #include "tally/slice_delays.hpp"
@@ -77,13 +76,14 @@ struct DelayResult {
         std::uint64_t sequence;
         std::optional<std::uint64_t> delay;  // ticks; nothing: lost
     };
-    std::vector<DelaySpread> spreads;  // of each receiver; settled
-    std::vector<Tagged> tagged;        // without those that were left out
+    DelayBuckets delays;         // ticks, of all receivers; sorted
+    bool has_tags = false;       // tagged frames were asked for; one of several testers may have sent none of them
+    std::vector<Tagged> tagged;  // without those that were left out
     struct Variation {
-        VariationHistogram differences;  // ticks
-        std::uint64_t pairs = 0;  // of frames that both came; one that was overtaken by very many has no difference
+        DelayBuckets differences;  // ticks; sorted
+        std::uint64_t pairs = 0;   // of frames that both came; one that was overtaken by very many has no difference
     };
-    std::unique_ptr<Variation> variation;
+    std::optional<Variation> variation;
 };
 
 /// Frames of one class of a mix, in one direction.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "fault.hpp"
@@ -36,6 +37,12 @@ bool is_same_limits(const Limits& a, const Limits& b) {
            a.duplicate_tolerance == b.duplicate_tolerance;
 }
 
+bool are_same_delays(const DirectionResult& a, const DirectionResult& b) {
+    return (a.delays != nullptr) == (b.delays != nullptr) &&
+           (!a.delays || (a.delays->first_frame == b.delays->first_frame && a.delays->has_tags == b.delays->has_tags &&
+                          a.delays->variation.has_value() == b.delays->variation.has_value()));
+}
+
 /// What is different in two parts of what must be one trial; null if nothing is.
 const char* difference_of(const TrialResult& a, const TrialResult& b) {
     if (a.trial != b.trial) return "number";
@@ -48,6 +55,7 @@ const char* difference_of(const TrialResult& a, const TrialResult& b) {
         return "directions";
     for (std::size_t d = 0; d < a.directions.size(); ++d) {
         if (a.directions[d].classes.size() != b.directions[d].classes.size()) return "mix";
+        if (!are_same_delays(a.directions[d], b.directions[d])) return "part of the delays";
     }
     return nullptr;
 }
@@ -105,6 +113,32 @@ PortCounters sum(const PortCounters& a, const PortCounters& b) {
     }
     for (const auto& [name, frames] : drops) s.hidden_drops.push_back({.name = name, .frames = frames});
     return s;
+}
+
+/// Each delay is of one tester's clock, and so is each difference: of two frames that left it one after the other.
+std::shared_ptr<const DelayResult> sum_of_delays(const std::vector<TrialPart>& parts, std::size_t d) {
+    const auto& first = parts.front().result.directions[d].delays;
+    if (!first) return nullptr;
+    auto sum = std::make_shared<DelayResult>();
+    sum->first_frame = first->first_frame;
+    sum->has_tags = first->has_tags;
+    if (first->variation) sum->variation = DelayResult::Variation{};
+    for (const auto& part : parts) {
+        const auto& of = *part.result.directions[d].delays;
+        for (const auto count : {&DelayResult::offered_frames, &DelayResult::lost_frames, &DelayResult::left_out_frames,
+                                 &DelayResult::left_out_tags})
+            (*sum).*count += of.*count;
+        sum->delays.add(of.delays);
+        sum->tagged.insert(sum->tagged.end(), of.tagged.begin(), of.tagged.end());
+        if (sum->variation) {
+            sum->variation->differences.add(of.variation->differences);
+            sum->variation->pairs += of.variation->pairs;
+        }
+    }
+    sum->delays.sort();
+    std::ranges::sort(sum->tagged, {}, &DelayResult::Tagged::sequence);
+    if (sum->variation) sum->variation->differences.sort();
+    return sum;
 }
 
 void add(DirectionResult& sum, const DirectionResult& d) {
@@ -177,7 +211,8 @@ TrialResult sum_up(const std::vector<TrialPart>& parts) {
     whole.phases = first.phases;
     constexpr double ns_per_second = 1e9;
     whole.ticks_per_second = ns_per_second;
-    for (const auto& d : first.directions) whole.directions.push_back({.direction = d.direction});
+    for (std::size_t d = 0; d < first.directions.size(); ++d)
+        whole.directions.push_back({.direction = first.directions[d].direction, .delays = sum_of_delays(parts, d)});
     for (std::size_t p = 0; p < parts.size(); ++p) {
         const auto& part = parts[p].result;
         for (std::size_t d = 0; d < whole.directions.size(); ++d) add(whole.directions[d], part.directions[d]);
@@ -187,6 +222,8 @@ TrialResult sum_up(const std::vector<TrialPart>& parts) {
             port.after = p == 0 ? part.ports[side].after : sum(port.after, part.ports[side].after);
         }
         whole.stopped = whole.stopped || part.stopped;
+        if (part.stopped_early_s)
+            whole.stopped_early_s = std::max(whole.stopped_early_s.value_or(0), *part.stopped_early_s);
         whole.host.tester.insert(whole.host.tester.end(), part.host.tester.begin(), part.host.tester.end());
         if (part.host.dut) whole.host.dut = part.host.dut;
         whole.clock_error_ppm = farther(whole.clock_error_ppm, part.clock_error_ppm);
@@ -238,6 +275,17 @@ void compare_starts(TogetherResult& result) {
     }
 }
 
+/// All end early, at one frame, or none does: else the last seconds had a part of the load.
+void compare_ends(TogetherResult& result) {
+    for (const auto& part : result.parts) {
+        if (part.result.stopped_early_s == result.whole.stopped_early_s) continue;
+        result.whole.reasons.push_back(
+            {.code = "end_difference",
+             .text = fmt::format("{} sent for {:.3f} s, but another engine for {:.3f} s", part.result.tester,
+                                 part.result.sending_s(), result.whole.sending_s())});
+    }
+}
+
 }  // namespace
 
 TogetherResult judge_together(TogetherRequest request) {
@@ -263,6 +311,7 @@ TogetherResult judge_together(TogetherRequest request) {
         return result;
     }
     compare_starts(result);
+    compare_ends(result);
     std::vector<TrialResult> parts;
     parts.reserve(result.parts.size());
     for (const auto& part : result.parts) parts.push_back(part.result);

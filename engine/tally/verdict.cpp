@@ -38,8 +38,7 @@ void note(std::vector<Reason>& reasons, const char* code, fmt::format_string<Arg
 
 /// Frames without a part in the delays, and of how many: of the tagged ones, or of all where every frame counts.
 std::pair<std::uint64_t, std::uint64_t> left_out_of(const DelayResult& delays) {
-    if (const std::uint64_t tags = delays.tagged.size() + delays.left_out_tags; tags != 0)
-        return {delays.left_out_tags, tags};
+    if (delays.has_tags) return {delays.left_out_tags, delays.tagged.size() + delays.left_out_tags};
     return {delays.left_out_frames, delays.offered_frames};
 }
 
@@ -48,14 +47,14 @@ bool is_too_much(const DelayResult& delays) {
     return static_cast<double>(left_out) > most_left_out_share * static_cast<double>(all);
 }
 
-void judge_left_out(const TrialResult& result, const DirectionResult& d, const DelayResult& delays,
-                    std::vector<Reason>& reasons) {
-    if (!is_too_much(delays)) return;
-    const auto [left_out, all] = left_out_of(delays);
+/// Of all testers together: each has sent a part of the frames that are the sample.
+void judge_left_out(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
+    if (!d.delays || !is_too_much(*d.delays)) return;
+    const auto [left_out, all] = left_out_of(*d.delays);
     note(reasons, "sender_overdue",
          "{}: {} of {} {}frames left more than {:.0f} us after they were due, the worst {:.0f} us, or right behind "
          "such frames (limit: {:g} % of them)",
-         name_of(result, d.direction), left_out, all, delays.tagged.size() + delays.left_out_tags != 0 ? "tagged " : "",
+         name_of(result, d.direction), left_out, all, d.delays->has_tags ? "tagged " : "",
          result.limits.overdue_after_us, d.max_overdue_us, 100 * most_left_out_share);
 }
 
@@ -65,8 +64,8 @@ void note_left_out(const TrialResult& result, const DirectionResult& d, std::vec
     note(notes, "left_out",
          "{}: {} of {} {}frames have no part in the delays: they left more than {:.0f} us late, or right behind frames "
          "that did",
-         name_of(result, d.direction), left_out, all,
-         d.delays->tagged.size() + d.delays->left_out_tags != 0 ? "tagged " : "", result.limits.overdue_after_us);
+         name_of(result, d.direction), left_out, all, d.delays->has_tags ? "tagged " : "",
+         result.limits.overdue_after_us);
 }
 
 void judge_sender(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
@@ -88,13 +87,11 @@ void judge_sender(const TrialResult& result, const DirectionResult& d, std::vect
             note(reasons, "port_refused", "{}: the port refused frames {} times: the other side pushes back",
                  name_of(result, d.direction), d.refusals);
     }
-    // A delay is from a frame's own stamp: there only the frames count that a late departure touched. A port that
-    // refuses frames makes others late.
-    if (d.delays && d.refusals == 0) {
-        judge_left_out(result, d, *d.delays, reasons);
-    } else if (static_cast<double>(d.overdue_frames) >
-                   limits.overdue_tolerance * static_cast<double>(d.intended_frames) ||
-               d.max_overdue_us > limits.longest_overdue_us) {
+    // A delay is from a frame's own stamp: there only the frames count that a late departure touched, see
+    // judge_left_out(). A port that refuses frames makes others late.
+    if ((!d.delays || d.refusals != 0) &&
+        (static_cast<double>(d.overdue_frames) > limits.overdue_tolerance * static_cast<double>(d.intended_frames) ||
+         d.max_overdue_us > limits.longest_overdue_us)) {
         note(reasons, "sender_overdue",
              "{}: {} of {} frames left more than {:.0f} us after they were due, the worst {:.0f} us (limits: {:g} % of "
              "the frames, {:.0f} us)",
@@ -394,10 +391,14 @@ void judge(TrialResult& whole, std::span<const TrialResult> parts) {
         if (!part.burst) note_flow_control(part, d, whole.notes);  // of bursts it is a reason
     });
     each([&](const auto& part, const auto& d) { note_hop_limit(part, d, whole.notes); });
-    each([&](const auto& part, const auto& d) { note_left_out(part, d, whole.notes); });
+    for (const auto& d : whole.directions) note_left_out(whole, d, whole.notes);
     each([&](const auto& part, const auto& d) { note_strayed(part, d, whole.notes); });
     for (const auto& part : parts) judge_tester(part, reasons);
     each([&](const auto& part, const auto& d) { judge_sender(part, d, reasons); });
+    for (std::size_t d = 0; d < whole.directions.size(); ++d) {
+        if (std::ranges::any_of(parts, [&](const auto& part) { return part.directions[d].refusals == 0; }))
+            judge_left_out(whole, whole.directions[d], reasons);
+    }
     each([&](const auto& part, const auto& d) { judge_duplicates(part, d, reasons); });
     each([&](const auto& part, const auto& d) { judge_receiving_port(part, d, reasons); });
     if (!reasons.empty()) {

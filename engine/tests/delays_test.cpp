@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "frame/share.hpp"
+#include "tally/delay_buckets.hpp"
 #include "tally/delay_spread.hpp"
 #include "tally/delays.hpp"
 #include "tally/sequence_map.hpp"
@@ -119,20 +121,32 @@ TEST_CASE("a frame that a whole window overtook has no pair, and none that is no
 
 TEST_CASE("signed differences: minimum, median and maximum") {
     const auto h = std::make_unique<VariationHistogram>();
-    CHECK_FALSE(h->percentile(1, 2).has_value());
+    const auto found = [&] {
+        tally::DelayBuckets buckets;
+        buckets.add_all(*h);
+        buckets.sort();
+        return buckets;
+    };
+    const auto percentile = [&](std::uint64_t numerator, std::uint64_t denominator) {
+        const auto buckets = found();
+        const auto bucket = buckets.percentile(numerator, denominator, buckets.count());
+        REQUIRE(bucket);
+        return bucket->highest;
+    };
+    CHECK_FALSE(found().percentile(1, 2, 0).has_value());
     SUBCASE("RFC 2330's example") {
         for (const auto value : {-2, 7, 7, 4, 18, -5}) h->record(value);
-        CHECK(h->min() == -5);
-        CHECK(h->max() == 18);
-        CHECK(h->percentile(1, 4).value() == -2);
-        CHECK(h->percentile(1, 2).value() == 4);
-        CHECK(h->percentile(1, 1).value() == 18);
+        CHECK(found().min() == -5);
+        CHECK(found().max() == 18);
+        CHECK(percentile(1, 4) == -2);
+        CHECK(percentile(1, 2) == 4);
+        CHECK(percentile(1, 1) == 18);
     }
     SUBCASE("all below zero") {
         for (const auto value : {-1, -1'000'000, -3}) h->record(value);
-        CHECK(h->min() == -1'000'000);
-        CHECK(h->max() == -1);
-        CHECK(h->percentile(1, 2).value() == -3);
+        CHECK(found().min() == -1'000'000);
+        CHECK(found().max() == -1);
+        CHECK(percentile(1, 2) == -3);
     }
     SUBCASE("within 0.1 percent") {
         std::mt19937_64 random{3};
@@ -146,20 +160,20 @@ TEST_CASE("signed differences: minimum, median and maximum") {
         std::ranges::sort(values);
         for (const auto& [numerator, denominator] : {std::pair{1U, 100U}, {1U, 2U}, {99U, 100U}}) {
             const auto want = values[(values.size() * numerator + denominator - 1) / denominator - 1];
-            CHECK(static_cast<double>(h->percentile(numerator, denominator).value()) ==
+            CHECK(static_cast<double>(percentile(numerator, denominator)) ==
                   doctest::Approx(static_cast<double>(want)).epsilon(0.001));
         }
-        CHECK(h->min() == values.front());
-        CHECK(h->max() == values.back());
+        CHECK(found().min() == values.front());
+        CHECK(found().max() == values.back());
     }
 }
 
 TEST_CASE("tagged frames are spread over those that count, and a lost one has no delay") {
     // R8219-07: none before its time, as many as asked for
-    DelayTracks tracks{{.first = 1000, .tag_every = 3, .tagged = 5}, false};
+    DelayTracks tracks{{.first = 998, .tag_first = 1000, .tag_every = 3, .tagged = 5}, false};
     const auto none = [](std::int64_t) { FAIL("no differences were asked for"); };
-    for (std::uint64_t k = 1000; k < 1030; ++k) {
-        if (k != 1006) tracks.note(k, k - 1000, none);
+    for (std::uint64_t k = 998; k < 1030; ++k) {
+        if (k != 1006) tracks.note(k, k, k - 1000, none);
     }
     for (std::size_t n = 0; n < 5; ++n) {
         if (n == 2) {
@@ -171,14 +185,14 @@ TEST_CASE("tagged frames are spread over those that count, and a lost one has no
 }
 
 TEST_CASE("a tagged frame that was left out is neither lost nor has it a delay, and is part of no difference") {
-    DelayTracks tracks{{.first = 10, .tag_every = 2, .tagged = 3, .has_variation = true}, false};
+    DelayTracks tracks{{.first = 10, .tag_first = 10, .tag_every = 2, .tagged = 3, .has_variation = true}, false};
     std::vector<std::int64_t> seen;
     const auto visit = [&](std::int64_t difference) { seen.push_back(difference); };
-    tracks.note(10, 100, visit);
-    tracks.note(11, 101, visit);
+    tracks.note(10, 10, 100, visit);
+    tracks.note(11, 11, 101, visit);
     tracks.leave_out(12);
     tracks.leave_out(13);  // has no tag
-    tracks.note(14, 104, visit);
+    tracks.note(14, 14, 104, visit);
     CHECK(tracks.tagged(0) == 100);
     CHECK_FALSE(tracks.is_left_out(0));
     CHECK(tracks.is_left_out(1));
@@ -198,23 +212,46 @@ TEST_CASE("a variation is known to 0.1 percent of itself, however long the delay
                 delays.push_back(shortest + (i < 3 ? 10 * spread_ticks : random() % (spread_ticks + 1)));
                 spreads[i % 2].record(delays.back());
             }
-            for (auto& spread : spreads) spread.settle();
+            tally::DelayBuckets buckets;
+            for (auto& spread : spreads) {
+                spread.settle();
+                buckets.add_all(spread);
+            }
+            buckets.sort();
+            CHECK(buckets.count() == 20'000);
             std::ranges::sort(delays);
             for (const std::uint64_t n : {1U, 10'000U, 19'980U, 20'000U}) {
-                const auto found = tally::nth_delay(spreads, n);
+                const auto found = buckets.nth(n);
                 REQUIRE(found);
                 const std::uint64_t want = delays[n - 1];
-                CHECK(found->delay >= want);
-                CHECK(found->delay - want <= found->width);
-                CHECK(static_cast<double>(found->width) <=
+                const auto highest = static_cast<std::uint64_t>(found->highest);
+                const auto width = static_cast<std::uint64_t>(found->highest - found->lowest);
+                CHECK(highest >= want);
+                CHECK(highest - want <= width);
+                CHECK(static_cast<double>(width) <=
                       1 + 0.001 * static_cast<double>(std::max(want - delays.front(), spread_ticks)));
             }
-            CHECK_FALSE(tally::nth_delay(spreads, 20'001));
+            CHECK_FALSE(buckets.nth(20'001));
         }
     }
     tally::DelaySpread none;
     none.settle();
-    CHECK_FALSE(tally::nth_delay(std::span{&none, 1}, 1));
+    tally::DelayBuckets buckets;
+    buckets.add_all(none);
+    CHECK_FALSE(buckets.nth(1));
+}
+
+TEST_CASE("among several testers the frame before is the one that left before it on the same link") {
+    // Of two testers this one has the odd numbers.
+    const frame::TesterShare own{1, 1, 2};
+    DelayTracks tracks{{.first = 4, .tag_first = 4, .tag_every = 3, .tagged = 3, .has_variation = true}, false};
+    std::vector<std::int64_t> seen;
+    for (std::uint64_t k = 5; k < 15; k += 2)
+        tracks.note(k, own.place(k), 100 + k * k, [&](std::int64_t difference) { seen.push_back(difference); });
+    CHECK(seen == std::vector<std::int64_t>{49 - 25, 81 - 49, 121 - 81, 169 - 121});
+    CHECK(tracks.tag_sequence(1) == 7);
+    CHECK_FALSE(tracks.tagged(0).has_value());  // another tester's
+    CHECK(tracks.tagged(1) == 149);
 }
 
 TEST_CASE("pairs of frames that came are counted by the map") {

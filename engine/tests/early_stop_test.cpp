@@ -116,6 +116,29 @@ TEST_CASE("a silence of one direction hides no loss of the other, and what was l
     }
 }
 
+TEST_CASE("one tester among several counts its own losses by their places, and ends when it is told to") {
+    auto request = minute();
+    request.limits.loss_ratio = 0.01;
+    // Of two testers this one has the odd frames: its own frames 1,000,000 to 1,549,999 are missing.
+    const frame::TesterShare own{1, 1, 2};
+    std::array<tally::SequenceMap, 2> maps;
+    for (auto& map : maps) {
+        map = tally::SequenceMap{own.count(all), false};
+        for (std::uint64_t k = 0; k < 1'000'000; ++k) map.mark(k);
+        for (std::uint64_t k = 1'550'000; k < 1'551'000; ++k) map.mark(k);
+    }
+    run::EarlyStop early{request, maps, start, ticks_per_second, {own, own}};
+    CHECK(early.allowed() == 1'200'000);  // of all testers
+    CHECK(early.lost(start - 1) == 0);
+    CHECK(early.lost(at(4.1)) == 0);
+    // Frame 2,000,001 of the direction is its own frame 1,000,000, and is due after two seconds.
+    CHECK(early.lost(at(4.2)) == 2 * 45'000);
+    CHECK_FALSE(early.end(at(59.96), 0).has_value());
+    CHECK_FALSE(early.end(at(5), 60).has_value());
+    CHECK(early.end(at(5), 5.5) == 5'500'000);
+    CHECK(early.end(at(5), 4) == 5'050'000);  // every worker has to hear of it
+}
+
 TEST_CASE("nothing is stopped that ends by itself") {
     auto request = minute();
     const auto maps = maps_with(58'000'000);

@@ -18,10 +18,14 @@ namespace line_channel_test {
 
 using evenhand::contract::longest_line;
 using evenhand::session::LineChannel;
+using evenhand::session::LineKind;
 
 namespace {
 
-bool is_stop(const std::string& line) { return line == "stop"; }
+LineKind kind_of(const std::string& line) {
+    if (line == "stop") return LineKind::stop;
+    return line.starts_with("notice") ? LineKind::notice : LineKind::other;
+}
 
 void write_all(int to, std::string_view text) {
     while (!text.empty()) {
@@ -59,7 +63,7 @@ struct Bench {
 
     Pipe in;
     Pipe out;
-    LineChannel channel{in.ends[0], out.release_end(1), is_stop};
+    LineChannel channel{in.ends[0], out.release_end(1), kind_of};
 };
 
 }  // namespace
@@ -142,7 +146,7 @@ TEST_CASE("a file has no client that could go") {
     write_all(fileno(file), "first\nsecond\n");
     REQUIRE(lseek(fileno(file), 0, SEEK_SET) == 0);
     Pipe out;
-    LineChannel channel{fileno(file), out.release_end(1), is_stop};
+    LineChannel channel{fileno(file), out.release_end(1), kind_of};
     CHECK(channel.read_line(-1) == "first");
     CHECK(channel.goes_on());
     CHECK(channel.read_line(-1) == "second");
@@ -150,6 +154,18 @@ TEST_CASE("a file has no client that could go") {
     CHECK_FALSE(channel.read_line(-1));
     CHECK(channel.is_ended());
     std::fclose(file);
+}
+
+TEST_CASE("a notice is told to what runs once, and waits for its turn") {
+    Bench bench;
+    CHECK(bench.channel.goes_on());
+    CHECK_FALSE(bench.channel.take_notice());
+    bench.say("about\nnotice 1\nnotice 2\n");
+    CHECK(bench.channel.goes_on());
+    CHECK(bench.channel.take_notice() == "notice 2");
+    CHECK(bench.channel.goes_on());
+    CHECK_FALSE(bench.channel.take_notice());
+    for (const char* line : {"about", "notice 1", "notice 2"}) CHECK(bench.next() == line);
 }
 
 TEST_CASE("what waits is bounded, the end is seen behind what is not read, and nothing is lost") {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -308,6 +309,173 @@ TEST_CASE("delays are added up in nanoseconds, to the width of a reply's group")
     CHECK(latency["mean_ns"].get<double>() == doctest::Approx(50'500).epsilon(1e-4));
     CHECK(judged["directions"]["forward"]["delay_by_slice"][0] == Json::array({20'000, 1000.0, 5.0, 4500.0}));
     CHECK(judged["clock"]["ticks_per_second"] == 1e9);
+}
+
+namespace {
+
+/// Frames of a tester whose delay counts, and a tag of every tenth of them.
+void time_frames(tally::TrialResult& r, std::uint64_t first_ns, std::uint64_t lost = 0) {
+    for (auto& d : r.directions) {
+        d.latency = {};
+        auto delays = std::make_shared<tally::DelayResult>();
+        delays->first_frame = 1000;
+        delays->offered_frames = 100;
+        delays->lost_frames = lost;
+        delays->has_tags = true;
+        delays->variation.emplace(tally::DelayResult::Variation{}).pairs = 99 - 2 * lost;
+        const auto ticks_per_ns = static_cast<std::uint64_t>(r.ticks_per_second / 1e9);
+        for (std::uint64_t i = 0; i < 100 - lost; ++i) {
+            const auto ticks = ticks_per_ns * (first_ns + i);
+            d.latency.record(ticks);
+            delays->delays.add({static_cast<std::int64_t>(ticks), static_cast<std::int64_t>(ticks), 1});
+        }
+        for (std::uint64_t n = 0; n < 10; ++n)
+            delays->tagged.push_back({1000 + r.share->first + 10 * r.share->stride * n,
+                                      n == 0 && lost != 0 ? std::nullopt : std::optional{ticks_per_ns * first_ns}});
+        delays->variation->differences.add({-static_cast<std::int64_t>(ticks_per_ns * first_ns),
+                                            static_cast<std::int64_t>(ticks_per_ns), delays->variation->pairs});
+        delays->delays.sort();
+        d.delays = delays;
+    }
+}
+
+}  // namespace
+
+TEST_CASE("delays of all testers are one sample, each by its own clock (R8219-07, R8219-12, R8219-15)") {
+    auto r = request();
+    r.parts[1].result.ticks_per_second = 3e9;
+    time_frames(r.parts[0].result, 5'000);
+    time_frames(r.parts[1].result, 8'000);
+    const auto judged = over_the_contract(r);
+    for (const char* direction : {"forward", "reverse"}) {
+        const auto& d = judged["directions"][direction]["delays"];
+        CHECK(d["first_frame"] == 1000);
+        CHECK(d["offered_frames"] == 200);
+        CHECK(d["min_ns"] == 5'000);
+        CHECK(d["p50_ns"] == 5'099);
+        CHECK(d["p99_ns"] == 8'097);
+        CHECK(d["p999_ns"] == 8'099);
+        CHECK(d["pdv_ns"] == 3'099);
+        CHECK(d["pdv_resolution_ns"] == 1);
+        CHECK_FALSE(d.contains("buckets"));
+        REQUIRE(d["tagged"].size() == 20);
+        CHECK(d["tagged"][0] == Json::array({1000, 5000.0}));
+        CHECK(d["tagged"][1] == Json::array({1001, 8000.0}));
+        CHECK(d["tagged"][2] == Json::array({1020, 5000.0}));
+        CHECK(d["variation"]["pairs"] == 198);
+        CHECK(d["variation"]["min_ns"] == -8'000);
+        CHECK(d["variation"]["max_ns"] == 1);
+    }
+    CHECK(judged["verdict"] == "PASS");
+}
+
+TEST_CASE("a trial that ended early is judged as one tester's, and must have ended at one frame for all") {
+    auto r = request();
+    for (auto& p : r.parts) {
+        p.result.stopped_early_s = 2.5;
+        for (auto& d : p.result.directions) {
+            d.intended_frames = d.offered_frames = d.received_frames = frames_each / 2;
+            d.lost_by_tenth.resize(25);
+        }
+    }
+    lose(r.parts[1].result.directions[0], 10, 31);
+    const auto judged = over_the_contract(r);
+    CHECK(judged["verdict"] == "FAIL");
+    CHECK(judged["stopped_early_s"] == 2.5);
+    CHECK(judged["reasons"][0]["code"] == "loss");
+    CHECK(judged["reasons"][1]["text"] ==
+          "sending ended after 2.50 s of 5 s: more frames than may be lost were overdue by then, and later ones had "
+          "overtaken them");
+    SUBCASE("for one of them later") {
+        r.parts[0].result.stopped_early_s = 2.6;
+        const auto late = tally::judge_together(r);
+        CHECK(late.whole.verdict == Verdict::invalid);
+        CHECK(late.whole.reasons[0].code == "end_difference");
+        CHECK(late.whole.reasons[0].text == "b sent for 2.500 s, but another engine for 2.600 s");
+    }
+    SUBCASE("for one of them not at all") {
+        r.parts[0].result.stopped_early_s.reset();
+        CHECK(codes_of(tally::judge_together(r).whole).front() == "end_difference");
+    }
+    SUBCASE("what was missing came later") {
+        for (auto& d : r.parts[1].result.directions) d.received_frames = d.offered_frames;
+        const auto passed = tally::judge_together(r);
+        CHECK(passed.whole.verdict == Verdict::invalid);
+        CHECK(codes_of(passed.whole) == Codes{"stopped_early"});
+    }
+}
+
+TEST_CASE("a lost frame is infinitely late, whichever tester sent it (R8219-16)") {
+    auto r = request();
+    time_frames(r.parts[0].result, 5'000);
+    time_frames(r.parts[1].result, 8'000, 1);
+    for (auto& d : r.parts[1].result.directions) lose(d, 1, 1001);
+    const auto d = over_the_contract(r)["directions"]["forward"]["delays"];
+    CHECK(d["lost_frames"] == 1);
+    CHECK(d["p99_ns"] == 8'097);
+    CHECK(d["p999_ns"].is_null());
+    CHECK(d["pdv_ns"].is_null());
+    CHECK(d["tagged"][1] == Json::array({1001, nullptr}));
+    CHECK(d["variation"]["pairs"] == 99 + 97);
+}
+
+TEST_CASE("delays that the tester made are held against those of all testers") {
+    auto r = request();
+    for (auto& p : r.parts) time_frames(p.result, 5'000);
+    const auto leave_out = [&](std::uint64_t tags) {
+        auto delays = std::make_shared<tally::DelayResult>(*r.parts[1].result.directions[0].delays);
+        delays->left_out_tags = tags;
+        delays->left_out_frames = tags;
+        delays->tagged.resize(10 - tags);
+        r.parts[1].result.directions[0].delays = delays;
+        r.parts[1].result.directions[0].overdue_frames = 100'000;  // says nothing of delays
+        return tally::judge_together(r);
+    };
+    const auto some = leave_out(2);  // a fifth of its own, and a tenth of all
+    CHECK(some.whole.verdict == Verdict::pass);
+    REQUIRE(some.whole.notes.size() == 1);
+    CHECK(some.whole.notes[0].text.starts_with("forward: 2 of 20 tagged frames have no part in the delays"));
+    const auto more = leave_out(3);
+    CHECK(more.whole.verdict == Verdict::invalid);
+    CHECK(codes_of(more.whole) == Codes{"sender_overdue"});
+    CHECK(more.whole.reasons[0].text.starts_with("forward: 3 of 20 tagged frames left more than"));
+}
+
+TEST_CASE("parts with other delays are of no one trial, and what is no delay is refused") {
+    auto r = request();
+    time_frames(r.parts[0].result, 5'000);
+    const auto fault = fault_of(r);
+    REQUIRE(fault);
+    CHECK(fault->what_text == "b has another part of the delays than a");
+    time_frames(r.parts[1].result, 5'000);
+    Json good = Json::parse(contract::write_trial(9, r.parts[0].result));
+    const auto fault_with = [&](const char* key, const Json& value) -> std::string {
+        Json result = good;
+        result["directions"]["forward"]["delays"][key] = value;
+        const Json line{{"id", 1},
+                        {"request", "judge"},
+                        {"results",
+                         {{{"engine", "a"},
+                           {"result", result},
+                           {"clock",
+                            {{"before", {{"offset_us", 0}, {"uncertainty_us", 0}}},
+                             {"after", {{"offset_us", 0}, {"uncertainty_us", 0}}}}}}}}};
+        try {
+            (void)contract::read_request(line.dump());
+            return "";
+        } catch (const Fault& f) {
+            return f.what_text;
+        }
+    };
+    const std::string no_bucket = "there is something else in it than delays from one to another, and how many";
+    CHECK(fault_with("has_tags", true).empty());
+    CHECK(fault_with("buckets", Json::array({Json::array({7, 5, 100})})) == no_bucket);
+    CHECK(fault_with("buckets", Json::array({Json::array({5, 7})})) == no_bucket);
+    CHECK(fault_with("buckets", Json::array({Json::array({5, 7.5, 100})})) == no_bucket);
+    CHECK(fault_with("buckets", Json::array({Json::array({5, 7, 101})})) == no_bucket);
+    CHECK(fault_with("buckets", Json::array({Json::array({5, 7, 99})})) == "they have 99 frames instead of 100");
+    CHECK(fault_with("tagged", Json::array({Json::array({-5, 7})})) ==
+          "there is something else in it than a frame's number and its delay");
 }
 
 TEST_CASE("a tester alone and the same as the only one of several are judged alike") {

@@ -369,6 +369,7 @@ TEST_CASE("a late departure spoils only the delays that it touched, unless these
         delays->offered_frames = frames;
         delays->left_out_tags = left_out_tags;
         delays->left_out_frames = left_out_frames;
+        delays->has_tags = tags != 0;
         for (std::uint64_t n = left_out_tags; n < tags; ++n) delays->tagged.push_back({n, 1});
         forward(r).delays = delays;
         forward(r).overdue_frames = frames / 2;

@@ -7,7 +7,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -17,7 +18,7 @@ from evenhand.procedure.limits import WishedLimits
 from evenhand.rig.testbed import TestbedLimits as LimitsOfFile
 from evenhand.rig.testbed import Tester as CpusOfFile
 from evenhand.rig.testbed import make_testbed
-from evenhand.trial import Limits
+from evenhand.trial import Limits, TrialResult
 from tests.errors import raises
 
 QUIET = Probe(overdue_share=0.0, longest_overdue_us=20.0, offered_error=0.0)
@@ -142,3 +143,23 @@ def test_a_host_that_is_busy_for_a_while_is_measured_again(
     else:
         with raises("procedure.no-load-kept", match="50 %"):
             measure()
+
+
+def test_of_several_engines_the_worst_counts_against_its_own_share() -> None:
+    """A host that keeps its load well must not hide one that does not."""
+
+    def engine(streams: int, offered_fps: float, overdue: int, longest_us: float) -> dict[str, Any]:
+        counts = {
+            "intended_frames": 1000,
+            "offered_fps": offered_fps,
+            "overdue_frames": overdue,
+            "max_overdue_us": longest_us,
+        }
+        share = {"first": 0, "streams": streams, "stride": 4}
+        return {"share": share, "directions": {"forward": counts, "reverse": {**counts, "overdue_frames": 0}}}
+
+    raw = {"engines": [engine(1, 100.0, 5, 900.0), engine(3, 297.0, 20, 30.0)]}
+    probe = Probe.of(cast(TrialResult, SimpleNamespace(raw=raw, intended_fps=400.0)))
+    assert probe.overdue_share == 0.02
+    assert probe.longest_overdue_us == 900.0
+    assert probe.offered_error == pytest.approx(0.01)

@@ -58,6 +58,7 @@ def test_every_kind_of_request_and_reply_has_a_golden_line() -> None:
         "clock",
         "watch",
         "stop",
+        "end_sending",
         "counters",
         "close",
     }

@@ -11,17 +11,9 @@ import pytest
 
 from evenhand.base.errors import EngineError, EvenhandError, RequestError
 from evenhand.base.version import VERSION
-from evenhand.trial import (
-    DelayWish,
-    EngineGroup,
-    EngineMeasurer,
-    EngineMember,
-    EngineSession,
-    Load,
-    LoadChange,
-    Waits,
-)
+from evenhand.trial import EngineGroup, EngineMeasurer, EngineMember, EngineSession, Load, LoadChange, Waits
 from evenhand.trial.group_events import learning_of_all, progress_of_all, sum_of_learning
+from evenhand.trial.group_stop import NOTICE_S, EarlyStopOfAll
 from tests.errors import raises
 
 NO_WAITS = Waits(after_routing_s=0, after_learning_s=0, residual_s=0, restabilize_s=0)
@@ -95,7 +87,7 @@ def test_shares_are_disjoint_and_the_start_is_one_by_each_clock() -> None:
     assert (of_a["share"], of_b["share"]) == ({"first": 0, "stride": 2}, {"first": 1, "stride": 2})
     assert of_a["rate_fps"] == of_b["rate_fps"] == 1000
     assert of_b["start_at_unix_ns"] - of_a["start_at_unix_ns"] == pytest.approx(0.05e9, abs=0.02e9)
-    assert "stop_when_failed" not in of_a
+    assert of_a["stop_when_failed"] is True
     ((_, judged),) = [asked for asked in a.asked if asked[0] == "judge"]
     assert [each["engine"] for each in judged["results"]] == ["a", "b"]
     assert judged["results"][1]["clock"]["before"]["offset_us"] == pytest.approx(5e4, abs=2e4)
@@ -118,16 +110,13 @@ def arguments(**changes: Any) -> dict[str, Any]:
 def test_what_several_engines_cannot_measure_yet_is_refused_and_nothing_is_sent() -> None:
     engines = [Engine(), Engine()]
     group = EngineGroup([member("a", engines[0]), member("b", engines[1])])
-    measurer = EngineMeasurer(session=group, waits=NO_WAITS, delays=DelayWish())
-    with raises("trial.not-with-several-engines", match="delays"):
-        measurer.measure(1, 1000)
     with raises("trial.not-with-several-engines", match="connections"):
         group.request("trial", **arguments(connections={"use": "established"}))
     with raises("trial.not-with-several-engines", match="'prove'"):
         group.request("prove")
     with raises("trial.too-long-for-several-engines", match="duration"):
         EngineMeasurer(session=group).offer(
-            Load(rate_fps=1, duration_s=1000, then=LoadChange(rate_fps=1, duration_s=5000))
+            Load(rate_fps=1, duration_s=10000, then=LoadChange(rate_fps=1, duration_s=50000))
         )
     assert [name for engine in engines for name, _ in engine.asked if name == "trial"] == []
 
@@ -162,6 +151,7 @@ def test_progress_is_the_sum_of_what_all_told_last() -> None:
         direction = {**counts, "latency": {"mean_ns": mean_ns, "max_ns": mean_ns}}
         return {
             "phase": "sending",
+            "failing": {"lost_frames": 1, "allowed_frames": 0},
             "sent_frames": frames,
             "received_frames": frames,
             "directions": {"forward": direction},
@@ -171,10 +161,39 @@ def test_progress_is_the_sum_of_what_all_told_last() -> None:
     assert told == []
     take(0, event(10, 100.0))
     assert told[0]["sent_frames"] == 40
+    assert "failing" not in told[0]
     assert told[0]["directions"]["forward"]["lost_frames"] == 40
     assert told[0]["directions"]["forward"]["latency"] == {"mean_ns": 175.0, "max_ns": 200.0}
     take(0, {"phase": "restabilize", "sent_frames": 11, "received_frames": 11})
     assert "directions" not in told[1]
+
+
+def told_of(stop: EarlyStopOfAll, *lost: int, allowed: int = 10) -> None:
+    """An event of each engine."""
+    take = stop.watching(None)
+    for number, frames in enumerate(lost):
+        take(number, {"failing": {"lost_frames": frames, "allowed_frames": allowed}})
+
+
+def test_a_trial_ends_early_once_all_engines_together_have_lost_more_than_it_may_lose() -> None:
+    now_ns = time.time_ns()
+    stop = EarlyStopOfAll(start_unix_ns=now_ns - 3 * 10**9, sending_s=60)
+    assert stop.end_s() is None
+    told_of(stop, 6, 4)
+    assert stop.end_s() is None
+    told_of(stop, 6, 5)
+    end_s = stop.end_s()
+    assert end_s is not None
+    # Later than now, so that each engine hears of it before.
+    assert 3 + NOTICE_S <= end_s < 60
+    assert stop.end_s() is None, "all are told once"
+
+
+def test_a_trial_that_ends_as_soon_by_itself_is_not_stopped() -> None:
+    stop = EarlyStopOfAll(start_unix_ns=time.time_ns() - 60 * 10**9, sending_s=60)
+    told_of(stop, 60, 5)
+    assert stop.has_failed
+    assert stop.end_s() is None
 
 
 def test_learning_counts_each_host_once_for_each_engine() -> None:

@@ -64,7 +64,7 @@ def test_nested_brackets_are_refused_also_in_a_trial() -> None:
 
 
 def test_a_line_of_70_mb_is_a_fault_and_not_the_end_of_the_session() -> None:
-    """No more of it than a megabyte is ever kept."""
+    """No more of it than 16 MiB are ever kept."""
     schema = json.loads((CONTRACT / "reply.schema.json").read_text())
     with RawEngine() as engine:
         engine.say('{"id":1,"request":"' + "x" * 70_000_000 + '"}', {"id": 2, "request": "about"})
@@ -72,7 +72,7 @@ def test_a_line_of_70_mb_is_a_fault_and_not_the_end_of_the_session() -> None:
         jsonschema.validate(fault, schema)
         assert fault["id"] is None
         assert fault["fault"]["code"] == "bad_json"
-        assert fault["fault"]["what"] == "the line is longer than 1048576 octets"
+        assert fault["fault"]["what"] == "the line is longer than 16777216 octets"
         assert about["id"] == 2
         assert peak_memory_kb(engine.process.pid) < MOST_MEMORY_KB
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
 from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.base.new_file import check_new, write_new
@@ -21,6 +22,7 @@ from evenhand.base.temporary_folder import temporary_folder
 from evenhand.base.units import format_duration, parse_duration
 from evenhand.base.version import VERSION
 from evenhand.cli.ceiling import read_ceiling_goal
+from evenhand.cli.check_engines import CheckedEngines
 from evenhand.cli.common import (
     DEFAULT_SEED,
     EngineOption,
@@ -34,7 +36,7 @@ from evenhand.cli.error_output import error_part, told
 from evenhand.cli.options import with_options
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
-from evenhand.plan import AddressPlan, Direction, FrameSize, gateway_v4, gateway_v6, largest_octets
+from evenhand.plan import SIDES, AddressPlan, Direction, FrameSize, gateway_v4, gateway_v6, largest_octets
 from evenhand.procedure import (
     DUT_WAY,
     LOOPED_WAY,
@@ -196,6 +198,9 @@ def check(
     )
     given_limits = limits.read()
     setup, absent = (None, None) if testbed is None else _setup_of(testbed, address_plan)
+    for option, is_given in (("--looped", looped), ("--cable", cable is not None)):
+        if is_given:
+            _refuse_with_engines(testbed, setup, option)
     if setup is not None:
         size, note = read_frames(address_plan, frame_size, tag_octets=setup.testbed.tag_octets)
     if setup is not None:
@@ -226,7 +231,7 @@ def check(
         if setup is not None and cable is not None:
             run.check_cable(setup, cable, progress, pull_s=pull_s)
         elif setup is not None:
-            run.check_testbed(setup, progress, with_ceiling=not ports_only)
+            run.check_testbed(setup, progress, with_ceiling=not ports_only, watch_s=watch_s)
         elif testbed is not None and absent is not None:
             run.take_as_absent(testbed, absent)
         if looped:
@@ -307,16 +312,27 @@ class _Run:
                 _print_lines(lines)
         return survey
 
-    def check_testbed(self, setup: Setup, progress: ProgressDisplay, *, with_ceiling: bool) -> None:
-        """Ports, DUT, and the ceiling through it."""
+    def check_testbed(
+        self, setup: Setup, progress: ProgressDisplay, *, with_ceiling: bool, watch_s: float
+    ) -> None:
+        """Ports, DUT, and the ceiling through it; of several engines the hosts of those elsewhere first."""
+        engines = CheckedEngines(setup) if setup.testbed.engine else None
+        if engines is not None:
+            progress.on_event(Began(what="looking at the engines' hosts", remaining_s=watch_s))
+            self._show(engines.survey(watch_s))
         with ExitStack() as stack:
             try:
                 tester = stack.enter_context(self._open(setup, needs_dut=False))
             except EvenhandError as error:
                 self.unopened = error
-                self._testbed = _unopened_document(setup, error)
+                self._testbed = {
+                    **_unopened_document(setup, error),
+                    **({} if engines is None else {"engines": engines.to_document()}),
+                }
                 return
-            ports = _ports(setup, tester)
+            if engines is not None:
+                self._show(engines.look(tester))
+            ports = _ports(setup, tester) if engines is None else engines.ports
             offsets = read_clock_offsets(tester.opened.get("clock_offsets") or ())
             self.unresolved, self.unreached = tester.unresolved, tester.unreached
             self._testbed = {
@@ -324,15 +340,18 @@ class _Run:
                 "is_dut_resolved": tester.unresolved is None,
                 "unresolved": None if tester.unresolved is None else str(tester.unresolved),
                 "unreached": None if tester.unreached is None else str(tester.unreached),
-                "ports": {port.side: port.to_document() for port in ports},
+                # Of several engines those of the first one, as in every document.
+                "ports": {port.side: port.to_document() for port in ports[: len(SIDES)]},
                 "clock_offsets": [asdict(offset) for offset in offsets],
+                **({} if engines is None else {"engines": engines.to_document()}),
             }
             if not self._is_json:
                 console = out()
-                console.print()
-                console.print(ports_table(ports))
-                if len(offsets) > 1:
-                    console.print(describe_clock_offsets(offsets), markup=False)
+                if engines is None:
+                    console.print()
+                    console.print(ports_table(ports))
+                    if len(offsets) > 1:
+                        console.print(describe_clock_offsets(offsets), markup=False)
                 console.print(dut_line(tester.unresolved, ports), markup=False)
                 if tester.unreached is not None:
                     console.print(unreached_line(tester.unreached), markup=False)
@@ -340,6 +359,16 @@ class _Run:
                 self._find_ceiling(DUT_WAY, setup, tester, progress)
             elif with_ceiling:
                 progress.say("No trial was made through the DUT: see above.")
+
+    def _show(self, parts: Iterable[Table | str]) -> None:
+        """Take in what is found as it comes; people see it at once."""
+        for part in parts:
+            if not self._is_json:
+                out().print()
+                if isinstance(part, str):
+                    out().print(part, markup=False)
+                else:
+                    out().print(part)
 
     def check_cable(
         self, setup: Setup, file: Path, progress: ProgressDisplay, *, pull_s: float | None
@@ -446,9 +475,9 @@ class _Run:
 
     def _find_ceiling(self, way: str, setup: Setup, tester: OpenTester, progress: ProgressDisplay) -> None:
         limits = limits_of(setup.testbed.limits, loss_ratio=0.0, given=self._limits)
-        entry = measure_ceiling(
-            tester, setup.testbed.tester.cpus, self._goal, way=way, on_event=progress.on_event, limits=limits
-        )
+        testbed = setup.testbed
+        cpus = CheckedEngines(setup).cpus if testbed.engine else testbed.tester.cpus
+        entry = measure_ceiling(tester, cpus, self._goal, way=way, on_event=progress.on_event, limits=limits)
         self._ceilings.append(entry)
         if not self._is_json:
             console = out()
@@ -550,15 +579,19 @@ def _setup_of(testbed: str, plan: AddressPlan) -> tuple[Setup | None, HostError 
         setup = read_setup(testbed, plan)
     except HostError as error:
         return None, error
-    if setup.testbed.engine:
+    return setup, None
+
+
+def _refuse_with_engines(testbed: str | None, setup: Setup | None, option: str) -> None:
+    """What is of two ports on this host. RequestError if the testbed has several engines."""
+    if setup is not None and setup.testbed.engine:
         raise RequestError(
-            "several engines are not checked together yet",
+            f"{option} is for one engine",
             code="cli.check-of-several-engines",
             where=f"{testbed}: [[engine]]",
-            next_step="Run evenhand check on the host of each, with a testbed file that has its ports and"
-            " CPUs as [left], [right] and [tester].",
+            next_step="Run it on the host of each, with a testbed file that has its ports and CPUs as [left],"
+            " [right] and [tester].",
         )
-    return setup, None
 
 
 def _ask_engine(

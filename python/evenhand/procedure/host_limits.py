@@ -10,8 +10,8 @@ overdue (`overdue_after`) decides what a burst may explain, and stays what it is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,7 +30,7 @@ from evenhand.procedure.tester import open_tester
 from evenhand.trial import Limits, TrialResult
 
 if TYPE_CHECKING:
-    from evenhand.rig import Setup, Tester
+    from evenhand.rig import Setup, TestbedEngine, Tester
 
 PROBES, PROBE_S = 8, 1.0
 SERIES = 3
@@ -53,7 +53,8 @@ _WIDEST = Limits(offered_tolerance=0.1, overdue_tolerance=1.0, longest_overdue_u
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """What one trial with the tester's own loop showed; the worse direction."""
+    """What one trial with the tester's own loop showed; the worse direction, and the worst of several
+    engines."""
 
     overdue_share: float
     longest_overdue_us: float
@@ -62,11 +63,27 @@ class Probe:
 
     @classmethod
     def of(cls, trial: TrialResult) -> Probe:
+        if engines := trial.raw.get("engines"):
+            return cls._of_engines(trial, engines)
         directions = list(trial.directions.values())
         return cls(
             overdue_share=max(of.sender.overdue_frames / max(1, of.intended_frames) for of in directions),
             longest_overdue_us=max(of.sender.max_overdue_us for of in directions),
             offered_error=max(abs(of.offered_fps / trial.intended_fps - 1) for of in directions),
+        )
+
+    @classmethod
+    def _of_engines(cls, trial: TrialResult, engines: Sequence[Mapping[str, Any]]) -> Probe:
+        """Each is held against its own share: a host that keeps it well must not hide one that does not."""
+        parts = [
+            (of, trial.intended_fps * each["share"]["streams"] / each["share"]["stride"])
+            for each in engines
+            for of in each["directions"].values()
+        ]
+        return cls(
+            overdue_share=max(of["overdue_frames"] / max(1, of["intended_frames"]) for of, _ in parts),
+            longest_overdue_us=max(of["max_overdue_us"] for of, _ in parts),
+            offered_error=max(abs(of["offered_fps"] / fps - 1) for of, fps in parts),
         )
 
 
@@ -173,6 +190,7 @@ def settle_limits(
         return limits
     found = limits_of_host(
         setup.testbed.tester,
+        engines=setup.testbed.engine,
         names=limits.host_keeps,
         engine=engine,
         on_event=on_event,
@@ -183,12 +201,15 @@ def settle_limits(
     return Limits(**{**named, **{name: found[name] for name in limits.host_keeps}})
 
 
-_FOUND: dict[tuple[tuple[int, ...], str], Mapping[str, float]] = {}
+_Key = tuple[tuple[int | str, ...], str]
+"""The CPUs, of several engines with their hosts; and the run."""
+_FOUND: dict[_Key, Mapping[str, float]] = {}
 
 
 def limits_of_host(
     tester: Tester,
     *,
+    engines: Sequence[TestbedEngine] = (),
     names: Sequence[str] = HOST_CHOOSES,
     engine: Path | None,
     on_event: OnEvent = ignore,
@@ -199,16 +220,19 @@ def limits_of_host(
     `settle_limits`.
 
     Args:
+        engines: Where there are several, all of them at once, each on its host; the worst of them counts.
         names: Which of them are used, and so told.
         is_urgent: See `Setup.is_urgent`.
     """
-    key = (tuple(tester.cpus), run)
+    key: _Key = (_cpus_of(tester, engines), run)
     if key in _FOUND and all(name in _FOUND[key] for name in names):
         return _FOUND[key]
     if run and (kept := _kept(key, names)) is not None:
         _FOUND[key] = kept
         return kept
-    measured = measure_host_limits(tester, names=names, engine=engine, on_event=on_event, is_urgent=is_urgent)
+    measured = measure_host_limits(
+        tester, engines=engines, names=names, engine=engine, on_event=on_event, is_urgent=is_urgent
+    )
     on_event(Note(text=measured.line(names)))
     if run:
         _keep(key, measured.limits)
@@ -216,9 +240,16 @@ def limits_of_host(
     return measured.limits
 
 
+def _cpus_of(tester: Tester, engines: Sequence[TestbedEngine]) -> tuple[int | str, ...]:
+    if not engines:
+        return tuple(tester.cpus)
+    return tuple(f"{engine.ssh or ''}:{cpu}" for engine in engines for cpu in engine.cpus)
+
+
 def measure_host_limits(
     tester: Tester,
     *,
+    engines: Sequence[TestbedEngine] = (),
     names: Sequence[str] = HOST_CHOOSES,
     engine: Path | None,
     on_event: OnEvent = ignore,
@@ -227,8 +258,9 @@ def measure_host_limits(
     """Make the trials now, with the tester's two ports joined by a cable inside the process; up to `SERIES`
     times as long as this host keeps none of the limits in `names` that mean anything. Errors as
     `settle_limits`."""
+    users: Sequence[Tester] = engines or [tester]
     for series in range(1, SERIES + 1):
-        probes = _probe(tester, engine=engine, on_event=on_event, is_urgent=is_urgent)
+        probes = _probe(tester, engines, engine=engine, on_event=on_event, is_urgent=is_urgent)
         try:
             limits = strictest(probes, where="--limits host", names=names)
         except HostError as error:
@@ -239,21 +271,36 @@ def measure_host_limits(
         return HostLimits(
             limits=limits,
             probes=tuple(probes),
-            cpus=tuple(tester.cpus),
+            cpus=tuple(cpu for each in users for cpu in each.cpus),
             found_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
     raise AssertionError
 
 
-def _probe(tester: Tester, *, engine: Path | None, on_event: OnEvent, is_urgent: bool) -> list[Probe]:
+@contextmanager
+def _looped(tester: Tester, engines: Sequence[TestbedEngine]) -> Iterator[Setup]:
+    if engines:
+        yield rig.make_looped_engines(engines)
+        return
+    with temporary_folder() as folder:
+        yield rig.make_looped_setup(tester, folder)
+
+
+def _probe(
+    tester: Tester,
+    engines: Sequence[TestbedEngine],
+    *,
+    engine: Path | None,
+    on_event: OnEvent,
+    is_urgent: bool,
+) -> list[Probe]:
     on_event(
         Began(what="limits that this host can keep", remaining_s=PROBES * (PROBE_S + CEILING_WAITS.total_s))
     )
     probes = []
-    with temporary_folder() as folder:
-        looped = replace(rig.make_looped_setup(tester, folder), is_urgent=is_urgent)
+    with _looped(tester, engines) as looped:
         opened = open_tester(
-            looped,
+            replace(looped, is_urgent=is_urgent),
             make_plan("gateway-v4"),
             frame_size=64,
             seed=1,
@@ -265,7 +312,7 @@ def _probe(tester: Tester, *, engine: Path | None, on_event: OnEvent, is_urgent:
         with opened as ready:
             measurer = ready.measurer(on_event)
             for _ in range(PROBES):
-                trial = measurer.measure(PROBE_S, PROBE_FPS)
+                trial = measurer.measure(PROBE_S, PROBE_FPS * max(1, len(engines)))
                 if trial.was_stopped:
                     raise HostError(
                         "stopped while the limits of this host were being measured; there is no result",
@@ -276,7 +323,7 @@ def _probe(tester: Tester, *, engine: Path | None, on_event: OnEvent, is_urgent:
     return probes
 
 
-def _kept(key: tuple[tuple[int, ...], str], names: Sequence[str] = HOST_CHOOSES) -> dict[str, float] | None:
+def _kept(key: _Key, names: Sequence[str] = HOST_CHOOSES) -> dict[str, float] | None:
     """Those of `names` that this run began with; None if it has just begun, or what is there is none."""
     entries = read_state(state_file(STATE), version=VERSION, key="runs")
     wanted = [list(key[0]), key[1]]
@@ -305,7 +352,7 @@ def forget_limits(run: str) -> None:
             replace_state(state_file(STATE), {"version": VERSION, "runs": others})
 
 
-def _keep(key: tuple[tuple[int, ...], str], found: Mapping[str, float]) -> None:
+def _keep(key: _Key, found: Mapping[str, float]) -> None:
     """Where nothing can be written, a run that goes on measures again."""
     entries = read_state(state_file(STATE), version=VERSION, key="runs")
     others = (

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from evenhand.rig.lab.build import USUAL_MAX_FRAME_SIZE
     from evenhand.rig.lab_lease import LeasedLab
     from evenhand.rig.lab_rig import LabSetup, make_lab_setup
+    from evenhand.rig.looped_engines import make_looped_engines
     from evenhand.rig.reference import (
         DEFAULT_QUEUE_FRAMES,
         DEFECT_KINDS,
@@ -28,7 +29,15 @@ if TYPE_CHECKING:
     from evenhand.rig.registry import default_plan_of, plan_defaults_of, read_dut, read_setup, rig_of
     from evenhand.rig.rig import Demand, PlanDefaults, Rig
     from evenhand.rig.setup import DEFAULT_PLAN, Setup, make_looped_setup, put_back
-    from evenhand.rig.testbed import DutFacts, Testbed, TestbedDut, TestbedLimits, Tester, check_rate
+    from evenhand.rig.testbed import (
+        DutFacts,
+        Testbed,
+        TestbedDut,
+        TestbedEngine,
+        TestbedLimits,
+        Tester,
+        check_rate,
+    )
     from evenhand.rig.testbed.ssh_destination import check_destination
     from evenhand.rig.testbed.vlan import TAG_OCTETS, Vlans, VlansOfSides, parse_vlans, show_vlans, tag_octets
 else:
@@ -49,6 +58,7 @@ else:
             "lab.build": ("USUAL_MAX_FRAME_SIZE",),
             "lab_lease": ("LeasedLab",),
             "lab_rig": ("LabSetup", "make_lab_setup"),
+            "looped_engines": ("make_looped_engines",),
             "reference": (
                 "DEFAULT_QUEUE_FRAMES",
                 "DEFECT_KINDS",
@@ -61,7 +71,15 @@ else:
             "registry": ("default_plan_of", "plan_defaults_of", "read_dut", "read_setup", "rig_of"),
             "rig": ("Demand", "PlanDefaults", "Rig"),
             "setup": ("DEFAULT_PLAN", "Setup", "make_looped_setup", "put_back"),
-            "testbed": ("DutFacts", "Testbed", "TestbedDut", "TestbedLimits", "Tester", "check_rate"),
+            "testbed": (
+                "DutFacts",
+                "Testbed",
+                "TestbedDut",
+                "TestbedEngine",
+                "TestbedLimits",
+                "Tester",
+                "check_rate",
+            ),
             "testbed.ssh_destination": ("check_destination",),
             "testbed.vlan": (
                 "TAG_OCTETS",
@@ -102,6 +120,7 @@ __all__ = [
     "Setup",
     "Testbed",
     "TestbedDut",
+    "TestbedEngine",
     "TestbedLimits",
     "Tester",
     "Vlans",
@@ -113,6 +132,7 @@ __all__ = [
     "find_ceiling",
     "keep_ceiling",
     "make_lab_setup",
+    "make_looped_engines",
     "make_looped_setup",
     "make_reference_setup",
     "parse_vlans",

@@ -2,7 +2,7 @@
 """Station 7, trial result: one trial, by the engine or simulated, and what it says."""
 
 from evenhand.trial.direction import ClassCount, Delays, DirectionResult, LostFrame, Variation
-from evenhand.trial.engine_group import DEFAULT_START_DIFFERENCE_US, EngineGroup, EngineMember
+from evenhand.trial.engine_group import DEFAULT_START_DIFFERENCE_US, ComparedClock, EngineGroup, EngineMember
 from evenhand.trial.engine_session import EngineSession
 from evenhand.trial.find_engine import find_engine
 from evenhand.trial.learning import (
@@ -63,6 +63,7 @@ __all__ = [
     "Burst",
     "ClassCount",
     "ClockOffset",
+    "ComparedClock",
     "Connections",
     "CpuStalls",
     "DelayWish",

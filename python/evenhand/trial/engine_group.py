@@ -20,6 +20,7 @@ from evenhand.base.version import VERSION
 from evenhand.plan import SIDES
 from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, Document, EngineSession, EventCallback
 from evenhand.trial.group_events import learning_of_all, progress_of_all, sum_of_learning
+from evenhand.trial.group_stop import EarlyStopOfAll
 
 START_LEAD_S = 0.75
 """From the last wait before a trial's first frame to that frame: for engines that are slower to be ready."""
@@ -34,7 +35,7 @@ CLOCK_LOOKS = 8
 LARGEST_OFFSET_S = 0.1
 """Of an engine's clock against that of this host: what is less is corrected."""
 DEFAULT_START_DIFFERENCE_US = 1000.0
-MOST_LINE_OCTETS = 1 << 20
+MOST_LINE_OCTETS = 16 << 20
 """Of one request to an engine: the results of all must fit in."""
 _OCTETS_PER_TENTH = 8
 """Of the text of a trial's losses in each tenth of a second."""
@@ -113,7 +114,8 @@ class EngineGroup:
 
         Returns:
             `left` and `right` of the first engine, with the line rate that all have together: the slowest of
-            them times their number, as each has the same share; `engines` has all replies.
+            them times their number, as each has the same share; and `hardware_stamps` of all. `engines` has
+            all replies.
         """
         # One number for all, so that a frame is the same whoever sends it.
         session = random.randrange(65535)
@@ -125,6 +127,7 @@ class EngineGroup:
             side: {
                 **replies[0][side],
                 "line_rate_bps": None if None in rates[side] else min(rates[side]) * len(rates[side]),
+                "hardware_stamps": _stamps_of_all([reply[side]["hardware_stamps"] for reply in replies]),
             }
             for side in SIDES
         }
@@ -218,8 +221,7 @@ class EngineGroup:
         for member in self.members:
             each.append(
                 {
-                    # That the whole has failed, no engine can know: every trial lasts to its end.
-                    **{key: value for key, value in arguments.items() if key != "stop_when_failed"},
+                    **arguments,
                     "share": {"first": first, "stride": stride},
                     "start_at_unix_ns": start_ns + round(before[member.name].offset_us * 1e3),
                     "client_timeout_s": self._client_timeout_s,
@@ -228,19 +230,19 @@ class EngineGroup:
             first += member.streams
         asked = _Asked(self.members)
         tell = None if on_event is None else progress_of_all(len(self.members), on_event)
-        asked.begin("trial", each, on_event=tell, answer_within_s=answer_within_s)
-        lost = self._follow(asked)
+        stop = EarlyStopOfAll(start_unix_ns=start_ns, sending_s=arguments["duration_s"])
+        asked.begin("trial", each, on_event=stop.watching(tell), answer_within_s=answer_within_s)
+        lost = self._follow(asked, stop)
         return self._judge(asked, lost, before)
 
     def _check_trial(self, arguments: Document) -> None:
-        for key, what in (("delays", "delays of each frame"), ("connections", "connections")):
-            if arguments.get(key) is not None:
-                raise RequestError(
-                    f"{what} cannot be measured with several engines yet",
-                    code="trial.not-with-several-engines",
-                    where=key,
-                    next_step="Use a testbed file with one engine.",
-                )
+        if arguments.get("connections") is not None:
+            raise RequestError(
+                "connections cannot be measured with several engines yet",
+                code="trial.not-with-several-engines",
+                where="connections",
+                next_step="Use a testbed file with one engine.",
+            )
         then = arguments.get("then")
         sending_s = arguments["duration_s"] + (0.0 if then is None else then["duration_s"])
         octets_per_s = 10 * _OCTETS_PER_TENTH * len(self.members) * len(arguments["directions"])
@@ -254,7 +256,7 @@ class EngineGroup:
                 next_step=f"Use at most {longest_s:.0f} s.",
             )
 
-    def _follow(self, asked: _Asked) -> dict[str, str]:
+    def _follow(self, asked: _Asked, stop: EarlyStopOfAll) -> dict[str, str]:
         """Until all have answered. Why some have not, by their names."""
         lost: dict[str, str] = {}
         give_up = float("inf")
@@ -274,9 +276,12 @@ class EngineGroup:
                     for name in asked.waiting:
                         lost.setdefault(name, "it did not stop when it was told to")
                     break
+                end_s = stop.end_s()
                 for member in self.members:
                     if member.name in asked.waiting:
                         member.session.say_alive()
+                        if end_s is not None:
+                            member.session.end_sending(end_s)
         except BaseException:
             asked.stop()
             raise
@@ -445,6 +450,11 @@ def _compare(member: EngineMember) -> ComparedClock:
             )
         )
     return min(looks, key=lambda look: look.uncertainty_us)
+
+
+def _stamps_of_all(told: Sequence[str]) -> str:
+    """What ports offer that are one tester's: `unused` if any of them could stamp frames, else as all say."""
+    return next((one for one in told if one == "unused"), told[0])
 
 
 def _named(error: EvenhandError, name: str) -> EvenhandError:

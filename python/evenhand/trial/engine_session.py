@@ -43,6 +43,8 @@ _OF_TESTBED = {
 }
 HELPED_BY_CHECK = frozenset({"no_permission", "no_memory", "no_cpu"})
 """Faults of the host that `evenhand check` tells more about."""
+_ASKED_BESIDE = frozenset({"stop", "end_sending"})
+"""While another request runs."""
 _ERROR_OF_KIND: dict[str, type[EvenhandError]] = {
     "bad_request": RequestError,
     "host_not_ready": HostError,
@@ -85,7 +87,7 @@ class EngineSession:
 
     def _start(self) -> None:
         self._replies: queue.Queue[str | None] = queue.Queue()
-        self._stops: set[int] = set()  # ids of stop requests whose answers nobody waits for
+        self._beside: set[int] = set()  # ids of requests whose answers nobody waits for
         self._writing = threading.Lock()
         try:
             self._process = subprocess.Popen(
@@ -156,8 +158,8 @@ class EngineSession:
             reply = self._read_reply(name, answer_within_s)
             if "fault" in reply and reply.get("id") in (request_id, None):
                 raise self._error_of(reply["fault"])
-            if reply.get("id") in self._stops:
-                self._stops.discard(reply["id"])
+            if reply.get("id") in self._beside:
+                self._beside.discard(reply["id"])
                 continue
             if reply.get("id") != request_id:
                 raise EngineError(
@@ -182,6 +184,12 @@ class EngineSession:
         with suppress(EvenhandError, OSError):
             self._say("stop", {})
 
+    def end_sending(self, after_s: float) -> None:
+        """Have the trial that runs, which is one of several engines', send its last frame so long after its
+        first one; for any thread. Nothing if the engine has ended."""
+        with suppress(EvenhandError, OSError):
+            self._say("end_sending", {"after_s": after_s})
+
     def say_alive(self) -> None:
         """An empty line, which is no request but a sign of life (`client_timeout_s` of a trial); for any
         thread. Nothing if the engine has ended."""
@@ -195,8 +203,8 @@ class EngineSession:
         with self._writing:
             request_id = self._next_id
             self._next_id += 1
-            if name == "stop":
-                self._stops.add(request_id)
+            if name in _ASKED_BESIDE:
+                self._beside.add(request_id)
             self._write({"id": request_id, "request": name, **arguments})
         return request_id
 

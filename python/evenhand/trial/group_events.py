@@ -27,7 +27,8 @@ def progress_of_all(engines: int, on_event: EventCallback) -> Callable[[int, Doc
             for name in event.get("directions", {})
         }
         return {
-            **event,
+            # `failing` is one engine's word to the group.
+            **{key: value for key, value in event.items() if key != "failing"},
             **{key: sum(each[key] for each in told) for key in ("sent_frames", "received_frames")},
             **({"directions": directions} if directions else {}),
         }

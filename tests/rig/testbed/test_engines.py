@@ -125,7 +125,6 @@ def test_what_is_stored_of_one_engine_is_as_it_was(tmp_path: Path) -> None:
         ({"b__left": {"device": "0000:01:00.0", "vlan": 7}}, "rig.engines-differ", "engine b .* VLAN"),
         ({"left": {"device": "0000:02:00.0"}}, "rig.engine-and-tester", "left beside"),
         ({"tester": {"cpus": [1]}}, "rig.engine-and-tester", "tester beside"),
-        ({"limits": "host"}, "rig.not-with-several-engines", "host"),
         (
             {"dut": {"ssh": "root@r1", "os": "linux", "left": "eth1", "right": "eth2"}},
             "rig.not-with-several-engines",

@@ -60,6 +60,20 @@ class Finding:
         assert bool(self.missing_for) == (self.state is State.MISSING), self
         assert self.advice or self.state in (State.GOOD, State.UNKNOWN), self
 
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Finding:
+        """What `to_document` has written, on another host. KeyError, TypeError or ValueError if that is not
+        so."""
+        return cls(
+            name=str(document["name"]),
+            found=str(document["found"]),
+            state=State(document["state"]),
+            missing_for=tuple(Part(part) for part in document["missing_for"]),
+            advice=str(document["advice"]),
+            commands=tuple(str(command) for command in document["commands"]),
+            facts=dict(document["facts"]),
+        )
+
     def to_document(self) -> dict[str, Any]:
         """For `--json` (contract/check.schema.json)."""
         return {

@@ -29,6 +29,12 @@ class HostSurvey:
 
     findings: tuple[Finding, ...]
 
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> HostSurvey:
+        """What `to_document` has written, on another host. KeyError, TypeError or ValueError if that is not
+        so."""
+        return cls(findings=tuple(Finding.from_document(finding) for finding in document["findings"]))
+
     @property
     def parts(self) -> list[PartReadiness]:
         """Each part, and what is in its way."""

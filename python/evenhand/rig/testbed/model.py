@@ -458,11 +458,6 @@ class Testbed(_Table):
                 " [dut] ssh, os, left and right",
                 code="rig.not-with-several-engines",
             )
-        if self.limits.set == "host":
-            raise UnfitError(
-                'limits = "host" is for one engine: with several, write the limits',
-                code="rig.not-with-several-engines",
-            )
         return self
 
     @model_validator(mode="after")

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand check` and `--limits host` with several real engines: each host, port pair and clock by its
+engine's name. An `ssh` of this test's own runs here what it is given."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from evenhand.plan import SIDES, AddressPlan, gateway_v4, gateway_v6
+from evenhand.procedure import host_limits
+from evenhand.rig.host.survey_there import survey_over_ssh
+from evenhand.trial import find_engine
+from tests.errors import raises
+from tests.preloaded.commands import evenhand_command
+from tests.wire.several_engines import setup_of
+from tests.wire.wire_session import NOBODY, Document, cpus
+
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
+SCHEMA = json.loads((Path(__file__).parents[2] / "contract" / "check.schema.json").read_text())
+PLANS = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
+FILE = """isolated_test_environment = true
+[[engine]]
+name = "near"
+cpus = [{near}]
+left = {{ device = "net_null0,no-rx=1", dut_mac = "{macs[0]}" }}
+right = {{ device = "net_null1,no-rx=1", dut_mac = "{macs[1]}" }}
+[[engine]]
+name = "far"
+ssh = "root@tester2"
+cpus = [{far}]
+left = {{ device = "net_null0,no-rx=1", dut_mac = "{macs[0]}" }}
+right = {{ device = "net_null1,no-rx=1", dut_mac = "{macs[1]}" }}
+"""
+
+
+@pytest.fixture
+def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """First on PATH. Its last argument is the command line, as OpenSSH's."""
+    script = tmp_path / "bin" / "ssh"
+    script.parent.mkdir()
+    script.write_text('#!/bin/sh\nfor last; do :; done\nexec sh -c "$last"\n')
+    (script.parent / "evenhand-engine").symlink_to(find_engine())
+    evenhand = script.parent / "evenhand"
+    evenhand.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m evenhand "$@"\n')
+    for program in (script, evenhand):
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("EVENHAND_ENGINE", str(find_engine()))
+    return evenhand
+
+
+def check(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    file = folder / "two.toml"
+    available = cpus()
+    file.write_text(FILE.format(near=available[0], far=available[-1], macs=NOBODY))
+    command = [*evenhand_command(), "check", str(file), "--watch", "0", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.mark.usefixtures("ssh")
+@PLANS
+def test_each_engine_is_checked_by_its_name(plan: AddressPlan, tmp_path: Path) -> None:
+    ended = check(tmp_path, "--ports-only", "--json", "--plan", plan.name)
+    assert ended.returncode == 0, ended.stderr
+    document = json.loads(ended.stdout)
+    jsonschema.validate(document, SCHEMA)
+    near, far = document["testbed"]["engines"]
+    assert (near["engine"], near["ssh"], near["host"]) == ("near", None, None)
+    assert (far["engine"], far["ssh"], far["unchecked"]) == ("far", "root@tester2", None)
+    # The host that `ssh` leads to is this one.
+    assert [each["name"] for each in far["host"]["findings"]] == [
+        each["name"] for each in document["host"]["findings"]
+    ]
+    assert near["clock"] == {"offset_us": 0.0, "uncertainty_us": 0.0}
+    assert far["clock"]["uncertainty_us"] > 0
+    assert abs(far["clock"]["offset_us"]) <= far["clock"]["uncertainty_us"] + 1
+    for engine in (near, far):
+        for side, mac in zip(SIDES, NOBODY, strict=True):
+            port = engine["ports"][side]
+            assert (port["driver"], port["dut_mac"], port["is_dut_mac_static"]) == ("net_null", mac, True)
+            assert port["transmit_queues"] == 1
+    assert document["testbed"]["ports"] == near["ports"]
+
+
+def test_people_read_each_engines_part(ssh: Path, tmp_path: Path) -> None:
+    ended = check(tmp_path, "--ports-only")
+    assert ended.returncode == 0, ended.stderr
+    words = " ".join(ended.stdout.split())
+    for expected in (
+        "The host of engine far, on root@tester2",
+        "Ports of engine near, on this host",
+        "Ports of engine far, on root@tester2",
+        "Clock of engine far, against this host's:",
+        "The DUT's MACs are taken from the testbed file",
+    ):
+        assert expected in words
+    # A host without Evenhand's own command is no reason not to look at its ports.
+    ssh.write_text("#!/bin/sh\necho no such thing >&2\nexit 7\n")
+    ended = check(tmp_path, "--ports-only")
+    assert ended.returncode == 0, ended.stderr
+    words = " ".join(ended.stdout.split())
+    assert "The host of engine far, on root@tester2: the host root@tester2 is not checked" in words
+    assert "exit code 7: no such thing" in words
+    assert "Ports of engine far" in words
+    with raises("rig.host-not-checked", match="exit code 7"):
+        survey_over_ssh("root@tester2", watch_s=0)
+    ssh.write_text('#!/bin/sh\necho "{\\"host\\": {\\"findings\\": [{}]}}"\n')
+    with raises("rig.host-not-checked", match="not that of a check"):
+        survey_over_ssh("root@tester2", watch_s=0)
+
+
+@pytest.mark.usefixtures("ssh")
+@pytest.mark.parametrize("option", [["--looped"], ["--cable", "found.json"]])
+def test_what_is_of_two_ports_of_this_host_is_refused(option: list[str], tmp_path: Path) -> None:
+    ended = check(tmp_path, *option)
+    assert ended.returncode == 2
+    assert "is for one engine" in " ".join(ended.stderr.split())
+
+
+def engines(*ssh_of: str | None) -> list[Document]:
+    return [
+        {
+            "name": name,
+            **({} if ssh is None else {"ssh": ssh}),
+            "cpus": [cpu],
+            **{side: {"device": f"net_ring{2 * number + i}"} for i, side in enumerate(SIDES)},
+        }
+        for number, (name, ssh, cpu) in enumerate(zip("ab", ssh_of, cpus()[:2], strict=True))
+    ]
+
+
+@pytest.mark.usefixtures("ssh")
+def test_the_limits_of_all_hosts_are_those_of_the_worst(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every engine sends its probes at once, on its host, over a cable of its own: no port of the testbed is
+    opened."""
+    monkeypatch.setattr(host_limits, "PROBES", 2)
+    monkeypatch.setattr(host_limits, "PROBE_S", 0.2)
+    told: list[Any] = []
+
+    def keep(self: object, trial: Any, engines: Any) -> host_limits.Probe:
+        told.append((trial, engines))
+        return found(trial, engines)
+
+    found = host_limits.Probe._of_engines
+    monkeypatch.setattr(host_limits.Probe, "_of_engines", classmethod(keep))
+    testbed = setup_of(engines(None, "root@tester2"), limits="host").testbed
+    probes = host_limits._probe(
+        testbed.tester, testbed.engine, engine=None, on_event=lambda event: None, is_urgent=False
+    )
+    assert len(probes) == len(told) == 2
+    for probe, (trial, of_engines) in zip(probes, told, strict=True):
+        assert [each["engine"] for each in of_engines] == ["a", "b"]
+        directions = [of for each in of_engines for of in each["directions"].values()]
+        assert all(of["intended_frames"] == 0.2 * host_limits.PROBE_FPS for of in directions)
+        assert all(of["received_frames"] > 0 for of in directions), "the cable carries frames"
+        assert probe.longest_overdue_us == max(of["max_overdue_us"] for of in directions)
+        assert trial.intended_fps == 2 * host_limits.PROBE_FPS

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A trial of several real engines that can no longer pass ends early, for all of them at one frame, and no
+trial ends early that could pass. R2544-20, R2544-21."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from evenhand.base.errors import HostError
+from evenhand.base.programs import ROUTER, find_program
+from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
+from evenhand.procedure import OpenTestbed
+from evenhand.rig.reference import Defects, ReferenceDut
+from evenhand.trial import EngineMeasurer, EngineSession, Limits, TrialResult, Verdict, Waits
+from tests.wire.several_engines import engine_table, group_of, open_group, port_pairs, setup_of, silent_ports
+from tests.wire.wire_session import FAST_WAITS, MOST_ATTEMPTS, PATIENT, Document, engine, open_ports, until
+
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
+PLANS = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
+WAITS = Waits(**FAST_WAITS)
+LIMITS = replace(Limits(), **{**PATIENT, "longest_overdue_us": 2e5, "overdue_after_us": 1.9e5})
+RATE_FPS = 2000.0
+LONG_S = 30.0
+
+
+@pytest.fixture
+def _router() -> None:
+    try:
+        find_program(ROUTER)
+    except HostError as error:
+        pytest.skip(f"no router: {error}")
+
+
+def early(
+    plan: AddressPlan, of_a: ReferenceDut, of_b: ReferenceDut, *, loss_ratio: float, duration_s: float
+) -> TrialResult:
+    """One that this host did not spoil."""
+    reasons = []
+    with port_pairs(plan, of_a, 1) as first, port_pairs(plan, of_b, 1) as second:
+        setup = setup_of([engine_table(first[0], 0), engine_table(second[0], 1)])
+        for _ in range(MOST_ATTEMPTS):
+            with OpenTestbed(setup=setup).tester(
+                plan=plan, waits=WAITS, limits=replace(LIMITS, loss_ratio=loss_ratio)
+            ) as tester:
+                measurer = EngineMeasurer(
+                    session=tester.session,
+                    waits=WAITS,
+                    limits=replace(LIMITS, loss_ratio=loss_ratio),
+                    stops_when_failed=True,
+                )
+                trial = measurer.measure(duration_s, RATE_FPS)
+            if trial.is_valid:
+                return trial
+            reasons.append(trial.reasons)
+    raise AssertionError(reasons)
+
+
+@pytest.mark.usefixtures("_router")
+@PLANS
+def test_a_loss_of_one_pair_stops_all_engines_at_one_frame(plan: AddressPlan) -> None:
+    lossy = ReferenceDut(defects=Defects(ratios={"loss": 0.1}))
+    trial = early(plan, ReferenceDut(), lossy, loss_ratio=0, duration_s=LONG_S)
+    assert trial.verdict is Verdict.FAIL
+    assert trial.raw["stopped_early_s"] < LONG_S
+    frames = round(trial.raw["stopped_early_s"] * RATE_FPS)
+    codes = {reason.code for reason in trial.reasons}
+    assert codes == {"loss", "stopped_early"}
+    for direction in trial.directions.values():
+        assert direction.intended_frames == direction.offered_frames == frames
+    for each in trial.raw["engines"]:
+        for direction in each["directions"].values():
+            assert abs(direction["intended_frames"] - frames / 2) < 1
+    lost = [sum(d["lost_frames"] for d in each["directions"].values()) for each in trial.raw["engines"]]
+    assert lost[0] == 0
+    assert lost[1] == trial.lost_frames > 0
+
+
+@pytest.mark.usefixtures("_router")
+def test_losses_of_all_engines_together_are_held_against_what_the_whole_trial_may_lose() -> None:
+    """Of each pair 0.15 of its frames: of one alone that is less than the whole trial may lose, of both it is
+    more, though nobody knows before two thirds of the trial."""
+    plan, duration_s = gateway_v4(), 12.0
+    lossy = ReferenceDut(defects=Defects(ratios={"loss": 0.15}))
+    trial = early(plan, lossy, lossy, loss_ratio=0.1, duration_s=duration_s)
+    assert trial.verdict is Verdict.FAIL
+    assert duration_s / 2 < trial.raw["stopped_early_s"] < duration_s
+    # More than the whole trial may lose had been lost then.
+    assert trial.lost_frames > 0.1 * 2 * RATE_FPS * duration_s
+    one = early(plan, lossy, ReferenceDut(), loss_ratio=0.1, duration_s=4.0)
+    assert one.verdict is Verdict.PASS
+    assert "stopped_early_s" not in one.raw
+
+
+def test_a_silence_stops_nothing() -> None:
+    """R2544-19: nothing overtakes what is missing, as long as nothing comes."""
+    with group_of(2) as group:
+        open_group(group, gateway_v4(), silent_ports(2))
+        measurer = EngineMeasurer(session=group, waits=WAITS, limits=LIMITS, stops_when_failed=True)
+        # A host that lets this process wait for two seconds ends the trial in another way.
+        document = until(
+            lambda found: "engine_lost" not in {reason["code"] for reason in found["reasons"]},
+            lambda: dict(measurer.measure(2.0, RATE_FPS).raw),
+        )
+    assert "stopped_early_s" not in document
+    assert all(d["intended_frames"] == 2.0 * RATE_FPS for d in document["directions"].values())
+
+
+def share_trial(session: EngineSession, end_after_s: float | None, **changes: object) -> Document:
+    """One engine's part of a trial of 2 s; it is told its end at its first progress event with counts."""
+    told: list[bool] = []
+
+    def on_event(event: Document) -> None:
+        if end_after_s is not None and "directions" in event and not told:
+            told.append(True)
+            session.end_sending(end_after_s)
+
+    arguments: Document = {
+        "trial": 1,
+        "rate_fps": 1000,
+        "duration_s": 2,
+        "waits": FAST_WAITS,
+        "limits": PATIENT,
+        "share": {"first": 1, "stride": 2},
+        "stop_when_failed": True,
+        **changes,
+    }
+    document = session.request("trial", on_event=on_event, **arguments)
+    # What was told beside it has its own answer, which nobody waits for.
+    assert session.request("counters")["response"] == "counters"
+    return document
+
+
+def test_an_engine_ends_when_it_is_told_or_as_soon_as_it_can_and_else_goes_on() -> None:
+    with engine() as session:
+        open_ports(session, gateway_v4(), *silent_ports(1)[0])
+        ended = share_trial(session, 1.5)
+        late = share_trial(session, 0.001)
+        after = share_trial(session, 5.0)
+        alone = share_trial(session, 1.0, stop_when_failed=False)
+        never = share_trial(session, None)
+    assert ended["stopped_early_s"] == 1.5
+    assert ended["directions"]["forward"]["intended_frames"] == 750
+    assert 0.05 <= late["stopped_early_s"] < 2, "no frame that is due already is taken back"
+    for document in (after, alone, never):
+        assert "stopped_early_s" not in document
+        assert document["directions"]["forward"]["intended_frames"] == 1000
