@@ -112,7 +112,7 @@ def test_random_ports_pair_each_host_with_its_address(plan: str) -> None:
     said = subprocess.run(["sh", "-c", awk], capture_output=True, text=True, check=True).stdout
     ip = "ip6" if plan == "nat66" else "ip"
     inner = said.removeprefix(f"add element {ip} evenhand pool {{").removesuffix(" }\n")
-    pairs = [tuple(map(ipaddress.ip_address, pair.split(" : "))) for pair in inner.split(",")]
+    pairs = [tuple(map(ipaddress.ip_address, pair.split(" : "))) for pair in inner.strip().split(", ")]
     assert pairs == [(nat.inside[k], nat.pool[k]) for k in range(1, 65535)]
 
 

@@ -156,7 +156,7 @@ def show_nat(*, files: str) -> str:
 
 
 def _list() -> str:
-    return f"for family in ip ip6; do nft list table $family {TABLE} 2> /dev/null; done | cksum"
+    return f"for family in ip ip6; do nft list table $family {TABLE} 2> /dev/null || true; done | cksum"
 
 
 def settings_of_nat(wishes: NatWishes) -> dict[str, int]:
