@@ -93,9 +93,10 @@ def test_the_series_over_addresses_has_as_many_connections_at_each_point() -> No
 def test_the_series_over_cores_gives_the_dut_as_many_queues_before_each_suite() -> None:
     """R9693-18: 1 to 16, each kind of NAT alike; and takes them back, before the next and at the end."""
     plan = expand(preset("rfc9693-cores"))
-    assert len(plan.points) == len(plan.suite_hooks) == 15
+    assert len(plan.points) == 2 * len(plan.suite_hooks) == 30
     for nat in ("nat44", "nat64", "nat66"):
-        suites = [point.suite for point in plan.points if point.plan == nat]
+        suites = [point.suite for point in plan.points if point.plan == nat and point.is_single_pair]
+        assert suites == [point.suite for point in plan.points if point.plan == nat][::2]
         assert [suite.split()[1] for suite in suites] == ["1", "2", "4", "8", "16"]
         for suite in suites:
             hooks = plan.suite_hooks[suite]
