@@ -5,6 +5,7 @@ up over SSH, with other queues for each suite."""
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -99,9 +100,10 @@ def test_connections_are_opened_used_and_forgotten(lab: VmLab) -> None:
 
 @pytest.mark.parametrize("lab", ["gateway_v6"], indirect=True)
 def test_a_campaign_over_cores_gives_the_machine_other_queues_for_each_suite(
-    lab: VmLab, tmp_path: Path
+    lab: VmLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """R9693-18: by the hooks of `preset:rfc9693-cores`; the machine is as it was at the end."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     suites = "".join(
         f"""
 [[suite]]

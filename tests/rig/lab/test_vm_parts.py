@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.plan import SideCounts, make_plan
-from evenhand.rig.lab import borrow, lab_down, lab_status, lab_up, state, taps, vm_up
+from evenhand.rig.lab import borrow, lab_down, lab_status, lab_up, state, taps, vm, vm_up
 from evenhand.rig.lab.build import LabNames, demolish
 from evenhand.rig.lab.machine import machine_processes
 from evenhand.rig.lab.namespaces import namespace_path, run_inside
@@ -250,7 +250,7 @@ def test_a_machine_whose_set_up_would_be_in_the_way_of_a_campaign_is_booted_anew
     )
     booted: list[str] = []
     monkeypatch.setattr(borrow, "lab_status", lambda _: lab)
-    monkeypatch.setattr(borrow.vm, "vm_up", lambda plan, **_: booted.append(plan.name))
+    monkeypatch.setattr(vm, "vm_up", lambda plan, **_: booted.append(plan.name))
     wanted = borrow.LabWish(plan=wish, hosts=TWO, networks=None)
     borrow.BorrowedLab(name="vm").set_up_for(wanted)
     assert (not booted) == stays
