@@ -111,7 +111,7 @@ def test_the_status_tells_what_the_nat_does(
     assert json.loads(capsys.readouterr().out)["nat_ports"] == "random"
 
 
-@pytest.mark.parametrize("lab", ["linux --plan gateway-v4", "vm --plan nat44"])
+@pytest.mark.parametrize("lab", ["linux --plan gateway-v4", "vm --plan gateway-v6"])
 def test_only_a_nat_has_ports_to_give(lab: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lab", "up", *lab.split(), "--nat-ports", "random", "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["error"]["id"] == "cli.option-not-here"
