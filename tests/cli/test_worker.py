@@ -14,7 +14,7 @@ import pytest
 
 from evenhand.run.campaign.dask_address import own_address, scheduler_place
 from evenhand.run.campaign.worker import Bed, check_fit
-from evenhand.spec.file import make_campaign
+from evenhand.spec.file import Reference, make_campaign
 from evenhand.spec.points import expand
 from tests.cli.running import TESTBED, Ended
 from tests.errors import raises
@@ -207,3 +207,37 @@ def test_a_testbed_that_cannot_take_part_is_refused_by_its_workers_name(tmp_path
     check_fit(bed, points["gateway-v4"], None)
     with raises("rig.dut-of-other-plan", match=r"^worker munich: .*dut\.plan: .*gateway-v4"):
         check_fit(bed, points["gateway-v6"], None)
+
+
+def test_a_worker_whose_dut_forgets_connections_too_soon_takes_no_such_point(tmp_path: Path) -> None:
+    """R9693-06: before any point, as a campaign on a testbed here; so does a reference router that is set up
+    so."""
+    path = tmp_path / "t.toml"
+    suite = {
+        "name": "s",
+        "plan": "nat44",
+        "hosts": 2,
+        "maximum-rate": "1Mfps",
+        "established": "100k",
+        "establish-rate": "10kfps",
+    }
+    routed = {"name": "s", "plan": "gateway-v4", "hosts": 2, "maximum-rate": "1Mfps"}
+    points, others = (
+        expand(make_campaign({"name": "a", "suite": [each]}, where="a.toml", folder=tmp_path)).points
+        for each in (suite, routed)
+    )
+    bed = Bed(name="munich", testbed=str(path))
+    for timeout_s, is_enough in ((30, False), (600, True)):
+        path.write_text(f'{TESTBED}\n[dut]\nplan = "nat44"\nconnection_timeout = "{timeout_s}s"\n')
+        if is_enough:
+            check_fit(bed, points, None)
+            continue
+        with raises("procedure.timeout-too-short", match="after 30 s") as refused:
+            check_fit(bed, points, None)
+        assert refused.value.where == "worker munich: suite 's'"
+    router = Bed(name="tokyo", testbed="reference")
+    too_soon = Reference.model_validate({"connection-timeout": "30s"})
+    with raises("procedure.timeout-too-short", match="after 30 s"):
+        check_fit(router, points, too_soon)
+    check_fit(router, points, Reference.model_validate({"connection-timeout": "600s"}))
+    check_fit(router, others, too_soon)

@@ -15,9 +15,10 @@ import pytest
 from evenhand.base.errors import HostError
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.plan.ranges import UdpRange
+from evenhand.rig.dut.nat import TIMEOUT_S
 from evenhand.rig.lab import LinuxLab, linux_lab
 from evenhand.rig.lab.namespaces import run_inside
-from evenhand.rig.lab.nat import TIMEOUT_S, check_nat
+from evenhand.rig.lab.nat import check_nat
 from evenhand.rig.lab.translator import check_translator
 from evenhand.rig.lab_rig import LabSetup, make_lab_setup
 from evenhand.trial import EngineSession, find_engine

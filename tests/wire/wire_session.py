@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from evenhand.plan import SIDES, AddressPlan, SideName
 from evenhand.procedure import OpenTestbed
 from evenhand.rig import Setup, make_reference_setup
-from evenhand.rig.lab import RING_FRAMES, LinuxLab
+from evenhand.rig.lab import RING_FRAMES, LinuxLab, VmLab
 from evenhand.rig.reference import ReferenceDut, ReferenceRouter, reference_router
 from evenhand.rig.testbed import needed_memory_mb
 from evenhand.trial import EngineSession, Limits, TrialResult, Waits, find_engine
@@ -109,7 +109,7 @@ def open_ports(
     )
 
 
-def dut_of(lab: LinuxLab) -> Document:
+def dut_of(lab: LinuxLab | VmLab) -> Document:
     """Where the lab's DUT runs, for `open`: what the host does to it is not charged to it."""
     return {"ring_frames": RING_FRAMES, "cpus": [{"cpu": lab.dut_cpu, "threads": lab.dut_threads()}]}
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Annotated, Any, get_args
 
@@ -14,6 +15,7 @@ import typer
 from evenhand.base.errors import RequestError
 from evenhand.cli import dut_over_ssh
 from evenhand.cli.common import JsonOption, NameArgument, warn_about, write_json
+from evenhand.cli.nat_options import NatOptions
 from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
 from evenhand.rig.dut import (
@@ -58,6 +60,7 @@ class SetupPart(StrEnum):
     ROUTES = "routes"
     NEIGHBORS = "neighbors"
     TRANSLATOR = "translator"
+    NAT = "nat"
     HASH = "hash"
     POLICING = "policing"
     FORWARDING = "forwarding"
@@ -129,6 +132,7 @@ def setup(
             help="What translates on Linux, for a plan that is translated. Default: tayga.",
         ),
     ] = None,
+    nat: NatOptions,
     only: Annotated[
         SetupPart | None,
         typer.Option(
@@ -142,8 +146,8 @@ def setup(
     ] = False,
     json_output: JsonOption = False,
 ) -> None:
-    """Print the commands that set up a DUT for a plan: addresses, routes, forwarding, neighbour limits, hash.
-    None of them is run."""
+    """Print the commands that set up a DUT for a plan: addresses, routes, forwarding, neighbour limits, hash,
+    translation. None of them is run."""
     plan = counts.read(name)
     chosen = OPERATING_SYSTEMS[system]
     hash_types: dict[Hash | None, HashType | None] = {None: None, Hash.TYPE1: "type1", Hash.TYPE2: "type2"}
@@ -160,6 +164,7 @@ def setup(
             hash_type=hash_types[rss],
             gateway_macs=_split_macs(static_neighbors),
             translator=programs[translator],
+            nat_wishes=nat.read(),
         ),
         system=chosen,
         is_undo=undo,
@@ -222,6 +227,7 @@ def _describe(script: DutScript, system: str) -> dict[str, Any]:
         "right": setup.links[1].interface,
         "hash": setup.hash_type,
         **({} if setup.translation is None else {"translator": setup.translator}),
+        **({} if setup.plan.nat is None else {"nat": asdict(setup.nat_wishes)}),
         "dut_neighbors": setup.neighbor_entries,
         "warnings": script.warnings,
         "notes": script.notes(),

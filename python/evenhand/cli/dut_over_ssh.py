@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,11 +14,13 @@ import typer
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
 from evenhand.cli.common import JsonOption, out, warn_about, write_json
+from evenhand.cli.nat_options import NatOptions
 from evenhand.cli.options import with_options
 from evenhand.rig import DEFAULT_PLAN, default_plan_of, read_dut
 from evenhand.rig.dut import HashType, describe_setup
 from evenhand.rig.dut.linux_nic import NicWishes
 from evenhand.rig.dut.linux_state import FLOWS, LinuxState
+from evenhand.rig.dut.nat import USUAL_NAT
 from evenhand.rig.dut.record import Holder, SetupRecord, is_begun, read_held, read_here
 from evenhand.rig.dut.setup import DutOnShell, apply, check_dut, refuse_other_systems, undo
 from evenhand.rig.dut.ssh import open_shell
@@ -120,6 +123,7 @@ def apply_setup(
             help="Spread the NICs' hash table evenly over their first N queues.",
         ),
     ] = None,
+    nat: NatOptions,
     json_output: JsonOption = False,
 ) -> None:
     """Set up the DUT for a plan over SSH, read every change back, and record the previous state for
@@ -141,8 +145,16 @@ def apply_setup(
     with _on(testbed) as on:
         refuse_other_systems(on.dut)
         left, right = on.interfaces
+        has_nat = any(each.nat is not None for each in plans)
         setups = [
-            describe_setup(each, left=left, right=right, hash_type=hash_type, gateway_macs=macs)
+            describe_setup(
+                each,
+                left=left,
+                right=right,
+                hash_type=hash_type,
+                gateway_macs=macs,
+                nat_wishes=USUAL_NAT if has_nat and each.nat is None else nat.read(),
+            )
             for each in plans
         ]
         for each in plans:
@@ -154,6 +166,7 @@ def apply_setup(
             "channels": channels,
             "key": key,
             "table_queues": table_queues,
+            **({"nat": asdict(nat.read())} if has_nat else {}),
         }
         record = apply(on, setups, holder=Holder.here("hand"), nics=nics, options=asked)
     if json_output:

@@ -13,21 +13,12 @@ import typer
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
 from evenhand.cli.common import JsonOption, err, out, write_json
+from evenhand.cli.nat_options import NatPortsWish, read_nat_ports
 from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
 from evenhand.plan import plan_title
 from evenhand.procedure.registry import CONNECTIONS, THROUGHPUT
-from evenhand.rig.lab import (
-    NAT_PORTS,
-    Lab,
-    LinuxLab,
-    VmLab,
-    lab_down,
-    lab_status,
-    lab_up,
-    raised_limits,
-    vm_up,
-)
+from evenhand.rig.lab import Lab, LinuxLab, VmLab, lab_down, lab_status, lab_up, raised_limits, vm_up
 from evenhand.spec.frames import LargestFrameOption, read_largest_frame
 from evenhand.spec.plan import CountOptions
 
@@ -39,13 +30,6 @@ class LabKind(StrEnum):
 
     LINUX = LinuxLab.kind
     VM = VmLab.kind
-
-
-class NatPortsWish(StrEnum):
-    """What becomes of the ports of hosts behind a NAT."""
-
-    KEPT = NAT_PORTS[0]
-    RANDOM = NAT_PORTS[1]
 
 
 KindArgument = Annotated[
@@ -104,16 +88,22 @@ def up(
     largest = read_largest_frame(largest_frame)
     before = lab_status(str(kind))
     lab: Lab
-    if nat_ports is not None and (kind is LabKind.VM or address_plan.nat is None):
+    if nat_ports is not None and address_plan.nat is None:
         raise RequestError(
             f"the DUT of the lab {kind} with {address_plan.title} is no NAT",
             code="cli.option-not-here",
             where="--nat-ports",
-            next_step="Omit it, or use: evenhand lab up linux --plan nat44",
+            next_step=f"Omit it, or use: evenhand lab up {kind} --plan nat44",
         )
     if kind is LabKind.VM:
         lab = vm_up(
-            address_plan, dut_cpu=dut_cpu, force=force, largest_frame_size=largest, suite=debian, tell=_tell
+            address_plan,
+            dut_cpu=dut_cpu,
+            force=force,
+            largest_frame_size=largest,
+            nat_ports=read_nat_ports(nat_ports),
+            suite=debian,
+            tell=_tell,
         )
     elif debian:
         raise RequestError(
@@ -129,7 +119,7 @@ def up(
             dut_cpu=dut_cpu,
             force=force,
             largest_frame_size=largest,
-            nat_ports="kept" if nat_ports is None else nat_ports.value,
+            nat_ports=read_nat_ports(nat_ports),
         )
     if before is not None:
         err().print(
@@ -208,20 +198,24 @@ def _show_lab(lab: Lab, name: str) -> None:
             if lab.accelerator == "kvm"
             else "emulated, because KVM is not available: its rates are meaningless, its shares are not"
         )
-        console.print(f"  DUT    {lab.system}, Linux {lab.kernel}, {how}", markup=False, soft_wrap=True)
+        console.print(
+            f"  DUT    {lab.system}, Linux {lab.kernel}, {how}{_nat_of(lab)}", markup=False, soft_wrap=True
+        )
         console.print(f"  SSH    sudo ssh -F {lab.ssh_config} {lab.ssh_host}", markup=False, soft_wrap=True)
         rate = "5kfps"
     else:
         console.print(f"  DUT    namespace {lab.dut_namespace}{_nat_of(lab)}", markup=False)
         rate = "500kfps"
-    is_nat = isinstance(lab, LinuxLab) and lab.nat is not None
+    count = 10_000 if isinstance(lab, VmLab) else 100_000
     verb = (
-        f"{CONNECTIONS.name} lab:{name} --connections 100000" if is_nat else f"{THROUGHPUT.name} lab:{name}"
+        f"{THROUGHPUT.name} lab:{name}"
+        if lab.nat is None
+        else f"{CONNECTIONS.name} lab:{name} --connections {count}"
     )
     console.print(f"Next: evenhand {verb} --maximum-rate {rate} --waits short", markup=False)
 
 
-def _nat_of(lab: LinuxLab) -> str:
+def _nat_of(lab: Lab) -> str:
     if lab.nat is None:
         return ""
     ports = "kept where they are free" if lab.nat_ports == "kept" else "random"
@@ -265,9 +259,9 @@ def _describe(lab: Lab | None, name: str) -> dict[str, Any]:
         "tester_namespace": lab.tester_namespace,
         "changed_outside": changes,
     }
+    document |= {} if lab.nat is None else {"nat_ports": lab.nat_ports}
     if isinstance(lab, LinuxLab):
-        ports = {} if lab.nat is None else {"nat_ports": lab.nat_ports}
-        return {**document, "dut_namespace": lab.dut_namespace, **ports}
+        return {**document, "dut_namespace": lab.dut_namespace}
     return {
         **document,
         "is_running": lab.is_running,

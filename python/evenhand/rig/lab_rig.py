@@ -135,7 +135,7 @@ class LabSetup(Setup):
     @property
     def connection_timeout_s(self) -> float | None:
         if isinstance(self.lab, VmLab):
-            return self.testbed.dut.connection_timeout
+            return self._read_timeout()
         return self.lab.connection_timeout_s
 
     def own_facts(self) -> dict[str, Any]:

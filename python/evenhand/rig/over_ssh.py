@@ -10,13 +10,17 @@ from contextlib import contextmanager
 
 from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.base.signals import uninterrupted
+from evenhand.rig.connections import LONGEST_S, Emptied
 from evenhand.rig.dut import DutSetup, describe_setup
 from evenhand.rig.dut.items import NotTakenError
 from evenhand.rig.dut.linux_items import linux_items
+from evenhand.rig.dut.nat import CONNTRACK_INSTALL, empty_command, timeout_command
 from evenhand.rig.dut.record import Holder, SetupRecord, read_held
 from evenhand.rig.dut.setup import DutOnShell, HeldError, apply, check_dut, fingerprint_of, is_in_place, undo
 from evenhand.rig.dut.ssh import open_shell
 from evenhand.rig.dut_wish import APPLIED, UNDONE, DutChange, DutWish, OnDutChange, OnNote, ReachableDut
+
+_SHOWN = 300
 
 
 def check_settable(dut: ReachableDut, wishes: Iterable[DutWish]) -> None:
@@ -103,6 +107,40 @@ def _stands(on: DutOnShell, held: SetupRecord, wanted: list[DutSetup], run: str)
 def _setups(wish: DutWish, on: DutOnShell) -> list[DutSetup]:
     plan, (left, right) = wish.plan, on.interfaces
     return [describe_setup(each, left=left, right=right, hash_type=wish.hash_type) for each in plan.plans]
+
+
+def empty_connections(dut: ReachableDut, *, where: str) -> Emptied:
+    """Delete all connections that the DUT's kernel tracks, those of other interfaces too. The time is the
+    DUT's own, without the way there.
+
+    Raises:
+        HostError: It cannot be reached, or has no table, or not the program that empties it.
+    """
+    with open_shell(dut.dut, config=dut.ssh_config) as shell:
+        answer = shell.run(empty_command(), timeout_s=LONGEST_S)
+    try:
+        connections, nanoseconds = map(int, answer.stdout.split())
+    except ValueError:
+        said = " ".join(answer.stderr.split())[-_SHOWN:] or "it says nothing"
+        raise HostError(
+            f"the DUT's table of connections was not emptied: {said}",
+            code="rig.emptying-failed",
+            where=where,
+            next_step=f"Is the DUT set up for the plan (evenhand dut apply), and has it conntrack"
+            f" ({CONNTRACK_INSTALL})?",
+        ) from None
+    return Emptied(seconds=nanoseconds / 1e9, connections=connections)
+
+
+def read_timeout(dut: ReachableDut) -> float | None:
+    """After so many seconds without a frame the DUT's kernel forgets a connection; None if it tracks none.
+    HostError if it cannot be reached."""
+    with open_shell(dut.dut, config=dut.ssh_config) as shell:
+        answer = shell.run(timeout_command())
+    numbers = answer.stdout.split()
+    if answer.exit_code or not numbers or not all(number.isdecimal() for number in numbers):
+        return None
+    return float(min(map(int, numbers)))
 
 
 @contextmanager

@@ -133,7 +133,7 @@ class Rig(ABC):
             reference: The router that a campaign starts.
         """
         try:
-            return self.read().connection_timeout_s
+            return self.read().expected_timeout_s
         except (RequestError, HostError):
             return None  # told where the testbed itself is checked
 

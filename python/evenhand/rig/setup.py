@@ -22,6 +22,7 @@ from evenhand.base.programs import ENGINE
 from evenhand.plan import AddressPlan, Stream, largest_frame, make_plan, plan_title
 from evenhand.rig.connections import Emptied, empty_by_command
 from evenhand.rig.dut.facts import READ_THERE, with_facts
+from evenhand.rig.dut.nat import TIMEOUT_S
 from evenhand.rig.dut.ssh import command_over_ssh
 from evenhand.rig.dut_wish import DutWish, OnDutChange, OnNote, ReachableDut
 from evenhand.rig.inside import Inside, lasting_facts, look_inside
@@ -228,22 +229,43 @@ class Setup:
     # What a DUT that keeps state has of connections.
 
     def empty_connections(self) -> Emptied:
-        """Empty the DUT's table of connections, out of band (R9693-07). HostError if it cannot be."""
+        """Empty the DUT's table of connections, out of band (R9693-07): by the user's command if there is
+        one, else over SSH. HostError if it cannot be."""
         command = self.testbed.dut.empty_connections
+        if command is None and self._linux is not None:
+            return over_ssh.empty_connections(self._linux, where=self.name)
         if command is None:
             raise HostError(
                 "nothing says how the DUT's table of connections is emptied",
                 code="rig.no-way-to-empty",
                 where=self.name,
                 next_step="Write the command in the testbed file: [dut] empty_connections ="
-                ' "ssh root@dut conntrack -F".',
+                ' "ssh root@dut conntrack -F". Of a Linux DUT with [dut] ssh none is needed.',
             )
         return empty_by_command(command, where=self.name)
 
     @property
     def connection_timeout_s(self) -> float | None:
-        """After so long without a frame the DUT forgets a connection; None if that is not known."""
-        return self.testbed.dut.connection_timeout
+        """After so long without a frame the DUT forgets a connection: as the testbed file says, else as it is
+        read there. None if that is not known; HostError if the DUT cannot be reached."""
+        return self._read_timeout()
+
+    def _read_timeout(self) -> float | None:
+        written = self.testbed.dut.connection_timeout
+        if written is None and self._linux is not None:
+            return over_ssh.read_timeout(self._linux)
+        return written
+
+    @property
+    def expected_timeout_s(self) -> float | None:
+        """The same for a campaign, before its DUT is set up for any point."""
+        written = self.testbed.dut.connection_timeout
+        return TIMEOUT_S if written is None and self._linux is not None else written
+
+    @property
+    def _linux(self) -> ReachableDut | None:
+        """The DUT, if it is a Linux that is reached over SSH."""
+        return self.reachable if self.testbed.dut.os == "linux" else None
 
     def look_inside(self, on_note: OnNote | None) -> AbstractContextManager[Inside | None]:
         """Facts and witness of the DUT; see `inside.look_inside`."""

@@ -12,17 +12,19 @@ from pathlib import Path
 
 from evenhand.plan import TOPOLOGIES, make_plan
 from evenhand.rig.dut import OPERATING_SYSTEMS, DutScript, HashType, Translator, describe_setup
-from tests.plan.routed import ROUTED, TRANSLATED
+from evenhand.rig.dut.nat import USUAL_NAT, NatWishes
+from tests.plan.routed import ROUTED, STATEFUL, TRANSLATED
 
 FOLDER = Path(__file__).with_name("golden")
 GATEWAY_MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
+NAT_CHOICES = NatWishes(ports="random", table_size=1_000_000)
 NETWORKS = 3
 """Of plans with networks: enough to see what is repeated."""
 
 
 def cases() -> dict[str, list[tuple[str, str]]]:
     """Name of the file, operating system and plan; each plan as it is, three with all options and few
-    hosts; those that are translated for Linux alone."""
+    hosts; those that are translated, with state or without, for Linux alone."""
     return {
         **{f"{system}/{plan}.txt": [(system, plan)] for system in OPERATING_SYSTEMS for plan in ROUTED},
         **{
@@ -33,8 +35,9 @@ def cases() -> dict[str, list[tuple[str, str]]]:
             ]
             for system in OPERATING_SYSTEMS
         },
-        **{f"linux/{plan}.txt": [("linux", plan)] for plan in TRANSLATED},
-        "linux/jool.txt": [("linux", plan) for plan in TRANSLATED],
+        **{f"linux/{plan}.txt": [("linux", plan)] for plan in (*TRANSLATED, *STATEFUL)},
+        "linux/jool.txt": [("linux", plan) for plan in (*TRANSLATED, "nat64")],
+        "linux/nat_choices.txt": [("linux", plan) for plan in STATEFUL],
     }
 
 
@@ -42,8 +45,11 @@ def render(name: str) -> str:
     """What `evenhand dut setup` prints for this file, then what it prints with `--undo`."""
     is_all = name.endswith("all_options.txt")
     translator: Translator | None = "jool" if name.endswith("jool.txt") else None
+    nat_wishes = NAT_CHOICES if name.endswith("nat_choices.txt") else USUAL_NAT
     return "\n".join(
-        script(system, plan, is_undo=is_undo, is_all=is_all, translator=translator).text()
+        script(
+            system, plan, is_undo=is_undo, is_all=is_all, translator=translator, nat_wishes=nat_wishes
+        ).text()
         for system, plan in cases()[name]
         for is_undo in (False, True)
     )
@@ -56,6 +62,7 @@ def script(
     is_undo: bool = False,
     is_all: bool = False,
     translator: Translator | None = None,
+    nat_wishes: NatWishes = USUAL_NAT,
 ) -> DutScript:
     hash_type: HashType = "type1" if system == "openbsd" else "type2"
     networks = None if TOPOLOGIES[plan].networks is None else NETWORKS
@@ -69,6 +76,7 @@ def script(
             hash_type=hash_type if is_all else None,
             gateway_macs=GATEWAY_MACS if is_all else None,
             translator=translator,
+            nat_wishes=nat_wishes,
         ),
         system=chosen,
         is_undo=is_undo,

@@ -16,6 +16,7 @@ from evenhand.cli import lab as verb
 from evenhand.cli.main import main
 from evenhand.plan import TOPOLOGIES, SideCounts, make_plan
 from evenhand.plan.nat import Nat
+from evenhand.rig.dut import nat as told
 from evenhand.rig.lab import LinuxLab, borrow, lab_down, lab_status, lab_up, linux_lab, machine, nat
 from evenhand.rig.lab.namespaces import namespace_path
 from evenhand.rig.lab_rig import make_lab_setup
@@ -57,21 +58,21 @@ def nat_of(plan: str) -> Nat:
     ],
 )
 def test_each_host_of_the_inside_has_an_address_of_the_pool(plan: str, rule: str) -> None:
-    assert rule in nat.nat_rules(nat_of(plan), "ehdr-x", "kept").splitlines()[3]
+    assert rule in told.nat_rules(nat_of(plan), "ehdr-x", "kept").splitlines()[3]
 
 
 def test_random_ports_do_not_change_the_addresses() -> None:
-    rules = nat.nat_rules(nat_of("nat66"), "ehdr-x", "random")
+    rules = told.nat_rules(nat_of("nat66"), "ehdr-x", "random")
     assert "{ 2001:2::1 : 2001:2:0:4000::1, 2001:2::2 : 2001:2:0:4000::2, " in rules
     assert ", 2001:2::fffe : 2001:2:0:4000::fffe }" in rules
     assert "snat to ip6 saddr map @pool fully-random" in rules
-    assert "elements" not in nat.nat_rules(nat_of("nat66"), "ehdr-x", "random", with_hosts=False)
+    assert "elements" not in told.nat_rules(nat_of("nat66"), "ehdr-x", "random", with_hosts=False)
 
 
 def test_only_a_nat64_is_translated_before() -> None:
-    assert nat.before_nat(nat_of("nat44")) is None
-    assert nat.before_nat(nat_of("nat66")) is None
-    translation = nat.before_nat(nat_of("nat64"))
+    assert told.before_nat(nat_of("nat44")) is None
+    assert told.before_nat(nat_of("nat66")) is None
+    translation = told.before_nat(nat_of("nat64"))
     assert translation is not None
     assert translation.needs_mapping
     assert translation.to_document() == {
@@ -110,7 +111,7 @@ def test_the_status_tells_what_the_nat_does(
     assert json.loads(capsys.readouterr().out)["nat_ports"] == "random"
 
 
-@pytest.mark.parametrize("lab", ["linux --plan gateway-v4", "vm --plan nat44"])
+@pytest.mark.parametrize("lab", ["linux --plan gateway-v4", "vm --plan gateway-v6"])
 def test_only_a_nat_has_ports_to_give(lab: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lab", "up", *lab.split(), "--nat-ports", "random", "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["error"]["id"] == "cli.option-not-here"
@@ -151,13 +152,13 @@ def test_the_facts_tell_the_rules_and_the_table(lab_name: str) -> None:
     """R9693-20: its size, its timeouts and what was counted of it."""
     with linux_lab(PLAN, name=lab_name) as lab:
         table = lab.facts()["connection_table"]
-        assert lab.connection_timeout_s == nat.TIMEOUT_S
+        assert lab.connection_timeout_s == told.TIMEOUT_S
         emptied = lab.empty_connections()
     assert "198.18.0.0/16" in table["rules"]
     for name in ("nf_conntrack_max", "nf_conntrack_buckets"):
         assert table[f"net.netfilter.{name}"] == int((HOST_SYSCTLS / name).read_text())
     for name in ("nf_conntrack_udp_timeout", "nf_conntrack_udp_timeout_stream"):
-        assert table[f"net.netfilter.{name}"] == nat.TIMEOUT_S
+        assert table[f"net.netfilter.{name}"] == told.TIMEOUT_S
     assert set(table["counted"].values()) == {0}
     assert {"connections", "insert_failed", "drop", "early_drop"} < set(table["counted"])
     assert emptied.connections == 0

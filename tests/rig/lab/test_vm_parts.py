@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.plan import make_plan
-from evenhand.rig.lab import lab_down, lab_status, lab_up, state, taps, vm_up
+from evenhand.plan import SideCounts, make_plan
+from evenhand.rig.lab import borrow, lab_down, lab_status, lab_up, state, taps, vm, vm_up
 from evenhand.rig.lab.build import LabNames, demolish
 from evenhand.rig.lab.machine import machine_processes
 from evenhand.rig.lab.namespaces import namespace_path, run_inside
@@ -25,6 +25,7 @@ from evenhand.rig.lab.vm_access import HOST, Access, boot_script, make_access
 from tests.errors import raises
 
 V4 = make_plan("gateway_v4")
+TWO, ONE = SideCounts(left=2, right=2), SideCounts(left=1, right=1)
 SLEEPER = "import time; print('up', flush=True); time.sleep(600)"
 
 
@@ -227,6 +228,30 @@ def test_a_machine_that_ignores_sigterm_is_killed(
     assert time.monotonic() - started < 60
 
 
-def test_the_machine_has_no_translator() -> None:
-    with raises("rig.lab-has-no-translator"):
-        vm_up(make_plan("siit"))
+@pytest.mark.parametrize(
+    ("now", "wish", "stays"),
+    [
+        ("gateway_v4", "gateway_v6", True),
+        ("gateway_v4", "nat44", False),
+        ("gateway_v6", "nat44", True),
+        ("gateway_v6", "siit", True),
+        ("nat44", "nat44", False),
+        ("nat44", "gateway_v4", False),
+        ("siit", "gateway_v6", False),
+    ],
+)
+def test_a_machine_whose_set_up_would_be_in_the_way_of_a_campaign_is_booted_anew(
+    monkeypatch: pytest.MonkeyPatch, now: str, wish: str, stays: bool
+) -> None:
+    """What a plan that is translated changes is set up over SSH, and so can be taken away again."""
+    monkeypatch.setattr(VmLab, "is_running", True)
+    lab = VmLab(
+        name="vm", plan=now, ip_version=None, hosts=TWO, networks=ONE, dut_cpu=0, tester_cpus=(1,), ssh_port=1
+    )
+    booted: list[str] = []
+    monkeypatch.setattr(borrow, "lab_status", lambda _: lab)
+    monkeypatch.setattr(vm, "vm_up", lambda plan, **_: booted.append(plan.name))
+    wanted = borrow.LabWish(plan=wish, hosts=TWO, networks=None)
+    borrow.BorrowedLab(name="vm").set_up_for(wanted)
+    assert (not booted) == stays
+    assert booted in ([], ["gateway_v6"] if wish in ("nat44", "siit") else [wish])

@@ -13,7 +13,7 @@ import pytest
 
 from evenhand.rig import rig_of
 from evenhand.run.campaign.demands import demands_of, lab_wish_of
-from evenhand.run.campaign.fit import check_fit
+from evenhand.run.campaign.fit import check_fit, check_timeouts
 from evenhand.spec.file import make_campaign
 from evenhand.spec.points import CampaignPlan, expand
 from tests.cli.running import TESTBED
@@ -173,6 +173,22 @@ def test_so_is_a_reference_router_and_a_lab_by_what_it_will_be_set_to() -> None:
     check_fit(campaign(suite, testbed="reference", reference={"connection-timeout": "90s"}), "reference")
     with raises("procedure.timeout-too-short", match="after 60 min"):
         check_fit(campaign({**suite, "establish-rate": "10fps"}), "lab:linux", is_dry=True)
+
+
+def test_so_is_a_linux_dut_over_ssh_by_what_it_will_be_set_to_unless_its_file_says_more(
+    tmp_path: Path,
+) -> None:
+    """R9693-06: nobody asks a DUT that is not set up yet; what its user has written counts."""
+    slow = campaign({"plan": "nat44", "established": "100k", "establish-rate": "10fps"}).points
+    reach = 'ssh = "root@192.0.2.7"\nos = "linux"\nleft = "a"\nright = "b"'
+    path = tmp_path / "t.toml"
+    path.write_text(f"{TESTBED}\n[dut]\n{reach}\n")
+    with raises("procedure.timeout-too-short", match="after 60 min"):
+        check_timeouts(slow, str(path), None)
+    fast = campaign({"plan": "nat44", "established": "100k", "establish-rate": "10kfps"}).points
+    check_timeouts(fast, str(path), None)
+    path.write_text(f'{TESTBED}\n[dut]\n{reach}\nconnection_timeout = "10h"\n')
+    check_timeouts(slow, str(path), None)
 
 
 def test_what_only_a_hook_can_bring_about_is_not_looked_at_before_it(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 import zipfile
@@ -26,7 +27,7 @@ from tests.run.campaign.campaigns import expanded
 
 ROOT = Path(__file__).resolve().parents[3]
 DOUBLED = [2**k for k in range(16)]
-SERIES = ("addresses", "flows", "reference")
+SERIES = ("addresses", "cores", "flows", "reference")
 TESTBEDS = {"appendix-a-lab": "lab:linux", "appendix-a-lab-vm": "lab:vm", "appendix-a-reference": "reference"}
 CASES = {1: "direct-v4-net16", 2: "direct-v6", 3: "direct-v4-net16", 4: "direct-v4-net16"}
 
@@ -87,6 +88,24 @@ def test_the_series_over_addresses_has_as_many_connections_at_each_point() -> No
     for plan in ("nat44", "nat64", "nat66"):
         hosts = sorted(point.hosts[0] for point in found if point.plan == plan)
         assert hosts == [1, 10, 100, 1000, 10_000, 65_534]
+
+
+def test_the_series_over_cores_gives_the_dut_as_many_queues_before_each_suite() -> None:
+    """R9693-18: 1 to 16, each kind of NAT alike; and takes them back, before the next and at the end."""
+    plan = expand(preset("rfc9693-cores"))
+    assert len(plan.points) == 2 * len(plan.suite_hooks) == 30
+    for nat in ("nat44", "nat64", "nat66"):
+        suites = [point.suite for point in plan.points if point.plan == nat and point.is_single_pair]
+        assert suites == [point.suite for point in plan.points if point.plan == nat][::2]
+        assert [suite.split()[1] for suite in suites] == ["1", "2", "4", "8", "16"]
+        for suite in suites:
+            hooks = plan.suite_hooks[suite]
+            words = shlex.split(hooks.before_suite or "")
+            assert words[:2] == ["evenhand", "dut"]
+            assert words[words.index("--channels") + 1] == suite.split()[1]
+            assert shlex.split(hooks.after_suite or "") == ["evenhand", "dut", "undo", "$EVENHAND_TESTBED"]
+    (room,) = {shlex.split(hooks.before_suite or "")[-3] for hooks in plan.suite_hooks.values()}
+    assert all(read_point(point).goal.connections < int(room) for point in plan.points)
 
 
 def test_the_small_series_of_rfc_9693_is_made_on_the_reference_router() -> None:

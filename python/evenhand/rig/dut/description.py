@@ -11,6 +11,7 @@ from typing import Literal
 from evenhand.base.errors import RequestError
 from evenhand.plan import Address, AddressPlan, Interface, IpVersion, Network, PlanSide
 from evenhand.plan.translation import Translation
+from evenhand.rig.dut.nat import USUAL_NAT, NatWishes, before_nat
 from evenhand.rig.dut.translator import Translator
 
 HashType = Literal["type1", "type2"]
@@ -70,11 +71,13 @@ class DutSetup:
     """None: as the DUT has it (SEED-07)."""
     translator: Translator = "tayga"
     """What translates on Linux, if the plan is translated."""
+    nat_wishes: NatWishes = USUAL_NAT
 
     @property
     def translation(self) -> Translation | None:
-        """What the DUT must be told to translate; None: it routes."""
-        return self.plan.translation
+        """What the DUT must be told to translate without state; of a NAT64 what comes before its NAT44. None:
+        nothing."""
+        return self.plan.translation if self.plan.nat is None else before_nat(self.plan.nat)
 
     @property
     def ip_versions(self) -> tuple[IpVersion, ...]:
@@ -95,10 +98,6 @@ class DutSetup:
         return self.links[0].gateway_mac is not None
 
 
-def _gateway(side: PlanSide) -> str:
-    return "the link" if side.gateway is None else str(side.gateway.ip)
-
-
 def describe_setup(
     plan: AddressPlan,
     *,
@@ -107,6 +106,7 @@ def describe_setup(
     hash_type: HashType | None = None,
     gateway_macs: tuple[str, str] | None = None,
     translator: Translator | None = None,
+    nat_wishes: NatWishes = USUAL_NAT,
 ) -> DutSetup:
     """What the DUT needs for this plan.
 
@@ -116,27 +116,26 @@ def describe_setup(
         gateway_macs: MACs of the tester's left and right port, for static neighbours; None if the DUT
             resolves them (R5180-07).
         translator: None: TAYGA, if the plan needs one.
+        nat_wishes: For a plan whose DUT keeps state.
 
     Raises:
-        RequestError: A translator for what is routed, both interfaces are one, a MAC that no port can have,
-            or more static neighbours than a script can hold.
+        RequestError: A translator or wishes of a NAT for what is routed, both interfaces are one, a MAC that
+            no port can have, or more static neighbours than a script can hold.
     """
-    if plan.nat is not None:
-        prefix = "" if plan.nat.prefix is None else f", IPv4 hosts behind {plan.nat.prefix}"
+    if nat_wishes != USUAL_NAT and plan.nat is None:
         raise RequestError(
-            f"{plan.title} needs a {plan.nat.title}, and no commands for one are offered",
-            code="rig.nat-needed",
-            where="PLAN",
-            next_step=f"Set it up by hand: {plan.nat.inside} to the pool {plan.nat.pool}{prefix}; routes"
-            f" to {plan.left.routes[0]} via {_gateway(plan.left)} and to {plan.right.routes[0]} via"
-            f" {_gateway(plan.right)}. Or use the Linux lab: evenhand lab up linux --plan {plan.title}.",
+            f"the DUT of {plan.title} keeps no state, so it has no NAT to choose anything of",
+            code="rig.no-nat-to-set",
+            where="--nat-ports, --nat-addresses, --nat-table",
+            next_step="Leave them out, or name a plan whose DUT is a NAT: nat44, nat64, nat66.",
         )
-    if translator is not None and plan.translation is None:
+    has_translator = plan.translation is not None or (plan.nat is not None and plan.nat.prefix is not None)
+    if translator is not None and not has_translator:
         raise RequestError(
             f"{plan.title} has one IP version on both sides, so nothing is translated",
             code="rig.nothing-to-translate",
             where="--translator",
-            next_step="Leave it out, or name a plan that is translated: siit, siit-eam.",
+            next_step="Leave it out, or name a plan that is translated: siit, siit-eam, nat64.",
         )
     if left == right:
         raise RequestError(
@@ -156,6 +155,7 @@ def describe_setup(
         ),
         hash_type=hash_type,
         translator=translator or "tayga",
+        nat_wishes=nat_wishes,
     )
     if setup.has_static_neighbors and setup.neighbor_entries > MOST_STATIC_NEIGHBORS:
         raise RequestError(

@@ -16,6 +16,7 @@ from typing import Any
 from evenhand.base.errors import HostError
 from evenhand.plan import SIDES, SideName
 from evenhand.rig.dut.facts_interface import COMMANDS, DEVICE, number_in, read_interface
+from evenhand.rig.dut.nat import BUCKETS, FOLDER, MOST, TIMEOUTS
 from evenhand.rig.dut.reading import understood
 from evenhand.rig.dut.readings import END, MARK, split_parts
 from evenhand.rig.dut.shell import Shell
@@ -37,7 +38,7 @@ _SYSCTLS = (
     "net/core/netdev_budget",
     "net/core/netdev_budget_usecs",
     "net/core/netdev_max_backlog",
-    "net/netfilter/nf_conntrack_max",
+    *(f"{FOLDER}/{name}" for name in (MOST, BUCKETS, *TIMEOUTS)),
     "net/bridge/bridge-nf-call-iptables",
 )
 """That forward, that limit neighbours, or that tell of something between the two interfaces. What is not

@@ -18,6 +18,7 @@ Kind = Literal[
     "route",
     "neighbor",
     "translator",
+    "nat",
     "hash",
     "receive_hashing",
     "channels",
@@ -66,6 +67,8 @@ class Item:
                 return f"hash table of {first}"
             case "translator":
                 return f"translator {first}"
+            case "nat":
+                return f"NAT by {first}"
             case "learned":
                 return f"neighbours learned on {first}"
             case _:

@@ -8,8 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from evenhand.plan.nat import Nat
 from evenhand.plan.translation import Translation
 from evenhand.rig.dut.description import DutLink, DutSetup
+from evenhand.rig.dut.nat import (
+    CONNTRACK_INSTALL,
+    NFT_INSTALL,
+    TIMEOUT_S,
+    hosts_before_nat,
+    nat_rules,
+    settings_of_nat,
+    start_nat,
+    stop_nat,
+)
 from evenhand.rig.dut.script import (
     FORWARDING_NOTE,
     SHELL_NOTE,
@@ -25,8 +36,10 @@ from evenhand.rig.dut.translator import (
     TAYGA_INSTALL,
     routes_to_translator,
     start_jool,
+    start_jool_nat64,
     start_tayga,
     stop_jool,
+    stop_jool_nat64,
     stop_tayga,
     tayga_config,
 )
@@ -74,6 +87,8 @@ def _steps(setup: DutSetup) -> list[Step]:
         steps += [_static_neighbors(link) for link in setup.links]
     if setup.translation is not None:
         steps.append(_translator(setup, setup.translation, kept))
+    if setup.plan.nat is not None:
+        steps += _nat(setup, setup.plan.nat, kept)
     steps += _hash(setup, kept)
     steps.append(
         policing_step(
@@ -211,6 +226,20 @@ def _hash(setup: DutSetup, kept: str) -> list[Step]:
 
 
 def _translator(setup: DutSetup, translation: Translation, kept: str) -> Step:
+    if setup.translator == "jool" and setup.plan.nat is not None:
+        return Step(
+            part="translator",
+            purpose="Jool: the prefix and the pool, in an instance of its own; it keeps the connections.",
+            notes=(
+                "Jool translates in the kernel. It wants frames as they arrived: ethtool --offload on both"
+                " interfaces with gro off and lro off. The module is not unloaded by the way back.",
+                "To empty its table of connections: these commands once more, from modprobe on.",
+                "Unlike the rest, these commands were written from Jool's documentation, and have not been"
+                " run here.",
+            ),
+            do=start_jool_nat64(setup.plan.nat, TIMEOUT_S),
+            undo=stop_jool_nat64(),
+        )
     if setup.translator == "jool":
         return Step(
             part="translator",
@@ -239,6 +268,52 @@ def _translator(setup: DutSetup, translation: Translation, kept: str) -> Step:
         ),
         undo=stop_tayga(files=files),
     )
+
+
+def _nat(setup: DutSetup, nat: Nat, kept: str) -> list[Step]:
+    """The kernel's NAT, its timeouts and limits, and an end for what belongs to no connection."""
+    version = nat.pool.version
+    steps = [
+        Step(
+            part="nat",
+            purpose=f"Frames to {nat.pool} that belong to no connection end here, without an error message.",
+            do=(f"ip -{version} route replace blackhole {nat.pool}",),
+            undo=(f"ip -{version} route del blackhole {nat.pool}",),
+        )
+    ]
+    if setup.translator == "jool" and nat.prefix is not None:
+        return steps
+    wishes = setup.nat_wishes
+    rules = nat_rules(
+        nat, setup.links[1].interface, wishes.ports, addresses=wishes.addresses, with_hosts=False
+    )
+    settings = {path.replace("/", "."): value for path, value in settings_of_nat(wishes).items()}
+    return [
+        *steps,
+        Step(
+            part="nat",
+            purpose=f"{nat.title}: the kernel's own, by nftables, and how it is to be emptied.",
+            notes=(
+                f"nft is in Debian's package nftables ({NFT_INSTALL}).",
+                f"To empty the table of connections before each experiment: conntrack -F"
+                f" ({CONNTRACK_INSTALL}).",
+            ),
+            do=start_nat(rules, hosts_before_nat(nat), nat.pool, files=f"{kept}.nat"),
+            undo=stop_nat(files=f"{kept}.nat"),
+        ),
+        Step(
+            part="nat",
+            purpose="How long a connection is remembered without a frame"
+            + ("." if wishes.table_size is None else ", and how many there may be."),
+            notes=("The previous values are shown and kept.",),
+            do=(
+                f"test -s {kept}.connections || sysctl {' '.join(settings)} > {kept}.connections",
+                f"cat {kept}.connections",
+                *(f"sysctl -w {name}={value}" for name, value in settings.items()),
+            ),
+            undo=(f"sysctl -p {kept}.connections", f"rm -f {kept}.connections"),
+        ),
+    ]
 
 
 _FORWARDING: Mapping[int, str] = {4: "net.ipv4.ip_forward", 6: "net.ipv6.conf.all.forwarding"}

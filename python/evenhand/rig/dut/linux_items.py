@@ -14,8 +14,9 @@ from evenhand.plan.translation import Translation
 from evenhand.rig.dut.description import DutLink, DutSetup
 from evenhand.rig.dut.items import Item, Move, NotTakenError
 from evenhand.rig.dut.linux import DEFAULT_LIMITS
+from evenhand.rig.dut.linux_nat import move_nat, nat_items
 from evenhand.rig.dut.linux_nic import NO_WISHES, NicWishes, hash_items, nic_items, nic_move_of
-from evenhand.rig.dut.linux_state import TAYGA_FILES, LinuxState
+from evenhand.rig.dut.linux_state import NOWHERE, TAYGA_FILES, LinuxState
 from evenhand.rig.dut.reading import quote
 from evenhand.rig.dut.translator import (
     INTERFACE,
@@ -55,6 +56,8 @@ class LinuxReader:
                 return found if found is not None and found.endswith(" permanent") else None
             case "translator":
                 return state.tayga
+            case "nat":
+                return state.nat
             case "hash":
                 return state.hashes.get((first, rest[0]))
             case "receive_hashing":
@@ -171,6 +174,8 @@ def _check_networks(setup: DutSetup, state: LinuxState) -> None:
         for net in (*(address.network for address in link.addresses), *link.routes)
     ]
     translated = _translated_networks(setup)
+    if setup.plan.nat is not None:
+        translated.append((setup.plan.nat.pool, setup.links[1]))
     taken += [(network, of) for network, of in translated]
     for name, link in state.links.items():
         for text in link.addresses:
@@ -265,6 +270,8 @@ def _items(setup: DutSetup, state: LinuxState, nics: NicWishes) -> Iterator[Item
             yield item("neighbor", link.interface, str(neighbor), wanted=f"{mac} permanent")
     if setup.translation is not None:
         yield from _translator(setup, setup.translation, state)
+    if setup.plan.nat is not None:
+        yield from nat_items(setup, setup.plan.nat, state)
     for name in names:
         yield from nic_items(name, state, nics)
         if setup.hash_type is not None:
@@ -400,7 +407,8 @@ def move_of(item: Item, now: str | None, target: str | None) -> list[Move]:
         case "address":
             return ip("address del" if target is None else "address add", rest[0], "dev", first, target or "")
         case "route":
-            return ip("route del", first, now or "") if target is None else ip("route add", first, target)
+            verb, to = ("del", now or "") if target is None else ("add", target)
+            return ip("route", verb, to, first) if to in NOWHERE else ip("route", verb, first, to)
         case "neighbor" if target is None:
             return ip("neighbor del", rest[0], "dev", first)
         case "neighbor":
@@ -411,6 +419,8 @@ def move_of(item: Item, now: str | None, target: str | None) -> list[Move]:
             )
         case "translator":
             return [_move_tayga(item, now, target)]
+        case "nat":
+            return [move_nat(item, now, target)]
         case "learned":
             extra = set((now or "").split()) - set((target or "").split())
             return [move for address in sorted(extra) for move in ip("neighbor del", address, "dev", first)]

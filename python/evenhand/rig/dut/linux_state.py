@@ -12,17 +12,22 @@ from typing import Any
 
 from evenhand.base.errors import HostError
 from evenhand.predict.ethtool import IndirectionTable, read_table
+from evenhand.rig.dut.nat import BUCKETS, FOLDER, MOST, TIMEOUTS, show_nat
 from evenhand.rig.dut.reading import quote, read_all, understood
 from evenhand.rig.dut.shell import Answer, Shell
 from evenhand.rig.dut.translator import show_tayga
 
 TAYGA_FILES = "/run/evenhand-dut/tayga"
-"""What the paths of its files begin with, beside the record of the set-up."""
+"""What the paths of its files begin with, beside the record of the set-up; `NAT_FILES` likewise."""
+NAT_FILES = "/run/evenhand-dut/nat"
+NAT_PROGRAMS = ("nft", "conntrack", "awk")
 FLOWS = ("udp4", "udp6")
 """That have hash fields of their own (RSS-02)."""
 _HASH_LINES = {"IP SA": "s", "IP DA": "d", "L4 bytes 0": "f", "L4 bytes 2": "n"}
 """What `ethtool -n` says, and the letters that `ethtool -N` takes."""
 _LINKS = "ip -j -d address show"
+NOWHERE = ("blackhole", "unreachable", "prohibit")
+"""Types of routes that end here."""
 _FOREVER = 0xFFFFFFFF
 """Seconds that an address is valid which does not run out."""
 _SYSCTLS = (
@@ -33,6 +38,7 @@ _SYSCTLS = (
     "net/ipv6/conf/*/accept_ra",
     "net/ipv4/neigh/default/gc_thresh[123]",
     "net/ipv6/neigh/default/gc_thresh[123]",
+    *(f"{FOLDER}/{name}" for name in (*TIMEOUTS, MOST, BUCKETS)),
 )
 
 
@@ -108,6 +114,10 @@ class LinuxState:
     tayga: str | None = None
     """The configuration of the TAYGA that a set-up has started; "other" if that does not run, but its
     interface is there; None: nothing is."""
+    missing_for_nat: tuple[str, ...] = ()
+    """Programs that a NAT needs, and that are not there."""
+    nat: str | None = None
+    """The rules of the NAT that a set-up has set; "other" if their table has others; None: there are none."""
 
     @property
     def kept_from(self) -> frozenset[str]:
@@ -145,6 +155,8 @@ def read_state(
         "back": _way_back(peer),
         "has tayga": "command -v tayga",
         "tayga": show_tayga(files=TAYGA_FILES),
+        **{f"has {program}": f"command -v {program}" for program in NAT_PROGRAMS},
+        "nat": show_nat(files=NAT_FILES),
     }
     for name in names:
         commands[f"neighbors {name}"] = f"ip -j neighbor show dev {quote(name)}"
@@ -206,6 +218,8 @@ def _state(
         carrying=_carrying(links, answers["back"], address),
         has_tayga=not answers["has tayga"].exit_code,
         tayga=None if answers["tayga"].exit_code else f"{answers['tayga'].stdout}\n",
+        missing_for_nat=tuple(program for program in NAT_PROGRAMS if answers[f"has {program}"].exit_code),
+        nat=None if answers["nat"].exit_code else f"{answers['nat'].stdout}\n",
     )
 
 
@@ -329,12 +343,13 @@ def _route(row: Mapping[str, Any], version: int) -> Route:
         for hop in hops
         if "dev" in hop
     )
+    kind = str(row.get("type", ""))
     return Route(
         prefix=prefix,
-        text=text or str(row.get("type", "")),
+        # An IPv6 route that leads nowhere names an interface all the same.
+        text=kind if kind in NOWHERE else text or kind,
         interfaces=tuple(str(hop["dev"]) for hop in hops if "dev" in hop),
-        is_main=row.get("table", "main") == "main"
-        and row.get("type", "unicast") in ("unicast", "blackhole", "unreachable", "prohibit"),
+        is_main=row.get("table", "main") == "main" and row.get("type", "unicast") in ("unicast", *NOWHERE),
         is_learned=version == 6 and (row.get("protocol") == "ra" or "expires" in row),
     )
 

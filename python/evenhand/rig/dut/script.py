@@ -27,7 +27,9 @@ FORWARDING_NOTE = (
 )
 
 
-Part = Literal["limits", "interfaces", "routes", "neighbors", "translator", "hash", "policing", "forwarding"]
+Part = Literal[
+    "limits", "interfaces", "routes", "neighbors", "translator", "nat", "hash", "policing", "forwarding"
+]
 """What a step is about: `dut setup --only` prints the steps of one."""
 
 
@@ -63,7 +65,7 @@ class OperatingSystem:
     impossible_hashes: tuple[tuple[HashType, str], ...] = ()
     """Hash types that cannot be set there, and why."""
     translates: bool = False
-    """Whether `steps` knows plans that are translated."""
+    """Whether `steps` knows plans that are translated, with state or without."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,10 +88,10 @@ class DutScript:
 
     def __post_init__(self) -> None:
         plan = self.setup.plan
-        if plan.translation is not None and not self.system.translates:
+        if (plan.translation is not None or plan.nat is not None) and not self.system.translates:
+            needed = "a translator" if plan.nat is None else f"a {plan.nat.title}"
             raise RequestError(
-                f"{plan.title} needs a translator, and there are no commands for one under"
-                f" {self.system.title}",
+                f"{plan.title} needs {needed}, and there are no commands for one under {self.system.title}",
                 code="rig.translator-needed",
                 where="--os",
                 next_step=set_up_by_hand(plan),

@@ -164,13 +164,14 @@ def is_in_place(on: DutOnShell, record: SetupRecord) -> bool:
 
 
 def fingerprint_of(setups: Sequence[DutSetup]) -> str:
-    """See `SetupRecord.fingerprint`. Queues, key and table of the NICs are not in it: a point asks for none,
-    so any will do."""
+    """See `SetupRecord.fingerprint`. Queues, key and table of the NICs are not in it, nor what a NAT does
+    with ports and addresses, nor its size: a point asks for none, so any will do."""
     asked = [
         (
             setup.hash_type,
             setup.neighbor_entries,
             None if setup.translation is None else setup.translation.to_document(),
+            *(() if setup.plan.nat is None else (setup.plan.nat.to_document(),)),
             [
                 (str(link.interface), list(map(str, (*link.addresses, *link.routes))), link.gateway_mac)
                 for link in setup.links

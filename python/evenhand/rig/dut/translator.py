@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Literal
 
 from evenhand.plan import AddressPlan, Network
+from evenhand.plan.nat import Nat
 from evenhand.plan.translation import Translation
 
 Translator = Literal["tayga", "jool"]
@@ -93,20 +94,45 @@ def start_jool(translation: Translation) -> tuple[str, ...]:
     return (*lines, f"jool_siit --instance {JOOL_INSTANCE} eamt display")
 
 
+def start_jool_nat64(nat: Nat, timeout_s: int) -> tuple[str, ...]:
+    """The same with state: one pool for all hosts, and how long a connection is remembered."""
+    assert nat.prefix is not None
+    hours, rest = divmod(timeout_s, 3600)
+    return (
+        "modprobe jool",
+        f"jool instance remove {JOOL_INSTANCE} > /dev/null 2>&1 || true",
+        f"jool instance add {JOOL_INSTANCE} --netfilter --pool6 {nat.prefix}",
+        f"jool --instance {JOOL_INSTANCE} pool4 add --udp {nat.pool} 1-65535",
+        f"jool --instance {JOOL_INSTANCE} global update udp-timeout {hours}:{rest // 60:02}:{rest % 60:02}",
+        f"jool --instance {JOOL_INSTANCE} global display",
+    )
+
+
+def stop_jool_nat64() -> tuple[str, ...]:
+    """Its connections go with it."""
+    return (f"jool instance remove {JOOL_INSTANCE}",)
+
+
 def stop_jool() -> tuple[str, ...]:
     """The module stays: without an instance it does nothing."""
     return (f"jool_siit instance remove {JOOL_INSTANCE}",)
 
 
 def set_up_by_hand(plan: AddressPlan) -> str:
-    """All that a translator needs for this plan, as one sentence."""
+    """All that a translator or a NAT needs for this plan, as one sentence."""
     told = plan.translation
-    assert told is not None
-    needed = [f"the translation prefix {told.prefix}"]
-    if told.needs_mapping:
-        needed.append(f"the mapping {told.ipv6_hosts_as_ipv4} = {told.ipv6_hosts} (RFC 7757)")
+    needed = []
+    if told is not None:
+        needed.append(f"the translation prefix {told.prefix}")
+        if told.needs_mapping:
+            needed.append(f"the mapping {told.ipv6_hosts_as_ipv4} = {told.ipv6_hosts} (RFC 7757)")
+    if plan.nat is not None:
+        needed.append(f"the hosts {plan.nat.inside} behind the pool {plan.nat.pool}")
+        if plan.nat.prefix is not None:
+            needed.append(f"the translation prefix {plan.nat.prefix}")
     for side in plan.sides:
         needed.append(f"on the {side.name} interface {', '.join(map(str, side.dut))}")
         if side.gateway is not None:
             needed += [f"the route to {route} by {side.gateway.ip}" for route in side.routes]
-    return f"Set it up by hand: {', '.join(needed)}, and forwarding of IPv4 and IPv6."
+    versions = " and ".join(f"IPv{version}" for version in sorted({side.ip_version for side in plan.sides}))
+    return f"Set it up by hand: {', '.join(needed)}, and forwarding of {versions}."

@@ -2,13 +2,13 @@
 """Labs: a whole test set-up inside this machine. The DUT is the kernel's own router, or a virtual machine
 (root)."""
 
+from evenhand.rig.dut.nat import NAT_PORTS, NatPorts
 from evenhand.rig.lab.build import RING_FRAMES
 from evenhand.rig.lab.host_needs import require_root
 from evenhand.rig.lab.labs import Lab, lab_names, lab_status
 from evenhand.rig.lab.limits import RaisedLimit, raised_limits
 from evenhand.rig.lab.linux import LinuxLab
 from evenhand.rig.lab.linux_life import lab_down, lab_up, linux_lab
-from evenhand.rig.lab.nat import NAT_PORTS, NatPorts
 from evenhand.rig.lab.neighbors import Neighbor
 from evenhand.rig.lab.vm import VmLab, check_vm_programs, vm_up
 

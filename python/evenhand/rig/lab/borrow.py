@@ -19,7 +19,7 @@ from typing import Any
 from evenhand.base import locks
 from evenhand.base.locks import Resource
 from evenhand.base.signals import uninterrupted
-from evenhand.plan import AddressPlan, SideCounts, make_mix
+from evenhand.plan import AddressPlan, SideCounts, make_mix, make_plan
 from evenhand.rig.lab import state, vm
 from evenhand.rig.lab.build import USUAL_MAX_FRAME_SIZE
 from evenhand.rig.lab.host_needs import require_root
@@ -31,6 +31,8 @@ from evenhand.rig.lab.vm import VmLab
 
 BORROWED_DIRECTORY = state.STATE_DIRECTORY.parent / "borrowed"
 VERSION = 1
+PLAIN_PLAN = make_plan("gateway_v6")
+"""What a machine boots with if its plans are set up over SSH: nothing of it is in the way of any of them."""
 KINDS = tuple(lab.kind for lab in LABS)
 
 Tell = Callable[[str], None]
@@ -108,6 +110,7 @@ class BorrowedLab:
         """The lab that is right for this wish. One that is up and right already stays as it is.
 
         A virtual machine stays too if only its plan is another one: whoever uses it sets that up over SSH.
+        Where one of the plans is translated it boots with a third one, which is in nobody's way.
 
         Raises:
             HostError: As `lab_up` and `vm_up`.
@@ -127,8 +130,8 @@ class BorrowedLab:
             f" {' x '.join(f'{side.hosts.count:,}' for side in plan.sides)} hosts"
         )
         if kind_of(self.name) == VmLab.kind:
-            # The rest of a mix is set up over SSH.
-            plan = replace(plan, other=None)
+            # The rest of a mix is set up over SSH; so is all that has to be taken away for another plan.
+            plan = PLAIN_PLAN if _keeps_more_than_routes(plan) else replace(plan, other=None)
             return vm.vm_up(plan, name=self.name, dut_cpu=dut_cpu, largest_frame_size=largest, tell=tell)
         return lab_up(
             plan,
@@ -167,7 +170,11 @@ def give_back(name: str) -> None:
             plan = _plan_of(before)
             if isinstance(before, VmLab):
                 vm.vm_up(
-                    plan, name=name, dut_cpu=before.dut_cpu, largest_frame_size=before.largest_frame_size
+                    plan,
+                    name=name,
+                    dut_cpu=before.dut_cpu,
+                    largest_frame_size=before.largest_frame_size,
+                    nat_ports=before.nat_ports,
                 )
             else:
                 lab_up(
@@ -190,7 +197,9 @@ def _is_right(lab: Lab, wish: LabWish) -> bool:
     if lab.largest_frame_size < wish.largest_frame_size:
         return False
     if isinstance(lab, VmLab):
-        return lab.is_running
+        is_plain = lab.plan == PLAIN_PLAN.name
+        keeps_more = any(map(_keeps_more_than_routes, (wish.make_plan(), _plan_of(lab))))
+        return lab.is_running and (is_plain or not keeps_more)
     plan = wish.make_plan()
     if not is_for(lab.plan, plan) or lab.hosts is None or lab.networks is None:
         return False
@@ -198,6 +207,11 @@ def _is_right(lab: Lab, wish: LabWish) -> bool:
         side.hosts.count <= hosts and side.hosts.network_count <= networks
         for side, hosts, networks in zip(plan.sides, lab.hosts, lab.networks, strict=True)
     )
+
+
+def _keeps_more_than_routes(plan: AddressPlan) -> bool:
+    """Whether a DUT of it translates: what was set up for that stands in the way of another plan."""
+    return any(each.translation is not None or each.nat is not None for each in plan.plans)
 
 
 def _is_alike(now: Lab, before: Lab) -> bool:

@@ -14,6 +14,7 @@ from evenhand.base.errors import HostError
 from evenhand.base.lazy_import import lazy_import
 from evenhand.plan import SIDES, AddressPlan, Interface, PlanSide, SideName
 from evenhand.plan.translation import Translation
+from evenhand.rig.dut.nat import NatPorts, before_nat
 from evenhand.rig.lab.namespaces import (
     host_errors,
     make_namespace,
@@ -22,7 +23,7 @@ from evenhand.rig.lab.namespaces import (
     run_inside,
 )
 from evenhand.rig.lab.napi import pin_napi
-from evenhand.rig.lab.nat import NatPorts, before_nat, start_nat
+from evenhand.rig.lab.nat import start_nat
 from evenhand.rig.lab.translator import start_translator
 from evenhand.rig.lab.xdp import attach_xdp, pass_program
 

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from evenhand.base.lazy_import import lazy_import
-from evenhand.plan import SIDES, TOPOLOGIES, SideCounts, SideName
+from evenhand.plan import SIDES, SideCounts, SideName
 from evenhand.plan.nat import Nat
 from evenhand.rig.connections import Emptied
+from evenhand.rig.dut.nat import TIMEOUT_S, NatPorts, nat_rules
 from evenhand.rig.lab.build import (
     AROUND_PACKET,
     LARGEST_XDP_MTU,
@@ -36,8 +37,9 @@ from evenhand.rig.lab.flow_hash import read_flow_hash
 from evenhand.rig.lab.limits import read_cache_statistics, read_limits
 from evenhand.rig.lab.namespaces import host_errors, run_inside
 from evenhand.rig.lab.napi import napi_threads
-from evenhand.rig.lab.nat import TIMEOUT_S, NatPorts, empty_table, nat_rules, read_table, read_timeout
+from evenhand.rig.lab.nat import empty_table, read_table, read_timeout
 from evenhand.rig.lab.neighbors import Neighbor, count_neighbors, read_neighbors
+from evenhand.rig.lab.record import nat_of, translates
 from evenhand.rig.lab.translator import translator_processes
 from evenhand.rig.lab.xdp import is_native_xdp
 
@@ -195,8 +197,7 @@ class LinuxLab:
     @property
     def nat(self) -> Nat | None:
         """What its DUT was told; None: it keeps no state."""
-        topology = TOPOLOGIES.get(self.plan)  # none of a mix, in which no plan has state
-        return None if topology is None else topology.nat
+        return nat_of(self.plan)
 
     def empty_connections(self) -> Emptied:
         """Delete all connections of a DUT that keeps state (R9693-07)."""
@@ -223,11 +224,7 @@ class LinuxLab:
 
     @property
     def translates(self) -> bool:
-        return any(
-            topology.translation is not None
-            for name in self.plan.split("+")
-            if (topology := TOPOLOGIES.get(name)) is not None
-        )
+        return translates(self.plan)
 
     @property
     def ip_versions(self) -> tuple[Literal[4, 6], ...]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.plan import AddressPlan
+from evenhand.rig.dut.nat import NatPorts
 from evenhand.rig.lab import state
 from evenhand.rig.lab.build import USUAL_MAX_FRAME_SIZE, LabNames, build, demolish, translations_of
 from evenhand.rig.lab.host_needs import require_root, share_cpus
@@ -19,7 +20,7 @@ from evenhand.rig.lab.limits import give_back, make_room
 from evenhand.rig.lab.linux import LinuxLab
 from evenhand.rig.lab.machine import end_machine
 from evenhand.rig.lab.namespaces import namespace_path
-from evenhand.rig.lab.nat import NatPorts, check_nat
+from evenhand.rig.lab.nat import check_nat
 from evenhand.rig.lab.record import RECORD_VERSION, addresses_of, with_tuples
 from evenhand.rig.lab.translator import check_translator, end_translator
 

@@ -11,20 +11,28 @@ number of buckets and the most entries are of all namespaces together, and stay 
 
 from __future__ import annotations
 
-import ipaddress
 import shutil
 import socket
 import subprocess
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from evenhand.base.errors import HostError
 from evenhand.base.lazy_import import lazy_import
 from evenhand.plan import AddressPlan
-from evenhand.plan.nat import Nat
-from evenhand.plan.translation import Translation
 from evenhand.rig.connections import Emptied
+from evenhand.rig.dut.nat import (
+    BUCKETS,
+    COUNT,
+    FOLDER,
+    MOST,
+    NFT_INSTALL,
+    TIMEOUT_S,
+    TIMEOUTS,
+    NatPorts,
+    nat_rules,
+)
 from evenhand.rig.lab.machine import system_path
 
 if TYPE_CHECKING:
@@ -32,22 +40,9 @@ if TYPE_CHECKING:
 else:
     pyroute2 = lazy_import("pyroute2")
 
-NatPorts = Literal["kept", "random"]
-"""What becomes of the port of a host: it is kept unless another connection has it already, which is the
-kernel's default; or it is another one in any case."""
-NAT_PORTS: tuple[NatPorts, ...] = ("kept", "random")
 PROGRAM = "nft"
-INSTALL = "sudo apt-get install nftables"
-TABLE = "evenhand"
-TIMEOUT_S = 3600
-"""After so long without a frame the DUT forgets a connection: no phase of an experiment outlasts it. The
-kernel's own are 30 s, and 120 s once there was an answer."""
-INSIDE_IPV4_OF_NAT64 = ipaddress.IPv4Network("10.16.0.0/16")
-"""What TAYGA gives the IPv6 hosts before the NAT44: never on a link."""
-_SYSCTLS = Path("/proc/sys/net/netfilter")
-_TIMEOUTS = ("nf_conntrack_udp_timeout", "nf_conntrack_udp_timeout_stream")
-_LIMITS = ("nf_conntrack_max", "nf_conntrack_buckets")
-_COUNT = "nf_conntrack_count"
+INSTALL = f"sudo {NFT_INSTALL}"
+_SYSCTLS = Path("/proc/sys") / FOLDER
 _STATISTICS = ("found", "invalid", "insert", "insert_failed", "drop", "early_drop", "error", "clash_resolve")
 _PATIENCE_S = 30.0
 
@@ -61,14 +56,6 @@ def check_nat() -> None:
             where="lab",
             next_step=f"Install it: {INSTALL}",
         )
-
-
-def before_nat(nat: Nat) -> Translation | None:
-    """What must be translated without state before the NAT: nothing, unless it is a NAT64."""
-    if nat.prefix is None:
-        return None
-    assert isinstance(nat.inside, ipaddress.IPv6Network)
-    return Translation(prefix=nat.prefix, ipv6_hosts=nat.inside, ipv6_hosts_as_ipv4=INSIDE_IPV4_OF_NAT64)
 
 
 def start_nat(plan: AddressPlan, outside: str, ports: NatPorts) -> None:
@@ -101,7 +88,7 @@ def start_nat(plan: AddressPlan, outside: str, ports: NatPorts) -> None:
             next_step="The kernel needs nf_tables with NAT (5.8 or later).",
         )
     # After the rules: where it is a module, they have loaded it.
-    for name in _TIMEOUTS:
+    for name in TIMEOUTS:
         (_SYSCTLS / name).write_text(str(TIMEOUT_S))
     with pyroute2.IPRoute() as ip:
         # Answers to known connections are translated back before they are routed. All others end here: an
@@ -110,40 +97,9 @@ def start_nat(plan: AddressPlan, outside: str, ports: NatPorts) -> None:
         ip.route("add", dst=str(plan.nat.pool), type="blackhole", family=family)
 
 
-def nat_rules(nat: Nat, outside: str, ports: NatPorts, *, with_hosts: bool = True) -> str:
-    """As nft(8) reads it. Host k of the inside has address k of the pool, as RFC 4787 wants it ("paired",
-    REQ-2): so its ports never run out because another host has the same address.
-
-    Args:
-        with_hosts: Otherwise without what there is for each of 65,534 hosts, for people.
-    """
-    inside = nat.inside if nat.prefix is None else INSIDE_IPV4_OF_NAT64
-    ip = "ip" if nat.pool.version == 4 else "ip6"
-    addresses = ""
-    if ports == "kept":
-        to = f"snat {ip} prefix to {ip} saddr map {{ {inside} : {nat.pool} }}"
-    else:
-        # nft forgets `prefix` beside `fully-random`; addresses one by one are the same.
-        addresses = f"  map pool {{ type ipv{nat.pool.version}_addr : ipv{nat.pool.version}_addr;\n"
-        if with_hosts:
-            pairs = (f"{inside[k]} : {nat.pool[k]}" for k in range(1, inside.num_addresses - 1))
-            addresses += f"    elements = {{ {', '.join(pairs)} }}\n"
-        addresses += "  }\n"
-        to = f"snat to {ip} saddr map @pool fully-random"
-    return (
-        f"table {ip} {TABLE} {{\n"
-        f"{addresses}"
-        "  chain outgoing {\n"
-        "    type nat hook postrouting priority srcnat; policy accept;\n"
-        f'    oifname "{outside}" {ip} saddr {inside} {to}\n'
-        "  }\n"
-        "}\n"
-    )
-
-
 def empty_table() -> Emptied:
     """Delete all connections. Call inside the DUT's namespace."""
-    connections = int((_SYSCTLS / _COUNT).read_text())
+    connections = int((_SYSCTLS / COUNT).read_text())
     with pyroute2.NFCTSocket() as table:
         began = time.monotonic()
         table.flush()
@@ -153,7 +109,7 @@ def empty_table() -> Emptied:
 
 def read_timeout() -> float:
     """After so many seconds without a frame a connection is forgotten. Call inside the DUT's namespace."""
-    return float(min(int((_SYSCTLS / name).read_text()) for name in _TIMEOUTS))
+    return float(min(int((_SYSCTLS / name).read_text()) for name in TIMEOUTS))
 
 
 def read_table() -> dict[str, Any]:
@@ -165,6 +121,8 @@ def read_table() -> dict[str, Any]:
         name: sum(int(cpu.get(f"CTA_STATS_{name.upper()}", 0)) for cpu in per_cpu) for name in _STATISTICS
     }
     return {
-        **{f"net.netfilter.{name}": int((_SYSCTLS / name).read_text()) for name in (*_LIMITS, *_TIMEOUTS)},
-        "counted": {"connections": int((_SYSCTLS / _COUNT).read_text()), **counted},
+        **{
+            f"net.netfilter.{name}": int((_SYSCTLS / name).read_text()) for name in (MOST, BUCKETS, *TIMEOUTS)
+        },
+        "counted": {"connections": int((_SYSCTLS / COUNT).read_text()), **counted},
     }

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from evenhand.plan import AddressPlan, SideCounts
+from evenhand.plan import TOPOLOGIES, AddressPlan, SideCounts
+from evenhand.plan.nat import Nat
 
 RECORD_VERSION = 1
 
@@ -28,6 +29,21 @@ def addresses_of(plan: AddressPlan) -> dict[str, Any]:
         "hosts": plan.hosts,
         "networks": plan.networks,
     }
+
+
+def nat_of(name: str) -> Nat | None:
+    """What the DUT of a lab was told that has this name of a plan; None: it keeps no state."""
+    topology = TOPOLOGIES.get(name)  # none of a mix, in which no plan has state
+    return None if topology is None else topology.nat
+
+
+def translates(name: str) -> bool:
+    """Whether it translates without state; of a mix one of the plans."""
+    return any(
+        topology.translation is not None
+        for each in name.split("+")
+        if (topology := TOPOLOGIES.get(each)) is not None
+    )
 
 
 def with_tuples(document: dict[str, Any]) -> dict[str, Any]:

@@ -22,9 +22,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from evenhand.base.errors import HostError, RequestError
+from evenhand.base.errors import HostError
 from evenhand.plan import SIDES, AddressPlan, SideCounts, SideName, plan_title
+from evenhand.plan.nat import Nat
 from evenhand.rig.dut import OPERATING_SYSTEMS, DutScript, describe_setup
+from evenhand.rig.dut.nat import TIMEOUT_S, USUAL_NAT, NatPorts, NatWishes
 from evenhand.rig.dut.shell import Shell
 from evenhand.rig.dut.ssh import open_ssh
 from evenhand.rig.lab import state, taps
@@ -34,7 +36,7 @@ from evenhand.rig.lab.linux_life import take_down
 from evenhand.rig.lab.machine import machine_processes
 from evenhand.rig.lab.namespaces import namespace_path
 from evenhand.rig.lab.ports import af_packet_device, engine_command_inside
-from evenhand.rig.lab.record import RECORD_VERSION, addresses_of, with_tuples
+from evenhand.rig.lab.record import RECORD_VERSION, addresses_of, nat_of, with_tuples
 from evenhand.rig.lab.vm_access import HOST, INTERFACES, Access, free_port, make_access
 from evenhand.rig.lab.vm_access import check_programs as check_ssh
 from evenhand.rig.lab.vm_image import ImageRecipe, VmImage, vm_image
@@ -60,12 +62,13 @@ class VmLab:
     """As `lab up` names it."""
     title: ClassVar[str] = KIND
     has_hash: ClassVar[bool] = True
-    nat_timeout_s: ClassVar[float | None] = None
+    nat_timeout_s: ClassVar[float | None] = TIMEOUT_S
     mixes_direct_plans: ClassVar[bool] = True
     name: str
     plan: str
     """Name of the address plan that the DUT was set up for."""
-    ip_version: Literal[4, 6]
+    ip_version: Literal[4, 6] | None
+    """Of all frames; None: the DUT translates."""
     hosts: SideCounts | None = None
     """In each network, left and right, that the DUT is set up for; None: a record of an older version does
     not tell."""
@@ -78,6 +81,8 @@ class VmLab:
     """On 127.0.0.1."""
     largest_frame_size: int = USUAL_MAX_FRAME_SIZE
     """Octets with FCS that both links take."""
+    nat_ports: NatPorts = "kept"
+    """Of a DUT that keeps state."""
     accelerator: str = ""
     """`kvm`, or `tcg`: emulated."""
     system: str = ""
@@ -123,6 +128,11 @@ class VmLab:
     def ssh_host(self) -> str:
         """What the machine is called there."""
         return HOST
+
+    @property
+    def nat(self) -> Nat | None:
+        """What its DUT was told when the lab came up; None: it keeps no state."""
+        return nat_of(self.plan)
 
     @property
     def is_running(self) -> bool:
@@ -182,6 +192,7 @@ class VmLab:
             "system": self.system,
             "kernel": self.kernel,
             "plan": self.plan,
+            **({} if self.nat is None else {"nat_ports": self.nat_ports}),
             "dut_cpu": self.dut_cpu,
             "tester_cpus": list(self.tester_cpus),
             "cpus": QUEUES,
@@ -198,7 +209,7 @@ def recipe(suite: str = "") -> ImageRecipe:
     own."""
     return ImageRecipe(
         name=f"lab-router-{suite}" if suite else "lab-router",
-        packages=("openssh-server", "ethtool"),
+        packages=("openssh-server", "ethtool", "nftables", "conntrack", "tayga"),
         boot="tar -xf /dev/vdb -C / && exec /bin/sh /etc/evenhand-lab\n",
         suite=suite,
         size_mb=2000,
@@ -220,6 +231,7 @@ def vm_up(
     dut_cpu: int | None = None,
     force: bool = False,
     largest_frame_size: int = USUAL_MAX_FRAME_SIZE,
+    nat_ports: NatPorts = "kept",
     suite: str = "",
     tell: Callable[[str], None] = lambda _: None,
 ) -> VmLab:
@@ -227,30 +239,23 @@ def vm_up(
     on after this process.
 
     Args:
-        name, dut_cpu, force, largest_frame_size: As for `lab_up`.
+        name, dut_cpu, force, largest_frame_size, nat_ports: As for `lab_up`.
         suite: Debian's code name, such as trixie; that of this host by default.
         tell: Gets lines on what takes long.
 
     Raises:
-        RequestError: Bad name or CPU, or the plan needs a translator.
+        RequestError: Bad name or CPU.
         HostError: Not root; QEMU, OpenSSH or the packages of the image cannot be had; another process holds
             the lab or tests with it; or the machine does not come up.
     """
     state.check_name(name)
-    if any(each.translation is not None or each.nat is not None for each in plan.plans):
-        raise RequestError(
-            f"{plan.title} needs a translator, and the system in the virtual machine has none",
-            code="rig.lab-has-no-translator",
-            where="lab",
-            next_step=f"Use the Linux lab, which has one: evenhand lab up linux --plan {plan.title}",
-        )
     require_root(
         "for taps in a namespace, through which the tester's ports reach the virtual machine", lab=KIND
     )
     check_vm_programs()
     image = vm_image(recipe(suite), tell=tell)
     with state.hold(name), state.kept_from_testers(name, force=force):
-        return _set_up(plan, name, dut_cpu, largest_frame_size, image, tell)
+        return _set_up(plan, name, dut_cpu, largest_frame_size, nat_ports, image, tell)
 
 
 def read_lab(name: str, record: dict[str, Any]) -> VmLab | None:
@@ -267,6 +272,7 @@ def _set_up(
     name: str,
     dut_cpu: int | None,
     largest_frame_size: int,
+    nat_ports: NatPorts,
     image: VmImage,
     tell: Callable[[str], None],
 ) -> VmLab:
@@ -278,6 +284,7 @@ def _set_up(
             tester_cpus=tester_cpus,
             ssh_port=free_port(),
             largest_frame_size=largest_frame_size,
+            nat_ports=nat_ports,
             **addresses_of(plan),
         )
     )
@@ -306,7 +313,7 @@ def _set_up(
         )
         with _shell(machine, access) as shell:
             document |= {"accelerator": machine.accelerator, **_read_facts(shell)}
-            _set_up_router(shell, plan, mtu)
+            _set_up_router(shell, plan, mtu, nat_ports)
         for thread in Path(f"/proc/{machine.pid}/task").glob("*"):
             with suppress(ProcessLookupError):  # a helper of QEMU's that has ended
                 os.sched_setaffinity(int(thread.name), {cpu})
@@ -368,12 +375,12 @@ def _read_facts(shell: Shell) -> dict[str, str]:
     return {"system": f"{system}, {version}", "kernel": kernel}
 
 
-def _set_up_router(shell: Shell, plan: AddressPlan, mtu: int) -> None:
+def _set_up_router(shell: Shell, plan: AddressPlan, mtu: int, nat_ports: NatPorts) -> None:
     """As `dut setup` has it for Linux."""
     left, right = (INTERFACES[mac] for mac in list(INTERFACES)[1:])
-    script = DutScript(
-        setup=describe_setup(plan, left=left, right=right), system=OPERATING_SYSTEMS["linux"], is_undo=False
-    )
+    wishes = USUAL_NAT if plan.nat is None else NatWishes(ports=nat_ports)
+    setup = describe_setup(plan, left=left, right=right, nat_wishes=wishes)
+    script = DutScript(setup=setup, system=OPERATING_SYSTEMS["linux"], is_undo=False)
     sizes = "".join(f"ip link set dev {interface} mtu {mtu}\n" for interface in (left, right))
     answer = shell.run("exec sh -e", input_text=sizes + script.text(), timeout_s=SET_UP_TIMEOUT_S)
     if answer.exit_code != 0:

@@ -26,6 +26,8 @@ NEEDS = {"ssh": "openssh-client", "ssh-keygen": "openssh-client"}
 """Program and its package."""
 INSIDE_ADDRESS = "10.0.2.15"
 MANAGEMENT_MAC = "02:00:00:00:d0:fe"
+CONNECTIONS = 262_144
+"""That its kernel has room for, as a larger machine's; for so little memory it would be a few thousand."""
 INTERFACES = {MANAGEMENT_MAC: "mgmt", "02:00:00:00:d0:01": "left", "02:00:00:00:d0:02": "right"}
 """By MAC, as the machine names them."""
 
@@ -33,6 +35,9 @@ INTERFACES = {MANAGEMENT_MAC: "mgmt", "02:00:00:00:d0:01": "left", "02:00:00:00:
 # `ethtool -N` says for later.
 _BOOT = """set -e
 modprobe virtio_net
+modprobe tun
+modprobe nf_conntrack hashsize={connections}
+echo {connections} > /proc/sys/net/netfilter/nf_conntrack_max
 for address in /sys/class/net/*/address; do
     interface=$(basename "$(dirname "$address")")
     case $(cat "$address") in
@@ -144,7 +149,7 @@ def boot_script() -> str:
     cases = "\n".join(
         f'        {mac}) ip link set dev "$interface" name {name} ;;' for mac, name in INTERFACES.items()
     )
-    return _BOOT.format(cases=cases, address=INSIDE_ADDRESS)
+    return _BOOT.format(cases=cases, address=INSIDE_ADDRESS, connections=CONNECTIONS)
 
 
 def free_port() -> int:

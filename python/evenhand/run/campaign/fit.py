@@ -4,6 +4,7 @@ anything is measured."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from evenhand.base.option import options_of
@@ -12,6 +13,8 @@ from evenhand.procedure.registry import PROCEDURES
 from evenhand.rig import rig_of
 from evenhand.run.campaign.demands import demands_of
 from evenhand.spec.established import EstablishedOptions
+from evenhand.spec.file import Reference
+from evenhand.spec.point import Point
 from evenhand.spec.points import CampaignPlan
 from evenhand.spec.reference import reference_dut
 from evenhand.spec.request import read_point
@@ -39,26 +42,26 @@ def check_fit(
             reached.
     """
     find_engine(engine)
-    _check_timeouts(plan, testbed)
+    check_timeouts(plan.points, testbed, plan.reference)
     is_made_later = all(hooks.before_suite is not None for hooks in plan.suite_hooks.values())
     return rig_of(testbed).check_campaign(
         lambda: demands_of(plan.points), is_made_later=is_made_later, is_dry=is_dry
     )
 
 
-def _check_timeouts(plan: CampaignPlan, testbed: str) -> None:
+def check_timeouts(points: Iterable[Point], testbed: str, reference: Reference | None) -> None:
     """RequestError if the DUT forgets connections before a point has used them (R9693-06)."""
     (established,) = (each.name for each in options_of(EstablishedOptions) if each.field == "established")
-    points = [
+    with_connections = [
         point
-        for point in plan.points
+        for point in points
         if point.goal.get(established) is not None or PROCEDURES[point.procedure].own_idle_s is not None
     ]
-    if not points:
+    if not with_connections:
         return
-    reference = None if plan.reference is None else reference_dut(plan.reference)
-    timeout_s = rig_of(testbed).connection_timeout_s(reference)
-    for point in points:
+    dut = None if reference is None else reference_dut(reference)
+    timeout_s = rig_of(testbed).connection_timeout_s(dut)
+    for point in with_connections:
         request = read_point(point)
         waits_s = request.conditions["waits"].total_s
         idle_s = request.procedure.longest_idle_s(request.goal, waits_s, request.conditions["established"])

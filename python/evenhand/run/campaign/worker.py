@@ -28,6 +28,7 @@ from evenhand.run.campaign.dask_address import import_distributed, no_scheduler,
 from evenhand.run.campaign.demands import demands_of
 from evenhand.run.campaign.dut_setup import dut_over_ssh, put_dut_back
 from evenhand.run.campaign.events import CampaignEvent, OnCampaignEvent, RepetitionEnded
+from evenhand.run.campaign.fit import check_timeouts
 from evenhand.run.campaign.measure import PointOrder, measure_point
 from evenhand.run.remote_point import RemotePoint
 from evenhand.spec.file import Reference
@@ -295,9 +296,11 @@ async def why_not_here(points: Iterable[Point], reference: Reference | None) -> 
 
 
 def check_fit(bed: Bed, points: Iterable[Point], reference: Reference | None) -> None:
-    """RequestError if the testbed cannot take part in this campaign: its DUT is set up for another plan, or
-    is not the one described."""
-    rig = rig_of(bed.testbed)
+    """RequestError if the testbed cannot take part in this campaign: its DUT is set up for another plan,
+    forgets connections too soon, or is not the one described."""
+    rig, points = rig_of(bed.testbed), list(points)
+    with _of_worker(bed):
+        check_timeouts(points, bed.testbed, reference)
     if rig.takes_reference:
         return
     if reference is not None:

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of a DUT that is a NAT."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from evenhand.rig.dut.nat import NAT_ADDRESSES, NAT_PORTS, USUAL_NAT, NatAddresses, NatPorts, NatWishes
+
+
+class NatPortsWish(StrEnum):
+    """What becomes of the ports of hosts behind a NAT."""
+
+    KEPT = NAT_PORTS[0]
+    RANDOM = NAT_PORTS[1]
+
+
+class NatAddressesWish(StrEnum):
+    """What becomes of their addresses."""
+
+    PAIRED = NAT_ADDRESSES[0]
+    ONE = NAT_ADDRESSES[1]
+
+
+_PORTS: dict[NatPortsWish | None, NatPorts] = {
+    None: USUAL_NAT.ports,
+    NatPortsWish.KEPT: "kept",
+    NatPortsWish.RANDOM: "random",
+}
+_ADDRESSES: dict[NatAddressesWish | None, NatAddresses] = {
+    None: USUAL_NAT.addresses,
+    NatAddressesWish.PAIRED: "paired",
+    NatAddressesWish.ONE: "one",
+}
+
+
+def read_nat_ports(wish: NatPortsWish | None) -> NatPorts:
+    """As the DUT is told."""
+    return _PORTS[wish]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NatOptions:
+    """What somebody may choose of a NAT that is set up over SSH or by a script."""
+
+    nat_ports: Annotated[
+        NatPortsWish | None,
+        typer.Option(
+            "--nat-ports",
+            metavar="kept|random",
+            help="With nat44, nat64 or nat66: what the NAT does with a host's port. It is kept unless it is"
+            " taken (default), or replaced by a random one.",
+        ),
+    ] = None
+    nat_addresses: Annotated[
+        NatAddressesWish | None,
+        typer.Option(
+            "--nat-addresses",
+            metavar="paired|one",
+            help="Each host has an address of the pool for itself (default), or all have the pool's first, as"
+            " with masquerading.",
+        ),
+    ] = None
+    nat_table: Annotated[
+        int | None,
+        typer.Option(
+            "--nat-table",
+            metavar="N",
+            min=1,
+            max=2**31 - 2**14,
+            help="Connections that the table of the NAT takes at most, with a bucket for each. Default: as"
+            " the DUT has it.",
+        ),
+    ] = None
+
+    def read(self) -> NatWishes:
+        """As the DUT is told."""
+        return NatWishes(
+            ports=read_nat_ports(self.nat_ports),
+            addresses=_ADDRESSES[self.nat_addresses],
+            table_size=self.nat_table,
+        )
