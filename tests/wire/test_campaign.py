@@ -21,6 +21,7 @@ from evenhand.run import CampaignRecord, PointState, read_record
 from evenhand.run.campaign_status import read_status
 from tests.preloaded.commands import evenhand_command
 from tests.wire.quick_campaign import quick_campaign
+from tests.wire.wire_session import versions_of
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 ELEMENTS, RATE_FPS = 8, 20_000
@@ -133,7 +134,7 @@ wait-restabilize = "20ms"
 """
 
 
-@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+@pytest.mark.parametrize("plan", versions_of("gateway-v4", "gateway-v6", proved="v4"))
 def test_a_latency_test_goes_on_behind_the_testers_own_loop(tmp_path: Path, plan: str) -> None:
     """D11, R8219-07: the loop that was measured before the kill is not measured twice."""
     record = killed_and_resumed(tmp_path, DELAYS.replace("PLAN", plan), after_trials=2)
