@@ -51,12 +51,18 @@ def versions(
 def versions_of(v4: Any, v6: Any, *, proved: Literal["v4", "v6"]) -> list[Any]:
     """The same for other parameters; a tuple is of several."""
     return [
-        pytest.param(
-            *(found if isinstance(found, tuple) else (found,)),
-            marks=pytest.mark.slow if name == proved else (),
-        )
-        for name, found in (("v4", v4), ("v6", v6))
+        _case(found, pytest.mark.slow if name == proved else ()) for name, found in (("v4", v4), ("v6", v6))
     ]
+
+
+def proved(*cases: Any) -> list[Any]:
+    """Cases that go the same way as one beside them: `make prove` runs them. A tuple is of several
+    parameters."""
+    return [_case(case, pytest.mark.slow) for case in cases]
+
+
+def _case(values: Any, marks: Any) -> Any:
+    return pytest.param(*(values if isinstance(values, tuple) else (values,)), marks=marks)
 
 
 def cpus() -> list[int]:
