@@ -26,7 +26,7 @@ from tests.rig.dut.namespace_dut import TESTBED, NamespaceDut, namespace_dut, wh
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(why_not() is not None, reason=str(why_not()))]
 SCHEMA = json.loads((Path(__file__).resolve().parents[3] / "contract" / "result.schema.json").read_text())
-PLANS = ("gateway-v4", "gateway-v6", "gateway-v4+gateway-v6")
+PLANS = (pytest.param("gateway-v4", marks=pytest.mark.slow), "gateway-v6", "gateway-v4+gateway-v6")
 
 
 @pytest.fixture(scope="module")
