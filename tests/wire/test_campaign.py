@@ -32,7 +32,9 @@ hosts = [1, "max"]
 hash-types = "type1"
 maximum-rate = "100kfps"
 """
-CAMPAIGN = quick_campaign("wire", elements=ELEMENTS, rate=f"{RATE_FPS / 1000:g}kfps", every_suite=SUITES)
+CAMPAIGN = quick_campaign(
+    "wire", elements=ELEMENTS, rate=f"{RATE_FPS / 1000:g}kfps", every_suite=SUITES, ipv6="repetitions = 1"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -97,7 +99,8 @@ def test_a_campaign_on_the_reference_router_goes_on_after_kill_and_finds_what_is
     """SEED-02, SEED-69, D11: one pair keeps one element of type 1 busy, many keep all; IPv4 and IPv6. Nothing
     is measured twice."""
     record = killed_and_resumed(tmp_path, CAMPAIGN, after_trials=3)
-    assert [(point.state, len(point.values)) for point in record.points] == [(PointState.MEASURED, 2)] * 4
+    assert [point.state for point in record.points] == [PointState.MEASURED] * 4
+    assert [len(point.values) for point in record.points] == [2, 2, 1, 1]
     for one, many in (record.points[:2], record.points[2:]):
         assert one.point.is_single_pair
         assert median(one.values) == pytest.approx(RATE_FPS, rel=0.35)
