@@ -332,9 +332,11 @@ def _cpu_times() -> tuple[int, int]:
 
 
 def run_suites() -> list[Outcome]:
-    """What sends nothing asks no clock, and comes first. With --beside it has the CPU time that is left by
-    tests of frames, which wait a lot, if the machine is quiet; on a busy one nothing is left."""
-    is_quiet = "--beside" in sys.argv[1:] and busy_share() < QUIET_SHARE
+    """Nobody asks what sends nothing when it was done. On a quiet machine it has the CPU time that is left by
+    tests of what arrives, whenever that is: they wait a lot. On a busy machine nothing is left, and it comes
+    first, as with --apart. Tests of delays and rates begin when it has ended, in any case.
+    """
+    is_quiet = "--apart" not in sys.argv[1:] and busy_share() < QUIET_SHARE
     cpus = min(len(os.sched_getaffinity(0)), 8)
     how: dict[str, Any] = {"is_beside": True, "yields": is_quiet}
     with ThreadPoolExecutor(max_workers=4) as pool:
@@ -347,36 +349,33 @@ def run_suites() -> list[Outcome]:
             others = [file for file in files_marked("root") if file not in labs]
             for name, files in (("Python tests of labs", labs), ("Python tests in namespaces", others)):
                 beside.append(pool.submit(run_python_tests, name, IN_NAMESPACES, files=files, **how))
+        without_ports, cpp, *in_namespaces = beside
         if not is_quiet:
             print("Tests that send frames wait for those that do not.", flush=True)
             wait(beside)
-        outcomes = run_tests_on_ports(cpus)
-        without_ports, cpp, *in_namespaces = beside
+        outcomes = [run_tests_on_ports(ONE_CPU, "wire", cpus)]
         outcomes += [future.result() for future in in_namespaces]
         if in_namespaces:
-            outcomes += run_tests_of_labs(cpus)
+            outcomes.append(run_tests_on_ports(LABS, "root", cpus, of_labs=True))
         outcomes += [without_ports.result(), *cpp.result()]
+    if cpus > 1:
+        outcomes.append(run_tests_on_ports(TWO_CPUS, "two_cpus", cpus, each=2))
+        if in_namespaces:
+            outcomes.append(run_python_tests(f"{ON_PORTS} of labs", ONE_BY_ONE, files=files_marked("root")))
     outcomes.append(run_python_tests(f"{ON_PORTS}, alone", ALONE, files=files_marked("alone")))
     return outcomes
 
 
-def run_tests_on_ports(cpus: int) -> list[Outcome]:
-    """Those of which several can run at once."""
-    parts = [(f"{ON_PORTS}, a CPU each", ONE_CPU, "wire", 1)]
-    parts += [(f"{ON_PORTS}, two CPUs each", TWO_CPUS, "two_cpus", 2)] if cpus > 1 else []
-    return [
-        run_python_tests(name, marked, files=files_marked(mark), at_once=cpus // each, cpus_each=each)
-        for name, marked, mark, each in parts
-    ]
+def run_tests_on_ports(marked: str, mark: str, cpus: int, *, each: int = 1, of_labs: bool = False) -> Outcome:
+    """Those of which several can run at once; of labs one file after the other on each CPU.
 
-
-def run_tests_of_labs(cpus: int) -> list[Outcome]:
-    """Those of a tester on a lab, which need root."""
-    name, files = f"{ON_PORTS} of labs", files_marked("root")
-    return [
-        run_python_tests(f"{name}, a CPU each", LABS, files=files, at_once=cpus, cpus_each=1, by_file=True),
-        *([run_python_tests(name, ONE_BY_ONE, files=files)] if cpus > 1 else []),
-    ]
+    Args:
+        mark: One that each of them has.
+        each: CPUs of a test.
+    """
+    name = f"{ON_PORTS}{' of labs' if of_labs else ''}, {'a CPU' if each == 1 else 'two CPUs'} each"
+    how: dict[str, Any] = {"at_once": cpus // each, "cpus_each": each, "by_file": of_labs}
+    return run_python_tests(name, marked, files=files_marked(mark), **how)
 
 
 def main() -> int:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plans.hpp"
+#include "slow.hpp"
 #include "tables/connection_table.hpp"
 
 namespace connection_table_test {
@@ -161,7 +162,8 @@ TEST_CASE("any sequence of operations finds the connections that a search throug
                 CAPTURE(timeout);
                 CAPTURE(reuses_ports);
                 CAPTURE(capacity);
-                if (capacity == 1) continue;  // fewer than the 500 that are asked for
+                if (capacity == 1) continue;                      // fewer than the 500 that are asked for
+                if (tests::is_slow && capacity == 300) continue;  // most of the time goes into the search of the list
                 compare({.capacity = capacity, .timeout = timeout, .reuses_ports = reuses_ports}, seed++);
             }
         }

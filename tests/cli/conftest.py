@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import sys
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,8 +11,7 @@ import pytest
 
 from evenhand.cli.main import main
 from tests.cli.running import TESTBED, Ended
-
-SCRIPTED = Path(__file__).resolve().parents[1] / "trial" / "scripted_engine.py"
+from tests.preloaded.commands import scripted_engine_command
 
 
 @pytest.fixture
@@ -36,7 +35,8 @@ def engine_playing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[
         path = tmp_path / "engine"
         started, requests = tmp_path / "engine-was-started", tmp_path / "engine-requests.jsonl"
         path.write_text(
-            f'#!/bin/sh\ntouch "{started}"\nexec "{sys.executable}" "{SCRIPTED}" "{part}" "{requests}"\n'
+            f'#!/bin/sh\ntouch "{started}"\n'
+            f'exec {shlex.join(scripted_engine_command())} "{part}" "{requests}"\n'
         )
         path.chmod(0o755)
         monkeypatch.setenv("EVENHAND_ENGINE", str(path))

@@ -23,6 +23,7 @@ from evenhand.rig.reference.testbed_file import written_testbed
 from tests.cli.test_json_documents import validate
 from tests.errors import raises
 from tests.preloaded.commands import evenhand_command
+from tests.wire.wire_session import versions_of
 
 EVENHAND = [sys.executable, "-m", "evenhand"]
 CONTRACT = Path(__file__).parents[2] / "contract"
@@ -209,7 +210,9 @@ def test_a_tester_finds_it_and_ctrl_c_ends_it(tmp_path: Path, programs: None) ->
 
 @pytest.mark.wire
 @pytest.mark.two_cpus
-@pytest.mark.parametrize(("plan", "hosts"), [("nets-v4-gateway", "10"), ("nets-v6-direct", "3,2")])
+@pytest.mark.parametrize(
+    ("plan", "hosts"), versions_of(("nets-v4-gateway", "10"), ("nets-v6-direct", "3,2"), proved="v4")
+)
 def test_a_trial_with_the_file_fits_the_router_that_wrote_it(
     tmp_path: Path, programs: None, plan: str, hosts: str
 ) -> None:

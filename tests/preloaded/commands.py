@@ -30,11 +30,22 @@ def evenhand_command(*inside: str) -> tuple[str, ...]:
         inside: The beginning of a command line that starts the server where the commands shall be, such as
             `ip netns exec NAME`.
     """
+    return _command_of(inside, "evenhand")
+
+
+@cache
+def scripted_engine_command() -> tuple[str, ...]:
+    """What stands before the part that tests/trial/scripted_engine.py plays, and its file of requests. Not
+    for tests of the session, whose engine is a process of its own."""
+    return _command_of((), "engine")
+
+
+def _command_of(inside: tuple[str, ...], program: str) -> tuple[str, ...]:
     folder = Path(mkdtemp(prefix="evenhand-tests-"))  # a short one: a socket's path has 107 octets
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     socket = folder / "server"
     server = subprocess.Popen(
-        [*inside, sys.executable, FOLDER / "server.py", socket],
+        [*inside, sys.executable, FOLDER / "server.py", socket, program],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -42,6 +53,7 @@ def evenhand_command(*inside: str) -> tuple[str, ...]:
     )
     assert server.stdout is not None
     assert server.stdout.readline() == "loaded\n"
+    atexit.register(server.wait)  # so that what it and its children used counts as used by the tests
     atexit.register(server.kill)
     return (sys.executable, "-I", "-S", str(FOLDER / "client.py"), str(socket))
 

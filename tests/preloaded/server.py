@@ -3,6 +3,8 @@
 
 A command takes half a second of CPU until it has loaded, and tests start a thousand. Each child begins with
 what this process has: everything loaded, nothing done. It ends when its stdin does.
+
+`server.py SOCKET evenhand|engine`: with `engine` each child is tests/trial/scripted_engine.py.
 """
 
 from __future__ import annotations
@@ -21,12 +23,16 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Any, NoReturn
 
 NOT_LOADED = ("evenhand.__main__",)
 """They do something when they are loaded."""
+SCRIPTED = Path(__file__).resolve().parents[1] / "trial" / "scripted_engine.py"
 
 
 @dataclass(slots=True)
@@ -39,7 +45,8 @@ class Child:
     client: socket.socket
 
 
-def load_everything() -> None:
+def load_everything() -> Callable[[], object]:
+    """What a child calls then."""
     import evenhand
     from evenhand.cli.main import app_of
     from evenhand.cli.registry import verb_names
@@ -52,11 +59,21 @@ def load_everything() -> None:
     import_module("matplotlib.backends.backend_svg")
     for names in ((), *((verb,) for verb in verb_names())):
         assert app_of(names).built is not None
-    gc.collect()
-    gc.freeze()
+    return lambda: import_module("evenhand_command").run()
 
 
-def serve(listener: socket.socket) -> None:
+def load_engine() -> Callable[[], object]:
+    """The same for an engine that plays a part: its device takes most of its time to load."""
+    spec = spec_from_file_location("scripted_engine", SCRIPTED)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.device_and_its_load()
+    return lambda: module.main(*sys.argv[1:])
+
+
+def serve(listener: socket.socket, run: Callable[[], object]) -> None:
     """Until stdin ends."""
     selector = selectors.DefaultSelector()
     selector.register(0, selectors.EVENT_READ)
@@ -66,14 +83,14 @@ def serve(listener: socket.socket) -> None:
             if key.fd == 0:
                 return
             if key.fileobj is listener:
-                _begin(listener, selector)
+                _begin(listener, selector, run)
             elif key.fd == key.data.ended:
                 _reap(key.data, selector)
             elif key.fd in selector.get_map():  # else its child has ended in this turn
                 _obey(key.data, selector)
 
 
-def _begin(listener: socket.socket, selector: selectors.BaseSelector) -> None:
+def _begin(listener: socket.socket, selector: selectors.BaseSelector, run: Callable[[], object]) -> None:
     client, _ = listener.accept()
     line, streams, _, _ = socket.recv_fds(client, 1 << 16, 3)
     while not line.endswith(b"\n"):
@@ -88,7 +105,7 @@ def _begin(listener: socket.socket, selector: selectors.BaseSelector) -> None:
                 if key.fd:
                     os.close(key.fd)
             client.close()
-            _be(json.loads(line), streams)
+            _be(json.loads(line), streams, run)
         child = Child(pid, os.pidfd_open(pid), client)
         selector.register(child.ended, selectors.EVENT_READ, child)
         selector.register(client, selectors.EVENT_READ, child)
@@ -122,7 +139,7 @@ def _obey(child: Child, selector: selectors.BaseSelector) -> None:
         selector.unregister(child.client)
 
 
-def _be(request: dict[str, Any], streams: list[int]) -> NoReturn:
+def _be(request: dict[str, Any], streams: list[int], run: Callable[[], object]) -> NoReturn:
     """The command line, as a process that was just started."""
     code = 1
     try:
@@ -147,9 +164,7 @@ def _be(request: dict[str, Any], streams: list[int]) -> NoReturn:
         sys.stdout = _text_of(1, errors="strict")
         sys.stderr = _text_of(2, errors="backslashreplace")
         sys.argv = ["evenhand", *request["arguments"]]
-        import evenhand_command
-
-        code = _code_of(evenhand_command.run)
+        code = _code_of(run)
     except BaseException:
         traceback.print_exc()
     finally:
@@ -161,7 +176,7 @@ def _text_of(number: int, *, errors: str) -> io.TextIOWrapper:
     return io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors=errors)
 
 
-def _code_of(run: Any) -> int:
+def _code_of(run: Callable[[], object]) -> int:
     """Its exit code; what a process does at its end is done."""
     code = 0
     try:
@@ -180,14 +195,16 @@ def _code_of(run: Any) -> int:
     return code
 
 
-def main(path: str) -> None:
+def main(path: str, program: str = "evenhand") -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the tests, and they this
-    load_everything()
+    run = {"evenhand": load_everything, "engine": load_engine}[program]()
+    gc.collect()
+    gc.freeze()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen(100)
         print("loaded", flush=True)
-        serve(listener)
+        serve(listener, run)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,8 @@ from tests.report.campaigns import appendix_a, delay_record, point_of, record_of
 from tests.report.pages import Page, assert_self_contained
 
 MOST_OCTETS = 3_000_000
-VERSIONS = pytest.mark.parametrize("version", [4, 6])
+VERSIONS = pytest.mark.parametrize("version", [4, pytest.param(6, marks=pytest.mark.slow)])
+"""A whole page takes many seconds. What is of the IP version stands in its summary (test_summary.py)."""
 REPETITIONS = 4
 """Fewer than the draft's ten: enough for noise to be known, and a page that is made in seconds."""
 

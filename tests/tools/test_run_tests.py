@@ -7,9 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -193,3 +195,38 @@ def test_a_test_that_hangs_is_named_and_shows_where_it_stands(tmp_path: Path, at
     )
     assert 'test_waiting.py", line 3 in test_waits' in ended.stdout
     assert read_pytest("P", report, ended.returncode) == Outcome(name="P", passed=20, failed=1), ended.stdout
+
+
+@pytest.mark.parametrize("is_quiet", [True, False])
+def test_tests_of_delays_and_rates_begin_when_all_else_has_ended(
+    is_quiet: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What sends nothing runs beside tests of what arrives, and takes only what these leave: on a quiet
+    machine, and not with --apart."""
+    told: list[str] = []
+    is_told = threading.Event()
+
+    def suite(name: str, marked: str, *, yields: bool = False, **_: Any) -> Outcome:
+        told.append(f"begin {marked}")
+        if marked == WITHOUT_PORTS:
+            assert yields == is_quiet
+            is_told.wait(30 if is_quiet else 0)
+        if marked == ONE_CPU:
+            is_told.set()
+        told.append(f"end {marked}")
+        return Outcome(name=name, passed=1)
+
+    monkeypatch.setattr(run_tests, "run_python_tests", suite)
+    monkeypatch.setattr(run_tests, "run_cpp_suites", lambda *, yields: [])
+    monkeypatch.setattr(run_tests, "busy_share", lambda: 0.0 if is_quiet else 1.0)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    outcomes = run_tests.run_suites()
+    every = {WITHOUT_PORTS, IN_NAMESPACES, ONE_CPU, TWO_CPUS, LABS, ONE_BY_ONE, ALONE}
+    assert {line.removeprefix("begin ") for line in told if line.startswith("begin ")} == every
+    assert len(outcomes) == len(every) + 1  # two suites are in namespaces
+    assert told[-6:] == [
+        f"{verb} {marked}" for marked in (TWO_CPUS, ONE_BY_ONE, ALONE) for verb in ("begin", "end")
+    ]
+    is_beside = told.index(f"begin {ONE_CPU}") < told.index(f"end {WITHOUT_PORTS}")
+    assert is_beside == is_quiet

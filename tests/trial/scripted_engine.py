@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,6 +24,17 @@ def say(document: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
+@cache
+def device_and_its_load() -> tuple[Any, Any, Any]:
+    """Without the package's `__init__`, which takes six times as long to load as what is needed: tests start
+    thousands of engines."""
+    package = sys.modules.setdefault("evenhand", ModuleType("evenhand"))
+    package.__path__ = [str(ROOT / "python" / "evenhand")]
+    from evenhand.trial import DelayWish, Load, SimulatedMeasurer
+
+    return SimulatedMeasurer, Load, DelayWish
+
+
 def simulate(limits: str, request: dict[str, Any]) -> dict[str, Any]:
     """A trial on a device that forwards up to a limit, by a tester that offers up to another: `640000`, or
     `640000-900000`.
@@ -30,12 +42,7 @@ def simulate(limits: str, request: dict[str, Any]) -> dict[str, Any]:
     A third number is the frames that the device holds back: `640000--512`; a fourth the buckets of each
     histogram, of which a real one has hundreds: `640000---500`.
     """
-    package = sys.modules.setdefault("evenhand", ModuleType("evenhand"))
-    # Without its `__init__`, which takes six times as long to load as what is needed: tests start thousands
-    # of these.
-    package.__path__ = [str(ROOT / "python" / "evenhand")]
-    from evenhand.trial import DelayWish, Load, SimulatedMeasurer
-
+    SimulatedMeasurer, Load, DelayWish = device_and_its_load()  # noqa: N806
     delays = request.get("delays")
     limit, ceiling, buffer, buckets = [*limits.split("-"), "", "", ""][:4]
     device = SimulatedMeasurer(

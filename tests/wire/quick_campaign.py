@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 
-def quick_campaign(name: str, *, elements: int, rate: str, every_suite: str) -> str:
+def quick_campaign(name: str, *, elements: int, rate: str, every_suite: str, ipv6: str = "") -> str:
     """The text of its file.
 
     Args:
         rate: Of each element.
         every_suite: Lines for both suites: hosts, maximum rate, and what else this campaign is about.
+        ipv6: Lines for the second suite alone.
     """
     return f"""
 name = "{name}"
@@ -38,4 +39,5 @@ name = "IPv4"
 [[suite]]
 name = "IPv6"
 plan = "gateway-v6"
+{ipv6}
 """

@@ -17,7 +17,7 @@ from evenhand.plan import Direction, make_plan
 from evenhand.predict import DeviceModel
 from evenhand.rig.reference import Defects, ReferenceDut, reference_router
 from evenhand.run import read_run
-from tests.wire.wire_session import MOST_ATTEMPTS, until
+from tests.wire.wire_session import MOST_ATTEMPTS, until, versions_of
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 SERVICE_FPS = 20_000.0
@@ -35,7 +35,7 @@ PATIENT = evenhand.Limits(overdue_after_us=5_000, overdue_tolerance=0.5, offered
 ONE_WAY: tuple[Direction, ...] = ("forward",)
 
 
-@pytest.fixture(scope="module", params=["gateway-v4", "gateway-v6"])
+@pytest.fixture(scope="module")
 def router(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The testbed file of a router with one element, named as its plan; its queue is empty again long before
     the next trial."""
@@ -50,6 +50,7 @@ def router(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         yield path
 
 
+@pytest.mark.parametrize("router", versions_of("gateway-v4", "gateway-v6", proved="v6"), indirect=True)
 def test_a_queue_of_known_depth_gives_the_burst_and_the_buffer_time(router: Path, tmp_path: Path) -> None:
     """R9004-01, R9004-03, R9004-05, R9004-08, R9004-09, IPv4 and IPv6: what a stall of this host makes of a
     burst costs some frames."""
@@ -93,6 +94,7 @@ def recovery_goal(throughput_fps: float) -> evenhand.RecoveryGoal:
     )
 
 
+@pytest.mark.parametrize("router", versions_of("gateway-v4", "gateway-v6", proved="v4"), indirect=True)
 def test_a_full_queue_has_recovered_at_once_and_one_that_is_still_overloaded_has_not(router: Path) -> None:
     """R2544-29, IPv4 and IPv6: the queue is full at the fall of the load, and takes every frame of less than
     it is served at."""
@@ -111,7 +113,7 @@ def test_a_full_queue_has_recovered_at_once_and_one_that_is_still_overloaded_has
     assert endless.values("forward")[0] > 0.36
 
 
-@pytest.mark.parametrize("name", ["gateway-v4", "gateway-v6"])
+@pytest.mark.parametrize("name", versions_of("gateway-v4", "gateway-v6", proved="v6"))
 def test_the_last_lost_frame_is_the_one_that_the_router_lost(name: str, tmp_path: Path) -> None:
     """R2544-29, IPv4 and IPv6: a router that loses one frame 0.2 s after the fall of the load, exactly
     known."""
@@ -133,7 +135,9 @@ def test_the_last_lost_frame_is_the_one_that_the_router_lost(name: str, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("router", "sizes"), [("gateway-v4", (256,)), ("gateway-v6", (256, 2048))], indirect=["router"]
+    ("router", "sizes"),
+    [pytest.param("gateway-v4", (256,), marks=pytest.mark.slow), ("gateway-v6", (256, 2048))],
+    indirect=["router"],
 )
 def test_bursts_may_follow_each_other_as_fast_as_they_are_served(
     router: Path, sizes: tuple[int, ...]

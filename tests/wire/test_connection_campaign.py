@@ -7,13 +7,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from evenhand.procedure.registry import CAPACITY, CONNECTIONS, TEAR_DOWN, THROUGHPUT
 from evenhand.run import PointState, read_record
+from tests.preloaded.commands import evenhand_command
 from tests.report.pages import Page
 from tests.wire.test_reference_router import _needs_router
 
@@ -81,7 +81,7 @@ def test_a_campaign_has_rate_capacity_tear_down_and_throughput_with_connections(
 
     def evenhand(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "evenhand", *arguments],
+            [*evenhand_command(), *arguments],
             cwd=tmp_path,
             env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
             capture_output=True,

@@ -42,6 +42,7 @@ from tests.wire.wire_session import (
     run_trial,
     until,
     valid_trial,
+    versions,
 )
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "contract" / "reply.schema.json").read_text())
@@ -164,7 +165,7 @@ def test_delays_are_not_there_unless_they_are_asked_for(tmp_path: Path) -> None:
         assert "delays" not in run_trial(session, duration_s=0.1)["directions"]["forward"]
 
 
-@PLANS
+@versions(proved="v6")
 @pytest.mark.two_cpus
 def test_a_lost_frame_is_infinitely_late(plan: AddressPlan) -> None:
     """R8219-16: 1.1 in a thousand lost make the 99.9th percentile infinite, but neither the minimum, nor the
@@ -209,7 +210,7 @@ def through(router: ReferenceRouter, plan: AddressPlan, **arguments: Any) -> Doc
     return direction
 
 
-@PLANS
+@versions(proved="v4")
 @pytest.mark.two_cpus
 def test_a_known_delay_is_found(plan: AddressPlan) -> None:
     """R8219-09: not less than the router takes, and what tester and host add to the median is less than the
@@ -230,7 +231,7 @@ def test_a_known_delay_is_found(plan: AddressPlan) -> None:
     until(lambda found: 10e6 <= found < 20e6, median_ns)
 
 
-@PLANS
+@versions(proved="v6")
 @pytest.mark.two_cpus
 def test_a_delay_of_two_points_gives_their_distance(plan: AddressPlan) -> None:
     """R8219-12: one frame of fifty takes 50 ms longer, so PDV is that distance or more."""
@@ -250,7 +251,7 @@ def test_a_delay_of_two_points_gives_their_distance(plan: AddressPlan) -> None:
     until(holds, measured)
 
 
-@PLANS
+@versions(proved="v4")
 @pytest.mark.two_cpus
 def test_a_stall_of_the_router_shows_in_the_worst_case(plan: AddressPlan) -> None:
     """R8219-09: 20 ms of each quarter of a second in which nothing leaves are 8 % of the frames, so the
@@ -269,7 +270,7 @@ def test_a_stall_of_the_router_shows_in_the_worst_case(plan: AddressPlan) -> Non
     )
 
 
-@PLANS
+@versions(proved="v6")
 @pytest.mark.two_cpus
 def test_what_a_stalled_router_cannot_keep_is_lost_in_the_tenth_of_the_stall(plan: AddressPlan) -> None:
     """R2544-26, R8219-16: 400 frames come in 20 ms, 100 wait; the others are missing in a tenth or two, and
@@ -298,7 +299,7 @@ def test_what_a_stalled_router_cannot_keep_is_lost_in_the_tenth_of_the_stall(pla
     until(holds, measured)
 
 
-@PLANS
+@versions(proved="v4")
 @pytest.mark.two_cpus
 def test_the_tester_measures_its_own_loop_at_the_load_of_the_result(
     plan: AddressPlan, tmp_path: Path

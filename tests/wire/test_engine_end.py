@@ -16,7 +16,7 @@ import pytest
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.trial import MAX_PROOF_FRAMES, find_engine
 from tests.wire.raw_engine import RawEngine, open_request
-from tests.wire.wire_session import cpus
+from tests.wire.wire_session import cpus, proved
 
 pytestmark = pytest.mark.wire
 
@@ -30,6 +30,8 @@ LONG: dict[str, dict[str, Any]] = {
     "prove": {"plan": PLAN, "seed": 7, "direction": "forward", "frames": MAX_PROOF_FRAMES},
     "watch": {"seconds": 600, "cpus": cpus()[-1:]},
 }
+OTHER_SIGNALS = (signal.SIGINT, signal.SIGHUP)
+"""Which of them comes is all the same to a request."""
 NOT_RESOLVED = frozenset({"resolve"})
 ABOUT, STOP = {"request": "about"}, {"request": "stop"}
 
@@ -75,8 +77,14 @@ def test_the_end_of_stdin_ends_a_request_that_others_wait_behind(kind: str) -> N
         assert first["response"] == kind
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-@pytest.mark.parametrize("kind", LONG)
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [
+        *((kind, signal.SIGTERM) for kind in LONG),
+        *(("trial", number) for number in OTHER_SIGNALS),
+        *proved(*((kind, number) for kind in LONG if kind != "trial" for number in OTHER_SIGNALS)),
+    ],
+)
 def test_a_signal_ends_a_request_that_others_wait_behind(kind: str, number: signal.Signals) -> None:
     """The ports are closed in order: the engine ends by itself."""
     with RawEngine() as engine:

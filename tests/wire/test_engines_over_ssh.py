@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.plan import SIDES, AddressPlan, gateway_v4, gateway_v6
+from evenhand.plan import SIDES, AddressPlan, gateway_v4
 from evenhand.procedure import OpenTestbed, TrialPhase
 from evenhand.rig import Setup
 from evenhand.trial import Verdict, find_engine
@@ -21,7 +21,7 @@ from tests.errors import raises
 from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut, wait_until, why_not
 from tests.wire.several_engines import setup_of
 from tests.wire.test_several_engines import LIMITS, WAITS
-from tests.wire.wire_session import NOBODY, Document, cpus
+from tests.wire.wire_session import NOBODY, Document, cpus, versions
 
 pytestmark = [
     pytest.mark.wire,
@@ -30,7 +30,6 @@ pytestmark = [
     pytest.mark.skipif(why_not() is not None, reason=str(why_not())),
 ]
 PROGRAMS = "programs"
-PLANS = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +65,7 @@ def engines_there(host: NamespaceDut) -> list[int]:
     ]
 
 
-@PLANS
+@versions(proved="v4")
 def test_an_engine_over_ssh_sends_its_share_and_ends_with_the_session(
     host: NamespaceDut, plan: AddressPlan
 ) -> None:

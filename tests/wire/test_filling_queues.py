@@ -11,7 +11,7 @@ from evenhand.base.programs import ROUTER, find_program
 from evenhand.plan import make_plan
 from evenhand.predict import DeviceModel
 from evenhand.rig.reference import ReferenceDut, ReferenceRouter, reference_router
-from tests.wire.wire_session import Document, engine, open_ports, until, valid_trial
+from tests.wire.wire_session import Document, engine, open_ports, until, valid_trial, versions_of
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 CAPACITY_FPS = 20_000
@@ -44,7 +44,12 @@ def capacity_of(direction: Document) -> float:
 
 @pytest.mark.parametrize(
     ("queue_frames", "name"),
-    [(16, "gateway-v4"), (500, "gateway-v6"), (4_096, "gateway-v4"), (100_000, "gateway-v6")],
+    [
+        (16, "gateway-v4"),
+        pytest.param(500, "gateway-v6", marks=pytest.mark.slow),
+        pytest.param(4_096, "gateway-v4", marks=pytest.mark.slow),
+        (100_000, "gateway-v6"),
+    ],
 )
 def test_one_second_at_105_percent_tells_the_capacity(name: str, queue_frames: int) -> None:
     """Whatever the queue holds, and though a deep one loses nothing."""
@@ -62,7 +67,7 @@ def test_one_second_at_105_percent_tells_the_capacity(name: str, queue_frames: i
         assert "queue_filling" in {note["code"] for note in direction["notes"]}
 
 
-@pytest.mark.parametrize("name", ["gateway-v4", "gateway-v6"])
+@pytest.mark.parametrize("name", versions_of("gateway-v4", "gateway-v6", proved="v6"))
 def test_at_99_percent_no_queue_fills(name: str) -> None:
     model = DeviceModel(elements=1, rate_fps=CAPACITY_FPS, queue_frames=4_096)
     with reference_router(make_plan(name), ReferenceDut(model=model)) as router:

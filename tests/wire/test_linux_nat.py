@@ -5,7 +5,7 @@ Skipped where nft, or TAYGA, is not installed."""
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,7 +80,20 @@ class NatRig:
         )
 
 
-@pytest.fixture(params=["nat44", "nat44 random", "nat66", "nat64"])
+def kinds(*, proved: Sequence[str]) -> pytest.MarkDecorator:
+    """Of the kernel's NAT. Those of `make prove` are, in `make test`, of the reference router
+    (test_connections.py), or have here what is theirs asked by another test."""
+    return pytest.mark.parametrize(
+        "rig",
+        [
+            pytest.param(kind, marks=pytest.mark.slow) if kind in proved else kind
+            for kind in ("nat44", "nat44 random", "nat66", "nat64")
+        ],
+        indirect=True,
+    )
+
+
+@pytest.fixture
 def rig(request: pytest.FixtureRequest) -> Iterator[NatRig]:
     name, _, ports = request.param.partition(" ")
     plan = make_plan(
@@ -123,6 +136,7 @@ def _port(entry: Any, tuple_of: str, end: str) -> int:
 UNHARMED = {"no_checksum": 0, "traffic_class": 0, "address_or_port": 0}
 
 
+@kinds(proved=["nat66"])
 def test_connections_are_opened_used_and_forgotten(rig: NatRig) -> None:
     """R9693-01, R9693-02, R9693-07, R9693-11: each is learnt as the NAT has translated it, and the tester's
     answers find their way back for as long as the table has them."""
@@ -161,6 +175,7 @@ def test_connections_are_opened_used_and_forgotten(rig: NatRig) -> None:
     assert left["after"]["received_frames"] - left["before"]["received_frames"] <= FEW
 
 
+@kinds(proved=["nat44", "nat66"])
 def test_every_four_tuple_of_a_plan_has_a_connection(rig: NatRig) -> None:
     """R9693-05: the NAT has a port for each of them, whichever host they are of."""
     opened = rig.establish(rig.plan.four_tuples)["directions"]["forward"]["connections"]

@@ -15,13 +15,13 @@ from evenhand.plan import AddressPlan, SideName, make_plan
 from evenhand.rig.reference import ReferenceDut, ReferenceRouter, reference_router
 from evenhand.rig.testbed import needed_memory_mb
 from tests.wire.raw_engine import RawEngine
-from tests.wire.wire_session import FAST_WAITS, PATIENT, one_worker
+from tests.wire.wire_session import FAST_WAITS, PATIENT, one_worker, versions
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 
 BUSY_FPS = 300_000
 """Of each direction: often in a burst, and not much for this host."""
-PLANS = [make_plan("gateway-v4", 4), make_plan("gateway-v6", 4)]
+PLANS = (make_plan("gateway-v4", 4), make_plan("gateway-v6", 4))
 
 
 def begin_trial(engine: RawEngine, plan: AddressPlan, router: ReferenceRouter) -> None:
@@ -58,7 +58,7 @@ def begin_trial(engine: RawEngine, plan: AddressPlan, router: ReferenceRouter) -
         pass
 
 
-@pytest.mark.parametrize("plan", PLANS, ids=["v4", "v6"])
+@versions(proved="v4", plans=PLANS)
 def test_a_tester_whose_dut_goes_away_ends_its_trial(plan: AddressPlan) -> None:
     """D5: DPDK unmaps the rings of a memif at once; nobody may be reading them. The trial goes on to its end,
     and so does the engine."""
@@ -80,7 +80,7 @@ def test_a_tester_whose_dut_goes_away_ends_its_trial(plan: AddressPlan) -> None:
             is_up = counters["left"]["port"]["link_up"] or counters["right"]["port"]["link_up"]
 
 
-@pytest.mark.parametrize("plan", PLANS, ids=["v4", "v6"])
+@versions(proved="v6", plans=PLANS)
 def test_a_router_whose_tester_goes_away_forwards_for_the_next(plan: AddressPlan) -> None:
     with reference_router(plan, ReferenceDut()) as router:
         with RawEngine() as engine:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from evenhand.predict import DeviceModel
 from evenhand.rig.reference import ReferenceDut, reference_router
 from evenhand.run import read_run
 from tests.docs.documents import blocks
+from tests.wire.wire_session import versions_of
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
@@ -33,7 +35,7 @@ PATIENT = evenhand.Limits(offered_tolerance=0.02, overdue_tolerance=0.9)
 """A tester that is late is not what these tests are about."""
 
 
-@pytest.fixture(scope="module", params=["gateway-v4", "gateway-v6"])
+@pytest.fixture(scope="module")
 def testbed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The file of a router that runs, and does LIMIT_FPS per direction. All tests of one plan use it: its
     queue is empty again long before the next test's first trial."""
@@ -49,6 +51,11 @@ def testbed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         yield path
 
 
+def on(*names: Any) -> pytest.MarkDecorator:
+    """The plans of whose router a test has the file."""
+    return pytest.mark.parametrize("testbed", names, indirect=True)
+
+
 def in_less_time(program: str) -> str:
     """With shorter trials, of which a busy host may spoil more. How near it comes to the throughput is for
     the tests of a script."""
@@ -62,10 +69,9 @@ def in_less_time(program: str) -> str:
     return program
 
 
+@on("gateway-v4")
 def test_the_example_finds_what_the_router_does(testbed: Path, tmp_path: Path) -> None:
     """A script of ten lines gets from a testbed file to stored results."""
-    if testbed.stem != "gateway-v4":
-        pytest.skip("the example measures gateway-v4")
     run, program = tmp_path / "a.evenhand", tmp_path / "throughput.py"
     program.write_text(in_less_time((ROOT / "examples" / "throughput.py").read_text()))
     ended = subprocess.run(
@@ -78,6 +84,7 @@ def test_the_example_finds_what_the_router_does(testbed: Path, tmp_path: Path) -
     assert [search.frame_size for search in read_run(run).searches] == [128, 512]
 
 
+@on(*versions_of("gateway-v4", "gateway-v6", proved="v6"))
 def test_the_how_to_draws_throughput_and_latency_over_the_number_of_hosts(
     testbed: Path, tmp_path: Path
 ) -> None:
@@ -106,6 +113,7 @@ def test_the_how_to_draws_throughput_and_latency_over_the_number_of_hosts(
     assert (tmp_path / "hosts.png").read_bytes().startswith(b"\x89PNG")
 
 
+@on(*versions_of("gateway-v4", "gateway-v6", proved="v4"))
 def test_a_script_gets_the_rate_events_and_a_document(testbed: Path) -> None:
     """R2544-21, IPv4 and IPv6: the router's limit is set, so the truth is known."""
     events: list[evenhand.ProcedureEvent] = []
@@ -130,6 +138,7 @@ def test_a_script_gets_the_rate_events_and_a_document(testbed: Path) -> None:
     assert {"R2544-18", "R2544-20"} <= {deviation["requirement"] for deviation in document["deviations"]}
 
 
+@on(*versions_of("gateway-v4", "gateway-v6", proved="v6"))
 def test_loss_follows_what_the_router_does(testbed: Path, tmp_path: Path) -> None:
     """R2544-26, R2544-27, IPv4 and IPv6: above the set limit what does not fit is lost, below it nothing;
     every trial is stored."""
@@ -149,7 +158,7 @@ def test_loss_follows_what_the_router_does(testbed: Path, tmp_path: Path) -> Non
     assert len(stored.trials) == len(found.trials)
 
 
-@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+@pytest.mark.parametrize("plan", versions_of("gateway-v4", "gateway-v6", proved="v4"))
 def test_delays_hold_what_the_router_adds(plan: str, tmp_path: Path) -> None:
     """R8219-07, R8219-09, R8219-12, IPv4 and IPv6: a router that holds each frame for 5 ms. `bench/truth.py`
     measures how near it is."""
@@ -190,6 +199,7 @@ def test_delays_hold_what_the_router_adds(plan: str, tmp_path: Path) -> None:
                         assert min(found.values(direction, "pdv")) >= 0
 
 
+@on("gateway-v4", "gateway-v6")
 def test_what_cannot_be_is_refused_before_anything_is_sent(testbed: Path) -> None:
     other = "gateway-v6" if testbed.stem == "gateway-v4" else "gateway-v4"
     with evenhand.open_testbed(testbed, engine=Path("/nowhere/engine")) as opened:

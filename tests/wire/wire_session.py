@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
-from evenhand.plan import SIDES, AddressPlan, SideName
+import pytest
+
+from evenhand.plan import SIDES, AddressPlan, SideName, gateway_v4, gateway_v6
 from evenhand.procedure import OpenTestbed
 from evenhand.rig import Setup, make_reference_setup
 from evenhand.rig.lab import RING_FRAMES, LinuxLab, VmLab
@@ -30,6 +32,37 @@ frame left is INVALID all the same: `valid_trial` makes it again."""
 MOST_ATTEMPTS = 30
 QUIET_FPS = 20_000
 """Rings of software ports hold 50 ms and more of it."""
+
+
+def versions(
+    *, proved: Literal["v4", "v6"], plans: tuple[AddressPlan, AddressPlan] = (gateway_v4(), gateway_v6())
+) -> pytest.MarkDecorator:
+    """Both IP versions as `plan`, for a test of what has nothing to do with either: rates, delays, queues,
+    what happens when somebody goes away. One of them in `make test`, the other in `make prove`.
+
+    Args:
+        proved: That of `make prove`. Tests beside each other take turns.
+    """
+    return pytest.mark.parametrize(
+        "plan", versions_of(*plans, proved=proved), ids=lambda plan: f"v{plan.ip_version}"
+    )
+
+
+def versions_of(v4: Any, v6: Any, *, proved: Literal["v4", "v6"]) -> list[Any]:
+    """The same for other parameters; a tuple is of several."""
+    return [
+        _case(found, pytest.mark.slow if name == proved else ()) for name, found in (("v4", v4), ("v6", v6))
+    ]
+
+
+def proved(*cases: Any) -> list[Any]:
+    """Cases that go the same way as one beside them: `make prove` runs them. A tuple is of several
+    parameters."""
+    return [_case(case, pytest.mark.slow) for case in cases]
+
+
+def _case(values: Any, marks: Any) -> Any:
+    return pytest.param(*(values if isinstance(values, tuple) else (values,)), marks=marks)
 
 
 def cpus() -> list[int]:

@@ -71,7 +71,7 @@ class Cluster:
     def _popen(self, log: str, *arguments: str) -> subprocess.Popen[bytes]:
         with (self.folder / log).open("wb") as stream:
             return subprocess.Popen(
-                [sys.executable, "-m", "evenhand", *arguments],
+                [*evenhand_command(), *arguments],
                 cwd=self.folder,
                 env=dict(self.environment),
                 stdout=stream,

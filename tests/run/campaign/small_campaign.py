@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-import sys
+import shlex
 from pathlib import Path
 from typing import Any
 
 from evenhand.run import CampaignRecord
 from tests.cli.running import TESTBED
+from tests.preloaded.commands import scripted_engine_command
 
-SCRIPTED = Path(__file__).resolve().parents[2] / "trial" / "scripted_engine.py"
 OPTIONS = """
 maximum-rate = "1Mfps"
 duration = "1s"
@@ -58,7 +58,7 @@ def write_campaign(
     (folder / "testbed.toml").write_text(TESTBED)
     engine = folder / "engine"
     engine.write_text(
-        f'#!/bin/sh\nexec "{sys.executable}" "{SCRIPTED}" "{part}" "{folder / "requests.jsonl"}"\n'
+        f'#!/bin/sh\nexec {shlex.join(scripted_engine_command())} "{part}" "{folder / "requests.jsonl"}"\n'
     )
     engine.chmod(0o755)
     path = folder / name
