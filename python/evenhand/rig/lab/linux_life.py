@@ -21,7 +21,7 @@ from evenhand.rig.lab.linux import LinuxLab
 from evenhand.rig.lab.machine import end_machine
 from evenhand.rig.lab.namespaces import namespace_path
 from evenhand.rig.lab.nat import check_nat
-from evenhand.rig.lab.record import RECORD_VERSION, addresses_of, with_tuples
+from evenhand.rig.lab.record import RECORD_VERSION, addresses_of, lab_of
 from evenhand.rig.lab.translator import check_translator, end_translator
 
 
@@ -78,8 +78,7 @@ def read_lab(name: str, record: dict[str, Any]) -> LinuxLab | None:
     is_there = all(namespace_path(n).exists() for n in (names.tester_namespace, names.dut_namespace))
     if not record.get("is_complete") or not is_there:
         return None
-    lab = record["lab"]
-    return LinuxLab(**with_tuples(lab))
+    return lab_of(LinuxLab, name, record["lab"])
 
 
 @contextmanager

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
+from evenhand.base.errors import HostError
 from evenhand.plan import TOPOLOGIES, AddressPlan, SideCounts
 from evenhand.plan.nat import Nat
 
 RECORD_VERSION = 1
+_AnyLab = TypeVar("_AnyLab")
 
 
 def plan_name(plan: AddressPlan) -> str:
@@ -51,3 +54,17 @@ def with_tuples(document: dict[str, Any]) -> dict[str, Any]:
     found = {key: tuple(value) if isinstance(value, list) else value for key, value in document.items()}
     counts = {name: SideCounts._make(found[name]) for name in ("hosts", "networks") if found.get(name)}
     return found | counts
+
+
+def lab_of(kind: Callable[..., _AnyLab], name: str, document: dict[str, Any]) -> _AnyLab:
+    """The lab of that name, from what its record has of it. HostError if another version of Evenhand wrote
+    that."""
+    try:
+        return kind(**with_tuples(document))
+    except TypeError as error:
+        raise HostError(
+            f"the lab {name} was set up by another version of Evenhand",
+            code="rig.lab-of-another-version",
+            where=f"lab {name}",
+            next_step=f"Remove it, and set it up again: evenhand lab down {name}",
+        ) from error

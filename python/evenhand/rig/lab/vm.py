@@ -36,7 +36,7 @@ from evenhand.rig.lab.linux_life import take_down
 from evenhand.rig.lab.machine import machine_processes
 from evenhand.rig.lab.namespaces import namespace_path
 from evenhand.rig.lab.ports import af_packet_device, engine_command_inside
-from evenhand.rig.lab.record import RECORD_VERSION, addresses_of, nat_of, with_tuples
+from evenhand.rig.lab.record import RECORD_VERSION, addresses_of, lab_of, nat_of
 from evenhand.rig.lab.vm_access import HOST, INTERFACES, Access, free_port, make_access
 from evenhand.rig.lab.vm_access import check_programs as check_ssh
 from evenhand.rig.lab.vm_image import ImageRecipe, VmImage, vm_image
@@ -263,8 +263,7 @@ def read_lab(name: str, record: dict[str, Any]) -> VmLab | None:
     here."""
     if not record.get("is_complete") or not namespace_path(LabNames(name).tester_namespace).exists():
         return None
-    lab = record["lab"]
-    return VmLab(**with_tuples(lab))
+    return lab_of(VmLab, name, record["lab"])
 
 
 def _set_up(
