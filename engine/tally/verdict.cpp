@@ -163,11 +163,16 @@ std::uint64_t own_losses(const TrialResult& result, const DirectionResult& d, st
     }
     if (d.away_frames != 0) {
         double longest_us = 0;
-        for (const auto& cpu : result.host.dut->cpus) longest_us = std::max(longest_us, cpu.longest_us);
+        std::uint64_t absences = 0;
+        for (const auto& cpu : result.host.dut->cpus) {
+            longest_us = std::max(longest_us, cpu.longest_us);
+            absences += cpu.absences;
+        }
         note(reasons, "host_took_cpu",
-             "{}: this host took the DUT's CPU away for up to {:.1f} ms; {} frames arrived at the DUT in that time and "
-             "may have overrun its ring of {}",
-             name_of(result, d.direction), longest_us / us_per_ms, d.away_frames, result.host.dut->ring_frames);
+             "{}: this host took the DUT's CPU away ({}, up to {:.1f} ms); {} frames arrived at the DUT in such "
+             "moments and may have overrun its ring of {}",
+             name_of(result, d.direction), absences == 1 ? "once" : fmt::format("{} times", absences),
+             longest_us / us_per_ms, d.away_frames, result.host.dut->ring_frames);
     }
     return std::min(d.lost_frames(), missed + d.wrong_time_frames + d.unrecorded_frames + d.gap_frames +
                                          d.late_by_gap_frames + d.overdue_frames + d.away_frames);

@@ -279,7 +279,7 @@ def _unknown(ratio: MedianRatio, why: str, certainty: str = "", p_value: float |
 
 def _capped(*found: Measured) -> str:
     if any(measured.is_testers for measured in found):
-        return "a result is only a lower bound, because the tester reached its own limit before the DUT's"
+        return "a result is only a lower bound, because on this host no higher load could be decided"
     return (
         "a result is only a lower bound, because the highest load that was tried passed; unless that is the"
         " line rate, set a higher maximum-rate"

@@ -24,7 +24,6 @@ from evenhand.analysis.trend_setup import differing, testbed_of, version_key, ve
 from evenhand.base.errors import RequestError
 from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.registry import PROCEDURES
-from evenhand.procedure.statistics import Statistics
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, is_median_at_least
 
 
@@ -258,7 +257,7 @@ def _value(run: int, point: PointRecord | None) -> TrendValue:
         return TrendValue(run=run, statistics=None, reason="not in this run")
     return TrendValue(
         run=run,
-        statistics=Statistics.of(point.values, point.uppers),
+        statistics=point.statistics,
         upper=point.median_upper,
         is_at_least=point.is_at_least,
         reason=why_none(point),

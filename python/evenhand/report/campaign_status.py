@@ -211,7 +211,7 @@ def _bounds_of_all(status: CampaignStatus) -> list[str]:
         return []
     of_tester = sum(point.at_tester_limit for point in status.points)
     why = (
-        "the tester could not keep a higher load on this host"
+        "the tester could not keep a higher load on this host, or the host may have caused the loss there"
         if of_tester == len(bounds)
         else "the highest load that was tried passed, or the tester could not keep a higher one"
     )

@@ -57,13 +57,18 @@ def draw_curve(axes: Axes, curve: DrawnCurve, number: int, factor: float, *, lab
     if points:
         statistics = [found for point in points if (found := point.statistics) is not None]
         medians = [found.median / factor for found in statistics]
-        below = [(found.median - found.minimum) / factor for found in statistics]
-        above = [(found.maximum - found.median) / factor for found in statistics]
+        # From one lower bound to another is no spread of the DUT.
+        bars = [
+            (0.0, 0.0)
+            if point.is_at_least
+            else ((found.median - found.minimum) / factor, (found.maximum - found.median) / factor)
+            for point, found in zip(points, statistics, strict=True)
+        ]
         places = [point.x for point in points]
         axes.errorbar(
             places,
             medians,
-            yerr=[below, above],
+            yerr=list(zip(*bars, strict=True)),
             fmt="none",
             ecolor=look["color"],
             elinewidth=1.1,

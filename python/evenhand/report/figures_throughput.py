@@ -44,7 +44,10 @@ def addresses_picture(
     alt = f"{title}: throughput per direction over the number of addresses on each side. " + " ".join(
         map(_describe, curves)
     )
-    caption = "Line: median of the repetitions; bar: minimum to maximum; faint dots: each repetition."
+    are_all_bounds = all(point.is_at_least for curve in curves for point in curve.measured)
+    caption = "Faint dots: each repetition."
+    if not are_all_bounds:
+        caption = "Line: median of the repetitions; bar: minimum to maximum; faint dots: each repetition."
     if _share_places(curves):
         caption += " Curves are drawn slightly beside each other, so that equal results remain visible."
     if any(point.is_at_least for curve in curves for point in curve.measured):
@@ -52,7 +55,9 @@ def addresses_picture(
             " Arrow: a lower bound, because the highest load that was tried passed, or the tester could"
             " not keep a higher one; it is not joined by a line."
         )
-    if any(b.x > JOINED_WITHIN * a.x for curve in curves for a, b in pairwise(curve.points)):
+    if not are_all_bounds and any(
+        b.x > JOINED_WITHIN * a.x for curve in curves for a, b in pairwise(curve.points)
+    ):
         caption += (
             f" Points further apart than by a factor of {JOINED_WITHIN:.0f} are not joined, because nothing"
             " was measured between them."

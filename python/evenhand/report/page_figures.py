@@ -348,7 +348,7 @@ def _history_pictures(record: CampaignRecord) -> Iterator[Picture]:
         for history in islice(_histories(nearest_loss[1], f"{suite}: {_place(nearest_loss[0])}"), 1)
     ]
     for number, some in enumerate(_parts(nearest), start=1):
-        title = "Loss over time in the trial with the lowest load that lost frames"
+        title = "Loss over time in the trial with the lowest load that failed"
         yield history_picture(_name("loss-over-time", "searches", number), title, some)
 
 

@@ -156,7 +156,7 @@ def _headline(version: str, found: PointRecord) -> str:
         *([f"hash {point.hash_type}"] if point.hash_type else []),
         *([f"loss up to {format_ratio(ratio)}"] if (ratio := _allowed_loss(found)) else []),
     ]
-    limit = ": the limit of the tester on this host, not of the DUT" if found.is_testers else ""
+    limit = ": no higher load could be decided on this host" if found.is_testers else ""
     return (
         f"{version}: {PROCEDURES[point.procedure].figure.name} {median}{per_direction}"
         f" ({', '.join(conditions)}){limit}"

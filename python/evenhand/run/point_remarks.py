@@ -33,7 +33,7 @@ class Ended:
     @property
     def failed_at(self) -> float | None:
         """The lowest load at which it lost more than it may; None: it found none, or does not tell."""
-        return None if self.is_at_least else failed_at(self.result)
+        return failed_at(self.result)
 
 
 def ended_of(found: PointRecord) -> list[Ended]:
@@ -47,8 +47,8 @@ def ended_of(found: PointRecord) -> list[Ended]:
 
 def remarks_of(ended: Sequence[Ended], reason: str | None, procedure: str) -> list[str]:
     """All of them; `reason` as in `why_fewer`."""
-    contradiction = disagreement(ended, procedure)
-    return [*why_fewer(ended, reason), *([] if contradiction is None else [contradiction])]
+    told = (disagreement(ended, procedure) or undecided_loads(ended, procedure),)
+    return [*why_fewer(ended, reason), *(text for text in told if text is not None)]
 
 
 def why_fewer(ended: Sequence[Ended], reason: str | None) -> list[str]:
@@ -94,6 +94,19 @@ def disagreement(ended: Sequence[Ended], procedure: str) -> str | None:
         f"its repetitions disagree: {show_value(passed, figure)} passed in one, and"
         f" {show_value(max(failed), figure)}{more} failed in {others}; either the DUT changed in between, or"
         " a bad moment of the host was taken for its loss"
+    )
+
+
+def undecided_loads(ended: Sequence[Ended], procedure: str) -> str | None:
+    """Between which loads the limit lies, where all values are lower bounds but a higher load failed."""
+    values = [each.value for each in ended if each.value is not None]
+    failed = [at for each in ended if (at := each.failed_at) is not None]
+    if not values or not failed or not all(each.is_at_least for each in ended if each.value is not None):
+        return None
+    figure = PROCEDURES[procedure].figure
+    return (
+        f"its limit lies between {show_value(max(values), figure)}, which passed, and"
+        f" {show_value(min(failed), figure)}, which failed; no load between could be decided on this host"
     )
 
 
