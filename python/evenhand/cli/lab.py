@@ -18,7 +18,17 @@ from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
 from evenhand.plan import plan_title
 from evenhand.procedure.registry import CONNECTIONS, THROUGHPUT
-from evenhand.rig.lab import Lab, LinuxLab, VmLab, lab_down, lab_status, lab_up, raised_limits, vm_up
+from evenhand.rig.lab import (
+    MOST_RULES,
+    Lab,
+    LinuxLab,
+    VmLab,
+    lab_down,
+    lab_status,
+    lab_up,
+    raised_limits,
+    vm_up,
+)
 from evenhand.spec.frames import LargestFrameOption, read_largest_frame
 from evenhand.spec.plan import CountOptions
 
@@ -80,6 +90,17 @@ def up(
             " taken (default), or replaced by a random one.",
         ),
     ] = None,
+    rules: Annotated[
+        int,
+        typer.Option(
+            "--rules",
+            metavar="N",
+            min=0,
+            max=MOST_RULES,
+            help="For linux: a firewall of N rules, none of which matches. It makes the DUT slower, so that a"
+            " tester with one CPU finds its limit: 300 are enough on a host with two CPUs.",
+        ),
+    ] = 0,
     force: ForceOption = False,
     json_output: JsonOption = False,
 ) -> None:
@@ -94,6 +115,13 @@ def up(
             code="cli.option-not-here",
             where="--nat-ports",
             next_step=f"Omit it, or use: evenhand lab up {kind} --plan nat44",
+        )
+    if rules and kind is LabKind.VM:
+        raise RequestError(
+            "the virtual machine gets no firewall",
+            code="cli.option-not-here",
+            where="--rules",
+            next_step="Omit it, or use: evenhand lab up linux",
         )
     if kind is LabKind.VM:
         lab = vm_up(
@@ -120,6 +148,7 @@ def up(
             force=force,
             largest_frame_size=largest,
             nat_ports=read_nat_ports(nat_ports),
+            rules=rules,
         )
     if before is not None:
         err().print(
@@ -204,7 +233,8 @@ def _show_lab(lab: Lab, name: str) -> None:
         console.print(f"  SSH    sudo ssh -F {lab.ssh_config} {lab.ssh_host}", markup=False, soft_wrap=True)
         rate = "5kfps"
     else:
-        console.print(f"  DUT    namespace {lab.dut_namespace}{_nat_of(lab)}", markup=False)
+        firewall = f", with a firewall of {format_count(lab.rules)} rules" if lab.rules else ""
+        console.print(f"  DUT    namespace {lab.dut_namespace}{firewall}{_nat_of(lab)}", markup=False)
         rate = "500kfps"
     count = 10_000 if isinstance(lab, VmLab) else 100_000
     verb = (
@@ -261,7 +291,7 @@ def _describe(lab: Lab | None, name: str) -> dict[str, Any]:
     }
     document |= {} if lab.nat is None else {"nat_ports": lab.nat_ports}
     if isinstance(lab, LinuxLab):
-        return {**document, "dut_namespace": lab.dut_namespace}
+        return {**document, "dut_namespace": lab.dut_namespace, "rules": lab.rules}
     return {
         **document,
         "is_running": lab.is_running,

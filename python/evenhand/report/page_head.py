@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evenhand.analysis import Analysis, BiasVerdict
-from evenhand.base.units import format_ratio
+from evenhand.base.units import format_count, format_ratio
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.page_facts import KINDS, LAB_DUTS
 from evenhand.report.page_words import (
@@ -86,7 +86,9 @@ def _of_lab(own: Any) -> Iterator[str]:
     what = LAB_DUTS.get(str(own.get("dut"))) if isinstance(own, Mapping) else None
     if what is not None:
         emulated = ", emulated without KVM" if own.get("accelerator") == "tcg" else ""
-        yield f"{what}{emulated}"
+        rules = own.get("firewall_rules")
+        firewall = f", with a firewall of {format_count(rules)} rules" if isinstance(rules, int) else ""
+        yield f"{what}{emulated}{firewall}"
 
 
 def _of_several(record: CampaignRecord) -> list[str]:

@@ -17,7 +17,7 @@ from evenhand.cli.main import main
 from evenhand.plan import TOPOLOGIES, SideCounts, make_plan
 from evenhand.plan.nat import Nat
 from evenhand.rig.dut import nat as told
-from evenhand.rig.lab import LinuxLab, borrow, lab_down, lab_status, lab_up, linux_lab, machine, nat
+from evenhand.rig.lab import LinuxLab, borrow, lab_down, lab_status, lab_up, linux_lab, machine, nat, nft
 from evenhand.rig.lab.namespaces import namespace_path
 from evenhand.rig.lab_rig import make_lab_setup
 from tests.errors import raises
@@ -27,7 +27,7 @@ PLAN = make_plan("nat44", (3, 4))
 GUARD_S = 30
 HOST_SYSCTLS = Path("/proc/sys/net/netfilter")
 needs_nft = pytest.mark.skipif(
-    shutil.which(nat.PROGRAM, path=machine.system_path()) is None, reason="nftables is not installed"
+    shutil.which(nft.PROGRAM, path=machine.system_path()) is None, reason="nftables is not installed"
 )
 
 
@@ -84,8 +84,8 @@ def test_only_a_nat64_is_translated_before() -> None:
 
 
 def test_without_nft_the_error_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nat, "system_path", lambda: "")
-    with raises("rig.program-missing", match="nft is not installed") as refusal:
+    monkeypatch.setattr(nft, "system_path", lambda: "")
+    with raises("rig.program-missing", match="needs nft, which is not installed") as refusal:
         nat.check_nat()
     assert "apt-get install nftables" in refusal.value.next_step
 
@@ -124,7 +124,7 @@ def test_a_nat_whose_maker_was_killed_is_taken_down(lab_name: str) -> None:
 
     def host() -> dict[str, str]:
         rules = subprocess.run(
-            [shutil.which(nat.PROGRAM, path=machine.system_path()) or nat.PROGRAM, "list", "ruleset"],
+            [shutil.which(nft.PROGRAM, path=machine.system_path()) or nft.PROGRAM, "list", "ruleset"],
             check=True,
             capture_output=True,
             text=True,
@@ -176,14 +176,15 @@ def test_rules_that_are_refused_leave_nothing(lab_name: str, monkeypatch: pytest
 
 @needs_nft
 @pytest.mark.root
-def test_a_borrowed_nat_is_given_back_with_the_same_ports(lab_name: str) -> None:
-    lab_up(PLAN, name=lab_name, nat_ports="random")
+def test_a_borrowed_nat_is_given_back_with_the_same_ports_and_firewall(lab_name: str) -> None:
+    lab_up(PLAN, name=lab_name, nat_ports="random", rules=2)
     with borrow.borrowed(lab_name) as (lab, _):
         router = lab.set_up_for(
             borrow.LabWish(plan="gateway_v4", hosts=SideCounts(left=2, right=2), networks=None)
         )
-        assert router.plan == "gateway_v4"
+        assert isinstance(router, LinuxLab)
+        assert (router.plan, router.rules) == ("gateway_v4", 2)
         lab.give_back()
     found = lab_status(lab_name)
     assert isinstance(found, LinuxLab)
-    assert (found.plan, found.nat_ports, found.hosts) == ("nat44", "random", PLAN.hosts)
+    assert (found.plan, found.nat_ports, found.rules, found.hosts) == ("nat44", "random", 2, PLAN.hosts)

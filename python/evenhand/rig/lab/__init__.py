@@ -4,6 +4,7 @@
 
 from evenhand.rig.dut.nat import NAT_PORTS, NatPorts
 from evenhand.rig.lab.build import RING_FRAMES
+from evenhand.rig.lab.firewall import MOST_RULES
 from evenhand.rig.lab.host_needs import require_root
 from evenhand.rig.lab.labs import Lab, lab_names, lab_status
 from evenhand.rig.lab.limits import RaisedLimit, raised_limits
@@ -13,6 +14,7 @@ from evenhand.rig.lab.neighbors import Neighbor
 from evenhand.rig.lab.vm import VmLab, check_vm_programs, vm_up
 
 __all__ = [
+    "MOST_RULES",
     "NAT_PORTS",
     "RING_FRAMES",
     "Lab",

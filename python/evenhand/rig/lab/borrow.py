@@ -139,6 +139,7 @@ class BorrowedLab:
             dut_cpu=dut_cpu,
             largest_frame_size=largest,
             nat_ports=known.nat_ports if isinstance(known, LinuxLab) else "kept",
+            rules=known.rules if isinstance(known, LinuxLab) else 0,
         )
 
     def give_back(self) -> None:
@@ -183,6 +184,7 @@ def give_back(name: str) -> None:
                     dut_cpu=before.dut_cpu,
                     largest_frame_size=before.largest_frame_size,
                     nat_ports=before.nat_ports,
+                    rules=before.rules,
                 )
         forget(name)
 
@@ -218,7 +220,7 @@ def _is_alike(now: Lab, before: Lab) -> bool:
     """A machine that was started anew has another SSH port, which does not matter."""
     if isinstance(now, VmLab) and not now.is_running:
         return False
-    parts = ("kind", "plan", "hosts", "networks", "dut_cpu", "largest_frame_size", "nat_ports")
+    parts = ("kind", "plan", "hosts", "networks", "dut_cpu", "largest_frame_size", "nat_ports", "rules")
     return all(getattr(now, part, None) == getattr(before, part, None) for part in parts)
 
 

@@ -15,6 +15,7 @@ from evenhand.base.lazy_import import lazy_import
 from evenhand.plan import SIDES, AddressPlan, Interface, PlanSide, SideName
 from evenhand.plan.translation import Translation
 from evenhand.rig.dut.nat import NatPorts, before_nat
+from evenhand.rig.lab.firewall import start_firewall
 from evenhand.rig.lab.namespaces import (
     host_errors,
     make_namespace,
@@ -86,6 +87,7 @@ def build(
     dut_cpu: int,
     largest_frame_size: int = USUAL_MAX_FRAME_SIZE,
     nat_ports: NatPorts = "kept",
+    rules: int = 0,
 ) -> None:
     """Make and set up everything; the caller removes what is there if this raises."""
     mtu = largest_frame_size - AROUND_PACKET
@@ -103,6 +105,9 @@ def build(
     if plan.nat is not None:
         with host_errors("set up the NAT", where=names.dut_namespace):
             run_inside(names.dut_namespace, lambda: start_nat(plan, names.dut_interface("right"), nat_ports))
+    if rules:
+        with host_errors("set up the firewall", where=names.dut_namespace):
+            run_inside(names.dut_namespace, lambda: start_firewall(rules))
 
 
 def translations_of(plan: AddressPlan) -> list[Translation]:

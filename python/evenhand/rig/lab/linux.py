@@ -90,6 +90,8 @@ class LinuxLab:
     """Octets with FCS that both links take."""
     nat_ports: NatPorts = "kept"
     """Of a DUT that keeps state."""
+    rules: int = 0
+    """Of its firewall, which each forwarded frame is held against; 0: it has none."""
 
     @staticmethod
     def check_programs() -> None:
@@ -258,6 +260,7 @@ class LinuxLab:
             return {
                 "dut": "linux namespace",
                 **({"translator": "TAYGA"} if self.translates else {}),
+                **({"firewall_rules": self.rules} if self.rules else {}),
                 "kernel": platform.release(),
                 "machine": platform.machine(),
                 "plan": self.plan,

@@ -21,6 +21,7 @@ from evenhand.rig.lab.linux import LinuxLab
 from evenhand.rig.lab.machine import end_machine
 from evenhand.rig.lab.namespaces import namespace_path
 from evenhand.rig.lab.nat import check_nat
+from evenhand.rig.lab.nft import check_nft
 from evenhand.rig.lab.record import RECORD_VERSION, addresses_of, lab_of
 from evenhand.rig.lab.translator import check_translator, end_translator
 
@@ -33,6 +34,7 @@ def lab_up(
     force: bool = False,
     largest_frame_size: int = USUAL_MAX_FRAME_SIZE,
     nat_ports: NatPorts = "kept",
+    rules: int = 0,
 ) -> LinuxLab:
     """Set up the lab; one of that name that is there, whole or in ruins, is removed first.
 
@@ -43,6 +45,7 @@ def lab_up(
         force: Also if a tester uses the lab that is there; that spoils its trial.
         largest_frame_size: Octets with FCS that both links take.
         nat_ports: What becomes of the hosts' ports, if the DUT keeps state.
+        rules: Of a firewall, that each forwarded frame is held against.
 
     Raises:
         RequestError: Bad name or CPU.
@@ -51,7 +54,7 @@ def lab_up(
     state.check_name(name)
     require_root()
     with state.hold(name), state.kept_from_testers(name, force=force):
-        return _set_up(plan, name, dut_cpu, largest_frame_size, nat_ports)
+        return _set_up(plan, name, dut_cpu, largest_frame_size, nat_ports, rules)
 
 
 def lab_down(name: str = "linux", *, force: bool = False) -> bool:
@@ -89,6 +92,7 @@ def linux_lab(
     dut_cpu: int | None = None,
     largest_frame_size: int = USUAL_MAX_FRAME_SIZE,
     nat_ports: NatPorts = "kept",
+    rules: int = 0,
 ) -> Iterator[LinuxLab]:
     """A lab for the length of a `with` block, taken down however the block ends; see lab_up.
 
@@ -100,7 +104,7 @@ def linux_lab(
         # Before the block that takes the lab down: one that somebody tests with stays.
         stack.enter_context(state.kept_from_testers(name, force=False))
         try:
-            lab = _set_up(plan, name, dut_cpu, largest_frame_size, nat_ports)
+            lab = _set_up(plan, name, dut_cpu, largest_frame_size, nat_ports, rules)
             stack.close()
             yield lab
         finally:
@@ -108,7 +112,12 @@ def linux_lab(
 
 
 def _set_up(
-    plan: AddressPlan, name: str, dut_cpu: int | None, largest_frame_size: int, nat_ports: NatPorts
+    plan: AddressPlan,
+    name: str,
+    dut_cpu: int | None,
+    largest_frame_size: int,
+    nat_ports: NatPorts,
+    rules: int,
 ) -> LinuxLab:
     if plan.other is not None and plan.is_direct:
         raise RequestError(
@@ -122,6 +131,8 @@ def _set_up(
         check_translator()
     if plan.nat is not None:
         check_nat()
+    if rules:
+        check_nft("the firewall")
     cpu, tester_cpus = share_cpus(dut_cpu)
     lab = LinuxLab(
         name=name,
@@ -129,6 +140,7 @@ def _set_up(
         tester_cpus=tester_cpus,
         largest_frame_size=largest_frame_size,
         nat_ports=nat_ports,
+        rules=rules,
         **addresses_of(plan),
     )
     take_down(name)
@@ -137,7 +149,7 @@ def _set_up(
     try:
         if lab.ip_version is not None:  # translators and mixes have gateways alone
             make_room(name, lab.ip_version, sum(side.dut_neighbors for side in plan.sides))
-        build(LabNames(name), plan, cpu, largest_frame_size, nat_ports)
+        build(LabNames(name), plan, cpu, largest_frame_size, nat_ports, rules)
         state.write_record(name, {**record, "is_complete": True})
     except BaseException:
         take_down(name)

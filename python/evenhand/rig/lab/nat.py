@@ -11,51 +11,29 @@ number of buckets and the most entries are of all namespaces together, and stay 
 
 from __future__ import annotations
 
-import shutil
 import socket
-import subprocess
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evenhand.base.errors import HostError
 from evenhand.base.lazy_import import lazy_import
 from evenhand.plan import AddressPlan
 from evenhand.rig.connections import Emptied
-from evenhand.rig.dut.nat import (
-    BUCKETS,
-    COUNT,
-    FOLDER,
-    MOST,
-    NFT_INSTALL,
-    TIMEOUT_S,
-    TIMEOUTS,
-    NatPorts,
-    nat_rules,
-)
-from evenhand.rig.lab.machine import system_path
+from evenhand.rig.dut.nat import BUCKETS, COUNT, FOLDER, MOST, TIMEOUT_S, TIMEOUTS, NatPorts, nat_rules
+from evenhand.rig.lab.nft import check_nft, set_rules
 
 if TYPE_CHECKING:
     import pyroute2
 else:
     pyroute2 = lazy_import("pyroute2")
 
-PROGRAM = "nft"
-INSTALL = f"sudo {NFT_INSTALL}"
 _SYSCTLS = Path("/proc/sys") / FOLDER
 _STATISTICS = ("found", "invalid", "insert", "insert_failed", "drop", "early_drop", "error", "clash_resolve")
-_PATIENCE_S = 30.0
 
 
 def check_nat() -> None:
     """HostError if the program that sets the rules is missing."""
-    if shutil.which(PROGRAM, path=system_path()) is None:
-        raise HostError(
-            f"the plan needs a NAT as DUT, and {PROGRAM} is not installed",
-            code="rig.program-missing",
-            where="lab",
-            next_step=f"Install it: {INSTALL}",
-        )
+    check_nft("the NAT")
 
 
 def start_nat(plan: AddressPlan, outside: str, ports: NatPorts) -> None:
@@ -68,25 +46,7 @@ def start_nat(plan: AddressPlan, outside: str, ports: NatPorts) -> None:
         HostError: No nft, or the kernel refuses its rules.
     """
     assert plan.nat is not None
-    check_nat()
-    program = shutil.which(PROGRAM, path=system_path()) or PROGRAM
-    done = subprocess.run(
-        [program, "-f", "-"],
-        input=nat_rules(plan.nat, outside, ports),
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=_PATIENCE_S,
-        check=False,
-    )
-    if done.returncode != 0:
-        said = done.stderr.strip().splitlines()
-        raise HostError(
-            f"nft cannot set the rules of the NAT: {said[0] if said else 'it says nothing'}",
-            code="rig.nat-rules-refused",
-            where="lab",
-            next_step="The kernel needs nf_tables with NAT (5.8 or later).",
-        )
+    set_rules(nat_rules(plan.nat, outside, ports), what="the NAT")
     # After the rules: where it is a module, they have loaded it.
     for name in TIMEOUTS:
         (_SYSCTLS / name).write_text(str(TIMEOUT_S))

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The firewall of a Linux lab: each forwarded frame is held against its rules, and none matches."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+from scapy.layers.inet import UDP
+
+from evenhand.plan import AddressPlan, make_plan
+from evenhand.rig.lab import linux_lab, machine, nft
+from evenhand.rig.lab.firewall import firewall_rules
+from evenhand.rig.lab.namespaces import run_inside
+from tests.rig.lab.lab_wire import wire
+
+
+def test_both_ip_versions_have_as_many_rules() -> None:
+    text = firewall_rules(250)
+    assert text.count("ip saddr 192.0.2.") == text.count("ip6 saddr 2001:db8::") == 250
+
+
+@pytest.mark.root
+@pytest.mark.skipif(
+    shutil.which(nft.PROGRAM, path=machine.system_path()) is None, reason="nftables is not installed"
+)
+@pytest.mark.parametrize(
+    "plan", [make_plan("gateway_v4"), make_plan("gateway_v6")], ids=lambda plan: plan.name
+)
+def test_a_frame_passes_all_rules(plan: AddressPlan, lab_name: str) -> None:
+    """One that comes to the end of the chain was held against all of them."""
+    family = "ip" if plan.ip_version == 4 else "ip6"
+
+    def ask(*words: str) -> str:
+        done = subprocess.run(["nft", *words], capture_output=True, text=True, timeout=30, check=True)
+        return done.stdout
+
+    with linux_lab(plan, name=lab_name, rules=300) as lab, wire(lab, plan) as tester:
+        assert lab.facts()["firewall_rules"] == 300
+        end = ("add", "rule", family, "evenhand_firewall", "forward", "counter", "comment", '"end"')
+        run_inside(lab.dut_namespace, lambda: ask(*end))
+        tester.send("left", tester.frame("left", 0, 0, b"1 through"))
+        assert bytes(tester.receive_udp("right")[UDP].payload).startswith(b"1 through")
+        listed = run_inside(lab.dut_namespace, lambda: ask("list", "ruleset"))
+    (last,) = [line for line in listed.splitlines() if "end" in line]
+    assert "packets 0" not in last
+    others = [line for line in listed.splitlines() if "saddr" in line]
+    assert len(others) == 600
+    assert all("packets 0 bytes 0 drop" in line for line in others)
