@@ -334,6 +334,7 @@ void time_frames(tally::TrialResult& r, std::uint64_t first_ns, std::uint64_t lo
                                       n == 0 && lost != 0 ? std::nullopt : std::optional{ticks_per_ns * first_ns}});
         delays->variation->differences.add({-static_cast<std::int64_t>(ticks_per_ns * first_ns),
                                             static_cast<std::int64_t>(ticks_per_ns), delays->variation->pairs});
+        delays->variation->differences.sort();
         delays->delays.sort();
         d.delays = delays;
     }

@@ -171,7 +171,7 @@ def test_the_engines_progress_is_read_with_and_without_directions() -> None:
     phases = [
         TrialPhase.from_contract(document) for document in documents if document.get("event") == "progress"
     ]
-    assert [set(each.directions) for each in phases] == [set(), {"forward", "reverse"}, set()]
+    assert [set(each.directions) for each in phases] == [set(), {"forward", "reverse"}, set(), {"forward"}]
     assert phases[1].directions["reverse"].lost_frames == 12
     assert phases[1].directions["reverse"].mean_latency_ns is None
 

@@ -44,7 +44,7 @@ def test_events_come_before_the_response() -> None:
     with start("fair") as session:
         result = EngineMeasurer(session=session, on_event=events.append).measure(60, 1e6)
     assert result.verdict is Verdict.PASS
-    assert [event["phase"] for event in events] == ["routing", "sending", "restabilize"]
+    assert [event["phase"] for event in events] == ["routing", "sending", "restabilize", "residual"]
     assert {event["trial"] for event in events} == {1}
 
 
@@ -55,7 +55,7 @@ def test_progress_of_two_loads_has_the_load_that_is_being_sent(duration_s: float
     load = Load(rate_fps=110e3, duration_s=duration_s, then=LoadChange(rate_fps=55e3, duration_s=1000.0))
     with start("fair") as session:
         EngineMeasurer(session=session, on_event=events.append).offer(load)
-    assert [TrialPhase.from_contract(event).rate_fps for event in events] == [None, told_fps, None]
+    assert [TrialPhase.from_contract(event).rate_fps for event in events] == [None, told_fps, None, None]
 
 
 def test_trial_numbers_stay_within_the_tag() -> None:

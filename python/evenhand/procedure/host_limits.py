@@ -319,8 +319,22 @@ def _probe(
                         code="procedure.stopped",
                         where="--limits host",
                     )
+                _check_whole(trial, engines)
                 probes.append(Probe.of(trial))
     return probes
+
+
+def _check_whole(trial: TrialResult, engines: Sequence[TestbedEngine]) -> None:
+    """HostError if one of several engines was lost: without it the worst of their hosts is not known."""
+    measured = {str(each["engine"]) for each in trial.raw.get("engines", [])}
+    lost = [each.name for each in engines if each.name not in measured]
+    if lost:
+        raise HostError(
+            f"no result of engine {', '.join(lost)}: {'; '.join(reason.text for reason in trial.reasons)}",
+            code="procedure.engine-lost-in-probe",
+            where="--limits host",
+            next_step="Try it again, or give the limits of the hosts by name.",
+        )
 
 
 def _kept(key: _Key, names: Sequence[str] = HOST_CHOOSES) -> dict[str, float] | None:
