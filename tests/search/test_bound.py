@@ -101,6 +101,43 @@ def test_what_is_missing_up_to_the_end_leaves_a_doubt(lost_by_tenth: list[int], 
     assert not leaves_doubt(replace(result, stopped_early_s=None))
 
 
+@dataclass
+class SpoilsFirstBound:
+    """Loses what is above its limit, up to the end of a trial that is stopped early. Its first trial after
+    that is INVALID."""
+
+    inner: SimulatedMeasurer = field(default_factory=lambda: SimulatedMeasurer(limit_fps=700_000))
+    stops: bool = True
+    is_spoiled: bool = False
+
+    def stop_no_trial_early(self) -> None:
+        self.stops = False
+
+    def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
+        excess_fps = rate_fps - self.inner.limit_fps
+        if self.stops and excess_fps > 0:
+            lost = [round(excess_fps / 10)] * 40
+            return cut_trial(rate_fps=rate_fps, duration_s=duration_s, sent_s=4.0, lost_by_tenth=lost)
+        result = self.inner.measure(duration_s, rate_fps)
+        if self.stops or self.is_spoiled:
+            return result
+        self.is_spoiled = True
+        reasons = [{"code": "sender_overdue", "text": "simulated"}]
+        return TrialResult.from_contract({**result.raw, "verdict": "INVALID", "reasons": reasons})
+
+
+def test_a_bound_after_a_sure_guess_is_tried_as_patiently_as_any() -> None:
+    """A sure guess is not repeated where it is INVALID; what is tried after it is."""
+    result = find_throughput(SpoilsFirstBound(), replace(GOAL, duration_s=5, is_guided=True))
+    assert [(trial.purpose, trial.is_full_length, str(trial.result.verdict)) for trial in result.trials] == [
+        (Purpose.MAXIMUM, False, "FAIL"),
+        (Purpose.SEARCH, False, "FAIL"),
+        (Purpose.SEARCH, True, "PASS"),
+        (Purpose.BOUND, False, "INVALID"),
+        (Purpose.BOUND, False, "FAIL"),
+    ]
+
+
 def test_a_device_that_loses_is_bounded_all_the_same() -> None:
     """The bound costs one whole trial at most."""
     early = SimulatedMeasurer(limit_fps=634_567, stops_when_failed=True)

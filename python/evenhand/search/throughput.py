@@ -82,8 +82,6 @@ class _Search:
     guide: Guide | None = None
     is_middle_length: bool = False
     """The next trial lasts longer than a short one, and less than a full-length one."""
-    is_guess_full_length: bool = False
-    """The next trial is a full-length one since the guide is sure enough; a short one could do."""
     whole_loads: set[float] = field(default_factory=set)
     """Loads that were tried to the end since they failed in a trial that was stopped early."""
     bracket: LoadBracket = field(init=False)
@@ -117,18 +115,20 @@ class _Search:
                 return self._result(Outcome.BELOW_MINIMUM)
             if bracket.is_narrow and bracket.is_confirmed and not bracket.is_doubted:
                 return self._result(Outcome.FOUND, bracket.lower_fps)
-            load_fps, purpose = (
-                (bracket.lower_fps, Purpose.CONFIRMATION) if self.is_given_up else self._choose_load()
+            load_fps, purpose, is_sure_guess = (
+                (bracket.lower_fps, Purpose.CONFIRMATION, False) if self.is_given_up else self._choose_load()
             )
             is_confirmation = purpose is Purpose.CONFIRMATION
             is_full_length = (
                 purpose in (Purpose.CONFIRMATION, Purpose.KNOWN) or not self.are_short_trials_trusted
             )
-            is_full_length = is_full_length or self._are_durations_equal or self.is_guess_full_length
-            trial = self._measure_valid(load_fps, purpose, is_full_length=is_full_length)
+            is_full_length = is_full_length or self._are_durations_equal or is_sure_guess
+            trial = self._measure_valid(
+                load_fps, purpose, is_full_length=is_full_length, is_sure_guess=is_sure_guess
+            )
             if trial is None or trial.result.was_stopped:
                 return self._result(Outcome.STOPPED)
-            if not trial.result.is_valid and self.is_guess_full_length and self.guide is not None:
+            if not trial.result.is_valid and is_sure_guess and self.guide is not None:
                 self.guide.shorten()
                 continue
             if not trial.result.is_valid:
@@ -176,14 +176,16 @@ class _Search:
             self.guide = None  # it has learned from losses that were none
         return trial
 
-    def _choose_load(self) -> tuple[float, Purpose]:
+    def _choose_load(self) -> tuple[float, Purpose, bool]:
+        """The next load, why, and whether the guide is so sure of it that it is tried in full length although
+        a short trial could do."""
         bracket = self.bracket
-        self.is_middle_length = self.is_guess_full_length = False
+        self.is_middle_length = False
         if self._is_step_above_known_passed:
-            return bracket.lower_fps, Purpose.CONFIRMATION
+            return bracket.lower_fps, Purpose.CONFIRMATION, False
         guide = None if bracket.is_narrow else self.guide
         guided_fps = None if guide is None else guide.next_load(bracket)
-        self.is_guess_full_length = (
+        is_sure_guess = (
             guide is not None
             and guided_fps is not None
             and guide.is_full_length
@@ -192,14 +194,12 @@ class _Search:
         )
         load_fps = bracket.next_load() if guided_fps is None else guided_fps
         if load_fps in bracket.passed or load_fps == bracket.doubted_fps:
-            return load_fps, Purpose.CONFIRMATION
+            return load_fps, Purpose.CONFIRMATION, is_sure_guess
         if not self.trials and guided_fps is not None:
-            return load_fps, Purpose.KNOWN
+            return load_fps, Purpose.KNOWN, is_sure_guess
         self.is_middle_length = self._is_step_above_known and not self._are_durations_equal
-        return (
-            load_fps,
-            Purpose.MAXIMUM if bracket.below_fps is None and load_fps == bracket.max_fps else Purpose.SEARCH,
-        )
+        is_maximum = bracket.below_fps is None and load_fps == bracket.max_fps
+        return load_fps, Purpose.MAXIMUM if is_maximum else Purpose.SEARCH, is_sure_guess
 
     @property
     def _is_step_above_known(self) -> bool:
@@ -274,14 +274,14 @@ class _Search:
         return self.goal.duration_s >= self.goal.final_duration_s
 
     def _measure_valid(
-        self, load_fps: float, purpose: Purpose, *, is_full_length: bool
+        self, load_fps: float, purpose: Purpose, *, is_full_length: bool, is_sure_guess: bool = False
     ) -> SearchTrial | None:
         """The trial that decides about this load, else the last INVALID one; None if there may be no more
-        trials."""
+        trials. A sure guess that is INVALID is not repeated: a short trial follows."""
         failed: SearchTrial | None = None
         invalid = (
             InvalidAttempts(invalid_retries=0, patience=0)
-            if self.is_guess_full_length
+            if is_sure_guess
             else InvalidAttempts(invalid_retries=self.goal.invalid_retries, patience=self.goal.patience)
         )
         lossy, is_lost = 0, False
@@ -314,7 +314,7 @@ class _Search:
                 is_exhausted
                 and not trial.result.was_stopped
                 and purpose not in (Purpose.CONFIRMATION, Purpose.BOUND)
-                and not self.is_guess_full_length
+                and not is_sure_guess
             ):
                 self.bracket.note_tester_limit(load_fps, offered_fps=invalid.offered_fps)
             self._tell_finished(self.trials[-1])
