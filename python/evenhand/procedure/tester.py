@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -219,7 +219,8 @@ def open_tester(
         locked = stack.enter_context(setup.locked())
         inside, unreached = _look_inside(stack, setup, on_event, needs_dut=needs_dut)
         session = engines.start(stack, locked)
-        stack.enter_context(_kept_off(engines.cpus_here))
+        allowed = os.sched_getaffinity(0)
+        stack.enter_context(_running_on(allowed - set(engines.cpus_here) or allowed))
         open_ports = partial(
             engines.open, session, plan, frame_size=frame_size, seed=seed, host_macs=host_macs
         )
@@ -228,7 +229,8 @@ def open_tester(
         def reopen() -> None:
             # A new process: net_af_xdp does not open an interface twice in one.
             assert isinstance(session, EngineSession)
-            session.restart()
+            with _running_on(allowed):
+                session.restart()
             open_ports()
             _resolve(session, setup, inside, needs_dut=needs_dut)
             on_event(Note(text=REOPENED))
@@ -305,13 +307,11 @@ def _resolve(
 
 
 @contextmanager
-def _kept_off(cpus: Iterable[int]) -> Iterator[None]:
-    """Keep this process (progress, storage) off the tester's CPUs, as long as that leaves it any. The engine
-    has started by then."""
+def _running_on(cpus: set[int]) -> Iterator[None]:
+    """Keep this thread (progress, storage), and what it starts meanwhile, on these CPUs: off the tester's, as
+    long as that leaves it any, once the engine has started."""
     before = os.sched_getaffinity(0)
-    elsewhere = before - set(cpus)
-    if elsewhere:
-        os.sched_setaffinity(0, elsewhere)
+    os.sched_setaffinity(0, cpus)
     try:
         yield
     finally:
