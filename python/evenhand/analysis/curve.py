@@ -13,7 +13,7 @@ from evenhand.analysis.model import Curve, CurveKey, CurvePoint, Degradation
 from evenhand.analysis.plateau import find_shape
 from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
-from evenhand.run.point_remarks import ended_of, remarks_of
+from evenhand.run.point_remarks import remarks_of_point
 from evenhand.spec.point import Point
 
 _Alike: TypeAlias = tuple[str, ...]
@@ -84,7 +84,7 @@ def _curve_point(record: PointRecord, device: KnownDevice | None) -> CurvePoint:
         networks=point.networks,
         state=record.state,
         reason=record.reason,
-        remarks=tuple(remarks_of(ended_of(record), record.reason or record.stopped_early, point.procedure)),
+        remarks=tuple(remarks_of_point(record)),
         asked=point.repetitions,
         values=record.values,
         statistics=record.statistics,

@@ -19,7 +19,7 @@ from evenhand.rig import Setup
 from evenhand.rig.host import HostSurvey
 from evenhand.rig.host.ports import InterfaceFacts, PortFacts, port_facts, read_interface
 from evenhand.rig.host.survey_there import survey_over_ssh
-from evenhand.trial import DEFAULT_START_DIFFERENCE_US, ComparedClock, EngineGroup, read_clock_offsets
+from evenhand.trial import ComparedClock, EngineGroup, read_clock_offsets
 
 
 class CheckedEngines:
@@ -90,10 +90,7 @@ class CheckedEngines:
             offsets = read_clock_offsets(opened.get("clock_offsets") or ())
             if len(offsets) > 1:
                 yield describe_clock_offsets(offsets)
-        limit_s = self._setup.testbed.limits.start_difference
-        yield from clock_lines(
-            self._clocks, DEFAULT_START_DIFFERENCE_US if limit_s is None else limit_s * 1e6
-        )
+        yield from clock_lines(self._clocks, session.start_difference_us)
 
     @property
     def ports(self) -> list[PortFacts]:

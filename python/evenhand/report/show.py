@@ -30,7 +30,7 @@ from evenhand.report.trials import trials_table
 from evenhand.run import CampaignRecord, HookRun, PointRecord, PointState, Repetition, StoredSearch
 from evenhand.run.campaign_record import AT_LEAST, bounds_of
 from evenhand.run.figures import losses_of
-from evenhand.run.point_remarks import ended_of, remarks_of
+from evenhand.run.point_remarks import remarks_of_point
 from evenhand.trial import Verdict
 
 _HOST_FACTS = (
@@ -68,9 +68,7 @@ def campaign_report(record: CampaignRecord) -> Iterator[RenderableType]:
         for number, point in entries:
             if len(record.testbeds) > 1 and (names := values_by_testbed(point)):
                 yield _line(f"{number}: measured by {join([visible(name) for name in names])}", indent=2)
-            for note in remarks_of(
-                ended_of(point), point.reason or point.stopped_early, point.point.procedure
-            ):
+            for note in remarks_of_point(point):
                 yield _line(f"{number}: {note}", indent=2)
     verdict = compare_testbeds(record)
     if verdict is not None:

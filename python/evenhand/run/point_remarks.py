@@ -36,13 +36,14 @@ class Ended:
         return failed_at(self.result)
 
 
-def ended_of(found: PointRecord) -> list[Ended]:
-    """The repetitions of a point that have ended."""
-    return [
+def remarks_of_point(found: PointRecord) -> list[str]:
+    """As `remarks_of`, of a point that has been read whole."""
+    ended = [
         Ended(outcome=each.outcome, value=each.value, reason=each.reason, result=each.result)
         for each in found.repetitions
         if each.finished_at is not None
     ]
+    return remarks_of(ended, found.reason or found.stopped_early, found.point.procedure)
 
 
 def remarks_of(ended: Sequence[Ended], reason: str | None, procedure: str) -> list[str]:

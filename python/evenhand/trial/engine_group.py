@@ -92,7 +92,7 @@ class EngineGroup:
             RequestError: They have not the same number of streams.
         """
         self.members = tuple(members)
-        self._start_difference_us = start_difference_us
+        self.start_difference_us = start_difference_us
         self._client_timeout_s = client_timeout_s
         self._lost: EvenhandError | None = None
         for member in self.members:
@@ -322,9 +322,7 @@ class EngineGroup:
         if not survivors:
             raise self._lost or _not_finished(lost)
         judge = next((member for member in survivors if member.is_here), survivors[0])
-        judged = judge.session.request(
-            "judge", results=results, start_difference_us=self._start_difference_us
-        )
+        judged = judge.session.request("judge", results=results, start_difference_us=self.start_difference_us)
         return {**judged, "response": "trial"}
 
     def _is_lost(self, member: EngineMember, why: str) -> EvenhandError:
