@@ -6,7 +6,17 @@ from __future__ import annotations
 import pytest
 
 from evenhand.base.errors import HostError
+from evenhand.base.programs import ROUTER, find_program
 from evenhand.trial import find_engine
+
+
+@pytest.fixture
+def _router() -> None:
+    """Skips a test without a built reference router."""
+    try:
+        find_program(ROUTER)
+    except HostError as error:
+        pytest.skip(f"no router: {error}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -13,8 +13,6 @@ from typing import Any
 import jsonschema
 import pytest
 
-from evenhand.base.errors import HostError
-from evenhand.base.programs import ROUTER, find_program
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.procedure import DelayGoal, DelayTest, OpenTestbed
 from evenhand.rig.reference import Defects, ReferenceDut
@@ -30,14 +28,6 @@ LIMITS = Limits(**{**PATIENT, "overdue_after_us": 1e9})
 """No delay is left out, wherever this host made frames late."""
 RATE_FPS = 2000.0
 FRAMES = 2000
-
-
-@pytest.fixture
-def _router() -> None:
-    try:
-        find_program(ROUTER)
-    except HostError as error:
-        pytest.skip(f"no router: {error}")
 
 
 @contextmanager

@@ -8,8 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from evenhand.base.errors import HostError
-from evenhand.base.programs import ROUTER, find_program
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.procedure import OpenTestbed
 from evenhand.rig.reference import Defects, ReferenceDut
@@ -23,14 +21,6 @@ WAITS = Waits(**FAST_WAITS)
 LIMITS = replace(Limits(), **{**PATIENT, "longest_overdue_us": 2e5, "overdue_after_us": 1.9e5})
 RATE_FPS = 2000.0
 LONG_S = 30.0
-
-
-@pytest.fixture
-def _router() -> None:
-    try:
-        find_program(ROUTER)
-    except HostError as error:
-        pytest.skip(f"no router: {error}")
 
 
 def early(

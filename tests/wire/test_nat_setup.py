@@ -5,7 +5,6 @@ and forgotten, and nothing of it stays. Skipped where nft or conntrack, and for 
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -22,7 +21,7 @@ from evenhand.rig.lab.ports import af_packet_device, engine_command_inside
 from evenhand.rig.testbed import read_testbed
 from evenhand.trial import EngineSession, find_engine
 from tests.errors import raises
-from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut, wait_until, why_not
+from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut_of_whole_frames, wait_until, why_not
 from tests.rig.dut.test_over_ssh import document, refused
 from tests.wire.wire_session import Document, engine, open_ports, run_trial, until
 
@@ -51,13 +50,7 @@ UNHARMED = {"no_checksum": 0, "traffic_class": 0, "address_or_port": 0}
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceDut]:
-    with namespace_dut(tmp_path_factory.mktemp("dut")) as dut:
-        for side in SIDES:
-            # A frame without a checksum would be a wrong one.
-            offloads = ("tx", "off", "gro", "off")
-            inside = ["ip", "netns", "exec"]
-            subprocess.run([*inside, dut.name, "ethtool", "-K", side, *offloads], check=True)
-            subprocess.run([*inside, dut.tester, "ethtool", "-K", side, *offloads], check=True)
+    with namespace_dut_of_whole_frames(tmp_path_factory.mktemp("dut")) as dut:
         yield dut
 
 

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.base.errors import EvenhandError, HostError
-from evenhand.base.programs import ROUTER, find_program
+from evenhand.base.errors import EvenhandError
 from evenhand.plan import SIDES, AddressPlan, gateway_v4, gateway_v6, make_plan
 from evenhand.procedure import OpenTestbed
 from evenhand.rig import Setup
@@ -79,14 +78,6 @@ def counts_of(trial: TrialResult) -> dict[str, tuple[int, ...]]:
         name: (d.intended_frames, d.offered_frames, d.received_frames, d.duplicated_frames, d.foreign_frames)
         for name, d in trial.directions.items()
     }
-
-
-@pytest.fixture
-def _router() -> None:
-    try:
-        find_program(ROUTER)
-    except HostError as error:
-        pytest.skip(f"no router: {error}")
 
 
 @TWO_CPUS

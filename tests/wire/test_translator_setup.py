@@ -6,7 +6,6 @@ host."""
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -16,7 +15,7 @@ from evenhand.plan import SIDES, AddressPlan, make_plan
 from evenhand.rig.dut.translator import INTERFACE
 from evenhand.rig.lab.ports import af_packet_device, engine_command_inside
 from evenhand.trial import find_engine
-from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut, wait_until, why_not
+from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut_of_whole_frames, wait_until, why_not
 from tests.rig.dut.test_over_ssh import document, refused
 from tests.wire.wire_session import Document, engine, open_ports, valid_trial
 
@@ -33,13 +32,7 @@ ALL = ("--os", "linux", "--left", "left", "--right", "right")
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceDut]:
-    with namespace_dut(tmp_path_factory.mktemp("dut")) as dut:
-        for side in SIDES:
-            # A frame without a checksum would be a wrong one.
-            offloads = ("tx", "off", "gro", "off")
-            inside = ["ip", "netns", "exec"]
-            subprocess.run([*inside, dut.name, "ethtool", "-K", side, *offloads], check=True)
-            subprocess.run([*inside, dut.tester, "ethtool", "-K", side, *offloads], check=True)
+    with namespace_dut_of_whole_frames(tmp_path_factory.mktemp("dut")) as dut:
         yield dut
 
 

@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from evenhand.plan import SIDES
+
 SSHD = "/usr/sbin/sshd"
 TESTBED = """
 isolated_test_environment = true
@@ -136,6 +138,17 @@ def wait_until(holds: Callable[[], bool], otherwise: str) -> None:
     while not holds():
         assert time.monotonic() < end, otherwise
         time.sleep(0.05)
+
+
+@contextmanager
+def namespace_dut_of_whole_frames(folder: Path) -> Iterator[NamespaceDut]:
+    """One for test frames: a frame whose checksum is left to a NIC would be a wrong one."""
+    with namespace_dut(folder) as dut:
+        for side in SIDES:
+            for namespace in (dut.name, dut.tester):
+                offloads = ("ethtool", "-K", side, "tx", "off", "gro", "off")
+                subprocess.run(["ip", "netns", "exec", namespace, *offloads], check=True)
+        yield dut
 
 
 @contextmanager
