@@ -98,7 +98,7 @@ def up(
             min=0,
             max=MOST_RULES,
             help="For linux: a firewall of N rules, none of which matches. It makes the DUT slower, so that a"
-            " tester with one CPU finds its limit: 300 are enough on a host with two CPUs.",
+            " tester with one CPU finds its limit: 3000 on a host with two CPUs.",
         ),
     ] = 0,
     force: ForceOption = False,
