@@ -99,6 +99,7 @@ def check_connections(dut: NamespaceDut, name: str) -> None:
     assert plan.four_tuples == CONNECTIONS
     devices = [af_packet_device(n, side, 1518) for n, side in enumerate(SIDES)]
     numbers = iter(range(1, 100))
+    dut.make_urgent()
     with engine(engine_command_inside(dut.tester, find_engine())) as session:
         open_ports(session, plan, *devices, dut_macs=None)
         session.request("resolve")

@@ -46,6 +46,7 @@ def dut(made: NamespaceDut) -> Iterator[NamespaceDut]:
 
 def translated(dut: NamespaceDut, plan: AddressPlan) -> Document:
     devices = [af_packet_device(n, side, 1518) for n, side in enumerate(SIDES)]
+    dut.make_urgent()
     with engine(engine_command_inside(dut.tester, find_engine())) as session:
         open_ports(session, plan, *devices, dut_macs=None)
         session.request("resolve")

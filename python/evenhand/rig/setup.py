@@ -26,7 +26,7 @@ from evenhand.rig.dut.nat import TIMEOUT_S
 from evenhand.rig.dut.ssh import command_over_ssh
 from evenhand.rig.dut_wish import DutWish, OnDutChange, OnNote, ReachableDut
 from evenhand.rig.inside import Inside, lasting_facts, look_inside
-from evenhand.rig.lab.napi import MOST_URGENT
+from evenhand.rig.lab.urgency import MOST_URGENT
 from evenhand.rig.testbed import Testbed, TestbedLimits, Tester, make_testbed, read_device
 from evenhand.rig.testbed.drivers import PCI
 from evenhand.rig.testbed.resources import OWN_NAMESPACE, resources_of

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evenhand.plan import SIDES
+from evenhand.rig.lab.urgency import make_urgent
 
 SSHD = "/usr/sbin/sshd"
 TESTBED = """
@@ -116,6 +117,14 @@ class NamespaceDut:
             ),
             "sshd does not listen",
         )
+
+    def make_urgent(self) -> None:
+        """Its programs are as urgent as a tester on the same CPU, which would starve them."""
+        assert self.server is not None
+        for process in _ip("netns", "pids", self.name).split():
+            if int(process) != self.server.pid:
+                with suppress(ProcessLookupError):
+                    make_urgent(int(process))
 
     def stop(self) -> None:
         """The server and each session of it, at once: no answer comes any more."""

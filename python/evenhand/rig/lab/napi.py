@@ -10,9 +10,7 @@ import os
 from pathlib import Path
 
 from evenhand.base.errors import HostError
-
-MOST_URGENT = -20
-"""Nice value of the DUT's threads."""
+from evenhand.rig.lab.urgency import make_urgent
 
 
 def pin_napi(interface: str, cpu: int) -> None:
@@ -47,7 +45,7 @@ def pin_napi(interface: str, cpu: int) -> None:
         try:
             os.sched_setaffinity(thread, {cpu})
             # The DUT should lose frames for want of speed, not because the host's housekeeping ran instead.
-            os.setpriority(os.PRIO_PROCESS, thread, MOST_URGENT)
+            make_urgent(thread)
         except OSError as error:
             raise HostError(
                 f"NAPI thread {thread} cannot be pinned to CPU {cpu}: {error.strerror}",

@@ -9,7 +9,7 @@ from pathlib import Path
 from evenhand.rig.lab.build import PACKET_HEAD_OCTETS, USUAL_MAX_FRAME_SIZE
 from evenhand.rig.lab.host_needs import require_root
 from evenhand.rig.lab.namespaces import namespace_path
-from evenhand.rig.lab.napi import MOST_URGENT
+from evenhand.rig.lab.urgency import MOST_URGENT
 
 PAGE_OCTETS = os.sysconf("SC_PAGE_SIZE")
 

@@ -22,8 +22,8 @@ from evenhand.base.lazy_import import lazy_import
 from evenhand.plan.translation import Translation
 from evenhand.rig.dut.translator import INTERFACE, TAYGA_INSTALL, routes_to_translator, tayga_config
 from evenhand.rig.lab.machine import end_processes, processes_with, system_path
-from evenhand.rig.lab.napi import MOST_URGENT
 from evenhand.rig.lab.state import STATE_DIRECTORY
+from evenhand.rig.lab.urgency import make_urgent
 
 if TYPE_CHECKING:
     import pyroute2
@@ -81,7 +81,7 @@ def start_translator(name: str, translation: Translation, cpu: int, mtu: int) ->
             start_new_session=True,
         )
     os.sched_setaffinity(process.pid, {cpu})
-    os.setpriority(os.PRIO_PROCESS, process.pid, MOST_URGENT)
+    make_urgent(process.pid)
     with pyroute2.IPRoute() as ip:
         index = _wait_for_interface(ip, process, log)
         ip.link("set", index=index, mtu=mtu, state="up")
