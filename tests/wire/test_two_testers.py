@@ -106,6 +106,7 @@ SECOND_TESTERS = {
 }
 
 
+@pytest.mark.two_cpus  # on one, the first tester leaves nothing to the second
 def test_second_testers_on_a_lab_are_refused_and_the_first_ones_trial_stays_what_it_was(
     lab_name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
