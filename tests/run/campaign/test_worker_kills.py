@@ -252,6 +252,7 @@ def answer_lost(
         run = start_run(starter, running, "killed")
         assert victim.is_killed("answering", chance, lambda: not is_there(run)), (folder / "log").read_text()
         before = victim.requests("trial")
+        write_campaign(victim.starter.folder, "", part="stuck-trial-1")  # else it may answer before its kill
         victim.start()
         wait_until(lambda: victim.requests("trial") > before, lambda: victim.log)
         yield lambda: end_of(starter, run), running, victim
