@@ -31,7 +31,7 @@ constexpr int host_not_ready = 3;
 constexpr int bug = 4;
 
 constexpr const char* usage =
-    "evenhand-router: the reference router. It forwards between two DPDK ports as its configuration says, until stdin "
+    "evenhand-router: the reference router. It forwards between DPDK ports as its configuration says, until stdin "
     "ends or a signal comes.\n"
     "People use `evenhand router`, which writes the configuration and starts it.\n"
     "\n"
@@ -74,7 +74,7 @@ void serve(session::LineChannel& channel, router::Router& router) {
         try {
             switch (router::read_router_request(*line)) {
                 case router::RouterRequest::counters:
-                    channel.write_line(router::counters_line("counters", router.counters(), router.context()));
+                    channel.write_line(router::counters_line("counters", router.counters(), router.macs().size(), router.context()));
                     break;
                 case router::RouterRequest::flush: channel.write_line(router::flushed_line(router.flush())); break;
                 case router::RouterRequest::stop: return;
@@ -123,7 +123,7 @@ int main(int argc, char** argv) {
                                                   port::dpdk_version()));
             serve(channel, router);
             const auto counters = router.counters();
-            channel.write_line(router::counters_line("stopped", counters, router.context()));
+            channel.write_line(router::counters_line("stopped", counters, router.macs().size(), router.context()));
             tell_time_kept(counters, router.context());
         }
         port::stop_dpdk();

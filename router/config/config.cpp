@@ -187,14 +187,28 @@ void read_host(ObjectReader r, port::HostOptions& host) {
     r.finish();
 }
 
+void read_pair(ObjectReader r, RouterConfig& config) {
+    config.ports.push_back(read_port(r.object("left")));
+    config.ports.push_back(read_port(r.object("right")));
+    r.finish();
+}
+
 void check_addresses(const RouterConfig& config) {
-    constexpr std::array<const char*, 2> sides{"left", "right"};
     for (std::size_t i = 0; i < config.ports.size(); ++i) {
         if (config.ports[i].addresses.empty()) {
             throw Fault{FaultCode::bad_request, "the interface has no address",
-                        fmt::format("ports.{}.addresses", sides[i]), "Give at least one, such as 10.0.0.1/24."};
+                        where_of_port(i) + ".addresses", "Give at least one, such as 10.0.0.1/24."};
         }
     }
+}
+
+/// Left and right; those of further pairs in a list.
+template <class Side>
+void put_ports(Json& line, std::size_t ports, const Side& side) {
+    line["left"] = side(0);
+    line["right"] = side(1);
+    for (std::size_t i = 2; i < ports; i += 2)
+        line["more_ports"].push_back({{"left", side(i)}, {"right", side(i + 1)}});
 }
 
 void check_pool(const RouterConfig& config) {
@@ -213,6 +227,11 @@ void check_pool(const RouterConfig& config) {
 
 }  // namespace
 
+std::string where_of_port(std::size_t port) {
+    const char* const side = port % 2 == 0 ? "left" : "right";
+    return port < 2 ? fmt::format("ports.{}", side) : fmt::format("more_ports[{}].{}", port / 2 - 1, side);
+}
+
 RouterConfig read_config(std::string_view text) {
     const Json json =
         contract::read_document(text, {.name = "the configuration",
@@ -220,9 +239,14 @@ RouterConfig read_config(std::string_view text) {
                                        .next = "Write one JSON object, as contract/router-config.schema.json has it."});
     ObjectReader r{json, ""};
     RouterConfig config;
-    auto ports = r.object("ports");
-    config.ports = {read_port(ports.object("left")), read_port(ports.object("right"))};
-    ports.finish();
+    read_pair(r.object("ports"), config);
+    if (r.has("more_ports")) {
+        const Json& list = r.array("more_ports");
+        constexpr std::size_t most = most_interfaces / 2 - 1;
+        if (list.size() > most)
+            r.refuse("more_ports", fmt::format("{} more pairs of ports", list.size()), fmt::format("Use up to {}.", most));
+        for (std::size_t i = 0; i < list.size(); ++i) read_pair({list[i], fmt::format("more_ports[{}]", i)}, config);
+    }
     config.cpu = static_cast<unsigned>(r.whole("cpu", 0, 65535));
     if (r.has("routes")) {
         const Json& list = r.array("routes");
@@ -240,6 +264,8 @@ RouterConfig read_config(std::string_view text) {
         if (config.translation)
             r.refuse("nat", "it is there besides translation",
                      "Leave one of them out: a router translates in one way.");
+        if (config.ports.size() > 2)
+            r.refuse("nat", "it is there besides more_ports", "Leave one of them out: connections are those of one pair.");
         config.nat = read_nat(r.object("nat"));
     }
     if (r.has("defects")) config.defects = read_defects(r.object("defects"));
@@ -276,17 +302,18 @@ RouterRequest read_router_request(std::string_view line) {
     return request;
 }
 
-std::string ready_line(const RouterConfig& config, const std::array<plan::MacAddress, 2>& macs, int thread_id,
+std::string ready_line(const RouterConfig& config, const std::vector<plan::MacAddress>& macs, int thread_id,
                        std::string_view version, std::string_view dpdk) {
     const auto side = [&](std::size_t i) {
         return Json{{"device", config.ports[i].device}, {"mac", plan::to_string(macs[i])}};
     };
-    return Json{{"event", "ready"},    {"version", version}, {"dpdk", dpdk},
-                {"thread", thread_id}, {"left", side(0)},    {"right", side(1)}}
-        .dump();
+    Json line{{"event", "ready"}, {"version", version}, {"dpdk", dpdk}, {"thread", thread_id}};
+    put_ports(line, macs.size(), side);
+    return line.dump();
 }
 
-std::string counters_line(std::string_view event, const RouterCounters& counters, const CountersContext& context) {
+std::string counters_line(std::string_view event, const RouterCounters& counters, std::size_t ports,
+                          const CountersContext& context) {
     const auto to_us = [&](std::uint64_t ticks) { return static_cast<double>(ticks) * 1e6 / context.ticks_per_second; };
     const auto side = [&](std::size_t i) {
         const InterfaceCounters& c = counters.forward.interfaces[i];
@@ -313,8 +340,6 @@ std::string counters_line(std::string_view event, const RouterCounters& counters
     const ModelCounters& model = counters.forward.model;
     const DefectCounters& defects = counters.forward.defects;
     Json line{{"event", event},
-              {"left", side(0)},
-              {"right", side(1)},
               {"elements", elements},
               {"neighbors",
                {{"entries", counters.neighbor_entries},
@@ -332,6 +357,7 @@ std::string counters_line(std::string_view event, const RouterCounters& counters
                 {"duplicated_frames", defects.duplicated_frames},
                 {"reordered_frames", defects.reordered_frames},
                 {"corrupted_frames", defects.corrupted_frames}}}};
+    put_ports(line, ports, side);
     if (const auto& t = counters.translation) {
         line["translation"] = {{"translated_frames", t->translated_frames},
                                {"refused_frames", t->refused_frames},

@@ -2,7 +2,6 @@
 // Config: what the router is told, and what it tells. The only folder of the router that sees JSON.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -62,7 +61,7 @@ struct StallConfig {
 
 /// See contract/router-config.schema.json.
 struct RouterConfig {
-    std::array<PortConfig, 2> ports;  // left, right
+    std::vector<PortConfig> ports;  // left and right of each pair, 1 to most_interfaces / 2 of them
     std::vector<RouteConfig> routes;
     std::optional<ModelConfig> model;  // default: as fast as it can
     NeighborCost neighbor_cost;
@@ -79,6 +78,9 @@ struct RouterConfig {
     unsigned cpu = 0;
     port::HostOptions host;
 };
+
+/// What the configuration calls this port, such as `ports.left`.
+[[nodiscard]] std::string where_of_port(std::size_t port);
 
 /// Throws Fault{bad_json, bad_request} that names the place and the value.
 [[nodiscard]] RouterConfig read_config(std::string_view text);
@@ -111,9 +113,10 @@ struct Flushed {
 };
 
 /// Lines without a line end. `event` is "counters", or "stopped" for the last one.
-[[nodiscard]] std::string ready_line(const RouterConfig& config, const std::array<plan::MacAddress, 2>& macs,
+[[nodiscard]] std::string ready_line(const RouterConfig& config, const std::vector<plan::MacAddress>& macs,
                                      int thread_id, std::string_view version, std::string_view dpdk);
-[[nodiscard]] std::string counters_line(std::string_view event, const RouterCounters& counters,
+/// `ports`: how many there are.
+[[nodiscard]] std::string counters_line(std::string_view event, const RouterCounters& counters, std::size_t ports,
                                         const CountersContext& context);
 [[nodiscard]] std::string flushed_line(const Flushed& flushed);
 [[nodiscard]] std::string fault_line(std::string_view code, std::string_view kind, std::string_view what,

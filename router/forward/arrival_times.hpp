@@ -12,10 +12,14 @@
 #include <cstdint>
 
 #include "pace/clock.hpp"
+#include "tables/interface.hpp"
 
 namespace evenhand::router {
 
 using pace::Ticks;
+
+/// What one look brought. Ports that there are not bring nothing.
+using FramesByPort = std::array<std::size_t, most_interfaces>;
 
 /// The frames of one look came evenly from `from` (exclusive) to `until`.
 struct ArrivalSpan {
@@ -48,8 +52,8 @@ class ArrivalTimes {
     [[nodiscard]] unsigned most(Ticks now) const noexcept { return was_away(now) ? most_after_absence : most_of_look; }
 
     /// After the look at `now`, which brought `came` frames from each port and was allowed `most`.
-    [[nodiscard]] ArrivalSpan look(const std::array<std::size_t, 2>& came, unsigned most, Ticks now) noexcept {
-        const auto largest = std::max(came[0], came[1]);
+    [[nodiscard]] ArrivalSpan look(const FramesByPort& came, unsigned most, Ticks now) noexcept {
+        const auto largest = *std::max_element(came.begin(), came.end());
         if (largest > most_of_look) {
             ++looks_after_absence_;
         } else if (largest < most_of_look) {
@@ -68,6 +72,12 @@ class ArrivalTimes {
     static constexpr unsigned most_looks_after_absence = 4;
     static constexpr double unknown = 1e12;  // ticks: longer than any gap
 
+    static std::array<double, most_interfaces> all_unknown() noexcept {
+        std::array<double, most_interfaces> spacing{};
+        spacing.fill(unknown);
+        return spacing;
+    }
+
     /// Another program or the hypervisor had the CPU; what came meanwhile needs times.
     [[nodiscard]] bool was_away(Ticks now) const noexcept {
         return now - last_look_ > ticks_per_second_ / 1000 && looks_after_absence_ < most_looks_after_absence &&
@@ -76,7 +86,7 @@ class ArrivalTimes {
 
     /// Until when the frames of this look have come: until now if the ports have no more. Else as long as so many take
     /// to come at the rate of late, since those behind them came later.
-    [[nodiscard]] Ticks end_of(const std::array<std::size_t, 2>& came, unsigned most, Ticks now) noexcept {
+    [[nodiscard]] Ticks end_of(const FramesByPort& came, unsigned most, Ticks now) noexcept {
         Ticks until = now;
         bool is_behind = false;
         for (std::size_t in = 0; in < came.size(); ++in) {
@@ -107,8 +117,8 @@ class ArrivalTimes {
     Ticks until_ = 0;                                  // until when frames have come, as the model sees it
     unsigned looks_after_absence_ = 0;                 // since a look left nothing behind
     Ticks rates_since_ = 0;                            // when the frames below began to come
-    std::array<std::uint64_t, 2> frames_{};            // by port
-    std::array<double, 2> spacing_{unknown, unknown};  // of late: ticks from frame to frame, by port
+    std::array<std::uint64_t, most_interfaces> frames_{};  // by port
+    std::array<double, most_interfaces> spacing_ = all_unknown();  // of late: ticks from frame to frame, by port
 };
 
 }  // namespace evenhand::router

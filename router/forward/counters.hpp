@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 
+#include "tables/interface.hpp"
+
 namespace evenhand::router {
 
 struct InterfaceCounters {
@@ -40,7 +42,8 @@ struct DefectCounters {
 };
 
 struct ForwardCounters {
-    std::array<InterfaceCounters, 2> interfaces;  // left, right; drops count where the frame came in
+    // Left and right of each pair; drops count where the frame came in.
+    std::array<InterfaceCounters, most_interfaces> interfaces;
     ModelCounters model;
     DefectCounters defects;
 };

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "elements/defects.hpp"
 #include "forward/counters.hpp"
@@ -22,8 +24,9 @@ class Departures {
    public:
     using Frame = typename Port::Frame;
 
-    Departures(std::array<Port*, 2> ports, Defects defects, Ticks hold_at_most, ForwardCounters& counters) noexcept
-        : ports_{ports}, defects_{std::move(defects)}, hold_at_most_{hold_at_most}, counters_{&counters} {}
+    /// At most `most_interfaces` ports.
+    Departures(std::vector<Port*> ports, Defects defects, Ticks hold_at_most, ForwardCounters& counters) noexcept
+        : ports_{std::move(ports)}, defects_{std::move(defects)}, hold_at_most_{hold_at_most}, counters_{&counters} {}
 
     /// A forwarded frame goes out of interface `out`.
     void leave(Frame* frame, unsigned out, Ticks now) noexcept {
@@ -106,14 +109,14 @@ class Departures {
         burst.size = 0;
     }
 
-    std::array<Port*, 2> ports_;
+    std::vector<Port*> ports_;
     Defects defects_;
     Ticks hold_at_most_;
     ForwardCounters* counters_;
     std::uint64_t number_ = 0;  // of the next forwarded frame
-    std::array<Burst, 2> bursts_{};
-    std::array<Frame*, 2> exchanged_{};
-    std::array<Ticks, 2> exchanged_at_{};
+    std::array<Burst, most_interfaces> bursts_{};
+    std::array<Frame*, most_interfaces> exchanged_{};
+    std::array<Ticks, most_interfaces> exchanged_at_{};
 };
 
 }  // namespace evenhand::router

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -48,7 +49,15 @@ struct ForwardOptions {
     Ticks ticks_per_second = 1;
 };
 
-/// One worker's router between two ports. Its model is in the time at which frames came (arrival_times.hpp), not in
+/// What a pair of interfaces has for itself: a virtual router between them. All that it names outlives the forwarder.
+struct VirtualRouter {
+    std::span<const Interface, 2> interfaces;
+    const RouteTable* routes;
+    NeighborTable* neighbors;
+    LocalAnswerer* local;
+};
+
+/// One worker's router between the two ports of each pair, whose elements work for all pairs. Its model is in the time at which frames came (arrival_times.hpp), not in
 /// that at which they were looked at: a busy host delays frames, but does not fill queues that would not have been
 /// full. What is found late may leave late; that is counted.
 template <class Port>
@@ -56,17 +65,14 @@ class Forwarder {
    public:
     using Frame = typename Port::Frame;
 
-    /// All references outlive the forwarder. Its time begins at `start`, a reading of the clock: a model that compares
-    /// and multiplies times is then right whatever the counter of the CPU stands at.
-    Forwarder(std::array<Port*, 2> ports, std::span<const Interface, 2> interfaces, const RouteTable& routes,
-              NeighborTable& neighbors, LocalAnswerer& local, std::optional<ElementModel> model,
+    /// `ports` are left and right of each of `pairs`, 1 to most_interfaces / 2; they outlive the forwarder. Its time
+    /// begins at `start`, a reading of the clock: a model that compares and multiplies times is then right whatever the
+    /// counter of the CPU stands at. Connections are those of a single pair.
+    Forwarder(const std::vector<Port*>& ports, std::vector<VirtualRouter> pairs, std::optional<ElementModel> model,
               std::optional<Translator> translator, std::optional<Nat> nat, Defects defects,
               const ForwardOptions& options, Ticks start)
         : ports_{ports},
-          interfaces_{interfaces},
-          routes_{&routes},
-          neighbors_{&neighbors},
-          local_{&local},
+          pairs_{std::move(pairs)},
           model_{std::move(model)},
           translator_{std::move(translator)},
           nat_{std::move(nat)},
@@ -82,12 +88,14 @@ class Forwarder {
         const Ticks now = clock - start_;
         now_ = now;
         const unsigned most = times_.most(now);
-        const std::array<std::size_t, 2> came{take(0, most), take(1, most)};
-        if (came[0] + came[1] != 0) {
+        FramesByPort came{};
+        std::size_t all = 0;
+        for (unsigned in = 0; in < ports_.size(); ++in) all += came[in] = take(in, most);
+        if (all != 0) {
             counters_.model.longest_gap = std::max(counters_.model.longest_gap, now - times_.last_look());
             last_arrival_ = now;
         }
-        process(came, times_.look(came, most, now));
+        process(came, all, times_.look(came, most, now));
         calendar_.advance(now, leave_);
         if (static_cast<std::int64_t>(now - next_timers_) >= 0) run_timers(now);
         departures_.flush_all(now);
@@ -124,18 +132,34 @@ class Forwarder {
         return n;
     }
 
-    /// Both ports' frames in the order of their arrival.
-    void process(const std::array<std::size_t, 2>& came, const ArrivalSpan& span) noexcept {
-        const std::array<double, 2> spacing{span.spacing(came[0]), span.spacing(came[1])};
-        std::array<std::size_t, 2> next{};
-        while (next[0] < came[0] || next[1] < came[1]) {
-            const std::array<Ticks, 2> at{span.arrival(next[0], spacing[0]), span.arrival(next[1], spacing[1])};
-            const unsigned in = next[0] >= came[0]   ? 1U
-                                : next[1] >= came[1] ? 0U
-                                                     : static_cast<unsigned>(at[1] < at[0]);
-            calendar_.pass(at[in], leave_);
-            receive(arrivals_[in][next[in]++], in, at[in]);
+    /// All ports' frames in the order of their arrival.
+    void process(const FramesByPort& came, std::size_t all, const ArrivalSpan& span) noexcept {
+        constexpr Ticks never = std::numeric_limits<Ticks>::max();
+        std::array<double, most_interfaces> spacing;
+        std::array<Ticks, most_interfaces> at;  // the next frame's
+        std::array<std::size_t, most_interfaces> next{};
+        for (unsigned in = 0; in < ports_.size(); ++in) {
+            spacing[in] = span.spacing(came[in]);
+            at[in] = came[in] == 0 ? never : span.arrival(0, spacing[in]);
         }
+        for (; all != 0; --all) {
+            unsigned in = 0;
+            for (unsigned other = 1; other < ports_.size(); ++other) {
+                if (at[other] < at[in]) in = other;
+            }
+            calendar_.pass(at[in], leave_);
+            receive(arrivals_[in][next[in]], in, at[in]);
+            at[in] = ++next[in] == came[in] ? never : span.arrival(next[in], spacing[in]);
+        }
+    }
+
+    [[nodiscard]] const VirtualRouter& pair_of(unsigned port) const noexcept { return pairs_[port / 2]; }
+    [[nodiscard]] const Interface& interface_of(unsigned port) const noexcept {
+        return pair_of(port).interfaces[port % 2];
+    }
+    /// The port of this interface of the pair that `port` is of.
+    [[nodiscard]] static unsigned port_beside(unsigned port, unsigned interface) noexcept {
+        return (port & ~1U) + interface;
     }
 
     void receive(Frame* frame, unsigned in, Ticks arrival) noexcept {
@@ -150,7 +174,7 @@ class Forwarder {
             case PacketKind::malformed: drop(frame, in, counters.malformed_frames); return;
             case PacketKind::martian: drop(frame, in, counters.martian_frames); return;
         }
-        if (std::memcmp(octets, interfaces_[in].mac.data(), interfaces_[in].mac.size()) != 0) {
+        if (const auto& mac = interface_of(in).mac; std::memcmp(octets, mac.data(), mac.size()) != 0) {
             drop(frame, in, counters.other_mac_frames);
             return;
         }
@@ -159,9 +183,10 @@ class Forwarder {
             return;
         }
         if (translates_ && receive_translated(frame, in, packet, arrival)) return;
+        const RouteTable& routes = *pair_of(in).routes;
         const Route* const route = packet.version == IpVersion::v4
-                                       ? routes_->find_v4(frame::big(frame::load<std::uint32_t>(packet.destination)))
-                                       : routes_->find_v6(packet.destination);
+                                       ? routes.find_v4(frame::big(frame::load<std::uint32_t>(packet.destination)))
+                                       : routes.find_v6(packet.destination);
         if (route == nullptr) {
             drop(frame, in, counters.no_route_frames);
         } else if (route->kind == RouteKind::local) {
@@ -179,7 +204,7 @@ class Forwarder {
         if (nat_) return receive_connected(frame, in, packet, arrival);
         if (!translator_->is_for(packet)) return false;
         const auto addresses = translator_->addresses_of(packet);
-        const Route* const route = addresses ? routes_->find(addresses->destination) : nullptr;
+        const Route* const route = addresses ? pair_of(in).routes->find(addresses->destination) : nullptr;
         if (route == nullptr || route->kind != RouteKind::forward) {
             drop(frame, in, counters_.interfaces[in].no_route_frames);
         } else {
@@ -195,7 +220,7 @@ class Forwarder {
         const Route* route = nullptr;
         if (way == NatWay::outgoing) {
             const plan::IpAddress destination = nat_->outside_destination(packet);
-            route = routes_->find(destination);
+            route = pair_of(in).routes->find(destination);
             if (route == nullptr || route->kind != RouteKind::forward || route->interface == in) {
                 if (destination.version == packet.version) return false;  // for the router, or for the inside
                 drop(frame, in, counters_.interfaces[in].no_route_frames);
@@ -207,7 +232,7 @@ class Forwarder {
             ports_[in]->release(&frame, 1);
             return true;
         }
-        if (way == NatWay::incoming) route = routes_->find(crossing->destination);
+        if (way == NatWay::incoming) route = pair_of(in).routes->find(crossing->destination);
         if (route == nullptr || route->kind != RouteKind::forward) {
             drop(frame, in, counters_.interfaces[in].no_route_frames);
         } else {
@@ -223,9 +248,10 @@ class Forwarder {
             return;
         }
         const plan::IpAddress next_hop = route.via ? *route.via : destination;
-        if (const plan::MacAddress* const mac = neighbors_->find(route.interface, next_hop, arrival); mac != nullptr) {
-            admit(frame, in, packet, route.interface, *mac, arrival, crossing);
-        } else if (neighbors_->hold(route.interface, next_hop, frame, arrival) != HoldResult::held) {
+        NeighborTable& neighbors = *pair_of(in).neighbors;
+        if (const plan::MacAddress* const mac = neighbors.find(route.interface, next_hop, arrival); mac != nullptr) {
+            admit(frame, in, packet, port_beside(in, route.interface), *mac, arrival, crossing);
+        } else if (neighbors.hold(route.interface, next_hop, frame, arrival) != HoldResult::held) {
             drop(frame, in, counters_.interfaces[in].unresolved_frames);
         }
     }
@@ -246,7 +272,7 @@ class Forwarder {
             departure = *served;
         }
         if (translates_ && !translate(frame, in, packet, arrival, crossing)) return;
-        write_macs(Port::octets(frame), mac, interfaces_[out].mac);
+        write_macs(Port::octets(frame), mac, interface_of(out).mac);
         if (options_.stall_every != 0 && !outlast_stall(in, arrival, departure)) {
             drop(frame, in, counters_.interfaces[in].stalled_frames);
             return;
@@ -292,31 +318,31 @@ class Forwarder {
     void hand_over(Frame* frame, unsigned in, Ticks arrival) noexcept {
         ++counters_.interfaces[in].local_frames;
         const std::size_t answer =
-            local_->handle(in, {Port::octets(frame), Port::room(frame)}, Port::length(frame), arrival);
+            pair_of(in).local->handle(in % 2, {Port::octets(frame), Port::room(frame)}, Port::length(frame), arrival);
         if (answer != 0) {
             Port::set_length(frame, answer);
             departures_.put(frame, in);
         } else {
             ports_[in]->release(&frame, 1);
         }
-        go_on(arrival);
+        go_on(in, arrival);
     }
 
-    /// Frames whose next hop answered go to their element as if they came now; those whose next hop did not are
+    /// Frames of this port's pair: those whose next hop answered go to their element as if they came now; those whose next hop did not are
     /// dropped.
-    void go_on(Ticks now) noexcept {
-        neighbors_->take_ready(
+    void go_on(unsigned port, Ticks now) noexcept {
+        pair_of(port).neighbors->take_ready(
             [&](void* held, unsigned out, const plan::MacAddress& mac) {
-                admit_held(static_cast<Frame*>(held), out, mac, now);
+                admit_held(static_cast<Frame*>(held), port_beside(port, out), mac, now);
             },
             [&](void* held) {
                 auto* frame = static_cast<Frame*>(held);
-                ports_[0]->release(&frame, 1);  // the neighbour table counts it
+                ports_[port]->release(&frame, 1);  // the neighbour table counts it
             });
     }
 
     void admit_held(Frame* frame, unsigned out, const plan::MacAddress& mac, Ticks now) noexcept {
-        const unsigned in = 1U - out;
+        const unsigned in = out ^ 1U;
         const Packet packet = read_packet(Port::octets(frame), Port::length(frame));
         const NatWay way = nat_ ? nat_->way_of(packet, in) : NatWay::past;
         if (way == NatWay::past) {
@@ -331,20 +357,28 @@ class Forwarder {
     void run_timers(Ticks now) noexcept {
         next_timers_ = now + options_.ticks_per_second / 1000;
         if (nat_) nat_->turn(now);
-        neighbors_->turn(now, [&](const NeighborQuestion& question) {
-            Frame* frame = nullptr;
-            if (ports_[question.interface]->reserve(0, &frame, 1) != 1) return;
-            const std::size_t octets =
-                write_question({Port::octets(frame), Port::room(frame)}, interfaces_[question.interface], question);
-            if (octets == 0) {
-                ports_[question.interface]->give_back(&frame, 1);
-                return;
-            }
-            Port::set_length(frame, octets);
-            departures_.put(frame, question.interface);
-        });
-        go_on(now);
-        if (model_) model_->elements.set_cost_factor(model_->neighbor_cost.factor(neighbors_->size()));
+        std::size_t entries = 0;
+        for (unsigned port = 0; port < ports_.size(); port += 2) {
+            pair_of(port).neighbors->turn(now, [&](const NeighborQuestion& question) {
+                ask(port_beside(port, question.interface), question);
+            });
+            go_on(port, now);
+            entries += pair_of(port).neighbors->size();
+        }
+        if (model_) model_->elements.set_cost_factor(model_->neighbor_cost.factor(entries));
+    }
+
+    void ask(unsigned out, const NeighborQuestion& question) noexcept {
+        Frame* frame = nullptr;
+        if (ports_[out]->reserve(0, &frame, 1) != 1) return;
+        const std::size_t octets =
+            write_question({Port::octets(frame), Port::room(frame)}, interface_of(out), question);
+        if (octets == 0) {
+            ports_[out]->give_back(&frame, 1);
+            return;
+        }
+        Port::set_length(frame, octets);
+        departures_.put(frame, out);
     }
 
     void drop(Frame* frame, unsigned in, std::uint64_t& counter) noexcept {
@@ -366,11 +400,8 @@ class Forwarder {
         }
     };
 
-    std::array<Port*, 2> ports_;
-    std::span<const Interface, 2> interfaces_;
-    const RouteTable* routes_;
-    NeighborTable* neighbors_;
-    LocalAnswerer* local_;
+    std::vector<Port*> ports_;  // left and right of each pair
+    std::vector<VirtualRouter> pairs_;
     std::optional<ElementModel> model_;
     std::optional<Translator> translator_;
     std::optional<Nat> nat_;
@@ -386,9 +417,9 @@ class Forwarder {
     Ticks now_ = 0;
     Ticks next_timers_ = 0;
     std::uint64_t admitted_ = 0;
-    std::array<Ticks, 2> stall_number_{};  // by side: the stall that stalled_ is of
-    std::array<std::size_t, 2> stalled_{};
-    std::array<std::array<Frame*, ArrivalTimes::most_after_absence>, 2> arrivals_{};
+    std::array<Ticks, most_interfaces> stall_number_{};  // by port: the stall that stalled_ is of
+    std::array<std::size_t, most_interfaces> stalled_{};
+    std::vector<std::array<Frame*, ArrivalTimes::most_after_absence>> arrivals_{ports_.size()};  // by port
 };
 
 }  // namespace evenhand::router

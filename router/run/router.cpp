@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <future>
+#include <span>
 #include <utility>
 
 #include "fault.hpp"
@@ -34,19 +35,28 @@ std::size_t waiting_frames(const RouterConfig& config) {
 
 /// Megabytes for frame buffers and tables.
 unsigned memory_mb(const RouterConfig& config, std::size_t waiting) {
+    const std::size_t ports = config.ports.size();
     constexpr std::size_t around = 512;  // headroom, and what DPDK keeps of each buffer
     constexpr std::size_t page = 4096;
     const std::size_t needed = std::max<std::size_t>(2048, config.largest_frame_size) + around;
     const std::size_t buffer_octets =
         config.host.hugepages ? needed : (needed + page - 1) / page * page;  // a buffer begins a page of its own
-    constexpr std::size_t other_mb = 256;  // librte_lpm alone takes 64 for each family
+    const std::size_t other_mb = 64 + 96 * ports;  // librte_lpm alone takes 64 for each family of a pair
     const std::size_t buffers =
-        2 * (waiting + 2 * largest_ring);  // besides those that wait: arrivals, and frames of our own
+        ports * (waiting + 2 * largest_ring);  // besides those that wait: arrivals, and frames of our own
     return std::max(config.host.memory_mb, static_cast<unsigned>(other_mb + (buffers * buffer_octets >> 20U)));
 }
 
 Ticks to_ticks(double us, double ticks_per_second) {
     return static_cast<Ticks>(std::llround(us * 1e-6 * ticks_per_second));
+}
+
+unsigned interface_towards(std::span<const Interface> interfaces, const plan::IpAddress& neighbor) {
+    for (const auto& interface : interfaces) {
+        if (interface.is_on_link(neighbor)) return interface.number;
+    }
+    throw Fault{FaultCode::bad_request, fmt::format("{} is on no link of the router", plan::to_string(neighbor)),
+                "routes", "Use an address in the network of one of its interfaces."};
 }
 
 }  // namespace
@@ -56,7 +66,7 @@ Router::Router(const RouterConfig& config)
       flush_us_per_entry_{config.nat ? std::optional{config.nat->flush_us_per_entry} : std::nullopt} {
     const std::size_t waiting = waiting_frames(config);
     open_ports(config, waiting);
-    fill_tables(config);
+    for (std::size_t number = 0; number < ports_.size() / 2; ++number) pairs_.push_back(make_pair(config, number));
 
     ForwardOptions options;
     options.ticks_per_second = static_cast<Ticks>(std::llround(context_.ticks_per_second));
@@ -75,12 +85,21 @@ Router::Router(const RouterConfig& config)
         ElementOptions elements = config.model->elements;
         if (config.nat) elements.dear_cost = config.nat->entry_cost;
         model.emplace(Spread{config.model->spread}, Elements{elements, options.ticks_per_second}, config.neighbor_cost);
-        const double dearest = config.neighbor_cost.factor(std::max<std::size_t>(config.neighbors.limit, 1));
+        const std::size_t most_neighbors = pairs_.size() * std::max<std::size_t>(config.neighbors.limit, 1);
+        const double dearest = config.neighbor_cost.factor(most_neighbors);
         options.horizon += static_cast<Ticks>(static_cast<double>(model->elements.longest_stay()) * dearest);
     }
+    std::vector<port::TaggedPort*> ports;
+    for (const auto& port : ports_) ports.push_back(port.get());
+    std::vector<VirtualRouter> pairs;
+    for (const auto& pair : pairs_) {
+        pairs.push_back({.interfaces = std::span<const Interface, 2>{pair->interfaces},
+                         .routes = pair->routes.get(),
+                         .neighbors = pair->neighbors.get(),
+                         .local = pair->local.get()});
+    }
     forwarder_ = std::make_unique<Forwarder<port::TaggedPort>>(
-        std::array{ports_[0].get(), ports_[1].get()}, std::span<const Interface, 2>{interfaces_}, *routes_, *neighbors_,
-        *local_, std::move(model), config.translation ? std::optional{Translator{*config.translation}} : std::nullopt,
+        ports, std::move(pairs), std::move(model), config.translation ? std::optional{Translator{*config.translation}} : std::nullopt,
         config.nat ? std::optional{Nat{*config.nat, context_.ticks_per_second}} : std::nullopt, Defects{config.defects},
         options, pace::TickClock::now());
 
@@ -113,7 +132,6 @@ Router::~Router() {
 }
 
 void Router::open_ports(const RouterConfig& config, std::size_t waiting_frames) {
-    constexpr std::array<const char*, 2> sides{"left", "right"};
     port::HostOptions host = config.host;
     host.memory_mb = memory_mb(config, waiting_frames);
     std::vector<std::string> pci;
@@ -121,11 +139,11 @@ void Router::open_ports(const RouterConfig& config, std::size_t waiting_frames) 
         if (port::is_pci_device(port.device)) pci.push_back(port.device);
     }
     port::start_dpdk(host, pci);
-    for (std::size_t i = 0; i < ports_.size(); ++i) {
+    for (std::size_t i = 0; i < config.ports.size(); ++i) {
         const frame::VlanTags tags{config.ports[i].vlans};
         auto port = std::make_unique<port::DpdkPort>(
             port::PortOptions{.device = config.ports[i].device,
-                              .where = fmt::format("ports.{}.device", sides[i]),
+                              .where = where_of_port(i) + ".device",
                               .receive_ring_frames = config.ports[i].receive_ring_frames,
                               .transmit_ring_frames = config.ports[i].transmit_ring_frames,
                               .largest_receive_octets =
@@ -133,38 +151,34 @@ void Router::open_ports(const RouterConfig& config, std::size_t waiting_frames) 
                               .tag_octets = static_cast<unsigned>(tags.octets()),
                               .extra_receive_buffers = static_cast<unsigned>(waiting_frames)},
             [](std::span<std::byte>) {});
-        ports_[i] = std::make_unique<port::TaggedPort>(std::move(port), tags);
-        macs_[i] = config.ports[i].mac.value_or(ports_[i]->port().mac());
+        ports_.push_back(std::make_unique<port::TaggedPort>(std::move(port), tags));
+        macs_.push_back(config.ports[i].mac.value_or(ports_[i]->port().mac()));
     }
 }
 
-void Router::fill_tables(const RouterConfig& config) {
-    for (unsigned i = 0; i < interfaces_.size(); ++i) {
-        interfaces_[i] = {.number = i,
-                          .mac = macs_[i],
-                          .addresses = config.ports[i].addresses,
-                          .link_local = plan::link_local_address(macs_[i])};
+std::unique_ptr<Router::Pair> Router::make_pair(const RouterConfig& config, std::size_t number) const {
+    auto pair = std::make_unique<Pair>();
+    auto& interfaces = pair->interfaces;
+    for (unsigned i = 0; i < interfaces.size(); ++i) {
+        const auto port = 2 * number + i;
+        interfaces[i] = {.number = i,
+                         .mac = macs_[port],
+                         .addresses = config.ports[port].addresses,
+                         .link_local = plan::link_local_address(macs_[port])};
     }
-    std::vector<RouteEntry> routes = routes_of(interfaces_);
+    std::vector<RouteEntry> routes = routes_of(interfaces);
     for (const auto& route : config.routes) {
         routes.push_back({.network = route.network,
                           .prefix_length = route.prefix_length,
-                          .route = {.interface = interface_towards(route.via), .via = route.via}});
+                          .route = {.interface = interface_towards(interfaces, route.via), .via = route.via}});
     }
-    routes_ = std::make_unique<RouteTable>(std::move(routes));
-    neighbors_ = std::make_unique<NeighborTable>(config.neighbors, context_.ticks_per_second);
+    pair->routes = std::make_unique<RouteTable>(std::move(routes));
+    pair->neighbors = std::make_unique<NeighborTable>(config.neighbors, context_.ticks_per_second);
     for (const auto& neighbor : config.static_neighbors)
-        neighbors_->fix(interface_towards(neighbor.address), neighbor.address, neighbor.mac);
-    local_ =
-        std::make_unique<LocalAnswerer>(std::vector<Interface>{interfaces_.begin(), interfaces_.end()}, *neighbors_);
-}
-
-unsigned Router::interface_towards(const plan::IpAddress& neighbor) const {
-    for (const auto& interface : interfaces_) {
-        if (interface.is_on_link(neighbor)) return interface.number;
-    }
-    throw Fault{FaultCode::bad_request, fmt::format("{} is on no link of the router", plan::to_string(neighbor)),
-                "routes", "Use an address in the network of one of its interfaces."};
+        pair->neighbors->fix(interface_towards(interfaces, neighbor.address), neighbor.address, neighbor.mac);
+    pair->local = std::make_unique<LocalAnswerer>(std::vector<Interface>{interfaces.begin(), interfaces.end()},
+                                                  *pair->neighbors);
+    return pair;
 }
 
 void Router::work() {
@@ -195,9 +209,13 @@ void Router::copy_counters() {
     }
     if (const auto& translator = forwarder_->translator()) copy_.translation = translator->counters();
     if (const auto& nat = forwarder_->nat()) copy_.nat = nat->counters();
-    copy_.neighbor_entries = neighbors_->size();
-    copy_.neighbor_questions = neighbors_->counters().questions.value() + neighbors_->counters().probes.value();
-    copy_.given_up_frames = neighbors_->counters().dropped_frames.value();
+    copy_.neighbor_entries = copy_.neighbor_questions = copy_.given_up_frames = 0;
+    for (const auto& pair : pairs_) {
+        const NeighborTable& neighbors = *pair->neighbors;
+        copy_.neighbor_entries += neighbors.size();
+        copy_.neighbor_questions += neighbors.counters().questions.value() + neighbors.counters().probes.value();
+        copy_.given_up_frames += neighbors.counters().dropped_frames.value();
+    }
 }
 
 void Router::wait_for(Wish wish) {

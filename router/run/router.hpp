@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "config/config.hpp"
 #include "forward/forwarder.hpp"
@@ -18,14 +19,15 @@ namespace evenhand::router {
 /// Forwards from the constructor to the destructor.
 class Router {
    public:
-    /// Starts DPDK, opens both ports, fills the tables. Throws Fault{bad_request, no_device, no_permission, no_memory,
+    /// Starts DPDK, opens the ports, fills the tables. Throws Fault{bad_request, no_device, no_permission, no_memory,
     /// no_cpu}.
     explicit Router(const RouterConfig& config);
     ~Router();
     Router(const Router&) = delete;
     Router& operator=(const Router&) = delete;
 
-    [[nodiscard]] const std::array<plan::MacAddress, 2>& macs() const noexcept { return macs_; }
+    /// Of its interfaces: left and right of each pair.
+    [[nodiscard]] const std::vector<plan::MacAddress>& macs() const noexcept { return macs_; }
     [[nodiscard]] const CountersContext& context() const noexcept { return context_; }
     /// Of the thread that forwards, by which the host tells how long it waited for its CPU.
     [[nodiscard]] int thread_id() const noexcept { return thread_id_; }
@@ -40,20 +42,24 @@ class Router {
    private:
     enum class Wish : std::uint8_t { none, counters, flush };
 
+    /// The tables of two interfaces.
+    struct Pair {
+        std::array<Interface, 2> interfaces;
+        std::unique_ptr<RouteTable> routes;
+        std::unique_ptr<NeighborTable> neighbors;
+        std::unique_ptr<LocalAnswerer> local;
+    };
+
     void open_ports(const RouterConfig& config, std::size_t waiting_frames);
-    void fill_tables(const RouterConfig& config);
-    [[nodiscard]] unsigned interface_towards(const plan::IpAddress& neighbor) const;
+    [[nodiscard]] std::unique_ptr<Pair> make_pair(const RouterConfig& config, std::size_t number) const;
     void work();
     void copy_counters();
     void wait_for(Wish wish);
 
     CountersContext context_;
-    std::array<std::unique_ptr<port::TaggedPort>, 2> ports_;
-    std::array<plan::MacAddress, 2> macs_{};
-    std::array<Interface, 2> interfaces_;
-    std::unique_ptr<RouteTable> routes_;
-    std::unique_ptr<NeighborTable> neighbors_;
-    std::unique_ptr<LocalAnswerer> local_;
+    std::vector<std::unique_ptr<port::TaggedPort>> ports_;  // left and right of each pair
+    std::vector<plan::MacAddress> macs_;
+    std::vector<std::unique_ptr<Pair>> pairs_;
     std::unique_ptr<Forwarder<port::TaggedPort>> forwarder_;
     std::atomic<bool> quit_{false};
     std::optional<double> flush_us_per_entry_;  // none: there are no connections

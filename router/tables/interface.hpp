@@ -2,11 +2,15 @@
 // Tables: one interface of the router and its addresses.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "plan/address.hpp"
 
 namespace evenhand::router {
+
+/// Each two of them, left and right, are a pair.
+inline constexpr std::size_t most_interfaces = 8;
 
 /// An address of the router, and how long the prefix of its link is: 1..32 bits in IPv4, 1..128 in IPv6.
 struct InterfaceAddress {
@@ -33,7 +37,7 @@ struct InterfaceAddress {
 
 /// Filled by the configuration, read only afterwards.
 struct Interface {
-    unsigned number = 0;  // index of the port, and of the interface in the router's list
+    unsigned number = 0;  // index of the interface in its pair: left, right
     plan::MacAddress mac{};
     std::vector<InterfaceAddress> addresses;  // of both families; empty is allowed
     plan::IpAddress link_local;               // plan::link_local_address(mac)

@@ -17,7 +17,7 @@ constexpr Ticks us = 1000;  // a tick is 1 ns
 constexpr Ticks ms = 1000 * us;
 constexpr Ticks second = 1000 * ms;
 constexpr unsigned full = ArrivalTimes::most_of_look;
-using Came = std::array<std::size_t, 2>;
+using Came = FramesByPort;
 
 /// Looks every 100 us up to `until`, each of which finds so many frames.
 void look_until(ArrivalTimes& times, Ticks until, const Came& came) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -32,41 +33,45 @@ constexpr plan::MacAddress right_tester{2, 0, 0, 0, 0, 2};
 constexpr plan::MacAddress left_dut{2, 0, 0, 0, 0xd0, 1};
 constexpr plan::MacAddress right_dut{2, 0, 0, 0, 0xd0, 2};
 
-/// The DUT of Figures 3 and 5, both at once.
+/// The DUT of Figures 3 and 5, both at once; of several pairs of ports, each of which is one. Ports are left and right of
+/// each pair.
 class Bench {
    public:
     explicit Bench(std::optional<ElementModel> model = {}, DefectOptions defects = {}, Ticks extra_delay = 0,
                    Ticks start = 100 * second)
         : Bench{{.extra_delay = extra_delay}, std::move(model), std::move(defects), start} {}
     explicit Bench(const ForwardOptions& delays, std::optional<ElementModel> model = {}, DefectOptions defects = {},
-                   Ticks start = 100 * second, const std::optional<NatOptions>& nat = {})
-        : now{start}, forwarder_{make(std::move(model), std::move(defects), delays, nat)} {
-        outside_[0].connect(inside_[0]);
-        inside_[0].connect(outside_[0]);
-        outside_[1].connect(inside_[1]);
-        inside_[1].connect(outside_[1]);
+                   Ticks start = 100 * second, const std::optional<NatOptions>& nat = {}, std::size_t pairs = 1)
+        : now{start} {
+        for (std::size_t port = 0; port < 2 * pairs; ++port) {
+            MemoryPort& inside = inside_.emplace_back(16384);
+            outside_.emplace_back(4).connect(inside);
+            inside.connect(outside_.back());
+        }
+        for (std::size_t pair = 0; pair < pairs; ++pair) pairs_.emplace_back();
+        forwarder_ = make(std::move(model), std::move(defects), delays, nat);
     }
 
-    void send(unsigned side, const tests::Octets& octets) {
+    void send(unsigned port, const tests::Octets& octets) {
         MemoryPort::Frame f;
         std::ranges::copy(octets, f.octets.begin());
         f.length = octets.size();
-        inside_[side].inject(f);
+        inside_[port].inject(f);
     }
     void turn() { forwarder_->turn(now); }
     void run(Ticks duration, Ticks step = us) {
         for (const Ticks end = now + duration; static_cast<std::int64_t>(end - now) > 0; now += step) turn();
     }
-    std::vector<tests::Octets> take(unsigned side) {
+    std::vector<tests::Octets> take(unsigned port) {
         std::vector<tests::Octets> frames;
-        for (auto& f : outside_[side].arrived())
+        for (auto& f : outside_[port].arrived())
             frames.emplace_back(f.octets.begin(), f.octets.begin() + static_cast<std::ptrdiff_t>(f.length));
-        outside_[side].arrived().clear();
+        outside_[port].arrived().clear();
         return frames;
     }
     /// Test frames alone: the router also probes the gateways that it uses (RFC 4861, 7.3.3).
-    std::vector<tests::Octets> take_test_frames(unsigned side) {
-        auto frames = take(side);
+    std::vector<tests::Octets> take_test_frames(unsigned port) {
+        auto frames = take(port);
         std::erase_if(frames, [](const tests::Octets& f) {
             return frame::look_at(f.data(), f.size()).kind != frame::FrameKind::test;
         });
@@ -74,15 +79,16 @@ class Bench {
     }
     /// Both gateways say who they are, as a tester's learning frames do.
     void introduce() {
-        for (const bool v6 : {false, true}) {
-            send(0,
-                 question(v6, left_tester, v6 ? "2001:2:0:1000::2" : "10.0.0.2", v6 ? "2001:2:0:1000::1" : "10.0.0.1"));
-            send(1, question(v6, right_tester, v6 ? "2001:2:0:9000::2" : "10.0.1.2",
-                             v6 ? "2001:2:0:9000::1" : "10.0.1.1"));
+        for (unsigned port = 0; port < inside_.size(); port += 2) {
+            for (const bool v6 : {false, true}) {
+                send(port, question(v6, left_tester, v6 ? "2001:2:0:1000::2" : "10.0.0.2",
+                                    v6 ? "2001:2:0:1000::1" : "10.0.0.1"));
+                send(port + 1, question(v6, right_tester, v6 ? "2001:2:0:9000::2" : "10.0.1.2",
+                                        v6 ? "2001:2:0:9000::1" : "10.0.1.1"));
+            }
         }
         turn();
-        REQUIRE(take(0).size() == 2);
-        REQUIRE(take(1).size() == 2);
+        for (unsigned port = 0; port < inside_.size(); ++port) REQUIRE(take(port).size() == 2);
     }
     static tests::Octets question(bool v6, const plan::MacAddress& mac, const char* from, const char* about) {
         tests::Octets octets(neighbor::solicitation_octets);
@@ -96,7 +102,7 @@ class Bench {
     [[nodiscard]] const Forwarder<MemoryPort>& forwarder() const { return *forwarder_; }
     [[nodiscard]] Forwarder<MemoryPort>& forwarder() { return *forwarder_; }
     [[nodiscard]] NatCounters nat_counters() const { return forwarder_->nat()->counters(); }
-    [[nodiscard]] const NeighborTable& neighbors() const { return neighbors_; }
+    [[nodiscard]] const NeighborTable& neighbors(std::size_t pair = 0) const { return pairs_[pair].neighbors; }
 
     Ticks now;
 
@@ -108,9 +114,17 @@ class Bench {
         options.horizon = options.extra_delay + options.longer_delay + options.stall_for;
         options.ticks_per_second = second;
         if (model) options.horizon += model->elements.longest_stay();
+        std::vector<MemoryPort*> ports;
+        for (auto& port : inside_) ports.push_back(&port);
+        std::vector<VirtualRouter> pairs;
+        for (auto& pair : pairs_) {
+            pairs.push_back({.interfaces = std::span<const Interface, 2>{pair.interfaces},
+                             .routes = &routes_,
+                             .neighbors = &pair.neighbors,
+                             .local = &pair.local});
+        }
         return std::make_unique<Forwarder<MemoryPort>>(
-            std::array{&inside_[0], &inside_[1]}, std::span<const Interface, 2>{interfaces_}, routes_, neighbors_,
-            local_, std::move(model), std::nullopt,
+            ports, std::move(pairs), std::move(model), std::nullopt,
             nat ? std::optional{Nat{*nat, static_cast<double>(second)}} : std::nullopt, Defects{std::move(defects)},
             options, now);
     }
@@ -141,12 +155,16 @@ class Bench {
         return routes;
     }
 
-    std::array<MemoryPort, 2> inside_{MemoryPort{16384}, MemoryPort{16384}};
-    std::array<MemoryPort, 2> outside_{MemoryPort{4}, MemoryPort{4}};
-    std::array<Interface, 2> interfaces_ = make_interfaces();
-    RouteTable routes_{make_routes(interfaces_)};
-    NeighborTable neighbors_{NeighborTable::Options{}, static_cast<double>(second)};
-    LocalAnswerer local_{{interfaces_.begin(), interfaces_.end()}, neighbors_};
+    struct Pair {
+        std::array<Interface, 2> interfaces = make_interfaces();
+        NeighborTable neighbors{NeighborTable::Options{}, static_cast<double>(second)};
+        LocalAnswerer local{{interfaces.begin(), interfaces.end()}, neighbors};
+    };
+
+    RouteTable routes_{make_routes(make_interfaces())};  // of each pair: DPDK's tables are large
+    std::deque<MemoryPort> inside_;                      // deques: what is in them keeps its place
+    std::deque<MemoryPort> outside_;
+    std::deque<Pair> pairs_;
     std::unique_ptr<Forwarder<MemoryPort>> forwarder_;
 };
 

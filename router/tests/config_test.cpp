@@ -50,6 +50,24 @@ std::string place(const Json& config) {
 
 }  // namespace
 
+TEST_CASE("further pairs of ports are read, and named by their place") {
+    auto config = good();
+    const Json more = config["ports"];
+    config["more_ports"] = {more, more};
+    const auto read = read_config(config.dump());
+    REQUIRE(read.ports.size() == 6);
+    CHECK(read.ports[5].vlans == std::vector<std::uint16_t>{200, 100});
+    config["more_ports"][1]["right"]["addresses"] = Json::array();
+    CHECK(place(config) == "more_ports[1].right.addresses");
+    config["more_ports"][1]["right"]["device"] = "";
+    CHECK(place(config) == "more_ports[1].right.device");
+    config["more_ports"] = {more, more, more, more};
+    CHECK(place(config) == "more_ports");
+    config["more_ports"] = {more};
+    config["nat"] = {{"inside", "left"}, {"pool", {{"first", "198.18.0.1"}, {"count", 10}, {"offset", 1}}}};
+    CHECK(place(config) == "nat");
+}
+
 TEST_CASE("a configuration is read as it is written") {
     const auto config = read_config(good().dump());
     CHECK(config.ports[0].addresses.size() == 2);

@@ -50,6 +50,16 @@ def test_the_configuration_is_printed_and_nothing_started(capsys: pytest.Capture
     assert config["defects"]["loss"] == {"ratio": 0.001}
 
 
+def test_each_port_pair_has_ports_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["router", "gateway-v6", "--pairs", "3", "--print-config"]) == 0
+    config = json.loads(capsys.readouterr().out)
+    pairs = [config["ports"], *config["more_ports"]]
+    devices = {pair[side]["device"] for pair in pairs for side in ("left", "right")}
+    assert len(devices) == 6
+    assert main(["router", "nat44", "--pairs", "2", "--print-config"]) == 2
+    assert "--pairs" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("options", "named"),
     [
@@ -206,6 +216,29 @@ def test_a_tester_finds_it_and_ctrl_c_ends_it(tmp_path: Path, programs: None) ->
     assert counters["left"]["received_frames"] >= 5_000
     assert len(counters["elements"]) == 4
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.wire
+@pytest.mark.two_cpus
+@pytest.mark.parametrize("plan", versions_of("gateway-v4", "direct-v6", proved="v4"))
+def test_the_file_of_a_router_with_several_port_pairs_has_an_engine_for_each(
+    tmp_path: Path, programs: None, plan: str
+) -> None:
+    """On two CPUs the second engine has the router's, which is told."""
+    router = start_router(tmp_path, "reference-router.toml", "--pairs", "2", "--hosts", "50", plan=plan)
+    document = json.loads(trial(tmp_path, "reference-router.toml").stdout)
+    counters, told = end(router)
+    engines = document["trial"]["engines"]
+    assert [each["engine"] for each in engines] == ["pair1", "pair2"]
+    for direction in document["trial"]["directions"].values():
+        assert direction["lost_frames"] == direction["foreign_frames"] == 0
+    assert ("has the router's CPU" in told) == (len(os.sched_getaffinity(0)) < 3)
+    assert [line.split(":")[0] for line in counters.splitlines()] == [
+        "left 1",
+        "right 1",
+        "left 2",
+        "right 2",
+    ]
 
 
 @pytest.mark.wire

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several real engines as one tester: on a reference router each, or on ports that nothing comes from."""
+"""Several real engines as one tester: on the port pairs of a reference router, or on ports that nothing comes
+from."""
 
 from __future__ import annotations
 
@@ -26,27 +27,20 @@ NAMES = "abcdefgh"
 
 
 @contextmanager
-def port_pairs(plan: AddressPlan, dut: ReferenceDut, pairs: int = 2) -> Iterator[list[ReferenceRouter]]:
-    """A DUT with so many port pairs, each of which forwards for this plan by itself."""
-    with ExitStack() as stack:
-        yield [
-            stack.enter_context(reference_router(plan, dut, cpus=_router_first(pair)))
-            for pair in range(pairs)
-        ]
-
-
-def _router_first(pair: int) -> list[int]:
-    """The engine of a pair is not on its router's CPU."""
+def router_of_pairs(plan: AddressPlan, dut: ReferenceDut, pairs: int = 2) -> Iterator[ReferenceRouter]:
+    """A DUT with so many port pairs, each of which forwards for this plan by itself. Not on the CPU of the
+    first engine."""
     available = cpus()
-    return [available[(pair + 1) % 2], available[pair % 2]]
+    with reference_router(plan, dut, cpus=[available[1], available[0]], pairs=pairs) as router:
+        yield router
 
 
-def engine_table(router: ReferenceRouter, number: int, **more: Any) -> Document:
-    """`[[engine]]` of the testbed file."""
+def engine_table(router: ReferenceRouter, number: int, *, pair: int = 0, **more: Any) -> Document:
+    """`[[engine]]` of the testbed file, on this pair of the router's ports."""
     return {
         "name": NAMES[number],
         "cpus": [cpus()[number % 2]],
-        **{side: {"device": router.device(side)} for side in SIDES},
+        **{side: {"device": router.device(side, pair)} for side in SIDES},
         **more,
     }
 

@@ -17,7 +17,14 @@ from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.procedure import DelayGoal, DelayTest, OpenTestbed
 from evenhand.rig.reference import Defects, ReferenceDut
 from evenhand.trial import DelayWish, EngineGroup, EngineMeasurer, Limits, Waits
-from tests.wire.several_engines import engine_table, group_of, open_group, port_pairs, setup_of, setup_of_one
+from tests.wire.several_engines import (
+    engine_table,
+    group_of,
+    open_group,
+    router_of_pairs,
+    setup_of,
+    setup_of_one,
+)
 from tests.wire.wire_session import FAST_WAITS, MOST_ATTEMPTS, PATIENT, Document, memif_cable, until
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
@@ -117,13 +124,13 @@ def test_a_single_tag_is_of_another_engine_in_each_trial(tmp_path: Path) -> None
 
 @pytest.mark.usefixtures("_router")
 @PLANS
-def test_two_port_pairs_with_other_delays_are_one_distribution(plan: AddressPlan) -> None:
+def test_two_router_of_pairs_with_other_delays_are_one_distribution(plan: AddressPlan) -> None:
     """R8219-12: the variation over all frames is what the slower pair is slower by; R8219-13: no difference
     is of two pairs."""
     slower_us = 40_000.0
     slow = ReferenceDut(extra_delay_us=slower_us)
-    with port_pairs(plan, ReferenceDut(), 1) as fast_one, port_pairs(plan, slow, 1) as slow_one:
-        setup = setup_of([engine_table(fast_one[0], 0), engine_table(slow_one[0], 1)])
+    with router_of_pairs(plan, ReferenceDut(), 1) as fast_one, router_of_pairs(plan, slow, 1) as slow_one:
+        setup = setup_of([engine_table(fast_one, 0), engine_table(slow_one, 1)])
         goal = DelayGoal(
             test=DelayTest.PDV, rate_fps=RATE_FPS, duration_s=1.0, repetitions=1, has_variation=True
         )
@@ -175,11 +182,11 @@ def test_a_lost_tag_is_infinite_whichever_engine_sent_it() -> None:
             summary["worst_case"]["median_ns"] is None,
         )
 
-    with port_pairs(plan, ReferenceDut(), 1) as sound, port_pairs(plan, lossy, 1) as lossy_one:
-        two = OpenTestbed(setup=setup_of([engine_table(sound[0], 0), engine_table(lossy_one[0], 1)])).delay(
+    with router_of_pairs(plan, ReferenceDut(), 1) as sound, router_of_pairs(plan, lossy, 1) as lossy_one:
+        two = OpenTestbed(setup=setup_of([engine_table(sound, 0), engine_table(lossy_one, 1)])).delay(
             goal=goal, plan=plan, waits=WAITS, limits=LIMITS
         )
-        one = OpenTestbed(setup=setup_of_one(lossy_one[0])).delay(
+        one = OpenTestbed(setup=setup_of_one(lossy_one)).delay(
             goal=goal, plan=plan, waits=WAITS, limits=LIMITS, has_own_loop=False
         )
     assert of(two) == of(one) == (1, False, True)

@@ -12,7 +12,14 @@ from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.procedure import OpenTestbed
 from evenhand.rig.reference import Defects, ReferenceDut
 from evenhand.trial import EngineMeasurer, EngineSession, Limits, TrialResult, Verdict, Waits
-from tests.wire.several_engines import engine_table, group_of, open_group, port_pairs, setup_of, silent_ports
+from tests.wire.several_engines import (
+    engine_table,
+    group_of,
+    open_group,
+    router_of_pairs,
+    setup_of,
+    silent_ports,
+)
 from tests.wire.wire_session import FAST_WAITS, MOST_ATTEMPTS, PATIENT, Document, engine, open_ports, until
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
@@ -28,8 +35,8 @@ def early(
 ) -> TrialResult:
     """One that this host did not spoil."""
     reasons = []
-    with port_pairs(plan, of_a, 1) as first, port_pairs(plan, of_b, 1) as second:
-        setup = setup_of([engine_table(first[0], 0), engine_table(second[0], 1)])
+    with router_of_pairs(plan, of_a, 1) as first, router_of_pairs(plan, of_b, 1) as second:
+        setup = setup_of([engine_table(first, 0), engine_table(second, 1)])
         for _ in range(MOST_ATTEMPTS):
             with OpenTestbed(setup=setup).tester(
                 plan=plan, waits=WAITS, limits=replace(LIMITS, loss_ratio=loss_ratio)

@@ -5,6 +5,7 @@ D5."""
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -14,10 +15,12 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from evenhand.base.errors import EvenhandError
 from evenhand.plan import SIDES, AddressPlan, gateway_v4, gateway_v6, make_plan
+from evenhand.predict import DeviceModel
 from evenhand.procedure import OpenTestbed
 from evenhand.rig import Setup
 from evenhand.rig.reference import Defects, ReferenceDut
@@ -30,8 +33,8 @@ from tests.wire.several_engines import (
     group_of,
     open_group,
     pcap_ports,
-    port_pairs,
     process_of,
+    router_of_pairs,
     setup_of,
     setup_of_one,
     silent_ports,
@@ -49,6 +52,7 @@ from tests.wire.wire_session import (
 
 pytestmark = pytest.mark.wire
 PLANS = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
+CONTRACT = Path(__file__).resolve().parents[2] / "contract"
 TWO_CPUS = pytest.mark.two_cpus
 """For each engine one."""
 WAITS = Waits(**FAST_WAITS)
@@ -85,9 +89,9 @@ def counts_of(trial: TrialResult) -> dict[str, tuple[int, ...]]:
 @versions(proved="v4")
 def test_two_engines_count_what_one_counts(plan: AddressPlan) -> None:
     """R2544-07: each has its half of the frames; together they have all."""
-    with port_pairs(plan, ReferenceDut()) as routers:
-        one = trial_of(setup_of_one(routers[0]), plan)
-        two = trial_of(setup_of([engine_table(router, n) for n, router in enumerate(routers)]), plan)
+    with router_of_pairs(plan, ReferenceDut()) as router:
+        one = trial_of(setup_of_one(router), plan)
+        two = trial_of(setup_of([engine_table(router, n, pair=n) for n in range(2)]), plan)
     assert one.verdict is two.verdict is Verdict.PASS
     assert counts_of(one) == counts_of(two)
     assert counts_of(two) == dict.fromkeys(("forward", "reverse"), (2000, 2000, 2000, 0, 0))
@@ -103,12 +107,43 @@ def test_two_engines_count_what_one_counts(plan: AddressPlan) -> None:
 @TWO_CPUS
 @pytest.mark.usefixtures("_router")
 @versions(proved="v6")
+def test_port_pairs_share_what_the_device_can_forward(plan: AddressPlan) -> None:
+    """One DUT: three quarters of its rate on each pair are half as much again as it forwards."""
+    model = DeviceModel(elements=1, rate_fps=4000, queue_frames=256)
+    with router_of_pairs(plan, ReferenceDut(model=model)) as router:
+        alone = trial_of(setup_of_one(router), plan, rate_fps=1500)
+        tables = [engine_table(router, n, pair=n) for n in range(2)]
+        before = router.counters()
+        both = trial_of(setup_of(tables), plan, rate_fps=3000)
+        after = router.counters()
+    assert alone.verdict is Verdict.PASS
+    assert both.verdict is Verdict.FAIL
+    assert {each["engine"]: _is_lossy(each) for each in both.raw["engines"]} == {"a": True, "b": True}
+    jsonschema.validate(after, json.loads((CONTRACT / "router-reply.schema.json").read_text()))
+    dropped = _dropped(after) - _dropped(before)
+    assert dropped >= both.lost_frames  # with those of trials that did not count
+    assert both.lost_frames > 1000
+
+
+def _is_lossy(engine: Document) -> bool:
+    return any(direction["lost_frames"] for direction in engine["directions"].values())
+
+
+def _dropped(counters: Document) -> int:
+    return sum(
+        pair[side]["element_dropped_frames"] for pair in (counters, *counters["more_ports"]) for side in SIDES
+    )
+
+
+@TWO_CPUS
+@pytest.mark.usefixtures("_router")
+@versions(proved="v6")
 def test_a_device_that_loses_frames_of_one_pair_fails_the_whole_and_the_engine_is_named(
     plan: AddressPlan,
 ) -> None:
     dut = ReferenceDut(defects=Defects(ratios={"loss": 0.05}))
-    with port_pairs(plan, ReferenceDut(), 1) as sound, port_pairs(plan, dut, 1) as lossy:
-        trial = trial_of(setup_of([engine_table(sound[0], 0), engine_table(lossy[0], 1)]), plan)
+    with router_of_pairs(plan, ReferenceDut(), 1) as sound, router_of_pairs(plan, dut, 1) as lossy:
+        trial = trial_of(setup_of([engine_table(sound, 0), engine_table(lossy, 1)]), plan)
     assert trial.verdict is Verdict.FAIL
     lost = {
         each["engine"]: sum(d["lost_frames"] for d in each["directions"].values())
@@ -330,8 +365,8 @@ def test_a_share_beyond_the_whole_is_refused_and_so_is_what_one_of_several_canno
 def test_frames_that_reach_another_engine_are_told_as_strayed() -> None:
     """A DUT that forwards between the pairs: here the right ports of two pairs are exchanged."""
     plan = make_plan("gateway-v4")
-    with port_pairs(plan, ReferenceDut()) as routers:
-        tables = [engine_table(router, n) for n, router in enumerate(routers)]
+    with router_of_pairs(plan, ReferenceDut()) as router:
+        tables = [engine_table(router, n, pair=n) for n in range(2)]
         tables[0]["right"], tables[1]["right"] = tables[1]["right"], tables[0]["right"]
         trial = trial_of(setup_of(tables), plan)
     assert trial.verdict is Verdict.FAIL

@@ -16,13 +16,15 @@ from typing import Annotated, Any
 
 import typer
 
+from evenhand.base.errors import HostError, RequestError
 from evenhand.base.units import format_count
 from evenhand.cli.common import err, out, quoted, write_json_line
 from evenhand.cli.options import with_options
-from evenhand.plan import ONE_EACH, AddressPlan, SideName, plan_title
+from evenhand.plan import ONE_EACH, SIDES, AddressPlan, SideName, plan_title
 from evenhand.predict import predict
 from evenhand.procedure.registry import CONNECTIONS, THROUGHPUT
 from evenhand.rig.reference import ReferenceRouter, reference_router
+from evenhand.rig.reference.config import MAX_ROUTER_PAIRS
 from evenhand.rig.reference.cpus import RouterCpus
 from evenhand.rig.reference.testbed_file import DEFAULT_NAME, check_place, written_testbed
 from evenhand.spec.plan import CountOptions, parse_counts, vars_of
@@ -46,6 +48,17 @@ def router(
     *,
     counts: CountOptions,
     reference: ReferenceOptions,
+    pairs: Annotated[
+        int,
+        typer.Option(
+            "--pairs",
+            metavar="N",
+            min=1,
+            max=MAX_ROUTER_PAIRS,
+            help="Port pairs. Each is for an engine of its own, and has the same addresses and routes; the"
+            " elements work for all pairs.",
+        ),
+    ] = 1,
     print_config: Annotated[
         bool, typer.Option("--print-config", help="Print the router's configuration without starting it.")
     ] = False,
@@ -71,17 +84,22 @@ def router(
     needs for it."""
     address_plan = counts.read(plan, where="PLAN")
     dut = reference.dut()
-    if print_config:
-        devices = {
-            side: f"net_memif{i},role=server,id={i},socket={side}.sock,socket-abstract=no"
-            for i, side in enumerate(("left", "right"))
-        }
-        print(
-            json.dumps(
-                dut.router_config(address_plan, {"left": devices["left"], "right": devices["right"]}, cpu=0),
-                indent=1,
-            )
+    if pairs > 1 and any(part.nat is not None for part in address_plan.plans):
+        raise RequestError(
+            f"{address_plan.title} translates connections, which are those of one port pair",
+            code="rig.pairs-with-connections",
+            where="--pairs",
+            next_step="Leave out --pairs, or use a plan without NAT.",
         )
+    if print_config:
+        first, *more = (
+            {
+                side: f"net_memif{n},role=server,id={n},socket={side}{pair or ''}.sock,socket-abstract=no"
+                for n, side in enumerate(SIDES, len(SIDES) * pair)
+            }
+            for pair in range(pairs)
+        )
+        print(json.dumps(dut.router_config(address_plan, first, cpu=0, more_devices=more), indent=1))
         return
     check_place(testbed)
     counters: dict[str, Any] | None = None
@@ -91,14 +109,14 @@ def router(
         console.print(line, markup=False, soft_wrap=True)
 
     with (
-        reference_router(address_plan, dut) as running,
+        reference_router(address_plan, dut, pairs=pairs) as running,
         written_testbed(testbed, testbed_text(running, counts), say=say) as file,
     ):
         fps = 0.0 if dut.model is None else predict(address_plan, dut.model).throughput_fps or 0
         maximum = "500kfps" if not fps else f"{math.ceil(fps * A_QUARTER_ABOVE / 1000)}kfps"
         verb = CONNECTIONS.name if running.has_connections else THROUGHPUT.name
         words = ["evenhand", verb, str(file), "--maximum-rate", maximum, "--waits", "short"]
-        for line in others_lines(running.cpus):
+        for line in [*others_lines(running.cpus), *few_cpus_lines(running)]:
             say(line)
         say(f"The router forwards on CPU {running.cpu}; press Ctrl-C to stop it. In another terminal:")
         say(f"  {shlex.join(words)}")
@@ -130,13 +148,15 @@ def router(
     if json_output:
         write_json_line({"command": "router", **counters})
         return
-    for side in ("left", "right"):
-        out().print(
-            f"{side}: {format_count(counters[side]['received_frames'])} frames received, "
-            f"{format_count(counters[side]['transmitted_frames'])} transmitted, "
-            f"{format_count(counters[side]['element_dropped_frames'])} dropped by full elements.",
-            markup=False,
-        )
+    for number, pair in enumerate([counters, *counters.get("more_ports", [])], 1):
+        for side in SIDES:
+            out().print(
+                f"{side}{f' {number}' if pairs > 1 else ''}:"
+                f" {format_count(pair[side]['received_frames'])} frames received, "
+                f"{format_count(pair[side]['transmitted_frames'])} transmitted, "
+                f"{format_count(pair[side]['element_dropped_frames'])} dropped by full elements.",
+                markup=False,
+            )
 
 
 @contextmanager
@@ -194,6 +214,50 @@ def others_lines(cpus: RouterCpus) -> list[str]:
     ]
 
 
+def engine_cpus(router: ReferenceRouter) -> list[int]:
+    """One for the engine of each port pair; the last one has the router's if there is no other.
+
+    Raises:
+        HostError: There are fewer.
+    """
+    cpus = [*router.tester_cpus, router.cpu]
+    if len(cpus) < router.pairs:
+        raise HostError(
+            f"{len(cpus)} CPUs: the engines of {router.pairs} port pairs need one each",
+            code="rig.too-few-cpus",
+            where="--pairs",
+            next_step="Allow this process more CPUs, or use fewer pairs.",
+        )
+    return cpus[: router.pairs]
+
+
+def few_cpus_lines(router: ReferenceRouter) -> list[str]:
+    """What it means for results that an engine has the router's CPU."""
+    if router.pairs == 1 or router.cpu not in engine_cpus(router):
+        return []
+    return [
+        f"Warning: the engine of pair {router.pairs} has the router's CPU {router.cpu}: no CPU is left. At"
+        " high loads trials will be INVALID."
+    ]
+
+
+def _tester_text(router: ReferenceRouter) -> str:
+    """Its ports and CPUs; of several pairs an engine each."""
+    if router.pairs == 1:
+        sides = "".join(
+            f'\n[{side}]\ndevice = "{router.device(side)}"\n{_vlan_key(router, side)}' for side in SIDES
+        )
+        return f"{sides}\n[tester]\ncpus = {list(router.tester_cpus)}\n"
+    return "".join(
+        f'\n[[engine]]\nname = "pair{pair + 1}"\ncpus = [{cpu}]\n'
+        + "".join(
+            f'[engine.{side}]\ndevice = "{router.device(side, pair)}"\n{_vlan_key(router, side)}'
+            for side in SIDES
+        )
+        for pair, cpu in enumerate(engine_cpus(router))
+    )
+
+
 def testbed_text(router: ReferenceRouter, counts: CountOptions | None) -> str:
     """The testbed file of a tester on the other CPUs. With the addresses that were given: what verbs then
     send is what was predicted."""
@@ -209,9 +273,7 @@ def testbed_text(router: ReferenceRouter, counts: CountOptions | None) -> str:
     return (
         "# Written by `evenhand router`, and gone when it ends.\n"
         "isolated_test_environment = true # both ends of the cables are in this machine\n"
-        f'\n[left]\ndevice = "{router.left_device}"\n{_vlan_key(router, "left")}'
-        f'\n[right]\ndevice = "{router.right_device}"\n{_vlan_key(router, "right")}'
-        f"\n[tester]\ncpus = {list(router.tester_cpus)}\n"
+        f"{_tester_text(router)}"
         "\n# Where the router runs: what this host does to it is recorded, and is not the router's loss.\n"
         f'[dut]\nplan = "{plan_title(router.plan)}"\n{addresses}'
         f"cpus = [{router.cpu}]\nthreads = [{router.thread}]\nring_frames = {router.ring_frames}\n"

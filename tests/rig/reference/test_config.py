@@ -48,6 +48,20 @@ def test_every_plan_makes_a_configuration_of_the_contract(name: str, dut: Refere
     }
 
 
+@pytest.mark.parametrize("name", ["gateway-v4", "direct-v6"])
+def test_each_further_pair_has_the_same_addresses(name: str) -> None:
+    more: list[dict[SideName, str]] = [
+        {"left": f"net_ring{n}", "right": f"net_ring{n + 1}"} for n in (2, 4, 6)
+    ]
+    config = FULL.router_config(make_plan(name), DEVICES, cpu=0, more_devices=more)
+    jsonschema.validate(config, schema())
+    pairs = [config["ports"], *config["more_ports"]]
+    assert [[pair[side].pop("device") for side in ("left", "right")] for pair in pairs] == [
+        list(each.values()) for each in (DEVICES, *more)
+    ]
+    assert all(pair == pairs[0] for pair in pairs)
+
+
 def test_the_model_is_handed_over_whole() -> None:
     """RSS-01, RSS-04, RSS-05."""
     elements = FULL.router_config(make_plan("gateway-v6"), DEVICES, cpu=3)["elements"]

@@ -4,7 +4,7 @@ test and its prediction."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
@@ -14,6 +14,8 @@ from evenhand.predict import DeviceModel, NeighborCost
 
 T = TypeVar("T")
 MAX_ROUTER_ELEMENTS = 512
+MAX_ROUTER_PAIRS = 4
+"""Of ports."""
 DEFAULT_QUEUE_FRAMES = 512
 DEFECT_KINDS = ("loss", "duplication", "reordering", "corruption")
 
@@ -130,24 +132,36 @@ class ReferenceDut:
             "offered_tolerance": "0.25%",
         }
 
-    def router_config(self, plan: AddressPlan, devices: dict[SideName, str], *, cpu: int) -> dict[str, Any]:
+    def _ports(self, plan: AddressPlan, devices: Mapping[SideName, str]) -> dict[str, Any]:
+        return {
+            side.name: {
+                "device": devices[side.name],
+                "addresses": _each_once(
+                    str(interface) for part in plan.plans for interface in part.side(side.name).dut
+                ),
+                **({"vlan": list(vlan)} if (vlan := self.vlans.get(side.name)) else {}),
+            }
+            for side in plan.sides
+        }
+
+    def router_config(
+        self,
+        plan: AddressPlan,
+        devices: Mapping[SideName, str],
+        *,
+        cpu: int,
+        more_devices: Sequence[Mapping[SideName, str]] = (),
+    ) -> dict[str, Any]:
         """See contract/router-config.schema.json.
 
         Args:
             devices: DPDK device of each of the router's ports.
             cpu: Gets the router's busy thread.
+            more_devices: Of each further port pair, between which the same addresses are forwarded.
         """
         config: dict[str, Any] = {
-            "ports": {
-                side.name: {
-                    "device": devices[side.name],
-                    "addresses": _each_once(
-                        str(interface) for part in plan.plans for interface in part.side(side.name).dut
-                    ),
-                    **({"vlan": list(vlan)} if (vlan := self.vlans.get(side.name)) else {}),
-                }
-                for side in plan.sides
-            },
+            "ports": self._ports(plan, devices),
+            **({"more_ports": [self._ports(plan, each) for each in more_devices]} if more_devices else {}),
             "cpu": cpu,
             "routes": [
                 {"network": network, "via": via}

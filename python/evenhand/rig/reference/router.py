@@ -47,18 +47,25 @@ class ReferenceRouter:
     """A router that runs. Made by `reference_router`."""
 
     def __init__(
-        self, dut: ReferenceDut, plan: AddressPlan, folder: Path, *, cpus: RouterCpus, program: Path
+        self,
+        dut: ReferenceDut,
+        plan: AddressPlan,
+        folder: Path,
+        *,
+        cpus: RouterCpus,
+        program: Path,
+        pairs: int = 1,
     ) -> None:
         """Start it and wait until it forwards. RequestError, HostError or EngineError if it does not."""
         self.dut = dut
+        self.pairs = pairs
         self.plan = plan.name
         self.cpus = cpus
         self.cpu = cpus.router
         self.tester_cpus = cpus.tester
         self._folder = folder
-        self._config = dut.router_config(
-            plan, {side: self._device(side, "server") for side in SIDES}, cpu=self.cpu
-        )
+        first, *more = ({side: self._device(side, "server", pair) for side in SIDES} for pair in range(pairs))
+        self._config = dut.router_config(plan, first, cpu=self.cpu, more_devices=more)
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._lines: queue.Queue[str | None] = queue.Queue()
         config = folder / "router.json"
@@ -96,9 +103,9 @@ class ReferenceRouter:
             self.stop()
             raise
 
-    def device(self, side: SideName) -> str:
-        """EAL device string of the tester's port on this side."""
-        return self._device(side, "client")
+    def device(self, side: SideName, pair: int = 0) -> str:
+        """EAL device string of the tester's port on this side of a port pair."""
+        return self._device(side, "client", pair)
 
     @property
     def left_device(self) -> str:
@@ -198,10 +205,10 @@ class ReferenceRouter:
         """What it said loudly: it could not keep the time of its model."""
         return [line for line in self._stderr if "WARNING" in line]
 
-    def _device(self, side: SideName, role: str) -> str:
-        socket = self._folder / f"{side}.sock"
+    def _device(self, side: SideName, role: str, pair: int) -> str:
+        socket = self._folder / f"{side}{pair or ''}.sock"
         buffers = "" if self._buffer_octets == USUAL_BUFFER_OCTETS else f",bsize={self._buffer_octets}"
-        number = SIDES.index(side)
+        number = len(SIDES) * pair + SIDES.index(side)
         where = f"id={number},socket={socket},socket-abstract=no"
         return f"net_memif{number},role={role},{where},rsize={self._ring_log2}{buffers}"
 
@@ -258,7 +265,12 @@ class ReferenceRouter:
 
 @contextmanager
 def reference_router(
-    plan: AddressPlan, dut: ReferenceDut, *, cpus: Sequence[int] | None = None, program: Path | None = None
+    plan: AddressPlan,
+    dut: ReferenceDut,
+    *,
+    cpus: Sequence[int] | None = None,
+    program: Path | None = None,
+    pairs: int = 1,
 ) -> Iterator[ReferenceRouter]:
     """A reference router for this plan, until the block ends, however it ends.
 
@@ -266,6 +278,8 @@ def reference_router(
         cpus: Those to share with the tester: the first is the router's. Default: all that this process may
             use; the router's is the first that no living router of this host has; `ReferenceRouter.cpus`
             tells whether there was one.
+        pairs: Of ports, 1 to 4; each is a virtual router of its own, with the addresses and routes of all.
+            Its elements work for all pairs.
 
     Raises:
         HostError: There is no router program, or fewer than two CPUs.
@@ -273,7 +287,7 @@ def reference_router(
     """
     path = find_program(ROUTER, program)
     with chosen_cpus(cpus) as shared, temporary_folder() as folder:
-        router = ReferenceRouter(dut, plan, folder, cpus=shared, program=path)
+        router = ReferenceRouter(dut, plan, folder, cpus=shared, program=path, pairs=pairs)
         try:
             yield router
         except EvenhandError as error:
