@@ -113,6 +113,13 @@ def test_warnings_name_what_is_missing() -> None:
     assert "the point with the fewest repetitions has 1" in warnings
 
 
+def test_curves_with_too_few_repetitions_are_named_in_one_line() -> None:
+    points = [point(hosts, [1e5], suite=suite) for suite in ("a", "b") for hosts in (1, 2)]
+    (line,) = [line for line in analyse(record(*points)).warnings if "can be estimated" in line]
+    assert line.startswith("2 curves have a point with no more than 1 repetition (a: ")
+    assert "; b: " in line
+
+
 # Ratios
 
 

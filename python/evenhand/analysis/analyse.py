@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from evenhand.analysis.bias import bias_verdicts
 from evenhand.analysis.curve import curves_of
 from evenhand.analysis.model import Analysis, Curve
@@ -24,7 +26,11 @@ def analyse(record: CampaignRecord) -> Analysis:
         ratios=ratios_of(curves),
         bias=bias_verdicts(record, curves),
         published=published_comparisons(record, curves),
-        warnings=(*(line for curve in curves for line in _warnings(curve)), *_again(record)),
+        warnings=(
+            *(line for curve in curves for line in _warnings(curve)),
+            *_too_few(curves),
+            *_again(record),
+        ),
         testbeds=compare_testbeds(record),
     )
 
@@ -59,16 +65,29 @@ def _warnings(curve: Curve) -> list[str]:
             f"{curve.title}: these are lower bounds because the tester could not keep a"
             f" higher load: {join(limited)}."
         )
-    fewest = min((len(point.values) for point in curve.measured), default=LEAST_FOR_TEST)
-    is_all_bounds = bool(curve.measured) and all(
-        all(point.lower_bounds or (False,)) for point in curve.measured
-    )
-    if fewest < LEAST_FOR_TEST and not is_all_bounds:
-        lines.append(
-            f"{curve.title}: the point with the fewest repetitions has {fewest}; its noise can be estimated"
-            f" from {LEAST_FOR_TEST} on."
-        )
     return lines
+
+
+def _too_few(curves: Sequence[Curve]) -> list[str]:
+    """Curves whose noise is not known, in one line for all that have as few."""
+    titles: dict[int, list[str]] = {}
+    for curve in curves:
+        fewest = min((len(point.values) for point in curve.measured), default=LEAST_FOR_TEST)
+        is_all_bounds = bool(curve.measured) and all(
+            all(point.lower_bounds or (False,)) for point in curve.measured
+        )
+        if fewest < LEAST_FOR_TEST and not is_all_bounds:
+            titles.setdefault(fewest, []).append(curve.title)
+    return [
+        (
+            f"{each[0]}: the point with the fewest repetitions has {fewest}; its noise"
+            if len(each) == 1
+            else f"{len(each)} curves have a point with no more than {fewest}"
+            f" repetition{'s' if fewest > 1 else ''} ({'; '.join(each)}); their noise"
+        )
+        + f" can be estimated from {LEAST_FOR_TEST} on."
+        for fewest, each in sorted(titles.items(), reverse=True)
+    ]
 
 
 def _again(record: CampaignRecord) -> list[str]:

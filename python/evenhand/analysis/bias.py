@@ -287,7 +287,7 @@ def _capped(*found: Measured) -> str:
 
 
 def _unsure(fewest: int) -> str:
-    repetitions = "1 repetition tells" if fewest == 1 else f"{fewest} repetitions tell"
+    repetitions = "1 repetition is" if fewest == 1 else f"{fewest} repetitions are"
     return (
         f"The certainty is not known: {repetitions} too few to estimate the noise, so"
         f" {show_percent(SAME_WITHIN)} was taken as the limit."

@@ -172,9 +172,13 @@ def put_legend(axes: Axes, shape: Shape) -> None:
     )
 
 
-def put_ticks_of_counts(axes: Axes, shape: Shape, counts: Sequence[float]) -> None:
+def put_ticks_of_counts(axes: Axes, shape: Shape, counts: Sequence[float], *, leftmost: float = 1.0) -> None:
     """Powers of two, far enough from each other for the labels; the largest IPv4 plans end just below 64k,
-    which stands for them."""
+    which stands for them.
+
+    Args:
+        leftmost: Where the first point is drawn, which may be beside its count.
+    """
     from matplotlib.ticker import FuncFormatter, NullLocator
 
     last = max(counts, default=1)
@@ -183,7 +187,7 @@ def put_ticks_of_counts(axes: Axes, shape: Shape, counts: Sequence[float]) -> No
     axes.set_xticks(powers[::-1][::steps][::-1])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_count(round(value))))
-    axes.set_xlim(0.75, max(last, 2) * 1.35)
+    axes.set_xlim(min(0.75, 0.8 * leftmost), max(last, 2) * 1.35)
 
 
 def short_count(number: int) -> str:

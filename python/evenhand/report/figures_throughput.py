@@ -32,12 +32,16 @@ def addresses_picture(
     def draw(axes: Axes, shape: Shape) -> None:
         unit, factor = _unit(curves)
         axes.set_xscale("log", base=2)
-        for number, curve in enumerate(curves):
-            draw_curve(
-                axes, _moved(curve, _aside(curves, number, shape)), number, factor, labelled=len(curves) > 1
-            )
+        moved = [_moved(curve, _aside(curves, number, shape)) for number, curve in enumerate(curves)]
+        for number, curve in enumerate(moved):
+            draw_curve(axes, curve, number, factor, labelled=len(curves) > 1)
         _finish_rates(axes, curves, unit, factor)
-        put_ticks_of_counts(axes, shape, [point.x for curve in curves for point in curve.points])
+        put_ticks_of_counts(
+            axes,
+            shape,
+            [point.x for curve in curves for point in curve.points],
+            leftmost=min((point.x for curve in moved for point in curve.points), default=1.0),
+        )
         axes.set_xlabel("addresses on each side")
         put_legend(axes, shape)
 

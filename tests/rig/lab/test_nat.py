@@ -168,7 +168,7 @@ def test_the_facts_tell_the_rules_and_the_table(lab_name: str) -> None:
 @pytest.mark.root
 def test_rules_that_are_refused_leave_nothing(lab_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nat, "nat_rules", lambda *_, **__: "table ip evenhand { nonsense }\n")
-    with raises("rig.nat-rules-refused", match="syntax error"):
+    with raises("rig.rules-refused", match="syntax error"):
         lab_up(PLAN, name=lab_name)
     assert lab_status(lab_name) is None
     assert lab_down(lab_name) is False

@@ -134,8 +134,9 @@ class ProgressDisplay:
         if self._invalid_in_a_row == INVALID_IN_A_ROW and not self._has_told_remedy:
             self._has_told_remedy = True
             self.say(
-                f"{INVALID_IN_A_ROW} trials in a row were INVALID: this host disturbs the tester. Give the"
-                " tester idle CPUs (evenhand check shows what takes them)"
+                f"{INVALID_IN_A_ROW} trials in a row were INVALID: other programs take the tester's CPUs"
+                " (evenhand check shows what they take), or the loads are above what it can offer. Give it"
+                " idle CPUs or a lower maximum rate"
                 + (
                     "."
                     if self.remedy is None

@@ -50,7 +50,7 @@ def set_rules(rules: str, *, what: str) -> None:
         said = done.stderr.strip().splitlines()
         raise HostError(
             f"nft cannot set the rules of {what}: {said[0] if said else 'it says nothing'}",
-            code="rig.nat-rules-refused",
+            code="rig.rules-refused",
             where="lab",
             next_step="The kernel needs nf_tables (with NAT, 5.8 or later).",
         )
