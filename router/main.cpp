@@ -74,7 +74,8 @@ void serve(session::LineChannel& channel, router::Router& router) {
         try {
             switch (router::read_router_request(*line)) {
                 case router::RouterRequest::counters:
-                    channel.write_line(router::counters_line("counters", router.counters(), router.macs().size(), router.context()));
+                    channel.write_line(
+                        router::counters_line("counters", router.counters(), router.macs().size(), router.context()));
                     break;
                 case router::RouterRequest::flush: channel.write_line(router::flushed_line(router.flush())); break;
                 case router::RouterRequest::stop: return;

@@ -196,8 +196,8 @@ void read_pair(ObjectReader r, RouterConfig& config) {
 void check_addresses(const RouterConfig& config) {
     for (std::size_t i = 0; i < config.ports.size(); ++i) {
         if (config.ports[i].addresses.empty()) {
-            throw Fault{FaultCode::bad_request, "the interface has no address",
-                        where_of_port(i) + ".addresses", "Give at least one, such as 10.0.0.1/24."};
+            throw Fault{FaultCode::bad_request, "the interface has no address", where_of_port(i) + ".addresses",
+                        "Give at least one, such as 10.0.0.1/24."};
         }
     }
 }
@@ -244,7 +244,8 @@ RouterConfig read_config(std::string_view text) {
         const Json& list = r.array("more_ports");
         constexpr std::size_t most = most_interfaces / 2 - 1;
         if (list.size() > most)
-            r.refuse("more_ports", fmt::format("{} more pairs of ports", list.size()), fmt::format("Use up to {}.", most));
+            r.refuse("more_ports", fmt::format("{} more pairs of ports", list.size()),
+                     fmt::format("Use up to {}.", most));
         for (std::size_t i = 0; i < list.size(); ++i) read_pair({list[i], fmt::format("more_ports[{}]", i)}, config);
     }
     config.cpu = static_cast<unsigned>(r.whole("cpu", 0, 65535));
@@ -265,7 +266,8 @@ RouterConfig read_config(std::string_view text) {
             r.refuse("nat", "it is there besides translation",
                      "Leave one of them out: a router translates in one way.");
         if (config.ports.size() > 2)
-            r.refuse("nat", "it is there besides more_ports", "Leave one of them out: connections are those of one pair.");
+            r.refuse("nat", "it is there besides more_ports",
+                     "Leave one of them out: connections are those of one pair.");
         config.nat = read_nat(r.object("nat"));
     }
     if (r.has("defects")) config.defects = read_defects(r.object("defects"));

@@ -114,10 +114,10 @@ class ArrivalTimes {
     Ticks ticks_per_second_;
     bool matter_;
     Ticks last_look_ = 0;
-    Ticks until_ = 0;                                  // until when frames have come, as the model sees it
-    unsigned looks_after_absence_ = 0;                 // since a look left nothing behind
-    Ticks rates_since_ = 0;                            // when the frames below began to come
-    std::array<std::uint64_t, most_interfaces> frames_{};  // by port
+    Ticks until_ = 0;                                              // until when frames have come, as the model sees it
+    unsigned looks_after_absence_ = 0;                             // since a look left nothing behind
+    Ticks rates_since_ = 0;                                        // when the frames below began to come
+    std::array<std::uint64_t, most_interfaces> frames_{};          // by port
     std::array<double, most_interfaces> spacing_ = all_unknown();  // of late: ticks from frame to frame, by port
 };
 

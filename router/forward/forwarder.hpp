@@ -57,9 +57,9 @@ struct VirtualRouter {
     LocalAnswerer* local;
 };
 
-/// One worker's router between the two ports of each pair, whose elements work for all pairs. Its model is in the time at which frames came (arrival_times.hpp), not in
-/// that at which they were looked at: a busy host delays frames, but does not fill queues that would not have been
-/// full. What is found late may leave late; that is counted.
+/// One worker's router between the two ports of each pair, whose elements work for all pairs. Its model is in the time
+/// at which frames came (arrival_times.hpp), not in that at which they were looked at: a busy host delays frames, but
+/// does not fill queues that would not have been full. What is found late may leave late; that is counted.
 template <class Port>
 class Forwarder {
    public:
@@ -135,8 +135,8 @@ class Forwarder {
     /// All ports' frames in the order of their arrival.
     void process(const FramesByPort& came, std::size_t all, const ArrivalSpan& span) noexcept {
         constexpr Ticks never = std::numeric_limits<Ticks>::max();
-        std::array<double, most_interfaces> spacing;
-        std::array<Ticks, most_interfaces> at;  // the next frame's
+        std::array<double, most_interfaces> spacing{};
+        std::array<Ticks, most_interfaces> at{};  // the next frame's
         std::array<std::size_t, most_interfaces> next{};
         for (unsigned in = 0; in < ports_.size(); ++in) {
             spacing[in] = span.spacing(came[in]);
@@ -328,8 +328,8 @@ class Forwarder {
         go_on(in, arrival);
     }
 
-    /// Frames of this port's pair: those whose next hop answered go to their element as if they came now; those whose next hop did not are
-    /// dropped.
+    /// Frames of this port's pair: those whose next hop answered go to their element as if they came now; those whose
+    /// next hop did not are dropped.
     void go_on(unsigned port, Ticks now) noexcept {
         pair_of(port).neighbors->take_ready(
             [&](void* held, unsigned out, const plan::MacAddress& mac) {
@@ -359,9 +359,8 @@ class Forwarder {
         if (nat_) nat_->turn(now);
         std::size_t entries = 0;
         for (unsigned port = 0; port < ports_.size(); port += 2) {
-            pair_of(port).neighbors->turn(now, [&](const NeighborQuestion& question) {
-                ask(port_beside(port, question.interface), question);
-            });
+            pair_of(port).neighbors->turn(
+                now, [&](const NeighborQuestion& question) { ask(port_beside(port, question.interface), question); });
             go_on(port, now);
             entries += pair_of(port).neighbors->size();
         }

@@ -99,7 +99,8 @@ Router::Router(const RouterConfig& config)
                          .local = pair->local.get()});
     }
     forwarder_ = std::make_unique<Forwarder<port::TaggedPort>>(
-        ports, std::move(pairs), std::move(model), config.translation ? std::optional{Translator{*config.translation}} : std::nullopt,
+        ports, std::move(pairs), std::move(model),
+        config.translation ? std::optional{Translator{*config.translation}} : std::nullopt,
         config.nat ? std::optional{Nat{*config.nat, context_.ticks_per_second}} : std::nullopt, Defects{config.defects},
         options, pace::TickClock::now());
 
@@ -176,8 +177,8 @@ std::unique_ptr<Router::Pair> Router::make_pair(const RouterConfig& config, std:
     pair->neighbors = std::make_unique<NeighborTable>(config.neighbors, context_.ticks_per_second);
     for (const auto& neighbor : config.static_neighbors)
         pair->neighbors->fix(interface_towards(interfaces, neighbor.address), neighbor.address, neighbor.mac);
-    pair->local = std::make_unique<LocalAnswerer>(std::vector<Interface>{interfaces.begin(), interfaces.end()},
-                                                  *pair->neighbors);
+    pair->local =
+        std::make_unique<LocalAnswerer>(std::vector<Interface>{interfaces.begin(), interfaces.end()}, *pair->neighbors);
     return pair;
 }
 

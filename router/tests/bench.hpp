@@ -33,8 +33,8 @@ constexpr plan::MacAddress right_tester{2, 0, 0, 0, 0, 2};
 constexpr plan::MacAddress left_dut{2, 0, 0, 0, 0xd0, 1};
 constexpr plan::MacAddress right_dut{2, 0, 0, 0, 0xd0, 2};
 
-/// The DUT of Figures 3 and 5, both at once; of several pairs of ports, each of which is one. Ports are left and right of
-/// each pair.
+/// The DUT of Figures 3 and 5, both at once; of several pairs of ports, each of which is one. Ports are left and right
+/// of each pair.
 class Bench {
    public:
     explicit Bench(std::optional<ElementModel> model = {}, DefectOptions defects = {}, Ticks extra_delay = 0,

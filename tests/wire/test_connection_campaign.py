@@ -34,7 +34,9 @@ hosts = 20
 repetitions = 1
 single-pair-first = false
 waits = "short"
-limits = "host"
+overdue-tolerance = "99%"
+longest-overdue = "10s"
+offered-tolerance = "10%"
 patience = 30
 
 [[suite]]

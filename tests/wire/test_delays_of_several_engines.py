@@ -124,7 +124,7 @@ def test_a_single_tag_is_of_another_engine_in_each_trial(tmp_path: Path) -> None
 
 @pytest.mark.usefixtures("_router")
 @PLANS
-def test_two_router_of_pairs_with_other_delays_are_one_distribution(plan: AddressPlan) -> None:
+def test_two_port_pairs_with_other_delays_are_one_distribution(plan: AddressPlan) -> None:
     """R8219-12: the variation over all frames is what the slower pair is slower by; R8219-13: no difference
     is of two pairs."""
     slower_us = 40_000.0
