@@ -63,7 +63,7 @@ class ScheduledExecutor:
         try:
             workers = self.client.scheduler_info(n_workers=-1)["workers"]
         except (OSError, TimeoutError, KeyError) as error:
-            # KeyError: dask hides that the scheduler did not answer, and what it last knew may have no workers.
+            # KeyError: dask hides that the scheduler did not answer; what it last knew may have no workers.
             raise self._gone() from error
         return {
             str(worker["name"]): address
