@@ -22,7 +22,7 @@ from evenhand.trial import find_engine
 from tests.errors import raises
 from tests.preloaded.commands import evenhand_command
 from tests.wire.several_engines import setup_of
-from tests.wire.wire_session import NOBODY, Document, cpus, until
+from tests.wire.wire_session import NOBODY, Document, cpus, until, versions_of
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 SCHEMA = json.loads((Path(__file__).parents[2] / "contract" / "check.schema.json").read_text())
@@ -119,11 +119,34 @@ def test_people_read_each_engines_part(ssh: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("ssh")
-@pytest.mark.parametrize("option", [["--looped"], ["--cable", "found.json"]])
-def test_what_is_of_two_ports_of_this_host_is_refused(option: list[str], tmp_path: Path) -> None:
-    ended = check(tmp_path, *option)
+def test_a_cable_between_two_ports_of_this_host_is_refused(tmp_path: Path) -> None:
+    ended = check(tmp_path, "--cable", "found.json")
     assert ended.returncode == 2
     assert "is for one engine" in " ".join(ended.stderr.split())
+
+
+@pytest.mark.usefixtures("ssh")
+@pytest.mark.parametrize("plan", versions_of("gateway-v4", "gateway-v6", proved="v6"))
+def test_the_ceiling_without_a_dut_is_that_of_all_engines_at_once(plan: str, tmp_path: Path) -> None:
+    """Each has a cable of its own, on its host; no port of the testbed is opened for it."""
+    goal = (
+        "--maximum-rate",
+        "20kfps",
+        "--minimum-rate",
+        "10kfps",
+        "--precision",
+        "90%",
+        "--duration",
+        "0.2s",
+    )
+    ended = check(tmp_path, "--ports-only", "--looped", "--json", "--plan", plan, *goal)
+    assert ended.returncode == 0, ended.stderr
+    document = json.loads(ended.stdout)
+    jsonschema.validate(document, SCHEMA)
+    (looped,) = document["ceilings"]
+    assert looped["way"] == "looped"
+    assert looped["cpus"] == [cpus()[0], cpus()[-1]]
+    assert document["host_limits"] is not None
 
 
 def engines(*ssh_of: str | None) -> list[Document]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from enum import StrEnum
@@ -65,11 +65,11 @@ from evenhand.report.check import (
     unreached_line,
 )
 from evenhand.report.trial import describe_clock_offsets
-from evenhand.rig import Setup, make_looped_setup, read_setup
+from evenhand.rig import Setup, make_looped_engines, make_looped_setup, read_setup
 from evenhand.rig.host import HostSurvey, Part, survey_host
 from evenhand.rig.host.ports import InterfaceFacts, PortFacts, port_facts, read_interface
 from evenhand.rig.host.programs import busiest_programs, read_process_times
-from evenhand.rig.testbed import Tester, check_rate, lay_out_workers
+from evenhand.rig.testbed import TestbedEngine, Tester, check_rate, lay_out_workers
 from evenhand.spec.frames import FramesOption, read_frames
 from evenhand.spec.limits import LimitOptions
 from evenhand.spec.plan import DirectionName, DirectionOption, PlanOptions, read_directions
@@ -198,9 +198,8 @@ def check(
     )
     given_limits = limits.read()
     setup, absent = (None, None) if testbed is None else _setup_of(testbed, address_plan)
-    for option, is_given in (("--looped", looped), ("--cable", cable is not None)):
-        if is_given:
-            _refuse_with_engines(testbed, setup, option)
+    if cable is not None:
+        _refuse_with_engines(testbed, setup)
     if setup is not None:
         size, note = read_frames(address_plan, frame_size, tag_octets=setup.testbed.tag_octets)
     if setup is not None:
@@ -418,26 +417,34 @@ class _Run:
 
     def check_looped(self, setup: Setup | None, progress: ProgressDisplay) -> None:
         """The ceiling without a DUT, on the CPUs of the testbed, or on all but the first, which a DUT on this
-        host would have."""
+        host would have; of several engines all at once, on their hosts."""
         if setup is None:
             allowed = sorted(os.sched_getaffinity(0))
             tester = Tester(cpus=tuple(allowed[1:] or allowed))
         else:
             tester = setup.testbed.tester
+        engines = () if setup is None else setup.testbed.engine
         with ExitStack() as stack:
             folder = stack.enter_context(temporary_folder())
             limits = None if setup is None else setup.testbed.limits
-            looped = make_looped_setup(
-                tester, folder, limits=limits, largest_octets=largest_octets(self._frame_size)
+            octets = largest_octets(self._frame_size)
+            looped = (
+                make_looped_engines(engines, limits=limits, largest_octets=octets)
+                if engines
+                else make_looped_setup(tester, folder, limits=limits, largest_octets=octets)
             )
             with self._open(looped, needs_dut=True) as opened:
                 self._find_ceiling(LOOPED_WAY, looped, opened, progress)
-        self._find_limits(tester, progress)
+        self._find_limits(tester, engines, progress)
 
-    def _find_limits(self, tester: Tester, progress: ProgressDisplay) -> None:
+    def _find_limits(
+        self, tester: Tester, engines: Sequence[TestbedEngine], progress: ProgressDisplay
+    ) -> None:
         """What `--limits host` would take. That a host keeps none is a finding here, and no error."""
         try:
-            found = measure_host_limits(tester, engine=self._engine, on_event=progress.on_event)
+            found = measure_host_limits(
+                tester, engines=engines, engine=self._engine, on_event=progress.on_event
+            )
         except HostError as error:
             self._host_limits = {"unknown": error.what}
             line = f"This host keeps no limits. {error.what[0].upper()}{error.what[1:]}. {error.next_step}"
@@ -582,11 +589,11 @@ def _setup_of(testbed: str, plan: AddressPlan) -> tuple[Setup | None, HostError 
     return setup, None
 
 
-def _refuse_with_engines(testbed: str | None, setup: Setup | None, option: str) -> None:
-    """What is of two ports on this host. RequestError if the testbed has several engines."""
+def _refuse_with_engines(testbed: str | None, setup: Setup | None) -> None:
+    """RequestError if the testbed has several engines: --cable is about two ports of this host."""
     if setup is not None and setup.testbed.engine:
         raise RequestError(
-            f"{option} is for one engine",
+            "--cable is for one engine",
             code="cli.check-of-several-engines",
             where=f"{testbed}: [[engine]]",
             next_step="Run it on the host of each, with a testbed file that has its ports and CPUs as [left],"
