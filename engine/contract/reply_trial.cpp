@@ -5,6 +5,7 @@
 
 #include "contract/reply.hpp"
 #include "contract/reply_parts.hpp"
+#include "tally/reception_counts.hpp"
 
 namespace evenhand::contract {
 namespace {
@@ -129,35 +130,26 @@ Ordered receiver(const tally::DirectionResult& d) {
 
 /// `is_part`: of one of several testers, with what judging them together needs besides.
 Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResult& trial, bool is_part) {
-    Ordered json{{"intended_frames", d.intended_frames},
-                 {"offered_frames", d.offered_frames},
-                 {"offered_fps", d.offered_fps},
-                 {"received_frames", d.received_frames},
-                 {"lost_frames", d.lost_frames()},
-                 {"duplicated_frames", d.duplicated_frames},
-                 {"reordered_frames", d.reordered_frames},
-                 {"late_frames", d.late_frames},
-                 {"late_by_gap_frames", d.late_by_gap_frames},
-                 {"corrupted_frames", d.corrupted_frames},
-                 {"wrong_length_frames", d.wrong_length_frames},
-                 {"foreign_frames", d.foreign_frames},
-                 {"stale_frames", d.stale_frames},
-                 {"unrecorded_frames", d.unrecorded_frames},
-                 {"wrong_time_frames", d.wrong_time_frames},
-                 {"neighbor_frames", d.neighbor_frames},
-                 {"loss_ratio", d.loss_ratio()},
-                 {"forwarding_rate_fps", static_cast<double>(d.received_frames) / trial.sending_s()},
-                 {"sender",
-                  {{"overdue_frames", d.overdue_frames},
-                   {"max_overdue_us", d.max_overdue_us},
-                   {"refusals", d.refusals},
-                   {"largest_burst", d.largest_burst}}},
-                 {"receiver", receiver(d)},
-                 {"away_frames", d.away_frames},
-                 {"latency", latency(d.latency, trial.ticks_per_second)},
-                 {"delay_by_slice", delay_by_slice(d.delay_by_slice, trial.ticks_per_second)},
-                 {"lost_by_tenth", d.lost_by_tenth},
-                 {"first_lost", d.first_lost}};
+    Ordered json{
+        {"intended_frames", d.intended_frames}, {"offered_frames", d.offered_frames}, {"offered_fps", d.offered_fps}};
+    for (const auto& count : tally::reception_counts) {
+        if (count.result == &tally::DirectionResult::strayed_frames) continue;  // with what only parts have
+        json[count.name] = d.*count.result;
+        if (count.result == &tally::DirectionResult::received_frames) json["lost_frames"] = d.lost_frames();
+    }
+    json.update(Ordered{{"loss_ratio", d.loss_ratio()},
+                        {"forwarding_rate_fps", static_cast<double>(d.received_frames) / trial.sending_s()},
+                        {"sender",
+                         {{"overdue_frames", d.overdue_frames},
+                          {"max_overdue_us", d.max_overdue_us},
+                          {"refusals", d.refusals},
+                          {"largest_burst", d.largest_burst}}},
+                        {"receiver", receiver(d)},
+                        {"away_frames", d.away_frames},
+                        {"latency", latency(d.latency, trial.ticks_per_second)},
+                        {"delay_by_slice", delay_by_slice(d.delay_by_slice, trial.ticks_per_second)},
+                        {"lost_by_tenth", d.lost_by_tenth},
+                        {"first_lost", d.first_lost}});
     if (!d.classes.empty()) {
         Ordered classes = Ordered::array();
         for (const auto& c : d.classes) {

@@ -8,6 +8,7 @@
 
 #include "contract/request_parts.hpp"
 #include "frame/layout.hpp"
+#include "tally/reception_counts.hpp"
 
 namespace evenhand::contract {
 namespace {
@@ -165,21 +166,9 @@ tally::DirectionResult read_direction(ObjectReader r, plan::Direction direction)
     d.intended_frames = count(r, "intended_frames");
     d.offered_frames = count(r, "offered_frames");
     d.offered_fps = not_negative(r, "offered_fps");
-    d.received_frames = count(r, "received_frames");
-    d.duplicated_frames = count(r, "duplicated_frames");
-    d.reordered_frames = count(r, "reordered_frames");
-    d.late_frames = count(r, "late_frames");
-    d.late_by_gap_frames = count(r, "late_by_gap_frames");
-    d.corrupted_frames = count(r, "corrupted_frames");
-    d.wrong_length_frames = count(r, "wrong_length_frames");
-    d.foreign_frames = count(r, "foreign_frames");
-    d.stale_frames = count(r, "stale_frames");
-    d.strayed_frames = count(r, "strayed_frames");
-    d.unrecorded_frames = count(r, "unrecorded_frames");
-    d.wrong_time_frames = count(r, "wrong_time_frames");
+    for (const auto& of : tally::reception_counts) d.*of.result = count(r, of.name);
     d.ahead_us = not_negative(r, "ahead_us");
     d.before_start_us = not_negative(r, "before_start_us");
-    d.neighbor_frames = count(r, "neighbor_frames");
     d.hop_limit_was_lowered = r.boolean("hop_limit_was_lowered");
     d.away_frames = count(r, "away_frames");
     auto sender = r.object("sender");

@@ -6,6 +6,7 @@
 
 #include "frame/layout.hpp"
 #include "run/load.hpp"
+#include "tally/reception_counts.hpp"
 
 namespace evenhand::run {
 namespace {
@@ -150,24 +151,12 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     d.offered_fps = static_cast<double>(d.offered_frames) /
                     std::max(sending_s, static_cast<double>(last_send - start) / ticks_per_second);
     d.max_overdue_us = static_cast<double>(max_overdue) * us_per_second / ticks_per_second;
-    d.received_frames = sum.received_frames;
+    for (const auto& count : tally::reception_counts) d.*count.result = sum.*count.tally;
     d.hop_limit_was_lowered = sum.first_hop_limit < frame::sent_ttl;
-    d.duplicated_frames = sum.duplicated_frames;
-    d.reordered_frames = sum.reordered_frames;
-    d.late_frames = sum.late_frames;
-    d.late_by_gap_frames = sum.late_by_gap_frames;
-    d.corrupted_frames = sum.corrupted_frames;
     if (tester.plan(0).is_translated() || (tester.plans() > 1 && tester.plan(1).is_translated()))
         d.mistranslated_frames = sum.mistranslated_frames;
-    d.wrong_length_frames = sum.wrong_length_frames;
-    d.foreign_frames = sum.foreign_frames;
-    d.stale_frames = sum.stale_frames;
-    d.strayed_frames = sum.strayed_frames;
-    d.unrecorded_frames = sum.unrecorded_frames;
-    d.wrong_time_frames = sum.wrong_time_frames;
     d.ahead_us = static_cast<double>(sum.max_ahead) * us_per_second / ticks_per_second;
     d.before_start_us = static_cast<double>(sum.max_before_start) * us_per_second / ticks_per_second;
-    d.neighbor_frames = sum.neighbor_frames;
     d.max_poll_gap_us = static_cast<double>(sum.max_poll_gap) * us_per_second / ticks_per_second;
     // No more than what the ring cannot hold of all that was sent: a burst that fits into it cannot overrun it, however
     // long nobody looks.

@@ -12,6 +12,7 @@
 #include "fault.hpp"
 #include "tally/losses.hpp"
 #include "tally/port_change.hpp"
+#include "tally/reception_counts.hpp"
 #include "tally/verdict.hpp"
 
 namespace evenhand::tally {
@@ -142,26 +143,10 @@ std::shared_ptr<const DelayResult> sum_of_delays(const std::vector<TrialPart>& p
 }
 
 void add(DirectionResult& sum, const DirectionResult& d) {
-    for (const auto count : {&DirectionResult::intended_frames,
-                             &DirectionResult::offered_frames,
-                             &DirectionResult::received_frames,
-                             &DirectionResult::duplicated_frames,
-                             &DirectionResult::reordered_frames,
-                             &DirectionResult::late_frames,
-                             &DirectionResult::late_by_gap_frames,
-                             &DirectionResult::corrupted_frames,
-                             &DirectionResult::wrong_length_frames,
-                             &DirectionResult::foreign_frames,
-                             &DirectionResult::stale_frames,
-                             &DirectionResult::strayed_frames,
-                             &DirectionResult::unrecorded_frames,
-                             &DirectionResult::wrong_time_frames,
-                             &DirectionResult::neighbor_frames,
-                             &DirectionResult::overdue_frames,
-                             &DirectionResult::refusals,
-                             &DirectionResult::gap_frames,
-                             &DirectionResult::ring_frames,
-                             &DirectionResult::away_frames})
+    for (const auto& count : reception_counts) sum.*count.result += d.*count.result;
+    for (const auto count : {&DirectionResult::intended_frames, &DirectionResult::offered_frames,
+                             &DirectionResult::overdue_frames, &DirectionResult::refusals, &DirectionResult::gap_frames,
+                             &DirectionResult::ring_frames, &DirectionResult::away_frames})
         sum.*count += d.*count;
     for (const auto most : {&DirectionResult::ahead_us, &DirectionResult::before_start_us,
                             &DirectionResult::max_overdue_us, &DirectionResult::max_poll_gap_us})

@@ -90,8 +90,10 @@ Router::Router(const RouterConfig& config)
         options.horizon += static_cast<Ticks>(static_cast<double>(model->elements.longest_stay()) * dearest);
     }
     std::vector<port::TaggedPort*> ports;
+    ports.reserve(ports_.size());
     for (const auto& port : ports_) ports.push_back(port.get());
     std::vector<VirtualRouter> pairs;
+    pairs.reserve(pairs_.size());
     for (const auto& pair : pairs_) {
         pairs.push_back({.interfaces = std::span<const Interface, 2>{pair->interfaces},
                          .routes = pair->routes.get(),
