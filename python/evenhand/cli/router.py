@@ -87,7 +87,7 @@ def router(
     if pairs > 1 and any(part.nat is not None for part in address_plan.plans):
         raise RequestError(
             f"{address_plan.title} translates connections, which are those of one port pair",
-            code="rig.pairs-with-connections",
+            code="cli.pairs-with-connections",
             where="--pairs",
             next_step="Leave out --pairs, or use a plan without NAT.",
         )
@@ -224,7 +224,7 @@ def engine_cpus(router: ReferenceRouter) -> list[int]:
     if len(cpus) < router.pairs:
         raise HostError(
             f"{len(cpus)} CPUs: the engines of {router.pairs} port pairs need one each",
-            code="rig.too-few-cpus",
+            code="cli.too-few-cpus",
             where="--pairs",
             next_step="Allow this process more CPUs, or use fewer pairs.",
         )
