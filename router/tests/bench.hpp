@@ -115,8 +115,10 @@ class Bench {
         options.ticks_per_second = second;
         if (model) options.horizon += model->elements.longest_stay();
         std::vector<MemoryPort*> ports;
+        ports.reserve(inside_.size());
         for (auto& port : inside_) ports.push_back(&port);
         std::vector<VirtualRouter> pairs;
+        pairs.reserve(pairs_.size());
         for (auto& pair : pairs_) {
             pairs.push_back({.interfaces = std::span<const Interface, 2>{pair.interfaces},
                              .routes = &routes_,

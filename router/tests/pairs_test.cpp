@@ -46,10 +46,10 @@ TEST_CASE_TEMPLATE("a frame leaves by the pair that it came by, whose routes and
     }
     bench.run(20 * us);
     for (unsigned pair = 0; pair < pairs; ++pair) {
-        const std::size_t expected = 10 * (pair + 1);
+        const std::size_t expected = 10UL * (pair + 1);
         CHECK(bench.take_test_frames(2 * pair).size() == expected);
         CHECK(bench.take_test_frames(2 * pair + 1).size() == expected);
-        CHECK(bench.counters().interfaces[2 * pair].received_frames == expected + 2);
+        CHECK(bench.counters().interfaces[2UL * pair].received_frames == expected + 2);
         CHECK(bench.neighbors(pair).size() == 4);
     }
 }
@@ -61,7 +61,7 @@ TEST_CASE("a frame that waits for its next hop is held by its own pair") {
     bench.turn();
     for (const unsigned port : {1U, 3U}) {
         bench.send(port, Bench::question(false, right_tester, "10.0.1.2", "10.0.1.1"));
-        bench.run(2 * 1000 * us);
+        bench.run(2000 * us);
         CHECK(bench.take_test_frames(3).size() == (port == 3 ? 1 : 0));
     }
     CHECK(bench.take_test_frames(1).empty());
