@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import closing
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from rich.console import Console, RenderableType
 
 from evenhand.report.show import campaign_report, point_report
 from evenhand.run import read_record
+from evenhand.run.campaign_lock import campaign_locked
 from tests.cli.running import Ended
 from tests.cli.test_json_documents import validate
 from tests.run.hostile import write_run
@@ -88,6 +91,15 @@ def test_nothing_is_cut_at_80_columns(table_run: Path) -> None:
     for point in record.points:
         assert all(f"{round(value):,}" in shown for value in point.values)
         assert f"{len(point.values)}/{point.point.repetitions}" in shown
+
+
+def test_who_measures_a_run_is_told_and_that_nobody_does(table_run: Path) -> None:
+    record = replace(read_record(table_run), finished_at=None)
+    shown = " ".join(at_80(campaign_report(record)).split())
+    assert "not finished: interrupted, or measured on another host" in shown
+    with campaign_locked(table_run):
+        shown = " ".join(at_80(campaign_report(record)).split())
+    assert f"not finished: being measured by process {os.getpid()}" in shown
 
 
 def test_one_point_is_shown_down_to_its_trials(evenhand: Run, table_run: Path) -> None:

@@ -16,6 +16,7 @@ from rich.text import Text
 from evenhand.analysis import compare_testbeds, values_by_testbed
 from evenhand.analysis.inside import seen_at
 from evenhand.analysis.words import join
+from evenhand.base.locks import holder_of
 from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.plan import ONE_EACH, SideCounts
@@ -28,6 +29,7 @@ from evenhand.report.plain import visible
 from evenhand.report.trial import allowed_loss
 from evenhand.report.trials import trials_table
 from evenhand.run import CampaignRecord, HookRun, PointRecord, PointState, Repetition, StoredSearch
+from evenhand.run.campaign_lock import campaign_resource
 from evenhand.run.campaign_record import AT_LEAST, bounds_of
 from evenhand.run.figures import losses_of
 from evenhand.run.point_remarks import remarks_of_point
@@ -149,11 +151,18 @@ def _inside(measured: PointRecord) -> Iterator[RenderableType]:
     )
 
 
+def _when(record: CampaignRecord) -> str:
+    if record.finished_at is not None:
+        return f"{record.created_at} to {record.finished_at}"
+    worker = holder_of(campaign_resource(record.path))
+    state = "interrupted, or measured on another host" if worker is None else f"being measured by {worker}"
+    return f"begun {record.created_at}, not finished: {state}"
+
+
 def _head(record: CampaignRecord) -> Iterator[RenderableType]:
     what = f"campaign {record.name}" if record.is_campaign else "a single run"
     yield Text.assemble((visible(record.path.name), "bold"), visible(f": {what}"))
-    ended = record.finished_at or "not finished: still in progress, or interrupted"
-    yield _fact("When", f"{record.created_at} to {ended}")
+    yield _fact("When", _when(record))
     for command in record.commands:
         yield _fact("Command", shlex.join(command))
     yield _fact("Versions", ", ".join(f"{name} {version}" for name, version in record.versions.items()))
@@ -234,11 +243,15 @@ def _repetition_report(repetition: Repetition, figure: Figure) -> Iterator[Rende
     )
     value += "" if repetition.upper is None else f", {_figure(repetition.upper, figure)} failed"
     why = "" if repetition.reason is None else f" ({repetition.reason})"
-    end = repetition.finished_at or "interrupted, or still in progress"
+    when = (
+        f"begun {repetition.started_at}, not finished"
+        if repetition.finished_at is None
+        else f"{repetition.started_at} to {repetition.finished_at}"
+    )
     yield Text(f"Repetition {repetition.number}: {value}{visible(why)}", style="bold")
     yield _line(
         f"Outcome {repetition.outcome or 'none'}; seed {repetition.seed}; testbed {repetition.testbed};"
-        f" {repetition.started_at} to {end}."
+        f" {when}."
     )
     losses = losses_of(repetition.result)
     if any(losses.values()):
