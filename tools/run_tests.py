@@ -338,15 +338,18 @@ def run_suites() -> list[Outcome]:
     """
     is_quiet = "--apart" not in sys.argv[1:] and busy_share() < QUIET_SHARE
     cpus = min(len(os.sched_getaffinity(0)), 8)
-    how: dict[str, Any] = {"is_beside": True, "yields": is_quiet}
+    how: dict[str, Any] = {"is_beside": True}
     with ThreadPoolExecutor(max_workers=4) as pool:
         beside: list[Future[Any]] = [
-            pool.submit(run_python_tests, "Python tests", WITHOUT_PORTS, at_once=max(cpus, 2), **how),
+            pool.submit(
+                run_python_tests, "Python tests", WITHOUT_PORTS, at_once=max(cpus, 2), yields=is_quiet, **how
+            ),
             pool.submit(run_cpp_suites, yields=is_quiet),
         ]
         if os.geteuid() == 0:
             labs = [file for file in files_marked("root") if file.startswith(FOLDER_OF_LABS)]
             others = [file for file in files_marked("root") if file not in labs]
+            # Tests of frames in labs wait for these, which are few.
             for name, files in (("Python tests of labs", labs), ("Python tests in namespaces", others)):
                 beside.append(pool.submit(run_python_tests, name, IN_NAMESPACES, files=files, **how))
         without_ports, cpp, *in_namespaces = beside
