@@ -349,15 +349,15 @@ def run_suites() -> list[Outcome]:
         if os.geteuid() == 0:
             labs = [file for file in files_marked("root") if file.startswith(FOLDER_OF_LABS)]
             others = [file for file in files_marked("root") if file not in labs]
+            # Tests of frames in labs wait for these, which are few.
             for name, files in (("Python tests of labs", labs), ("Python tests in namespaces", others)):
                 beside.append(pool.submit(run_python_tests, name, IN_NAMESPACES, files=files, **how))
         without_ports, cpp, *in_namespaces = beside
         if not is_quiet:
             print("Tests that send frames wait for those that do not.", flush=True)
             wait(beside)
-        # They are few, tests of labs wait for them, and engines would leave them nothing.
-        outcomes = [future.result() for future in in_namespaces]
-        outcomes.append(run_tests_on_ports(ONE_CPU, "wire", cpus))
+        outcomes = [run_tests_on_ports(ONE_CPU, "wire", cpus)]
+        outcomes += [future.result() for future in in_namespaces]
         if in_namespaces:
             outcomes.append(run_tests_on_ports(LABS, "root", cpus, of_labs=True))
         outcomes += [without_ports.result(), *cpp.result()]
