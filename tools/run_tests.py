@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -338,12 +339,10 @@ def run_suites() -> list[Outcome]:
     """
     is_quiet = "--apart" not in sys.argv[1:] and busy_share() < QUIET_SHARE
     cpus = min(len(os.sched_getaffinity(0)), 8)
-    how: dict[str, Any] = {"is_beside": True}
+    begin = partial(run_python_tests, is_beside=True)
     with ThreadPoolExecutor(max_workers=4) as pool:
         beside: list[Future[Any]] = [
-            pool.submit(
-                run_python_tests, "Python tests", WITHOUT_PORTS, at_once=max(cpus, 2), yields=is_quiet, **how
-            ),
+            pool.submit(begin, "Python tests", WITHOUT_PORTS, at_once=max(cpus, 2), yields=is_quiet),
             pool.submit(run_cpp_suites, yields=is_quiet),
         ]
         if os.geteuid() == 0:
@@ -351,7 +350,7 @@ def run_suites() -> list[Outcome]:
             others = [file for file in files_marked("root") if file not in labs]
             # Tests of frames in labs wait for these, which are few.
             for name, files in (("Python tests of labs", labs), ("Python tests in namespaces", others)):
-                beside.append(pool.submit(run_python_tests, name, IN_NAMESPACES, files=files, **how))
+                beside.append(pool.submit(begin, name, IN_NAMESPACES, files=files))
         without_ports, cpp, *in_namespaces = beside
         if not is_quiet:
             print("Tests that send frames wait for those that do not.", flush=True)

@@ -34,7 +34,13 @@ from tests.cli.test_json_documents import validate
 from tests.errors import raises
 from tests.preloaded.commands import evenhand_command
 from tests.wire.test_reference_router import _needs_router
-from tests.wire.wire_session import FAST_WAITS, proved, router_beside_tester, setup_beside_tester
+from tests.wire.wire_session import (
+    FAST_WAITS,
+    LENIENT_OPTIONS,
+    proved,
+    router_beside_tester,
+    setup_beside_tester,
+)
 
 pytestmark = pytest.mark.wire
 __all__ = ["_needs_router"]  # the fixture
@@ -47,8 +53,6 @@ PATIENT = Limits(
     overdue_after_us=1e5, overdue_tolerance=1.0, longest_overdue_us=1e6, offered_tolerance=0.1, clock_ppm=1e4
 )
 """What is tested here is which frames count, whenever a busy host sends them."""
-LENIENT = ("--overdue-tolerance", "99%", "--longest-overdue", "10s", "--offered-tolerance", "10%")
-"""The same for a command."""
 TRIES = 8
 WAITS = Waits(**FAST_WAITS)
 
@@ -305,7 +309,7 @@ def test_a_timeout_that_is_shorter_than_a_phase_is_refused_before_anything_is_se
 @pytest.mark.parametrize(
     ("connections", "more"),
     [
-        (2000, ("--connections", "2000", "--precision", "10%", *LENIENT)),
+        (2000, ("--connections", "2000", "--precision", "10%", *LENIENT_OPTIONS)),
         pytest.param(20_000, (), marks=pytest.mark.slow),
     ],
     ids=["short", "as it stands"],
@@ -330,7 +334,7 @@ def test_the_walk_of_the_how_to_finds_what_the_router_was_told(
                 <= found["connections_per_second"]
                 <= 4000 * (1 + queue_frames / connections) * 1.01
             )
-        few = ["--waits", "short", "--patience", "30", *LENIENT]
+        few = ["--waits", "short", "--patience", "30", *LENIENT_OPTIONS]
         rate = ["--rate", "2kfps", "--connections", "500", "--repetitions", "1"]
         (removed,) = documents(["tear-down", "reference-router.toml", *rate, *few], tmp_path)
         assert removed["outcome"] in ("measured", "tester_limit")

@@ -21,6 +21,7 @@ from evenhand.plan import make_plan
 from evenhand.rig.lab import lab_down, lab_status, lab_up
 from tests.errors import raises
 from tests.preloaded.commands import evenhand_command
+from tests.wire.wire_session import LENIENT_OPTIONS
 
 pytestmark = [pytest.mark.wire, pytest.mark.root]
 SENDING_S = 5
@@ -60,12 +61,7 @@ def trial_running(name: str, where: Path, *, seconds: int = SENDING_S) -> Iterat
                 "short",
                 "--loss-ratio",
                 "10%",
-                "--overdue-tolerance",
-                "99%",
-                "--longest-overdue",
-                "10s",
-                "--offered-tolerance",
-                "10%",
+                *LENIENT_OPTIONS,
                 "--json",
             ),
             stdout=out,

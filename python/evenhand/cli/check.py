@@ -18,7 +18,6 @@ from rich.table import Table
 
 from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.base.new_file import check_new, write_new
-from evenhand.base.temporary_folder import temporary_folder
 from evenhand.base.units import format_duration, parse_duration
 from evenhand.base.version import VERSION
 from evenhand.cli.ceiling import read_ceiling_goal
@@ -65,7 +64,7 @@ from evenhand.report.check import (
     unreached_line,
 )
 from evenhand.report.trial import describe_clock_offsets
-from evenhand.rig import Setup, make_looped_engines, make_looped_setup, read_setup
+from evenhand.rig import Setup, looped_setup, read_setup
 from evenhand.rig.host import HostSurvey, Part, survey_host
 from evenhand.rig.host.ports import InterfaceFacts, PortFacts, port_facts, read_interface
 from evenhand.rig.host.programs import busiest_programs, read_process_times
@@ -424,17 +423,13 @@ class _Run:
         else:
             tester = setup.testbed.tester
         engines = () if setup is None else setup.testbed.engine
-        with ExitStack() as stack:
-            folder = stack.enter_context(temporary_folder())
-            limits = None if setup is None else setup.testbed.limits
-            octets = largest_octets(self._frame_size)
-            looped = (
-                make_looped_engines(engines, limits=limits, largest_octets=octets)
-                if engines
-                else make_looped_setup(tester, folder, limits=limits, largest_octets=octets)
-            )
-            with self._open(looped, needs_dut=True) as opened:
-                self._find_ceiling(LOOPED_WAY, looped, opened, progress)
+        limits = None if setup is None else setup.testbed.limits
+        octets = largest_octets(self._frame_size)
+        with (
+            looped_setup(tester, engines, limits=limits, largest_octets=octets) as looped,
+            self._open(looped, needs_dut=True) as opened,
+        ):
+            self._find_ceiling(LOOPED_WAY, looped, opened, progress)
         self._find_limits(tester, engines, progress)
 
     def _find_limits(

@@ -10,8 +10,8 @@ overdue (`overdue_after`) decides what a burst may explain, and stays what it is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 from evenhand import rig
 from evenhand.base.errors import HostError
 from evenhand.base.state_folder import read_state, replace_state, state_file
-from evenhand.base.temporary_folder import temporary_folder
 from evenhand.base.units import format_duration, format_ratio
 from evenhand.plan import BOTH_DIRECTIONS, make_plan
 from evenhand.procedure.ceiling import CEILING_WAITS
@@ -277,15 +276,6 @@ def measure_host_limits(
     raise AssertionError
 
 
-@contextmanager
-def _looped(tester: Tester, engines: Sequence[TestbedEngine]) -> Iterator[Setup]:
-    if engines:
-        yield rig.make_looped_engines(engines)
-        return
-    with temporary_folder() as folder:
-        yield rig.make_looped_setup(tester, folder)
-
-
 def _probe(
     tester: Tester,
     engines: Sequence[TestbedEngine],
@@ -298,7 +288,7 @@ def _probe(
         Began(what="limits that this host can keep", remaining_s=PROBES * (PROBE_S + CEILING_WAITS.total_s))
     )
     probes = []
-    with _looped(tester, engines) as looped:
+    with rig.looped_setup(tester, engines) as looped:
         opened = open_tester(
             replace(looped, is_urgent=is_urgent),
             make_plan("gateway-v4"),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evenhand.rig.lab.build import USUAL_MAX_FRAME_SIZE
     from evenhand.rig.lab_lease import LeasedLab
     from evenhand.rig.lab_rig import LabSetup, make_lab_setup
-    from evenhand.rig.looped_engines import make_looped_engines
+    from evenhand.rig.looped import looped_setup, make_looped_setup
     from evenhand.rig.reference import (
         DEFAULT_QUEUE_FRAMES,
         DEFECT_KINDS,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from evenhand.rig.reference_rig import REFERENCE, make_reference_setup
     from evenhand.rig.registry import default_plan_of, plan_defaults_of, read_dut, read_setup, rig_of
     from evenhand.rig.rig import Demand, PlanDefaults, Rig
-    from evenhand.rig.setup import DEFAULT_PLAN, Setup, make_looped_setup, put_back
+    from evenhand.rig.setup import DEFAULT_PLAN, Setup, put_back
     from evenhand.rig.testbed import (
         DutFacts,
         Testbed,
@@ -58,7 +58,7 @@ else:
             "lab.build": ("USUAL_MAX_FRAME_SIZE",),
             "lab_lease": ("LeasedLab",),
             "lab_rig": ("LabSetup", "make_lab_setup"),
-            "looped_engines": ("make_looped_engines",),
+            "looped": ("looped_setup", "make_looped_setup"),
             "reference": (
                 "DEFAULT_QUEUE_FRAMES",
                 "DEFECT_KINDS",
@@ -70,7 +70,7 @@ else:
             "reference_rig": ("REFERENCE", "make_reference_setup"),
             "registry": ("default_plan_of", "plan_defaults_of", "read_dut", "read_setup", "rig_of"),
             "rig": ("Demand", "PlanDefaults", "Rig"),
-            "setup": ("DEFAULT_PLAN", "Setup", "make_looped_setup", "put_back"),
+            "setup": ("DEFAULT_PLAN", "Setup", "put_back"),
             "testbed": (
                 "DutFacts",
                 "Testbed",
@@ -131,8 +131,8 @@ __all__ = [
     "default_plan_of",
     "find_ceiling",
     "keep_ceiling",
+    "looped_setup",
     "make_lab_setup",
-    "make_looped_engines",
     "make_looped_setup",
     "make_reference_setup",
     "parse_vlans",

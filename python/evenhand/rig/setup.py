@@ -27,7 +27,7 @@ from evenhand.rig.dut.ssh import command_over_ssh
 from evenhand.rig.dut_wish import DutWish, OnDutChange, OnNote, ReachableDut
 from evenhand.rig.inside import Inside, lasting_facts, look_inside
 from evenhand.rig.lab.urgency import MOST_URGENT
-from evenhand.rig.testbed import Testbed, TestbedLimits, Tester, make_testbed, read_device
+from evenhand.rig.testbed import Testbed, read_device
 from evenhand.rig.testbed.drivers import PCI
 from evenhand.rig.testbed.resources import OWN_NAMESPACE, resources_of
 from evenhand.trial import find_engine
@@ -39,8 +39,6 @@ else:
 
 DEFAULT_PLAN = "gateway-v4"
 """With all its addresses (SEED-05)."""
-MEMIF_BUFFER_OCTETS = 2048
-"""Without `bsize`."""
 HASH_OF_POINTS = f"each point has its own, with its results{READ_THERE}"
 """A campaign may set it from point to point, and each search has what was read before it."""
 
@@ -331,36 +329,6 @@ class Setup:
             if testbed["dut"][key] is None:
                 del testbed["dut"][key]
         return {"own_dut": own_dut, "testbed": testbed}
-
-
-def make_looped_setup(
-    tester: Tester, folder: Path, *, limits: TestbedLimits | None = None, largest_octets: int = 0
-) -> Setup:
-    """The tester's two ports joined to each other by a memif cable, on the CPUs of this tester. No frame
-    leaves the process (SEED-80).
-
-    Both ends have as many queues as streams: what a stream sends on a ring without a queue at the other end
-    would never arrive.
-
-    Args:
-        folder: For the cable's socket; its path must be short.
-        limits: Of the testbed that the tester stands in.
-        largest_octets: Of the frames that are to be sent; the cable's buffers must hold one.
-    """
-    queues = max(len(tester.cpus) // 4, 1)
-    cpus = tester.cpus if len(tester.cpus) < 4 else tester.cpus[: 4 * queues]
-    buffers = f",bsize={largest_octets}" if largest_octets > MEMIF_BUFFER_OCTETS else ""
-    cable = f"id=0,socket={folder / 'cable'},socket-abstract=no,rsize=11{buffers}"
-    document = {
-        "isolated_test_environment": True,
-        "left": {"device": f"net_memif0,role=server,{cable}", "dut_mac": "02:00:00:00:d0:01"},
-        "right": {"device": f"net_memif1,role=client,{cable}", "dut_mac": "02:00:00:00:d0:02"},
-        "tester": {"cpus": list(cpus), "receive_queues": queues},
-    }
-    testbed = make_testbed(document, where="looped ports")
-    return Setup(
-        name="looped", testbed=testbed if limits is None else testbed.model_copy(update={"limits": limits})
-    )
 
 
 def put_back(dut: ReachableDut, *, run: str, on_change: OnDutChange, on_note: OnNote) -> None:
