@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
         constexpr int bad_request = 2;
         return bad_request;
     }
+    evenhand::port::lead_session();
     (void)evenhand::port::allowed_cpus();  // read before DPDK moves this thread
     try {
         evenhand::session::end_by_signals();

@@ -53,7 +53,8 @@ std::uint64_t physical_memory_mb() {
 void become_urgent() noexcept {
     constexpr int most_urgent = -20;
     (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), most_urgent);
-    // With autogroups a nice value counts within its session only, so the session needs one too; if it is ours alone.
+    // With autogroups a nice value counts within its session only, so the session needs one too; if it is ours alone
+    // (lead_session).
     if (getsid(0) != getpid()) return;
     const int file = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
     if (file < 0) return;
@@ -74,6 +75,8 @@ const std::vector<unsigned>& allowed_cpus() {
     static const std::vector<unsigned> cpus = read_allowed_cpus();
     return cpus;
 }
+
+void lead_session() noexcept { (void)setsid(); }
 
 bool may_run_on(unsigned cpu) noexcept {
     cpu_set_t before;

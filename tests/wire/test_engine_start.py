@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from evenhand.plan import gateway_v4
-from evenhand.trial import find_engine
+from evenhand.trial import EngineSession, find_engine
 from tests.wire.raw_engine import RawEngine
 from tests.wire.wire_session import one_worker
 
@@ -51,6 +52,16 @@ def test_more_memory_than_the_host_has_is_refused_and_less_may_be_asked_for() ->
     assert first["fault"]["code"] == "no_memory"
     assert "and memory_mb is 1048576" in first["fault"]["what"]
     assert second["response"] == "open"
+
+
+def test_an_engine_behind_a_shell_leads_a_session() -> None:
+    """So it can be made urgent where the kernel groups processes by session. One that was started by `sh -c`
+    over ssh was not: beside another engine it was up to half a second late for each trial."""
+    with EngineSession(["sh", "-c", f'"{find_engine()}"; exit $?']) as session:
+        shell = session._process.pid
+        (engine,) = map(int, Path(f"/proc/{shell}/task/{shell}/children").read_text().split())
+        assert os.getsid(shell) == shell, "a shell that is between"
+        assert os.getsid(engine) == engine
 
 
 @pytest.mark.root

@@ -66,6 +66,6 @@ def test_only_who_has_a_certificate_of_the_lab_takes_part(tmp_path: Path) -> Non
         # The same scheduler, which was there all the time.
         running.environment = mine
         ended = running.run(*measure, "ours.evenhand")
-        assert ended.returncode == 0, ended.stderr
+        assert ended.returncode == 0, ended.stderr + running.log("munich")
         (point,) = read_record(tmp_path / "ours.evenhand").points
         assert (point.state, [r.testbed for r in point.repetitions]) == (PointState.MEASURED, ["munich"])

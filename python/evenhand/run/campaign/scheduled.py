@@ -60,16 +60,25 @@ class ScheduledExecutor:
         """Addresses of the workers that can measure for this version, by the names of their testbeds.
         HostError: the scheduler has gone."""
         (resource,) = resources_for()
-        try:
-            workers = self.client.scheduler_info(n_workers=-1)["workers"]
-        except (OSError, TimeoutError, KeyError) as error:
-            # KeyError: dask hides that the scheduler did not answer; what it last knew may have no workers.
-            raise self._gone() from error
         return {
             str(worker["name"]): address
-            for address, worker in workers.items()
+            for address, worker in self._workers().items()
             if resource in worker["resources"]
         }
+
+    def _workers(self) -> dict[str, Any]:
+        """By their addresses. Not `Client.scheduler_info`: where the scheduler does not answer, that gives
+        what it knew before, at first that there are none."""
+        for is_last in (False, True):
+            try:
+                told = self.client.sync(self.client.scheduler.identity, n_workers=-1)
+            except (OSError, TimeoutError) as error:
+                # A busy host breaks a connection now and then, and the next look makes a new one.
+                if is_last or self.client.status != "running":
+                    raise self._gone() from error
+            else:
+                return dict(told["workers"])
+        raise AssertionError
 
     def check(self, points: Sequence[Point], reference: Reference | None, on_each: Sequence[str]) -> None:
         """What can be refused before anything is measured.
