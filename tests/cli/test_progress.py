@@ -17,7 +17,7 @@ from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.progress.rates import Rates, direction_texts
 from evenhand.plan import Direction, make_plan
 from evenhand.procedure import Began, BurstGoal, DelayGoal, LossGoal, Measured, RecoveryGoal, TrialPhase
-from evenhand.procedure.delay import DelayTest
+from evenhand.procedure.delay_goal import DelayTest
 from evenhand.procedure.descriptor import Procedure
 from evenhand.procedure.expected_time import expected_of_trial, learning_s
 from evenhand.procedure.registry import BURST, LATENCY, LOSS, RECOVERY, THROUGHPUT

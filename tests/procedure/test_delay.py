@@ -12,7 +12,8 @@ import pytest
 from evenhand.base.errors import RequestError
 from evenhand.plan import make_plan
 from evenhand.procedure import DelayGoal, DelayResult, DelayTest, OwnLoop, Profile
-from evenhand.procedure.delay import STAMPS, _Repeat
+from evenhand.procedure.delay import _Repeat
+from evenhand.procedure.delay_result import STAMPS
 from evenhand.procedure.own_loop import LOOPED_DRIVER
 from evenhand.procedure.record import nowhere
 from evenhand.report.delay import delay_lines, delay_table

@@ -12,7 +12,8 @@ from typing import Any
 
 from evenhand.plan import ONE_EACH, AddressPlan, SideCounts, make_plan
 from evenhand.procedure import DelayGoal, DelayTest, LossGoal, Profile, Throughput
-from evenhand.procedure.delay import DelayResult, _Repeat
+from evenhand.procedure.delay import _Repeat
+from evenhand.procedure.delay_result import DelayResult
 from evenhand.procedure.loss import FrameLoss, _Series
 from evenhand.procedure.record import nowhere
 from evenhand.run import StoredSearch, StoredTrial

@@ -9,7 +9,9 @@ from evenhand.procedure.cable_test import CableState, CableTest, measure_cable
 from evenhand.procedure.ceiling import DUT_WAY, LOOPED_WAY, CeilingEntry, CeilingGoal, measure_ceiling
 from evenhand.procedure.conditions import Conditions
 from evenhand.procedure.connection_wish import ConnectionWish
-from evenhand.procedure.delay import DelayGoal, DelayResult, DelayTest, measure_delay
+from evenhand.procedure.delay import measure_delay
+from evenhand.procedure.delay_goal import DelayGoal, DelayTest
+from evenhand.procedure.delay_result import DelayResult
 from evenhand.procedure.events import (
     Began,
     Learned,

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 from evenhand.base.errors import RequestError
 from evenhand.base.option import DURATION, RATE, Option, values_of
 from evenhand.base.units import format_duration, format_rate
-from evenhand.procedure.delay import REPETITIONS, DelayGoal, DelayResult, DelayTest
+from evenhand.procedure.delay_goal import REPETITIONS, DelayGoal, DelayTest
+from evenhand.procedure.delay_result import DelayResult
 from evenhand.procedure.descriptor import (
     AfterOption,
     FrameSizes,

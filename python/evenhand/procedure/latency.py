@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 from evenhand.base.option import Option
-from evenhand.procedure.delay import DelayGoal, DelayTest
+from evenhand.procedure.delay_goal import DelayGoal, DelayTest
 from evenhand.procedure.delay_options import DelayOptions, delay_goal, delay_procedure, median_us
 from evenhand.procedure.descriptor import Figure, KnownThroughput
 from evenhand.procedure.limits import Retries

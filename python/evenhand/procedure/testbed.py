@@ -29,7 +29,9 @@ from evenhand.procedure.burst import BurstGoal, BurstIntervals, measure_burst
 from evenhand.procedure.conditions import Conditions, check_request
 from evenhand.procedure.connection_trials import check_timeout, established_idle_s
 from evenhand.procedure.connection_wish import ConnectionWish
-from evenhand.procedure.delay import REPETITIONS, DelayGoal, DelayResult, DelayTest, measure_delay
+from evenhand.procedure.delay import measure_delay
+from evenhand.procedure.delay_goal import REPETITIONS, DelayGoal, DelayTest
+from evenhand.procedure.delay_result import DelayResult
 from evenhand.procedure.engines import EnginesOf
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.frame_size import RFC_FRAME_SIZES, choose_frames

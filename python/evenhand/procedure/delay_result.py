@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: the figures of a test of delays, of each trial and over its repetitions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from evenhand.plan import Direction, SideName
+from evenhand.procedure.delay_goal import DelayGoal, DelayTest
+from evenhand.procedure.own_loop import OwnLoop
+from evenhand.procedure.profile import Profile, plain_deviations
+from evenhand.procedure.result_document import attempt_documents, attempts_at, result_document
+from evenhand.procedure.statistics import Statistics, finite, percentile
+from evenhand.trial import Delays, Deviation, DirectionResult, TrialResult, Verdict
+
+Figure = Callable[[Delays], float]
+
+
+def _typical(delays: Delays) -> float:
+    """The median: the mean of the two middle values where they are even in number (R8219-15)."""
+    statistics = Statistics.of(delays.tagged_ns)
+    return math.nan if statistics is None else statistics.median
+
+
+def _worst_case(delays: Delays) -> float:
+    return percentile(sorted(delays.tagged_ns), 0.999)
+
+
+def _variation(name: str) -> Figure:
+    def figure(delays: Delays) -> float:
+        value = None if delays.variation is None else getattr(delays.variation, name)
+        return math.nan if value is None else float(value)
+
+    return figure
+
+
+FIGURES: dict[DelayTest, dict[str, Figure]] = {
+    DelayTest.LATENCY: {"typical": _typical, "worst_case": _worst_case},
+    DelayTest.LATENCY_RFC2544: {"latency": lambda delays: delays.tagged_ns[0]},
+    DelayTest.PDV: {"pdv": lambda delays: delays.pdv_ns},
+}
+"""What one trial gives of one direction, by the name that documents have for it."""
+VARIATION_FIGURES: dict[str, Figure] = {
+    "ipdv_min": _variation("min_ns"),
+    "ipdv_median": _variation("median_ns"),
+    "ipdv_max": _variation("max_ns"),
+}
+
+
+OWN_FIGURES: dict[str, Figure] = {
+    **dict.fromkeys(("typical", "latency"), lambda delays: delays.p50_ns),
+    "worst_case": lambda delays: delays.p999_ns,
+    "pdv": lambda delays: delays.pdv_ns,
+    **VARIATION_FIGURES,
+}
+"""The same figures of the tester's own loop, over every frame of its trial."""
+STAMPS = "stamp A is taken by software before the frame is built, not when the frame has been sent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelayResult:
+    """What the repetitions gave, and with what traffic."""
+
+    profile: Profile
+    goal: DelayGoal
+    repetitions: tuple[tuple[TrialResult, ...], ...]
+    """Each with its trials in order; the last one counts, if it is valid."""
+    own_loop: OwnLoop = field(default_factory=OwnLoop)
+    """What the tester itself adds at this load. It is part of every delay here: nothing is subtracted."""
+    hardware_stamps: Mapping[SideName, str] = field(default_factory=dict)
+    """What each port offers, as the engine tells: `none` or `unused`. No delay here is of them."""
+
+    @property
+    def trials(self) -> tuple[TrialResult, ...]:
+        """All of them, in order."""
+        return tuple(trial for repetition in self.repetitions for trial in repetition)
+
+    @property
+    def valid(self) -> tuple[TrialResult, ...]:
+        """One for each repetition that the tester managed."""
+        return tuple(repetition[-1] for repetition in self.repetitions if repetition[-1].is_valid)
+
+    @property
+    def is_complete(self) -> bool:
+        """Every repetition has a valid trial."""
+        return len(self.valid) == self.goal.repetitions
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """What each trial gives of each direction."""
+        return {**FIGURES[self.goal.test], **(VARIATION_FIGURES if self.goal.has_variation else {})}
+
+    def values(self, direction: Direction, figure: str) -> tuple[float, ...]:
+        """Of each valid repetition, in ns; infinite where lost frames make it so."""
+        return tuple(self.figures[figure](_delays_of(trial.directions[direction])) for trial in self.valid)
+
+    def statistics(self, direction: Direction, figure: str) -> Statistics | None:
+        """Over the repetitions; None without a valid one, or where no pair of frames came for a
+        difference."""
+        values = self.values(direction, figure)
+        return None if any(map(math.isnan, values)) else Statistics.of(values)
+
+    def lost_frames(self, direction: Direction) -> int:
+        """Over all valid repetitions, of the frames whose delay counts."""
+        return sum(_delays_of(trial.directions[direction]).lost_frames for trial in self.valid)
+
+    def left_out(self, direction: Direction) -> tuple[int, int]:
+        """How many frames of a repetition have no part in its delays, since the tester was late, and of how
+        many: of the repetition with the most of them. Of the tagged frames where these count, else of all."""
+        tags, found = self.goal.tags, [_delays_of(trial.directions[direction]) for trial in self.valid]
+        counts = [
+            (one.left_out_tags, tags) if tags else (one.left_out_frames, one.offered_frames) for one in found
+        ]
+        return max(counts, default=(0, 0))
+
+    def pdv_resolution_ns(self, direction: Direction) -> float | None:
+        """By so much a repetition's PDV may be too high, in ns; None if that is not known of any."""
+        found = [_delays_of(trial.directions[direction]).pdv_resolution_ns for trial in self.valid]
+        return max((one for one in found if one is not None), default=None)
+
+    def own_loop_figure(self, direction: Direction, figure: str) -> float | None:
+        """The same figure of the tester's own loop at this load, in ns; None if that is not known."""
+        delays = self.own_loop.delays(direction)
+        value = None if delays is None else OWN_FIGURES[figure](delays)
+        return None if value is None or math.isnan(value) else value
+
+    @property
+    def deviations(self) -> list[Deviation]:
+        """From the RFCs, each once."""
+        found = [*self.goal.deviations, *plain_deviations(self.trials, self.profile)]
+        own = "" if self.own_loop.unknown is None else "; what the tester itself adds is not known"
+        found.append(Deviation(requirement=self.goal.test.requirement, text=STAMPS + own))
+        for direction in self.profile.directions:
+            left_out, count = self.left_out(direction)
+            if left_out:
+                text = (
+                    f"{direction}: up to {left_out} of {count} frames of a repetition are"
+                    " excluded from the delays, because the tester was late"
+                )
+                found.append(Deviation(requirement=self.goal.test.requirement, text=text))
+        if not self.is_complete:
+            text = f"{len(self.valid)} of {self.goal.repetitions} repetitions had a valid trial"
+            found.append(Deviation(requirement=self.goal.test.requirement, text=text))
+        return sorted(found, key=lambda deviation: deviation.requirement)
+
+    def to_document(self) -> dict[str, Any]:
+        """All of it, as the verbs' `--json` writes it."""
+        return result_document(
+            self.profile,
+            self.summary(),
+            trials=self.trials,
+            documents=attempt_documents(
+                attempts_at(self.repetitions), str(self.goal.test), is_full_length=self.goal.is_full_length
+            ),
+            deviations=self.deviations,
+            stamps={"taken_by": "software", "hardware": dict(self.hardware_stamps)},
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """The part of it that stands in the run file beside the trials. Infinite values are null."""
+        return {
+            "outcome": self.outcome,
+            "figures": {
+                direction: {
+                    "lost_frames": self.lost_frames(direction),
+                    "left_out_frames": self.left_out(direction)[0],
+                    **(
+                        {"pdv_resolution_ns": self.pdv_resolution_ns(direction)}
+                        if "pdv" in self.figures
+                        else {}
+                    ),
+                    **{name: self._figure_document(direction, name) for name in self.figures},
+                }
+                for direction in self.profile.directions
+            },
+            "is_worst_case_maximum": self.goal.is_worst_case_maximum,
+            "own_loop": self.own_loop.to_document(),
+            "verdicts": {str(verdict): sum(t.verdict is verdict for t in self.trials) for verdict in Verdict},
+            "goal": self.goal.to_document(),
+        }
+
+    @property
+    def outcome(self) -> str:
+        """`measured`, `tester_limit` if a repetition had no valid trial, or `stopped`."""
+        if any(trial.was_stopped for trial in self.trials):
+            return "stopped"
+        return "measured" if self.is_complete else "tester_limit"
+
+    def average(self, direction: Direction, figure: str) -> float | None:
+        """Over the repetitions, in ns: what R2544-24 asks for."""
+        values = self.values(direction, figure)
+        return sum(values) / len(values) if values else None
+
+    def _figure_document(self, direction: Direction, name: str) -> dict[str, Any] | None:
+        statistics = self.statistics(direction, name)
+        if statistics is None:
+            return None
+        interval = statistics.median_interval
+        figures = {
+            "median_ns": statistics.median,
+            "average_ns": self.average(direction, name),
+            "minimum_ns": statistics.minimum,
+            "maximum_ns": statistics.maximum,
+            "percentile_1_ns": statistics.percentile_1,
+            "percentile_99_ns": statistics.percentile_99,
+        }
+        return {
+            "count": statistics.count,
+            **{key: finite(value) for key, value in figures.items()},
+            "median_interval": {
+                "low_ns": finite(interval.low),
+                "high_ns": finite(interval.high),
+                "level": interval.level,
+            },
+            "values": [finite(value) for value in self.values(direction, name)],
+        }
+
+
+def _delays_of(direction: DirectionResult) -> Delays:
+    assert direction.delays is not None, "the trial was made without delays"
+    return direction.delays
