@@ -5,6 +5,7 @@ D5."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -303,19 +304,28 @@ def test_an_engine_whose_client_is_silent_stops_and_empty_lines_are_a_sign_of_li
         raw.say({"id": 2, "trial": 1, "duration_s": LONG_S, **trial})
         (stopped,) = raw.hear_answers(1)
         assert [reason["code"] for reason in stopped["reasons"] if reason["code"] == "stopped"] == ["stopped"]
-        raw.say({"id": 3, "trial": 2, "duration_s": 1.5, **trial})
-        ended = threading.Event()
+        number = itertools.count(2)
 
-        def live() -> None:
-            while not ended.wait(0.05):
-                raw.say("")
+        def lasting() -> Document:
+            this = next(number)
+            raw.say({"id": this + 1, "trial": this, "duration_s": 1.5, **trial})
+            ended = threading.Event()
 
-        alive = threading.Thread(target=live)
-        alive.start()
-        (lasted,) = raw.hear_answers(1)
-        ended.set()
-        alive.join()
-    assert "stopped" not in {reason["code"] for reason in lasted["reasons"]}
+            def live() -> None:
+                while not ended.wait(0.05):
+                    raw.say("")
+
+            alive = threading.Thread(target=live)
+            alive.start()
+            (answer,) = raw.hear_answers(1)
+            ended.set()
+            alive.join()
+            return answer
+
+        # A host that keeps this thread away for half a second makes it silent.
+        lasted = until(
+            lambda found: "stopped" not in {reason["code"] for reason in found["reasons"]}, lasting
+        )
     assert lasted["directions"]["forward"]["intended_frames"] == 750
 
 

@@ -2,6 +2,7 @@
 """Testbed: the user's set-up, checked before anything is started."""
 
 from evenhand.rig.testbed.device import Device, read_device
+from evenhand.rig.testbed.dut_table import DutFacts, TestbedDut
 from evenhand.rig.testbed.eal_arguments import check_eal_arguments
 from evenhand.rig.testbed.interfaces import (
     HostNetwork,
@@ -11,19 +12,9 @@ from evenhand.rig.testbed.interfaces import (
     read_host_network,
 )
 from evenhand.rig.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
-from evenhand.rig.testbed.model import (
-    DutFacts,
-    Testbed,
-    TestbedDut,
-    TestbedEngine,
-    TestbedLimits,
-    TestbedPort,
-    Tester,
-    check_rate,
-    make_testbed,
-    read_testbed,
-)
+from evenhand.rig.testbed.model import Testbed, TestbedLimits, check_rate, make_testbed, read_testbed
 from evenhand.rig.testbed.resources import resources_of
+from evenhand.rig.testbed.tester_tables import TestbedEngine, TestbedPort, Tester
 from evenhand.rig.testbed.workers import lay_out_workers
 
 __all__ = [

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Testbed file: the tester's ports, and what it may use of its host; or of several hosts."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from evenhand.base.validation.checked_file import UnfitError
+from evenhand.plan import SideName
+from evenhand.rig.testbed.values import (
+    DeviceName,
+    Duration,
+    EalArguments,
+    LineRate,
+    Mac,
+    Memory,
+    RingFrames,
+    SshDestination,
+    Table,
+)
+from evenhand.rig.testbed.vlan import LARGEST_VLAN, MOST_TAGS, as_vlans
+from evenhand.rig.testbed.workers import lay_out_workers
+
+
+class TestbedPort(Table):
+    """One port of the tester."""
+
+    device: DeviceName
+    mac: Mac | None = None
+    """The tester's own; default that of the port."""
+    dut_mac: Mac | None = None
+    """Static MAC of the DUT; default: found by ARP or ND."""
+    line_rate: LineRate | None = None
+    """Bits per second, for ports that do not know it. In the file: `"10Gbps"`."""
+    receive_ring_frames: RingFrames | None = None
+    transmit_ring_frames: RingFrames | None = None
+    link_timeout: Annotated[Duration, Field(le=600)] | None = None
+    """How long to wait for the link when the port is opened, in seconds; default 30 for a PCI device, else
+    10. In the file: `"60s"`."""
+    vlan: Annotated[
+        tuple[Annotated[int, Field(ge=1, le=LARGEST_VLAN)], ...],
+        Field(max_length=MOST_TAGS, strict=False),
+        BeforeValidator(as_vlans),
+    ] = ()
+    """Tags of all frames on this link: `100`, or `[200, 100]` for an outer one of 802.1ad and an inner one of
+    802.1Q."""
+
+    def to_contract(self) -> dict[str, Any]:
+        port = {
+            "device": self.device,
+            "mac": self.mac,
+            "dut_mac": self.dut_mac,
+            "line_rate_bps": self.line_rate,
+            "receive_ring_frames": self.receive_ring_frames,
+            "transmit_ring_frames": self.transmit_ring_frames,
+            "vlan": list(self.vlan) or None,
+            "link_timeout_s": self.link_timeout,
+        }
+        return {key: value for key, value in port.items() if value is not None}
+
+
+class Tester(Table):
+    """What the tester may use of its host."""
+
+    cpus: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1, strict=False)]
+    """Each gets one busy thread. Keep them free of other work."""
+    receive_queues: Annotated[int, Field(ge=1, le=64)] = 1
+    """Of each side. With more than two CPUs each of several has its own, and the port spreads the frames over
+    them."""
+    memory: Memory | None = None
+    """Mebibytes; default: what the buffers take, at least 512. In the file: `"512MB"`."""
+    hugepages: bool = False
+    extra_eal_arguments: EalArguments = ()
+    """Options of DPDK that are allowed (eal_arguments.py)."""
+
+    @model_validator(mode="after")
+    def _cpus_differ(self) -> Tester:
+        if len(set(self.cpus)) != len(self.cpus):
+            raise UnfitError(f"cpus {list(self.cpus)} names a CPU twice", code="rig.cpu-twice")
+        lay_out_workers(self.cpus, self.receive_queues)
+        return self
+
+
+class TestbedEngine(Tester):
+    """One of several engines that are one tester: its host, what it may use there, and both ends of its own
+    port pair."""
+
+    __test__ = False  # no test, whatever its name
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$")]
+    ssh: SshDestination | None = None
+    """Where it runs: `ssh SSH evenhand-engine`. None: on this host."""
+    left: TestbedPort
+    right: TestbedPort
+
+    @property
+    def ports(self) -> dict[SideName, TestbedPort]:
+        return {"left": self.left, "right": self.right}
+
+    @property
+    def workers(self) -> list[dict[str, Any]]:
+        return lay_out_workers(self.cpus, self.receive_queues)
+
+    @property
+    def streams(self) -> int:
+        """Of each side."""
+        return sum(
+            len([s for s in worker.get("senders", ()) if s["side"] == "left"]) for worker in self.workers
+        )

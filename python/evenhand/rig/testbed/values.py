@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Testbed file: what a key may say, each kind of value once."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from evenhand.base.errors import EvenhandError, RequestError
+from evenhand.base.units import (
+    DURATION,
+    LINE_RATE,
+    MEMORY,
+    RATIO,
+    parse_duration,
+    parse_line_rate,
+    parse_memory,
+    parse_ratio,
+)
+from evenhand.base.validation.checked_file import RefusedError, with_unit
+from evenhand.plan import make_plan
+from evenhand.rig.testbed.device import read_device
+from evenhand.rig.testbed.eal_arguments import check_eal_arguments
+from evenhand.rig.testbed.ssh_destination import check_destination
+
+_MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
+_INTERFACE = re.compile(r"[A-Za-z][A-Za-z0-9._/:-]{0,63}")
+
+
+def _plan_name(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return make_plan(value).name
+    except EvenhandError as error:
+        raise RefusedError(error) from error
+
+
+def _as_pair(value: Any) -> Any:
+    """`10` of a file as left and right alike; what is neither a number nor a list is left to the model's
+    checks."""
+    return (value, value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _mac(value: Any) -> Any:
+    """In lower case. A group address is nobody's own, and frames from it would be dropped by every DUT."""
+    if not isinstance(value, str):
+        return value
+    text = value.lower()
+    if not _MAC.fullmatch(text):
+        raise RefusedError(
+            RequestError(
+                f"{value!r} is not a MAC",
+                code="rig.not-a-mac",
+                next_step="Write it in the form 02:00:00:00:00:01.",
+            )
+        )
+    if int(text[:2], 16) & 1 or not int(text.replace(":", ""), 16):
+        kind = "a group address" if int(text[:2], 16) & 1 else "no address"
+        raise RefusedError(
+            RequestError(
+                f"{value!r} is {kind}, which no port can have",
+                code="rig.not-a-mac-of-a-port",
+                next_step="Write it in the form 02:00:00:00:00:01.",
+            )
+        )
+    return text
+
+
+def _device_name(value: Any) -> Any:
+    try:
+        if isinstance(value, str) and value:
+            read_device(value)
+    except EvenhandError as error:
+        raise RefusedError(error) from error
+    return value
+
+
+def _ssh_destination(value: Any) -> Any:
+    try:
+        return check_destination(value) if isinstance(value, str) else value
+    except EvenhandError as error:
+        raise RefusedError(error) from error
+
+
+def _interface(value: Any) -> Any:
+    if isinstance(value, str) and not _INTERFACE.fullmatch(value):
+        raise RefusedError(
+            RequestError(
+                f"{value!r} is not an interface name",
+                code="rig.not-an-interface-name",
+                next_step="Name it as the DUT does: letters, digits and ._/:-, beginning with a letter.",
+            )
+        )
+    return value
+
+
+def _eal_arguments(value: Any) -> Any:
+    try:
+        if isinstance(value, (list, tuple)) and all(isinstance(argument, str) for argument in value):
+            check_eal_arguments(value, where="")
+    except EvenhandError as error:
+        raise RefusedError(error) from error
+    return value
+
+
+Duration = Annotated[float, with_unit(DURATION, parse_duration), Field(gt=0)]
+Ratio = Annotated[float, with_unit(RATIO, parse_ratio), Field(gt=0)]
+LineRate = Annotated[float, with_unit(LINE_RATE, parse_line_rate)]
+Memory = Annotated[int, with_unit(MEMORY, parse_memory), Field(ge=64)]
+Mac = Annotated[str, BeforeValidator(_mac)]
+DeviceName = Annotated[str, Field(min_length=1), BeforeValidator(_device_name)]
+"""A DPDK device that is allowed (drivers.py): `0000:01:00.0`, or `net_memif0,role=client,...`."""
+EalArguments = Annotated[tuple[str, ...], Field(strict=False), BeforeValidator(_eal_arguments)]
+PlanName = Annotated[str, BeforeValidator(_plan_name)]
+SshDestination = Annotated[str, BeforeValidator(_ssh_destination)]
+Fact = Annotated[str, Field(min_length=1, max_length=300)]
+DutInterface = Annotated[str, BeforeValidator(_interface)]
+DutSystem = Literal["linux", "openbsd", "freebsd", "vpp"]
+"""What a DUT may run that is reached over SSH."""
+Pair = Annotated[
+    tuple[Annotated[int, Field(ge=1)], ...],
+    Field(min_length=2, max_length=2, strict=False),
+    BeforeValidator(_as_pair),
+]
+RingFrames = Annotated[int, Field(ge=64, le=16384)]
+
+
+class Table(BaseModel):
+    """Of the file: no keys but these, and none of another type."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
