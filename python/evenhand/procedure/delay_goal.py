@@ -43,7 +43,7 @@ class DelayTest(StrEnum):
 
     @property
     def requirement(self) -> str:
-        """The first of its RFC's."""
+        """The id of the first requirement that describes it."""
         return _REQUIREMENT[self]
 
     @property
