@@ -25,8 +25,8 @@ struct HostOptions {
 
 /// Call first, before there are threads: a process that leads its session can be made urgent where the kernel groups
 /// processes by session. A shell that is between (`sh -c` over ssh) would lead it otherwise, and beside another engine
-/// this one would have next to no CPU. A process that leads a group, as each job of an
-/// interactive shell does, stays in its session.
+/// this one would have next to no CPU. A process that leads a group, as each job of an interactive shell does, stays
+/// in its session.
 void lead_session() noexcept;
 
 /// Start DPDK without touching any device but `pci_devices`. Later calls do nothing. Throws Fault{no_memory,

@@ -23,6 +23,17 @@ def check_attempts(invalid_retries: int, patience: int) -> None:
         )
 
 
+def check_repetitions(repetitions: int, usual: int) -> None:
+    """RequestError for fewer than one. `usual`: the default."""
+    if repetitions < 1:
+        raise RequestError(
+            f"{repetitions} repetitions: must be at least 1",
+            code="procedure.out-of-range",
+            where="repetitions",
+            next_step=f"The default is {usual}.",
+        )
+
+
 @dataclass(slots=True, kw_only=True)
 class Attempts:
     """Makes trials of one purpose; each is told and kept before the next begins (D11)."""

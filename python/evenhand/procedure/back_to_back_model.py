@@ -11,7 +11,7 @@ from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count, format_duration, format_rate
 from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import whole_octets
-from evenhand.procedure.attempts import check_attempts
+from evenhand.procedure.attempts import check_attempts, check_repetitions
 from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
 from evenhand.procedure.repetition import each_once
 from evenhand.procedure.result_document import attempt_documents
@@ -104,13 +104,7 @@ class BackToBackGoal:
                 where="step_frames",
                 next_step="Write 1.",
             )
-        if self.repetitions < 1:
-            raise RequestError(
-                f"{self.repetitions} repetitions: must be at least 1",
-                code="procedure.out-of-range",
-                where="repetitions",
-                next_step=f"The default is {REPETITIONS}.",
-            )
+        check_repetitions(self.repetitions, REPETITIONS)
         if self.loss_verifications < 0:
             raise RequestError(
                 f"{self.loss_verifications} loss verifications: must be at least 0",

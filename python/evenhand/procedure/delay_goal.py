@@ -12,7 +12,7 @@ from typing import Any
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count, format_duration
 from evenhand.base.validation.typed_fields import check_types
-from evenhand.procedure.attempts import check_attempts
+from evenhand.procedure.attempts import check_attempts, check_repetitions
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.trial import DelayWish, Deviation
 
@@ -92,13 +92,7 @@ class DelayGoal:
                 where="rate_fps",
                 next_step="Write 1Mfps.",
             )
-        if self.repetitions < 1:
-            raise RequestError(
-                f"{self.repetitions} repetitions: must be at least 1",
-                code="procedure.out-of-range",
-                where="repetitions",
-                next_step=f"The default is {REPETITIONS}.",
-            )
+        check_repetitions(self.repetitions, REPETITIONS)
         if not 0 < self.length_s < math.inf:
             raise RequestError(
                 f"duration {self.length_s} s: must be greater than 0",

@@ -14,7 +14,7 @@ from evenhand.base.option import DURATION, RATE, Option, values_of
 from evenhand.base.units import format_count, format_duration, format_rate
 from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import Direction
-from evenhand.procedure.attempts import Attempts, check_attempts
+from evenhand.procedure.attempts import Attempts, check_attempts, check_repetitions
 from evenhand.procedure.descriptor import (
     AfterOption,
     Figure,
@@ -83,13 +83,7 @@ class RecoveryGoal:
                     where=where,
                     next_step="Write 60s.",
                 )
-        if self.repetitions < 1:
-            raise RequestError(
-                f"{self.repetitions} repetitions: must be at least 1",
-                code="procedure.out-of-range",
-                where="repetitions",
-                next_step=f"The default is {REPETITIONS}.",
-            )
+        check_repetitions(self.repetitions, REPETITIONS)
         check_attempts(self.invalid_retries, self.patience)
 
     def load(self, theoretical_fps: float | None) -> Load:

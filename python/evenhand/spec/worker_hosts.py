@@ -11,18 +11,15 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from evenhand.base.errors import RequestError
-from evenhand.base.validation.checked_file import FileKind, Loc, RefusedError, UnfitError, read_toml, refusal
+from evenhand.base.validation.checked_file import FileKind, Loc, UnfitError, read_toml, refusal, refusing
 from evenhand.rig import check_destination
 
 DEFAULT_COMMAND = "evenhand"
 
 
 def _destination(text: str) -> str:
-    try:
+    with refusing():
         return check_destination(text)
-    except RequestError as error:
-        raise RefusedError(error) from error
 
 
 def _command(text: str) -> str:

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import shlex
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import Any, get_origin
@@ -99,6 +100,15 @@ class UnfitError(ValueError):
         self.code = code
 
 
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Around a look at one value: its error becomes that of the value's place in the file."""
+    try:
+        yield
+    except EvenhandError as error:
+        raise RefusedError(error) from error
+
+
 def with_unit(quantity: Quantity, parse: Callable[[str], float]) -> BeforeValidator:
     """Of a text such as "5s", which `parse` reads."""
 
@@ -110,10 +120,8 @@ def with_unit(quantity: Quantity, parse: Callable[[str], float]) -> BeforeValida
                     f"{value!r} is not a value with a unit", code="base.unit-missing", next_step=forms
                 )
             )
-        try:
+        with refusing():
             return parse(value)
-        except EvenhandError as error:
-            raise RefusedError(error) from error
 
     return BeforeValidator(read)
 

@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from evenhand.base.errors import EvenhandError
-from evenhand.base.validation.checked_file import RefusedError, UnfitError
+from evenhand.base.validation.checked_file import UnfitError, refusing
 from evenhand.plan import SideCounts, make_plan
 from evenhand.rig.testbed.values import (
     Duration,
@@ -102,10 +101,8 @@ class TestbedDut(Table):
                     code="rig.hosts-without-plan",
                 )
             return self
-        try:
+        with refusing():
             make_plan(self.plan, self.pair("hosts"), networks=self.pair("networks"))
-        except EvenhandError as error:
-            raise RefusedError(error) from error
         return self
 
     def pair(self, name: Literal["hosts", "networks"]) -> SideCounts | None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from evenhand.base.errors import EvenhandError, RequestError
+from evenhand.base.errors import RequestError
 from evenhand.base.units import (
     DURATION,
     LINE_RATE,
@@ -19,7 +19,7 @@ from evenhand.base.units import (
     parse_memory,
     parse_ratio,
 )
-from evenhand.base.validation.checked_file import RefusedError, with_unit
+from evenhand.base.validation.checked_file import RefusedError, refusing, with_unit
 from evenhand.plan import make_plan
 from evenhand.rig.testbed.device import read_device
 from evenhand.rig.testbed.eal_arguments import check_eal_arguments
@@ -32,10 +32,8 @@ _INTERFACE = re.compile(r"[A-Za-z][A-Za-z0-9._/:-]{0,63}")
 def _plan_name(value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    try:
+    with refusing():
         return make_plan(value).name
-    except EvenhandError as error:
-        raise RefusedError(error) from error
 
 
 def _as_pair(value: Any) -> Any:
@@ -70,19 +68,15 @@ def _mac(value: Any) -> Any:
 
 
 def _device_name(value: Any) -> Any:
-    try:
+    with refusing():
         if isinstance(value, str) and value:
             read_device(value)
-    except EvenhandError as error:
-        raise RefusedError(error) from error
     return value
 
 
 def _ssh_destination(value: Any) -> Any:
-    try:
+    with refusing():
         return check_destination(value) if isinstance(value, str) else value
-    except EvenhandError as error:
-        raise RefusedError(error) from error
 
 
 def _interface(value: Any) -> Any:
@@ -98,11 +92,9 @@ def _interface(value: Any) -> Any:
 
 
 def _eal_arguments(value: Any) -> Any:
-    try:
+    with refusing():
         if isinstance(value, (list, tuple)) and all(isinstance(argument, str) for argument in value):
             check_eal_arguments(value, where="")
-    except EvenhandError as error:
-        raise RefusedError(error) from error
     return value
 
 
