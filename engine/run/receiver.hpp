@@ -23,6 +23,9 @@
 #include "frame/vlan.hpp"
 #include "pace/clock.hpp"
 #include "pace/schedule.hpp"
+#include "run/overdue_frames.hpp"
+#include "run/receiver_expectation.hpp"
+#include "run/ring_backlog.hpp"
 #include "tally/burst_runs.hpp"
 #include "tally/delay_burst.hpp"
 #include "tally/delay_spread.hpp"
@@ -32,8 +35,6 @@
 #include "tally/tally.hpp"
 
 namespace evenhand::run {
-
-using pace::Ticks;
 
 /// Where frames come from. Received frames belong to the receiver until release(), or until post_answer() passes one
 /// on.
@@ -53,60 +54,6 @@ template <class R>
 concept NeighborAnswerer = requires(R responder, std::span<std::byte> frame, std::size_t octets) {
     { responder.answer(frame, octets) } noexcept -> std::same_as<std::size_t>;
 };
-
-/// What arrives: the twin of FrameSource (run/sender.hpp). It is made from what arrives in a direction, not from what
-/// was sent there, so a device that changes frames needs no other receiver.
-template <class E>
-concept FrameExpectation = requires(const E expected, std::uint64_t sequence, std::size_t frame_class,
-                                    const std::byte* frame, frame::IpVersion version) {
-    { E::has_classes } -> std::convertible_to<bool>;                               // else all frames are of class 0
-    { expected.class_of(sequence) } noexcept -> std::same_as<std::size_t>;         // of this frame of the direction
-    { expected.frame_octets(frame_class) } noexcept -> std::same_as<std::size_t>;  // without FCS, of each of the class
-    {
-        expected.holds(frame_class, frame, version)
-    } noexcept -> std::same_as<bool>;  // whether a frame of that length is one that was sent
-};
-
-/// It keeps something of the first frame of each number.
-template <class E>
-concept LearningExpectation = requires(const E expected, const std::byte* frame, std::uint64_t sequence) {
-    { expected.learn(frame, sequence) } noexcept;
-};
-
-/// What a receiver expects during one trial or one round of learning.
-struct Expectation {
-    std::uint16_t trial = 0;  // number in the tag; 0 in learning
-    plan::Direction direction = plan::Direction::forward;
-    frame::TestFrameExpectation frames;  // each of them, unless there is a mix
-    frame::TesterShare share;            // those of them that this tester sends, and so those that come back to it
-    Ticks start = 0;                     // when the first frame was due; what was sent before is stale
-    Ticks clock_skew = 0;                // so much may the counters of two CPUs differ
-    Ticks residual_end = 0;              // later frames are late (R2544-19)
-    Ticks ring_lasts = 0;                // how long the receive ring takes what comes at the intended load
-    Ticks burst_lasts = 0;               // the same of receive_burst frames
-    bool is_one_of_many = false;         // the port has other queues, to which a share of the frames goes
-    /// Shared by the receivers of a direction, if there are several; outlives the trial.
-    tally::StreamOrder* order = nullptr;
-    /// The same, by all of them; nothing where only the histogram is wanted, over all frames.
-    tally::DelayTracks* delays = nullptr;
-    /// Of the pairs that this receiver completes, where the tracks are asked for them.
-    tally::VariationHistogram* variation = nullptr;
-    /// With the tracks: this receiver's own.
-    tally::DelaySpread* spread = nullptr;
-    /// When each frame of the direction is due, and, with the tracks, from which lateness on its departure is overdue.
-    pace::Schedule schedule;
-    Ticks overdue_after = 0;
-    /// Where frames are of several classes; outlives the trial.
-    const frame::MixExpectation* mix = nullptr;
-    /// Where the DUT translates: this receiver's own; outlives the trial.
-    const frame::TranslationExpectation* translation = nullptr;
-    /// Where it keeps state: the same.
-    const frame::ConnectionExpectation* connections = nullptr;
-};
-
-constexpr unsigned receive_burst = 64;
-constexpr unsigned more_may_wait = 32;  // some drivers hand over so many at the most, however many are asked for
-constexpr unsigned most_trimmed = 3;    // virtio hands over so many fewer, to end with a cache line of descriptors
 
 /// One receive queue of one port. turn() never waits.
 template <RxPort Port, NeighborAnswerer Responder>
@@ -128,13 +75,10 @@ class Receiver {
         map_ = &map;
         tally_ = &tally;
         tally.delay_by_slice.begin(map.frames());
-        last_poll_ = now;
-        backlog_.fill(0);
-        was_short_ = false;
-        is_catching_up_ = false;
+        backlog_ = RingBacklog{now};
+        overdue_ = {};
         heard_.fill(0);
         heard_at_ = now;
-        has_touched_ = false;
         is_armed_ = true;
     }
 
@@ -161,7 +105,7 @@ class Receiver {
             now = clock.now();
             std::atomic_ref{taken_frames_}.store(taken_frames_ + n, std::memory_order_relaxed);
         }
-        if (is_armed_) note_poll(now, n);
+        if (is_armed_) backlog_.note_poll(now, n, *expectation_, *tally_);
         if (n != 0) take<Frames>(n, now);
         if (is_armed_ && expectation_->order != nullptr) share_order(before, n, clock);
         return n;
@@ -350,69 +294,6 @@ class Receiver {
         return difference > frame::time_mask / 2 ? 0 : difference;
     }
 
-    /// Whether a poll that brought `n` frames, but for some at the end, brought a whole group: drivers hand over
-    /// receive_burst or more_may_wait at the most.
-    [[nodiscard]] static bool is_whole_group(unsigned n) noexcept {
-        return n > receive_burst - most_trimmed - 1 || (n <= more_may_wait && n >= more_may_wait - most_trimmed);
-    }
-
-    /// Whether the ring may hold some after a poll that brought `n` frames, where so many ticks' frames may have
-    /// waited. Fewer than a group do not prove that it is empty: virtio holds back some, and mlx5 ends a burst where
-    /// its ring does, once in a round. So after a stall two such polls in a row prove it, as an empty one does; without
-    /// one there is no more than a group to be forgotten.
-    [[nodiscard]] bool may_have_left_some(unsigned n, Ticks waited) noexcept {
-        const bool is_short = n != 0 && !is_whole_group(n);
-        const bool is_empty = n == 0 || (is_short && (was_short_ || waited <= expectation_->burst_lasts / 2));
-        was_short_ = is_short && !is_empty;
-        return !is_empty;
-    }
-
-    /// Keeps an upper bound of what waits in the ring: what may have come since the last poll, less what this one took;
-    /// nothing after polls that emptied it. What the ring cannot have held may have been lost in it. Counted as time at
-    /// the intended load; where there are other queues, for several shares of it at once.
-    void note_poll(Ticks now, unsigned n) noexcept {
-        const Ticks last = last_poll_;
-        last_poll_ = now;
-        Ticks gap = now - last;
-        if (is_after(now, expectation_->residual_end)) {
-            // Nothing that counts can come any more. What had come before and was not taken in time is late by our
-            // fault, not by the device's.
-            if (!is_after(last, expectation_->residual_end)) {
-                gap = expectation_->residual_end - last;
-                is_catching_up_ = true;
-            } else {
-                is_catching_up_ = is_catching_up_ && left_some_;
-                gap = 0;
-            }
-        }
-        left_some_ = may_have_left_some(n, backlog_[0] + gap);
-        if (gap > tally_->max_poll_gap) tally_->max_poll_gap = gap;
-        const Ticks ring_lasts = expectation_->ring_lasts;
-        if (!left_some_ && backlog_[0] + gap <= ring_lasts) {  // then it is no more for any smaller share
-            if (backlog_[0] != 0) backlog_.fill(0);
-            return;
-        }
-        const Ticks taken = n * expectation_->burst_lasts / receive_burst;
-        const std::size_t shares = expectation_->is_one_of_many ? backlog_.size() : 1;
-        for (std::size_t i = 0; i < shares; ++i) {
-            Ticks& backlog = backlog_[i];
-            backlog += i == 0 ? gap : share_of(gap, tally::gap_shares[i]);
-            if (backlog > ring_lasts) {
-                tally_->gap_excess[i] += backlog - ring_lasts;
-                backlog = ring_lasts;
-            }
-            backlog = left_some_ && backlog > taken ? backlog - taken : 0;
-        }
-    }
-
-    /// No product of a long gap overflows.
-    [[nodiscard]] static Ticks share_of(Ticks gap, std::uint32_t share) noexcept {
-        constexpr Ticks long_gap = Ticks{1} << 47U;
-        return gap < long_gap ? gap * share >> tally::gap_share_bits : (gap >> tally::gap_share_bits) * share;
-    }
-
-    [[nodiscard]] static bool is_after(Ticks a, Ticks b) noexcept { return static_cast<std::int64_t>(a - b) > 0; }
-
     /// Sent before this trial, or later than now: another run's frame, or no frame of ours at all. Its number says
     /// nothing then.
     struct Ages {
@@ -515,7 +396,7 @@ class Receiver {
         tally::ReceiverTally& t = *tally_;
         if (is_after(now, expectation_->residual_end)) {
             ++t.late_frames;
-            t.late_by_gap_frames += static_cast<std::uint64_t>(is_catching_up_);
+            t.late_by_gap_frames += static_cast<std::uint64_t>(backlog_.is_catching_up());
         } else if (!map_->holds(place)) [[unlikely]] {
             note_not_held(tag.sequence, place, now);
         } else if (map_->mark(place)) {
@@ -539,7 +420,7 @@ class Receiver {
         tally_->delay_by_slice.note(place, delay);
         if (tally::DelayTracks* const tracks = expectation_->delays; tracks != nullptr) {
             if (tag.sequence < tracks->wish().first) return;
-            if (is_touched(tag)) {
+            if (overdue_.is_touched(tag, *expectation_)) {
                 ++tally_->left_out_frames;
                 tracks->leave_out(tag.sequence);
                 return;
@@ -551,43 +432,19 @@ class Receiver {
         tally_->latency.record(delay);
     }
 
-    /// Whether a frame left overdue, or soon after one that did: what was late came to the DUT as a burst, and the DUT
-    /// is given as long again as the lateness was to work it off. Its stamp is right all the same, but its delay is the
-    /// tester's doing.
-    [[nodiscard]] bool is_touched(frame::TagNumbers tag) noexcept {
-        const auto ticks_until = [](Ticks from, Ticks to) {  // by their low 48 bits
-            constexpr unsigned unused_bits = 16;
-            return static_cast<std::int64_t>((to - from) << unused_bits) >> unused_bits;
-        };
-        const auto lateness = ticks_until(expectation_->schedule.due(tag.sequence), tag.time_ticks);
-        if (lateness > static_cast<std::int64_t>(expectation_->overdue_after)) {
-            const Ticks until = tag.time_ticks + static_cast<Ticks>(lateness);
-            if (!has_touched_ || ticks_until(touched_until_, until) > 0) touched_until_ = until;
-            has_touched_ = true;
-            return true;
-        }
-        return has_touched_ && ticks_until(tag.time_ticks, touched_until_) > 0;
-    }
-
     Port* port_;
     unsigned queue_;
     Responder* responder_;
     frame::VlanTags tags_;
     bool is_armed_ = false;
-    bool has_touched_ = false;                      // a frame of this trial came that had left overdue
-    Ticks touched_until_ = 0;                       // what left before this came to the DUT behind such frames
     std::optional<Expectation> expectation_;        // while armed
     std::optional<frame::BurstCheck> burst_check_;  // of it, where there can be one
     tally::SliceDelays::Place slice_{};             // of the delays of the last known frame
     tally::SequenceMap* map_ = nullptr;
     tally::ReceiverTally* tally_ = nullptr;
-    Ticks last_poll_ = 0;
-    std::array<Ticks, tally::gap_shares.size()>
-        backlog_{};                           // upper bound of what waits in the ring, by the share that comes to it
-    bool was_short_ = false;                  // the last poll brought no whole group, though more may have waited
-    mutable std::uint64_t taken_frames_ = 0;  // written by the worker, read by others
-    bool left_some_ = false;                  // the last poll may have
-    bool is_catching_up_ = false;             // with what came before the end of the residual wait
+    RingBacklog backlog_;
+    OverdueFrames overdue_;
+    mutable std::uint64_t taken_frames_ = 0;                  // written by the worker, read by others
     std::array<std::uint64_t, frame::most_streams> heard_{};  // of each stream: what other queues had seen at heard_at_
     Ticks heard_at_ = 0;
     std::array<typename Port::Frame*, receive_burst> frames_{};
