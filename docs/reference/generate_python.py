@@ -106,7 +106,10 @@ def _entry(name: str, thing: Any) -> str:
             else "| field | type | what |\n|---|---|---|\n"
         )
         text += f"\n{head if not is_typeddict(thing) else head.replace('field', 'keyword')}" + "".join(rows)
-    for method_name, method in vars(thing).items():
+    methods: dict[str, Any] = {}
+    for one in reversed(_and_its_bases(thing)):
+        methods |= {name: method for name, method in vars(one).items() if name not in methods}
+    for method_name, method in methods.items():
         if method_name.startswith("_") or not (inspect.isfunction(method) or isinstance(method, property)):
             continue
         if isinstance(method, property):
@@ -172,10 +175,26 @@ def _first(thing: Any) -> str:
     return " ".join(inspect.cleandoc(thing.__doc__ or "").split("\n\n")[0].split())
 
 
+def _and_its_bases(thing: type) -> list[type]:
+    """Those bases first of which a reader learns only here."""
+    if issubclass(thing, BaseException):
+        return [thing]
+    hidden = [
+        base
+        for base in thing.__mro__[1:]
+        if base.__module__.startswith("evenhand.") and base.__name__ not in evenhand.__all__
+    ]
+    return [*reversed(hidden), thing]
+
+
 def _fields(thing: type) -> list[str]:
     """A row for each attribute, with the docstring below it in the source."""
     if issubclass(thing, BaseException):
         return []
+    return [row for one in _and_its_bases(thing) for row in _own_fields(one)]
+
+
+def _own_fields(thing: type) -> list[str]:
     body = ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
     assert isinstance(body, ast.ClassDef)
     rows = []

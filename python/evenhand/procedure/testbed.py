@@ -4,69 +4,43 @@ the verbs use."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import Any, Literal, Unpack
 
 from evenhand.base.errors import RequestError
 from evenhand.base.validation.typed_fields import check_type
-from evenhand.plan import (
-    BOTH_DIRECTIONS,
-    AddressPlan,
-    Direction,
-    FrameSize,
-    HostMacs,
-    describe_size,
-    make_plan,
-)
+from evenhand.plan import BOTH_DIRECTIONS, FrameSize, describe_size
 from evenhand.procedure import back_to_back, burst, loss
 from evenhand.procedure.back_to_back import measure_back_to_back
 from evenhand.procedure.back_to_back_model import BackToBackGoal, BackToBackTable
 from evenhand.procedure.burst import BurstGoal, BurstIntervals, measure_burst
 from evenhand.procedure.conditions import Conditions, check_request
-from evenhand.procedure.connection_trials import check_timeout, established_idle_s
-from evenhand.procedure.connection_wish import ConnectionWish
 from evenhand.procedure.delay import measure_delay
 from evenhand.procedure.delay_goal import REPETITIONS, DelayGoal, DelayTest
 from evenhand.procedure.delay_result import DelayResult
-from evenhand.procedure.engines import EnginesOf
-from evenhand.procedure.events import Note, OnEvent, ignore
+from evenhand.procedure.events import Note
 from evenhand.procedure.frame_size import RFC_FRAME_SIZES, choose_frames
-from evenhand.procedure.host_limits import settle_limits
-from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, learn_first
-from evenhand.procedure.limits import limits_of, retries_of
+from evenhand.procedure.limits import retries_of
 from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome
 from evenhand.procedure.own_loop import OwnLoop, measure_own_loop
-from evenhand.procedure.profile import Profile
-from evenhand.procedure.record import Recorder
+from evenhand.procedure.prepared_testbed import PreparedTestbed
 from evenhand.procedure.recovery import Recovery, RecoveryGoal, check_throughput, measure_recovery
-from evenhand.procedure.repetition import (
-    LossTable,
-    Repetitions,
-    ThroughputTable,
-    check_frame_sizes,
-    check_whole_sizes,
-    repeat,
-)
+from evenhand.procedure.repetition import LossTable, Repetitions, ThroughputTable, check_whole_sizes, repeat
 from evenhand.procedure.single_pair import SinglePair
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
 from evenhand.procedure.start import measure_from_start
-from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
+from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, check_maximum
 from evenhand.search import Goal, Outcome, Role, ThroughputGoal
-from evenhand.trial import RFC_WAITS, Limits, Replay, Waits
-
-if TYPE_CHECKING:
-    from evenhand.rig import Setup
+from evenhand.trial import RFC_WAITS
 
 ONCE = Repetitions()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenTestbed:
+class OpenTestbed(PreparedTestbed):
     """A testbed whose file has been checked. Each method measures with an engine of its own, which is ended
     when the method is.
 
@@ -74,20 +48,6 @@ class OpenTestbed:
     is sent; HostError if the host or the DUT is not ready; EngineError for a bug. Loss and INVALID trials are
     results.
     """
-
-    setup: Setup
-    engine: Path | None = None
-    """Default: EVENHAND_ENGINE, this checkout's, PATH."""
-    recorder: Recorder | None = None
-    """Where each trial is kept before the next one begins; None: nowhere."""
-    on_event: OnEvent = ignore
-    """Gets every `ProcedureEvent`; what it takes is time that the tester waits between trials."""
-    replay: Replay | None = None
-    """Trials of a procedure that was cut short, which need not be made again."""
-    engines: EnginesOf | None = None
-    """Those of the set-up, if somebody has found them already; None: each method finds them by `engine`."""
-    run: str = ""
-    """Which campaign this is: what it measured of the host it has again when it goes on. Empty: none."""
 
     def throughput(
         self,
@@ -438,23 +398,22 @@ class OpenTestbed:
                 break
         return BackToBackTable(rows=tuple(rows))
 
-    def _check_idle(self, established: ConnectionWish | None, waits: Waits, longest_trial_s: float) -> None:
-        """RequestError if the DUT forgets established connections before such a trial has ended
-        (R9693-06)."""
-        if established is not None:
-            idle_s = established_idle_s(established, waits.total_s, longest_trial_s)
-            check_timeout(self.setup.connection_timeout_s, idle_s, where="established")
-
-    def _plan(self, given: str | AddressPlan | None) -> AddressPlan:
-        if given is None:
-            return self.setup.make_own_plan()
-        return make_plan(given) if isinstance(given, str) else given
-
-    def _limits(self, given: Limits | None) -> Limits:
-        """Those of the host measured, where it is to choose; before the tester is open, which has the same
-        CPUs."""
-        wanted = given or limits_of(self.setup.testbed.limits)
-        return settle_limits(wanted, self.setup, engine=self.engine, on_event=self.on_event, run=self.run)
+    def trial(
+        self, *, rate_fps: float, duration_s: float = 60.0, **conditions: Unpack[Conditions]
+    ) -> SingleTrial:
+        """One trial at `rate_fps` per direction; its verdict may be INVALID."""
+        with self.tester(
+            check=lambda profile: choose_maximum(rate_fps, profile, where="rate_fps"),
+            longest_trial_s=duration_s,
+            **conditions,
+        ) as tester:
+            return measure_trial(
+                tester,
+                rate_fps=rate_fps,
+                duration_s=duration_s,
+                on_event=self.on_event,
+                recorder=self.recorder,
+            )
 
     def _own_loop(self, goal: DelayGoal, conditions: Conditions) -> OwnLoop:
         """Before the tester is open: it has the same CPUs."""
@@ -480,79 +439,3 @@ class OpenTestbed:
             recorder=self.recorder,
             replay=self.replay,
         )
-
-    def _sizes(
-        self, frame_sizes: Sequence[FrameSize], conditions: Conditions
-    ) -> tuple[AddressPlan, tuple[FrameSize, ...]]:
-        """All of them are checked before the first is measured."""
-        plan = self._plan(conditions.get("plan"))
-        sizes, notes = check_frame_sizes(plan, frame_sizes, tag_octets=self.setup.testbed.tag_octets)
-        for note in notes:
-            self.on_event(Note(text=note))
-        return plan, sizes
-
-    def trial(
-        self, *, rate_fps: float, duration_s: float = 60.0, **conditions: Unpack[Conditions]
-    ) -> SingleTrial:
-        """One trial at `rate_fps` per direction; its verdict may be INVALID."""
-        with self.tester(
-            check=lambda profile: choose_maximum(rate_fps, profile, where="rate_fps"),
-            longest_trial_s=duration_s,
-            **conditions,
-        ) as tester:
-            return measure_trial(
-                tester,
-                rate_fps=rate_fps,
-                duration_s=duration_s,
-                on_event=self.on_event,
-                recorder=self.recorder,
-            )
-
-    @contextmanager
-    def tester(
-        self,
-        *,
-        check: Callable[[Profile], object] = lambda profile: None,
-        longest_trial_s: float = 0.0,
-        plan: str | AddressPlan | None = None,
-        frame_size: FrameSize | None = None,
-        directions: tuple[Direction, ...] = BOTH_DIRECTIONS,
-        seed: int = 1,
-        waits: Waits = RFC_WAITS,
-        limits: Limits | None = None,
-        host_macs: HostMacs = "port",
-        learning: LearningChoice = ALL_HOSTS_FIRST,
-        established: ConnectionWish | None = None,
-        single_pair: SinglePair | None = None,
-    ) -> Iterator[OpenTester]:
-        """For a procedure of your own: an engine with open ports, whose DUT has answered and learnt its
-        hosts.
-
-        Args:
-            check: Called with what is known before the DUT learns its hosts, which may take a minute; raises
-                if there is no use in it.
-            longest_trial_s: Of sending, as far as it is known: a DUT that forgets established connections
-                before is refused at once. Each trial is checked by itself besides.
-        """
-        self._check_idle(established, waits, longest_trial_s)
-        address_plan = self._plan(plan)
-        self.setup.check_plan(address_plan)
-        size, note = choose_frames(address_plan, frame_size, tag_octets=self.setup.testbed.tag_octets)
-        if note is not None:
-            self.on_event(Note(text=note))
-        opened = open_tester(
-            self.setup,
-            address_plan,
-            frame_size=size,
-            seed=seed,
-            directions=directions,
-            engine=self.engines or self.engine,
-            host_macs=host_macs,
-            waits=waits,
-            limits=self._limits(limits),
-            on_event=self.on_event,
-        )
-        with opened as tester:
-            ready = replace(tester.after(single_pair), replay=self.replay, established=established)
-            check(ready.profile)
-            yield learn_first(ready, learning, on_event=self.on_event)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
@@ -72,6 +72,9 @@ def _limit_set(value: Any) -> Any:
 class Testbed(Table):
     """A whole set-up: two ports, and what the tester may use. Only made for a confirmed isolated environment
     (SEED-80)."""
+
+    __test__: ClassVar = False
+    """For pytest, which looks for tests in classes of such a name."""
 
     isolated_test_environment: bool
     engine: Annotated[tuple[TestbedEngine, ...], Field(strict=False)] = ()

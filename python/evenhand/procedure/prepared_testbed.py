@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Procedure: a tester opened on a testbed, with conditions that have been checked. What all procedures of
+`OpenTestbed` begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, FrameSize, HostMacs, make_plan
+from evenhand.procedure.conditions import Conditions
+from evenhand.procedure.connection_trials import check_timeout, established_idle_s
+from evenhand.procedure.connection_wish import ConnectionWish
+from evenhand.procedure.engines import EnginesOf
+from evenhand.procedure.events import Note, OnEvent, ignore
+from evenhand.procedure.frame_size import choose_frames
+from evenhand.procedure.host_limits import settle_limits
+from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, learn_first
+from evenhand.procedure.limits import limits_of
+from evenhand.procedure.profile import Profile
+from evenhand.procedure.record import Recorder
+from evenhand.procedure.repetition import check_frame_sizes
+from evenhand.procedure.single_pair import SinglePair
+from evenhand.procedure.tester import OpenTester, open_tester
+from evenhand.trial import RFC_WAITS, Limits, Replay, Waits
+
+if TYPE_CHECKING:
+    from evenhand.rig import Setup
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedTestbed:
+    """A testbed, and what is to be done with what is measured on it."""
+
+    setup: Setup
+    engine: Path | None = None
+    """Default: EVENHAND_ENGINE, this checkout's, PATH."""
+    recorder: Recorder | None = None
+    """Where each trial is kept before the next one begins; None: nowhere."""
+    on_event: OnEvent = ignore
+    """Gets every `ProcedureEvent`; what it takes is time that the tester waits between trials."""
+    replay: Replay | None = None
+    """Trials of a procedure that was cut short, which need not be made again."""
+    engines: EnginesOf | None = None
+    """Those of the set-up, if somebody has found them already; None: each method finds them by `engine`."""
+    run: str = ""
+    """Which campaign this is: what it measured of the host it has again when it goes on. Empty: none."""
+
+    @contextmanager
+    def tester(
+        self,
+        *,
+        check: Callable[[Profile], object] = lambda profile: None,
+        longest_trial_s: float = 0.0,
+        plan: str | AddressPlan | None = None,
+        frame_size: FrameSize | None = None,
+        directions: tuple[Direction, ...] = BOTH_DIRECTIONS,
+        seed: int = 1,
+        waits: Waits = RFC_WAITS,
+        limits: Limits | None = None,
+        host_macs: HostMacs = "port",
+        learning: LearningChoice = ALL_HOSTS_FIRST,
+        established: ConnectionWish | None = None,
+        single_pair: SinglePair | None = None,
+    ) -> Iterator[OpenTester]:
+        """For a procedure of your own: an engine with open ports, whose DUT has answered and learnt its
+        hosts.
+
+        Args:
+            check: Called with what is known before the DUT learns its hosts, which may take a minute; raises
+                if there is no use in it.
+            longest_trial_s: Of sending, as far as it is known: a DUT that forgets established connections
+                before is refused at once. Each trial is checked by itself besides.
+        """
+        self._check_idle(established, waits, longest_trial_s)
+        address_plan = self._plan(plan)
+        self.setup.check_plan(address_plan)
+        size, note = choose_frames(address_plan, frame_size, tag_octets=self.setup.testbed.tag_octets)
+        if note is not None:
+            self.on_event(Note(text=note))
+        opened = open_tester(
+            self.setup,
+            address_plan,
+            frame_size=size,
+            seed=seed,
+            directions=directions,
+            engine=self.engines or self.engine,
+            host_macs=host_macs,
+            waits=waits,
+            limits=self._limits(limits),
+            on_event=self.on_event,
+        )
+        with opened as tester:
+            ready = replace(tester.after(single_pair), replay=self.replay, established=established)
+            check(ready.profile)
+            yield learn_first(ready, learning, on_event=self.on_event)
+
+    def _check_idle(self, established: ConnectionWish | None, waits: Waits, longest_trial_s: float) -> None:
+        """RequestError if the DUT forgets established connections before such a trial has ended
+        (R9693-06)."""
+        if established is not None:
+            idle_s = established_idle_s(established, waits.total_s, longest_trial_s)
+            check_timeout(self.setup.connection_timeout_s, idle_s, where="established")
+
+    def _plan(self, given: str | AddressPlan | None) -> AddressPlan:
+        if given is None:
+            return self.setup.make_own_plan()
+        return make_plan(given) if isinstance(given, str) else given
+
+    def _limits(self, given: Limits | None) -> Limits:
+        """Those of the host measured, where it is to choose; before the tester is open, which has the same
+        CPUs."""
+        wanted = given or limits_of(self.setup.testbed.limits)
+        return settle_limits(wanted, self.setup, engine=self.engine, on_event=self.on_event, run=self.run)
+
+    def _sizes(
+        self, frame_sizes: Sequence[FrameSize], conditions: Conditions
+    ) -> tuple[AddressPlan, tuple[FrameSize, ...]]:
+        """All of them are checked before the first is measured."""
+        plan = self._plan(conditions.get("plan"))
+        sizes, notes = check_frame_sizes(plan, frame_sizes, tag_octets=self.setup.testbed.tag_octets)
+        for note in notes:
+            self.on_event(Note(text=note))
+        return plan, sizes
