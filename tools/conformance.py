@@ -9,8 +9,8 @@ docstring, is claimed by the file as a whole. `SEED-13/14` and `R4814-01 .. 04` 
 list of requirements, deviations and what is not offered are written by hand in
 docs/reference/conformance-notes.toml.
 
-A test marked `slow` is run by `make prove`, not by `make test`: a requirement that only such tests claim is
-*proved*, not *tested*. That a test would fail if the product broke the requirement is shown by
+A test marked `slow` is run by `make prove`, not by `make test-all`: a requirement that only such tests
+claim is *proved*, not *tested*. That a test would fail if the product broke the requirement is shown by
 tools/breaks.py.
 
     tools/conformance.py          write the page
@@ -238,7 +238,7 @@ def page(claims: Iterable[Claim], notes: Mapping[str, Note]) -> str:
         f" {numbers['deviates']} are met with a"
         f" deviation, and {numbers['not offered']} are not offered in this version.",
         "A number is the project's own count within the document; a test claims it by naming it.",
-        "*Tested* is what `make test` runs. Tests marked *slow* are run by `make prove` alone; what only"
+        "*Tested* is what `make test-all` runs. Tests marked *slow* are run by `make prove` alone; what only"
         " they check is *proved*.",
         "For each requirement of SEED, R4814 and RSS that is tested, `tools/breaks.py` breaks the product on"
         " purpose and sees a test fail",

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs every test suite, and ends with the slowest tests and with how many of each suite ran.
 
-The counts come from the suites' own reports. A suite that crashed, reported nothing or ran nothing has
+With --all, also the tests marked `thorough`. With --apart, tests that send frames wait for all others. The
+counts come from the suites' own reports. A suite that crashed, reported nothing or ran nothing has
 failed.
 """
 
@@ -34,6 +35,10 @@ ENDLESS_S = 2700
 HANGS_S = 900.0
 """A test that takes longer hangs. The longest takes half a minute alone, and a few on a machine that
 stalls."""
+OF_OTHER_VERBS = ("slow", "vm", "nic")
+"""Marks of what `make prove` runs."""
+THOROUGH = "thorough"
+"""Mark of what only `make test-all` runs."""
 WITHOUT_PORTS = "not wire and not root"
 IN_NAMESPACES = "root and not wire"
 ONE_CPU = "wire and not root and not two_cpus and not alone"
@@ -145,6 +150,16 @@ def quick_folder(folder: Path = IN_MEMORY) -> Path | None:
         return None
     is_good = room.f_bavail * room.f_frsize >= ROOM_OCTETS and not room.f_flag & os.ST_NOEXEC
     return folder if is_good and os.access(folder, os.W_OK) else None
+
+
+def left_out() -> tuple[str, ...]:
+    """Marks of tests that are not run."""
+    return OF_OTHER_VERBS if "--all" in sys.argv[1:] else (*OF_OTHER_VERBS, THOROUGH)
+
+
+def not_marked(marks: Sequence[str]) -> str:
+    """The expression for `pytest -m`."""
+    return " and ".join(f"not {mark}" for mark in marks)
 
 
 def files_marked(mark: str) -> list[str]:
@@ -292,7 +307,7 @@ def run_python_tests(
         command = pytest_command(report, at_once=at_once, by_file=by_file)
         command += [f"--basetemp={folder}/of", "-o", "tmp_path_retention_policy=failed"]
         command += [f"--cpus-each={cpus_each}"] if cpus_each else []
-        command += ["-m", f"({marked}) and not slow and not vm and not nic", "-rs", *files]
+        command += ["-m", f"({marked}) and {not_marked(left_out())}", "-rs", *files]
         try:
             if is_beside:
                 printed, code = output_of(command, yields=yields, cwd=ROOT)

@@ -274,6 +274,7 @@ def test_a_port_that_this_host_does_not_have_is_an_error_after_the_host_was_show
     assert document["host"]["findings"]
 
 
+@pytest.mark.thorough
 @pytest.mark.wire
 @pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
 def test_a_port_that_does_not_open_is_told_in_the_one_document(

@@ -34,6 +34,7 @@ def evenhand(verb: str, lab: LinuxLab, *options: str | Path) -> subprocess.Compl
     return subprocess.run(command, capture_output=True, text=True, timeout=GUARD_S, check=False)
 
 
+@pytest.mark.thorough
 def test_a_trial_learns_first_and_keeps_what_it_learnt(lab: LinuxLab, tmp_path: Path) -> None:
     """R2544-35, R4814-05, SEED-07: hosts with MACs of their own; the DUT's table after learning is in the run
     file."""

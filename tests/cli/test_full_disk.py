@@ -77,6 +77,7 @@ def test_a_search_on_a_file_that_may_not_grow_ends_with_its_table(
     assert_nothing_is_lost(evenhand("throughput", testbed, *QUICK, "--run", run, file_limit=ROOM_OCTETS), run)
 
 
+@pytest.mark.thorough
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="to mount a small file system needs root")
 def test_a_search_on_a_full_disk_ends_with_its_table(

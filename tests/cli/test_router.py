@@ -218,6 +218,7 @@ def test_a_tester_finds_it_and_ctrl_c_ends_it(tmp_path: Path, programs: None) ->
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.wire
 @pytest.mark.two_cpus
 @pytest.mark.parametrize("plan", versions_of("gateway-v4", "direct-v6", proved="v4"))
@@ -241,6 +242,7 @@ def test_the_file_of_a_router_with_several_port_pairs_has_an_engine_for_each(
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.wire
 @pytest.mark.two_cpus
 @pytest.mark.parametrize(
@@ -265,6 +267,7 @@ def test_a_trial_with_the_file_fits_the_router_that_wrote_it(
     assert "hosts in 4 x 4 networks" in told
 
 
+@pytest.mark.thorough
 @pytest.mark.wire
 @pytest.mark.two_cpus
 def test_two_routers_in_one_folder_do_not_meet(tmp_path: Path, programs: None) -> None:

@@ -153,6 +153,7 @@ def _prints_what_the_document_shows(command: Command, run: Run) -> None:
         assert [line.rstrip() for line in printed] == shown
 
 
+@pytest.mark.thorough
 @pytest.mark.wire
 @pytest.mark.parametrize(
     "command",
@@ -172,6 +173,7 @@ def test_trial_over_a_cable_runs_without_hardware(command: Command, run: Run) ->
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.wire
 @pytest.mark.parametrize(
     "command",
@@ -251,6 +253,7 @@ def test_program_by_hand_answers_as_shown(command: Command, run: Run) -> None:
         assert matches(one_shown, one_printed), one_printed
 
 
+@pytest.mark.thorough
 @pytest.mark.wire
 @pytest.mark.two_cpus
 def test_a_script_ends_a_campaign_in_order_as_the_how_to_shows(run: Run) -> None:

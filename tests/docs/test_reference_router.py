@@ -89,6 +89,7 @@ def test_example_is_of_the_contract() -> None:
     jsonschema.validate(json.loads(read(EXAMPLE)), schema("router-config"))
 
 
+@pytest.mark.thorough
 @pytest.mark.wire
 @pytest.mark.two_cpus
 def test_walk_by_hand(run: Run, tmp_path: Path) -> None:

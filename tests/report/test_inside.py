@@ -102,6 +102,7 @@ def test_without_facts_there_is_no_prediction_and_no_guess() -> None:
     assert all(queues.predicted is None for queues in seen.queues)
 
 
+@pytest.mark.thorough
 def test_the_page_has_a_heat_map_and_a_table_beside_the_curve() -> None:
     """The section is the first behind the curve and what it shows; each number of its pictures is in words
     too."""

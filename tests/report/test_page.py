@@ -53,6 +53,7 @@ def small(points: Sequence[PointRecord] | None = None, **changes: Any) -> Campai
     return record_of([whole[0], whole[4]] if points is None else points, **changes)
 
 
+@pytest.mark.thorough
 @VERSIONS
 def test_the_page_is_one_file_that_needs_nothing_else(version: int) -> None:
     page = Page(text_of(version))

@@ -48,7 +48,7 @@ def test_python_claims_come_from_docstrings_and_comments_of_tests() -> None:
 
 
 def test_a_test_that_only_make_prove_runs_is_told_apart() -> None:
-    """Marked itself, by its class or by its file; a slow parameter leaves the others to `make test`."""
+    """Marked itself, by its class or by its file; a slow parameter leaves the others to `make test-all`."""
     source = textwrap.dedent('''
         pytestmark = [pytest.mark.root, pytest.mark.skipif(slow, reason="no")]
         @pytest.mark.slow
@@ -168,6 +168,7 @@ def test_notes_with_a_slip_are_refused(text: str) -> None:
         conformance.read_notes(text)
 
 
+@pytest.mark.thorough
 def test_tests_and_notes_of_this_checkout_agree() -> None:
     notes = conformance.read_notes((conformance.ROOT / conformance.NOTES).read_text())
     assert conformance.problems(conformance.all_claims(conformance.ROOT), notes) == []

@@ -55,6 +55,7 @@ def checkout(tmp_path: Path) -> Path:
     return make_checkout(tmp_path)
 
 
+@pytest.mark.thorough
 @needs_dpkg
 def test_a_lock_of_apt_is_waited_for_and_that_is_said_once(checkout: Path) -> None:
     """A first boot installs updates by itself, and the first command of a new user failed."""
@@ -103,6 +104,7 @@ def test_only_what_a_group_lists_and_the_system_lacks_is_missing(checkout: Path)
     assert missing(checkout, "build", "run") == ["evenhand-no-such-a"]
 
 
+@pytest.mark.thorough
 @needs_dpkg
 @needs_lists
 def test_of_several_packages_the_first_that_debian_offers_is_missing(checkout: Path) -> None:

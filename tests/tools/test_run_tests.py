@@ -97,7 +97,7 @@ def test_a_missing_report_is_a_failure(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("marks", powerset(("wire", "root", "two_cpus", "alone")), ids=" ".join)
 def test_each_test_is_run_once(marks: tuple[str, ...]) -> None:
-    """Whatever marks it has, it belongs to one part of `make test`."""
+    """Whatever marks it has, it belongs to one part of `make test-all`."""
     parts = (WITHOUT_PORTS, IN_NAMESPACES, ONE_CPU, TWO_CPUS, LABS, ONE_BY_ONE, ALONE)
     names = {name: name in marks for name in ("wire", "root", "two_cpus", "alone")}
     assert [bool(eval(part, {}, names)) for part in parts].count(True) == 1

@@ -50,6 +50,7 @@ def router(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         yield path
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("router", versions_of("gateway-v4", "gateway-v6", proved="v6"), indirect=True)
 def test_a_queue_of_known_depth_gives_the_burst_and_the_buffer_time(router: Path, tmp_path: Path) -> None:
     """R9004-01, R9004-03, R9004-05, R9004-08, R9004-09, IPv4 and IPv6: what a stall of this host makes of a
@@ -94,6 +95,7 @@ def recovery_goal(throughput_fps: float) -> evenhand.RecoveryGoal:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("router", versions_of("gateway-v4", "gateway-v6", proved="v4"), indirect=True)
 def test_a_full_queue_has_recovered_at_once_and_one_that_is_still_overloaded_has_not(router: Path) -> None:
     """R2544-29, IPv4 and IPv6: the queue is full at the fall of the load, and takes every frame of less than
@@ -134,6 +136,7 @@ def test_the_last_lost_frame_is_the_one_that_the_router_lost(name: str, tmp_path
     assert found.values("forward") == pytest.approx((0.2,), abs=2 / QUIET_FPS)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("router", "sizes"),
     [pytest.param("gateway-v4", (256,), marks=pytest.mark.slow), ("gateway-v6", (256, 2048))],

@@ -37,6 +37,7 @@ def write_testbed(folder: Path, *, queues: int) -> Path:
     return path
 
 
+@pytest.mark.thorough
 def test_a_cable_that_is_pulled_is_told_from_a_link_that_stays_up(tmp_path: Path) -> None:
     """`--pull`: the trial is INVALID for its link, on which each side counts two changes."""
     found = tmp_path / "found.json"
@@ -71,6 +72,7 @@ def test_a_cable_that_is_pulled_is_told_from_a_link_that_stays_up(tmp_path: Path
     assert "link changes: left 2, right 2; the trial was INVALID for its link" in states["pulled"]["found"]
 
 
+@pytest.mark.thorough
 @pytest.mark.two_cpus
 def test_queues_that_a_hash_fills_are_seen(tmp_path: Path) -> None:
     """The kernel hands each flow to one of two sockets (PACKET_FANOUT), as a NIC does with its queues."""

@@ -93,6 +93,7 @@ def trials_of(record: CampaignRecord) -> list[Mapping[str, Any]]:
     ]
 
 
+@pytest.mark.thorough
 def test_a_campaign_on_the_reference_router_goes_on_after_kill_and_finds_what_is_configured(
     tmp_path: Path,
 ) -> None:
@@ -137,6 +138,7 @@ wait-restabilize = "20ms"
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("plan", versions_of("gateway-v4", "gateway-v6", proved="v4"))
 def test_a_latency_test_goes_on_behind_the_testers_own_loop(tmp_path: Path, plan: str) -> None:
     """D11, R8219-07: the loop that was measured before the kill is not measured twice."""

@@ -81,6 +81,7 @@ def test_more_cpus_get_a_queue_for_each_stream(tmp_path: Path) -> None:
             assert len(streams) == len(queues) == max(number // 4, 1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "user",
     [
@@ -182,6 +183,7 @@ def test_the_ports_of_a_lab_are_told_with_what_the_kernel_knows(plan: AddressPla
         assert not port["is_dut_mac_static"]
 
 
+@pytest.mark.thorough
 def test_ports_joined_by_a_cable_are_tested_without_a_dut(tmp_path: Path) -> None:
     """R2544-06: with both IP versions every frame comes, and all counters agree; what software ports have not
     is no fault. One file has it, without what only this host has."""

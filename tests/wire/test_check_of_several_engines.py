@@ -125,6 +125,7 @@ def test_a_cable_between_two_ports_of_this_host_is_refused(tmp_path: Path) -> No
     assert "is for one engine" in " ".join(ended.stderr.split())
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("ssh")
 @pytest.mark.parametrize("plan", versions_of("gateway-v4", "gateway-v6", proved="v6"))
 def test_the_ceiling_without_a_dut_is_that_of_all_engines_at_once(plan: str, tmp_path: Path) -> None:

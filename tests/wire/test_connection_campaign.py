@@ -77,6 +77,7 @@ final-duration = "300ms"
 GUARD_S = 600
 
 
+@pytest.mark.thorough
 def test_a_campaign_has_rate_capacity_tear_down_and_throughput_with_connections(tmp_path: Path) -> None:
     """R9693-01, R9693-14, R9693-19: a point has a value, or says that the host did not let the tester find
     one."""

@@ -180,6 +180,7 @@ def test_an_entry_that_is_lost_is_found_by_validation_alone() -> None:
         assert router.counters()["nat"]["lost_entry_frames"] >= CONNECTIONS // 100
 
 
+@pytest.mark.thorough
 @pytest.mark.two_cpus
 def test_the_rate_of_new_connections_is_that_of_the_elements() -> None:
     """R9693-09: a new entry costs two frames' time, so two elements of 4 kfps open 4,000 connections a second
@@ -203,6 +204,7 @@ def test_the_rate_of_new_connections_is_that_of_the_elements() -> None:
         assert "R9693-05" not in {deviation.requirement for deviation in found.deviations}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("when_full", ["refuse", "replace"])
 def test_the_capacity_is_the_number_of_entries(when_full: str) -> None:
     """R9693-14, for two of the policies of a full table."""
@@ -221,6 +223,7 @@ def test_the_capacity_is_the_number_of_entries(when_full: str) -> None:
         assert found.not_held - found.held <= goal.precision * found.not_held + 1
 
 
+@pytest.mark.thorough
 def test_a_number_that_the_dut_would_forget_too_soon_ends_the_search_with_a_lower_bound() -> None:
     """R9693-06: how fast more connections are opened is only known when fewer were. What was found stands,
     and what to do is said."""
@@ -265,6 +268,7 @@ def test_the_tear_down_rate_is_what_the_table_takes() -> None:
         assert found.per_second <= 50_000
 
 
+@pytest.mark.thorough
 def test_a_procedure_runs_over_connections_that_are_opened_before_each_trial() -> None:
     """R9693-03, R9693-06, R9693-12."""
     plan: AddressPlan = make_plan("nat64", 200)
@@ -281,6 +285,7 @@ def test_a_procedure_runs_over_connections_that_are_opened_before_each_trial() -
             bed.trial(rate_fps=2000.0, duration_s=1.0, plan=plan, waits=WAITS)
 
 
+@pytest.mark.thorough
 def test_connections_that_the_dut_does_not_keep_are_an_error_of_the_host() -> None:
     plan = make_plan("nat44", 200)
     with router_beside_tester(plan, ReferenceDut(nat_options={"capacity": 1000})) as router:
@@ -296,6 +301,7 @@ def test_connections_that_the_dut_does_not_keep_are_an_error_of_the_host() -> No
             )
 
 
+@pytest.mark.thorough
 def test_a_timeout_that_is_shorter_than_a_phase_is_refused_before_anything_is_sent() -> None:
     """R9693-06."""
     with nat("nat44", ReferenceDut(nat_options={"timeout_s": 2})) as (tester, router):
@@ -305,6 +311,7 @@ def test_a_timeout_that_is_shorter_than_a_phase_is_refused_before_anything_is_se
         assert router.counters()["nat"]["created"] == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.two_cpus
 @pytest.mark.parametrize(
     ("connections", "more"),

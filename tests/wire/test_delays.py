@@ -101,6 +101,7 @@ def test_delays_count_from_their_time_on(plan: AddressPlan, tmp_path: Path) -> N
         assert -variation["min_ns"] <= latency["max_ns"] - latency["min_ns"]
 
 
+@pytest.mark.thorough
 @PLANS
 def test_a_late_departure_spoils_only_the_delays_that_it_touched(plan: AddressPlan, tmp_path: Path) -> None:
     """The tester stands still for 30 ms of 2 s: the trial is valid, without the tagged frames that left late,
@@ -299,6 +300,7 @@ def test_what_a_stalled_router_cannot_keep_is_lost_in_the_tenth_of_the_stall(pla
     until(holds, measured)
 
 
+@pytest.mark.thorough
 @versions(proved="v4")
 @pytest.mark.two_cpus
 def test_the_tester_measures_its_own_loop_at_the_load_of_the_result(

@@ -61,6 +61,7 @@ def measured(group: EngineGroup, wish: DelayWish) -> Document:
     )
 
 
+@pytest.mark.thorough
 @PLANS
 def test_every_frame_of_every_engine_is_in_the_sample_and_tags_are_of_all_engines(
     plan: AddressPlan, tmp_path: Path
@@ -105,6 +106,7 @@ def test_every_frame_of_every_engine_is_in_the_sample_and_tags_are_of_all_engine
             assert all(latency["min_ns"] <= delay <= latency["max_ns"] for _, delay in delays["tagged"])
 
 
+@pytest.mark.thorough
 def test_a_single_tag_is_of_another_engine_in_each_trial(tmp_path: Path) -> None:
     """R2544-24: one tagged frame a trial, and its repetitions are of all port pairs."""
     with on_cables(tmp_path, 2, gateway_v4()) as group:
@@ -122,6 +124,7 @@ def test_a_single_tag_is_of_another_engine_in_each_trial(tmp_path: Path) -> None
     assert [of_trial[0] % 2 for of_trial in tags] in ([0, 1, 0, 1], [1, 0, 1, 0])
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("_router")
 @PLANS
 def test_two_port_pairs_with_other_delays_are_one_distribution(plan: AddressPlan) -> None:
@@ -159,6 +162,7 @@ def test_two_port_pairs_with_other_delays_are_one_distribution(plan: AddressPlan
         assert delays["variation"]["pairs"] == FRAMES - 2
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("_router")
 def test_a_lost_tag_is_infinite_whichever_engine_sent_it() -> None:
     """R8219-16, by the figures of the procedure: the worst case of 500 tags with lost ones is infinite."""

@@ -120,6 +120,7 @@ def test_the_dut_learns_every_host_of_every_topology_and_forwards_to_it(plan: Ad
     assert document["verdict"] == "PASS", document["reasons"]
 
 
+@pytest.mark.thorough
 @DIRECT
 def test_stale_entries_are_asked_for_again_and_answered(plan: AddressPlan) -> None:
     """SEED-20, R5180-07, R2544-25: a search lasts longer than a reachable time; the DUT asks each host by

@@ -54,6 +54,7 @@ def early(
     raise AssertionError(reasons)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("_router")
 @PLANS
 def test_a_loss_of_one_pair_stops_all_engines_at_one_frame(plan: AddressPlan) -> None:
@@ -74,6 +75,7 @@ def test_a_loss_of_one_pair_stops_all_engines_at_one_frame(plan: AddressPlan) ->
     assert lost[1] == trial.lost_frames > 0
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("_router")
 def test_losses_of_all_engines_together_are_held_against_what_the_whole_trial_may_lose() -> None:
     """Of each pair 0.15 of its frames: of one alone that is less than the whole trial may lose, of both it is
@@ -129,6 +131,7 @@ def share_trial(session: EngineSession, end_after_s: float | None, **changes: ob
     return document
 
 
+@pytest.mark.thorough
 def test_an_engine_ends_when_it_is_told_or_as_soon_as_it_can_and_else_goes_on() -> None:
     with engine() as session:
         open_ports(session, gateway_v4(), *silent_ports(1)[0])

@@ -161,6 +161,7 @@ def test_a_session_in_a_file_is_served_to_its_end(tmp_path: Path) -> None:
     assert '"seconds":1.' in done.stdout.splitlines()[1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=["v4", "v6"])
 def test_a_day_at_100_gbit_s_begins_and_stops_at_once(plan: AddressPlan) -> None:
     """Its 1.3e13 frames a direction are recorded in 128 MiB, and none that was not sent is lost

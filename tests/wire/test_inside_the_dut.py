@@ -190,6 +190,7 @@ def test_a_dut_that_is_lost_leaves_trials_as_they_are(rig: Rig) -> None:
     ]
 
 
+@pytest.mark.thorough
 @one_of_both(proved="v4")
 def test_facts_are_stored_with_every_run_and_a_change_is_told(rig: Rig, tmp_path: Path) -> None:
     """R2544-02, SEED-84: the facts stand with the search; what is another than at the last run is said before

@@ -27,6 +27,7 @@ from tests.wire.wire_session import (
 pytestmark = pytest.mark.wire
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
 def test_the_reference_router_forwards_jumbo_frames_where_it_is_told_to(plan: AddressPlan) -> None:
     """R8219-01, R5180-09, R8219-20: 9216 octets through a real router; one that takes less is known to before

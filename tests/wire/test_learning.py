@@ -302,6 +302,7 @@ def test_a_router_that_remembers_other_macs_of_the_hosts_is_told_the_new_ones(na
             assert known == set(own_macs)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["direct_v4_net24", "direct_v6"])
 def test_the_reference_router_is_reached_again_by_a_tester_with_other_macs(name: str) -> None:
     """A memif port draws its MAC anew in each session."""

@@ -81,13 +81,18 @@ class NatRig:
 
 
 def kinds(*, proved: Sequence[str]) -> pytest.MarkDecorator:
-    """Of the kernel's NAT. Those of `make prove` are, in `make test`, of the reference router
+    """Of the kernel's NAT. Those of `make prove` are, in `make test-all`, of the reference router
     (test_connections.py), or have here what is theirs asked by another test."""
     return pytest.mark.parametrize(
         "rig",
         [
-            pytest.param(kind, marks=pytest.mark.slow) if kind in proved else kind
-            for kind in ("nat44", "nat44 random", "nat66", "nat64")
+            pytest.param(kind, marks=pytest.mark.slow if kind in proved else kept)
+            for kind, kept in (
+                ("nat44", ()),
+                ("nat44 random", pytest.mark.thorough),
+                ("nat66", pytest.mark.thorough),
+                ("nat64", pytest.mark.thorough),
+            )
         ],
         indirect=True,
     )
@@ -175,6 +180,7 @@ def test_connections_are_opened_used_and_forgotten(rig: NatRig) -> None:
     assert left["after"]["received_frames"] - left["before"]["received_frames"] <= FEW
 
 
+@pytest.mark.thorough
 @kinds(proved=["nat44", "nat66"])
 def test_every_four_tuple_of_a_plan_has_a_connection(rig: NatRig) -> None:
     """R9693-05: the NAT has a port for each of them, whichever host they are of."""

@@ -120,6 +120,7 @@ def test_forwarding_switched_off_is_a_failure_not_an_error(rig: Rig) -> None:
     assert valid_trial(session, trial=MOST_ATTEMPTS + 1, rate_fps=LOAD_FPS)["verdict"] == "PASS"
 
 
+@pytest.mark.thorough
 def test_an_engine_stopped_for_300_ms_makes_the_trial_invalid(rig: Rig) -> None:
     """D5: the tester's own stall is told as such and never charged to the device."""
     _, _, session, _ = rig

@@ -23,7 +23,7 @@ from evenhand.trial import EngineSession, find_engine
 from tests.errors import raises
 from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut_of_whole_frames, wait_until, why_not
 from tests.rig.dut.test_over_ssh import document, refused
-from tests.wire.wire_session import Document, engine, open_ports, run_trial, until
+from tests.wire.wire_session import Document, engine, open_ports, run_trial, thorough, until
 
 NEEDED = ("nft", "conntrack")
 pytestmark = [
@@ -132,7 +132,9 @@ def check_connections(dut: NamespaceDut, name: str) -> None:
         assert answer()["directions"]["reverse"]["received_frames"] == 0
 
 
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize(
+    "name", ["nat44", pytest.param("nat64", marks=[needs_tayga, pytest.mark.thorough]), *thorough("nat66")]
+)
 def test_the_dut_is_a_nat_once_it_is_set_up_over_ssh(dut: NamespaceDut, name: str) -> None:
     """R9693-01, R9693-06, R9693-07, SEED-23: rules, timeouts and what ends frames of no connection."""
     applied = document(dut, "apply", "lab.toml", "--plan", name)
@@ -151,6 +153,7 @@ def test_the_dut_is_a_nat_once_it_is_set_up_over_ssh(dut: NamespaceDut, name: st
     assert setup_of(dut).connection_timeout_s == 30
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "options"),
     [
@@ -172,6 +175,7 @@ def test_what_a_nat_does_with_ports_and_addresses_can_be_chosen(
     document(dut, "undo", "lab.toml")
 
 
+@pytest.mark.thorough
 def test_rules_that_somebody_has_changed_are_seen_and_taken_away(dut: NamespaceDut) -> None:
     document(dut, "apply", "lab.toml", "--plan", "nat44", "--nat-ports", "random")
     found = setup_of(dut).testbed.dut
@@ -185,6 +189,7 @@ def test_rules_that_somebody_has_changed_are_seen_and_taken_away(dut: NamespaceD
     document(dut, "undo", "lab.toml")
 
 
+@pytest.mark.thorough
 def test_what_is_in_the_place_of_the_nat_is_not_taken(dut: NamespaceDut) -> None:
     """Somebody's route, or rules of this name."""
     for add, remove, told in (
@@ -205,6 +210,7 @@ def test_what_is_in_the_place_of_the_nat_is_not_taken(dut: NamespaceDut) -> None
             dut.inside(*remove.split())
 
 
+@pytest.mark.thorough
 def test_a_limit_that_the_dut_does_not_take_is_named_and_nothing_stays(dut: NamespaceDut) -> None:
     """The size of the table is that of all namespaces, which none but the first may change."""
     said = refused(dut, 3, "apply", "lab.toml", "--plan", "nat44", "--nat-table", "123456")
@@ -232,6 +238,7 @@ def test_a_table_that_cannot_be_emptied_is_an_error(dut: NamespaceDut) -> None:
         dut.inside("umount", "/usr/sbin/conntrack")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PLANS)
 @pytest.mark.parametrize("options", [(), ("--nat-ports", "random")])
 def test_the_printed_script_sets_up_the_same_and_takes_it_back(

@@ -69,6 +69,7 @@ def in_less_time(program: str) -> str:
     return program
 
 
+@pytest.mark.thorough
 @on("gateway-v4")
 def test_the_example_finds_what_the_router_does(testbed: Path, tmp_path: Path) -> None:
     """A script of ten lines gets from a testbed file to stored results."""
@@ -84,6 +85,7 @@ def test_the_example_finds_what_the_router_does(testbed: Path, tmp_path: Path) -
     assert [search.frame_size for search in read_run(run).searches] == [128, 512]
 
 
+@pytest.mark.thorough
 @on(*versions_of("gateway-v4", "gateway-v6", proved="v6"))
 def test_the_how_to_draws_throughput_and_latency_over_the_number_of_hosts(
     testbed: Path, tmp_path: Path
@@ -113,6 +115,7 @@ def test_the_how_to_draws_throughput_and_latency_over_the_number_of_hosts(
     assert (tmp_path / "hosts.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.thorough
 @on(*versions_of("gateway-v4", "gateway-v6", proved="v4"))
 def test_a_script_gets_the_rate_events_and_a_document(testbed: Path) -> None:
     """R2544-21, IPv4 and IPv6: the router's limit is set, so the truth is known."""
@@ -138,6 +141,7 @@ def test_a_script_gets_the_rate_events_and_a_document(testbed: Path) -> None:
     assert {"R2544-18", "R2544-20"} <= {deviation["requirement"] for deviation in document["deviations"]}
 
 
+@pytest.mark.thorough
 @on(*versions_of("gateway-v4", "gateway-v6", proved="v6"))
 def test_loss_follows_what_the_router_does(testbed: Path, tmp_path: Path) -> None:
     """R2544-26, R2544-27, IPv4 and IPv6: above the set limit what does not fit is lost, below it nothing;
@@ -158,6 +162,7 @@ def test_loss_follows_what_the_router_does(testbed: Path, tmp_path: Path) -> Non
     assert len(stored.trials) == len(found.trials)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("plan", versions_of("gateway-v4", "gateway-v6", proved="v4"))
 def test_delays_hold_what_the_router_adds(plan: str, tmp_path: Path) -> None:
     """R8219-07, R8219-09, R8219-12, IPv4 and IPv6: a router that holds each frame for 5 ms. `bench/truth.py`

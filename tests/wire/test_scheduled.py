@@ -49,6 +49,7 @@ repetitions = 2
 """
 
 
+@pytest.mark.thorough
 def test_two_workers_measure_a_campaign_and_one_that_is_killed_costs_nothing_but_time(tmp_path: Path) -> None:
     """D11, SEED-02: IPv4 and IPv6; complete, nothing twice, and both repetitions of a point on one
     testbed."""

@@ -106,6 +106,7 @@ def search(folder: Path, name: str, *options: str) -> tuple[dict[str, Any], Path
     return json.loads(ended.stdout), run
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [pytest.param("gateway-v4", marks=pytest.mark.slow), "gateway-v6"])
 def test_mlr_finds_ndr_and_pdr_of_the_set_limit(name: str, tmp_path: Path) -> None:
     """MLR-01, MLR-08, MLR-10, MLR-11: one search, two goals. The queue lets a trial pass that is so much

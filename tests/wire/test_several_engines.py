@@ -105,6 +105,7 @@ def test_two_engines_count_what_one_counts(plan: AddressPlan) -> None:
     assert two.raw["starts"]["difference_us"] <= two.raw["starts"]["limit_us"]
 
 
+@pytest.mark.thorough
 @TWO_CPUS
 @pytest.mark.usefixtures("_router")
 @versions(proved="v6")
@@ -136,6 +137,7 @@ def _dropped(counters: Document) -> int:
     )
 
 
+@pytest.mark.thorough
 @TWO_CPUS
 @pytest.mark.usefixtures("_router")
 @versions(proved="v6")
@@ -267,6 +269,7 @@ def assert_sends_nothing(request: object) -> None:
     assert request("counters") | {"id": 0} == before | {"id": 0}
 
 
+@pytest.mark.thorough
 @TWO_CPUS
 def test_an_engine_that_is_killed_makes_the_trial_invalid_and_the_other_stops() -> None:
     kill_at_random(4)
@@ -278,6 +281,7 @@ def test_a_hundred_kills_leave_no_trial_that_counts() -> None:
     kill_at_random(100)
 
 
+@pytest.mark.thorough
 @TWO_CPUS
 def test_an_engine_that_hangs_is_lost_too() -> None:
     """A host that is frozen answers no more, and its connection stands."""
@@ -370,6 +374,7 @@ def test_a_share_beyond_the_whole_is_refused_and_so_is_what_one_of_several_canno
             session.request("trial", **trial, share=share)
 
 
+@pytest.mark.thorough
 @TWO_CPUS
 @pytest.mark.usefixtures("_router")
 def test_frames_that_reach_another_engine_are_told_as_strayed() -> None:

@@ -143,6 +143,7 @@ def test_a_sequence_of_sizes_is_translated() -> None:
         assert sorted(c["frame_size"] for c in found["classes"]) == sizes[direction]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("hosts", "hash_type"), [(1, "type1"), (None, "type1"), (1, "type2")])
 def test_the_elements_of_a_translator_are_those_that_were_predicted(
     hosts: int | None, hash_type: HashType

@@ -17,7 +17,7 @@ from evenhand.rig.lab.ports import af_packet_device, engine_command_inside
 from evenhand.trial import find_engine
 from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut_of_whole_frames, wait_until, why_not
 from tests.rig.dut.test_over_ssh import document, refused
-from tests.wire.wire_session import Document, engine, open_ports, valid_trial
+from tests.wire.wire_session import Document, engine, open_ports, thorough, valid_trial
 
 pytestmark = [
     pytest.mark.wire,
@@ -60,7 +60,7 @@ def check(found: Document) -> None:
         assert direction["corrupted_frames"] == direction["wrong_length_frames"] == 0
 
 
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("name", ["siit", *thorough("siit-eam")])
 def test_the_dut_translates_once_it_is_set_up_over_ssh(dut: NamespaceDut, name: str) -> None:
     """R8219-01, SEED-23: each frame as it must be; no route, switch or process stays."""
     applied = document(dut, "apply", "lab.toml", "--plan", name)
@@ -72,6 +72,7 @@ def test_the_dut_translates_once_it_is_set_up_over_ssh(dut: NamespaceDut, name: 
     assert document(dut, "undo", "lab.toml")["undone"]["plan"] == name
 
 
+@pytest.mark.thorough
 def test_both_plans_of_a_mix_are_set_up_at_once(dut: NamespaceDut) -> None:
     """R8219-05: translated and native traffic."""
     document(dut, "apply", "lab.toml", "--plan", "siit+gateway-v6")

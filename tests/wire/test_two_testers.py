@@ -102,6 +102,7 @@ SECOND_TESTERS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.two_cpus  # on one, the first tester leaves nothing to the second
 def test_second_testers_on_a_lab_are_refused_and_the_first_ones_trial_stays_what_it_was(
     lab_name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -127,6 +128,7 @@ def test_second_testers_on_a_lab_are_refused_and_the_first_ones_trial_stays_what
     raise AssertionError("no second tester came in a minute")
 
 
+@pytest.mark.thorough
 def test_a_lab_is_not_taken_away_under_a_trial_unless_that_is_forced(lab_name: str, tmp_path: Path) -> None:
     with trial_running(lab_name, tmp_path, seconds=SENDING_S) as first:
         for take_away in (lambda: lab_down(lab_name), lambda: lab_up(make_plan("gateway_v6"), name=lab_name)):
@@ -137,6 +139,7 @@ def test_a_lab_is_not_taken_away_under_a_trial_unless_that_is_forced(lab_name: s
     assert lab_down(lab_name)
 
 
+@pytest.mark.thorough
 @pytest.mark.two_cpus
 def test_a_lab_that_is_taken_away_by_force_spoils_the_trial_and_the_dut_is_not_charged_with_it(
     lab_name: str, tmp_path: Path
@@ -147,6 +150,7 @@ def test_a_lab_that_is_taken_away_by_force_spoils_the_trial_and_the_dut_is_not_c
     assert lab_status(lab_name) is None
 
 
+@pytest.mark.thorough
 def test_a_tester_that_is_killed_blocks_nobody(lab_name: str, tmp_path: Path) -> None:
     """The kernel drops the lock with the last process that has it: the tester, or the engine that is still
     closing its ports."""

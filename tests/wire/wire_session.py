@@ -40,7 +40,7 @@ def versions(
     *, proved: Literal["v4", "v6"], plans: tuple[AddressPlan, AddressPlan] = (gateway_v4(), gateway_v6())
 ) -> pytest.MarkDecorator:
     """Both IP versions as `plan`, for a test of what has nothing to do with either: rates, delays, queues,
-    what happens when somebody goes away. One of them in `make test`, the other in `make prove`.
+    what happens when somebody goes away. One of them in `make test-all`, the other in `make prove`.
 
     Args:
         proved: That of `make prove`. Tests beside each other take turns.
@@ -61,6 +61,11 @@ def proved(*cases: Any) -> list[Any]:
     """Cases that go the same way as one beside them: `make prove` runs them. A tuple is of several
     parameters."""
     return [_case(case, pytest.mark.slow) for case in cases]
+
+
+def thorough(*cases: Any) -> list[Any]:
+    """Cases that only `make test-all` runs."""
+    return [_case(case, pytest.mark.thorough) for case in cases]
 
 
 def _case(values: Any, marks: Any) -> Any:

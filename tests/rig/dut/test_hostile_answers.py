@@ -174,6 +174,7 @@ def dut(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceDut]:
         yield made
 
 
+@pytest.mark.thorough
 @pytest.mark.root
 @needs_dut
 def test_a_program_that_prints_without_end_is_cut_off(

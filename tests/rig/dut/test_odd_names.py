@@ -68,6 +68,7 @@ def named(dut: NamespaceDut, left: str, right: str) -> Iterator[str]:
         ip(dut, "link", "set", "dev", right, "name", "right")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("left", "right"), TAKEN, ids=[f"{left} {right}" for left, right in TAKEN])
 def test_a_dut_with_such_names_is_set_up_and_then_as_it_was(
     made: NamespaceDut, left: str, right: str
@@ -104,6 +105,7 @@ def test_a_dut_with_other_names_is_refused_before_anything_is_changed(made: Name
     assert made.state() == before
 
 
+@pytest.mark.thorough
 def test_other_interfaces_of_the_dut_are_as_they_were_whatever_their_names(made: NamespaceDut) -> None:
     """IPv6 forwarding is one switch for all of them, and takes what each had with it."""
     made.testbed.write_text(TESTBED)
@@ -118,6 +120,7 @@ def test_other_interfaces_of_the_dut_are_as_they_were_whatever_their_names(made:
             assert made.state() == before
 
 
+@pytest.mark.thorough
 def test_an_interface_that_could_not_be_put_back_by_its_name_is_refused(made: NamespaceDut) -> None:
     """IPv6 alone has one switch for all."""
     made.testbed.write_text(TESTBED)

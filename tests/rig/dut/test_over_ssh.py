@@ -114,6 +114,7 @@ def test_the_dut_is_set_up_for_a_plan_and_then_as_it_was(dut: NamespaceDut, plan
     assert "is not set up" in done(dut, "status", "lab.toml")
 
 
+@pytest.mark.thorough
 def test_what_was_there_before_stays(dut: NamespaceDut) -> None:
     """Addresses, neighbours, switches that others have set: the way back leads there, not to the defaults."""
     dut.inside("ip", "link", "set", "left", "up")
@@ -155,6 +156,7 @@ def test_what_was_there_before_stays(dut: NamespaceDut) -> None:
             dut.inside("ip", "link", "set", side, "down")
 
 
+@pytest.mark.thorough
 def test_neighbours_learned_meanwhile_are_forgotten(dut: NamespaceDut) -> None:
     done(dut, "apply", "lab.toml")
     dut.inside(
@@ -164,6 +166,7 @@ def test_neighbours_learned_meanwhile_are_forgotten(dut: NamespaceDut) -> None:
     assert "10.0.0.2" not in dut.inside("ip", "neighbor", "show", "nud", "all")
 
 
+@pytest.mark.thorough
 def test_channels_are_set_and_put_back(dut: NamespaceDut) -> None:
     """RSS-01: as many queues as are asked for. A veth of the kernel has channels where it was made with
     several queues."""
@@ -184,6 +187,7 @@ def test_a_driver_without_a_hash_table_is_named(
     assert f"left does not report its {what}" in refused(dut, 3, "apply", "lab.toml", option, value)
 
 
+@pytest.mark.thorough
 def test_a_change_that_does_not_take_is_named_and_all_is_taken_back(dut: NamespaceDut) -> None:
     """Nothing is sent through half a set-up."""
     dut.inside("sysctl", "-w", "net.ipv6.conf.right.disable_ipv6=1")
@@ -288,6 +292,7 @@ def test_a_dut_that_can_keep_nothing_is_not_changed(dut: NamespaceDut, options: 
         dut.inside("umount", "/run/evenhand-dut")
 
 
+@pytest.mark.thorough
 def test_the_way_back_is_known_here_where_the_dut_has_lost_it(dut: NamespaceDut) -> None:
     done(dut, "apply", "lab.toml")
     dut.inside("rm", "-r", "/run/evenhand-dut")
@@ -295,6 +300,7 @@ def test_the_way_back_is_known_here_where_the_dut_has_lost_it(dut: NamespaceDut)
     assert "changes undone" in done(dut, "undo", "lab.toml")
 
 
+@pytest.mark.thorough
 def test_the_way_back_is_known_on_the_dut_where_it_is_lost_here(dut: NamespaceDut) -> None:
     done(dut, "apply", "lab.toml")
     for path in (dut.folder / "state/evenhand/dut").glob("*.json"):
@@ -302,6 +308,7 @@ def test_the_way_back_is_known_on_the_dut_where_it_is_lost_here(dut: NamespaceDu
     assert "changes undone" in done(dut, "undo", "lab.toml")
 
 
+@pytest.mark.thorough
 def test_a_dut_that_was_restarted_has_nothing_to_be_put_back(dut: NamespaceDut) -> None:
     done(dut, "apply", "lab.toml")
     [kept] = (dut.folder / "state/evenhand/dut").glob("*.json")
@@ -313,6 +320,7 @@ def test_a_dut_that_was_restarted_has_nothing_to_be_put_back(dut: NamespaceDut) 
     assert not kept.exists()
 
 
+@pytest.mark.thorough
 def test_a_connection_lost_in_the_middle_is_said_and_put_back_later(dut: NamespaceDut) -> None:
     done(dut, "apply", "lab.toml")
     dut.stop()
@@ -350,6 +358,7 @@ def kill_at_random(dut: NamespaceDut, times: int, number: int) -> None:
         assert "held" not in dut.inside("ls", "/run/evenhand-dut")
 
 
+@pytest.mark.thorough
 def test_after_a_kill_at_any_moment_undo_brings_back_all(dut: NamespaceDut) -> None:
     kill_at_random(dut, 4, number=int(os.environ.get("EVENHAND_KILLS", "1")))
 

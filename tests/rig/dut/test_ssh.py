@@ -122,6 +122,7 @@ def test_what_the_testbed_says_of_the_way_is_checked(keys: dict[str, str], code:
     assert named in f"{refused.value} {refused.value.next_step}"
 
 
+@pytest.mark.thorough
 @pytest.mark.root
 @needs_dut
 def test_one_connection_carries_all_and_leaves_nothing(

@@ -174,6 +174,7 @@ def test_rules_that_are_refused_leave_nothing(lab_name: str, monkeypatch: pytest
     assert lab_down(lab_name) is False
 
 
+@pytest.mark.thorough
 @needs_nft
 @pytest.mark.root
 def test_a_borrowed_nat_is_given_back_with_the_same_ports_and_firewall(lab_name: str) -> None:

@@ -206,6 +206,7 @@ def test_a_machine_that_a_killed_run_left_is_swept_with_its_keys(
     assert status.kind == "linux"
 
 
+@pytest.mark.thorough
 @pytest.mark.root
 def test_a_machine_that_ignores_sigterm_is_killed(
     lab_name: str, sleepers: list[subprocess.Popen[str]]

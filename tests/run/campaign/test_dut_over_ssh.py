@@ -74,6 +74,7 @@ LINGER = "[suite.hooks]\nafter-point = 'touch lingers; sleep 500'\ntimeout = '50
 RUN = ("run", "series.toml", "--run", "series.evenhand", "--no-html")
 
 
+@pytest.mark.thorough
 def test_each_point_finds_the_dut_set_up_and_the_end_finds_it_as_it_was(
     dut: NamespaceDut, tmp_path: Path
 ) -> None:
@@ -96,6 +97,7 @@ def test_each_point_finds_the_dut_set_up_and_the_end_finds_it_as_it_was(
     assert [hook.when for hook in record.hooks] == ["dut_undo", "dut_undo"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])
 def test_a_hash_that_the_driver_refuses_is_refused_before_the_first_point(
     dut: NamespaceDut, tmp_path: Path, more: tuple[str, ...]
@@ -112,6 +114,7 @@ def test_a_hash_that_the_driver_refuses_is_refused_before_the_first_point(
     assert dut.state() == before
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_run_that_is_ended_leaves_no_dut_changed(
     dut: NamespaceDut, tmp_path: Path, number: signal.Signals

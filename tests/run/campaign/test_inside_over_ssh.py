@@ -74,6 +74,7 @@ def run(dut: NamespaceDut, folder: Path, *arguments: str) -> str:
     return " ".join((done.stdout + done.stderr).split())
 
 
+@pytest.mark.thorough
 def test_a_campaign_over_ssh_has_facts_and_a_witness_in_each_trial(dut: NamespaceDut, tmp_path: Path) -> None:
     """R2544-02, SEED-07, SEED-84: for both IP versions; what the user wrote stays, and the source of the rest
     is named."""

@@ -133,6 +133,7 @@ def assert_killed_is_as_unkilled(tmp_path: Path, *options: str, kills: int, repe
     assert len(found.commands) > kills // 2  # some died before they had opened the file
 
 
+@pytest.mark.thorough
 def test_a_campaign_killed_eight_times_equals_the_unkilled_one(tmp_path: Path) -> None:
     """D11: nothing that was measured is lost, and nothing is measured twice. Half of the time would go into
     pages."""

@@ -83,6 +83,7 @@ def is_given_back(lab: str) -> bool:
     return not (BORROWED_DIRECTORY / f"{lab}.json").exists() and holder_of(borrowing(lab)) is None
 
 
+@pytest.mark.thorough
 def test_a_lab_follows_the_campaign_from_suite_to_suite_and_stays_one_testbed(
     lab: str, tmp_path: Path
 ) -> None:
@@ -102,6 +103,7 @@ def test_a_lab_follows_the_campaign_from_suite_to_suite_and_stays_one_testbed(
     assert is_given_back(lab)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("was_up", [False, True])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_campaign_that_is_ended_leaves_the_lab_as_it_found_it(
@@ -140,6 +142,7 @@ def test_a_campaign_that_is_ended_leaves_the_lab_as_it_found_it(
     assert lab_status(lab) == before
 
 
+@pytest.mark.thorough
 def test_a_second_campaign_on_a_lab_is_refused_with_who_has_it(lab: str, tmp_path: Path) -> None:
     """It would set it up for plans of its own."""
     process = start(tmp_path, lab, duration="20s")

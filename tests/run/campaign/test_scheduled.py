@@ -202,6 +202,7 @@ def test_a_worker_sends_nothing_before_its_own_testbed_is_confirmed_as_isolated(
     assert "isolated_test_environment" in ended.stderr
 
 
+@pytest.mark.thorough
 def test_a_worker_that_is_lost_in_a_point_costs_that_point_a_new_beginning(both: Cluster) -> None:
     """D11: dask hands the point to the other one; nothing of the first beginning is in the file."""
     hooks = (

@@ -101,6 +101,7 @@ def test_one_command_measures_on_all_testbeds_and_leaves_no_worker(two: Path) ->
     assert workers_of(two) == []
 
 
+@pytest.mark.thorough
 def test_after_kill_9_the_workers_end_and_resume_has_nothing_twice(two: Path) -> None:
     log = (two / "log").open("wb")
     process = subprocess.Popen([sys.executable, "-m", "evenhand", *COMMAND], cwd=two, stderr=log)
@@ -118,6 +119,7 @@ def test_after_kill_9_the_workers_end_and_resume_has_nothing_twice(two: Path) ->
     assert [len(point.values) for point in record.points] == [1] * 4
 
 
+@pytest.mark.thorough
 def test_a_worker_that_cannot_start_is_named_and_nothing_is_measured(two: Path) -> None:
     text = (two / "workers.toml").read_text()
     (two / "workers.toml").write_text(text + entry("three", two / "nowhere"))
@@ -171,6 +173,7 @@ def elsewhere(tmp_path: Path) -> Iterator[namespaces.NamespaceDut]:
         yield machine
 
 
+@pytest.mark.thorough
 @pytest.mark.root
 def test_workers_elsewhere_are_reached_by_ssh_alone(
     tmp_path: Path, elsewhere: namespaces.NamespaceDut

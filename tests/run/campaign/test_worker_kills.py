@@ -219,6 +219,7 @@ def assert_killed_is_as_unkilled(folder: Path, *, kills: int, hosts: int, seed: 
     return killed
 
 
+@pytest.mark.thorough
 def test_workers_killed_six_times_cost_nothing_but_time(tmp_path: Path) -> None:
     """D11."""
     assert_killed_is_as_unkilled(tmp_path, kills=6, hosts=3, seed=1)
@@ -258,6 +259,7 @@ def answer_lost(
         yield lambda: end_of(starter, run), running, victim
 
 
+@pytest.mark.thorough
 def test_a_point_whose_answer_was_lost_and_then_its_worker_is_given_up(tmp_path: Path) -> None:
     """D11: as any point that worker after worker was lost in."""
     with answer_lost(tmp_path, allowed_failures=0) as (end, _, victim):
@@ -268,6 +270,7 @@ def test_a_point_whose_answer_was_lost_and_then_its_worker_is_given_up(tmp_path:
     assert "one worker after another was lost" in str(point.reason)
 
 
+@pytest.mark.thorough
 def test_a_scheduler_that_goes_while_an_answer_is_awaited_is_named(tmp_path: Path) -> None:
     """D11: it is no bug, and the run can go on later."""
     with answer_lost(tmp_path, allowed_failures=9) as (end, running, victim):
