@@ -53,7 +53,7 @@ def receiver_fps(plan: AddressPlan, cpus: list[int]) -> float:
     done = subprocess.run(
         [*command, *map(str, cpus)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True
     )
-    return sum(1e9 / json.loads(line)["all"]["least"] for line in done.stdout.splitlines())
+    return float(sum(1e9 / json.loads(line)["all"]["least"] for line in done.stdout.splitlines()))
 
 
 def main() -> None:
