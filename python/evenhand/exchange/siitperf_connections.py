@@ -17,6 +17,8 @@ from evenhand.exchange.siitperf_plan import FoundPlan, WantedSide, try_plan, wan
 from evenhand.plan import make_plan
 from evenhand.plan.translation import PREFIX_LENGTHS, embed
 
+NOT_YET = "there is no plan whose connections go from IPv4 to IPv6, or beside which there is other traffic"
+STATEFUL_KEYS = ("Stateful", "Enumerate-ports", "Enumerate-ips", "Responder-tuples", "Responder-ports")
 INITIATOR_ON_THE_RIGHT = 2
 """Value of `Stateful`."""
 _PLANS: Mapping[tuple[int, int], str] = {(4, 4): "nat44", (6, 4): "nat64", (6, 6): "nat66"}
