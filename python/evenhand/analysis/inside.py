@@ -14,13 +14,14 @@ from typing import Any
 
 from evenhand.analysis.device import plan_of, sent_plan
 from evenhand.base.errors import EvenhandError
-from evenhand.plan import AddressPlan, Direction, SideName
-from evenhand.rig.dut.facts_model import RECEIVES, predict_queues
+from evenhand.plan import AddressPlan, Direction
+from evenhand.rig.dut.facts_model import comes_to, predict_queues
 from evenhand.run.campaign_record import PointRecord
 from evenhand.run.reading import StoredTrial
 
 MOST_CPUS = 4096
 MOST_QUEUES = 1024
+MOST_PAIRS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,9 +159,9 @@ def cpus_of(document: Mapping[str, Any]) -> list[SeenCpu]:
     return found
 
 
-def counted_queues(document: Mapping[str, Any], side: SideName) -> dict[int, int]:
+def counted_queues(document: Mapping[str, Any], place: str) -> dict[int, int]:
     """Packets received by each queue of an interface, in one trial; empty if its driver does not tell."""
-    entries = _list(_get(_get(document.get("interfaces"), side), "queues"))[:MOST_QUEUES]
+    entries = _list(_get(_get(document.get("interfaces"), place), "queues"))[:MOST_QUEUES]
     pairs = ((_count(_get(entry, "queue")), _count(_get(entry, "received_packets"))) for entry in entries)
     return {
         queue: packets
@@ -196,17 +197,16 @@ def _mean_cpus(seen: Sequence[Mapping[str, Any]]) -> tuple[SeenCpu, ...]:
 
 def _queues(record: PointRecord, seen: Sequence[Mapping[str, Any]]) -> Iterator[SeenQueues]:
     """Interfaces with two queues or more that received anything."""
-    for direction in record.point.directions:
-        side = RECEIVES[direction]
+    for direction, place in _places(record, seen):
         total: dict[int, int] = {}
         name = ""
         for document in seen:
-            name = str(_get(_get(document.get("interfaces"), side), "name") or name)
-            for queue, packets in counted_queues(document, side).items():
+            name = str(_get(_get(document.get("interfaces"), place), "name") or name)
+            for queue, packets in counted_queues(document, place).items():
                 total[queue] = total.get(queue, 0) + packets
         if len(total) < 2 or not any(total.values()):
             continue
-        predicted = _predicted(record, direction)
+        predicted = _predicted(record, direction, place)
         count = max(max(total) + 1, len(predicted or ()))
         yield SeenQueues(
             direction=direction,
@@ -216,7 +216,20 @@ def _queues(record: PointRecord, seen: Sequence[Mapping[str, Any]]) -> Iterator[
         )
 
 
-def _predicted(record: PointRecord, direction: Direction) -> tuple[float, ...] | None:
+def _places(record: PointRecord, seen: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Direction, str]]:
+    """Of the interfaces that the frames of each direction come to: one for each engine."""
+    for direction in record.point.directions:
+        found = [
+            place
+            for document in seen
+            if isinstance(interfaces := document.get("interfaces"), Mapping)
+            for place in interfaces
+            if isinstance(place, str) and comes_to(direction, place)
+        ]
+        yield from ((direction, place) for place in list(dict.fromkeys(found))[:MOST_PAIRS])
+
+
+def _predicted(record: PointRecord, direction: Direction, place: str) -> tuple[float, ...] | None:
     plan = _plan(record)
     facts = next(
         (
@@ -230,7 +243,9 @@ def _predicted(record: PointRecord, direction: Direction) -> tuple[float, ...] |
     if plan is None or facts is None or plan.other is not None:
         return None
     try:
-        return tuple(map(float, predict_queues(facts, plan, direction, where="").loads(direction)))
+        return tuple(
+            map(float, predict_queues(facts, plan, direction, where="", place=place).loads(direction))
+        )
     except (EvenhandError, KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return None  # what its driver does not tell, or what no driver says
 

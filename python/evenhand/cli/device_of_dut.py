@@ -11,7 +11,7 @@ from evenhand.base.units import parse_rate
 from evenhand.plan import AddressPlan, Direction
 from evenhand.predict import DeviceModel
 from evenhand.rig.dut.facts import read_facts
-from evenhand.rig.dut.facts_model import RECEIVES, device_of
+from evenhand.rig.dut.facts_model import comes_to, device_of
 from evenhand.rig.dut.ssh import open_shell
 from evenhand.spec.device import DeviceOptions, HashName
 
@@ -64,17 +64,19 @@ def device_of_dut(
             next_step="Predict one of them at a time.",
         )
     with open_shell(dut, config=config) as shell:
-        facts = read_facts(
-            shell, left=str(dut.left), right=str(dut.right), where=f"{file}: dut.ssh, {dut.ssh}"
-        )
+        facts = read_facts(shell, dut.interfaces, where=f"{file}: dut.ssh, {dut.ssh}")
     rate_fps = None if options.rate is None else parse_rate(options.rate, where="--rate")
-    interfaces = [facts["interfaces"][RECEIVES[direction]] for direction in directions]
-    versions = [plan.stream_of(direction).sent.ip_version for direction in directions]
-    models = [
-        device_of(interface, version, where=f"{WHERE} {file}", rate_fps=rate_fps)
-        for interface, version in zip(interfaces, versions, strict=True)
+    of_directions = [
+        [
+            (interface["name"], device_of(interface, version, where=f"{WHERE} {file}", rate_fps=rate_fps))
+            for place, interface in facts["interfaces"].items()
+            if comes_to(direction, place)
+        ]
+        for direction in directions
+        for version in [plan.stream_of(direction).sent.ip_version]
     ]
-    names = [interface["name"] for interface in interfaces]
+    names = [name for each in of_directions for name, _ in each]
+    models = [model for each in of_directions for _, model in each]
     if any(model != models[0] for model in models):
         differ = (
             ", ".join(
@@ -84,9 +86,16 @@ def device_of_dut(
             )
             or "number of queues"
         )
+        told = f"{' and '.join(names)} of the DUT choose queues differently ({differ})"
+        if any(model != each[0][1] for each in of_directions for _, model in each):
+            raise RequestError(
+                f"{told}, so the pairs of the engines are not one device",
+                code="cli.pairs-differ",
+                where=f"{WHERE} {file}",
+                next_step="Set them alike on the DUT, or name a testbed file with one of the pairs.",
+            )
         raise RequestError(
-            f"{' and '.join(names)} of the DUT choose queues differently ({differ}), so each"
-            " direction needs a prediction of its own",
+            f"{told}, so each direction needs a prediction of its own",
             code="cli.directions-differ",
             where=f"{WHERE} {file}",
             next_step="Predict them separately: --direction forward, then --direction reverse.",

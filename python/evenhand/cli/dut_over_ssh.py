@@ -17,10 +17,9 @@ from evenhand.cli.common import JsonOption, out, warn_about, write_json
 from evenhand.cli.nat_options import NatOptions
 from evenhand.cli.options import with_options
 from evenhand.rig import DEFAULT_PLAN, default_plan_of, read_dut
-from evenhand.rig.dut import HashType, describe_setup
+from evenhand.rig.dut import HashType, describe_setups
 from evenhand.rig.dut.linux_nic import NicWishes
 from evenhand.rig.dut.linux_state import FLOWS, LinuxState
-from evenhand.rig.dut.nat import USUAL_NAT
 from evenhand.rig.dut.record import Holder, SetupRecord, is_begun, read_held, read_here
 from evenhand.rig.dut.setup import DutOnShell, apply, check_dut, refuse_other_systems, undo
 from evenhand.rig.dut.ssh import open_shell
@@ -61,7 +60,8 @@ def check(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
         f"{on.destination}: {on.shell.host.kernel}, root, connected over"
         f" {', '.join(sorted(state.kept_from))}, which is never changed."
     )
-    for side, found in zip(("left", "right"), document["interfaces"], strict=True):
+    width = max(map(len, on.dut.interfaces))
+    for place, found in zip(on.dut.interfaces, document["interfaces"], strict=True):
         told = (
             ", ".join(f"{flow} {fields}" for flow, fields in found["hash"].items() if fields)
             or found["hash_refusal"]
@@ -69,7 +69,7 @@ def check(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
         )
         link = "up" if found["is_up"] else "down"
         carrier = "" if found["has_carrier"] or not found["is_up"] else ", without a link"
-        _say(f"  {side:<5} {found['name']}: {found['mac']}, {link}{carrier}; hash: {told}")
+        _say(f"  {place:<{width}} {found['name']}: {found['mac']}, {link}{carrier}; hash: {told}")
     _say("It is not set up." if held is None else f"It is set up for {held.plan} by {held.holder.name}.")
 
 
@@ -92,7 +92,8 @@ def apply_setup(
         typer.Option(
             "--static-neighbors",
             metavar="MAC,MAC",
-            help="MACs of the tester's ports, for a DUT that must not resolve them.",
+            help="MACs of the tester's ports, for a DUT that must not resolve them; of several engines one"
+            " pair after the other.",
         ),
     ] = None,
     channels: Annotated[
@@ -138,25 +139,18 @@ def apply_setup(
         )
     plans = [counts.read(name, where="--plan") for name in names]
     hash_type = read_hash_type(rss)
-    macs = _split_macs(static_neighbors)
     nics = NicWishes(
         channels=channels, hash_key=None if key is None else read_key(key), table_queues=table_queues
     )
     with _on(testbed) as on:
         refuse_other_systems(on.dut)
-        left, right = on.interfaces
-        has_nat = any(each.nat is not None for each in plans)
-        setups = [
-            describe_setup(
-                each,
-                left=left,
-                right=right,
-                hash_type=hash_type,
-                gateway_macs=macs,
-                nat_wishes=USUAL_NAT if has_nat and each.nat is None else nat.read(),
-            )
-            for each in plans
-        ]
+        setups = describe_setups(
+            plans,
+            on.pairs,
+            hash_type=hash_type,
+            gateway_macs=_split_macs(static_neighbors, len(on.pairs)),
+            nat_wishes=nat.read(),
+        )
         for each in plans:
             warn_about(each)
         asked = {
@@ -166,7 +160,7 @@ def apply_setup(
             "channels": channels,
             "key": key,
             "table_queues": table_queues,
-            **({"nat": asdict(nat.read())} if has_nat else {}),
+            **({"nat": asdict(nat.read())} if any(each.nat is not None for each in plans) else {}),
         }
         record = apply(on, setups, holder=Holder.here("hand"), nics=nics, options=asked)
     if json_output:
@@ -241,23 +235,26 @@ def _on(testbed: Path) -> Iterator[DutOnShell]:
         yield DutOnShell(dut=dut, shell=shell)
 
 
-def _split_macs(text: str | None) -> tuple[str, str] | None:
+def _split_macs(text: str | None, pairs: int) -> list[tuple[str, str]] | None:
+    """Left and right of each pair."""
     if text is None:
         return None
-    left, comma, right = text.partition(",")
-    if not comma:
+    macs = text.split(",")
+    if len(macs) != 2 * pairs:
         raise RequestError(
-            f"{text!r} is not two MACs",
+            f"{text!r} is not {'two' if pairs == 1 else 2 * pairs} MACs",
             code="cli.not-two-macs",
             where="--static-neighbors",
             next_step="Write the MACs of the tester's ports, left and right:"
-            " 02:00:00:00:00:01,02:00:00:00:00:02.",
+            " 02:00:00:00:00:01,02:00:00:00:00:02"
+            + ("." if pairs == 1 else "; then those of the next engine."),
         )
-    return left, right
+    return list(zip(macs[::2], macs[1::2], strict=True))
 
 
 def _dut(on: DutOnShell) -> dict[str, Any]:
-    return {"dut": on.destination, "os": on.dut.os, "left": on.interfaces[0], "right": on.interfaces[1]}
+    sides = on.dut.model_dump(mode="json", include={"left", "right"})
+    return {"dut": on.destination, "os": on.dut.os, **sides}
 
 
 def _interface(state: LinuxState, name: str) -> dict[str, Any]:

@@ -25,6 +25,8 @@ from evenhand.run.campaign_record import CampaignRecord, PointRecord
 FEWEST_POINTS = 3
 """Of a suite that has pictures of its own; with fewer the table tells all, unless there is no larger
 suite."""
+MOST_INTERFACES = 16
+"""In one table."""
 FACTS_OF_INTERFACES = {
     "driver": "driver",
     "driver_version": "version",
@@ -171,11 +173,11 @@ def _row(suite: str, one: Seen) -> list[str]:
 
 
 def _interface_tables(record: CampaignRecord) -> Iterator[Table]:
-    """R2544-02: how the two interfaces were set, as it was read there."""
+    """R2544-02: how the interfaces were set, as it was read there."""
     for name, testbed in record.testbeds.items():
         facts = (testbed.get("inside_dut") or {}) if isinstance(testbed, Mapping) else {}
         interfaces = _mapping(_mapping(_mapping(facts).get("facts")).get("interfaces"))
-        sides = [_mapping(interfaces.get(side)) for side in ("left", "right")]
+        sides = [_mapping(of) for place, of in interfaces.items() if isinstance(place, str)][:MOST_INTERFACES]
         if not any(sides):
             continue
         rows = [

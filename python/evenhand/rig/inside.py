@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.base.errors import HostError, RequestError
-from evenhand.plan import SideName
+from evenhand.plan import SIDES, SideName
 from evenhand.rig.dut.facts import read_facts, read_facts_and_macs
 from evenhand.rig.dut.last_facts import changes_since_last
 from evenhand.rig.dut.linux_state import read_carriers
+from evenhand.rig.dut.places import place_of
 from evenhand.rig.dut.ssh import SshShell, open_shell
 from evenhand.rig.dut.witness import DutWitness, open_witness
 from evenhand.rig.testbed import TestbedDut
@@ -31,8 +32,8 @@ class Inside:
     witness: DutWitness
     facts: Mapping[str, Any]
     """See `evenhand.rig.dut.facts`."""
-    macs: Mapping[SideName, str]
-    """Of the DUT's two interfaces, as it tells them itself."""
+    macs: Mapping[str, str]
+    """Of the DUT's interfaces, by their places, as it tells them itself."""
 
     def check_sides(self, resolved: Mapping[str, Any], dut: TestbedDut, *, where: str) -> None:
         """Refuse a DUT whose MAC on one side is that of its other one. Over IPv4 a router under Linux answers
@@ -40,37 +41,56 @@ class Inside:
         measured all the same.
 
         Args:
-            resolved: The engine's answer to `resolve`: of each side the MAC, and whether it is the testbed
-                file's.
+            resolved: The engine's answer to `resolve`, or that of several: of each side the MAC, and whether
+                it is the testbed file's.
 
         Raises:
-            HostError: The sides are swapped, or are one wire, or the MACs in the file are.
+            HostError: The sides, or the pairs of two engines, are swapped, or are one wire, or the MACs in
+                the file are.
         """
-        names: dict[SideName, str | None] = {"left": dut.left, "right": dut.right}
+        names = dut.interfaces
         if len(set(self.macs.values())) < len(names):
             return
-        sides: tuple[tuple[SideName, SideName], ...] = (("left", "right"), ("right", "left"))
-        for side, other in sides:
-            found = resolved.get(side, {})
-            if (mac := found.get("dut_mac")) is None or mac != self.macs[other]:
-                continue
-            if found.get("static"):
-                raise HostError(
-                    f"{side}.dut_mac is the MAC of the DUT's {names[other]}, which is its {other} interface"
-                    f" ({mac})",
-                    code="rig.dut-mac-of-other-side",
-                    where=where,
-                    next_step=f"Write {self.macs[side]}, the MAC of {names[side]}; or omit dut_mac,"
-                    " so that the DUT is asked.",
-                )
+        engines: Mapping[str, Any] = resolved.get("engines") or {"": resolved}
+        for number, (engine, found) in enumerate(engines.items()):
+            for side in SIDES:
+                self._check_side(found.get(side, {}), side, number, engine, names=names, where=where)
+
+    def _check_side(
+        self,
+        found: Mapping[str, Any],
+        side: SideName,
+        number: int,
+        engine: str,
+        *,
+        names: Mapping[str, str],
+        where: str,
+    ) -> None:
+        """Of one side of the pair of this number."""
+        own, mac = place_of(side, number), found.get("dut_mac")
+        other = next((name for name, known in self.macs.items() if known == mac and name != own), None)
+        if other is None:
+            return
+        if found.get("static"):
             raise HostError(
-                f"the tester's {side} port reaches the DUT's {names[other]}, which is"
-                f" configured as its {other} interface ({mac})",
-                code="rig.sides-swapped",
+                f"{side}.dut_mac{f' of engine {engine}' if engine else ''} is the MAC of the DUT's"
+                f" {names[other]}, which is its {other} interface ({mac})",
+                code="rig.dut-mac-of-other-side",
                 where=where,
-                next_step="Swap left and right in [dut], or swap the two cables, and make sure that no"
-                " switch connects both sides.",
+                next_step=f"Write {self.macs[own]}, the MAC of {names[own]}; or omit dut_mac,"
+                " so that the DUT is asked.",
             )
+        raise HostError(
+            f"{f'the {side} port of engine {engine}' if engine else f'the tester{chr(39)}s {side} port'}"
+            f" reaches the DUT's {names[other]}, which is configured as its {other} interface ({mac})",
+            code="rig.sides-swapped",
+            where=where,
+            next_step="Swap left and right in [dut], or swap the two cables, and make sure that no"
+            " switch connects both sides."
+            if len(names) == len(SIDES)
+            else "Name the interfaces in [dut] left and right in the order of the engines, or swap the"
+            " cables, and make sure that no switch connects two of them.",
+        )
 
 
 def can_look_inside(dut: TestbedDut) -> bool:
@@ -96,20 +116,17 @@ def look_inside(
         yield None
         return
     assert dut.ssh is not None
-    assert dut.left is not None
-    assert dut.right is not None
     where = f"{name}: dut.ssh, {dut.ssh}"
     with open_shell(dut, config=config) as shell:
         _refuse_carriers(shell, dut, where=where)
-        facts, macs = read_facts_and_macs(shell, left=dut.left, right=dut.right, where=where)
+        facts, macs = read_facts_and_macs(shell, dut.interfaces, where=where)
         # Told once: whoever tells nobody must not take it from the next one who does.
-        changes = None if on_note is None else changes_since_last(dut.ssh, dut.left, dut.right, facts)
+        changes = None if on_note is None else changes_since_last(dut.ssh, dut.interfaces.values(), facts)
         if on_note is not None and changes is not None:
             on_note(changes)
         witness = open_witness(
             shell,
-            left=dut.left,
-            right=dut.right,
+            dut.interfaces,
             where=where,
             on_trouble=lambda text: None if on_note is None else on_note(text),
         )
@@ -119,10 +136,10 @@ def look_inside(
 def _refuse_carriers(shell: SshShell, dut: TestbedDut, *, where: str) -> None:
     """What the DUT is asked must not go over the wires that are measured (R5180-16)."""
     carriers = read_carriers(shell, address=shell.host.address, peer=shell.host.peer)
-    for side, name in (("left", dut.left), ("right", dut.right)):
+    for place, name in dut.interfaces.items():
         if name in carriers:
             raise RequestError(
-                f"{name}, the DUT's {side} interface, carries the SSH connection",
+                f"{name}, the DUT's {place} interface, carries the SSH connection",
                 code="rig.carries-ssh",
                 where=where,
                 next_step="Reach the DUT through an interface that is not measured, or name the interface"
@@ -130,7 +147,7 @@ def _refuse_carriers(shell: SshShell, dut: TestbedDut, *, where: str) -> None:
             )
 
 
-_ONCE: dict[tuple[str | None, str | None, str | None], dict[str, Any]] = {}
+_ONCE: dict[tuple[str | None, ...], dict[str, Any]] = {}
 
 
 def lasting_facts(dut: TestbedDut, *, name: str, config: Path | None) -> dict[str, Any] | None:
@@ -138,9 +155,9 @@ def lasting_facts(dut: TestbedDut, *, name: str, config: Path | None) -> dict[st
     `can_look_inside` is not. Arguments and errors as `look_inside`."""
     if not can_look_inside(dut):
         return None
-    key = (dut.ssh, dut.left, dut.right)
+    key = (dut.ssh, *dut.interfaces.values())
     if key not in _ONCE:
         with open_shell(dut, config=config) as shell:
             where = f"{name}: dut.ssh, {dut.ssh}"
-            _ONCE[key] = read_facts(shell, left=str(dut.left), right=str(dut.right), where=where)
+            _ONCE[key] = read_facts(shell, dut.interfaces, where=where)
     return _ONCE[key]

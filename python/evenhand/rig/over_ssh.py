@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.base.signals import uninterrupted
 from evenhand.rig.connections import LONGEST_S, Emptied
-from evenhand.rig.dut import DutSetup, describe_setup
+from evenhand.rig.dut import DutSetup, describe_setups
 from evenhand.rig.dut.items import NotTakenError
 from evenhand.rig.dut.linux_items import linux_items
 from evenhand.rig.dut.nat import CONNTRACK_INSTALL, empty_command, timeout_command
@@ -105,8 +105,7 @@ def _stands(on: DutOnShell, held: SetupRecord, wanted: list[DutSetup], run: str)
 
 
 def _setups(wish: DutWish, on: DutOnShell) -> list[DutSetup]:
-    plan, (left, right) = wish.plan, on.interfaces
-    return [describe_setup(each, left=left, right=right, hash_type=wish.hash_type) for each in plan.plans]
+    return describe_setups(wish.plan.plans, on.pairs, hash_type=wish.hash_type)
 
 
 def empty_connections(dut: ReachableDut, *, where: str) -> Emptied:

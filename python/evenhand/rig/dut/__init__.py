@@ -4,7 +4,7 @@ anything."""
 
 from evenhand.rig.dut.bsd import FREEBSD, OPENBSD
 from evenhand.rig.dut.cisco_ios import CISCO_IOS
-from evenhand.rig.dut.description import DutLink, DutSetup, HashType, describe_setup
+from evenhand.rig.dut.description import DutLink, DutSetup, HashType, describe_setup, describe_setups
 from evenhand.rig.dut.junos import JUNOS
 from evenhand.rig.dut.linux import LINUX
 from evenhand.rig.dut.script import Command, DutScript, OperatingSystem, Part, Step
@@ -32,4 +32,5 @@ __all__ = [
     "Step",
     "Translator",
     "describe_setup",
+    "describe_setups",
 ]

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from evenhand.base.errors import RequestError
@@ -19,6 +19,9 @@ HashType = Literal["type1", "type2"]
 
 MOST_STATIC_NEIGHBORS = 131_072
 """Of both sides: all hosts of a direct plan with one network. More would be a script of gigabytes."""
+
+FIRST_TABLE = 7301
+"""Of routes, of the first of several pairs."""
 
 _MAC = re.compile(r"([0-9a-f]{2}:){5}[0-9a-f]{2}")
 
@@ -72,6 +75,8 @@ class DutSetup:
     translator: Translator = "tayga"
     """What translates on Linux, if the plan is translated."""
     nat_wishes: NatWishes = USUAL_NAT
+    table: int | None = None
+    """Of its routes, for what comes in on its two interfaces alone; None: the main one."""
 
     @property
     def translation(self) -> Translation | None:
@@ -166,6 +171,51 @@ def describe_setup(
             next_step="Use fewer with --hosts or --networks, or a gateway plan, which needs two neighbours.",
         )
     return setup
+
+
+def describe_setups(
+    plans: Sequence[AddressPlan],
+    pairs: Sequence[tuple[str, str]],
+    *,
+    hash_type: HashType | None = None,
+    gateway_macs: Sequence[tuple[str, str]] | None = None,
+    nat_wishes: NatWishes = USUAL_NAT,
+) -> list[DutSetup]:
+    """What the DUT needs for these plans, one of each IP version, on each pair of its interfaces. All pairs
+    have the same addresses, so each of several has a table of routes of its own.
+
+    Args:
+        pairs: Left and right of each engine.
+        gateway_macs: Of each pair.
+
+    Raises:
+        RequestError: As `describe_setup`; or a translation with several pairs.
+    """
+    of_several = len(pairs) > 1
+    for plan in plans:
+        if of_several and (plan.translation is not None or plan.nat is not None):
+            raise RequestError(
+                f"a DUT that translates, as {plan.title} needs it, is not set up for several engines yet",
+                code="rig.not-with-several-engines",
+                where="--plan",
+                next_step="Use a testbed file with one engine, or set up the DUT by hand.",
+            )
+    has_nat = any(plan.nat is not None for plan in plans)
+    return [
+        replace(
+            describe_setup(
+                plan,
+                left=left,
+                right=right,
+                hash_type=hash_type,
+                gateway_macs=None if gateway_macs is None else gateway_macs[number],
+                nat_wishes=USUAL_NAT if has_nat and plan.nat is None else nat_wishes,
+            ),
+            table=FIRST_TABLE + number if of_several else None,
+        )
+        for plan in plans
+        for number, (left, right) in enumerate(pairs)
+    ]
 
 
 def _check_mac(text: str) -> str:

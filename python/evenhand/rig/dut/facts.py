@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evenhand.base.errors import HostError
-from evenhand.plan import SIDES, SideName
 from evenhand.rig.dut.facts_interface import COMMANDS, DEVICE, number_in, read_interface
 from evenhand.rig.dut.nat import BUCKETS, FOLDER, MOST, TIMEOUTS
 from evenhand.rig.dut.reading import understood
@@ -56,8 +55,8 @@ CHANGED_BY_SET_UP = ("sysctls", "hash", "channels", "mtu", "qdisc")
 """Keys, anywhere in the facts, of what a campaign may set from point to point: no change of the DUT."""
 
 
-def facts_command(left: str, right: str) -> str:
-    """One command of `sh` that prints what `parse_facts` reads."""
+def facts_command(interfaces: Mapping[str, str]) -> str:
+    """One command of `sh` that prints what `parse_facts` reads of these interfaces, by their places."""
     lines = [
         'export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"',
         f'part() {{ echo "{MARK} $*"; }}',
@@ -85,48 +84,50 @@ def facts_command(left: str, right: str) -> str:
         "part clock_source; cat /sys/devices/system/clocksource/clocksource0/current_clocksource",
         f"part mitigations; cd {_CPU}/vulnerabilities 2>/dev/null && grep . *; cd /",
         "part command_line; cat /proc/cmdline",
-        "part sysctls; for name in " + " ".join(shlex.quote(name) for name in _sysctls(left, right)) + "; do"
+        "part sysctls; for name in "
+        + " ".join(shlex.quote(name) for name in _sysctls(interfaces.values()))
+        + "; do"
         ' [ -r "/proc/sys/$name" ] && echo "$name $(cat "/proc/sys/$name" | tr \'\\t\' \' \')"; done',
     ]
-    for side, interface in zip(SIDES, (left, right), strict=True):
+    for place, interface in interfaces.items():
         lines += [
-            f"part interface {side} {name}; told {words.format(shlex.quote(interface))}"
+            f"part interface {place} {name}; told {words.format(shlex.quote(interface))}"
             for name, words in COMMANDS.items()
         ]
-        lines.append(f"name={shlex.quote(interface)}; part interface {side} device; {DEVICE}")
+        lines.append(f"name={shlex.quote(interface)}; part interface {place} device; {DEVICE}")
     return "\n".join([*lines, f"part {END}"])
 
 
-def read_facts(shell: Shell, *, left: str, right: str, where: str) -> dict[str, Any]:
+def read_facts(shell: Shell, interfaces: Mapping[str, str], *, where: str) -> dict[str, Any]:
     """All facts, in one round trip. What the DUT does not tell is None, or stands with the DUT's own answer.
 
     Raises:
         HostError: It cannot be reached, is no Linux, or has no such interface.
     """
-    return read_facts_and_macs(shell, left=left, right=right, where=where)[0]
+    return read_facts_and_macs(shell, interfaces, where=where)[0]
 
 
 def read_facts_and_macs(
-    shell: Shell, *, left: str, right: str, where: str
-) -> tuple[dict[str, Any], dict[SideName, str]]:
-    """The same, and beside the facts, which are kept, the MACs of both interfaces, where they have one.
+    shell: Shell, interfaces: Mapping[str, str], *, where: str
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The same, and beside the facts, which are kept, the MACs of all interfaces, where they have one.
     Errors as `read_facts`."""
-    answer = shell.run(facts_command(left, right), timeout_s=FACTS_TIMEOUT_S)
-    return parse_facts(answer.stdout, left=left, right=right, where=where), read_macs(answer.stdout)
+    answer = shell.run(facts_command(interfaces), timeout_s=FACTS_TIMEOUT_S)
+    return parse_facts(answer.stdout, interfaces, where=where), read_macs(answer.stdout, interfaces)
 
 
-def read_macs(text: str) -> dict[SideName, str]:
+def read_macs(text: str, places: Iterable[str]) -> dict[str, str]:
     """Of the output of `facts_command`."""
     parts = split_parts(text)
     found = {
-        side: re.search(r"link/ether ([0-9a-f:]{17})", parts.get(f"interface {side} link", ""))
-        for side in SIDES
+        place: re.search(r"link/ether ([0-9a-f:]{17})", parts.get(f"interface {place} link", ""))
+        for place in places
     }
-    return {side: mac[1] for side, mac in found.items() if mac is not None}
+    return {place: mac[1] for place, mac in found.items() if mac is not None}
 
 
-def parse_facts(text: str, *, left: str, right: str, where: str) -> dict[str, Any]:
-    """The output of `facts_command`. HostError as in `read_facts`."""
+def parse_facts(text: str, interfaces: Mapping[str, str], *, where: str) -> dict[str, Any]:
+    """The output of `facts_command` for these. HostError as in `read_facts`."""
     parts = split_parts(text)
     kernel = parts.get("kernel", "").splitlines()
     if END not in parts or len(kernel) < 4 or kernel[0] != "Linux":
@@ -137,11 +138,11 @@ def parse_facts(text: str, *, left: str, right: str, where: str) -> dict[str, An
             next_step='Name its system in the testbed file (dut.os); facts are read only for "linux".',
         )
     with understood("itself", where=where):
-        return _facts(parts, kernel, left, right, where=where)
+        return _facts(parts, kernel, interfaces, where=where)
 
 
 def _facts(
-    parts: Mapping[str, str], kernel: Sequence[str], left: str, right: str, *, where: str
+    parts: Mapping[str, str], kernel: Sequence[str], interfaces: Mapping[str, str], *, where: str
 ) -> dict[str, Any]:
     count, online, sockets = (*parts.get("cpus", "").splitlines(), None, None, None)[:3]
     cpuinfo = parts.get("cpuinfo", "")
@@ -181,16 +182,16 @@ def _facts(
             for name, _, value in [line.partition(" ")]
         },
         "interfaces": {
-            side: read_interface(
+            place: read_interface(
                 name,
                 {
-                    key.removeprefix(f"interface {side} "): part
+                    key.removeprefix(f"interface {place} "): part
                     for key, part in parts.items()
-                    if key.startswith(f"interface {side} ")
+                    if key.startswith(f"interface {place} ")
                 },
                 where=where,
             )
-            for side, name in zip(SIDES, (left, right), strict=True)
+            for place, name in interfaces.items()
         },
     }
 
@@ -209,7 +210,7 @@ def told_facts(facts: Mapping[str, Any]) -> dict[str, str]:
         if clock[0] == clock[1]
         else f"{clock[0]} to {clock[1]} MHz"
     )
-    interfaces = list(facts["interfaces"].values())
+    interfaces = facts["interfaces"]
     found = {
         "machine": facts["machine"],
         "system": facts["system"],
@@ -222,10 +223,10 @@ def told_facts(facts: Mapping[str, Any]) -> dict[str, str]:
         "turbo": facts["turbo"],
         "hyper_threading": facts["smt"],
         "memory_size": facts["memory_mb"] and f"{facts['memory_mb']} MB",
-        "nic": _both(interface["pci"] and f"PCI {interface['pci']}" for interface in interfaces),
-        "driver": _both(_driver(interface) for interface in interfaces),
+        "nic": _all(interfaces, lambda interface: interface["pci"] and f"PCI {interface['pci']}"),
+        "driver": _all(interfaces, _driver),
         "kernel_parameters": " ".join(facts["kernel_parameters"]) or "none that affect the measurement",
-        "flow_hash": _both(_hash_words(interface["hash"]["fields"]) for interface in interfaces),
+        "flow_hash": _all(interfaces, lambda interface: _hash_words(interface["hash"]["fields"])),
     }
     return {name: str(value) for name, value in found.items() if value}
 
@@ -279,8 +280,8 @@ def _shown(value: Any) -> str:
     return (text if len(text) <= 80 else f"{text[:77]}...") or "nothing"
 
 
-def _sysctls(left: str, right: str) -> list[str]:
-    return [*_SYSCTLS, *(name.format(interface) for interface in (left, right) for name in _OF_INTERFACE)]
+def _sysctls(interfaces: Iterable[str]) -> list[str]:
+    return [*_SYSCTLS, *(name.format(interface) for interface in interfaces for name in _OF_INTERFACE)]
 
 
 def _clock_mhz(parts: Mapping[str, str], cpuinfo: str) -> list[int] | None:
@@ -310,9 +311,14 @@ def _hash_words(fields: Mapping[str, str]) -> str | None:
     return f"{each.pop()} ({said})" if len(each) == 1 and None not in each else said
 
 
-def _both(words: Iterator[str | None] | Any) -> str | None:
-    left, right = words
-    return left if left == right else f"left {left or 'unknown'}; right {right or 'unknown'}"
+def _all(
+    interfaces: Mapping[str, Mapping[str, Any]], word: Callable[[Mapping[str, Any]], str | None]
+) -> str | None:
+    """What is so of all of them, or of each by its place."""
+    words = {place: word(interface) for place, interface in interfaces.items()}
+    if len(set(words.values())) == 1:
+        return next(iter(words.values()))
+    return "; ".join(f"{place} {each or 'unknown'}" for place, each in words.items())
 
 
 def _text(parts: Mapping[str, str], name: str) -> str | None:

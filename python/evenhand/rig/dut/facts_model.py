@@ -10,10 +10,16 @@ from typing import Any, Literal
 from evenhand.base.errors import RequestError
 from evenhand.plan import AddressPlan, Direction, SideName
 from evenhand.predict import DeviceModel, HashType, Prediction, predict
+from evenhand.rig.dut.places import is_of_side
 
 TYPES: Mapping[str, HashType] = {"sd": "type1", "sdfn": "type2"}
 RECEIVES: Mapping[Direction, SideName] = {"forward": "left", "reverse": "right"}
 """The DUT's interface that frames of a direction come to."""
+
+
+def comes_to(direction: Direction, place: str) -> bool:
+    """Whether the interface in this place is one that frames of the direction come to."""
+    return is_of_side(place, RECEIVES[direction])
 
 
 def device_of(
@@ -56,17 +62,19 @@ def device_of(
 
 
 def predict_queues(
-    facts: Mapping[str, Any], plan: AddressPlan, direction: Direction, *, where: str
+    facts: Mapping[str, Any], plan: AddressPlan, direction: Direction, *, where: str, place: str | None = None
 ) -> Prediction:
     """The load of each queue of the interface that the frames of this direction come to.
+
+    Args:
+        place: Of several such interfaces, this one's.
 
     Raises:
         RequestError: As `device_of`; or fields of the plan count together.
     """
     version = plan.stream_of(direction).sent.ip_version
-    return predict(
-        plan, device_of(facts["interfaces"][RECEIVES[direction]], version, where=where), (direction,)
-    )
+    interface = facts["interfaces"][place or RECEIVES[direction]]
+    return predict(plan, device_of(interface, version, where=where), (direction,))
 
 
 def _untold(interface: Mapping[str, Any], what: str, part: str, where: str) -> RequestError:

@@ -16,6 +16,7 @@ Kind = Literal[
     "link",
     "address",
     "route",
+    "rule",
     "neighbor",
     "translator",
     "nat",
@@ -54,7 +55,9 @@ class Item:
             case "link":
                 return f"interface {first}"
             case "route":
-                return f"route to {first}"
+                return f"route to {first}" + (f" in table {rest[0]}" if rest else "")
+            case "rule":
+                return f"IPv{rest[0]} rule for what comes in on {first}"
             case "hash":
                 return f"hash of {first} for {rest[0]}"
             case "receive_hashing":

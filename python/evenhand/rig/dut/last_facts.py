@@ -5,7 +5,7 @@ told before the next run."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,13 +18,13 @@ MOST_KEPT = 100
 MOST_TOLD = 8
 
 
-def changes_since_last(destination: str, left: str, right: str, facts: Mapping[str, Any]) -> str | None:
+def changes_since_last(destination: str, interfaces: Iterable[str], facts: Mapping[str, Any]) -> str | None:
     """What is another than it was at the last run on this DUT, in a sentence; None if nothing is, or it was
     never seen.
 
     The facts are kept for the next time. Where nothing can be written, nothing is compared the next time.
     """
-    key = f"{destination} {left} {right}"
+    key = " ".join([destination, *interfaces])
     kept = _read()
     before = kept.pop(key, None)
     entries = {key: {"read_at": datetime.now(UTC).isoformat(timespec="seconds"), "facts": facts}, **kept}

@@ -5,7 +5,7 @@ to a value."""
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from evenhand.base.errors import HostError, RequestError
@@ -16,7 +16,15 @@ from evenhand.rig.dut.items import Item, Move, NotTakenError
 from evenhand.rig.dut.linux import DEFAULT_LIMITS
 from evenhand.rig.dut.linux_nat import move_nat, nat_items
 from evenhand.rig.dut.linux_nic import NO_WISHES, NicWishes, hash_items, nic_items, nic_move_of
-from evenhand.rig.dut.linux_state import NOWHERE, TAYGA_FILES, LinuxState
+from evenhand.rig.dut.linux_state import NOWHERE, TAYGA_FILES, LinuxState, Route
+from evenhand.rig.dut.linux_tables import (
+    check_rules,
+    foreign_route,
+    move_rule,
+    routes_of,
+    rule_items,
+    value_of_rule,
+)
 from evenhand.rig.dut.reading import quote
 from evenhand.rig.dut.translator import (
     INTERFACE,
@@ -49,8 +57,10 @@ class LinuxReader:
                     None if link is None or rest[0] not in link.addresses else link.addresses[rest[0]] or ""
                 )
             case "route":
-                route = state.main_route(first)
+                route = state.route(first, *rest)
                 return None if route is None else route.text
+            case "rule":
+                return value_of_rule(item.key, state, item.wanted)
             case "neighbor":
                 found = state.neighbors.get(first, {}).get(rest[0])
                 return found if found is not None and found.endswith(" permanent") else None
@@ -79,7 +89,8 @@ class LinuxReader:
 
 
 def linux_items(setups: Sequence[DutSetup], state: LinuxState, *, nics: NicWishes = NO_WISHES) -> list[Item]:
-    """What these set-ups, one for each IP version, mean for a DUT in this state, in the order of doing.
+    """What these set-ups, one for each IP version and pair, mean for a DUT in this state, in the order of
+    doing.
 
     What is so already stays an item: it must be so at the end.
 
@@ -89,10 +100,15 @@ def linux_items(setups: Sequence[DutSetup], state: LinuxState, *, nics: NicWishe
             own; or it has no translator.
     """
     found: dict[tuple[str, tuple[str, ...]], Item] = {}
+    ours = {link.interface for setup in setups for link in setup.links}
     for setup in setups:
         check_interfaces([(link.side.name, link.interface) for link in setup.links], state)
-        _check_networks(setup, state)
-        for item in _items(setup, state, nics):
+        _check_networks(setup, state, ours=ours)
+        # The table of neighbours is one, whatever pair they are of.
+        neighbors = sum(
+            each.neighbor_entries for each in setups if each.plan.ip_version == setup.plan.ip_version
+        )
+        for item in _items(setup, state, nics, neighbors=neighbors):
             found.setdefault((item.kind, item.key), item)
     # Forwarding comes last: nothing is forwarded by half a set-up.
     return sorted(
@@ -165,8 +181,12 @@ def check_interfaces(named: Sequence[tuple[str, str]], state: LinuxState) -> Non
         )
 
 
-def _check_networks(setup: DutSetup, state: LinuxState) -> None:
-    """Nothing that the set-up takes may be somebody else's already: the way back would be no way back."""
+def _check_networks(setup: DutSetup, state: LinuxState, *, ours: Collection[str]) -> None:
+    """Nothing that the set-up takes may be somebody else's already: the way back would be no way back.
+
+    Args:
+        ours: The interfaces of all pairs, which have the same addresses.
+    """
     own = [link.interface for link in setup.links]
     taken = [
         (net, link)
@@ -178,10 +198,12 @@ def _check_networks(setup: DutSetup, state: LinuxState) -> None:
         translated.append((setup.plan.nat.pool, setup.links[1]))
     taken += [(network, of) for network, of in translated]
     for name, link in state.links.items():
+        if name in ours and name not in own:
+            continue
         for text in link.addresses:
             address = ipaddress.ip_interface(text)
             for network, of in taken:
-                wanted = str(address) in {str(each) for each in of.addresses}
+                is_ours = str(address) in {str(each) for each in of.addresses}
                 may_be_here = name == of.interface and network.version == of.side.ip_version
                 if address.version == network.version and address.ip in network and not may_be_here:
                     raise RequestError(
@@ -190,7 +212,7 @@ def _check_networks(setup: DutSetup, state: LinuxState) -> None:
                         code="rig.dut-address-in-test-network",
                         where=f"[dut] {of.side.name}",
                         next_step="Remove that address"
-                        + (", or swap left and right." if wanted and name in own else "."),
+                        + (", or swap left and right." if is_ours and name in own else "."),
                     )
     for network, of in taken:
         if state.peer is not None and ipaddress.ip_address(state.peer) in network:
@@ -201,15 +223,20 @@ def _check_networks(setup: DutSetup, state: LinuxState) -> None:
                 where="[dut] ssh",
                 next_step="The DUT would send its answers to the tester. Connect to it from another address.",
             )
-    for of in setup.links:
+    for of in setup.links if setup.table is None else ():
         for network in of.routes:
-            route = state.main_route(str(network))
-            if route is not None and route.text != _via(of.next_hop, of.interface):
-                raise _other_route(network, route.text, of.side.name)
+            route = state.route(str(network))
+            if route is not None and route.text != routes_of(setup)[str(network)]:
+                raise _other_route(route, of.side.name)
     for network, of in translated:
-        route = state.main_route(str(network))
+        route = state.route(str(network))
         if route is not None:
-            raise _other_route(network, route.text, of.side.name)
+            raise _other_route(route, of.side.name)
+    if setup.table is not None:
+        check_rules(setup, state)
+        route = foreign_route(setup, state)
+        if route is not None:
+            raise _other_route(route, setup.links[0].side.name)
 
 
 def _translated_networks(setup: DutSetup) -> list[tuple[Network, DutLink]]:
@@ -221,20 +248,17 @@ def _translated_networks(setup: DutSetup) -> list[tuple[Network, DutLink]]:
     return [(network, of[network.version]) for network in routes_to_translator(setup.translation)]
 
 
-def _other_route(network: Network, text: str, side: str) -> RequestError:
+def _other_route(route: Route, side: str) -> RequestError:
+    of_table = "" if route.table == "main" else f" table {route.table}"
     return RequestError(
-        f"the DUT already has another route to {network}: {text}",
+        f"the DUT already has another route to {route.prefix}{of_table and ' in'}{of_table}: {route.text}",
         code="rig.other-route-to-test-network",
         where=f"[dut] {side}",
-        next_step=f"Remove it on the DUT: ip route del {network}",
+        next_step=f"Remove it on the DUT: ip route del {route.prefix}{of_table}",
     )
 
 
-def _via(next_hop: object, interface: str) -> str:
-    return f"via {next_hop} dev {interface}"
-
-
-def _items(setup: DutSetup, state: LinuxState, nics: NicWishes) -> Iterator[Item]:
+def _items(setup: DutSetup, state: LinuxState, nics: NicWishes, *, neighbors: int) -> Iterator[Item]:
     reader, names = LinuxReader(state), [link.interface for link in setup.links]
 
     def item(kind: str, *key: str, wanted: str) -> Item:
@@ -254,7 +278,7 @@ def _items(setup: DutSetup, state: LinuxState, nics: NicWishes) -> Iterator[Item
         for address, options in state.links[name].addresses.items():
             if options is not None:
                 yield Item("address", (name, address), options, options)
-    yield from _limits(setup, state)
+    yield from _limits(setup.plan.ip_version, neighbors, state)
     for name in names:
         yield item("link", name, wanted="up")
     for link in setup.links:
@@ -262,9 +286,11 @@ def _items(setup: DutSetup, state: LinuxState, nics: NicWishes) -> Iterator[Item
         for own in link.addresses:
             if str(own) not in state.links[link.interface].addresses:
                 yield Item("address", (link.interface, str(own)), None, no_wait)
-    for link in setup.links:
-        for route in link.routes:
-            yield item("route", str(route), wanted=_via(link.next_hop, link.interface))
+    table = () if setup.table is None else (str(setup.table),)
+    for network, way in routes_of(setup).items():
+        yield item("route", network, *table, wanted=way)
+    if table:
+        yield from rule_items(setup, state)
     for link in setup.links:
         for neighbor, mac in link.static_neighbors():
             yield item("neighbor", link.interface, str(neighbor), wanted=f"{mac} permanent")
@@ -279,14 +305,13 @@ def _items(setup: DutSetup, state: LinuxState, nics: NicWishes) -> Iterator[Item
     yield from _forwarding(setup, state)
 
 
-def _limits(setup: DutSetup, state: LinuxState) -> Iterator[Item]:
+def _limits(version: int, needed: int, state: LinuxState) -> Iterator[Item]:
     """Room for the plan on top of what the kernel has room for anyway; a limit is never lowered (SEED-23)."""
-    needed = setup.neighbor_entries
     if needed <= DEFAULT_LIMITS["gc_thresh1"]:
         return
     # From the largest down: thresh1 must never be above thresh3.
     for limit, default in reversed(DEFAULT_LIMITS.items()):
-        path = f"net/ipv{setup.plan.ip_version}/neigh/default/{limit}"
+        path = f"net/ipv{version}/neigh/default/{limit}"
         now = state.sysctls.get(path)
         if now is None:
             raise NotTakenError(
@@ -408,7 +433,10 @@ def move_of(item: Item, now: str | None, target: str | None) -> list[Move]:
             return ip("address del" if target is None else "address add", rest[0], "dev", first, target or "")
         case "route":
             verb, to = ("del", now or "") if target is None else ("add", target)
-            return ip("route", verb, to, first) if to in NOWHERE else ip("route", verb, first, to)
+            table = [f"table {name}" for name in rest]
+            return ip("route", verb, *((to, first) if to in NOWHERE else (first, to)), *table)
+        case "rule":
+            return move_rule(item, now, target)
         case "neighbor" if target is None:
             return ip("neighbor del", rest[0], "dev", first)
         case "neighbor":

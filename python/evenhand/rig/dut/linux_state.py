@@ -36,6 +36,7 @@ _SYSCTLS = (
     "net/ipv6/conf/.[!.]*/forwarding",  # `*` leaves out names that begin with a dot
     "net/ipv6/conf/..?*/forwarding",
     "net/ipv6/conf/*/accept_ra",
+    "net/ipv4/conf/*/rp_filter",
     "net/ipv4/neigh/default/gc_thresh[123]",
     "net/ipv6/neigh/default/gc_thresh[123]",
     *(f"{FOLDER}/{name}" for name in (*TIMEOUTS, MOST, BUCKETS)),
@@ -68,7 +69,8 @@ class Route:
     text: str
     """`via 10.0.0.2 dev eth1`, for people and to compare."""
     interfaces: tuple[str, ...]
-    is_main: bool
+    table: str | None
+    """`main`, or another; None: of a kind that no set-up makes, such as a local one."""
     is_learned: bool
     """From a router advertisement, which a router no longer listens to."""
 
@@ -87,6 +89,9 @@ class LinuxState:
     neighbors: Mapping[str, Mapping[str, str]]
     """By interface and address: `02:00:00:00:00:01 permanent`, or the state alone. Only of the interfaces
     that were asked for."""
+    rules: Mapping[str, Mapping[str, tuple[str, ...]]]
+    """For what comes in on an interface, by IP version and interface: `lookup 7301 pref 7300`. Nothing of an
+    IP version whose kernel part has none."""
     sysctls: Mapping[str, str]
     """By path below /proc/sys."""
     hashes: Mapping[tuple[str, str], str]
@@ -124,8 +129,8 @@ class LinuxState:
         """Interfaces that carry this connection, and what they stand on."""
         return self.carriers(self.carrying)
 
-    def main_route(self, prefix: str) -> Route | None:
-        return next((route for route in self.routes if route.is_main and route.prefix == prefix), None)
+    def route(self, prefix: str, table: str = "main") -> Route | None:
+        return next((each for each in self.routes if (each.table, each.prefix) == (table, prefix)), None)
 
     def carriers(self, names: Iterable[str]) -> frozenset[str]:
         """These interfaces, what they stand on, and the ports of those that are bridges or bonds."""
@@ -151,6 +156,8 @@ def read_state(
         "links": _LINKS,
         "routes 4": "ip -j -4 route show table all",
         "routes 6": "ip -j -6 route show table all",
+        "rules 4": "ip -j -4 rule show",
+        "rules 6": "ip -j -6 rule show",
         "sysctls": f"cd /proc/sys && grep -s '' {' '.join(_SYSCTLS)} /dev/null; true",
         "back": _way_back(peer),
         "has tayga": "command -v tayga",
@@ -195,6 +202,11 @@ def _state(
             for row in _rows(what, answers[what])
         ),
         neighbors={name: _neighbors(answers[f"neighbors {name}"]) for name in names if name in links},
+        rules={
+            what[-1]: _rules(_rows(what, answers[what]))
+            for what in ("rules 4", "rules 6")
+            if not answers[what].exit_code
+        },
         # Names of interfaces may have what Python takes for the end of a line.
         sysctls=dict(line.split(":", 1) for line in answers["sysctls"].stdout.split("\n") if ":" in line),
         hashes={key: fields for key, (fields, _) in hashes.items() if fields is not None},
@@ -349,9 +361,18 @@ def _route(row: Mapping[str, Any], version: int) -> Route:
         # An IPv6 route that leads nowhere names an interface all the same.
         text=kind if kind in NOWHERE else text or kind,
         interfaces=tuple(str(hop["dev"]) for hop in hops if "dev" in hop),
-        is_main=row.get("table", "main") == "main" and row.get("type", "unicast") in ("unicast", *NOWHERE),
+        table=str(row.get("table", "main")) if row.get("type", "unicast") in ("unicast", *NOWHERE) else None,
         is_learned=version == 6 and (row.get("protocol") == "ra" or "expires" in row),
     )
+
+
+def _rules(rows: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for row in rows:
+        if "iif" in row:
+            text = f"lookup {row.get('table')} pref {row.get('priority')}"
+            found[str(row["iif"])] = (*found.get(str(row["iif"]), ()), text)
+    return found
 
 
 def _neighbors(answer: Answer) -> dict[str, str]:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from evenhand.base.errors import HostError
-from evenhand.plan import SIDES, SideName
 from evenhand.rig.dut.reading import understood
 from evenhand.rig.dut.readings_kernel import NO_PERL, kernel_queues_command, read_kernel_queues
 from evenhand.rig.dut.readings_queues import FILTER, Queues, read_queues
@@ -88,26 +87,30 @@ class Reading:
     connections: Mapping[str, int] = field(default_factory=dict)
     """`entries` in its table of connections, and the names of `_CONNECTION_COUNTERS`; empty if it tracks
     none, or does not tell."""
-    interfaces: Mapping[SideName, InterfaceReading] = field(default_factory=dict)
+    interfaces: Mapping[str, InterfaceReading] = field(default_factory=dict)
+    """By their places."""
 
 
-def reading_command(left: str, right: str) -> str:
+def reading_command(interfaces: Mapping[str, str]) -> str:
     """One command of `sh` that prints what `parse_reading` reads. Changes nothing.
 
     The NIC's counters come first: drivers such as ixgbe fetch those of the hardware only when they are asked
     for them.
+
+    Args:
+        interfaces: By their places, `left` and `right`; of several engines `left-2` and so on, too.
     """
     lines = []
-    for side, interface in zip(SIDES, (left, right), strict=True):
+    for place, interface in interfaces.items():
         name = shlex.quote(interface)
         lines += [
-            f"answer=$(ethtool -S {name} 2>&1); code=$?; echo '{MARK} queues {side}'; echo exit $code",
+            f"answer=$(ethtool -S {name} 2>&1); code=$?; echo '{MARK} queues {place}'; echo exit $code",
             f'if [ $code = 0 ]; then printf "%s\\n" "$answer" | grep -E {shlex.quote(FILTER)} | head -n 5000',
             'else printf "%s\\n" "$answer" | head -n 3; fi',
-            f"echo '{MARK} kernel queues {side}'",
+            f"echo '{MARK} kernel queues {place}'",
             kernel_queues_command(name),
-            f"echo '{MARK} link {side}'; ip -s -s -j link show dev {name} 2>&1",
-            f"echo '{MARK} neighbors {side}'; ip -4 neigh show dev {name} | wc -l; ip -6 neigh show dev"
+            f"echo '{MARK} link {place}'; ip -s -s -j link show dev {name} 2>&1",
+            f"echo '{MARK} neighbors {place}'; ip -4 neigh show dev {name} | wc -l; ip -6 neigh show dev"
             f" {name} | wc -l",
         ]
     return "\n".join(
@@ -125,8 +128,8 @@ def reading_command(left: str, right: str) -> str:
     )
 
 
-def parse_reading(text: str, *, left: str, right: str, where: str) -> Reading:
-    """The output of `reading_command`.
+def parse_reading(text: str, interfaces: Mapping[str, str], *, where: str) -> Reading:
+    """The output of `reading_command` for these.
 
     Raises:
         HostError: It is not that of a Linux system, or was cut off, or an interface is not there.
@@ -141,10 +144,10 @@ def parse_reading(text: str, *, left: str, right: str, where: str) -> Reading:
             next_step="Log in there, and check whether cat /proc/stat and ip -s link work.",
         )
     with understood("its counters", where=where):
-        return _reading(parts, left, right, where=where)
+        return _reading(parts, interfaces, where=where)
 
 
-def _reading(parts: Mapping[str, str], left: str, right: str, *, where: str) -> Reading:
+def _reading(parts: Mapping[str, str], interfaces: Mapping[str, str], *, where: str) -> Reading:
     return Reading(
         uptime_s=float(parts["uptime"].split()[0]),
         cpus=_read_cpus(parts["cpus"]),
@@ -152,8 +155,7 @@ def _reading(parts: Mapping[str, str], left: str, right: str, *, where: str) -> 
         ip=_read_ip(parts.get("ip", "")),
         connections=_read_connections(parts.get("connections", "")),
         interfaces={
-            side: _read_interface(name, side, parts, where=where)
-            for side, name in zip(SIDES, (left, right), strict=True)
+            place: _read_interface(name, place, parts, where=where) for place, name in interfaces.items()
         },
     )
 
@@ -246,8 +248,8 @@ def _read_connections(part: str) -> dict[str, int]:
     return {"entries": int(first), **counters}
 
 
-def _read_interface(name: str, side: SideName, parts: Mapping[str, str], *, where: str) -> InterfaceReading:
-    link = parts.get(f"link {side}", "")
+def _read_interface(name: str, place: str, parts: Mapping[str, str], *, where: str) -> InterfaceReading:
+    link = parts.get(f"link {place}", "")
     try:
         statistics = json.loads(link)[0]["stats64"]
     except (ValueError, LookupError, TypeError):
@@ -258,9 +260,9 @@ def _read_interface(name: str, side: SideName, parts: Mapping[str, str], *, wher
             next_step="Name its interfaces in the testbed file (dut.left, dut.right) as `ip link` shows them"
             " on the DUT.",
         ) from None
-    code, answer = split_exit(parts.get(f"queues {side}", ""))
+    code, answer = split_exit(parts.get(f"queues {place}", ""))
     queues, of_nic = read_queues(answer) if code == 0 else ({}, {})
-    of_kernel = parts.get(f"kernel queues {side}", "")
+    of_kernel = parts.get(f"kernel queues {place}", "")
     # A driver tells of a packet in one of the two places, or the same in both.
     for number, counters in read_kernel_queues(of_kernel).items():
         queues[number] = counters | queues.get(number, {})
@@ -278,7 +280,7 @@ def _read_interface(name: str, side: SideName, parts: Mapping[str, str], *, wher
         of_nic=of_nic,
         no_queues=None if queues else why,
         neighbors=dict(
-            zip(("ipv4", "ipv6"), map(int, parts.get(f"neighbors {side}", "").split()), strict=False)
+            zip(("ipv4", "ipv6"), map(int, parts.get(f"neighbors {place}", "").split()), strict=False)
         ),
     )
 

@@ -28,7 +28,8 @@ from evenhand.rig.dut.shell import Shell
 
 FOLDER = "/run/evenhand-dut"
 HELD = f"{FOLDER}/held"
-VERSION = 1
+VERSION, OF_SEVERAL_PAIRS = 1, 2
+"""The second has more than two interfaces, which an earlier Evenhand would not put back."""
 HolderKind = Literal["hand", "run"]
 _TAKEN = 17
 
@@ -89,7 +90,8 @@ class SetupRecord:
     hash_type: str | None
     fingerprint: str
     """The same for two set-ups that ask for the same of the DUT."""
-    interfaces: tuple[str, str]
+    interfaces: tuple[str, ...]
+    """Left and right, of one pair after the other."""
     items: tuple[Item, ...]
     options: Mapping[str, Any]
     """What else was asked for: hosts, networks, channels, key and table of the hash, static neighbours."""
@@ -100,7 +102,7 @@ class SetupRecord:
 
     def to_document(self) -> dict[str, Any]:
         return {
-            "version": VERSION,
+            "version": VERSION if len(self.interfaces) == 2 else OF_SEVERAL_PAIRS,
             "identity": self.identity,
             "holder": {name: getattr(self.holder, name) for name in Holder.__dataclass_fields__},
             "system": self.system,
@@ -122,7 +124,7 @@ def read_document(text: str, *, where: str) -> SetupRecord:
     """HostError if it is none of ours, or a later version's."""
     try:
         document = json.loads(text)
-        if document["version"] != VERSION:
+        if document["version"] not in (VERSION, OF_SEVERAL_PAIRS):
             raise HostError(
                 "the set-up was recorded by another version of Evenhand (document version"
                 f" {document['version']!r})",
@@ -130,7 +132,9 @@ def read_document(text: str, *, where: str) -> SetupRecord:
                 where=where,
                 next_step="Undo it with that version.",
             )
-        left, right = document["interfaces"]
+        interfaces = [_text(each) for each in document["interfaces"]]
+        if not interfaces or len(interfaces) % 2:
+            raise ValueError(f"{interfaces!r} are not pairs of interfaces")
         return SetupRecord(
             identity=_text(document["identity"]),
             holder=_holder(document["holder"]),
@@ -139,7 +143,7 @@ def read_document(text: str, *, where: str) -> SetupRecord:
             plan=_text(document["plan"]),
             hash_type=document["hash"],
             fingerprint=_text(document["fingerprint"]),
-            interfaces=(_text(left), _text(right)),
+            interfaces=tuple(interfaces),
             items=tuple(_item(*each) for each in document["items"]),
             options=dict(document["options"]),
         )

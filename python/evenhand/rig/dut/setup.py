@@ -40,10 +40,14 @@ class DutOnShell:
         return self.shell.destination
 
     @property
-    def interfaces(self) -> tuple[str, str]:
-        assert self.dut.left is not None
-        assert self.dut.right is not None
-        return self.dut.left, self.dut.right
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Left and right: of each engine."""
+        return self.dut.interface_pairs
+
+    @property
+    def interfaces(self) -> tuple[str, ...]:
+        """Of all pairs."""
+        return tuple(self.dut.interfaces.values())
 
     def read(self, interfaces: Sequence[str] | None = None) -> LinuxState:
         """What is so now."""
@@ -60,7 +64,8 @@ def check_dut(on: DutOnShell) -> tuple[LinuxState, SetupRecord | None]:
     """
     refuse_other_systems(on.dut)
     state = on.read()
-    check_interfaces([("left", on.interfaces[0]), ("right", on.interfaces[1])], state)
+    for left, right in on.pairs:
+        check_interfaces([("left", left), ("right", right)], state)
     return state, records.read_held(on.shell)
 
 
@@ -89,7 +94,7 @@ def apply(
     """Set up the DUT, and read back that it is so. If it is not, or this is stopped, nothing of it stays.
 
     Args:
-        setups: One for each IP version.
+        setups: One for each IP version and each pair.
         on_record: Is told what will be changed, before anything is.
 
     Raises:
@@ -108,7 +113,7 @@ def apply(
         holder=holder,
         system="linux",
         boot_id=state.boot_id,
-        plan="+".join(setup.plan.title for setup in setups),
+        plan="+".join(dict.fromkeys(setup.plan.title for setup in setups)),
         hash_type=setups[0].hash_type,
         interfaces=on.interfaces,
         fingerprint=fingerprint_of(setups),
@@ -172,6 +177,7 @@ def fingerprint_of(setups: Sequence[DutSetup]) -> str:
             setup.neighbor_entries,
             None if setup.translation is None else setup.translation.to_document(),
             *(() if setup.plan.nat is None else (setup.plan.nat.to_document(),)),
+            *(() if setup.table is None else (setup.table,)),
             [
                 (str(link.interface), list(map(str, (*link.addresses, *link.routes))), link.gateway_mac)
                 for link in setup.links

@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evenhand.base.errors import EvenhandError, HostError
-from evenhand.plan import SIDES
+from evenhand.base.errors import EvenhandError
 from evenhand.rig.dut.readings import InterfaceReading, Reading, parse_reading, reading_command
 from evenhand.rig.dut.shell import Shell
 
@@ -32,9 +31,8 @@ class DutWitness:
     """Looks into a Linux DUT around each trial. One command, and so one round trip, for each look."""
 
     shell: Shell
-    left: str
-    """Its interface to the tester's left port; `right` likewise."""
-    right: str
+    interfaces: Mapping[str, str]
+    """By their places."""
     where: str
     """For errors."""
     on_trouble: OnTrouble = lambda text: None
@@ -44,8 +42,8 @@ class DutWitness:
 
     def read(self) -> Reading:
         """All counters now. HostError if the DUT cannot be reached, or does not tell."""
-        answer = self.shell.run(reading_command(self.left, self.right), timeout_s=READING_TIMEOUT_S)
-        return parse_reading(answer.stdout, left=self.left, right=self.right, where=self.where)
+        answer = self.shell.run(reading_command(self.interfaces), timeout_s=READING_TIMEOUT_S)
+        return parse_reading(answer.stdout, self.interfaces, where=self.where)
 
     def watch(self, trial: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Make the trial, and add to its document what the DUT counted meanwhile. See `trial.Witness`."""
@@ -86,9 +84,9 @@ def difference(before: Reading, after: Reading, document: Mapping[str, Any]) -> 
     stopped_s = document.get("stopped_early_s")
     sending_s = float(document["intended_duration_s"] if stopped_s is None else stopped_s)
     interfaces = {
-        side: _of_interface(before.interfaces[side], after.interfaces[side])
-        for side in SIDES
-        if side in before.interfaces and side in after.interfaces
+        place: _of_interface(before.interfaces[place], found)
+        for place, found in after.interfaces.items()
+        if place in before.interfaces
     }
     ip = {version: _less(before.ip.get(version, {}), counters) for version, counters in after.ip.items()}
     connections = _of_connections(before.connections, after.connections)
@@ -165,19 +163,11 @@ def _less(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int 
     }
 
 
-def open_witness(shell: Shell, *, left: str, right: str, where: str, on_trouble: OnTrouble) -> DutWitness:
-    """A witness that has looked once, so that what cannot be is told before anything is sent.
-
-    Raises:
-        HostError: The DUT does not tell its counters; or both names are one interface.
-    """
-    if left == right:
-        raise HostError(
-            f"{left!r} is given for both interfaces of the DUT",
-            code="rig.same-interface-twice",
-            where=where,
-            next_step="Name two: dut.left and dut.right.",
-        )
-    witness = DutWitness(shell=shell, left=left, right=right, where=where, on_trouble=on_trouble)
+def open_witness(
+    shell: Shell, interfaces: Mapping[str, str], *, where: str, on_trouble: OnTrouble
+) -> DutWitness:
+    """A witness that has looked once, so that what cannot be is told before anything is sent. HostError if
+    the DUT does not tell its counters."""
+    witness = DutWitness(shell=shell, interfaces=interfaces, where=where, on_trouble=on_trouble)
     witness.read()
     return witness

@@ -10,9 +10,11 @@ from pydantic import Field, model_validator
 
 from evenhand.base.validation.checked_file import UnfitError, refusing
 from evenhand.plan import SideCounts, make_plan
+from evenhand.rig.dut.places import Pair as PairOfInterfaces
+from evenhand.rig.dut.places import by_place
 from evenhand.rig.testbed.values import (
     Duration,
-    DutInterface,
+    DutInterfaces,
     DutSystem,
     Fact,
     Pair,
@@ -83,9 +85,10 @@ class TestbedDut(Table):
     """Where its command line is: what the system's own `ssh` is given, and nothing else. None if nobody sets
     it up from here."""
     os: DutSystem | None = None
-    left: DutInterface | None = None
-    """The DUT's interface to the tester's left port, as the DUT names it; `right` likewise."""
-    right: DutInterface | None = None
+    left: DutInterfaces | None = None
+    """The DUT's interface to the tester's left port, as the DUT names it, or those to the left port of each
+    of several engines, in their order; `right` likewise."""
+    right: DutInterfaces | None = None
     empty_connections: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
     """A command of this host that empties the DUT's table of connections, where it keeps state (R9693-07)."""
     connection_timeout: Duration | None = None
@@ -119,11 +122,32 @@ class TestbedDut(Table):
                 f"{', '.join(missing)} missing: ssh, os, left and right must be given together",
                 code="rig.only-together",
             )
-        if self.left is not None and self.left == self.right:
+        left, right = self.left or (), self.right or ()
+        if len(left) != len(right):
             raise UnfitError(
-                f"left and right are the same interface {self.left!r}", code="rig.same-interface-twice"
+                f"left names {len(left)} interfaces and right {len(right)}: each engine has a pair",
+                code="rig.pairs-of-interfaces",
+            )
+        names = [*left, *right]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise UnfitError(
+                f"left and right are the same interface {twice!r}"
+                if len(names) == 2
+                else f"left and right name the interface {twice!r} twice",
+                code="rig.same-interface-twice",
             )
         return self
+
+    @property
+    def interface_pairs(self) -> tuple[PairOfInterfaces, ...]:
+        """Of each engine; none if it is not reached over SSH."""
+        return tuple(zip(self.left or (), self.right or (), strict=True))
+
+    @property
+    def interfaces(self) -> dict[str, str]:
+        """Of all pairs, by their places."""
+        return by_place(self.interface_pairs)
 
     @model_validator(mode="after")
     def _cpus_differ(self) -> TestbedDut:

@@ -65,6 +65,10 @@ class TestbedLimits(Table):
     of that."""
 
 
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def _limit_set(value: Any) -> Any:
     return {"set": value} if isinstance(value, str) else value
 
@@ -108,13 +112,12 @@ class Testbed(Table):
     @model_validator(mode="after")
     def _engines_go_together(self) -> Testbed:
         check_engines(self.engine)
-        if not self.engine:
-            return self
-        if self.dut.ssh is not None:
+        pairs, engines = len(self.dut.interface_pairs), max(len(self.engine), 1)
+        if pairs not in (0, engines):
             raise UnfitError(
-                "the DUT cannot be looked into, or set up, over SSH with several engines yet: leave out"
-                " [dut] ssh, os, left and right",
-                code="rig.not-with-several-engines",
+                f"[dut] left and right name {_counted(pairs, 'pair')} of interfaces for"
+                f" {_counted(engines, 'engine')}: each engine has its own pair, in their order",
+                code="rig.pairs-of-interfaces",
             )
         return self
 

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import (
@@ -91,6 +92,16 @@ def _interface(value: Any) -> Any:
     return value
 
 
+def _as_names(value: Any) -> Any:
+    """`"eth1"` of a file as `("eth1",)`; what is no text is left to the model's checks."""
+    return (value,) if isinstance(value, str) else value
+
+
+def _to_file(names: Sequence[str] | None) -> str | Sequence[str] | None:
+    """One as in the file, so that a document with one pair is as it was before there were several."""
+    return names[0] if names is not None and len(names) == 1 else names
+
+
 def _eal_arguments(value: Any) -> Any:
     with refusing():
         if isinstance(value, (list, tuple)) and all(isinstance(argument, str) for argument in value):
@@ -110,6 +121,12 @@ PlanName = Annotated[str, BeforeValidator(_plan_name)]
 SshDestination = Annotated[str, BeforeValidator(_ssh_destination)]
 Fact = Annotated[str, Field(min_length=1, max_length=300)]
 DutInterface = Annotated[str, BeforeValidator(_interface)]
+DutInterfaces = Annotated[
+    tuple[DutInterface, ...],
+    Field(min_length=1, strict=False),
+    BeforeValidator(_as_names),
+    PlainSerializer(_to_file),
+]
 DutSystem = Literal["linux", "openbsd", "freebsd", "vpp"]
 """What a DUT may run that is reached over SSH."""
 Pair = Annotated[
