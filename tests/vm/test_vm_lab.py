@@ -54,9 +54,8 @@ def ask(shell: Shell, command: str) -> str:
 
 def counted(shell: Shell) -> list[int]:
     """Frames that each queue of the left interface received so far, as the machine's kernel counts them."""
-    reading = parse_reading(
-        ask(shell, reading_command("left", "right")), left="left", right="right", where="the machine"
-    )
+    both = {"left": "left", "right": "right"}
+    reading = parse_reading(ask(shell, reading_command(both)), both, where="the machine")
     return [counters["received_packets"] for counters in reading.interfaces["left"].queues.values()]
 
 

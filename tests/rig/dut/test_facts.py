@@ -177,8 +177,11 @@ def output() -> str:
     return "\n".join([*lines, f"{MARK} end"])
 
 
+INTERFACES = {"left": "eth1", "right": "eth2"}
+
+
 def facts() -> dict[str, Any]:
-    return parse_facts(output(), left="eth1", right="eth2", where="r1")
+    return parse_facts(output(), INTERFACES, where="r1")
 
 
 def test_facts_fill_what_a_report_says_of_a_dut() -> None:
@@ -204,13 +207,13 @@ def test_facts_fill_what_a_report_says_of_a_dut() -> None:
 def test_a_name_and_the_whole_command_line_are_not_kept() -> None:
     """A run is made to be sent to others."""
     assert "secret" not in str(facts())
-    assert "uname -n" not in facts_command("a", "b")
-    assert "hostname" not in facts_command("a", "b")
+    assert "uname -n" not in facts_command({"left": "a", "right": "b"})
+    assert "hostname" not in facts_command({"left": "a", "right": "b"})
 
 
 def test_only_a_linux_tells_facts() -> None:
     with raises("rig.dut-answer-not-understood"):
-        parse_facts(output().replace("Linux\n", "OpenBSD\n", 1), left="eth1", right="eth2", where="r1")
+        parse_facts(output().replace("Linux\n", "OpenBSD\n", 1), INTERFACES, where="r1")
 
 
 def test_what_a_campaign_sets_is_no_change_of_the_dut(
@@ -220,22 +223,22 @@ def test_what_a_campaign_sets_is_no_change_of_the_dut(
     are the DUT's."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     first, other = facts(), copy.deepcopy(facts())
-    assert changes_since_last("root@r1", "eth1", "eth2", first) is None
+    assert changes_since_last("root@r1", INTERFACES.values(), first) is None
     other["interfaces"]["left"]["hash"]["fields"]["udp4"] = "sdfn"
     other["sysctls"]["net.ipv4.ip_forward"] = "0"
     assert without_set_up(other) == without_set_up(first)
-    assert changes_since_last("root@r1", "eth1", "eth2", other) is None
+    assert changes_since_last("root@r1", INTERFACES.values(), other) is None
     other["kernel"] = "6.12.1"
     other["interfaces"]["right"]["interrupts"][1]["cpus"] = "7"
     assert differences(first, other) == [
         "kernel: 6.12.1, and was 6.1.0-18-amd64",
         "interfaces.right.interrupts.eth1-TxRx-1: 7, and was 1",
     ]
-    assert changes_since_last("root@r2", "eth1", "eth2", other) is None  # another DUT
-    said = changes_since_last("root@r1", "eth1", "eth2", other)
+    assert changes_since_last("root@r2", INTERFACES.values(), other) is None  # another DUT
+    said = changes_since_last("root@r1", INTERFACES.values(), other)
     assert said is not None
     assert "kernel: 6.12.1, and was 6.1.0-18-amd64; interfaces.right" in said
-    assert changes_since_last("root@r1", "eth1", "eth2", other) is None
+    assert changes_since_last("root@r1", INTERFACES.values(), other) is None
 
 
 def test_a_state_file_that_is_damaged_only_costs_the_comparison(
@@ -244,16 +247,17 @@ def test_a_state_file_that_is_damaged_only_costs_the_comparison(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     (tmp_path / "evenhand").mkdir()
     (tmp_path / "evenhand" / "duts.json").write_text('{"version": 1, "duts": {"root@r1 eth1 eth2": []}}')
-    assert changes_since_last("root@r1", "eth1", "eth2", facts()) is None
+    assert changes_since_last("root@r1", INTERFACES.values(), facts()) is None
 
 
 @pytest.mark.skipif(shutil.which("ip") is None, reason="iproute2 is not installed")
 def test_this_hosts_own_shell_reads_facts_of_its_loopback() -> None:
     """The command is one that `sh` takes, and changes nothing: it is run here as it is sent."""
+    both = {"left": "lo", "right": "lo"}
     done = subprocess.run(
-        ["sh", "-c", facts_command("lo", "lo")], capture_output=True, text=True, check=False, timeout=60
+        ["sh", "-c", facts_command(both)], capture_output=True, text=True, check=False, timeout=60
     )
     assert done.stderr == ""
-    found = parse_facts(done.stdout, left="lo", right="lo", where="here")
+    found = parse_facts(done.stdout, both, where="here")
     assert found["cpus"] >= 1
     assert found["interfaces"]["left"]["mtu"] == 65536

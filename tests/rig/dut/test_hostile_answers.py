@@ -142,9 +142,12 @@ def test_whatever_ip_and_ethtool_print_is_read_or_refused(changed: dict[str, str
     assert refused is None or (refused.next_step and len(refused.what) < 600)
 
 
+LOOPBACK = {"left": "lo", "right": "lo"}
+
+
 @cache
 def _said(kind: str) -> str:
-    command = {"facts": facts_command, "counters": reading_command}[kind]("lo", "lo")
+    command = {"facts": facts_command, "counters": reading_command}[kind](LOOPBACK)
     return subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False).stdout
 
 
@@ -163,7 +166,7 @@ def test_facts_and_counters_of_any_shape_are_read_or_refused(kind: str, data: st
         )
         lines[at] = " ".join(words)
     parse = {"facts": parse_facts, "counters": parse_reading}[kind]
-    refused = refusal_of(lambda: parse("\n".join(lines), left="lo", right="lo", where="here"))
+    refused = refusal_of(lambda: parse("\n".join(lines), LOOPBACK, where="here"))
     assert refused is None or refused.next_step
 
 

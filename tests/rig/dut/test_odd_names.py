@@ -76,11 +76,11 @@ def test_a_dut_with_such_names_is_set_up_and_then_as_it_was(
     """SEED-23: its own two interfaces, and no others."""
     with named(made, left, right) as problem:
         assert not problem
-        shell = NamespaceShell(made.name)
-        facts = read_facts(shell, left=left, right=right, where="here")
+        shell, both = NamespaceShell(made.name), {"left": left, "right": right}
+        facts = read_facts(shell, both, where="here")
         assert [facts["interfaces"][side]["name"] for side in ("left", "right")] == [left, right]
         assert f"net.ipv4.conf.{left}.forwarding" in facts["sysctls"]
-        seen = DutWitness(shell=shell, left=left, right=right, where="here").read()
+        seen = DutWitness(shell=shell, interfaces=both, where="here").read()
         assert {found.name for found in seen.interfaces.values()} == {left, right}
         before = made.state()
         assert [found["name"] for found in document(made, "check", "lab.toml")["interfaces"]] == [left, right]

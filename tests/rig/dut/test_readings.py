@@ -116,8 +116,11 @@ def output(
     return "\n".join(parts)
 
 
+INTERFACES = {"left": "eth1", "right": "eth2"}
+
+
 def read(text: str) -> Reading:
-    return parse_reading(text, left="eth1", right="eth2", where="r1")
+    return parse_reading(text, INTERFACES, where="r1")
 
 
 def test_a_reading_has_cpus_interfaces_and_neighbours() -> None:
@@ -298,7 +301,7 @@ def test_this_kernels_own_counters_are_those_of_its_interfaces() -> None:
 
 def test_names_of_interfaces_are_quoted() -> None:
     """They come from a file; a command of a root shell is made of them."""
-    command = reading_command("eth1; reboot", "$(reboot)")
+    command = reading_command({"left": "eth1; reboot", "right": "$(reboot)"})
     assert "'eth1; reboot'" in command
     assert "'$(reboot)'" in command
     assert "dev eth1; reboot" not in command

@@ -24,7 +24,7 @@ from tests.errors import raises
 from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut, why_not
 
 needs_dut = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
-DUT = KnownDut(ssh="root@192.0.2.2", os="linux", left="left", right="right")
+DUT = KnownDut(ssh="root@192.0.2.2", os="linux", left=("left",), right=("right",))
 HEAD = {
     "isolated_test_environment": True,
     "left": {"device": "net_null0"},
