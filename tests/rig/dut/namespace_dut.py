@@ -34,6 +34,25 @@ os = "linux"
 left = "left"
 right = "right"
 """
+OF_TWO_ENGINES = """
+isolated_test_environment = true
+[[engine]]
+name = "near"
+cpus = [0]
+left = { device = "net_af_packet0,iface=left" }
+right = { device = "net_af_packet1,iface=right" }
+[[engine]]
+name = "far"
+cpus = [1]
+left = { device = "net_af_packet0,iface=left2" }
+right = { device = "net_af_packet1,iface=right2" }
+[dut]
+ssh = "root@192.0.2.2"
+os = "linux"
+left = ["left", "left2"]
+right = ["right", "right2"]
+"""
+"""Of a DUT with two pairs."""
 
 
 def why_not() -> str | None:
@@ -55,7 +74,13 @@ class NamespaceDut:
     folder: Path
     name: str
     tester: str
+    pairs: int = 1
     server: subprocess.Popen[bytes] | None = None
+
+    @property
+    def interfaces(self) -> list[str]:
+        """Those that are measured."""
+        return [f"{side}{number or ''}" for number in (0, *range(2, self.pairs + 1)) for side in SIDES]
 
     @property
     def testbed(self) -> Path:
@@ -88,12 +113,13 @@ class NamespaceDut:
         commands = [
             ["ip", "-j", "address"],
             *(["ip", "-j", version, "route", "show", "table", "all"] for version in ("-4", "-6")),
+            *(["ip", "-j", version, "rule", "show"] for version in ("-4", "-6")),
             ["ip", "-j", "neighbor"],
             ["sysctl", "-a", "-r", "^net[.]"],
-            *(["ethtool", option, side] for side in ("left", "right") for option in ("-l", "-k")),
+            *(["ethtool", option, name] for name in self.interfaces for option in ("-l", "-k")),
             *(
-                ["ethtool", "-n", side, "rx-flow-hash", flow]
-                for side in ("left", "right")
+                ["ethtool", "-n", name, "rx-flow-hash", flow]
+                for name in self.interfaces
                 for flow in ("udp4", "udp6")
             ),
         ]
@@ -150,26 +176,29 @@ def wait_until(holds: Callable[[], bool], otherwise: str) -> None:
 
 
 @contextmanager
-def namespace_dut_of_whole_frames(folder: Path) -> Iterator[NamespaceDut]:
+def namespace_dut_of_whole_frames(folder: Path, *, pairs: int = 1) -> Iterator[NamespaceDut]:
     """One for test frames: a frame whose checksum is left to a NIC would be a wrong one."""
-    with namespace_dut(folder) as dut:
-        for side in SIDES:
+    with namespace_dut(folder, pairs=pairs) as dut:
+        for name in dut.interfaces:
             for namespace in (dut.name, dut.tester):
-                offloads = ("ethtool", "-K", side, "tx", "off", "gro", "off")
+                offloads = ("ethtool", "-K", name, "tx", "off", "gro", "off")
                 subprocess.run(["ip", "netns", "exec", namespace, *offloads], check=True)
         yield dut
 
 
 @contextmanager
-def namespace_dut(folder: Path, *, programs: Path | None = None) -> Iterator[NamespaceDut]:
+def namespace_dut(folder: Path, *, programs: Path | None = None, pairs: int = 1) -> Iterator[NamespaceDut]:
     """With interfaces `left` and `right`, which the tester's namespace has too, and `mgmt`, over which SSH
     goes.
 
     Args:
+        pairs: With more, `left2` and `right2` and so on, too; the testbed is OF_TWO_ENGINES then.
         programs: A folder whose programs who logs in finds before all others.
     """
     number = f"{os.getpid()}-{time.monotonic_ns() % 1_000_000}"
-    dut = NamespaceDut(folder=folder, name=f"evenhand-dut-{number}", tester=f"evenhand-tester-{number}")
+    dut = NamespaceDut(
+        folder=folder, name=f"evenhand-dut-{number}", tester=f"evenhand-tester-{number}", pairs=pairs
+    )
     _write_files(dut)
     if programs is not None:
         with (folder / "sshd.conf").open("a") as file:
@@ -178,7 +207,7 @@ def namespace_dut(folder: Path, *, programs: Path | None = None) -> Iterator[Nam
         for name in (dut.name, dut.tester):
             _ip("netns", "add", name)
             _ip("-n", name, "link", "set", "lo", "up")
-        for name in ("mgmt", "left", "right"):
+        for name in ("mgmt", *dut.interfaces):
             _ip(
                 "-n", dut.tester, "link", "add", name, "type", "veth", "peer", "name", name, "netns", dut.name
             )
@@ -193,10 +222,10 @@ def namespace_dut(folder: Path, *, programs: Path | None = None) -> Iterator[Nam
             _ip("-n", where, "link", "set", "mgmt", "up")
         peer = json.loads(_ip("-n", dut.tester, "-j", "link", "show", "mgmt"))[0]["address"]
         _ip("-n", dut.name, "neighbor", "add", "192.0.2.1", "lladdr", peer, "dev", "mgmt", "nud", "permanent")
-        for side in ("left", "right"):
+        for name in dut.interfaces:
             # An interface that was never up has no queueing discipline; it keeps the first one that it gets.
-            _ip("-n", dut.name, "link", "set", side, "up")
-            _ip("-n", dut.name, "link", "set", side, "down")
+            _ip("-n", dut.name, "link", "set", name, "up")
+            _ip("-n", dut.name, "link", "set", name, "down")
         dut.start()
         wait_until(lambda: "state UP" in dut.inside("ip", "link", "show", "mgmt"), "its interface is not up")
         yield dut
@@ -232,4 +261,4 @@ def _write_files(dut: NamespaceDut) -> None:
         f'#!/bin/sh\nexec ip netns exec {dut.tester} {shutil.which("ssh")} -F {folder / "ssh.conf"} "$@"\n'
     )
     ssh.chmod(0o755)
-    dut.testbed.write_text(TESTBED)
+    dut.testbed.write_text(TESTBED if dut.pairs == 1 else OF_TWO_ENGINES)
