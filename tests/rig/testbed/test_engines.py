@@ -32,6 +32,8 @@ left = { device = "0000:01:00.0", line_rate = "25Gbps" }
 right = { device = "0000:01:00.1", line_rate = "25Gbps" }
 """
 
+DUT = {"ssh": "root@r1", "os": "linux", "left": ["eth1", "eth3"], "right": ["eth2", "eth4"]}
+
 
 def document(**changes: Any) -> dict[str, Any]:
     """`b__cpus=[3]` changes a key of engine b; others are of the file."""
@@ -125,16 +127,34 @@ def test_what_is_stored_of_one_engine_is_as_it_was(tmp_path: Path) -> None:
         ({"b__left": {"device": "0000:01:00.0", "vlan": 7}}, "rig.engines-differ", "engine b .* VLAN"),
         ({"left": {"device": "0000:02:00.0"}}, "rig.engine-and-tester", "left beside"),
         ({"tester": {"cpus": [1]}}, "rig.engine-and-tester", "tester beside"),
-        (
-            {"dut": {"ssh": "root@r1", "os": "linux", "left": "eth1", "right": "eth2"}},
-            "rig.not-with-several-engines",
-            "ssh",
-        ),
+        ({"dut": {**DUT, "left": "eth1", "right": "eth2"}}, "rig.pairs-of-interfaces", "1 pair .* 2 engines"),
+        ({"dut": {**DUT, "right": "eth2"}}, "rig.pairs-of-interfaces", "left names 2 .* right 1"),
+        ({"dut": {**DUT, "right": ["eth2", "eth1"]}}, "rig.same-interface-twice", "'eth1' twice"),
+        ({"dut": {**DUT, "left": []}}, "base.empty", "dut.left"),
+        ({"dut": {**DUT, "left": ["eth1", "-x"]}}, "rig.not-an-interface-name", "dut.left.1"),
     ],
 )
 def test_each_mistake_is_refused_by_name(changes: dict[str, Any], code: str, match: str) -> None:
     with raises(code, match=match):
         read_bed(**changes)
+
+
+def test_a_dut_over_ssh_has_a_pair_of_interfaces_for_each_engine() -> None:
+    dut = read_bed(dut=DUT).dut
+    assert dut.interface_pairs == (("eth1", "eth2"), ("eth3", "eth4"))
+    assert dut.interfaces == {"left": "eth1", "right": "eth2", "left-2": "eth3", "right-2": "eth4"}
+
+
+def test_a_dut_with_one_pair_is_read_and_stored_as_it_was() -> None:
+    """A plain name, or a list of one; two for one engine are one too many."""
+    one = {"isolated_test_environment": True, "tester": {"cpus": [1]}}
+    one |= {side: document()["engine"][0][side] for side in ("left", "right")}
+    for left in ("eth1", ["eth1"]):
+        read = make_testbed({**one, "dut": {**DUT, "left": left, "right": "eth2"}}, where="one.toml")
+        assert read.dut.interfaces == {"left": "eth1", "right": "eth2"}
+        assert Setup(name="one", testbed=read).to_document()["testbed"]["dut"]["left"] == "eth1"
+    with raises("rig.pairs-of-interfaces", match="2 pairs of interfaces for 1 engine:"):
+        make_testbed({**one, "dut": DUT}, where="one.toml")
 
 
 def test_two_engines_of_one_host_share_neither_ports_nor_cpus() -> None:
