@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two engines on a DUT with a pair of interfaces for each, which a run sets up over SSH: the kernel's own
+router in a namespace, with OpenSSH's server in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evenhand.run import read_record
+from evenhand.trial import find_engine
+from tests.rig.dut.namespace_dut import (
+    OF_TWO_ENGINES,
+    NamespaceDut,
+    namespace_dut_of_whole_frames,
+    wait_until,
+    why_not,
+)
+from tests.rig.dut.test_over_ssh import done
+from tests.wire.wire_session import Document, cpus, until
+
+pytestmark = [
+    pytest.mark.wire,
+    pytest.mark.root,
+    pytest.mark.two_cpus,
+    pytest.mark.skipif(why_not() is not None, reason=str(why_not())),
+]
+LIMITS = """
+[limits]
+offered_tolerance = "10%"
+overdue_after = "50ms"
+overdue_tolerance = "99%"
+longest_overdue = "1000s"
+"""
+"""The engines and the DUT share two CPUs."""
+SUITE = """
+[[suite]]
+name = "PLAN"
+plan = "PLAN"
+hosts = [4]
+repetitions = 1
+single-pair-first = false
+maximum-rate = "1kfps"
+duration = "500ms"
+final-duration = "1s"
+precision = "50%"
+waits = "short"
+MORE
+"""
+CAMPAIGN = f"""
+name = "pairs"
+testbed = "lab.toml"
+{SUITE.replace("PLAN", "gateway-v4")}
+{SUITE.replace("PLAN", "gateway-v6")}
+"""
+LINGER = "[suite.hooks]\nafter-point = 'touch lingers; sleep 500'\ntimeout = '500s'"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceDut]:
+    with namespace_dut_of_whole_frames(tmp_path_factory.mktemp("dut"), pairs=2) as dut:
+        first, second = cpus()[:2]
+        text = OF_TWO_ENGINES.replace("cpus = [1]", f"cpus = [{second}]")
+        dut.testbed.write_text(text.replace("cpus = [0]", f"cpus = [{first}]") + LIMITS)
+        dut.make_urgent()
+        yield dut
+
+
+@pytest.fixture
+def dut(made: NamespaceDut) -> Iterator[NamespaceDut]:
+    """As it was before, whatever a test has done to it."""
+    before = made.state()
+    yield made
+    assert made.state() == before
+
+
+def start(dut: NamespaceDut, *arguments: str) -> subprocess.Popen[str]:
+    """Where the tester's ports are."""
+    return subprocess.Popen(
+        ["ip", "netns", "exec", dut.tester, sys.executable, "-m", "evenhand", *arguments],
+        env={**dut.environment, "EVENHAND_ENGINE": str(find_engine())},
+        cwd=dut.folder,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def write_campaign(folder: Path, *, more: str = "") -> None:
+    (folder / "pairs.toml").write_text(CAMPAIGN.replace("MORE", more))
+
+
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6", "direct-v4-net24"])
+def test_a_trial_on_both_pairs_has_a_verdict(dut: NamespaceDut, plan: str) -> None:
+    """R2544-07, SEED-44: each frame comes back to the engine that sent it."""
+    done(dut, "apply", "lab.toml", "--plan", plan)
+    try:
+
+        def trial() -> Document:
+            words = ("--rate", "1kfps", "--duration", "500ms", "--waits", "short", "--json", "--no-run")
+            process = start(dut, "trial", "lab.toml", "--plan", plan, *words)
+            output, errors = process.communicate(timeout=120)
+            assert output, errors
+            found: Document = json.loads(output)
+            return found
+
+        found = until(lambda each: each["trial"]["verdict"] == "PASS", trial)["trial"]
+    finally:
+        done(dut, "undo", "lab.toml")
+    assert [each["engine"] for each in found["engines"]] == ["near", "far"]
+    for engine in found["engines"]:
+        for direction in engine["directions"].values():
+            assert (direction["received_frames"], direction["strayed_frames"]) == (250, 0)
+
+
+def test_a_campaign_sets_up_both_pairs_and_puts_them_back(dut: NamespaceDut) -> None:
+    """SEED-23, over IPv4 and IPv6."""
+    write_campaign(dut.folder)
+    process = start(dut, "run", "pairs.toml", "--run", "pairs.evenhand", "--no-html")
+    output, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, output + errors
+    record = read_record(dut.folder / "pairs.evenhand")
+    assert [str(point.state) for point in record.points] == ["measured"] * 2, output
+    applied = [hook for point in record.points for hook in point.hooks if hook.when == "dut_apply"]
+    changes = [change["name"] for hook in applied for change in json.loads(hook.output)["changes"]]
+    assert "route to 198.18.0.0/16 in table 7302" in changes
+    assert "IPv6 rule for what comes in on left2" in changes
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_campaign_that_is_ended_leaves_no_pair_changed(dut: NamespaceDut, number: signal.Signals) -> None:
+    """At once where it can; after kill -9 by `dut undo`."""
+    before, lingers = dut.state(), dut.folder / "lingers"
+    lingers.unlink(missing_ok=True)
+    write_campaign(dut.folder, more=LINGER)
+    process = start(dut, "run", "pairs.toml", "--run", f"ended-{int(number)}.evenhand", "--no-html")
+    wait_until(
+        lambda: lingers.exists() or process.poll() is not None, "the first point has not been measured"
+    )
+    assert process.poll() is None, process.communicate()
+    assert "lookup 7302" in dut.inside("ip", "rule")
+    os.kill(process.pid, number)
+    _, errors = process.communicate(timeout=300)
+    if number == signal.SIGKILL:
+        assert "lookup 7302" in dut.inside("ip", "rule")
+        done(dut, "undo", "lab.toml")
+    assert dut.state() == before, errors
