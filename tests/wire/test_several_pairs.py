@@ -97,15 +97,16 @@ def write_campaign(folder: Path, *, more: str = "") -> None:
     (folder / "pairs.toml").write_text(CAMPAIGN.replace("MORE", more))
 
 
-@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6", "direct-v4-net24"])
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6", "direct-v4-net24", "direct-v6"])
 def test_a_trial_on_both_pairs_has_a_verdict(dut: NamespaceDut, plan: str) -> None:
     """R2544-07, SEED-44: each frame comes back to the engine that sent it."""
-    done(dut, "apply", "lab.toml", "--plan", plan)
+    words = ("lab.toml", "--plan", plan, "--hosts", "4")
+    done(dut, "apply", *words)
     try:
 
         def trial() -> Document:
-            words = ("--rate", "1kfps", "--duration", "500ms", "--waits", "short", "--json", "--no-run")
-            process = start(dut, "trial", "lab.toml", "--plan", plan, *words)
+            more = ("--rate", "1kfps", "--duration", "500ms", "--waits", "short", "--json", "--no-run")
+            process = start(dut, "trial", *words, *more)
             output, errors = process.communicate(timeout=120)
             assert output, errors
             found: Document = json.loads(output)
