@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from evenhand.run import read_record
 from evenhand.trial import find_engine
@@ -32,6 +33,7 @@ pytestmark = [
     pytest.mark.two_cpus,
     pytest.mark.skipif(why_not() is not None, reason=str(why_not())),
 ]
+SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "contract" / "witness.schema.json").read_text())
 LIMITS = """
 [limits]
 offered_tolerance = "10%"
@@ -119,12 +121,27 @@ def test_a_trial_on_both_pairs_has_a_verdict(dut: NamespaceDut, plan: str) -> No
     for engine in found["engines"]:
         for direction in engine["directions"].values():
             assert (direction["received_frames"], direction["strayed_frames"]) == (250, 0)
+    check_witness(found["dut"], version="ipv6" if "v6" in plan else "ipv4")
+
+
+def check_witness(seen: Document, *, version: str) -> None:
+    """SEED-07: each pair's interfaces, and the IP layer, know every frame of the trial."""
+    Draft202012Validator(SCHEMA).validate(seen)
+    names = {place: interface["name"] for place, interface in seen["interfaces"].items()}
+    assert names == {"left": "left", "right": "right", "left-2": "left2", "right-2": "right2"}
+    for interface in seen["interfaces"].values():
+        # Beside the test frames there are learning frames and their answers.
+        assert interface["received_packets"] - 250 in range(30)
+        assert interface["sent_packets"] - 250 in range(30)
+        assert interface["neighbors"][version][1] >= 1
+    assert seen["ip"][version]["forwarded_packets"] - 4 * 250 in range(60)
+    assert (seen["lost_frames"], seen["unexplained_frames"]) == (0, 0)
 
 
 def test_a_campaign_sets_up_both_pairs_and_puts_them_back(dut: NamespaceDut) -> None:
     """SEED-23, over IPv4 and IPv6."""
     write_campaign(dut.folder)
-    process = start(dut, "run", "pairs.toml", "--run", "pairs.evenhand", "--no-html")
+    process = start(dut, "run", "pairs.toml", "--run", "pairs.evenhand")
     output, errors = process.communicate(timeout=600)
     assert process.returncode == 0, output + errors
     record = read_record(dut.folder / "pairs.evenhand")
@@ -133,6 +150,31 @@ def test_a_campaign_sets_up_both_pairs_and_puts_them_back(dut: NamespaceDut) -> 
     changes = [change["name"] for hook in applied for change in json.loads(hook.output)["changes"]]
     assert "route to 198.18.0.0/16 in table 7302" in changes
     assert "IPv6 rule for what comes in on left2" in changes
+    for point in record.points:
+        [search, *_] = point.repetitions[0].searches
+        facts = search.setup["inside_dut"]["facts"]
+        assert [found["name"] for found in facts["interfaces"].values()] == dut.interfaces
+        assert facts["sysctls"][f"net.ip{point.point.suite[-2:]}.conf.right2.forwarding"] == "1"
+        assert "left-2" in search.trials[0].result.raw["dut"]["interfaces"]
+    page = (dut.folder / "pairs.html").read_text()
+    assert "Inside the DUT" in page
+    assert "right2" in page
+
+
+def test_pairs_whose_cables_are_swapped_are_refused(dut: NamespaceDut) -> None:
+    """Frames would be forwarded all the same, and the witness's numbers be another engine's."""
+    right = dut.testbed.read_text()
+    dut.testbed.write_text(right.replace('left = ["left", "left2"]', 'left = ["left2", "left"]'))
+    words = ("lab.toml", "--plan", "gateway-v4", "--hosts", "4")
+    done(dut, "apply", *words)
+    try:
+        process = start(dut, "trial", *words, "--rate", "1kfps", "--duration", "500ms", "--waits", "short")
+        _, errors = process.communicate(timeout=120)
+    finally:
+        done(dut, "undo", "lab.toml")
+        dut.testbed.write_text(right)
+    assert process.returncode == 3
+    assert "the left port of engine near reaches the DUT's left, which is configured as its left-2" in errors
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
