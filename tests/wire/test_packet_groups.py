@@ -5,6 +5,7 @@ one port's, whatever processes and interfaces are numbered."""
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -36,7 +37,7 @@ def test_ports_open_whose_driver_asks_for_one_group(queues: int) -> None:
     """DPDK numbers it process id XOR interface index, and the kernel takes no group for two interfaces. All
     sockets of one port are in one group: frames are neither lost nor doubled."""
     with veth_cable() as namespace:
-        command = ["ip", "netns", "exec", namespace, find_engine()]
+        command: list[str | Path] = ["ip", "netns", "exec", namespace, find_engine()]
         with engine(command) as first, engine(command) as second:
             difference = process_of(first) ^ process_of(second)
             for name, index in (("a", INDEX), ("b", INDEX ^ difference)):

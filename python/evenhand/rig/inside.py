@@ -80,9 +80,9 @@ class Inside:
                 next_step=f"Write {self.macs[own]}, the MAC of {names[own]}; or omit dut_mac,"
                 " so that the DUT is asked.",
             )
+        port = f"the {side} port of engine {engine}" if engine else f"the tester's {side} port"
         raise HostError(
-            f"{f'the {side} port of engine {engine}' if engine else f'the tester{chr(39)}s {side} port'}"
-            f" reaches the DUT's {names[other]}, which is configured as its {other} interface ({mac})",
+            f"{port} reaches the DUT's {names[other]}, which is configured as its {other} interface ({mac})",
             code="rig.sides-swapped",
             where=where,
             next_step="Swap left and right in [dut], or swap the two cables, and make sure that no"
