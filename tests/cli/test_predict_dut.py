@@ -24,6 +24,25 @@ from tests.rig.dut.test_facts import output, text
 Run = Callable[..., Ended]
 DUT = '\n[dut]\nssh = "root@r1"\nos = "linux"\nleft = "eth1"\nright = "eth2"\n'
 
+OF_TWO_ENGINES = """
+isolated_test_environment = true
+[[engine]]
+name = "a"
+cpus = [0]
+left = { device = "net_null0" }
+right = { device = "net_null1" }
+[[engine]]
+name = "b"
+cpus = [1]
+left = { device = "net_null2" }
+right = { device = "net_null3" }
+[dut]
+ssh = "root@r1"
+os = "linux"
+left = ["eth1", "eth3"]
+right = ["eth2", "eth4"]
+"""
+
 
 class AnsweringShell:
     """Gives this answer to whatever it is asked."""
@@ -48,6 +67,7 @@ def reach(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Shell], 
         monkeypatch.setattr("evenhand.cli.device_of_dut.open_shell", open_shell)
         path = tmp_path / "r1.toml"
         path.write_text(TESTBED + DUT)
+        (tmp_path / "several.toml").write_text(OF_TWO_ENGINES)
         return path
 
     return reached
@@ -80,6 +100,24 @@ def test_interfaces_that_hash_differently_are_predicted_one_by_one(evenhand: Run
     one = evenhand("predict", "gateway-v4", "--dut", file, "--direction", "reverse", "--json")
     assert len(one.json["device"]["table"]) == 512
     assert one.json["device"]["symmetric"] is True
+
+
+def test_the_pairs_of_several_engines_are_one_device_or_none(evenhand: Run, reach: Any) -> None:
+    """A direction comes to one interface of each pair."""
+    told = output(("left", "right", "left-2", "right-2"))
+    file = reach(AnsweringShell(told)).with_name("several.toml")
+    asked = evenhand("predict", "gateway-v4", "--hosts", "4", "--dut", file)
+    assert asked.code == 0, asked.err
+    assert "as eth1 and eth3 and eth2 and eth4 of the DUT have it" in " ".join(asked.out.split())
+    differ = told.replace(
+        f"interface left-2 table\nexit 0\n{text('ixgbe-x')}",
+        f"interface left-2 table\nexit 0\n{text('ice-x')}",
+    )
+    file = reach(AnsweringShell(differ)).with_name("several.toml")
+    refused = evenhand("predict", "gateway-v4", "--dut", file, "--direction", "forward")
+    assert refused.code == 2
+    assert "so the pairs of the engines are not one device" in " ".join(refused.err.split())
+    assert evenhand("predict", "gateway-v4", "--dut", file, "--direction", "reverse").code == 0
 
 
 def test_what_the_dut_is_asked_for_is_not_given_beside_it(evenhand: Run, reach: Any) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import copy
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +152,7 @@ def test_an_interface_that_is_not_there_is_named() -> None:
         interface(link='exit 1\nDevice "eth1" does not exist.')
 
 
-def output() -> str:
+def output(places: Iterable[str] = ("left", "right")) -> str:
     of = {
         "kernel": "Linux\n6.1.0-18-amd64\n#1 SMP\nx86_64",
         "system": 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"',
@@ -170,9 +171,7 @@ def output() -> str:
     }
     lines = [f"{MARK} {name}\n{part}" for name, part in of.items()]
     lines += [
-        f"{MARK} interface {side} {name}\n{part}"
-        for side in ("left", "right")
-        for name, part in parts().items()
+        f"{MARK} interface {place} {name}\n{part}" for place in places for name, part in parts().items()
     ]
     return "\n".join([*lines, f"{MARK} end"])
 
