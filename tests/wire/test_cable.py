@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from tests.preloaded.commands import evenhand_command
 from tests.wire.veth_cable import ip, veth_cable
@@ -21,6 +22,7 @@ pytestmark = [
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a network namespace"),
 ]
+SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "contract" / "check.schema.json").read_text())
 PATIENT = ("--overdue-after", "50ms", "--offered-tolerance", "5%", "--precision", "50%")
 QUICK = ("--watch", "0s", "--duration", "0.2s", "--maximum-rate", "5kfps", *PATIENT)
 
@@ -88,3 +90,40 @@ def test_queues_that_a_hash_fills_are_seen(tmp_path: Path) -> None:
             check = checks[f"{what}, {direction}: queues"]
             counts = [int(count) for count in re.findall(r"[0-9]+", check["found"])]
             assert (check["state"], len(counts), sum(counts)) == ("good", 2, 10_000), check
+
+
+@pytest.mark.two_cpus
+def test_each_of_several_engines_has_a_cable_of_its_own(tmp_path: Path) -> None:
+    """One after the other; a cable that is not there is told of its engine alone."""
+    first, second = cpus()[:2]
+    (tmp_path / "cables.toml").write_text(
+        "isolated_test_environment = true\n"
+        + "".join(
+            f'[[engine]]\nname = "{name}"\ncpus = [{cpu}]\n'
+            f'left = {{ device = "net_af_packet0,iface={ends[0]}" }}\n'
+            f'right = {{ device = "net_af_packet1,iface={ends[1]}" }}\n'
+            for name, cpu, ends in (("near", first, ("left", "right")), ("far", second, ("left2", "void")))
+        )
+    )
+    found = tmp_path / "found.json"
+    with veth_cable() as namespace:
+        for name in ("left2", "void"):
+            ip("-n", namespace, "link", "add", name, "type", "veth", "peer", "name", f"{name}-end")
+            for end in (name, f"{name}-end"):
+                ip("-n", namespace, "link", "set", end, "addrgenmode", "none", "up")
+        command = [*evenhand_command("ip", "netns", "exec", namespace), "check"]
+        words: list[str | Path] = [tmp_path / "cables.toml", "--cable", found, *QUICK, "--json"]
+        done = subprocess.run([*command, *words], capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    Draft202012Validator(SCHEMA).validate(document)
+    cables = json.loads(found.read_text())["cables"]
+    assert document["cables"] == cables
+    assert list(cables) == ["near", "far"]
+    for name, came in (("near", 10_000), ("far", 0)):
+        checks = {check["name"]: check for check in cables[name]["checks"]}
+        for what in ("IPv4, 64 octets", "IPv6, 84 octets"):
+            for direction in ("forward", "reverse"):
+                check = checks[f"{what}, {direction}: frames"]
+                assert check["state"] == ("good" if came else "bad"), check
+                assert check["found"].startswith(f"{came} of 10000 came"), check

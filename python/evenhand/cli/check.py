@@ -151,8 +151,6 @@ def check(
     )
     given_limits = limits.read()
     setup, absent = (None, None) if testbed is None else _setup_of(testbed, address_plan)
-    if cable is not None:
-        _refuse_with_engines(testbed, setup)
     if setup is not None:
         size, note = read_frames(address_plan, frame_size, tag_octets=setup.testbed.tag_octets)
     if setup is not None:
@@ -277,15 +275,3 @@ def _setup_of(testbed: str, plan: AddressPlan) -> tuple[Setup | None, HostError 
     except HostError as error:
         return None, error
     return setup, None
-
-
-def _refuse_with_engines(testbed: str | None, setup: Setup | None) -> None:
-    """RequestError if the testbed has several engines: --cable is about two ports of this host."""
-    if setup is not None and setup.testbed.engine:
-        raise RequestError(
-            "--cable is for one engine",
-            code="cli.check-of-several-engines",
-            where=f"{testbed}: [[engine]]",
-            next_step="Run it on the host of each, with a testbed file that has its ports and CPUs as [left],"
-            " [right] and [tester].",
-        )

@@ -26,6 +26,7 @@ from evenhand.procedure import (
     DUT_WAY,
     LOOPED_WAY,
     Began,
+    CableTest,
     CeilingEntry,
     CeilingGoal,
     OpenTester,
@@ -90,7 +91,7 @@ class CheckRun:
         self._testbed: dict[str, Any] | None = None
         self._ceilings: list[CeilingEntry] = []
         self._host_limits: dict[str, Any] | None = None
-        self._cable: dict[str, Any] | None = None
+        self._cable: dict[str, Any] = {}
         self.unopened: EvenhandError | None = None
         """Why the testbed's ports were not opened; what else is checked is not in their way."""
         self.unresolved: HostError | None = None
@@ -187,18 +188,25 @@ class CheckRun:
     def check_cable(
         self, setup: Setup, file: Path, progress: ProgressDisplay, *, pull_s: float | None
     ) -> None:
-        """The two ports joined by a cable, with both IP versions; one file has all of it."""
-        test = measure_cable(
-            setup,
-            (gateway_v4(), gateway_v6()),
-            self._goal,
-            seed=self._seed,
-            engine=self._engine,
-            limits=limits_of(setup.testbed.limits, loss_ratio=0.0, given=self._limits),
-            pull_s=pull_s,
-            on_event=progress.on_event,
-        )
-        self._cable = test.to_document()
+        """The two ports joined by a cable, with both IP versions; one file has all of it. Of several engines
+        one after the other."""
+        alone = setup.each_alone()
+        tests: dict[str, CableTest] = {}
+        for name, each in (alone or {"": setup}).items():
+            if name:
+                progress.say(f"The ports of engine {name}, joined by a cable.")
+            tests[name] = measure_cable(
+                each,
+                (gateway_v4(), gateway_v6()),
+                self._goal,
+                seed=self._seed,
+                engine=self._engine,
+                limits=limits_of(setup.testbed.limits, loss_ratio=0.0, given=self._limits),
+                pull_s=pull_s,
+                on_event=progress.on_event,
+            )
+        found = {name: test.to_document() for name, test in tests.items()}
+        self._cable = {"cables": found} if alone else {"cable": found[""]}
         assert self._survey is not None
         document = {
             "command": "check --cable",
@@ -209,17 +217,19 @@ class CheckRun:
                 for finding in self._survey.findings
                 if finding.name in _TOLD_OF_THE_HOST
             },
-            "cable": self._cable,
+            **self._cable,
         }
         content = (json.dumps(document, indent=1) + "\n").encode()
         write_new(file, content, where="--cable")
         if not self._is_json:
             console = out()
-            console.print()
-            console.print(cable_table(test))
-            bad = len(test.bad)
+            for name, test in tests.items():
+                console.print()
+                console.print(cable_table(test, engine=name))
+            checks = sum(len(test.checks) for test in tests.values())
+            bad = sum(len(test.bad) for test in tests.values())
             console.print(
-                f"{len(test.checks)} checks, {bad} bad. All of it is in {file}: counts of frames and of the"
+                f"{checks} checks, {bad} bad. All of it is in {file}: counts of frames and of the"
                 " ports, names of drivers, versions, and this host's system and CPU; no addresses of this"
                 " host, no names of its users or programs. You may send it to Evenhand's maintainers.",
                 markup=False,
@@ -277,7 +287,7 @@ class CheckRun:
             "testbed": self._testbed,
             "ceilings": [entry.to_document() for entry in self._ceilings],
             "host_limits": self._host_limits,
-            **({} if self._cable is None else {"cable": self._cable}),
+            **self._cable,
         }
 
     def _open(self, setup: Setup, *, needs_dut: bool) -> Any:

@@ -116,7 +116,8 @@ def measure_cable(
     """Open the two ports once for each plan and frame size, and send from each to the other.
 
     Args:
-        setup: Its ports are joined by a cable. What it says of a DUT is not asked for.
+        setup: Its ports are joined by a cable; of several engines it is that of one (`Setup.each_alone`).
+            What it says of a DUT is not asked for.
         plans: One for each IP version.
         goal: Of the ceiling at the smallest frames of each plan; `limits` are those of its trials.
         pull_s: For so long the user may pull the cable and put it back; None: the cable is left alone.
@@ -186,7 +187,9 @@ def _without_dut(setup: Setup) -> Setup:
     ports: dict[str, Any] = {
         side: port.model_copy(update={"dut_mac": CABLE_MACS[side]}) for side, port in testbed.ports.items()
     }
-    return replace(setup, testbed=testbed.model_copy(update={**ports, "dut": type(testbed.dut)()}))
+    engines = tuple(engine.model_copy(update=ports) for engine in testbed.engine)
+    without = {**ports, "engine": engines, "dut": type(testbed.dut)()}
+    return replace(setup, testbed=testbed.model_copy(update=without))
 
 
 def _ports_of(tester: OpenTester) -> dict[SideName, dict[str, Any]]:
@@ -245,7 +248,8 @@ def _quiet_trial(tester: OpenTester, what: str, on_event: OnEvent) -> TrialResul
 
 def _kept(result: TrialResult) -> dict[str, Any]:
     """The trial without the long lists, which say nothing of ports."""
-    document = dict(result.raw)
+    # What one of several engines tells of itself is the trial.
+    document = {key: value for key, value in result.raw.items() if key != "engines"}
     document["directions"] = {
         name: {
             **{key: value for key, value in direction.items() if key not in ("delay_by_slice", "first_lost")},

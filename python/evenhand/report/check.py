@@ -191,9 +191,13 @@ def _answers(port: PortFacts) -> str:
     return queue + (", so that buffers are freed at once" if port.fast_free else "")
 
 
-def cable_table(test: CableTest) -> Table:
-    """A row for each thing that was looked at."""
-    table = _table("The ports, joined by a cable")
+def cable_table(test: CableTest, *, engine: str = "") -> Table:
+    """A row for each thing that was looked at.
+
+    Args:
+        engine: Of several, whose ports they are.
+    """
+    table = _table(f"The ports{engine and ' of engine '}{engine}, joined by a cable")
     table.add_column("check", overflow="fold")
     table.add_column("state", no_wrap=True)
     table.add_column("found", overflow="fold")

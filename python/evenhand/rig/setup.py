@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -88,6 +88,19 @@ class Setup:
                 for resource in resources_of(port.device, namespace=self._namespace)
             ]
             yield (*locked, *stack.enter_context(holding(ports, where=self.name, next_step=next_step)))
+
+    def each_alone(self) -> dict[str, Setup]:
+        """A set-up of each of several engines, by its name: with the ports of no other one. Empty where there
+        is one engine."""
+        return {
+            engine.name: replace(
+                self,
+                testbed=self.testbed.model_copy(
+                    update={"engine": (engine,), "tester": engine, "left": engine.left, "right": engine.right}
+                ),
+            )
+            for engine in self.testbed.engine
+        }
 
     def at_the_ports(self, read: Callable[[], Result]) -> Result:
         """The result of a function that looks at the ports' interfaces, called where they are."""
