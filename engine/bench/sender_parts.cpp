@@ -107,7 +107,7 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     std::uint64_t drawn = 0;  // blocks, of all rounds: so that no part of the table is read again and again
     std::vector<std::pair<Part, frame::FrameWriter>> writing;
     for (const char* const name : {"plain", "avx2"}) {
-        if (const auto writer = frame::frame_writer(name, V, shape.has_network_octets); writer != nullptr)
+        if (const auto writer = frame::frame_writer(name, shape); writer != nullptr)
             writing.emplace_back(Part{fmt::format("write {}", name)}, writer);
     }
     Part buffers{"reserve and send"};

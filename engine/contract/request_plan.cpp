@@ -22,6 +22,7 @@ plan::HostRange read_hosts(ObjectReader hosts) {
     range.host = {.first = static_cast<std::uint32_t>(host.whole("first", 0, 65535)),
                   .count = static_cast<std::uint32_t>(host.whole("count", 1, 65536)),
                   .mode = read_mode(host)};
+    if (host.has("gap")) range.gap = static_cast<std::uint32_t>(host.whole("gap", 0, 1));
     host.finish();
     if (hosts.has("network")) {
         auto network = hosts.object("network");

@@ -75,8 +75,7 @@ void BurstCheck::require(std::size_t at, unsigned mask, unsigned first, unsigned
 
 bool BurstCheck::require(const plan::HostRange& hosts, std::size_t address_at) noexcept {
     const bool has_networks = hosts.has_network_octets();
-    if (hosts.shares_octets() || hosts.offset % 2 != 0 || (has_networks && hosts.network->offset % 2 != 0))
-        return false;
+    if (hosts.shares_octets() || !hosts.is_word() || (has_networks && hosts.network->offset % 2 != 0)) return false;
     const std::size_t octets = plan::address_octets(hosts.base.version);
     for (std::size_t i = 0; i < octets; i += 2) {
         const auto word = big(load<std::uint16_t>(reinterpret_cast<const std::byte*>(hosts.base.octets.data()) + i));

@@ -25,11 +25,14 @@ class HostCheck {
           hosts_{range.host.count},
           first_network_{range.first_network()},
           networks_{range.networks()},
-          host_at_{place(range.offset)},
-          network_at_{range.has_network_octets() ? place(range.network->offset) : host_at_},
-          has_network_octets_{range.has_network_octets()} {
+          host_at_{place(range.low_offset())},
+          high_at_{place(range.offset)},
+          network_at_{range.has_network_octets() ? place(range.network->offset + 1) : host_at_},
+          has_network_octets_{range.has_network_octets()},
+          is_apart_{range.gap != 0 || high_at_.word != host_at_.word} {
         Words varying{};
-        put(varying, host_at_, word_mask);
+        put(varying, host_at_, is_apart_ ? octet_mask : word_mask);
+        if (is_apart_) put(varying, high_at_, octet_mask);
         if (has_network_octets_) put(varying, network_at_, word_mask);
         const Words base = read(reinterpret_cast<const std::byte*>(range.base.octets.data()));
         for (std::size_t i = 0; i < words; ++i) {
@@ -43,8 +46,7 @@ class HostCheck {
         const Words address = read(at);
         std::uint64_t difference = (address[0] & mask_[0]) ^ fixed_[0];
         if constexpr (words == 2) difference |= (address[1] & mask_[1]) ^ fixed_[1];
-        const auto word = get(address, host_at_);
-        constexpr std::uint32_t octet_mask = 0xFF;
+        const std::uint32_t word = host_number(address);
         // Numbers below the first wrap around and are too large.
         const std::uint32_t host = (shares_octets_ ? word & octet_mask : word) - first_host_;
         std::uint32_t network = 0;
@@ -55,10 +57,11 @@ class HostCheck {
 
    private:
     static constexpr std::size_t words = V == IpVersion::v4 ? 1 : 2;
-    static constexpr std::uint64_t word_mask = 0xFFFF;
+    static constexpr std::uint32_t word_mask = 0xFFFF;
+    static constexpr std::uint32_t octet_mask = 0xFF;
     using Words = std::array<std::uint64_t, words>;  // the address in host order; IPv4 in the lower half
 
-    /// Of a 16-bit number in the address: which of the words, and how far up.
+    /// Of an octet in the address, or of a 16-bit number by its lower octet: which of the words, and how far up.
     struct Place {
         std::size_t word;
         unsigned shift;
@@ -66,7 +69,13 @@ class HostCheck {
 
     static Place place(std::uint32_t offset) noexcept {
         constexpr std::uint32_t octets = V == IpVersion::v4 ? 4 : 8;
-        return {.word = offset / octets, .shift = 8 * (octets - 2 - offset % octets)};
+        return {.word = offset / octets, .shift = 8 * (octets - 1 - offset % octets)};
+    }
+    [[nodiscard]] std::uint32_t host_number(const Words& address) const noexcept {
+        if constexpr (V == IpVersion::v6) {
+            if (is_apart_) return (get(address, high_at_) & octet_mask) << 8U | (get(address, host_at_) & octet_mask);
+        }
+        return get(address, host_at_);
     }
     static void put(Words& to, Place at, std::uint64_t value) noexcept { to[at.word] |= value << at.shift; }
     static std::uint32_t get(const Words& from, Place at) noexcept {
@@ -88,8 +97,10 @@ class HostCheck {
     std::uint32_t first_network_;
     std::uint32_t networks_;
     Place host_at_;
+    Place high_at_;
     Place network_at_;
     bool has_network_octets_;
+    bool is_apart_;  // the octets of the host number do not stand side by side in one of the words
 };
 
 /// What test frames that are all alike have in common when they arrive: the twin of TestFrameSource. A tag alone says

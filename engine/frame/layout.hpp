@@ -46,6 +46,14 @@ struct Layout {
 static_assert(Layout<IpVersion::v4>::smallest_frame_size == 64);
 static_assert(Layout<IpVersion::v6>::smallest_frame_size == 84);
 
+/// Where the two octets of a host number stand in a frame. Addresses begin at even places of it.
+struct HostPlace {
+    std::size_t high = 0;
+    std::size_t low = 0;
+
+    [[nodiscard]] constexpr bool is_word() const noexcept { return high % 2 == 0 && low == high + 1; }
+};
+
 /// The hop limit (IPv4: time to live) of a frame without VLAN tags.
 [[nodiscard]] inline std::uint8_t hop_limit_of(const std::byte* frame, IpVersion version) noexcept {
     return static_cast<std::uint8_t>(

@@ -48,7 +48,7 @@ struct MixParts {
         for (std::size_t c = 0; c < mix.classes().size(); ++c) {
             plan_of.push_back(mix.classes()[c].plan);
             shapes.emplace_back(templates[c]);
-            writers.push_back(fastest_frame_writer(templates[c].version, templates[c].has_network_octets));
+            writers.push_back(fastest_frame_writer(templates[c]));
         }
         restores_pattern = mix.has_two_plans();
         // As often as a burst may look ahead without going round twice.

@@ -26,10 +26,7 @@ class DrawnFrameSource {
     using Expectation = Expected;
 
     DrawnFrameSource(const FrameTemplate& frame_template, const Draw& draw, StreamShare share) noexcept
-        : shape_{frame_template},
-          write_{fastest_frame_writer(frame_template.version, frame_template.has_network_octets)},
-          draw_{draw},
-          share_{share} {}
+        : shape_{frame_template}, write_{fastest_frame_writer(frame_template)}, draw_{draw}, share_{share} {}
 
     /// Of any frame; see the concept FrameSource.
     [[nodiscard]] std::size_t frame_octets(std::size_t /*ahead*/) const noexcept {

@@ -40,8 +40,8 @@ FrameTemplate make(const plan::AddressPlan& plan, std::size_t frame_size, Stream
     t.version = V;
     t.octets = frame_size - fcs_octets;
     const auto [from, to] = plan.sent(id.direction);
-    t.source_at = L::source + from.offset;
-    t.destination_at = L::destination + to.offset;
+    t.source = host_place(from, L::source);
+    t.destination = host_place(to, L::destination);
     t.has_network_octets = from.has_network_octets();  // and so has the other side: check_plan
     if (t.has_network_octets) {
         t.source_network_at = L::source + from.network->offset;

@@ -21,20 +21,28 @@ struct StreamIdentity {
     std::uint16_t trial = 0;
 };
 
+/// Of a range whose addresses stand there.
+[[nodiscard]] inline HostPlace host_place(const plan::HostRange& range, std::size_t address_at) {
+    return {.high = address_at + range.offset, .low = address_at + range.low_offset()};
+}
+
 /// Octets 0 .. tag_end of a frame whose varying fields are zero, and the checksum sums of exactly these octets.
 struct FrameTemplate {
     static constexpr std::size_t room = 80;  // tag_end of IPv6; IPv4 uses 60
 
     alignas(64) std::array<std::byte, room> head{};
     IpVersion version = IpVersion::v4;
-    std::size_t octets = 0;           // of the whole frame without FCS
-    std::uint64_t ip_sum = 0;         // IPv4 header
-    std::uint64_t udp_sum = 0;        // pseudo-header, UDP header and all payload
-    std::size_t source_at = 0;        // offset of the 16-bit number in the source address
-    std::size_t destination_at = 0;   // the same in the destination
+    std::size_t octets = 0;     // of the whole frame without FCS
+    std::uint64_t ip_sum = 0;   // IPv4 header
+    std::uint64_t udp_sum = 0;  // pseudo-header, UDP header and all payload
+    HostPlace source;
+    HostPlace destination;
     bool has_network_octets = false;  // whether the networks' numbers stand elsewhere
     std::size_t source_network_at = 0;
     std::size_t destination_network_at = 0;
+
+    /// Whether both host numbers are words that checksums are sums of.
+    [[nodiscard]] bool has_words() const noexcept { return source.is_word() && destination.is_word(); }
 };
 
 /// Octets with FCS that hold headers and tag.

@@ -8,9 +8,9 @@ TranslatedFrames::TranslatedFrames(const TestFrameExpectation& frames, const Lin
     const bool is_v4 = version_ == IpVersion::v4;
     at_.tag = is_v4 ? Layout<IpVersion::v4>::tag : Layout<IpVersion::v6>::tag;
     at_.ports = is_v4 ? Layout<IpVersion::v4>::udp : Layout<IpVersion::v6>::udp;
-    at_.source = (is_v4 ? Layout<IpVersion::v4>::source : Layout<IpVersion::v6>::source) + arrives.sources.offset;
-    at_.destination =
-        (is_v4 ? Layout<IpVersion::v4>::destination : Layout<IpVersion::v6>::destination) + arrives.destinations.offset;
+    at_.source = host_place(arrives.sources, is_v4 ? Layout<IpVersion::v4>::source : Layout<IpVersion::v6>::source);
+    at_.destination = host_place(arrives.destinations,
+                                 is_v4 ? Layout<IpVersion::v4>::destination : Layout<IpVersion::v6>::destination);
 }
 
 bool TranslationExpectation::has_its_flow(const std::byte* frame) const noexcept {

@@ -83,11 +83,17 @@ class TranslatedFrames {
         return big(load<std::uint16_t>(frame + offset));
     }
 
+    /// The host number at a place.
+    [[nodiscard]] static std::uint16_t number(const std::byte* frame, HostPlace place) noexcept {
+        return static_cast<std::uint16_t>(static_cast<unsigned>(frame[place.high]) << 8U |
+                                          static_cast<unsigned>(frame[place.low]));
+    }
+
     /// Offsets in a frame; of the addresses those of the numbers that vary in them.
     struct Places {
         std::size_t tag = 0;
-        std::size_t source = 0;
-        std::size_t destination = 0;
+        HostPlace source;
+        HostPlace destination;
         std::size_t ports = 0;
     };
     [[nodiscard]] const Places& at() const noexcept { return at_; }

@@ -11,9 +11,26 @@
 namespace evenhand::frame {
 namespace {
 
+/// What varies in addresses. Each has writers of its own, so that what is usual pays for nothing else.
+enum class Varying : std::uint8_t {
+    hosts,               // whose numbers are words
+    hosts_and_networks,  // the same, and words with the numbers of the networks
+    host_octets          // hosts whose numbers are no words
+};
+
+/// The number's octets at their places; returns what they add to a sum, which is in memory order.
+inline std::uint64_t store_octets(std::byte* frame, HostPlace place, std::uint32_t number) noexcept {
+    const auto high = static_cast<std::uint8_t>(number >> 8U);
+    const auto low = static_cast<std::uint8_t>(number);
+    frame[place.high] = std::byte{high};
+    frame[place.low] = std::byte{low};
+    const auto counted = [](std::uint8_t octet, std::size_t at) { return std::uint64_t{octet} << at % 2 * 8; };
+    return counted(high, place.high) + counted(low, place.low);
+}
+
 /// For any CPU, and the measure of what another writer writes: field after field, 3.1 ns a frame of 64 octets on a Xeon
 /// of 2023.
-template <IpVersion V, bool network_octets>
+template <IpVersion V, Varying kind>
 void write_plain(const FrameShape& shape, const plan::FlowBlock& block, std::size_t at,
                  std::span<std::byte* const> frames, const Stamp& stamp) noexcept {
     using L = Layout<V>;
@@ -24,16 +41,22 @@ void write_plain(const FrameShape& shape, const plan::FlowBlock& block, std::siz
     std::uint64_t sequence = stamp.sequence;
     for (std::byte* const frame : frames) {
         // All in network order.
-        const auto source = big(static_cast<std::uint16_t>(block.source(at)));
-        const auto destination = big(static_cast<std::uint16_t>(block.destination(at)));
         const auto ports = big(block.source_port(at) << 16U | block.destination_port(at));
         const auto sequence_and_time = big(sequence << 16U | time >> 32U);  // tag octets 6-13
         const auto time_low = big(static_cast<std::uint32_t>(time));        // tag octets 14-17
-        std::uint64_t addresses = std::uint64_t{source} + destination;
+        std::uint64_t addresses = 0;
         std::memcpy(frame, t.head.data(), L::tag + tag_sequence);
-        store(frame + t.source_at, source);
-        store(frame + t.destination_at, destination);
-        if constexpr (network_octets) {
+        if constexpr (kind == Varying::host_octets) {
+            addresses = store_octets(frame, t.source, block.source(at)) +
+                        store_octets(frame, t.destination, block.destination(at));
+        } else {
+            const auto source = big(static_cast<std::uint16_t>(block.source(at)));
+            const auto destination = big(static_cast<std::uint16_t>(block.destination(at)));
+            addresses = std::uint64_t{source} + destination;
+            store(frame + t.source.high, source);
+            store(frame + t.destination.high, destination);
+        }
+        if constexpr (kind == Varying::hosts_and_networks) {
             const auto source_network = big(static_cast<std::uint16_t>(block.source(at) >> 16U));
             const auto destination_network = big(static_cast<std::uint16_t>(block.destination(at) >> 16U));
             addresses += std::uint64_t{source_network} + destination_network;
@@ -88,6 +111,14 @@ __attribute__((target("avx2"), always_inline)) inline __m256i fold_lanes(__m256i
     return _mm256_add_epi32(_mm256_and_si256(sum, low), _mm256_srli_epi32(sum, 16));
 }
 
+/// What host numbers add to a sum, if their octets count there.
+__attribute__((target("avx2"), always_inline)) inline __m256i sum_octets_lanes(
+    __m256i numbers, const std::array<std::uint8_t, FrameShape::part_octets / 2>& counted) noexcept {
+    const __m128i order = _mm_loadu_si128(reinterpret_cast<const __m128i*>(counted.data()));
+    const __m256i words = _mm256_shuffle_epi8(numbers, _mm256_broadcastsi128_si256(order));
+    return _mm256_add_epi32(_mm256_and_si256(words, _mm256_set1_epi32(0xFFFF)), _mm256_srli_epi32(words, 16));
+}
+
 /// What the checksums have besides addresses and ports, in host order.
 struct Sums {
     std::uint32_t ip;    // of the template
@@ -109,8 +140,9 @@ inline Sums sums_of(const FrameTemplate& t, std::size_t at, const Stamp& stamp) 
 }
 
 /// The words of the frames begin .. begin + 7 of a block; `begin` is a multiple of 8.
-template <IpVersion V, bool network_octets>
-__attribute__((target("avx2"), always_inline)) inline void make_words(const plan::FlowBlock& block, std::size_t begin,
+template <IpVersion V, Varying kind>
+__attribute__((target("avx2"), always_inline)) inline void make_words(const FrameShape& shape,
+                                                                      const plan::FlowBlock& block, std::size_t begin,
                                                                       const Sums& sums, Words* words) noexcept {
     const __m256i low = _mm256_set1_epi32(0xFFFF);
     const __m256i from = load_lanes(block.lanes.field[0], begin);
@@ -119,8 +151,10 @@ __attribute__((target("avx2"), always_inline)) inline void make_words(const plan
     const __m256i to_port = load_lanes(block.lanes.field[3], begin);
     const __m256i from_host = _mm256_and_si256(from, low);
     __m256i addresses = _mm256_add_epi32(from_host, _mm256_and_si256(to, low));
+    if constexpr (kind == Varying::host_octets)
+        addresses = _mm256_add_epi32(sum_octets_lanes(from, shape.counted[0]), sum_octets_lanes(to, shape.counted[1]));
     __m256i networks = _mm256_setzero_si256();
-    if constexpr (network_octets) {
+    if constexpr (kind == Varying::hosts_and_networks) {
         addresses =
             _mm256_add_epi32(addresses, _mm256_add_epi32(_mm256_srli_epi32(from, 16), _mm256_srli_epi32(to, 16)));
         networks = _mm256_blend_epi16(_mm256_srli_epi32(from, 16), to, 0xAA);
@@ -153,13 +187,13 @@ __attribute__((target("avx2"), always_inline)) inline void make_words(const plan
     }
 }
 
-template <IpVersion V, bool network_octets>
+template <IpVersion V, Varying kind>
 __attribute__((target("avx2"))) void write_avx2(const FrameShape& shape, const plan::FlowBlock& block, std::size_t at,
                                                 std::span<std::byte* const> frames, const Stamp& stamp) noexcept {
     Words words[plan::FlowBlock::size];
     const Sums sums = sums_of(shape.frame_template, at, stamp);
     for (std::size_t begin = at / lanes * lanes; begin < at + frames.size(); begin += lanes)
-        make_words<V, network_octets>(block, begin, sums, words);
+        make_words<V, kind>(shape, block, begin, sums, words);
 
     const std::byte* const head = shape.frame_template.head.data();
     constexpr std::size_t second_at = tail_at<V> - FrameShape::part_octets;
@@ -189,30 +223,30 @@ __attribute__((target("avx2"))) void write_avx2(const FrameShape& shape, const p
 }
 #endif
 
-template <IpVersion V, bool network_octets>
+template <IpVersion V, Varying kind>
 FrameWriter writer(std::string_view name) noexcept {
 #if defined(__x86_64__)
-    if (name == "avx2" && __builtin_cpu_supports("avx2") != 0) return write_avx2<V, network_octets>;
+    if (name == "avx2" && __builtin_cpu_supports("avx2") != 0) return write_avx2<V, kind>;
 #endif
-    return name == "plain" ? write_plain<V, network_octets> : nullptr;
+    return name == "plain" ? write_plain<V, kind> : nullptr;
 }
 
 template <IpVersion V>
 void fill_from(FrameShape& shape) noexcept {
     using L = Layout<V>;
     const FrameTemplate& t = shape.frame_template;
-    const auto put = [&](std::size_t offset, Word word) {
-        for (std::size_t octet = 0; octet < 2; ++octet) {
-            // In the frame the high octet comes first.
-            const auto index = static_cast<std::uint8_t>(2U * word + 1 - octet);
-            const std::size_t in_first = offset + octet;
-            const std::size_t in_second = in_first - (tail_at<V> - FrameShape::part_octets);  // wraps around before it
-            if (in_first < FrameShape::part_octets) shape.from[0][in_first] = index;
-            if (in_second < FrameShape::part_octets) shape.from[1][in_second] = index;
-        }
+    const auto put_octet = [&](std::size_t offset, std::uint8_t index) {
+        const std::size_t in_second = offset - (tail_at<V> - FrameShape::part_octets);  // wraps around before it
+        if (offset < FrameShape::part_octets) shape.from[0][offset] = index;
+        if (in_second < FrameShape::part_octets) shape.from[1][in_second] = index;
     };
-    put(t.source_at, source_host);
-    put(t.destination_at, destination_host);
+    const auto put_host = [&](HostPlace place, Word word) {
+        put_octet(place.high, static_cast<std::uint8_t>(2U * word + 1));
+        put_octet(place.low, static_cast<std::uint8_t>(2U * word));
+    };
+    const auto put = [&](std::size_t offset, Word word) { put_host({.high = offset, .low = offset + 1}, word); };
+    put_host(t.source, source_host);
+    put_host(t.destination, destination_host);
     if (t.has_network_octets) {
         put(t.source_network_at, source_network);
         put(t.destination_network_at, destination_network);
@@ -223,10 +257,34 @@ void fill_from(FrameShape& shape) noexcept {
     if constexpr (V == IpVersion::v4) put(L::ipv4_checksum, ip_sum);
 }
 
+/// See FrameShape::counted. In host order the octet at an even place of the frame is the upper one of its word.
+void fill_counted(FrameShape& shape) noexcept {
+    const FrameTemplate& t = shape.frame_template;
+    for (std::size_t end = 0; end < shape.counted.size(); ++end) {
+        const HostPlace place = end == 0 ? t.source : t.destination;
+        auto& counted = shape.counted[end];
+        counted.fill(FrameShape::of_template);
+        for (std::size_t number = 0; number < counted.size(); number += sizeof(std::uint32_t)) {
+            counted[number + (place.high + 1) % 2] = static_cast<std::uint8_t>(number + 1);
+            counted[number + 2 + (place.low + 1) % 2] = static_cast<std::uint8_t>(number);
+        }
+    }
+}
+
+template <IpVersion V>
+FrameWriter writer_of(const FrameTemplate& t, std::string_view name) noexcept {
+    if constexpr (V == IpVersion::v6) {  // IPv4 networks share the octets of the host number, which is a word
+        if (t.has_network_octets) return writer<V, Varying::hosts_and_networks>(name);
+        if (!t.has_words()) return writer<V, Varying::host_octets>(name);
+    }
+    return writer<V, Varying::hosts>(name);
+}
+
 }  // namespace
 
 FrameShape::FrameShape(const FrameTemplate& t) noexcept : frame_template{t} {
     for (auto& part : from) part.fill(of_template);
+    fill_counted(*this);
     if (t.version == IpVersion::v4) {
         fill_from<IpVersion::v4>(*this);
     } else {
@@ -234,15 +292,13 @@ FrameShape::FrameShape(const FrameTemplate& t) noexcept : frame_template{t} {
     }
 }
 
-FrameWriter frame_writer(const char* name, IpVersion version, bool has_network_octets) noexcept {
-    if (version == IpVersion::v4)
-        return writer<IpVersion::v4, false>(name);  // IPv4 networks share the octets of the host number
-    return has_network_octets ? writer<IpVersion::v6, true>(name) : writer<IpVersion::v6, false>(name);
+FrameWriter frame_writer(const char* name, const FrameTemplate& t) noexcept {
+    return t.version == IpVersion::v4 ? writer_of<IpVersion::v4>(t, name) : writer_of<IpVersion::v6>(t, name);
 }
 
-FrameWriter fastest_frame_writer(IpVersion version, bool has_network_octets) noexcept {
-    const FrameWriter wide = frame_writer("avx2", version, has_network_octets);
-    return wide != nullptr ? wide : frame_writer("plain", version, has_network_octets);
+FrameWriter fastest_frame_writer(const FrameTemplate& t) noexcept {
+    const FrameWriter wide = frame_writer("avx2", t);
+    return wide != nullptr ? wide : frame_writer("plain", t);
 }
 
 }  // namespace evenhand::frame

@@ -32,6 +32,9 @@ struct FrameShape {
     /// What stands in front of the last 16 octets of the tag is put together in two parts, which may overlap. For each
     /// octet of them, which octet of the frame's words (writer.cpp) stands there, or `of_template`.
     alignas(part_octets) std::array<std::array<std::uint8_t, part_octets>, 2> from;
+    /// Of host numbers that are no words: where the octets of source and destination count in the checksum. Orders of
+    /// four numbers of 32 bits, each of which becomes two words with an octet each.
+    std::array<std::array<std::uint8_t, part_octets / 2>, 2> counted{};
 };
 
 /// Writes the flows `at`, `at` + 1, ... of a block, one into each of `frames`, into buffers that hold the pattern of
@@ -39,10 +42,10 @@ struct FrameShape {
 using FrameWriter = void (*)(const FrameShape&, const plan::FlowBlock& block, std::size_t at,
                              std::span<std::byte* const> frames, const Stamp&) noexcept;
 
-/// The writers "plain" and "avx2", which write the same octets; null if this CPU cannot.
-[[nodiscard]] FrameWriter frame_writer(const char* name, IpVersion version, bool has_network_octets) noexcept;
+/// The writers "plain" and "avx2" of frames of this template, which write the same octets; null if this CPU cannot.
+[[nodiscard]] FrameWriter frame_writer(const char* name, const FrameTemplate& t) noexcept;
 
 /// The faster one.
-[[nodiscard]] FrameWriter fastest_frame_writer(IpVersion version, bool has_network_octets) noexcept;
+[[nodiscard]] FrameWriter fastest_frame_writer(const FrameTemplate& t) noexcept;
 
 }  // namespace evenhand::frame

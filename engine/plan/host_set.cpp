@@ -15,8 +15,10 @@ std::uint32_t read_word(const std::byte* at) noexcept {
 }  // namespace
 
 std::optional<std::uint32_t> HostSet::find(const std::byte* octets) const noexcept {
-    const auto& [base, host_at, hosts, networks] = range_;
-    const std::uint32_t word = read_word(octets + host_at);
+    const auto& [base, host_at, hosts, networks, gap] = range_;
+    const std::uint32_t low_at = range_.low_offset();
+    const std::uint32_t word =
+        static_cast<std::uint32_t>(octets[host_at]) * octet_values + static_cast<std::uint32_t>(octets[low_at]);
     // Numbers below the first wrap around and are too large.
     const std::uint32_t host = (range_.shares_octets() ? word % octet_values : word) - hosts.first;
     std::uint32_t network = 0;
@@ -26,7 +28,8 @@ std::optional<std::uint32_t> HostSet::find(const std::byte* octets) const noexce
     // All else is as in the base.
     std::array<std::uint8_t, 16> rest{};
     std::memcpy(rest.data(), octets, address_octets(base.version));
-    std::memcpy(&rest[host_at], &base.octets[host_at], 2);
+    rest[host_at] = base.octets[host_at];
+    rest[low_at] = base.octets[low_at];
     if (range_.has_network_octets()) std::memcpy(&rest[networks->offset], &base.octets[networks->offset], 2);
     if (rest != base.octets) return std::nullopt;
     return network * hosts.count + host;

@@ -31,7 +31,12 @@ void check_offset(IpVersion version, std::uint32_t offset, const std::string& wh
 
 void check_numbers(const HostRange& hosts, const std::string& where) {
     const IpVersion version = hosts.base.version;
-    check_offset(version, hosts.offset, where + ".host.offset", "Use 2 for IPv4, 12 for IPv6.");
+    if (version == IpVersion::v4) check_offset(version, hosts.offset, where + ".host.offset", "Use 2.");
+    if (hosts.gap > (version == IpVersion::v4 ? 0U : 1U) || hosts.low_offset() >= address_octets(version)) {
+        refuse(fmt::format("octets {} and {} of an IPv{} address cannot be those of a host number", hosts.offset,
+                           hosts.low_offset(), static_cast<int>(version)),
+               where + ".host.offset", "Use 2 for IPv4, 12 for IPv6, and a gap in IPv6 alone.");
+    }
     const auto& host = hosts.host;
     if (host.count == 0 || host.first + host.count > 65536) {
         refuse(
@@ -40,6 +45,10 @@ void check_numbers(const HostRange& hosts, const std::string& where) {
     }
     if (!hosts.network) return;
     const auto& network = *hosts.network;
+    if (!hosts.is_word()) {
+        refuse(fmt::format("networks beside a host number at octets {} and {}", hosts.offset, hosts.low_offset()),
+               where + ".network", "Leave them out, or give the host number an even octet and the next one.");
+    }
     check_offset(version, network.offset, where + ".network.offset", "Use 2 for IPv4, 6 for IPv6.");
     if (hosts.shares_octets() != (version == IpVersion::v4)) {
         refuse(fmt::format("the networks of an IPv{} plan are numbered at octet {}, its hosts at {}",
@@ -139,6 +148,13 @@ std::vector<Interval> values_at(const HostRange& range, std::uint32_t octet) {
 
 /// Whether an address is in both: its numbers vary independently, so that is so if it is so for each of them.
 bool overlap(const HostRange& a, const HostRange& b) {
+    if (!b.is_word() && a.is_word()) return overlap(b, a);
+    if (!a.is_word()) {  // not word for word, but it has no networks: few addresses
+        for (std::uint32_t host = 0; host < a.host.count; ++host) {
+            if (b.contains(a.address(a.value({.host = host})))) return true;
+        }
+        return false;
+    }
     for (std::uint32_t octet = 0; octet < address_octets(a.base.version); octet += 2) {
         const auto of_b = values_at(b, octet);
         const bool meet = std::ranges::any_of(values_at(a, octet), [&](const Interval& x) {

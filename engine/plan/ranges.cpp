@@ -34,14 +34,15 @@ HostIndex HostRange::index(std::uint32_t value) const {
 
 IpAddress HostRange::address(std::uint32_t value) const {
     IpAddress result = base;
-    write_word(result, offset, value);
+    result.octets[offset] = static_cast<std::uint8_t>(value >> 8U);
+    result.octets[low_offset()] = static_cast<std::uint8_t>(value);
     if (has_network_octets()) write_word(result, network->offset, value >> 16U);
     return result;
 }
 
 bool HostRange::contains(const IpAddress& wanted) const {
-    const std::uint32_t value =
-        read_word(wanted, offset) | (has_network_octets() ? read_word(wanted, network->offset) << 16U : 0);
+    const std::uint32_t value = (wanted.octets[offset] * 256U + wanted.octets[low_offset()]) |
+                                (has_network_octets() ? read_word(wanted, network->offset) << 16U : 0);
     // Numbers below the first wrap around and are too large.
     const HostIndex i = index(value);
     return address(value) == wanted && i.network < networks() && i.host < host.count;

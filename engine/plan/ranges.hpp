@@ -45,13 +45,21 @@ struct HostIndex {
 /// Addresses of one side: `base` with the 16-bit big-endian number at octet `offset` taken from `host`, in each of the
 /// networks.
 ///
+/// The octets of an IPv4 address behind a prefix (RFC 6052, 2.2) stand at even or odd places, and on both sides of
+/// octet 8, which is zero: so may those of this number, in IPv6 and without networks.
+///
 /// What varies in an address is one number, its *value*: the 16-bit number at `offset`, and, if the networks have
 /// octets of their own, the 16-bit number there above it.
 struct HostRange {
     IpAddress base;
-    std::uint32_t offset = 0;  // even
+    std::uint32_t offset = 0;  // of the upper octet
     FieldRange host;
     std::optional<NetworkRange> network = std::nullopt;  // none: one network, and nothing but the host number varies
+    std::uint32_t gap = 0;                               // octets between the two of the number: 0 or 1
+
+    [[nodiscard]] std::uint32_t low_offset() const { return offset + 1 + gap; }
+    /// Whether the number is one of the words that checksums are sums of.
+    [[nodiscard]] bool is_word() const { return offset % 2 == 0 && gap == 0; }
 
     [[nodiscard]] std::uint32_t networks() const { return network ? network->count : 1; }
     [[nodiscard]] std::uint32_t addresses() const { return networks() * host.count; }

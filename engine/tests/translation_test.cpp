@@ -12,6 +12,7 @@
 #include "frame/traffic.hpp"
 #include "frame/translation.hpp"
 #include "octets.hpp"
+#include "plan/host_set.hpp"
 #include "plans.hpp"
 #include "rig.hpp"
 
@@ -39,8 +40,14 @@ std::uint16_t udp_sum(const Octets& frame, std::size_t source, std::size_t udp) 
                                frame::pseudo_header_sum(frame::protocol_udp, frame.size() - udp));
 }
 
-/// As RFC 7915 has it, written without the engine's templates; the addresses are those of the plan siit.
-Octets translate(const Octets& frame) {
+/// Lengths in bits of a prefix (RFC 6052, 2.2).
+constexpr std::array prefix_lengths{32U, 40U, 48U, 56U, 64U, 96U};
+
+/// As RFC 7915 has it, written without the engine's templates; the addresses are those of siit_behind().
+Octets translate(const Octets& frame, unsigned length) {
+    const auto octets_at = embedded_at(length);
+    auto prefix = ip("2001:db8:122:344::");
+    std::fill(prefix.octets.begin() + length / 8, prefix.octets.end(), std::uint8_t{0});
     const bool is_v6 = big(load<std::uint16_t>(frame.data() + 12)) == frame::ethertype_ipv6;
     Octets out(is_v6 ? frame.size() - difference : frame.size() + difference);
     std::byte* const ip = out.data() + frame::ethernet_octets;
@@ -49,9 +56,17 @@ Octets translate(const Octets& frame) {
     std::copy(frame.begin() + static_cast<std::ptrdiff_t>(udp), frame.end(),
               out.begin() + static_cast<std::ptrdiff_t>(is_v6 ? L4::udp : L6::udp));
     const auto embed = [&](std::size_t to, const std::byte* address) {
-        const auto prefix = plan::parse_address("2001:2:0:64::").value();
-        std::memcpy(out.data() + to, prefix.octets.data(), 12);
-        std::memcpy(out.data() + to + 12, address, 4);
+        std::memcpy(out.data() + to, prefix.octets.data(), prefix.octets.size());
+        for (std::size_t i = 0; i < octets_at.size(); ++i) out[to + octets_at[i]] = address[i];
+    };
+    const auto extract = [&](std::size_t to, const std::byte* address) {
+        auto rest = prefix.octets;
+        std::memcpy(rest.data(), address, rest.size());
+        for (std::size_t i = 0; i < octets_at.size(); ++i) {
+            out[to + i] = address[octets_at[i]];
+            rest[octets_at[i]] = 0;
+        }
+        REQUIRE(rest == prefix.octets);
     };
     if (is_v6) {
         store(out.data() + 12, big(frame::ethertype_ipv4));
@@ -59,8 +74,8 @@ Octets translate(const Octets& frame) {
         store(ip + 2, big(static_cast<std::uint16_t>(out.size() - frame::ethernet_octets)));
         ip[8] = static_cast<std::byte>(static_cast<int>(from[7]) - 1);
         ip[9] = std::byte{frame::protocol_udp};
-        std::memcpy(out.data() + L4::source, frame.data() + L6::source + 12, 4);
-        std::memcpy(out.data() + L4::destination, frame.data() + L6::destination + 12, 4);
+        extract(L4::source, frame.data() + L6::source);
+        extract(L4::destination, frame.data() + L6::destination);
         store(ip + 10, frame::ip_checksum(frame::sum_octets(ip, L4::ip_octets)));
         store(out.data() + L4::udp_checksum, std::uint16_t{0});
         store(out.data() + L4::udp_checksum, udp_sum(out, L4::source, L4::udp));
@@ -80,7 +95,8 @@ Octets translate(const Octets& frame) {
 
 /// One direction through a translator, in memory.
 struct Way {
-    plan::AddressPlan plan = siit();
+    unsigned prefix_length = 96;
+    plan::AddressPlan plan = siit_behind(prefix_length);
     Direction direction = Direction::forward;
     std::size_t frame_size = 64;  // of the request: of IPv4
     std::uint64_t streams = 1;
@@ -98,6 +114,7 @@ struct Way {
         frame::TranslatedSource{shape, draw(), {.first = k, .stride = streams}}.write_next({&at, 1}, 1234);
         return octets;
     }
+    [[nodiscard]] Octets arrived(std::uint64_t k) const { return translate(sent(k), prefix_length); }
     [[nodiscard]] frame::TranslationExpectation expectation() const {
         const auto arrives = traffic().arrives;
         return {frame::TestFrameExpectation{arrives, std::nullopt, dut_mac}, arrives, draw(), streams};
@@ -140,11 +157,59 @@ TEST_CASE("what a translator passes on is known, in each direction, size and num
                                      random);
                     }
                     for (const auto k : order) {
-                        const Octets came = translate(way.sent(k));
+                        const Octets came = way.arrived(k);
                         REQUIRE(came.size() == expected.frame_octets(0));
                         REQUIRE(expected.holds(0, came.data(), way.arriving()));
                     }
                 }
+            }
+        }
+    }
+}
+
+TEST_CASE("prefixes of all lengths, in which a host number stands at even or odd octets or around octet 8 (R8219-01)") {
+    for (const auto length : prefix_lengths) {
+        CAPTURE(length);
+        for (const auto direction : {Direction::forward, Direction::reverse}) {
+            const Way way{.prefix_length = length, .direction = direction, .streams = 3};
+            plan::check_plan(way.plan);
+            const auto expected = way.expectation();
+            for (std::uint64_t k = 0; k < 300; ++k) {
+                const Octets sent = way.sent(k);
+                REQUIRE(frame::is_intact(sent.data(), sent.size(), way.traffic().sent.version));
+                Octets came = way.arrived(k);
+                REQUIRE(expected.holds(0, came.data(), way.arriving()));
+                // The octet that is zero, and all others that no host number has.
+                const std::size_t source = way.arriving() == IpVersion::v6 ? L6::source : L4::source;
+                came[source + k % plan::address_octets(way.arriving())] ^= std::byte{1};
+                REQUIRE_FALSE(expected.holds(0, came.data(), way.arriving()));
+            }
+        }
+    }
+}
+
+TEST_CASE("the hosts behind a prefix of any length are those that the plan says") {
+    for (const auto length : prefix_lengths) {
+        CAPTURE(length);
+        const auto range = siit_behind(length, 700).left.hosts;
+        const auto at = embedded_at(length);
+        const frame::HostCheck<IpVersion::v6> check{range};
+        const plan::HostSet set{range};
+        for (std::uint32_t number = 0; number < 65536; ++number) {
+            auto address = range.base;
+            address.octets[at[2]] = static_cast<std::uint8_t>(number >> 8U);
+            address.octets[at[3]] = static_cast<std::uint8_t>(number);
+            const bool is_host = number >= 1 && number <= 700;
+            REQUIRE(range.contains(address) == is_host);
+            REQUIRE(check.holds(std::as_bytes(address.bytes()).data()) == is_host);
+            REQUIRE(set.find(address) == (is_host ? std::optional{number - 1} : std::nullopt));
+            if (!is_host) continue;
+            REQUIRE(range.address(range.value({.host = number - 1})) == address);
+            for (auto& octet : address.octets) {
+                octet ^= 0x10U;
+                REQUIRE(check.holds(std::as_bytes(address.bytes()).data()) == range.contains(address));
+                REQUIRE(set.find(address).has_value() == range.contains(address));
+                octet ^= 0x10U;
             }
         }
     }
@@ -165,9 +230,9 @@ TEST_CASE("another frame's address or port is a fault of the translator, though 
         const std::size_t source = is_v6 ? L6::source : L4::source;
         const std::size_t udp = is_v6 ? L6::udp : L4::udp;
         const std::size_t address = plan::address_octets(way.arriving());
-        const Octets other = translate(way.sent(77));
+        const Octets other = way.arrived(77);
         const auto check = [&](std::size_t at, std::size_t octets) {
-            Octets came = translate(way.sent(5));
+            Octets came = way.arrived(5);
             std::copy_n(other.begin() + static_cast<std::ptrdiff_t>(at), octets,
                         came.begin() + static_cast<std::ptrdiff_t>(at));
             const std::size_t checksum = udp + 6;
@@ -192,30 +257,30 @@ TEST_CASE("another frame's address or port is a fault of the translator, though 
 TEST_CASE("a missing checksum and another traffic class are told apart from damage") {
     const Way up{.direction = Direction::reverse};  // to IPv6
     const auto expected = up.expectation();
-    Octets came = translate(up.sent(1));
+    Octets came = up.arrived(1);
     store(came.data() + L6::udp_checksum, std::uint16_t{0});
     CHECK_FALSE(expected.holds(0, came.data(), IpVersion::v6));
     CHECK(expected.fault_of(0, came.data(), IpVersion::v6) == TranslationFault::no_checksum);
-    came = translate(up.sent(1));
+    came = up.arrived(1);
     came[L6::ip] = std::byte{0x6B};  // DSCP
     CHECK_FALSE(expected.holds(0, came.data(), IpVersion::v6));
     CHECK(expected.fault_of(0, came.data(), IpVersion::v6) == TranslationFault::traffic_class);
-    came = translate(up.sent(1));
+    came = up.arrived(1);
     came[L6::ip + 1] = std::byte{0x30};  // ECN
     CHECK(expected.fault_of(0, came.data(), IpVersion::v6) == TranslationFault::traffic_class);
     came[L6::ip + 1] = std::byte{0x05};  // the flow label is the translator's business
     CHECK(expected.holds(0, came.data(), IpVersion::v6));
-    came = translate(up.sent(1));
+    came = up.arrived(1);
     came.back() ^= std::byte{1};
     CHECK_FALSE(expected.holds(0, came.data(), IpVersion::v6));
     CHECK(expected.fault_of(0, came.data(), IpVersion::v6) == std::nullopt);
-    came = translate(up.sent(1));
+    came = up.arrived(1);
     came[L6::ip + 7] = std::byte{0};  // hop limit
     CHECK_FALSE(expected.holds(0, came.data(), IpVersion::v6));
     CHECK(expected.fault_of(0, came.data(), IpVersion::v6) == std::nullopt);
 
     const Way down{.direction = Direction::forward};  // to IPv4
-    Octets tos = translate(down.sent(1));
+    Octets tos = down.arrived(1);
     tos[L4::ip + 1] = std::byte{0x08};
     store(tos.data() + L4::ipv4_checksum, std::uint16_t{0});
     store(tos.data() + L4::ipv4_checksum, frame::ip_checksum(frame::sum_octets(tos.data() + L4::ip, L4::ip_octets)));
@@ -250,8 +315,30 @@ TEST_CASE("a translated plan is checked") {
     p.left.peers->base = p.left.hosts.base;
     refuses(p, "plan");
     p = siit();
-    p.left.peers->offset = 13;
+    p.left.peers->offset = 15;
     refuses(p, "plan.left.peers.host.offset");
+    p.left.peers->offset = 14;
+    p.left.peers->gap = 1;
+    refuses(p, "plan.left.peers.host.offset");
+    p = siit();
+    p.right.peers->offset = 1;
+    refuses(p, "plan.right.peers.host.offset");
+    p = siit();
+    p.right.peers->offset = 0;
+    p.right.peers->gap = 1;
+    refuses(p, "plan.right.peers.host.offset");
+    // Where the octets of a host number do not make a word, the sides' hosts are compared one by one.
+    for (const auto length : prefix_lengths) {
+        p = siit_behind(length, 300);
+        p.left.peers->base = p.left.hosts.base;
+        p.left.peers->host.first = p.right.hosts.host.first = 300;  // host 300 is the last of the other side
+        refuses(p, "plan");
+        p.left.peers->host.first = p.right.hosts.host.first = 301;
+        plan::check_plan(p);
+    }
+    p = nets_v6(2, 10);
+    p.left.hosts.offset = 13;
+    refuses(p, "plan.left.hosts.network");
 }
 
 }  // namespace translation_test

@@ -6,9 +6,11 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <vector>
 
+#include "frame/reader.hpp"
 #include "octets.hpp"
 #include "plans.hpp"
 
@@ -50,15 +52,13 @@ struct Burst {
 
 std::vector<Octets> written(const char* name, const Burst& b) {
     Buffers buffers{b.version, b.shape.octets, b.frames, b.misaligned_by};
-    frame::frame_writer(name, b.version, b.shape.has_network_octets)(frame::FrameShape{b.shape}, b.block, b.at,
-                                                                     buffers.frames, b.stamp);
+    frame::frame_writer(name, b.shape)(frame::FrameShape{b.shape}, b.block, b.at, buffers.frames, b.stamp);
     return buffers.storage;
 }
 
 bool all_writers_agree(const Burst& burst) {
     const auto plain = written("plain", burst);
-    return frame::frame_writer("avx2", burst.version, burst.shape.has_network_octets) == nullptr ||
-           written("avx2", burst) == plain;
+    return frame::frame_writer("avx2", burst.shape) == nullptr || written("avx2", burst) == plain;
 }
 
 frame::FrameTemplate template_of(const plan::AddressPlan& plan, std::size_t frame_size, plan::Direction direction,
@@ -82,7 +82,8 @@ FlowBlock any_block(bool has_network_octets) {
     return block;
 }
 
-/// Host and network numbers at any places in the addresses of both sides.
+/// Host and network numbers at any places in the addresses of both sides; without networks IPv6 hosts at odd octets
+/// too, and with an octet in between.
 plan::AddressPlan any_plan(bool v6) {
     const auto any_offset = [&] { return 2 * *rc::gen::inRange<std::uint32_t>(0, v6 ? 8 : 2); };
     auto plan = v6 ? tests::gateway_v6() : tests::gateway_v4();
@@ -93,6 +94,11 @@ plan::AddressPlan any_plan(bool v6) {
             const std::uint32_t offset =
                 v6 ? (hosts->offset + 2 + 2 * *rc::gen::inRange<std::uint32_t>(0, 7)) % 16 : hosts->offset;
             hosts->network = plan::NetworkRange{.offset = offset, .count = 2};
+        }
+    } else if (v6) {
+        for (auto* const hosts : {&plan.left.hosts, &plan.right.hosts}) {
+            hosts->gap = *rc::gen::inRange<std::uint32_t>(0, 2);
+            hosts->offset = *rc::gen::inRange<std::uint32_t>(0, 15 - hosts->gap);
         }
     }
     return plan;
@@ -128,7 +134,11 @@ TEST_CASE("every writer writes the same octets, and none around the frame") {
 TEST_CASE("every writer agrees on checksums of every value, 0 and 0xFFFF among them") {
     // One port goes through all values, and with it the UDP sum; both hosts do, and with them the sum of the IPv4
     // header.
-    for (const auto& plan : {tests::gateway_v4(), tests::gateway_v6(), tests::nets_v6()}) {
+    auto at_odd_octets = tests::gateway_v6();
+    at_odd_octets.left.hosts.offset = 9;
+    at_odd_octets.right.hosts.offset = 7;
+    at_odd_octets.right.hosts.gap = 1;
+    for (const auto& plan : {tests::gateway_v4(), tests::gateway_v6(), tests::nets_v6(), at_odd_octets}) {
         Burst burst{.shape = template_of(plan, plan.version() == IpVersion::v4 ? 64 : 84, plan::Direction::forward, 1),
                     .version = plan.version(),
                     .block = {},
@@ -148,13 +158,43 @@ TEST_CASE("every writer agrees on checksums of every value, 0 and 0xFFFF among t
     }
 }
 
+TEST_CASE("frames have the addresses of their flow and right checksums, wherever the octets of the numbers stand") {
+    const bool right = rc::check("all writers", [](bool v6) {
+        const auto plan = any_plan(v6);
+        const auto shape = template_of(plan, 100, plan::Direction::forward, 1);
+        const std::size_t source_at = v6 ? 22 : 26;
+        const std::size_t octets = plan::address_octets(plan.version());
+        const Burst burst{.shape = shape,
+                          .version = plan.version(),
+                          .block = any_block(shape.has_network_octets),
+                          .at = 0,
+                          .frames = FlowBlock::size,
+                          .stamp = {.sequence = 12, .stride = 1, .time = 34},
+                          .misaligned_by = 0};
+        for (const char* const name : {"plain", "avx2"}) {
+            if (frame::frame_writer(name, shape) == nullptr) continue;
+            const auto frames = written(name, burst);
+            for (std::size_t i = 0; i < frames.size(); ++i) {
+                const std::byte* const at = frames[i].data() + margin;
+                const auto source = plan.left.hosts.address(burst.block.source(i));
+                const auto destination = plan.right.hosts.address(burst.block.destination(i));
+                RC_ASSERT(std::memcmp(at + source_at, source.octets.data(), octets) == 0);
+                RC_ASSERT(std::memcmp(at + source_at + octets, destination.octets.data(), octets) == 0);
+                RC_ASSERT(frame::is_intact(at, shape.octets, plan.version()));
+            }
+        }
+    });
+    CHECK(right);
+}
+
 TEST_CASE("the sender takes the fastest writer of this CPU") {
-    for (const auto version : {IpVersion::v4, IpVersion::v6}) {
-        const auto plain = frame::frame_writer("plain", version, false);
-        const auto avx2 = frame::frame_writer("avx2", version, false);
-        const bool is_fastest = frame::fastest_frame_writer(version, false) == (avx2 != nullptr ? avx2 : plain);
+    for (const auto& plan : {tests::gateway_v4(), tests::gateway_v6()}) {
+        const auto shape = template_of(plan, 84, plan::Direction::forward, 1);
+        const auto plain = frame::frame_writer("plain", shape);
+        const auto avx2 = frame::frame_writer("avx2", shape);
+        const bool is_fastest = frame::fastest_frame_writer(shape) == (avx2 != nullptr ? avx2 : plain);
         CHECK(is_fastest);
-        const bool is_known = frame::frame_writer("mmx", version, false) != nullptr;
+        const bool is_known = frame::frame_writer("mmx", shape) != nullptr;
         CHECK_FALSE(is_known);
     }
 }

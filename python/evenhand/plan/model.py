@@ -360,9 +360,10 @@ class AddressPlan:
         own."""
 
         def hosts(h: HostRange) -> dict[str, Any]:
+            number = {"offset": h.offset, **({"gap": h.gap} if h.gap else {})}
             found: dict[str, Any] = {
                 "base": str(h.base),
-                "host": {"offset": h.offset, "first": h.first, "count": h.count, "mode": h.mode},
+                "host": {**number, "first": h.first, "count": h.count, "mode": h.mode},
             }
             if h.networks is not None:
                 found["network"] = {

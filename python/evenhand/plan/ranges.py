@@ -44,15 +44,34 @@ class HostRange:
 
     base: Address
     offset: int
-    """Octet of the address at which the big-endian 16-bit number stands."""
+    """Octet of the address at which the big-endian 16-bit number stands: that of its upper half."""
     first: int
     count: int
     """Hosts of one network."""
     mode: Mode = "pseudorandom"
     networks: NetworkRange | None = None
     """None: one network, and nothing but the host number varies."""
+    gap: int = 0
+    """Octets between the two of the number: 1 where they stand around octet 8, which is zero in an address
+    with an IPv4 address in it (RFC 6052, 2.2)."""
 
     def __post_init__(self) -> None:
+        is_v6 = self.base.version == 6
+        if not 0 <= self.gap <= is_v6 or not 0 <= self.offset < self._low_octet < len(self.base.packed):
+            raise PlanError(
+                f"octets {self.offset} and {self._low_octet} of an IPv{self.base.version} address cannot be"
+                " those of a host number",
+                code="plan.wrong-octets",
+                where="hosts",
+                next_step="Use octet 2 in IPv4 and 12 in IPv6.",
+            )
+        if (not is_v6 or self.networks is not None) and (self.offset % 2 or self.gap):
+            raise PlanError(
+                f"a host number at octets {self.offset} and {self._low_octet}, in IPv4 or beside networks",
+                code="plan.wrong-octets",
+                where="hosts",
+                next_step="Use an even octet and the next one.",
+            )
         if not 1 <= self.count <= 65536:
             raise PlanError(
                 f"{self.count} hosts: a network has 1 to 65536 hosts",
@@ -95,6 +114,15 @@ class HostRange:
     @property
     def ip_version(self) -> IpVersion:
         return 4 if self.base.version == 4 else 6
+
+    @property
+    def _low_octet(self) -> int:
+        return self.offset + 1 + self.gap
+
+    @property
+    def number_octets(self) -> tuple[int, int]:
+        """Those of the host number."""
+        return self.offset, self._low_octet
 
     @property
     def shares_octets(self) -> bool:
@@ -152,7 +180,7 @@ class HostRange:
         octets = bytearray(self.base.packed)
         host = self.first + host_index
         if self.networks is None:
-            octets[self.offset : self.offset + 2] = host.to_bytes(2, "big")
+            octets[self.offset], octets[self._low_octet] = host.to_bytes(2, "big")
         elif self.shares_octets:
             octets[self.offset : self.offset + 2] = bytes((self._base_network + network, host))
         else:
@@ -166,7 +194,7 @@ class HostRange:
         if address.version != self.base.version:
             return None
         octets = address.packed
-        host = int.from_bytes(octets[self.offset : self.offset + 2], "big") - self.first
+        host = int.from_bytes((octets[at] for at in self.number_octets), "big") - self.first
         network = 0
         if self.shares_octets:
             host, network = octets[self.offset + 1] - self.first, octets[self.offset] - self._base_network

@@ -11,7 +11,7 @@ from evenhand.plan.model import AddressPlan, plan_title
 from evenhand.plan.nat import RFC9693_DESTINATION_PORTS, RFC9693_SOURCE_PORTS, Nat
 from evenhand.plan.ranges import Mode, UdpRange
 from evenhand.plan.topology import Counts, PeerAddresses, SideAddresses, Topology
-from evenhand.plan.translation import Translation
+from evenhand.plan.translation import Translation, embed, embedded_octets, network_behind
 
 _DERIVED = "derived from Figures 3 and 5"
 _V6_HOST = 2
@@ -138,38 +138,54 @@ classic_v4 = Topology(
 """Networks 65 .. 254 behind phantom routers, one end node each (R2544-38)."""
 
 
-def _siit(name: str, rfc: str, ipv6_hosts: str) -> Topology:
-    """IPv6 on the left, IPv4 on the right, and a stateless translator between them (RFC 7915)."""
-    translation = Translation(
-        prefix=ipaddress.IPv6Network("2001:2:0:64::/96"),
-        ipv6_hosts=ipaddress.IPv6Network(ipv6_hosts),
-        ipv6_hosts_as_ipv4=ipaddress.IPv4Network("198.18.0.0/16"),
+_PREFIX = ipaddress.IPv6Network("2001:2:0:64::/96")
+"""Of translators, unless another one is asked for."""
+
+
+def _behind(prefix: ipaddress.IPv6Network, network: ipaddress.IPv4Network) -> PeerAddresses:
+    """Hosts with the addresses of an IPv4 network behind a prefix. Their number is the last two octets."""
+    high, low = embedded_octets(prefix.prefixlen)[2:]
+    return PeerAddresses(
+        base=str(embed(prefix, network.network_address)), offset=high, gap=low - high - 1
     )
-    ipv4_hosts = ipaddress.IPv4Network("198.19.0.0/16")
+
+
+def _siit(
+    name: str, rfc: str, ipv6_hosts: str | None = None, prefix: ipaddress.IPv6Network = _PREFIX
+) -> Topology:
+    """IPv6 on the left, IPv4 on the right, and a stateless translator between them (RFC 7915).
+
+    Args:
+        ipv6_hosts: None: they lie behind the prefix.
+    """
+    left, right = ipaddress.IPv4Network("198.18.0.0/16"), ipaddress.IPv4Network("198.19.0.0/16")
+    hosts = network_behind(prefix, left) if ipv6_hosts is None else ipaddress.IPv6Network(ipv6_hosts)
+    number = _behind(prefix, left) if ipv6_hosts is None else None
     return Topology(
         name=name,
         figure=f"{_DERIVED}; {rfc}",
         left=SideAddresses(
             dut="2001:2:0:1000::1/64",
             gateway="2001:2:0:1000::2/64",
-            hosts=ipv6_hosts,
-            host_offset=14,
-            peers=PeerAddresses(base=str(translation.embed(ipv4_hosts.network_address)), offset=14),
+            hosts=str(hosts),
+            host_offset=14 if number is None else number.offset,
+            host_gap=0 if number is None else number.gap,
+            peers=_behind(prefix, right),
             added_octets=20,
         ),
         right=SideAddresses(
             dut="10.0.1.1/24",
             gateway="10.0.1.2/24",
-            hosts=str(ipv4_hosts),
-            peers=PeerAddresses(base=str(translation.ipv6_hosts_as_ipv4.network_address), offset=2),
+            hosts=str(right),
+            peers=PeerAddresses(base=str(left.network_address), offset=2),
         ),
         first_host=1,
         hosts=65534,
-        translation=translation,
+        translation=Translation(prefix=prefix, ipv6_hosts=hosts, ipv6_hosts_as_ipv4=left),
     )
 
 
-siit = _siit("siit", "RFC 6052", "2001:2:0:64::c612:0/112")
+siit = _siit("siit", "RFC 6052")
 """All IPv6 addresses are the prefix 2001:2:0:64::/96 and an IPv4 address. The well-known prefix 64:ff9b::/96
 is not for addresses of the benchmarking block (RFC 6052, 3.1)."""
 
@@ -177,15 +193,16 @@ siit_eam = _siit("siit_eam", "RFC 7757", "2001:2::/112")
 """The IPv6 hosts have no IPv4 address in theirs: the DUT maps 2001:2::/112 to 198.18.0.0/16."""
 
 
-def _nat(name: str, inside: str, outside: Topology, pool: str) -> Topology:
+def _nat(
+    name: str, inside: str, outside: Topology, pool: str, prefix: ipaddress.IPv6Network = _PREFIX
+) -> Topology:
     """Hosts on the left that open connections to those on the right, through a DUT that translates their
     addresses and ports and keeps state (RFC 9693). The links are those of gateway plans: nobody could reach a
     host on the link of the left before it has opened a connection."""
     inside_network, pool_network = ipaddress.ip_network(inside), ipaddress.ip_network(pool)
     inner = gateway_v4 if inside_network.version == 4 else gateway_v6
     is_nat64 = inside_network.version == 6 and pool_network.version == 4
-    translation_prefix = ipaddress.IPv6Network("2001:2:0:64::/96") if is_nat64 else None
-    outside_hosts = ipaddress.ip_network(outside.right.hosts).network_address
+    outside_hosts = ipaddress.ip_network(outside.right.hosts)
     return Topology(
         name=name,
         figure=f"{_DERIVED}; RFC 9693",
@@ -194,9 +211,9 @@ def _nat(name: str, inside: str, outside: Topology, pool: str) -> Topology:
             gateway=inner.left.gateway,
             hosts=inside,
             host_offset=2 if inside_network.version == 4 else 14,
-            peers=None
-            if translation_prefix is None
-            else PeerAddresses(base=str(translation_prefix.network_address + int(outside_hosts)), offset=14),
+            peers=_behind(prefix, outside_hosts)
+            if is_nat64 and isinstance(outside_hosts, ipaddress.IPv4Network)
+            else None,
             added_octets=20 if is_nat64 else 0,
         ),
         right=SideAddresses(
@@ -209,7 +226,7 @@ def _nat(name: str, inside: str, outside: Topology, pool: str) -> Topology:
         ),
         first_host=1,
         hosts=65534,
-        nat=Nat(inside=inside_network, pool=pool_network, prefix=translation_prefix),
+        nat=Nat(inside=inside_network, pool=pool_network, prefix=prefix if is_nat64 else None),
         source_ports=RFC9693_SOURCE_PORTS,
         destination_ports=RFC9693_DESTINATION_PORTS,
     )
@@ -248,6 +265,50 @@ TOPOLOGIES: dict[str, Topology] = {
 """Every plan that can be named; the recommended form comes first (SEED-05)."""
 
 
+_BEHIND_PREFIX: dict[str, Callable[[str, ipaddress.IPv6Network], Topology]] = {
+    "siit": lambda name, prefix: _siit(name, "RFC 6052", prefix=prefix),
+    "siit_eam": lambda name, prefix: _siit(name, "RFC 7757", "2001:2::/112", prefix),
+    "nat64": lambda name, prefix: _nat(name, "2001:2::/112", gateway_v4, "198.18.0.0/16", prefix),
+}
+"""Plans that take a prefix of the user's."""
+
+
+def find_topology(name: str) -> Topology | None:
+    """The topology of a plan's name, such as `gateway-v4` or `siit@2001:db8::/40`; None if there is none, as
+    for a mix. `-` and `_` are the same."""
+    try:
+        return _topology_of(name.replace("-", "_"))
+    except PlanError:
+        return None
+
+
+@lru_cache(maxsize=256)
+def _topology_of(name: str) -> Topology | None:
+    """The same; PlanError for a prefix that no plan can have."""
+    plan, at, text = name.partition("@")
+    if not at:
+        return TOPOLOGIES.get(plan)
+    if plan not in TOPOLOGIES:
+        return None
+    if plan not in _BEHIND_PREFIX:
+        raise PlanError(
+            f"{plan_title(plan)} translates by no prefix, but @{text} is given",
+            code="plan.takes-no-prefix",
+            next_step=f"Omit it, or use one of: {', '.join(map(plan_title, _BEHIND_PREFIX))}.",
+        )
+    try:
+        prefix = ipaddress.IPv6Network(text)
+    except ValueError as error:
+        raise PlanError(
+            f"{text!r} is not an IPv6 prefix: {error}",
+            code="plan.wrong-prefix",
+            next_step=f"Write {plan_title(plan)}@2001:db8::/32: no bits behind the prefix.",
+        ) from error
+    if prefix == _PREFIX:
+        return TOPOLOGIES[plan]
+    return _BEHIND_PREFIX[plan](f"{plan}@{prefix}", prefix)
+
+
 def make_plan(
     name: str,
     hosts: Counts = None,
@@ -262,18 +323,18 @@ def make_plan(
     destination_ports: UdpRange | None = None,
 ) -> AddressPlan:
     """The plan of this name; `-` and `_` are the same. PlanError names the plans there are; a mix of two
-    plans is none of them."""
-    topology = TOPOLOGIES.get(name.replace("-", "_"))
+    plans is none of them. `siit@2001:db8::/40` is `siit` with that translation prefix."""
+    topology = _topology_of(name.replace("-", "_"))
     if topology is None:
         titles = [plan_title(known) for known in TOPOLOGIES]
         parts = [plan_title(part) for part in name.split("+")]
-        if len(parts) > 1 and all(part in titles for part in parts):
+        if len(parts) > 1 and all(find_topology(part) is not None for part in parts):
             raise PlanError(
                 f"{name!r} is a mix of plans, but a single plan is needed here",
                 code="plan.single-plan-needed",
                 next_step=f"Name one at a time: {' or '.join(parts)}.",
             )
-        name = next((part for part in parts if part not in titles), name)
+        name = next((part for part in parts if find_topology(part) is None), name)
         near = suggestion(plan_title(name.lower()), titles)
         raise PlanError(
             f"{name!r} is not a plan",

@@ -35,6 +35,8 @@ class PeerAddresses:
     """The address whose 16-bit host number is 0."""
     offset: int
     """Octet at which that number stands: 2 in IPv4, 14 behind an IPv6 prefix of 96 bits."""
+    gap: int = 0
+    """Octets between the two of the number: 1 behind an IPv6 prefix of 40 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,8 @@ class SideAddresses:
     """Network 0 of the hosts."""
     host_offset: int | None = None
     """Octet at which the 16-bit number of a host stands in its address. None: 2 in IPv4, 12 in IPv6."""
+    host_gap: int = 0
+    """Octets between the two of the number."""
     peers: PeerAddresses | None = None
     """Where the DUT translates: how the hosts of the other side are addressed here."""
     added_octets: int = 0
@@ -143,6 +147,7 @@ class Topology:
                 hosts=HostRange(
                     base=network_0.network_address + (0 if ip_version == 4 else self.interface_id),
                     offset=addresses.number_offset,
+                    gap=addresses.host_gap,
                     first=self.first_host,
                     count=host_counts.of(name),
                     mode=host_mode,
@@ -160,6 +165,7 @@ class Topology:
                 else HostRange(
                     base=ipaddress.ip_address(addresses.peers.base),
                     offset=addresses.peers.offset,
+                    gap=addresses.peers.gap,
                     first=self.first_host,
                     count=host_counts.right if name == "left" else host_counts.left,
                     mode=host_mode,

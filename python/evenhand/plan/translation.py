@@ -25,8 +25,8 @@ class Translation:
     ipv6_hosts: ipaddress.IPv6Network
     """The hosts of the IPv6 side."""
     ipv6_hosts_as_ipv4: ipaddress.IPv4Network
-    """The same hosts as the IPv4 side knows them, bit for bit behind the prefix (RFC 7757). Where
-    `ipv6_hosts` lies behind `prefix`, RFC 6052 says the same without a mapping."""
+    """The same hosts as the IPv4 side knows them: bit for bit behind the prefix (RFC 7757), or, where
+    `ipv6_hosts` is what lies behind `prefix` of them, as RFC 6052 says without a mapping."""
 
     def __post_init__(self) -> None:
         if self.prefix.prefixlen not in PREFIX_LENGTHS:
@@ -36,7 +36,14 @@ class Translation:
                 where="plan.translation",
                 next_step=f"Use {', '.join(map(str, PREFIX_LENGTHS[:-1]))} or {PREFIX_LENGTHS[-1]} bits.",
             )
-        if self.ipv6_hosts.prefixlen != self.ipv6_hosts_as_ipv4.prefixlen + 96:
+        if self.prefix.network_address.packed[_ZERO_OCTET]:
+            raise PlanError(
+                f"bits 64 to 71 of the translation prefix {self.prefix} are not zero",
+                code="plan.wrong-prefix",
+                where="plan.translation",
+                next_step="Use a prefix in which they are (RFC 6052, section 2.2).",
+            )
+        if self.ipv6_hosts.prefixlen != self.ipv6_hosts_as_ipv4.prefixlen + 96 and self.needs_mapping:
             raise PlanError(
                 f"{self.ipv6_hosts} and {self.ipv6_hosts_as_ipv4} have different numbers of hosts",
                 code="plan.host-counts-differ",
@@ -47,7 +54,7 @@ class Translation:
     @property
     def needs_mapping(self) -> bool:
         """Whether a translator must be told more than the prefix (an EAMT)."""
-        return self.embed(self.ipv6_hosts_as_ipv4.network_address) != self.ipv6_hosts.network_address
+        return self.ipv6_hosts != network_behind(self.prefix, self.ipv6_hosts_as_ipv4)
 
     def embed(self, address: ipaddress.IPv4Address) -> ipaddress.IPv6Address:
         """The IPv6 address of an IPv4 host (RFC 6052, 2.2)."""
@@ -62,12 +69,26 @@ class Translation:
         }
 
 
+def embedded_octets(prefix_length: int) -> tuple[int, ...]:
+    """Where the four octets of an IPv4 address stand behind a prefix of one of PREFIX_LENGTHS, in bits (RFC
+    6052, 2.2)."""
+    first = prefix_length // 8
+    return tuple([octet for octet in range(first, first + 5) if octet != _ZERO_OCTET][:4])
+
+
 def embed(prefix: ipaddress.IPv6Network, address: ipaddress.IPv4Address) -> ipaddress.IPv6Address:
     """The IPv4 address behind a prefix of one of PREFIX_LENGTHS (RFC 6052, 2.2)."""
     octets = bytearray(prefix.network_address.packed)
-    at = prefix.prefixlen // 8
-    for octet in address.packed:
-        at += at == _ZERO_OCTET
+    for at, octet in zip(embedded_octets(prefix.prefixlen), address.packed, strict=True):
         octets[at] = octet
-        at += 1
     return ipaddress.IPv6Address(bytes(octets))
+
+
+def network_behind(prefix: ipaddress.IPv6Network, network: ipaddress.IPv4Network) -> ipaddress.IPv6Network:
+    """All IPv6 addresses in which an address of this network stands: octet 8 counts as one of its bits."""
+    octets = embedded_octets(prefix.prefixlen)
+    whole, rest = divmod(network.prefixlen, 8)
+    length = 8 * octets[whole] + rest if whole < len(octets) else 8 * octets[-1] + 8
+    if not rest and whole:  # nothing of the octet in which it would go on
+        length = 8 * octets[whole - 1] + 8
+    return ipaddress.IPv6Network((embed(prefix, network.network_address), length))
