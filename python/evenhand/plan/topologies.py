@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Callable
+from functools import lru_cache
 
 from evenhand.base.errors import PlanError
 from evenhand.base.suggestion import suggestion
