@@ -7,9 +7,8 @@ import ipaddress
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from evenhand.base.errors import PlanError
 from evenhand.plan.ranges import Network, UdpRange
-from evenhand.plan.translation import PREFIX_LENGTHS
+from evenhand.plan.translation import check_prefix
 
 RFC9693_SOURCE_PORTS = UdpRange(first=10000, last=49999)
 RFC9693_DESTINATION_PORTS = UdpRange(first=1, last=100)
@@ -35,13 +34,8 @@ class Nat:
     """Of a NAT64: behind it the IPv4 hosts have their addresses on the IPv6 side (RFC 6052)."""
 
     def __post_init__(self) -> None:
-        if self.prefix is not None and self.prefix.prefixlen not in PREFIX_LENGTHS:
-            raise PlanError(
-                f"a translation prefix of {self.prefix.prefixlen} bits",
-                code="plan.wrong-prefix-length",
-                where="plan.nat",
-                next_step=f"Use {', '.join(map(str, PREFIX_LENGTHS[:-1]))} or {PREFIX_LENGTHS[-1]} bits.",
-            )
+        if self.prefix is not None:
+            check_prefix(self.prefix, where="plan.nat")
 
     @property
     def title(self) -> str:

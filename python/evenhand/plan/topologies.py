@@ -13,7 +13,7 @@ from evenhand.plan.model import AddressPlan, plan_title
 from evenhand.plan.nat import RFC9693_DESTINATION_PORTS, RFC9693_SOURCE_PORTS, Nat
 from evenhand.plan.ranges import Mode, UdpRange
 from evenhand.plan.topology import Counts, PeerAddresses, SideAddresses, Topology
-from evenhand.plan.translation import Translation, embed, embedded_octets, network_behind
+from evenhand.plan.translation import Translation, check_prefix, embed, embedded_octets, network_behind
 
 _DERIVED = "derived from Figures 3 and 5"
 _V6_HOST = 2
@@ -304,8 +304,9 @@ def _topology_of(name: str) -> Topology | None:
         raise PlanError(
             f"{text!r} is not an IPv6 prefix: {error}",
             code="plan.wrong-prefix",
-            next_step=f"Write {plan_title(plan)}@2001:db8::/32: no bits behind the prefix.",
+            next_step=f"Write it as in {plan_title(plan)}@2001:db8::/32, with zeros behind its bits.",
         ) from error
+    check_prefix(prefix, where="plan")
     if prefix == _PREFIX:
         return TOPOLOGIES[plan]
     return _BEHIND_PREFIX[plan](f"{plan}@{prefix}", prefix)

@@ -14,6 +14,13 @@ PREFIX_LENGTHS = (32, 40, 48, 56, 64, 96)
 """RFC 6052, 2.2."""
 _ZERO_OCTET = 8
 """Bits 64 to 71 of an address with an IPv4 address in it."""
+_NO_PREFIXES = (
+    (ipaddress.IPv6Network("64:ff9b::/96"), "is not for hosts of the benchmarking block (RFC 6052, 3.1)"),
+    (ipaddress.IPv6Network("::/32"), "has addresses that no host on a link has (RFC 4291, 2.5)"),
+    (ipaddress.IPv6Network("fe80::/10"), "has addresses of links alone, which are not forwarded"),
+    (ipaddress.IPv6Network("ff00::/8"), "has multicast addresses"),
+)
+"""Behind which no translator has benchmarking hosts, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,20 +36,7 @@ class Translation:
     `ipv6_hosts` is what lies behind `prefix` of them, as RFC 6052 says without a mapping."""
 
     def __post_init__(self) -> None:
-        if self.prefix.prefixlen not in PREFIX_LENGTHS:
-            raise PlanError(
-                f"a translation prefix of {self.prefix.prefixlen} bits",
-                code="plan.wrong-prefix-length",
-                where="plan.translation",
-                next_step=f"Use {', '.join(map(str, PREFIX_LENGTHS[:-1]))} or {PREFIX_LENGTHS[-1]} bits.",
-            )
-        if self.prefix.network_address.packed[_ZERO_OCTET]:
-            raise PlanError(
-                f"bits 64 to 71 of the translation prefix {self.prefix} are not zero",
-                code="plan.wrong-prefix",
-                where="plan.translation",
-                next_step="Use a prefix in which they are (RFC 6052, section 2.2).",
-            )
+        check_prefix(self.prefix, where="plan.translation")
         if self.ipv6_hosts.prefixlen != self.ipv6_hosts_as_ipv4.prefixlen + 96 and self.needs_mapping:
             raise PlanError(
                 f"{self.ipv6_hosts} and {self.ipv6_hosts_as_ipv4} have different numbers of hosts",
@@ -67,6 +61,33 @@ class Translation:
             "ipv6_hosts_as_ipv4": str(self.ipv6_hosts_as_ipv4),
             "needs_mapping": self.needs_mapping,
         }
+
+
+def check_prefix(prefix: ipaddress.IPv6Network, *, where: str) -> None:
+    """PlanError if no address can be embedded behind it as RFC 6052 says."""
+    if prefix.prefixlen not in PREFIX_LENGTHS:
+        raise PlanError(
+            f"the translation prefix {prefix} has {prefix.prefixlen} bits",
+            code="plan.wrong-prefix-length",
+            where=where,
+            next_step=f"Use one of {', '.join(map(str, PREFIX_LENGTHS[:-1]))} or {PREFIX_LENGTHS[-1]} bits"
+            " (RFC 6052, 2.2).",
+        )
+    if prefix.network_address.packed[_ZERO_OCTET]:
+        raise PlanError(
+            f"bits 64 to 71 of the translation prefix {prefix} are not zero",
+            code="plan.wrong-prefix",
+            where=where,
+            next_step="Use a prefix in which they are (RFC 6052, 2.2).",
+        )
+    for network, why in _NO_PREFIXES:
+        if prefix.overlaps(network):
+            raise PlanError(
+                f"the translation prefix {prefix} {why}",
+                code="plan.wrong-prefix",
+                where=where,
+                next_step="Use one of your own, or of 2001:db8::/32, which is for examples.",
+            )
 
 
 def embedded_octets(prefix_length: int) -> tuple[int, ...]:

@@ -141,6 +141,9 @@ def _check_block(plan: AddressPlan, side: PlanSide) -> None:
     block = BENCHMARKING_BLOCK[side.ip_version, side.name]
     if plan.nat is not None and (side.ip_version, side.name) == (4, "left"):
         block = PRIVATE_BLOCK
+    told = plan.translation
+    if told is not None and not told.needs_mapping and side.ip_version == 6:
+        block = told.prefix  # the block's hosts of IPv4, behind whatever prefix the user has
     hosts = side.hosts
     # The block is a prefix and both numbers run upwards, so the outermost addresses stand for all.
     for address in (
@@ -269,7 +272,13 @@ def _check_disjoint(plan: AddressPlan) -> None:
             (interface.network, f"{link} {interface.network} of the {side.name} side")
             for interface in side.dut
         ]
-        named += [(route, f"the host network {route} of the {side.name} side") for route in side.routes]
+        named += [
+            (route, f"the host network {route} of the {side.name} side")
+            for route in side.routes
+            if not _lies_behind_prefix(plan, route)
+        ]
+    if plan.translation is not None:
+        named.append((plan.translation.prefix, f"the prefix {plan.translation.prefix}"))
     if plan.nat is not None:
         named.append((plan.nat.pool, f"the pool {plan.nat.pool}"))
         if plan.nat.prefix is not None:
@@ -285,6 +294,12 @@ def _check_disjoint(plan: AddressPlan) -> None:
                 where="plan",
                 next_step="Give each its own addresses.",
             )
+
+
+def _lies_behind_prefix(plan: AddressPlan, route: Network) -> bool:
+    """Whether they are the hosts that are meant to."""
+    told = plan.translation
+    return told is not None and not told.needs_mapping and route == told.ipv6_hosts
 
 
 def _hosts(side: PlanSide) -> str:
