@@ -16,9 +16,9 @@ from evenhand.plan import (
     BOTH_DIRECTIONS,
     CLASSIC_DESTINATION_PORT,
     CLASSIC_SOURCE_PORT,
-    TOPOLOGIES,
     AddressPlan,
     UdpRange,
+    find_topology,
     gateway_v4,
     gateway_v6,
     make_plan,
@@ -27,7 +27,7 @@ from evenhand.plan.topologies import direct_v4_net16, direct_v6, nets_v6_gateway
 from evenhand.predict import DeviceModel, element_of, loads, predict, toeplitz
 from evenhand.predict.loads import walsh_hadamard
 from tests.errors import raises
-from tests.plan.routed import ROUTED
+from tests.plan.routed import PREFIXES, ROUTED
 from tests.predict.plans import FEW_DESTINATION_PORTS, FEW_SOURCE_PORTS, brute_force
 
 PUBLISHED = {
@@ -118,8 +118,10 @@ def devices(draw: st.DrawFn) -> DeviceModel:
 
 @st.composite
 def plans(draw: st.DrawFn) -> AddressPlan:
-    """A few hosts, networks and ports of any topology of a router."""
-    topology = draw(st.sampled_from([TOPOLOGIES[name] for name in ROUTED]))
+    """A few hosts, networks and ports of any topology of a router, or of a translator with any prefix."""
+    names = [*ROUTED, *(f"{name}@{prefix}" for name in ("siit", "siit-eam") for prefix in PREFIXES)]
+    topology = find_topology(draw(st.sampled_from(names)))
+    assert topology is not None
 
     def few(maximum: int, most: int) -> tuple[int, int]:
         count = st.integers(1, min(maximum, most))
@@ -132,8 +134,16 @@ def plans(draw: st.DrawFn) -> AddressPlan:
         source_ports=FEW_SOURCE_PORTS,
         destination_ports=FEW_DESTINATION_PORTS,
     )
-    first = draw(st.integers(0, 60000 if networks == 1 or plan.ip_version == 6 else 200))
-    return replace(plan, left=replace(plan.left, hosts=replace(plan.left.hosts, first=first)))
+    first = draw(st.integers(0, 60000 if networks == 1 or plan.left.ip_version == 6 else 200))
+    if plan.translation is None:
+        return replace(plan, left=replace(plan.left, hosts=replace(plan.left.hosts, first=first)))
+    sides = []
+    for side in plan.sides:
+        assert side.peers is not None
+        sides.append(
+            replace(side, hosts=replace(side.hosts, first=first), peers=replace(side.peers, first=first))
+        )
+    return replace(plan, left=sides[0], right=sides[1])
 
 
 @settings(max_examples=40, deadline=None)

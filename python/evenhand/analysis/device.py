@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.base.errors import RequestError
-from evenhand.plan import TOPOLOGIES, AddressPlan
+from evenhand.plan import AddressPlan, find_topology
 from evenhand.predict import DeviceModel, NeighborCost, Prediction, neighbor_entries, predict
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
 from evenhand.spec.plan import build_plan
@@ -76,18 +76,18 @@ def plan_of(point: Point) -> AddressPlan | None:
 
 def is_known_plan(name: str) -> bool:
     """False for a mix of two."""
-    return name.replace("-", "_") in TOPOLOGIES
+    return find_topology(name) is not None
 
 
 def ip_version(name: str) -> int | None:
     """4 or 6; None for a mix."""
-    topology = TOPOLOGIES.get(name.replace("-", "_"))
+    topology = find_topology(name)
     return None if topology is None else topology.ip_version
 
 
 def is_direct(name: str) -> bool:
     """Whether hosts are on the link; a mix is as the first of its two."""
-    topology = TOPOLOGIES.get(name.split("+")[0].replace("-", "_"))
+    topology = find_topology(name.split("+")[0])
     return topology is not None and topology.left.gateway is None
 
 

@@ -13,13 +13,13 @@ from evenhand.base.errors import PlanError
 from evenhand.exchange.siitperf_file import PARTS, Part, SiitperfFile
 from evenhand.plan import (
     BENCHMARKING_BLOCK,
-    TOPOLOGIES,
     Address,
     AddressPlan,
     HostRange,
     Mode,
     PlanSide,
     SideName,
+    find_topology,
     make_plan,
     plan_title,
 )
@@ -170,7 +170,8 @@ def _is_by_prefix(file: SiitperfFile) -> bool:
 
 def try_plan(name: str, sides: tuple[WantedSide, WantedSide]) -> FoundPlan:
     """This plan, with the hosts and networks of these sides as far as it has so many."""
-    topology = TOPOLOGIES[name]
+    topology = find_topology(name)
+    assert topology is not None  # its plan was made before, or is one of those above
     options: list[str] = []
     left, right = (min(side.count, topology.hosts) for side in sides)
     if (left, right) != (topology.hosts, topology.hosts):
@@ -211,8 +212,9 @@ def _differences(key: str, wanted: WantedSide, hosts: HostRange, why: str) -> di
             return {}
         return {key: f"{hosts.first_address}{why}"}
     found = {}
-    if wanted.offset != hosts.offset:
-        found[f"IPv{wanted.real.version}-{wanted.part}-offset"] = f"the number is at octet {hosts.offset}"
+    if (wanted.offset, wanted.offset + 1) != hosts.number_octets:
+        at = f"octet {hosts.offset}" if not hosts.gap else "octets {} and {}".format(*hosts.number_octets)
+        found[f"IPv{wanted.real.version}-{wanted.part}-offset"] = f"the number is at {at}"
     elif _with_number(wanted.real, wanted.offset, 0) != _with_number(hosts.base, hosts.offset, 0):
         found[key] = f"{hosts.first_address} .. {hosts.last_address}{why}"
     last = hosts.first + hosts.count - 1

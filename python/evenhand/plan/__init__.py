@@ -15,7 +15,15 @@ from evenhand.plan.imix import (
     whole_octets,
 )
 from evenhand.plan.mix import describe_mix, make_mix, mix_lines, mix_request, mix_versions, with_titles
-from evenhand.plan.model import BENCHMARKING_BLOCK, AddressPlan, HostMacs, OtherVersion, PlanSide, plan_title
+from evenhand.plan.model import (
+    BENCHMARKING_BLOCK,
+    AddressPlan,
+    HostMacs,
+    OtherVersion,
+    PlanSide,
+    plan_file_name,
+    plan_title,
+)
 from evenhand.plan.nat import MAX_CONNECTIONS, TUPLE_ORDERS, Nat, TupleOrder
 from evenhand.plan.ranges import (
     Address,
@@ -39,7 +47,7 @@ from evenhand.plan.sides import (
     sending_side,
 )
 from evenhand.plan.stream import SMALLEST_FRAME, Frames, Stream, ip_versions, largest_frame, theoretical_fps
-from evenhand.plan.topologies import TOPOLOGIES, gateway_v4, gateway_v6, make_plan
+from evenhand.plan.topologies import TOPOLOGIES, find_topology, gateway_v4, gateway_v6, make_plan
 from evenhand.plan.topology import (
     CLASSIC_DESTINATION_PORT,
     CLASSIC_SOURCE_PORT,
@@ -102,6 +110,7 @@ __all__ = [
     "describe_mix",
     "describe_plan",
     "describe_size",
+    "find_topology",
     "gateway_v4",
     "gateway_v6",
     "ip_versions",
@@ -115,6 +124,7 @@ __all__ = [
     "mix_request",
     "mix_versions",
     "parse_imix",
+    "plan_file_name",
     "plan_title",
     "plan_warnings",
     "receiving_side",

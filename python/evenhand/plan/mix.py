@@ -12,7 +12,7 @@ from evenhand.base.errors import PlanError
 from evenhand.plan.imix import ALGORITHM, FrameSize, Imix
 from evenhand.plan.model import AddressPlan, OtherVersion, plan_title
 from evenhand.plan.sides import SideCounts
-from evenhand.plan.topologies import TOPOLOGIES, make_plan
+from evenhand.plan.topologies import find_topology, make_plan
 
 MOST_OF_A_SHARE = 100
 """Frames among which a share is exact (R5180-14)."""
@@ -80,7 +80,7 @@ def make_mix(
 
 
 def _make_plan(name: str, hosts: SideCounts | None, networks: SideCounts | None) -> AddressPlan:
-    topology = TOPOLOGIES.get(name.replace("-", "_"))
+    topology = find_topology(name)
     if hosts is not None and topology is not None:
         hosts = SideCounts(*(min(count, topology.hosts) for count in hosts))
     return make_plan(name, hosts, networks=networks)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -86,6 +87,11 @@ def plan_title(name: str) -> str:
     """A plan's name as people type it: `gateway-v4`, in all that a user sees. The engine's contract, and what
     runs keep of it, have `gateway_v4`; both are read everywhere."""
     return name.replace("_", "-")
+
+
+def plan_file_name(name: str) -> str:
+    """A plan's name as part of a file's, in which `siit@2001:db8::/40` may not have its slash."""
+    return re.sub(r"[^a-z0-9_]", "_", name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

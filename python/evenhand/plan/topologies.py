@@ -147,9 +147,7 @@ _PREFIX = ipaddress.IPv6Network("2001:2:0:64::/96")
 def _behind(prefix: ipaddress.IPv6Network, network: ipaddress.IPv4Network) -> PeerAddresses:
     """Hosts with the addresses of an IPv4 network behind a prefix. Their number is the last two octets."""
     high, low = embedded_octets(prefix.prefixlen)[2:]
-    return PeerAddresses(
-        base=str(embed(prefix, network.network_address)), offset=high, gap=low - high - 1
-    )
+    return PeerAddresses(base=str(embed(prefix, network.network_address)), offset=high, gap=low - high - 1)
 
 
 def _siit(

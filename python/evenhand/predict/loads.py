@@ -45,6 +45,16 @@ _NETWORK_WORD = 1
 """Where `_address_words` has that of the network, if there are networks."""
 
 
+class _Word(NamedTuple):
+    """Of an address, or a port."""
+
+    octet: int
+    """At which it begins."""
+    values: range
+    gap: int = 0
+    """Octets between its two."""
+
+
 class TupleField(NamedTuple):
     """A 16-bit word of the hash input, or the part of one that varies by itself."""
 
@@ -52,6 +62,8 @@ class TupleField(NamedTuple):
     """Where it stands; twice with a symmetric hash."""
     values: range
     """All equally likely, whatever the other fields are. One value: a constant."""
+    gap: int = 0
+    """Octets between its two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +181,7 @@ def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) ->
         ports = {"source ports": sent.source_ports, "destination ports": sent.destination_ports}
         modes |= {name: udp.mode for name, udp in ports.items() if udp.first != udp.last}
         source_word, destination_word = (
-            [(0, _drawn(range(udp.first, udp.last + 1), udp.mode))] for udp in ports.values()
+            [_Word(0, _drawn(range(udp.first, udp.last + 1), udp.mode))] for udp in ports.values()
         )
         pairs.append((2 * address_bits, FIELD_BITS, source_word, destination_word))
     _check_independence(modes)
@@ -178,23 +190,25 @@ def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) ->
         fields.append(_tie_networks(pairs[0][2], pairs[0][3], address_bits, model))
     for first_bit, width, source_words, destination_words in pairs:
         for is_destination, words_of_end in enumerate((source_words, destination_words)):
-            for octet, values in words_of_end:
+            for octet, values, gap in words_of_end:
                 places = (first_bit + 8 * octet, first_bit + width + 8 * octet)
-                fields.append(TupleField(places if model.symmetric else (places[is_destination],), values))
+                fields.append(
+                    TupleField(places if model.symmetric else (places[is_destination],), values, gap)
+                )
     return fields
 
 
 def _tie_networks(
-    source: list[tuple[int, range]], destination: list[tuple[int, range]], width: int, model: DeviceModel
+    source: list[_Word], destination: list[_Word], width: int, model: DeviceModel
 ) -> TupleField:
     """Take the network's words out of both addresses and make one field of them that stands in both
     (SEED-82)."""
-    octet, numbers = source.pop(_NETWORK_WORD)
-    _, others = destination.pop(_NETWORK_WORD)
+    octet, numbers, _ = source.pop(_NETWORK_WORD)
+    _, others, _ = destination.pop(_NETWORK_WORD)
     # The sides' networks differ in bits that their numbers do not reach: what stands there is constant.
     constant = numbers[0] ^ others[0]
     assert all(a ^ constant == b for a, b in zip(numbers, others, strict=True))
-    destination.append((octet, range(constant, constant + 1)))
+    destination.append(_Word(octet, range(constant, constant + 1)))
     places = (8 * octet, 8 * octet + width)
     return TupleField(places * 2 if model.symmetric else places, numbers)
 
@@ -211,20 +225,25 @@ def _check_independence(modes: dict[str, Mode]) -> None:
         )
 
 
-def _address_words(hosts: HostRange) -> list[tuple[int, range]]:
-    """The address as words of 16 bits: octet of each, and its values. A word of network and host number comes
-    twice: it is their XOR."""
-    packed, networks = hosts.base.packed, hosts.networks
-    varying = [(hosts.offset, _drawn(range(hosts.first, hosts.first + hosts.count), hosts.mode))]
+def _address_words(hosts: HostRange) -> list[_Word]:
+    """The address as words whose XOR it is: so that of network and host number may come twice, and a constant
+    one has zeros where another one varies."""
+    packed, networks = bytearray(hosts.base.packed), hosts.networks
+    numbers = range(hosts.first, hosts.first + hosts.count)
+    varying = [_Word(hosts.offset, _drawn(numbers, hosts.mode), hosts.gap)]
+    octets = set(hosts.number_octets)
     if networks is not None:
         step = 256 if hosts.shares_octets else 1
         first = int.from_bytes(packed[networks.offset : networks.offset + 2], "big") // step * step
         varying.append(
-            (networks.offset, _drawn(range(first, first + networks.count * step, step), networks.mode))
+            _Word(networks.offset, _drawn(range(first, first + networks.count * step, step), networks.mode))
         )
-    constant = set(range(0, len(packed), 2)) - {octet for octet, _ in varying}
-    words = ((octet, int.from_bytes(packed[octet : octet + 2], "big")) for octet in sorted(constant))
-    return varying + [(octet, range(word, word + 1)) for octet, word in words]
+        octets |= {networks.offset, networks.offset + 1}
+    for octet in octets:
+        packed[octet] = 0
+    constant = (octet for octet in range(0, len(packed), 2) if not octets.issuperset((octet, octet + 1)))
+    words = ((octet, int.from_bytes(packed[octet : octet + 2], "big")) for octet in constant)
+    return varying + [_Word(octet, range(word, word + 1)) for octet, word in words]
 
 
 def _drawn(values: range, mode: Mode) -> range:
@@ -253,7 +272,16 @@ def _element_counts(model: DeviceModel, fields: Sequence[TupleField]) -> tuple[i
 def _spectrum(key: bytes, field: TupleField, size: int) -> Counts:
     """Transform of the histogram of what the field contributes to the low bits of the hash; int64."""
     values = np.arange(field.values.start, field.values.stop, field.values.step, dtype=np.uint32)
-    contributed = reduce(np.bitwise_xor, (contributions(key, offset, values) for offset in field.bit_offsets))
+    # With an octet in between, as the upper one of a word and the lower one of another.
+    parts = ((0, 0xFFFF),) if field.gap == 0 else ((0, 0xFF00), (8 * field.gap, 0x00FF))
+    contributed = reduce(
+        np.bitwise_xor,
+        (
+            contributions(key, offset + further, values & np.uint32(mask))
+            for offset in field.bit_offsets
+            for further, mask in parts
+        ),
+    )
     histogram = np.bincount((contributed & np.uint32(size - 1)).astype(np.int64), minlength=size).astype(
         np.int64
     )

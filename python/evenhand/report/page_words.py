@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.base.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
-from evenhand.plan import TOPOLOGIES, describe_size, parse_imix
+from evenhand.plan import describe_size, find_topology, parse_imix
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.run.campaign_record import PointRecord, bounds_of
 from evenhand.spec.point import Point
@@ -157,7 +157,7 @@ def version_of_plan(plan: str) -> str:
     """As `show_version`."""
     found: list[str] = []
     for part in plan.replace("-", "_").split("+"):
-        topology = TOPOLOGIES.get(part)
+        topology = find_topology(part)
         if topology is None:  # of another version of Evenhand
             found += [f"IPv{version}" for version in ("4", "6") if f"v{version}" in part]
         else:

@@ -26,6 +26,7 @@ from evenhand.plan import (
     Direction,
     Mode,
     UdpRange,
+    find_topology,
     make_plan,
     mix_versions,
     plan_title,
@@ -145,7 +146,8 @@ class CountOptions:
 
     def or_of(self, defaults: rig.PlanDefaults, name: str) -> CountOptions:
         """What was given, and the rest from a testbed whose DUT is set up for this plan."""
-        if plan_title(name) != defaults.plan:
+        topology = find_topology(name)
+        if plan_title(name if topology is None else topology.name) != defaults.plan:
             return self
         hosts, networks = (
             None if counts is None else counts.written for counts in (defaults.hosts, defaults.networks)

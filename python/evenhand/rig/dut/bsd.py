@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from evenhand.plan import plan_file_name
 from evenhand.rig.dut.description import DutLink, DutSetup
 from evenhand.rig.dut.script import (
     FORWARDING_NOTE,
@@ -40,7 +41,7 @@ class _Dialect:
 
 
 def _make_steps(dialect: _Dialect, setup: DutSetup) -> list[Step]:
-    kept = f"/var/run/evenhand-{setup.plan.name}"
+    kept = f"/var/run/evenhand-{plan_file_name(setup.plan.name)}"
     limits = dialect.neighbor_limits(setup, kept)
     steps = [] if limits is None else [limits]
     steps += [_interface(dialect, setup, link, kept) for link in setup.links]

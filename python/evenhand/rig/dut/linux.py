@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from evenhand.plan import plan_file_name
 from evenhand.plan.nat import Nat
 from evenhand.plan.translation import Translation
 from evenhand.rig.dut.description import DutLink, DutSetup
@@ -71,7 +72,7 @@ _RP_FILTER_NOTE = (
 
 
 def _steps(setup: DutSetup) -> list[Step]:
-    kept = f"/run/evenhand-{setup.plan.name}"
+    kept = f"/run/evenhand-{plan_file_name(setup.plan.name)}"
     steps = _neighbor_limits(setup, kept)
     steps.append(
         Step(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from evenhand.base.errors import HostError
-from evenhand.plan import TOPOLOGIES, AddressPlan, SideCounts
+from evenhand.plan import AddressPlan, SideCounts, find_topology
 from evenhand.plan.nat import Nat
 
 RECORD_VERSION = 1
@@ -36,7 +36,7 @@ def addresses_of(plan: AddressPlan) -> dict[str, Any]:
 
 def nat_of(name: str) -> Nat | None:
     """What the DUT of a lab was told that has this name of a plan; None: it keeps no state."""
-    topology = TOPOLOGIES.get(name)  # none of a mix, in which no plan has state
+    topology = find_topology(name)  # none of a mix, in which no plan has state
     return None if topology is None else topology.nat
 
 
@@ -45,7 +45,7 @@ def translates(name: str) -> bool:
     return any(
         topology.translation is not None
         for each in name.split("+")
-        if (topology := TOPOLOGIES.get(each)) is not None
+        if (topology := find_topology(each)) is not None
     )
 
 
