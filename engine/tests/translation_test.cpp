@@ -215,6 +215,30 @@ TEST_CASE("the hosts behind a prefix of any length are those that the plan says"
     }
 }
 
+TEST_CASE("a host number is found at any octets of an address, side by side or with one in between") {
+    constexpr std::array<std::uint32_t, 12> numbers{0, 1, 2, 255, 256, 257, 511, 512, 700, 701, 0x8001, 0xFFFF};
+    for (std::uint32_t gap = 0; gap <= 1; ++gap) {
+        for (std::uint32_t offset = 0; offset + 1 + gap < 16; ++offset) {
+            CAPTURE(gap);
+            CAPTURE(offset);
+            const plan::HostRange range{.base = tests::ip("2001:db8:1234:5678:9abc:def0:1234:5678"),
+                                        .offset = offset,
+                                        .gap = gap,
+                                        .host = {.first = 2, .count = 699}};
+            const frame::HostCheck<IpVersion::v6> check{range};
+            for (const std::uint32_t number : numbers) {
+                auto address = range.base;
+                address.octets[offset] = static_cast<std::uint8_t>(number >> 8U);
+                address.octets[offset + 1 + gap] = static_cast<std::uint8_t>(number);
+                REQUIRE(check.holds(std::as_bytes(address.bytes()).data()) == (number >= 2 && number <= 700));
+                if (gap == 0) continue;
+                address.octets[offset + 1] ^= 1U;  // none of the number's
+                REQUIRE_FALSE(check.holds(std::as_bytes(address.bytes()).data()));
+            }
+        }
+    }
+}
+
 TEST_CASE("IPv4 frames to a translator may not be fragmented") {
     const Way way{.direction = Direction::reverse};
     const Octets frame = way.sent(0);

@@ -23,6 +23,10 @@ std::pair<plan::IpAddress, unsigned> read_translation_prefix(ObjectReader& r) {
     if (std::ranges::find(lengths, length) == lengths.end())
         r.refuse("prefix", fmt::format("a prefix of {} bits", length),
                  "Use 32, 40, 48, 56, 64 or 96 bits (RFC 6052, 2.2).");
+    constexpr std::size_t zero_octet = 8;
+    if (prefix.octets[zero_octet] != 0)
+        r.refuse("prefix", fmt::format("bits 64 to 71 of {} are not zero", plan::to_string(prefix)),
+                 "Use a prefix in which they are (RFC 6052, 2.2).");
     return {prefix, length};
 }
 
@@ -70,8 +74,10 @@ TranslationOptions read_translation(ObjectReader r) {
         ObjectReader entry{list[i], fmt::format("{}[{}]", r.where("mappings"), i)};
         AddressMapping mapping;
         std::tie(mapping.ipv4, mapping.ipv4_length) = read_network(entry, "ipv4", plan::IpVersion::v4);
-        std::tie(mapping.ipv6, mapping.ipv6_length) = read_network(entry, "ipv6", plan::IpVersion::v6);
-        if (mapping.ipv4_length + 96 != mapping.ipv6_length)
+        mapping.is_behind_prefix = !entry.has("ipv6");
+        if (!mapping.is_behind_prefix)
+            std::tie(mapping.ipv6, mapping.ipv6_length) = read_network(entry, "ipv6", plan::IpVersion::v6);
+        if (!mapping.is_behind_prefix && mapping.ipv4_length + 96 != mapping.ipv6_length)
             entry.refuse("ipv6",
                          fmt::format("{} bits behind the prefix, but {} behind the IPv4 one", 128 - mapping.ipv6_length,
                                      32 - mapping.ipv4_length),

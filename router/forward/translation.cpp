@@ -30,7 +30,7 @@ IpAddress with_suffix(IpAddress network, unsigned length, const IpAddress& from,
 
 std::optional<IpAddress> Translator::to_ipv4(const IpAddress& ipv6) const noexcept {
     for (const auto& mapping : options_.mappings) {
-        if (is_in_prefix(ipv6, mapping.ipv6, mapping.ipv6_length))
+        if (!mapping.is_behind_prefix && is_in_prefix(ipv6, mapping.ipv6, mapping.ipv6_length))
             return with_suffix(mapping.ipv4, mapping.ipv4_length, ipv6, mapping.ipv6_length);
     }
     return extract(options_.prefix, options_.prefix_length, ipv6);
@@ -38,20 +38,25 @@ std::optional<IpAddress> Translator::to_ipv4(const IpAddress& ipv6) const noexce
 
 std::optional<IpAddress> Translator::to_ipv6(const IpAddress& ipv4) const noexcept {
     for (const auto& mapping : options_.mappings) {
-        if (is_in_prefix(ipv4, mapping.ipv4, mapping.ipv4_length))
+        if (!mapping.is_behind_prefix && is_in_prefix(ipv4, mapping.ipv4, mapping.ipv4_length))
             return with_suffix(mapping.ipv6, mapping.ipv6_length, ipv4, mapping.ipv4_length);
     }
     return embed(options_.prefix, options_.prefix_length, ipv4);
+}
+
+bool Translator::is_of_ipv6_side(const IpAddress& address, const AddressMapping& mapping) const noexcept {
+    if (address.version == IpVersion::v4) return is_in_prefix(address, mapping.ipv4, mapping.ipv4_length);
+    if (!mapping.is_behind_prefix) return is_in_prefix(address, mapping.ipv6, mapping.ipv6_length);
+    const auto ipv4 = extract(options_.prefix, options_.prefix_length, address);
+    return ipv4 && is_in_prefix(*ipv4, mapping.ipv4, mapping.ipv4_length);
 }
 
 bool Translator::is_for(const Packet& packet) const noexcept {
     const IpAddress destination = read_address(packet.destination, packet.version);
     const bool is_v6 = packet.version == IpVersion::v6;
     // The hosts of the mappings are those of the IPv6 side: IPv4 packets to them are translated, IPv6 packets are not.
-    const bool is_mapped = std::ranges::any_of(options_.mappings, [&](const AddressMapping& mapping) {
-        return is_v6 ? is_in_prefix(destination, mapping.ipv6, mapping.ipv6_length)
-                     : is_in_prefix(destination, mapping.ipv4, mapping.ipv4_length);
-    });
+    const bool is_mapped = std::ranges::any_of(
+        options_.mappings, [&](const AddressMapping& mapping) { return is_of_ipv6_side(destination, mapping); });
     return is_v6 ? !is_mapped && is_in_prefix(destination, options_.prefix, options_.prefix_length) : is_mapped;
 }
 
@@ -68,11 +73,17 @@ std::optional<TranslatedAddresses> Translator::addresses_of(const Packet& packet
     return TranslatedAddresses{.source = *from, .destination = *to};
 }
 
-/// The source of another host: the frame still comes back to the tester, who must see it.
-void Translator::spoil(TranslatedAddresses& addresses) noexcept {
+/// The source of another host: the frame still comes back to the tester, who must see it. Its IPv4 address is the next
+/// or the one before, wherever in the IPv6 address that stands.
+void Translator::spoil(TranslatedAddresses& addresses, const Packet& packet) noexcept {
     if (options_.wrong_address_every == 0 || counters_.translated_frames % options_.wrong_address_every != 0) return;
-    auto& last = addresses.source.octets[plan::address_octets(addresses.source.version) - 1];
-    last ^= 1U;
+    if (packet.version == IpVersion::v6) {
+        addresses.source.octets[3] ^= 1U;
+    } else {
+        IpAddress other = read_address(packet.source, packet.version);
+        other.octets[3] ^= 1U;
+        addresses.source = to_ipv6(other).value_or(addresses.source);
+    }
     ++counters_.wrong_address_frames;
 }
 
@@ -101,7 +112,7 @@ std::size_t Translator::translate(std::span<std::byte> room, std::size_t octets)
     auto addresses = addresses_of(packet);
     if (!addresses) return 0;
     ++counters_.translated_frames;
-    spoil(*addresses);
+    spoil(*addresses, packet);
     const std::uint8_t change = class_change();
     headers_.write(room.data(), packet, udp,
                    {.addresses = *addresses, .class_change = change, .has_checksum = has_checksum(packet.version)});

@@ -15,10 +15,11 @@
 
 namespace evenhand::router {
 
-/// IPv4 hosts and the IPv6 addresses that they are: the bits behind both prefixes are the same.
+/// The hosts of the IPv6 side as IPv4 knows them, and their IPv6 addresses: the bits behind both prefixes are the same.
 struct AddressMapping {
     plan::IpAddress ipv4;
     unsigned ipv4_length = 0;
+    bool is_behind_prefix = false;  // of RFC 6052, as the IPv4 hosts; else they have the following
     plan::IpAddress ipv6;
     unsigned ipv6_length = 0;  // ipv4_length + 96
 };
@@ -60,7 +61,9 @@ class Translator {
    private:
     [[nodiscard]] std::optional<plan::IpAddress> to_ipv4(const plan::IpAddress& ipv6) const noexcept;
     [[nodiscard]] std::optional<plan::IpAddress> to_ipv6(const plan::IpAddress& ipv4) const noexcept;
-    void spoil(TranslatedAddresses& addresses) noexcept;
+    /// Whether it is a host of the IPv6 side.
+    [[nodiscard]] bool is_of_ipv6_side(const plan::IpAddress& address, const AddressMapping& mapping) const noexcept;
+    void spoil(TranslatedAddresses& addresses, const Packet& packet) noexcept;
     [[nodiscard]] std::uint8_t class_change() noexcept;
     [[nodiscard]] bool has_checksum(IpVersion from) noexcept;
 

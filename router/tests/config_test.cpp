@@ -152,10 +152,15 @@ TEST_CASE("a translation is a prefix of RFC 6052 and mappings of equal length") 
     CHECK(place(with("/translation/prefix", "2001:2::/80")) == "translation.prefix");
     CHECK(place(with("/translation/prefix", "198.18.0.0/16")) == "translation.prefix");
     CHECK(place(with("/translation/prefix", "2001:2::1/96")) == "translation.prefix");
+    CHECK(place(with("/translation/prefix", "2001:2:0:0:100::/96")) == "translation.prefix");
     CHECK(place(with("/translation/mappings/0/ipv4", "198.18.0.0/15")) == "translation.mappings[0].ipv6");
     CHECK(place(with("/translation/mappings/0/ipv6", "10.0.0.0/16")) == "translation.mappings[0].ipv6");
     CHECK(place(with("/translation/no_checksum_every", 0)) == "translation.no_checksum_every");
     CHECK(place(with("/translation/suffix", 1)) == "translation.suffix");
+    Json behind = config;
+    behind["translation"]["mappings"][0].erase("ipv6");
+    CHECK_FALSE(read->mappings.at(0).is_behind_prefix);
+    CHECK(read_config(behind.dump()).translation.value().mappings.at(0).is_behind_prefix);
 }
 
 TEST_CASE("the translation of connections is a side, a pool, and what differs from the defaults") {

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,9 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
 from evenhand.plan import AddressPlan, make_plan, mix_request, mix_versions, parse_imix
-from evenhand.plan.translation import Translation
 from evenhand.predict import DeviceModel, HashType, predict
 from evenhand.rig.reference import ReferenceDut
+from tests.plan.routed import PREFIXES
 from tests.wire.test_reference_router import (
     CONTRACT,
     DUT_LEFT,
@@ -64,6 +63,8 @@ def through_router(
         ("siit", 64),
         ("siit", 1498),
         ("siit-eam", 512),
+        *((f"siit@{prefix}", 64) for prefix in PREFIXES),
+        ("siit-eam@2001:db8::/40", 1498),
         *proved(("siit", 512), ("siit-eam", 64), ("siit-eam", 1498)),
     ],
 )
@@ -83,7 +84,9 @@ def test_every_frame_comes_back_with_its_own_addresses(name: str, size: int) -> 
     assert counters["translation"]["refused_frames"] == 0
 
 
-@pytest.mark.parametrize("name", ["siit", "siit-eam"])
+@pytest.mark.parametrize(
+    "name", ["siit", "siit-eam", "siit-eam@2001:db8::/64", *(f"siit@{prefix}" for prefix in PREFIXES)]
+)
 def test_each_defect_of_a_translator_is_counted_to_the_frame(name: str) -> None:
     """RFC 7915: a frame with the address of another host of the plan would pass every other check."""
     defects = {"wrong_address_every": 999, "traffic_class_every": 1000, "no_checksum_every": 1001}
@@ -187,17 +190,11 @@ def test_the_router_translates_as_scapy_would_with_prefixes_of_all_lengths(
     tmp_path: Path, length: int, is_mapped: bool
 ) -> None:
     """RFC 6052, RFC 7757, RFC 7915: addresses, traffic class, hop limit, lengths and checksums."""
-    plan = make_plan("siit-eam" if is_mapped else "siit")
-    assert plan.translation is not None
-    prefix = ipaddress.IPv6Network(
-        (int(ipaddress.IPv6Address("2001:db8:1:2::")) >> (128 - length) << (128 - length), length)
-    )
-    told = Translation(
-        prefix=prefix,
-        ipv6_hosts=plan.translation.ipv6_hosts,
-        ipv6_hosts_as_ipv4=plan.translation.ipv6_hosts_as_ipv4,
-    )
-    plan = replace(plan, translation=told)
+    prefix = ipaddress.IPv6Network(("2001:db8:1:2::", length), strict=False)
+    plan = make_plan(f"{'siit-eam' if is_mapped else 'siit'}@{prefix}")
+    told = plan.translation
+    assert told is not None
+    assert told.needs_mapping == is_mapped
     pairs = [
         (plan.left.hosts.address(i), plan.right.peers.address(i), plan.right.hosts.address(65_000 - i))
         for i in range(7)

@@ -158,7 +158,17 @@ def _addresses(hosts: HostRange, draw: _Draw) -> dict[str, Any]:
             next_step="Export one network (--networks 1), or one host per network (--hosts 1).",
         )
     is_host = hosts.count > 1
-    octets_behind = len(hosts.base.packed) - hosts.offset - 2
+    if hosts.gap and is_host and hosts.first >> 8 != (hosts.first + hosts.count - 1) >> 8:
+        raise RequestError(
+            f"{hosts.count:,} hosts from {hosts.first_address} on: the octets {hosts.offset} and"
+            f" {hosts.number_octets[1]}, which count them, are not side by side, and no step of OTG leaps over"
+            " the one in between",
+            code="exchange.not-in-otg",
+            where="NAME",
+            next_step=f"Export up to {0x100 - (hosts.first & 0xFF)} hosts (--hosts), or use a prefix of"
+            " another length.",
+        )
+    octets_behind = len(hosts.base.packed) - hosts.number_octets[1] - 1
     step = 1 << (8 * octets_behind) if is_host else _NETWORK_STEP[version]
     networks = hosts.networks
     mode = hosts.mode if is_host or networks is None else networks.mode

@@ -177,7 +177,12 @@ class ReferenceDut:
         for told in (part.translation for part in plan.plans if part.translation is not None):
             config["translation"] = {
                 "prefix": str(told.prefix),
-                "mappings": [{"ipv4": str(told.ipv6_hosts_as_ipv4), "ipv6": str(told.ipv6_hosts)}],
+                "mappings": [
+                    {
+                        "ipv4": str(told.ipv6_hosts_as_ipv4),
+                        **({"ipv6": str(told.ipv6_hosts)} if told.needs_mapping else {}),
+                    }
+                ],
                 **self.translation_defects,
             }
         for part in plan.plans:
