@@ -223,8 +223,8 @@ TEST_CASE("a host number is found at any octets of an address, side by side or w
             CAPTURE(offset);
             const plan::HostRange range{.base = tests::ip("2001:db8:1234:5678:9abc:def0:1234:5678"),
                                         .offset = offset,
-                                        .gap = gap,
-                                        .host = {.first = 2, .count = 699}};
+                                        .host = {.first = 2, .count = 699},
+                                        .gap = gap};
             const frame::HostCheck<IpVersion::v6> check{range};
             for (const std::uint32_t number : numbers) {
                 auto address = range.base;

@@ -149,7 +149,9 @@ def test_a_translated_tuple_that_two_connections_share_fails_the_trial(name: str
         assert of_connections(trial)["shared_tuples"] == counters["same_tuple_frames"] > 0
 
 
-@pytest.mark.parametrize("name", [*proved("nat44"), "nat64", *proved("nat66")])
+@pytest.mark.parametrize(
+    "name", [*proved("nat44"), "nat64", "nat64@2001:db8::/40", "nat64@2001:db8::/64", *proved("nat66")]
+)
 def test_an_address_outside_the_pool_and_a_wrong_checksum_are_counted_to_the_frame(name: str) -> None:
     """R9693-02, and the bad input of a translator that answers with other addresses."""
     options = {"other_address_every": 100, "wrong_checksum_every": 149}

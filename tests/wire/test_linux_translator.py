@@ -21,6 +21,7 @@ from evenhand.rig.lab.record import plan_name
 from evenhand.rig.lab.translator import check_translator, translator_processes
 from evenhand.trial import EngineSession, find_engine
 from tests.errors import raises
+from tests.plan.routed import PREFIXES
 from tests.wire.wire_session import Document, dut_of, engine, open_ports, valid_trial
 
 pytestmark = [pytest.mark.wire, pytest.mark.root]
@@ -36,7 +37,9 @@ def _needs_tayga() -> None:
         pytest.skip(str(error))
 
 
-@pytest.fixture(params=["siit", "siit-eam"])
+@pytest.fixture(
+    params=["siit", "siit-eam", *(f"siit@{prefix}" for prefix in PREFIXES), "siit-eam@2001:db8::/40"]
+)
 def rig(request: pytest.FixtureRequest) -> Iterator[tuple[AddressPlan, LinuxLab, EngineSession, Document]]:
     plan = make_plan(request.param)
     with linux_lab(plan, name=LAB) as lab, engine(lab.engine_command(find_engine())) as session:
