@@ -22,9 +22,11 @@ from evenhand.plan import (
     TOPOLOGIES,
     AddressPlan,
     Direction,
+    find_topology,
     make_plan,
 )
 from evenhand.trial import EngineSession, find_engine
+from tests.plan.routed import WITH_PREFIX
 
 pytestmark = pytest.mark.wire
 DIRECTIONS: tuple[Direction, Direction] = ("forward", "reverse")
@@ -56,7 +58,7 @@ def frames_of(
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("name", TOPOLOGIES)
+@pytest.mark.parametrize("name", [*TOPOLOGIES, *WITH_PREFIX])
 def test_every_frame_is_of_the_set_and_its_octets_say_so(
     engine: EngineSession, name: str, direction: Direction
 ) -> None:
@@ -80,10 +82,11 @@ def test_every_frame_is_of_the_set_and_its_octets_say_so(
         assert sent == (again[UDP].chksum, again[IP].chksum if frames_sent.ip_version == 4 else None)
 
 
-@pytest.mark.parametrize("name", TOPOLOGIES)
+@pytest.mark.parametrize("name", [*TOPOLOGIES, *WITH_PREFIX])
 def test_every_pair_of_a_small_plan_occurs_and_no_other(engine: EngineSession, name: str) -> None:
     """SEED-30, SEED-33, SEED-41: networks x hosts of one side with all of the other, in both directions."""
-    topology = TOPOLOGIES[name]
+    topology = find_topology(name)
+    assert topology is not None
     hosts, networks = min(topology.hosts, 3), min(topology.networks or 1, 4)
     plan = topology((hosts, 1), networks=(networks, 2 if topology.networks else 1))
     for direction in DIRECTIONS:

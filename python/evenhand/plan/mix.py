@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from ipaddress import IPv6Network
 from typing import Any
 
 from evenhand.base.errors import PlanError
@@ -88,6 +89,17 @@ def _make_plan(name: str, hosts: SideCounts | None, networks: SideCounts | None)
 
 def _check_unlike_hosts(translated: AddressPlan, other: AddressPlan) -> None:
     """No address may mean a host that is translated and one that is not."""
+    told = translated.translation
+    for side in other.sides if told is not None else ():
+        for network in (*side.routes, *(interface.network for interface in side.dut)):
+            if told is not None and isinstance(network, IPv6Network) and network.overlaps(told.prefix):
+                raise PlanError(
+                    f"{network} on the {side.name} of {other.title} overlaps the prefix {told.prefix} of"
+                    f" {translated.title}",
+                    code="plan.networks-overlap",
+                    where="first, second",
+                    next_step="Use a prefix outside 2001:2::/48, or that of siit without one.",
+                )
     for side in translated.sides:
         native = (other.right if side.name == "left" else other.left).hosts
         seen = side.peers

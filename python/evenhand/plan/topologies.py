@@ -288,7 +288,7 @@ def _topology_of(name: str) -> Topology | None:
     plan, at, text = name.partition("@")
     if not at:
         return TOPOLOGIES.get(plan)
-    if plan not in TOPOLOGIES:
+    if plan not in TOPOLOGIES or "+" in text:  # a mix
         return None
     if plan not in _BEHIND_PREFIX:
         raise PlanError(
@@ -329,18 +329,20 @@ def make_plan(
     if topology is None:
         titles = [plan_title(known) for known in TOPOLOGIES]
         parts = [plan_title(part) for part in name.split("+")]
-        if len(parts) > 1 and all(find_topology(part) is not None for part in parts):
+        unknown = [part for part in parts if _topology_of(part.replace("-", "_")) is None]
+        if len(parts) > 1 and not unknown:
             raise PlanError(
                 f"{name!r} is a mix of plans, but a single plan is needed here",
                 code="plan.single-plan-needed",
                 next_step=f"Name one at a time: {' or '.join(parts)}.",
             )
-        name = next((part for part in parts if find_topology(part) is None), name)
-        near = suggestion(plan_title(name.lower()), titles)
+        name = unknown[0]
+        plan, at, prefix = name.partition("@")
+        near = suggestion(plan_title(plan.lower()), titles)
         raise PlanError(
             f"{name!r} is not a plan",
             code="plan.unknown-name",
-            next_step=f"Did you mean {near}?" if near else f"Use one of: {', '.join(titles)}.",
+            next_step=f"Did you mean {near}{at}{prefix}?" if near else f"Use one of: {', '.join(titles)}.",
         )
     return topology(
         hosts,
