@@ -92,6 +92,7 @@ def kinds(*, proved: Sequence[str]) -> pytest.MarkDecorator:
                 ("nat44 random", pytest.mark.thorough),
                 ("nat66", pytest.mark.thorough),
                 ("nat64", pytest.mark.thorough),
+                ("nat64@2001:db8::/40", pytest.mark.thorough),
             )
         ],
         indirect=True,
@@ -109,7 +110,7 @@ def rig(request: pytest.FixtureRequest) -> Iterator[NatRig]:
     )
     try:
         check_nat()
-        if name == "nat64":
+        if name.startswith("nat64"):
             check_translator()
     except HostError as error:
         pytest.skip(str(error))
@@ -181,7 +182,7 @@ def test_connections_are_opened_used_and_forgotten(rig: NatRig) -> None:
 
 
 @pytest.mark.thorough
-@kinds(proved=["nat44", "nat66"])
+@kinds(proved=["nat44", "nat66", "nat64@2001:db8::/40"])
 def test_every_four_tuple_of_a_plan_has_a_connection(rig: NatRig) -> None:
     """R9693-05: the NAT has a port for each of them, whichever host they are of."""
     opened = rig.establish(rig.plan.four_tuples)["directions"]["forward"]["connections"]

@@ -4,6 +4,7 @@ said of the others."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -41,16 +42,21 @@ def test_a_system_without_commands_for_a_translator_is_told_all_that_it_needs(
     assert ("mapping" in text) == told.translation.needs_mapping
 
 
-@pytest.mark.parametrize("plan", TRANSLATED)
+@pytest.mark.parametrize("plan", [*TRANSLATED, "siit@2001:db8::/40", "siit-eam@2001:db8::/64"])
 def test_linux_routes_to_tayga_what_is_to_be_translated(dut_setup: Run, plan: str) -> None:
     lines = dut_setup(plan, *LINUX).out.splitlines()
+    told = make_plan(plan).translation
+    assert told is not None
     assert [line for line in lines if line.startswith("ip -") and line.endswith(f"dev {INTERFACE}")] == [
         f"ip -4 route replace 198.18.0.0/16 dev {INTERFACE}",
-        f"ip -6 route replace 2001:2:0:64::/96 dev {INTERFACE}",
+        f"ip -6 route replace {told.prefix} dev {INTERFACE}",
     ]
     assert [line for line in lines if line.startswith("map ")] == (
-        ["map 198.18.0.0/16 2001:2::/112"] if plan == "siit_eam" else []
+        ["map 198.18.0.0/16 2001:2::/112"] if "eam" in plan else []
     )
+    assert f"prefix {told.prefix}" in lines
+    files = {word for line in lines for word in re.findall(r"/run/evenhand-[^ .;]*", line)}
+    assert files == {f"/run/evenhand-{re.sub('[^a-z0-9]', '_', plan)}"}  # each in a folder that there is
     assert [line for line in lines if line.endswith("=1")] == [
         "sysctl -w net.ipv4.ip_forward=1",
         "sysctl -w net.ipv6.conf.all.forwarding=1",
