@@ -14,6 +14,7 @@ from typing import Any
 from evenhand.base.errors import PlanError
 from evenhand.plan import TOPOLOGIES, AddressPlan, FrameSize, UdpRange, make_plan, mix_request, mix_versions
 from evenhand.plan.imix import parse_imix
+from tests.plan.routed import WITH_PREFIX
 
 FILE = Path(__file__).parent / "files" / "contract.jsonl"
 _PORT = UdpRange(first=7, last=7, mode="fixed")
@@ -39,6 +40,7 @@ MIXES = (
     ("gateway-v6", "gateway-v4", (1, 1)),
     ("direct-v4-net24", "direct-v6", (50, 50)),
     ("nets-v4-gateway", "nets-v6-gateway", (10, 90)),
+    ("siit@2001:db8::/40", "gateway-v6", (90, 10)),
 )
 SIZES: dict[str, FrameSize] = {
     "64": 64,
@@ -60,6 +62,9 @@ def cases() -> Iterator[tuple[str, AddressPlan]]:
             yield f"{name}, {title}", plan
             if title in ("all", "few"):
                 yield f"{name}, {title}, its single pair", plan.single_pair()
+    for name in WITH_PREFIX:
+        yield f"{name}, every host", make_plan(name)
+        yield f"{name}, unlike sides", make_plan(name, (1, 3))
     for first, second, share in MIXES:
         yield f"{first}+{second} {share}", mix_versions(make_plan(first, 5), make_plan(second, 5), share)
 

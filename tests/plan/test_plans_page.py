@@ -9,6 +9,7 @@ from evenhand.plan import TOPOLOGIES, make_plan
 from evenhand.plan.warnings import MOST_UNSUSPICIOUS_DIRECT_HOSTS
 from evenhand.spec.plan import MODES
 from tests.docs.documents import read, table_rows
+from tests.plan.routed import PREFIXES
 
 PAGE = "docs/reference/plans.md"
 
@@ -35,6 +36,13 @@ def test_the_page_lists_every_plan_with_its_addresses() -> None:
     rows = table_rows(PAGE, "plan")
     assert [row for row in rows if len(row) == 7] == expected_hosts
     assert [row for row in rows if len(row) == 5] == expected_links
+    expected_prefixes = []
+    for prefix in PREFIXES:
+        plan = make_plan(f"siit@{prefix}")
+        hosts = plan.left.hosts
+        ends = (str(hosts.first_address), str(hosts.last_address))
+        expected_prefixes.append([plan.title, *ends, span(plan.left.routes)])
+    assert [row for row in rows if len(row) == 4] == expected_prefixes
 
 
 def test_the_page_lists_every_mode_and_the_limit_of_the_warning() -> None:

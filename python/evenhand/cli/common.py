@@ -23,7 +23,10 @@ MAX_SEED = 2**64 - 1
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Write one JSON document to stdout; progress goes to stderr.")
 ]
-_PLANS = f"One of: {', '.join(plan_title(name) for name in TOPOLOGIES)}."
+_PLANS = (
+    f"One of: {', '.join(plan_title(name) for name in TOPOLOGIES)}. Of those with a translation prefix also with"
+    " another one: siit@2001:db8::/40."
+)
 NameArgument = Annotated[str, typer.Argument(metavar="PLAN", help=_PLANS)]
 OptionalNameArgument = Annotated[str | None, typer.Argument(metavar="PLAN", help=_PLANS)]
 TestbedArgument = Annotated[
