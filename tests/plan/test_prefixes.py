@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from evenhand.plan import PlanSide, SideCounts, find_topology, make_mix, make_plan, mix_versions
-from evenhand.plan.ranges import HostRange
+from evenhand.plan.ranges import HostRange, NetworkRange
 from evenhand.plan.translation import network_behind
 from tests.errors import raises
 from tests.plan.routed import PREFIXES, WITH_PREFIX
@@ -164,15 +164,23 @@ def test_native_traffic_may_be_beside_it_unless_it_lies_behind_the_prefix(prefix
 
 
 @pytest.mark.parametrize(
-    ("base", "changed"),
+    ("base", "offset", "gap", "has_networks"),
     [
-        ("2001:db8::", {"offset": 15}),
-        ("2001:db8::", {"offset": 14, "gap": 1}),
-        ("2001:db8::", {"offset": 4, "gap": 2}),
-        ("198.18.0.0", {"offset": 1}),
-        ("198.18.0.0", {"offset": 0, "gap": 1}),
+        ("2001:db8::", 15, 0, False),
+        ("2001:db8::", 14, 1, False),
+        ("2001:db8::", 4, 2, False),
+        ("2001:db8::", 11, 0, True),
+        ("2001:db8::", 12, 1, True),
+        ("198.18.0.0", 1, 0, False),
+        ("198.18.0.0", 0, 1, False),
+        ("198.18.0.0", 3, 0, False),
     ],
 )
-def test_a_host_number_at_octets_that_it_cannot_have_is_refused(base: str, changed: dict[str, int]) -> None:
-    with raises("plan.wrong-octets", match="octets"):
-        HostRange(base=ipaddress.ip_address(base), first=1, count=1, **changed)
+def test_a_host_number_at_octets_that_it_cannot_have_is_refused(
+    base: str, offset: int, gap: int, has_networks: bool
+) -> None:
+    networks = NetworkRange(offset=6, count=2) if has_networks else None
+    with raises("plan.wrong-octets", match=f"octets {offset} and {offset + 1 + gap}"):
+        HostRange(
+            base=ipaddress.ip_address(base), offset=offset, gap=gap, first=1, count=1, networks=networks
+        )

@@ -24,8 +24,8 @@ JsonOption = Annotated[
     bool, typer.Option("--json", help="Write one JSON document to stdout; progress goes to stderr.")
 ]
 _PLANS = (
-    f"One of: {', '.join(plan_title(name) for name in TOPOLOGIES)}. Of those with a translation prefix also with"
-    " another one: siit@2001:db8::/40."
+    f"One of: {', '.join(plan_title(name) for name in TOPOLOGIES)}. siit, siit-eam and nat64"
+    " also with another translation prefix: siit@2001:db8::/40."
 )
 NameArgument = Annotated[str, typer.Argument(metavar="PLAN", help=_PLANS)]
 OptionalNameArgument = Annotated[str | None, typer.Argument(metavar="PLAN", help=_PLANS)]
