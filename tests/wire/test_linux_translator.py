@@ -22,7 +22,7 @@ from evenhand.rig.lab.translator import check_translator, translator_processes
 from evenhand.trial import EngineSession, find_engine
 from tests.errors import raises
 from tests.plan.routed import PREFIXES
-from tests.wire.wire_session import Document, dut_of, engine, open_ports, valid_trial
+from tests.wire.wire_session import Document, dut_of, engine, open_ports, thorough, valid_trial
 
 pytestmark = [pytest.mark.wire, pytest.mark.root]
 LAB = "siittest"
@@ -38,7 +38,12 @@ def _needs_tayga() -> None:
 
 
 @pytest.fixture(
-    params=["siit", "siit-eam", *(f"siit@{prefix}" for prefix in PREFIXES), "siit-eam@2001:db8::/40"]
+    params=[
+        "siit",
+        "siit-eam",
+        "siit-eam@2001:db8::/40",
+        *thorough(*(f"siit@{prefix}" for prefix in PREFIXES)),
+    ]
 )
 def rig(request: pytest.FixtureRequest) -> Iterator[tuple[AddressPlan, LinuxLab, EngineSession, Document]]:
     plan = make_plan(request.param)

@@ -30,7 +30,15 @@ from tests.wire.test_reference_router import (
     measure,
     run_on_files,
 )
-from tests.wire.wire_session import QUIET_FPS, Document, proved, router_beside_tester, until, was_sent_whole
+from tests.wire.wire_session import (
+    QUIET_FPS,
+    Document,
+    proved,
+    router_beside_tester,
+    thorough,
+    until,
+    was_sent_whole,
+)
 
 pytestmark = pytest.mark.wire
 __all__ = ["_needs_router"]  # the fixture
@@ -85,7 +93,8 @@ def test_every_frame_comes_back_with_its_own_addresses(name: str, size: int) -> 
 
 
 @pytest.mark.parametrize(
-    "name", ["siit", "siit-eam", "siit-eam@2001:db8::/64", *(f"siit@{prefix}" for prefix in PREFIXES)]
+    "name",
+    ["siit", "siit-eam", "siit-eam@2001:db8::/64", *thorough(*(f"siit@{prefix}" for prefix in PREFIXES))],
 )
 def test_each_defect_of_a_translator_is_counted_to_the_frame(name: str) -> None:
     """RFC 7915: a frame with the address of another host of the plan would pass every other check."""
