@@ -60,8 +60,8 @@ def reachable_lab(lab: LinuxLab, monkeypatch: pytest.MonkeyPatch) -> tuple[Setup
     reach = {
         "ssh": f"root@{lab.dut_namespace}",
         "os": "linux",
-        "left": lab.dut_interface("left"),
-        "right": lab.dut_interface("right"),
+        "left": (lab.dut_interface("left"),),
+        "right": (lab.dut_interface("right"),),
     }
     dut = setup.testbed.dut.model_copy(update=reach)
     return replace(setup, testbed=setup.testbed.model_copy(update={"dut": dut})), shell

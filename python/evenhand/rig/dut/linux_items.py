@@ -106,7 +106,7 @@ def linux_items(setups: Sequence[DutSetup], state: LinuxState, *, nics: NicWishe
         _check_networks(setup, state, ours=ours)
         # The table of neighbours is one, whatever pair they are of.
         neighbors = sum(
-            each.neighbor_entries for each in setups if each.plan.ip_version == setup.plan.ip_version
+            each.neighbor_entries for each in setups if set(each.ip_versions) == set(setup.ip_versions)
         )
         for item in _items(setup, state, nics, neighbors=neighbors):
             found.setdefault((item.kind, item.key), item)
@@ -278,7 +278,7 @@ def _items(setup: DutSetup, state: LinuxState, nics: NicWishes, *, neighbors: in
         for address, options in state.links[name].addresses.items():
             if options is not None:
                 yield Item("address", (name, address), options, options)
-    yield from _limits(setup.plan.ip_version, neighbors, state)
+    yield from _limits(setup, neighbors, state)
     for name in names:
         yield item("link", name, wanted="up")
     for link in setup.links:
@@ -305,13 +305,13 @@ def _items(setup: DutSetup, state: LinuxState, nics: NicWishes, *, neighbors: in
     yield from _forwarding(setup, state)
 
 
-def _limits(version: int, needed: int, state: LinuxState) -> Iterator[Item]:
+def _limits(setup: DutSetup, needed: int, state: LinuxState) -> Iterator[Item]:
     """Room for the plan on top of what the kernel has room for anyway; a limit is never lowered (SEED-23)."""
     if needed <= DEFAULT_LIMITS["gc_thresh1"]:
         return
     # From the largest down: thresh1 must never be above thresh3.
     for limit, default in reversed(DEFAULT_LIMITS.items()):
-        path = f"net/ipv{version}/neigh/default/{limit}"
+        path = f"net/ipv{setup.plan.ip_version}/neigh/default/{limit}"
         now = state.sysctls.get(path)
         if now is None:
             raise NotTakenError(
