@@ -149,7 +149,8 @@ def test_sides_that_are_swapped_are_refused(rig: Rig) -> None:
     dut = setup.testbed.dut
     swapped = dut.model_copy(update={"left": dut.right, "right": dut.left})
     wrong = replace(setup, testbed=setup.testbed.model_copy(update={"dut": swapped}))
-    with raises("rig.sides-swapped", match=f"left port .* {dut.left[0]}, .* right interface") as refused:
+    left = dut.interfaces["left"]
+    with raises("rig.sides-swapped", match=f"left port .* {left}, .* right interface") as refused:
         trial(wrong, plan)
     assert "Swap left and right" in refused.value.next_step
 
