@@ -137,6 +137,7 @@ int main(int argc, char** argv) {
     std::vector<Core> cores(c.cpus.size());
     {
         std::vector<std::jthread> threads;
+        threads.reserve(cores.size());
         for (unsigned queue = 0; queue < cores.size(); ++queue)
             threads.emplace_back([&, queue] { receive(cores[queue], queue, c, map, ticks_per_second, together); });
     }
