@@ -25,7 +25,7 @@ from tests.rig.dut.namespace_dut import (
     why_not,
 )
 from tests.rig.dut.test_over_ssh import done
-from tests.wire.wire_session import Document, cpus, until
+from tests.wire.wire_session import Document, cpus, thorough, until
 
 pytestmark = [
     pytest.mark.wire,
@@ -99,7 +99,7 @@ def write_campaign(folder: Path, *, more: str = "") -> None:
     (folder / "pairs.toml").write_text(CAMPAIGN.replace("MORE", more))
 
 
-@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6", "direct-v4-net24", "direct-v6"])
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6", *thorough("direct-v4-net24", "direct-v6")])
 def test_a_trial_on_both_pairs_has_a_verdict(dut: NamespaceDut, plan: str) -> None:
     """R2544-07, SEED-44: each frame comes back to the engine that sent it."""
     words = ("lab.toml", "--plan", plan, "--hosts", "4")
@@ -138,6 +138,7 @@ def check_witness(seen: Document, *, version: str) -> None:
     assert (seen["lost_frames"], seen["unexplained_frames"]) == (0, 0)
 
 
+@pytest.mark.thorough
 def test_a_campaign_sets_up_both_pairs_and_puts_them_back(dut: NamespaceDut) -> None:
     """SEED-23, over IPv4 and IPv6."""
     write_campaign(dut.folder)
@@ -161,6 +162,7 @@ def test_a_campaign_sets_up_both_pairs_and_puts_them_back(dut: NamespaceDut) -> 
     assert "right2" in page
 
 
+@pytest.mark.thorough
 def test_pairs_whose_cables_are_swapped_are_refused(dut: NamespaceDut) -> None:
     """Frames would be forwarded all the same, and the witness's numbers be another engine's."""
     right = dut.testbed.read_text()
@@ -177,6 +179,7 @@ def test_pairs_whose_cables_are_swapped_are_refused(dut: NamespaceDut) -> None:
     assert "the left port of engine near reaches the DUT's left, which is configured as its left-2" in errors
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_campaign_that_is_ended_leaves_no_pair_changed(dut: NamespaceDut, number: signal.Signals) -> None:
     """At once where it can; after kill -9 by `dut undo`."""

@@ -69,6 +69,7 @@ def test_each_pair_has_the_plans_addresses_and_a_table_of_its_own(
     assert dut.state() == before
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("of", ["all", "left2"])
 def test_a_strict_reverse_path_filter_is_loosened_and_put_back(dut: NamespaceDut, of: str) -> None:
     """Of two interfaces with one network the strict one takes what comes in on the first alone."""
@@ -86,6 +87,7 @@ def test_a_strict_reverse_path_filter_is_loosened_and_put_back(dut: NamespaceDut
         dut.inside("sysctl", "-w", f"{path}=0")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("make", "take", "said"),
     [
@@ -124,6 +126,7 @@ def test_a_plan_with_connections_is_refused(dut: NamespaceDut) -> None:
     assert "is not set up for several engines yet" in error
 
 
+@pytest.mark.thorough
 def test_each_port_has_its_own_neighbour_entry(dut: NamespaceDut) -> None:
     macs = [f"02:00:00:00:00:0{number}" for number in range(1, 5)]
     error = refused(dut, 2, "apply", "lab.toml", "--static-neighbors", ",".join(macs[:2]))
@@ -134,6 +137,7 @@ def test_each_port_has_its_own_neighbour_entry(dut: NamespaceDut) -> None:
     done(dut, "undo", "lab.toml")
 
 
+@pytest.mark.thorough
 def test_after_a_kill_at_any_moment_undo_brings_back_all(dut: NamespaceDut) -> None:
     kill_at_random(dut, 4, number=3)
 
