@@ -118,13 +118,6 @@ def test_people_read_each_engines_part(ssh: Path, tmp_path: Path) -> None:
         survey_over_ssh("root@tester2", watch_s=0)
 
 
-@pytest.mark.usefixtures("ssh")
-def test_a_cable_between_two_ports_of_this_host_is_refused(tmp_path: Path) -> None:
-    ended = check(tmp_path, "--cable", "found.json")
-    assert ended.returncode == 2
-    assert "is for one engine" in " ".join(ended.stderr.split())
-
-
 @pytest.mark.thorough
 @pytest.mark.usefixtures("ssh")
 @pytest.mark.parametrize("plan", versions_of("gateway-v4", "gateway-v6", proved="v6"))
