@@ -21,6 +21,7 @@ from tests.rig.dut.namespace_dut import (
     OF_TWO_ENGINES,
     NamespaceDut,
     namespace_dut_of_whole_frames,
+    put_back,
     wait_until,
     why_not,
 )
@@ -78,9 +79,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceDut]:
 @pytest.fixture
 def dut(made: NamespaceDut) -> Iterator[NamespaceDut]:
     """As it was before, whatever a test has done to it."""
-    before = made.state()
-    yield made
-    assert made.state() == before
+    with put_back(made):
+        yield made
 
 
 def start(dut: NamespaceDut, *arguments: str) -> subprocess.Popen[str]:

@@ -15,7 +15,13 @@ from evenhand.plan import SIDES, AddressPlan, make_plan
 from evenhand.rig.dut.translator import INTERFACE
 from evenhand.rig.lab.ports import af_packet_device, engine_command_inside
 from evenhand.trial import find_engine
-from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut_of_whole_frames, wait_until, why_not
+from tests.rig.dut.namespace_dut import (
+    NamespaceDut,
+    namespace_dut_of_whole_frames,
+    put_back,
+    wait_until,
+    why_not,
+)
 from tests.rig.dut.test_over_ssh import document, refused
 from tests.wire.wire_session import Document, engine, open_ports, thorough, valid_trial
 
@@ -38,9 +44,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceDut]:
 
 @pytest.fixture
 def dut(made: NamespaceDut) -> Iterator[NamespaceDut]:
-    before = made.state()
-    yield made
-    assert made.state() == before
+    with put_back(made):
+        yield made
     wait_until(lambda: not made.inside("pgrep", "-f", "tayga --config /run/evenhand"), "TAYGA still runs")
 
 

@@ -55,6 +55,14 @@ right = ["right", "right2"]
 """Of a DUT with two pairs."""
 
 
+@contextmanager
+def put_back(dut: NamespaceDut) -> Iterator[NamespaceDut]:
+    """This DUT, for a test that leaves it as it was before."""
+    before = dut.state()
+    yield dut
+    assert dut.state() == before
+
+
 def why_not() -> str | None:
     """Why none can be made here; None if one can."""
     if os.geteuid() != 0:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut, why_not
+from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut, put_back, why_not
 from tests.rig.dut.test_over_ssh import PLANS, document, done, kill_at_random, refused
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(why_not() is not None, reason=str(why_not()))]
@@ -37,9 +37,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceDut]:
 @pytest.fixture
 def dut(made: NamespaceDut) -> Iterator[NamespaceDut]:
     """As it was before, whatever a test has done to it."""
-    before = made.state()
-    yield made
-    assert made.state() == before
+    with put_back(made):
+        yield made
 
 
 @pytest.mark.parametrize(("plan", "versions"), [("gateway-v4", ["-4"]), (PLANS[2], ["-4", "-6"])])
