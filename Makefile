@@ -66,10 +66,10 @@ build-lint/build.ninja: Makefile | .venv/.deps-lint
 	meson setup $(if $(wildcard $@),--reconfigure) build-lint -Djoined_tests=false -Dtests=true
 	@touch $@
 
-test: build-tests build-asan  ## run the tests: C++, C++ under sanitizers, Python
+test: build-tests  ## run the tests: C++, Python
 	@$(PYTHON) tools/run_tests.py
 
-test-all: build-tests build-asan  ## the same and what takes longer: in all half an hour; CI runs this
+test-all: build-tests build-asan  ## the same, the C++ tests under sanitizers, and what takes longer: in all half an hour; CI runs this
 	@$(PYTHON) tools/run_tests.py --all
 
 lint: .venv/.deps-lint .venv/.deps-docs build-lint/build.ninja  ## check format, types, known mistakes, spelling, licences, the site of docs/; `tools/lint NAME` runs one

@@ -77,6 +77,7 @@ def test_one_to_three_repetitions_go_by_a_tolerance_and_say_so(
     assert "a tolerance, not a test" in shape.method
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("noise", [0.02, 0.1, 0.3])
 def test_noise_alone_makes_no_rise_or_fall_more_often_than_the_level_says(noise: float) -> None:
     """SEED-66: 200 series of the same DUT. With a probability of 0.05 each, more than 20 claims have one of

@@ -188,6 +188,7 @@ def test_a_router_that_is_killed_is_told_and_its_file_goes(tmp_path: Path, progr
     assert not (tmp_path / "reference-router.toml").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.wire
 @pytest.mark.two_cpus
 def test_a_tester_finds_it_and_ctrl_c_ends_it(tmp_path: Path, programs: None) -> None:

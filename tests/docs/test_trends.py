@@ -29,6 +29,7 @@ def _rows(page: Path, columns: int) -> list[list[str]]:
     ]
 
 
+@pytest.mark.thorough
 def test_false_alarms_are_as_rare_as_the_page_says() -> None:
     rows = alarm_rows()
     assert _rows(PAGE, 1 + len(KINDS)) == rows
@@ -47,6 +48,7 @@ def test_a_trend_that_is_looked_at_each_night_has_the_alarms_that_the_page_says(
     assert f"| {' | '.join(any_night_row())} |" in PAGE.read_text()
 
 
+@pytest.mark.thorough
 def test_steps_are_found_as_often_as_the_page_says() -> None:
     rows = detection_rows()
     assert _rows(PAGE, 5) == rows

@@ -83,6 +83,7 @@ def test_the_engine_depends_on_every_driver_that_a_testbed_may_name() -> None:
     assert fields("evenhand-engine")["Recommends"] == "${evenhand:RecommendedDrivers}"
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not has_dpdk, reason="no libdpdk-dev here")
 @pytest.mark.skipif(shutil.which("dpkg-query") is None, reason="no dpkg-query: not a Debian system")
 @pytest.mark.parametrize("group", ["Depends", "Recommends"])

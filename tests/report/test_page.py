@@ -339,6 +339,7 @@ def test_too_many_trials_for_a_page_stay_in_the_file(monkeypatch: pytest.MonkeyP
     assert 'data-label="verdict"' not in page.text
 
 
+@pytest.mark.thorough
 def test_the_page_is_replaced_as_a_whole_and_nothing_else_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

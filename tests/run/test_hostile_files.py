@@ -294,6 +294,7 @@ def test_what_lies_beside_is_not_trusted(run: Path, tmp_path: Path) -> None:
     assert contents(tmp_path) == before
 
 
+@pytest.mark.thorough
 def test_a_run_is_read_while_it_is_written_and_keeps_no_lock(run: Path) -> None:
     """Whoever looks at a run must not end it: a writer waits for five seconds only."""
     with closing(sqlite3.connect(run, timeout=0, isolation_level=None)) as writer:

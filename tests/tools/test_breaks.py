@@ -112,6 +112,7 @@ def test_an_entry_with_a_slip_is_refused(old: str, new: str, words: str) -> None
         breaks.read_breaks(ENTRY.replace(old, new))
 
 
+@pytest.mark.thorough
 @IN_GIT
 def test_a_break_is_caught_by_a_test_that_fails_and_the_checkout_stays_as_it_is() -> None:
     """For real, in a worktree: a test that sees it, one that does not, one that is not there, a text that is
@@ -145,6 +146,7 @@ def test_a_break_is_caught_by_a_test_that_fails_and_the_checkout_stays_as_it_is(
     assert _git("status", "--porcelain") == status
 
 
+@pytest.mark.thorough
 @IN_GIT
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
 def test_an_interrupted_run_leaves_no_worktree(number: signal.Signals, tmp_path: Path) -> None:

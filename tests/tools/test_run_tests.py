@@ -174,7 +174,7 @@ def test_a_suite_that_gets_no_cpu_time_has_its_share_again(monkeypatch: pytest.M
     assert int(printed) == os.SCHED_OTHER
 
 
-@pytest.mark.parametrize("at_once", [1, 2])
+@pytest.mark.parametrize("at_once", [1, pytest.param(2, marks=pytest.mark.thorough)])
 def test_a_test_that_hangs_is_named_and_shows_where_it_stands(tmp_path: Path, at_once: int) -> None:
     """A whole suite hung for its 45 minutes, and nobody could say in which test."""
     (tmp_path / "test_waiting.py").write_text(
@@ -232,3 +232,21 @@ def test_tests_of_delays_and_rates_begin_when_all_else_has_ended(
     ]
     is_beside = told.index(f"begin {ONE_CPU}") < told.index(f"end {WITHOUT_PORTS}")
     assert is_beside == is_quiet
+
+
+@pytest.mark.parametrize("asks_for_all", [False, True])
+def test_the_cpp_tests_run_under_sanitizers_where_all_is_asked_for(
+    asks_for_all: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builds: list[tuple[str, str]] = []
+
+    def suite(name: str, build: str, of: str, *, yields: bool) -> Outcome:
+        builds.append((build, of))
+        return Outcome(name=name, passed=1)
+
+    monkeypatch.setattr(run_tests, "run_cpp_tests", suite)
+    monkeypatch.setattr(sys, "argv", ["run_tests.py", *(["--all"] if asks_for_all else [])])
+    names = [outcome.name for outcome in run_tests.run_cpp_suites(yields=False)]
+    assert len(set(names)) == len(names)
+    folders = ("build", "build-asan") if asks_for_all else ("build",)
+    assert builds == [(folder, of) for folder in folders for of in ("engine", "router")]

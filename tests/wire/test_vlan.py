@@ -40,6 +40,7 @@ from tests.wire.wire_session import (
     router_beside_tester,
     run_trial,
     setup_beside_tester,
+    thorough,
     until,
     valid_trial,
     was_sent_whole,
@@ -239,7 +240,7 @@ def test_a_size_that_tags_leave_no_room_in_is_refused(tmp_path: Path) -> None:
     [
         (gateway_v4(), {"left": (100,), "right": (200, 101)}),
         (gateway_v6(), {"left": (200, 100)}),
-        (make_plan("direct-v6", 20), {"left": (7,), "right": (7,)}),
+        *thorough((make_plan("direct-v6", 20), {"left": (7,), "right": (7,)})),
     ],
     ids=("gateway-v4", "gateway-v6", "direct-v6"),
 )

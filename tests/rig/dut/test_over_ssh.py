@@ -89,7 +89,14 @@ def refused(dut: NamespaceDut, code: int, *arguments: str) -> str:
     return ended.stderr
 
 
-@pytest.mark.parametrize("plan", [pytest.param(PLANS[0], marks=pytest.mark.slow), *PLANS[1:]])
+@pytest.mark.parametrize(
+    "plan",
+    [
+        pytest.param(PLANS[0], marks=pytest.mark.slow),
+        pytest.param(PLANS[1], marks=pytest.mark.thorough),
+        *PLANS[2:],
+    ],
+)
 def test_the_dut_is_set_up_for_a_plan_and_then_as_it_was(dut: NamespaceDut, plan: str) -> None:
     """SEED-23, SEED-17: addresses, routes by a gateway without prefix length, forwarding; and nothing of it
     stays."""

@@ -65,6 +65,7 @@ FORGERIES = (
 """Of the points with 2, 3, ... hosts: what the worker answers instead, and what is said."""
 
 
+@pytest.mark.thorough
 def test_what_was_not_ordered_or_is_no_result_is_not_stored(tmp_path: Path) -> None:
     """D11. What the same worker measured besides is."""
     with cluster(tmp_path) as running:

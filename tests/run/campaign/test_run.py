@@ -187,6 +187,7 @@ def test_a_campaign_that_is_not_ours_to_write_is_resumed_with_sudo(
     assert again_command(run) == f"sudo evenhand run --resume {run} --again"
 
 
+@pytest.mark.thorough
 def test_the_page_of_an_interrupted_campaign_has_all_that_is_stored_and_no_longer_reloads(
     tmp_path: Path,
 ) -> None:
@@ -326,6 +327,7 @@ def test_what_ended_at_the_testers_limit_is_measured_again_where_that_is_asked(
     assert "there is nothing to repeat" in again.stderr
 
 
+@pytest.mark.thorough
 def test_what_passed_before_the_testers_limit_is_a_lower_bound_that_is_measured_again(
     evenhand: Evenhand, tmp_path: Path
 ) -> None:

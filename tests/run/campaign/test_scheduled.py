@@ -136,6 +136,7 @@ def test_testbeds_that_disagree_on_a_point_are_named(both: Cluster) -> None:
     assert "--scheduler" in alone.stderr
 
 
+@pytest.mark.thorough
 def test_a_starter_that_was_killed_goes_on_and_has_nothing_twice(both: Cluster) -> None:
     """D11: points that were stored stand; what was under way is measured again, and its worker stops sending
     meanwhile."""
