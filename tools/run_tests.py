@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs every test suite, and ends with the slowest tests and with how many of each suite ran.
 
-With --all, also the tests marked `thorough`, and the C++ tests once more under sanitizers. With --apart, tests
-that send frames wait for all others. The counts come from the suites' own reports. A suite that crashed,
-reported nothing or ran nothing has failed.
+With --all, also the tests marked `thorough`, and the C++ tests once more under sanitizers. With --apart,
+tests that send frames wait for all others. The counts come from the suites' own reports. A suite that
+crashed, reported nothing or ran nothing has failed.
 """
 
 from __future__ import annotations
