@@ -127,3 +127,5 @@ def test_each_of_several_engines_has_a_cable_of_its_own(tmp_path: Path) -> None:
                 check = checks[f"{what}, {direction}: frames"]
                 assert check["state"] == ("good" if came else "bad"), check
                 assert check["found"].startswith(f"{came} of 10000 came"), check
+            is_measured = checks[f"{what}: ceiling"]["found"] != "not measured, as no frame came"
+            assert is_measured == bool(came), checks[f"{what}: ceiling"]
