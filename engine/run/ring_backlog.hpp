@@ -27,6 +27,10 @@ class RingBacklog {
     /// Keeps an upper bound of what waits in the ring: what may have come since the last poll, less what this one took;
     /// nothing after polls that emptied it. What the ring cannot have held may have been lost in it. Counted as time at
     /// the intended load; where there are other queues, for several shares of it at once.
+    ///
+    /// A poll that brought fewer than a group need not have emptied the ring: virtio holds back some, and mlx5 ends a
+    /// burst where its ring does, once in a round. But one of two in a row did, so what waits then has come since the
+    /// first. Where no more than half a burst can have waited, there is nothing worth remembering.
     void note_poll(Ticks now, unsigned n, const Expectation& expected, tally::ReceiverTally& tally) noexcept {
         const Ticks last = last_poll_;
         last_poll_ = now;
@@ -42,7 +46,10 @@ class RingBacklog {
                 gap = 0;
             }
         }
-        left_some_ = may_have_left_some(n, backlog_[0] + gap, expected.burst_lasts);
+        const bool is_short = n != 0 && !is_whole_group(n);
+        if (is_short && was_short_) backlog_.fill(0);
+        left_some_ = n != 0 && !(is_short && backlog_[0] + gap <= expected.burst_lasts / 2);
+        was_short_ = is_short && left_some_;
         if (gap > tally.max_poll_gap) tally.max_poll_gap = gap;
         const Ticks ring_lasts = expected.ring_lasts;
         if (!left_some_ && backlog_[0] + gap <= ring_lasts) {  // then it is no more for any smaller share
@@ -70,17 +77,6 @@ class RingBacklog {
     /// receive_burst or more_may_wait at the most.
     [[nodiscard]] static bool is_whole_group(unsigned n) noexcept {
         return n > receive_burst - most_trimmed - 1 || (n <= more_may_wait && n >= more_may_wait - most_trimmed);
-    }
-
-    /// Whether the ring may hold some after a poll that brought `n` frames, where so many ticks' frames may have
-    /// waited. Fewer than a group do not prove that it is empty: virtio holds back some, and mlx5 ends a burst where
-    /// its ring does, once in a round. So after a stall two such polls in a row prove it, as an empty one does; without
-    /// one there is no more than a group to be forgotten.
-    [[nodiscard]] bool may_have_left_some(unsigned n, Ticks waited, Ticks burst_lasts) noexcept {
-        const bool is_short = n != 0 && !is_whole_group(n);
-        const bool is_empty = n == 0 || (is_short && (was_short_ || waited <= burst_lasts / 2));
-        was_short_ = is_short && !is_empty;
-        return !is_empty;
     }
 
     /// No product of a long gap overflows.
