@@ -5,10 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
 namespace evenhand::bench {
+
+constexpr std::uint64_t seed = 1;
+constexpr std::uint16_t trial_number = 1;
+/// Are not counted.
+constexpr std::uint64_t rounds_before = 20;
 
 /// Frames lie as far apart as mbufs do, so that they meet the caches and the TLB alike.
 class PoolPort {

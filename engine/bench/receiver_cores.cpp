@@ -29,9 +29,6 @@ using pace::TickClock;
 using pace::Ticks;
 using plan::IpVersion;
 
-constexpr std::uint64_t seed = 1;
-constexpr std::uint16_t trial_number = 1;
-constexpr std::uint64_t rounds_before = 20;
 constexpr unsigned frames_of_round = 1024;
 constexpr unsigned sent_together = 32;  // have the same time in their tags
 
@@ -68,8 +65,9 @@ void receive(Core& core, unsigned queue, const Case& c, tally::SequenceMap& map,
     core.is_there = stay_on(c.cpus[queue]);
     const auto plan = bench::gateway_plan(c.version);
     const plan::MacAddress own_mac{2, 0, 0, 0, 0, 2};
-    const auto shape = frame::make_template(plan, c.frame_size, {.trial = trial_number}, {2, 0, 0, 0, 0, 1}, own_mac);
-    frame::TestFrameSource source{shape, plan::FlowDraw{plan, plan::Direction::forward, seed}, {}};
+    const auto shape =
+        frame::make_template(plan, c.frame_size, {.trial = bench::trial_number}, {2, 0, 0, 0, 0, 1}, own_mac);
+    frame::TestFrameSource source{shape, plan::FlowDraw{plan, plan::Direction::forward, bench::seed}, {}};
     bench::PoolPort port{frames_of_round};
     for (auto& frame : port.all()) {
         frame.length = shape.octets;
@@ -82,7 +80,7 @@ void receive(Core& core, unsigned queue, const Case& c, tally::SequenceMap& map,
     const Ticks start = TickClock::now();
     constexpr double an_hour_s = 3600;
     const auto hour = static_cast<Ticks>(an_hour_s * ticks_per_second);
-    receiver.arm({.trial = trial_number,
+    receiver.arm({.trial = bench::trial_number,
                   .frames = {arrives, own_mac, own_mac},
                   .start = start,
                   .clock_skew = hour,
@@ -95,7 +93,7 @@ void receive(Core& core, unsigned queue, const Case& c, tally::SequenceMap& map,
     std::vector<std::byte*> burst;
     std::uint64_t next = 0;
     TickClock clock;
-    for (std::uint64_t round = 0; round < c.rounds + rounds_before; ++round) {
+    for (std::uint64_t round = 0; round < c.rounds + bench::rounds_before; ++round) {
         // All write the same numbers, as one sender gives them out, and each keeps its own: as many in each round.
         for (std::size_t at = 0; at < frames_of_round;) {
             burst.clear();
@@ -110,7 +108,7 @@ void receive(Core& core, unsigned queue, const Case& c, tally::SequenceMap& map,
         const Ticks begin = TickClock::now();
         while (receiver.turn(TickClock::now(), clock) != 0) {}
         const auto took = static_cast<double>(TickClock::now() - begin);
-        if (round >= rounds_before) core.part.ticks_per_frame.push_back(took / frames_of_round);
+        if (round >= bench::rounds_before) core.part.ticks_per_frame.push_back(took / frames_of_round);
         together.arrive_and_wait();
     }
     core.received_frames = tally->received_frames;
@@ -130,7 +128,7 @@ int main(int argc, char** argv) {
            .rounds = number(3)};
     for (int i = 4; i < argc; ++i) c.cpus.push_back(number(i));
     const double ticks_per_second = pace::calibrate_ticks_per_second();
-    const std::uint64_t frames = (c.rounds + rounds_before) * frames_of_round;
+    const std::uint64_t frames = (c.rounds + bench::rounds_before) * frames_of_round;
     // Twice what the shares make likely.
     tally::SequenceMap map{2 * frames * c.cpus.size() + sent_together, c.cpus.size() > 1};
     std::barrier<> together{static_cast<std::ptrdiff_t>(c.cpus.size())};

@@ -39,10 +39,6 @@ using pace::TickClock;
 using pace::Ticks;
 using plan::IpVersion;
 
-constexpr std::uint64_t seed = 1;
-constexpr std::uint16_t trial_number = 1;
-constexpr std::uint64_t rounds_before = 20;
-
 /// What a responder does with the frames of connections, where the DUT keeps state.
 enum class Use : std::uint8_t { none, learn, established };
 
@@ -104,13 +100,15 @@ int measure_all(const Case& c) {
     }
     const double ticks_per_second = pace::calibrate_ticks_per_second();
     const plan::MacAddress own_mac{2, 0, 0, 0, 0, 2};
-    const auto shape = frame::make_template(plan, c.frame_size, {.trial = trial_number}, {2, 0, 0, 0, 0, 1}, own_mac);
-    const plan::FlowDraw draw{plan, plan::Direction::forward, seed};
+    const auto shape =
+        frame::make_template(plan, c.frame_size, {.trial = bench::trial_number}, {2, 0, 0, 0, 0, 1}, own_mac);
+    const plan::FlowDraw draw{plan, plan::Direction::forward, bench::seed};
     // As if the DUT translated each connection to what it is.
-    const auto state = has_state ? bench::state_table(plan, c.connections, seed, c.use == Use::established) : nullptr;
+    const auto state =
+        has_state ? bench::state_table(plan, c.connections, bench::seed, c.use == Use::established) : nullptr;
     const plan::ConnectionDraw of_connections{
         c.use == Use::established ? plan::ConnectionUse::drawn : plan::ConnectionUse::each_once,
-        plan::Direction::forward, has_state ? c.connections : 1, seed};
+        plan::Direction::forward, has_state ? c.connections : 1, bench::seed};
     auto source = [&] {
         if constexpr (has_state)
             return frame::ConnectionSource{
@@ -128,7 +126,7 @@ int measure_all(const Case& c) {
         frame::write_pattern(V, {frame.octets.data(), shape.octets});
         octets.push_back(frame.octets.data());
     }
-    const std::uint64_t frames = (c.rounds + rounds_before) * c.frames;
+    const std::uint64_t frames = (c.rounds + bench::rounds_before) * c.frames;
     const std::uint64_t most = 2 * frames * c.queues + c.sent_together;  // twice what one queue's share makes likely
     const auto map = std::make_unique<tally::SequenceMap>(most, c.queues > 1);
     const auto map_alone = std::make_unique<tally::SequenceMap>(most, c.queues > 1);
@@ -160,7 +158,7 @@ int measure_all(const Case& c) {
         if constexpr (is_translated || has_state) return of_part.holds(0, at, V);
         return expected.holds(0, at, V);
     };
-    receiver.arm({.trial = trial_number,
+    receiver.arm({.trial = bench::trial_number,
                   .frames = expected,
                   .start = start,
                   .residual_end = start + hour,
@@ -173,16 +171,17 @@ int measure_all(const Case& c) {
 
     enum Which : std::uint8_t { looking, checking, finding, marking, delaying, whole };
     std::array<Part, 6> parts{Part{"look"}, Part{"check"}, Part{"burst"}, Part{"map"}, Part{"delay"}, Part{"all"}};
-    const auto burst_check = is_translated || has_state ? std::nullopt : expected.burst_check({.trial = trial_number});
+    const auto burst_check =
+        is_translated || has_state ? std::nullopt : expected.burst_check({.trial = bench::trial_number});
     frame::FoundBurst found;
     std::uint64_t held = 0;
     std::uint64_t beginnings = 0;  // of what was sent together
     for (unsigned k = 0; k < run::receive_burst; k += c.sent_together) beginnings |= std::uint64_t{1} << k;
     std::uint64_t next = 0;
     std::vector<std::uint64_t> sequences;
-    std::mt19937_64 random{seed};
+    std::mt19937_64 random{bench::seed};
     TickClock clock;
-    for (std::uint64_t round = 0; round < c.rounds + rounds_before; ++round) {
+    for (std::uint64_t round = 0; round < c.rounds + bench::rounds_before; ++round) {
         write_round(source, octets, c, random, next, sequences);
         measure(parts[looking], c.frames, [&] {
             for (const std::byte* at : octets) held += frame::look_at(at, shape.octets).tag.sequence & 1U;
@@ -211,7 +210,7 @@ int measure_all(const Case& c) {
         measure(parts[whole], c.frames, [&] {
             while (receiver.turn<Frames>(TickClock::now(), clock) != 0) {}
         });
-        if (round < rounds_before) {
+        if (round < bench::rounds_before) {
             for (auto& part : parts) part.ticks_per_frame.clear();
         }
     }
