@@ -3,6 +3,7 @@
 // have held.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -47,8 +48,9 @@ class RingBacklog {
             }
         }
         const bool is_short = n != 0 && !is_whole_group(n);
-        if (is_short && was_short_) backlog_.fill(0);
-        left_some_ = n != 0 && !(is_short && backlog_[0] + gap <= expected.burst_lasts / 2);
+        const bool was_empty = is_short && was_short_;  // after this poll or after the last
+        const Ticks waits = was_empty ? gap : backlog_[0] + gap;
+        left_some_ = n != 0 && !(is_short && waits <= expected.burst_lasts / 2);
         was_short_ = is_short && left_some_;
         if (gap > tally.max_poll_gap) tally.max_poll_gap = gap;
         const Ticks ring_lasts = expected.ring_lasts;
@@ -60,11 +62,13 @@ class RingBacklog {
         const std::size_t shares = expected.is_one_of_many ? backlog_.size() : 1;
         for (std::size_t i = 0; i < shares; ++i) {
             Ticks& backlog = backlog_[i];
-            backlog += i == 0 ? gap : share_of(gap, tally::gap_shares[i]);
+            const Ticks comes = i == 0 ? gap : share_of(gap, tally::gap_shares[i]);
+            backlog += comes;
             if (backlog > ring_lasts) {
                 tally.gap_excess[i] += backlog - ring_lasts;
                 backlog = ring_lasts;
             }
+            if (was_empty) backlog = std::min(backlog, comes);
             backlog = left_some_ && backlog > taken ? backlog - taken : 0;
         }
     }
