@@ -120,9 +120,11 @@ def test_what_stands_in_the_way_is_named(dut: NamespaceDut, make: str, take: str
         dut.inside("sh", "-c", take)
 
 
-def test_a_plan_with_connections_is_refused(dut: NamespaceDut) -> None:
-    error = refused(dut, 2, "apply", "lab.toml", "--plan", "nat44")
-    assert "is not set up for several engines yet" in error
+@pytest.mark.parametrize("plan", ["siit", "siit-eam", "nat64"])
+def test_a_plan_that_needs_tayga_is_refused(dut: NamespaceDut, plan: str) -> None:
+    """It has one device for all pairs, and no way to tell which pair a frame was of."""
+    error = refused(dut, 2, "apply", "lab.toml", "--plan", plan)
+    assert f"{plan} needs TAYGA, which has one device for all that it translates" in error
 
 
 @pytest.mark.thorough
