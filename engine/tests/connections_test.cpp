@@ -348,7 +348,7 @@ std::vector<std::uint64_t> drawn_connections(const World& world, std::uint64_t b
 
 }  // namespace
 
-TEST_CASE("of several testers each opens, answers and uses the connections of its own frames, as one opens all") {
+TEST_CASE("of several testers each has the connections of its own frames, as one opens all (R9693-01, R9693-12)") {
     constexpr std::uint64_t connections = 3001;
     for (const auto& of : {nat44(), nat66()}) {
         const World alone{of, connections};
@@ -392,7 +392,7 @@ TEST_CASE("of several testers each opens, answers and uses the connections of it
     }
 }
 
-TEST_CASE("frames of one of several testers are of all of its connections, equally often, and not as another's are") {
+TEST_CASE("frames of one of several testers are of all its connections, and not as another's are (R9693-12)") {
     constexpr std::uint64_t connections = 2000;
     constexpr std::uint64_t blocks = 2000;
     std::vector<std::vector<std::uint64_t>> drawn;
@@ -413,7 +413,7 @@ TEST_CASE("frames of one of several testers are of all of its connections, equal
     CHECK(alike < 2 * drawn[0].size() / 500);
 }
 
-TEST_CASE("a tuple that two testers' connections have is no shared one: it came to different ports") {
+TEST_CASE("a tuple that two testers' connections have is no shared one: it came to different ports (R9693-02)") {
     auto p = nat44(1);
     p.destination_ports = {.first = 7, .count = 1};
     for (const auto& own : {TesterShare{0, 1, 2}, TesterShare{1, 1, 2}}) {
