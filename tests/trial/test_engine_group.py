@@ -131,7 +131,7 @@ class SilentEngine(Engine):
         return super().request(name, **arguments)
 
 
-.mark.parametrize(("count", "lost"), [(10, ["b"]), (10_000_000, [])])
+@pytest.mark.parametrize(("count", "lost"), [(10, ["b"]), (10_000_000, [])])
 def test_an_engine_that_looks_through_its_connections_is_not_lost(
     monkeypatch: pytest.MonkeyPatch, count: int, lost: list[str]
 ) -> None:
