@@ -285,12 +285,11 @@ Ordered tester_of(const tally::TrialPart& part) {
     Ordered directions = Ordered::object();
     for (const auto& d : r.directions) {
         Ordered& of_direction = directions[name_of(d.direction)];
-        of_direction = {
-            {"intended_frames", d.intended_frames}, {"offered_frames", d.offered_frames},
-            {"offered_fps", d.offered_fps},         {"received_frames", d.received_frames},
-            {"lost_frames", d.lost_frames()},       {"strayed_frames", d.strayed_frames},
-            {"overdue_frames", d.overdue_frames},   {"max_overdue_us", d.max_overdue_us},
-            {"max_poll_gap_us", d.max_poll_gap_us}};
+        of_direction = {{"intended_frames", d.intended_frames}, {"offered_frames", d.offered_frames},
+                        {"offered_fps", d.offered_fps},         {"received_frames", d.received_frames},
+                        {"lost_frames", d.lost_frames()},       {"strayed_frames", d.strayed_frames},
+                        {"overdue_frames", d.overdue_frames},   {"max_overdue_us", d.max_overdue_us},
+                        {"max_poll_gap_us", d.max_poll_gap_us}};
         add_translation(of_direction, d);
     }
     const auto before_after = [](const tally::TrialResult::BeforeAfter& p) -> Ordered {

@@ -192,9 +192,8 @@ tally::DirectionResult read_direction(ObjectReader r, plan::Direction direction)
     }
     if (r.has("connections")) {
         auto of = r.object("connections");
-        d.connections = {.opened = count(of, "opened"),
-                         .learnt = count(of, "learnt"),
-                         .shared_tuples = count(of, "shared_tuples")};
+        d.connections = {
+            .opened = count(of, "opened"), .learnt = count(of, "learnt"), .shared_tuples = count(of, "shared_tuples")};
     }
     if (!is_null(r, "last_lost")) {
         auto lost = r.object("last_lost");

@@ -27,8 +27,8 @@ class ConnectionFlows {
                     LinkEnd end) noexcept
         : table_{&table}, draw_{draw}, direction_{direction}, end_{end} {}
 
-    /// Of the frames first, first + stride, ..., which are one stream's; the addresses of a connection that is not known
-    /// are 0. What the next block of the stream needs of the table is fetched meanwhile.
+    /// Of the frames first, first + stride, ..., which are one stream's; the addresses of a connection that is not
+    /// known are 0. What the next block of the stream needs of the table is fetched meanwhile.
     void draw_block(std::uint64_t first, std::uint64_t stride, plan::FlowBlock& block) noexcept;
 
    private:

@@ -15,8 +15,8 @@ namespace evenhand::frame {
 /// destination is that of the connection's four tuple, so that only source address and port are kept: 4 octets, in both
 /// IP versions, as the DUT's pool has 2^16 addresses at most.
 ///
-/// Of several testers each has the connections that its own frames open, and no others: they came through its own ports.
-/// They are known by their places among these (TesterShare).
+/// Of several testers each has the connections that its own frames open, and no others: they came through its own
+/// ports. They are known by their places among these (TesterShare).
 ///
 /// The receivers of the responder write each entry once; other threads read it after that without a lock.
 class StateTable {
@@ -40,7 +40,7 @@ class StateTable {
 
     void record(std::uint64_t place, Entry entry) noexcept {
         std::atomic_ref{entries_[place]}.store(std::uint32_t{entry.host} << 16U | entry.port,
-                                                std::memory_order_relaxed);
+                                               std::memory_order_relaxed);
     }
     [[nodiscard]] Entry entry(std::uint64_t place) const noexcept {
         const std::uint32_t word = std::atomic_ref{entries_[place]}.load(std::memory_order_relaxed);

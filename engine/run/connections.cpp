@@ -113,8 +113,8 @@ void Tester::prepare_connections(const TrialRequest& request) {
     const auto connections = state_table_->tuples().connections();
     if (asked->use == Use::each_once && frames != connections)
         refuse(FaultCode::bad_request,
-               fmt::format("{} frames, but each of {} connections is to have one", frames, connections),
-               "trial", "Send one frame for each connection: rate_fps times duration_s.");
+               fmt::format("{} frames, but each of {} connections is to have one", frames, connections), "trial",
+               "Send one frame for each connection: rate_fps times duration_s.");
 }
 
 }  // namespace evenhand::run

@@ -340,8 +340,8 @@ std::vector<std::uint64_t> drawn_connections(const World& world, std::uint64_t b
         plan::FlowBlock block;
         flows.draw_block(share.sequence(b * plan::FlowBlock::size), share.stride, block);
         for (std::size_t j = 0; j < plan::FlowBlock::size; ++j)
-            found.push_back(numbers.at(
-                {block.source(j), block.destination(j), block.source_port(j), block.destination_port(j)}));
+            found.push_back(
+                numbers.at({block.source(j), block.destination(j), block.source_port(j), block.destination_port(j)}));
     }
     return found;
 }
@@ -372,8 +372,7 @@ TEST_CASE("of several testers each has the connections of its own frames, as one
             CHECK(world.table.connections() == own.count(connections));
             CHECK(nat.outside.size() == own.count(connections));
             of_all += world.table.connections();
-            const auto validated =
-                world.expectation(Direction::reverse, ConnectionUse::each_once, false, own.stride());
+            const auto validated = world.expectation(Direction::reverse, ConnectionUse::each_once, false, own.stride());
             const auto there = world.expectation(Direction::forward, ConnectionUse::drawn, false, own.stride());
             const auto back = world.expectation(Direction::reverse, ConnectionUse::drawn, false, own.stride());
             for (std::uint64_t k = 0; k < connections; ++k) {

@@ -301,8 +301,7 @@ TEST_CASE("connections that testers opened are added up, and who had a tuple twi
     auto r = request();
     for (auto& p : r.parts) {
         p.result.directions.pop_back();  // the initiator's alone
-        p.result.directions[0].connections = {
-            .opened = frames_each, .learnt = frames_each - 2, .shared_tuples = 0};
+        p.result.directions[0].connections = {.opened = frames_each, .learnt = frames_each - 2, .shared_tuples = 0};
     }
     r.parts[1].result.directions[0].connections->learnt = frames_each;
     CHECK(tally::judge_together(r).whole.verdict == Verdict::pass);

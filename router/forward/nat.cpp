@@ -239,11 +239,8 @@ std::optional<std::uint16_t> Nat::free_port(std::uint16_t number, const InsideTu
     std::uint32_t place = is_in_range ? wanted - options_.first_port : wanted % ports;
     for (std::uint32_t tries = 0; tries < ports; ++tries, place = place + 1 == ports ? 0 : place + 1) {
         const auto port = static_cast<std::uint16_t>(options_.first_port + place);
-        const OutsideTuple wished{.peer = inside.peer,
-                                  .peer_port = inside.peer_port,
-                                  .number = number,
-                                  .port = port,
-                                  .pair = inside.pair};
+        const OutsideTuple wished{
+            .peer = inside.peer, .peer_port = inside.peer_port, .number = number, .port = port, .pair = inside.pair};
         if (table_.is_free(wished, now)) return port;
     }
     exhausted = {.key = key, .removals = table_.removals()};

@@ -34,14 +34,14 @@ struct NatCrossing {
     }
 };
 
-/// One worker's translator, with one table for all pairs of ports. Each pair is a network of its own: two connections of
-/// different pairs may have the same addresses and ports. Times are ticks since the router began.
+/// One worker's translator, with one table for all pairs of ports. Each pair is a network of its own: two connections
+/// of different pairs may have the same addresses and ports. Times are ticks since the router began.
 class Nat {
    public:
     Nat(const NatOptions& options, double ticks_per_second);
 
-    /// What is to be done with a packet that came in at this interface of its pair. An outgoing one may still be for the
-    /// router, or for the inside: its route tells.
+    /// What is to be done with a packet that came in at this interface of its pair. An outgoing one may still be for
+    /// the router, or for the inside: its route tells.
     [[nodiscard]] NatWay way_of(const Packet& packet, unsigned in) const noexcept;
     /// The destination of an outgoing packet as it is outside.
     [[nodiscard]] plan::IpAddress outside_destination(const Packet& packet) const noexcept;

@@ -124,8 +124,8 @@ class ConnectionTable {
     /// Grows with every entry that is removed.
     [[nodiscard]] std::uint64_t removals() const noexcept { return removals_; }
 
-    /// The table is not full, and has no connection with this inside tuple. The outside tuple, which is of the same pair,
-    /// may be one that it has.
+    /// The table is not full, and has no connection with this inside tuple. The outside tuple, which is of the same
+    /// pair, may be one that it has.
     void add(const InsideTuple& inside, std::uint16_t number, std::uint16_t port, bool is_mark, Ticks now) noexcept;
     void use(Entry entry, Ticks now) noexcept { entries_[entry].set_used(now); }
     /// The table is not empty.

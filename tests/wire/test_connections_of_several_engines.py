@@ -56,10 +56,7 @@ def setup_of_pairs(
 def nat_of_pairs(
     name: str, dut: ReferenceDut | None = None, *, hosts: int = 300
 ) -> Iterator[tuple[OpenTester, ReferenceRouter]]:
-    with (
-        setup_of_pairs(name, dut, hosts=hosts) as setup,
-        opened(setup, make_plan(name, hosts)) as tester,
-    ):
+    with setup_of_pairs(name, dut, hosts=hosts) as setup, opened(setup, make_plan(name, hosts)) as tester:
         yield tester, setup.router
 
 
@@ -197,9 +194,11 @@ def test_a_trial_of_any_test_runs_over_connections_that_are_opened_before_it(nam
         wish = ConnectionWish(count=COUNT, rate_fps=RATE_FPS)
         bed, plan = OpenTestbed(setup=setup), make_plan(name, 300)
         found = valid(
-            lambda: bed.trial(
-                rate_fps=2000.0, duration_s=0.5, plan=plan, waits=WAITS, limits=PATIENT, established=wish
-            ).trial
+            lambda: (
+                bed.trial(
+                    rate_fps=2000.0, duration_s=0.5, plan=plan, waits=WAITS, limits=PATIENT, established=wish
+                ).trial
+            )
         )
         assert found.verdict is Verdict.PASS
         assert found.raw["established"]["count"] == COUNT
@@ -219,7 +218,8 @@ def test_connections_are_of_the_share_that_established_them() -> None:
             connections={"use": "establish", "count": 100},
         )
         use: Document = {"directions": ["reverse"], "connections": {"use": "each_once"}}
-        for share in ({"share": {"first": 1, "stride": 2}}, {}):
+        shares: tuple[Document, ...] = ({"share": {"first": 1, "stride": 2}}, {})
+        for share in shares:
             with raises("engine.bad-order", match="established by streams 0 to 0 of 2, but this trial has"):
                 session.request("trial", **trial, **use, **share)
         with raises("engine.bad-order", match="only 0 of 50 connections are established"):

@@ -13,16 +13,7 @@ import pytest
 from evenhand.plan import SIDES, AddressPlan, make_plan
 from evenhand.predict import DeviceModel, predict
 from evenhand.rig.reference import ReferenceDut, ReferenceRouter
-from evenhand.trial import (
-    Connections,
-    EngineGroup,
-    EngineMeasurer,
-    Limits,
-    Load,
-    TrialResult,
-    Verdict,
-    Waits,
-)
+from evenhand.trial import Connections, EngineGroup, EngineMeasurer, Limits, Load, TrialResult, Verdict, Waits
 from tests.wire.several_engines import group_of, open_group, router_of_pairs
 from tests.wire.test_reference_router import _needs_router
 from tests.wire.wire_session import FAST_WAITS, MOST_ATTEMPTS, PATIENT, Document, thorough
@@ -121,9 +112,7 @@ def test_connections_of_four_engines_are_in_one_table(name: str) -> None:
         assert received(of_each(Connections(use="each_once", count=count), 2000.0), "reverse") == own
         used = offered(
             group,
-            Load(
-                rate_fps=FRAMES, duration_s=1.0, connections=Connections(use="established", count=count)
-            ),
+            Load(rate_fps=FRAMES, duration_s=1.0, connections=Connections(use="established", count=count)),
         )
         assert used.verdict is Verdict.PASS
         counters = router.counters()["nat"]

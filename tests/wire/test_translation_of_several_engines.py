@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two engines on a stateless translator: the reference router as one, with a port pair for each. Each frame is
-held against the addresses that its number in the whole trial must have."""
+"""Two engines on a stateless translator: the reference router as one, with a port pair for each. Each frame
+is held against the addresses that its number in the whole trial must have."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ ALIVE_EVERY_S = 0.1
 SILENT_S = 5.0
 """An engine tells of its trial twice a second; one that says nothing for so long is lost."""
 SORT_S = 1e-6
-"""More for each connection that an engine has opened: after the trial it looks whether two were translated to one
-four tuple, which was measured to take 0.2 us."""
+"""More for each connection that an engine has opened: after the trial it looks whether two were translated to
+one four tuple, which was measured to take 0.2 us."""
 STOP_WITHIN_S = 5.0
 """What an engine that was told to stop may take to answer."""
 CLOCK_LOOKS = 8

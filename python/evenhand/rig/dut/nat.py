@@ -112,7 +112,7 @@ def nat_rules(
         f"{pool}"
         "  chain outgoing {\n"
         "    type nat hook postrouting priority srcnat; policy accept;\n"
-        f'    oifname {interfaces if len(names) == 1 else f"{{ {interfaces} }}"} {ip} saddr {inside} {to}\n'
+        f"    oifname {interfaces if len(names) == 1 else f'{{ {interfaces} }}'} {ip} saddr {inside} {to}\n"
         "  }\n"
         "}\n"
     )
