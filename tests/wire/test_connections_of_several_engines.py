@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -25,16 +26,27 @@ from tests.wire.several_engines import engine_table, router_of_pairs, setup_of, 
 from tests.wire.test_connections import (
     PATIENT,
     RATE_FPS,
+    ROOT,
     TRIES,
     WAITS,
     answer_all,
+    documents,
     of_connections,
     open_all,
     opened,
+    running_router,
     valid,
 )
 from tests.wire.test_reference_router import _needs_router
-from tests.wire.wire_session import FAST_WAITS, Document, engine, open_ports, proved, thorough
+from tests.wire.wire_session import (
+    FAST_WAITS,
+    LENIENT_OPTIONS,
+    Document,
+    engine,
+    open_ports,
+    proved,
+    thorough,
+)
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 __all__ = ["_needs_router"]  # the fixture
@@ -204,6 +216,26 @@ def test_a_trial_of_any_test_runs_over_connections_that_are_opened_before_it(nam
         assert found.raw["established"]["count"] == COUNT
         assert {d.received_frames for d in found.directions.values()} == {1000}
         assert setup.router.counters()["nat"]["entries"] == COUNT
+
+
+@pytest.mark.thorough
+def test_the_walk_of_the_how_to_finds_what_the_router_was_told(tmp_path: Path) -> None:
+    """The commands of docs/how-to/use-several-engines.md, with fewer connections: the testbed file that the
+    router writes has an engine for each pair, and a command that empties the table of both."""
+    page = (ROOT / "docs/how-to/use-several-engines.md").read_text()
+    start, measure = (
+        next(line for line in page.splitlines() if line.startswith(f"evenhand {words} "))
+        for words in ("router nat44", "connections")
+    )
+    few = ("--connections", "2000", "--precision", "10%", "--patience", "30", *LENIENT_OPTIONS)
+    with running_router(start.split()[1:], tmp_path):
+        (found,) = documents([*measure.split()[1:], *few], tmp_path)
+    assert found["connections"] == 2000
+    if found["connections_per_second"] is None:
+        pytest.skip("the host left no valid trial")
+    # As with one pair: frames of 4000/s, and what the element's queue holds.
+    queue_frames = 512
+    assert 4000 * 0.9 <= found["connections_per_second"] <= 4000 * (1 + queue_frames / 2000) * 1.01
 
 
 def test_connections_are_of_the_share_that_established_them() -> None:
