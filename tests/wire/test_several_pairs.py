@@ -19,9 +19,9 @@ from jsonschema import Draft202012Validator
 from evenhand.run import read_record
 from evenhand.trial import find_engine
 from tests.rig.dut.namespace_dut import (
-    OF_TWO_ENGINES,
     NamespaceDut,
     namespace_dut_of_whole_frames,
+    of_engines,
     put_back,
     wait_until,
     why_not,
@@ -71,7 +71,7 @@ LINGER = "[suite.hooks]\nafter-point = 'touch lingers; sleep 500'\ntimeout = '50
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceDut]:
     with namespace_dut_of_whole_frames(tmp_path_factory.mktemp("dut"), pairs=2) as dut:
         first, second = cpus()[:2]
-        text = OF_TWO_ENGINES.replace("cpus = [1]", f"cpus = [{second}]")
+        text = of_engines(2).replace("cpus = [1]", f"cpus = [{second}]")
         dut.testbed.write_text(text.replace("cpus = [0]", f"cpus = [{first}]") + LIMITS)
         dut.make_urgent()
         yield dut
