@@ -24,12 +24,13 @@ inline void check_memory(std::uint64_t connections, std::uint64_t available_octe
     const std::uint64_t most = available_octets / octets_of_one;
     if (connections <= most) return;
     constexpr double mega = 1e6;
-    throw Fault{FaultCode::no_memory,
-                fmt::format("a state table of {} connections takes {:.0f} MB, but {:.0f} MB are available", connections,
-                            static_cast<double>(connections * octets_of_one) / mega,
-                            static_cast<double>(available_octets) / mega),
-                "connections.count",
-                fmt::format("Use at most {:.0f}, or end other programs.", std::floor(static_cast<double>(most) / part))};
+    throw Fault{
+        FaultCode::no_memory,
+        fmt::format("a state table of {} connections takes {:.0f} MB, but {:.0f} MB are available", connections,
+                    static_cast<double>(connections * octets_of_one) / mega,
+                    static_cast<double>(available_octets) / mega),
+        "connections.count",
+        fmt::format("Use at most {:.0f}, or end other programs.", std::floor(static_cast<double>(most) / part))};
 }
 
 }  // namespace evenhand::run
