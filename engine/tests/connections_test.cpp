@@ -291,15 +291,20 @@ TEST_CASE("connections that are given one translated tuple are counted, however 
 }
 
 TEST_CASE("the same address and port serves connections to different servers") {
-    World world{nat44(100), 5000};
-    for (std::uint64_t k = 0; k < 5000; ++k) world.table.record(k, {.host = 1, .port = 4000});
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> servers;
-    std::uint64_t shared = 0;
-    for (std::uint32_t k = 0; k < 5000; ++k) {
-        const auto flow = world.table.tuples().flow(k);
-        shared += static_cast<std::uint64_t>(servers[{flow.destination, flow.destination_port}]++ != 0);
+    // Of a tester that is alone, and of two: to the servers of its own connections.
+    for (const auto& own : {TesterShare{}, TesterShare{0, 1, 2}, TesterShare{1, 1, 2}}) {
+        World world{nat44(100), 5000, own};
+        for (std::uint64_t place = 0; place < world.table.connections(); ++place)
+            world.table.record(place, {.host = 1, .port = 4000});
+        std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> servers;
+        std::uint64_t shared = 0;
+        for (std::uint32_t k = 0; k < 5000; ++k) {
+            if (!own.has(k)) continue;
+            const auto flow = world.table.tuples().flow(k);
+            shared += static_cast<std::uint64_t>(servers[{flow.destination, flow.destination_port}]++ != 0);
+        }
+        CHECK(world.table.shared_tuples() == shared);
     }
-    CHECK(world.table.shared_tuples() == shared);
 }
 
 TEST_CASE("a state table that does not fit the memory is refused with both numbers") {
