@@ -128,6 +128,15 @@ Ordered receiver(const tally::DirectionResult& d) {
     return found;
 }
 
+/// What a DUT did that translates, and that keeps state; nothing of others.
+void add_translation(Ordered& json, const tally::DirectionResult& d) {
+    if (const auto& wrong = d.mistranslated_frames)
+        json["mistranslated_frames"] = {
+            {"no_checksum", wrong->at(0)}, {"traffic_class", wrong->at(1)}, {"address_or_port", wrong->at(2)}};
+    if (const auto& c = d.connections)
+        json["connections"] = {{"opened", c->opened}, {"learnt", c->learnt}, {"shared_tuples", c->shared_tuples}};
+}
+
 /// `is_part`: of one of several testers, with what judging them together needs besides.
 Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResult& trial, bool is_part) {
     Ordered json{
@@ -161,11 +170,7 @@ Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResu
         }
         json["classes"] = classes;
     }
-    if (const auto& wrong = d.mistranslated_frames)
-        json["mistranslated_frames"] = {
-            {"no_checksum", wrong->at(0)}, {"traffic_class", wrong->at(1)}, {"address_or_port", wrong->at(2)}};
-    if (const auto& c = d.connections)
-        json["connections"] = {{"opened", c->opened}, {"learnt", c->learnt}, {"shared_tuples", c->shared_tuples}};
+    add_translation(json, d);
     if (d.queue_filling)
         json["queue_filling"] = {{"slope", d.queue_filling->slope},
                                  {"sustainable_fps", std::round(d.queue_filling->sustainable_fps)}};
@@ -279,12 +284,13 @@ Ordered tester_of(const tally::TrialPart& part) {
     const auto& r = part.result;
     Ordered directions = Ordered::object();
     for (const auto& d : r.directions) {
-        directions[name_of(d.direction)] = {
-            {"intended_frames", d.intended_frames}, {"offered_frames", d.offered_frames},
-            {"offered_fps", d.offered_fps},         {"received_frames", d.received_frames},
-            {"lost_frames", d.lost_frames()},       {"strayed_frames", d.strayed_frames},
-            {"overdue_frames", d.overdue_frames},   {"max_overdue_us", d.max_overdue_us},
-            {"max_poll_gap_us", d.max_poll_gap_us}};
+        Ordered& of_direction = directions[name_of(d.direction)];
+        of_direction = {{"intended_frames", d.intended_frames}, {"offered_frames", d.offered_frames},
+                        {"offered_fps", d.offered_fps},         {"received_frames", d.received_frames},
+                        {"lost_frames", d.lost_frames()},       {"strayed_frames", d.strayed_frames},
+                        {"overdue_frames", d.overdue_frames},   {"max_overdue_us", d.max_overdue_us},
+                        {"max_poll_gap_us", d.max_poll_gap_us}};
+        add_translation(of_direction, d);
     }
     const auto before_after = [](const tally::TrialResult::BeforeAfter& p) -> Ordered {
         return {{"before", port_counters(p.before)}, {"after", port_counters(p.after)}};

@@ -160,8 +160,6 @@ std::shared_ptr<const tally::DelayResult> read_delays(ObjectReader r, std::uint6
 }
 
 tally::DirectionResult read_direction(ObjectReader r, plan::Direction direction) {
-    if (r.has("connections"))
-        r.refuse("connections", "it cannot be added up over testers", "Ask for it from a tester that is alone.");
     tally::DirectionResult d{.direction = direction};
     d.intended_frames = count(r, "intended_frames");
     d.offered_frames = count(r, "offered_frames");
@@ -191,6 +189,11 @@ tally::DirectionResult read_direction(ObjectReader r, plan::Direction direction)
         auto wrong = r.object("mistranslated_frames");
         d.mistranslated_frames = {count(wrong, "no_checksum"), count(wrong, "traffic_class"),
                                   count(wrong, "address_or_port")};
+    }
+    if (r.has("connections")) {
+        auto of = r.object("connections");
+        d.connections = {
+            .opened = count(of, "opened"), .learnt = count(of, "learnt"), .shared_tuples = count(of, "shared_tuples")};
     }
     if (!is_null(r, "last_lost")) {
         auto lost = r.object("last_lost");

@@ -5,9 +5,25 @@
 
 namespace evenhand::frame {
 
+void ConnectionFlows::draw_places(std::uint64_t first, std::uint64_t stride) noexcept {
+    const TesterShare& own = table_->own();
+    // Frame k opened connection k, so the places of frames are those of their connections.
+    if (draw_.use() == plan::ConnectionUse::each_once && !own.is_whole())
+        draw_.numbers(own.place(first), own.streams(), places_);
+    else
+        draw_.numbers(first, stride, places_);
+}
+
 void ConnectionFlows::draw_block(std::uint64_t first, std::uint64_t stride, plan::FlowBlock& block) noexcept {
-    if (fetched_ != first) draw_.numbers(first, stride, numbers_);
-    table_->tuples().flows(numbers_, block);
+    if (fetched_ != first) draw_places(first, stride);
+    if (const TesterShare& own = table_->own(); own.is_whole()) [[likely]] {
+        table_->tuples().flows(places_, block);
+    } else {
+        plan::FourTuples::Numbers numbers;
+        for (std::size_t j = 0; j < numbers.size(); ++j)
+            numbers[j] = static_cast<std::uint32_t>(own.sequence(places_[j]));
+        table_->tuples().flows(numbers, block);
+    }
     auto& [source, destination, source_port, destination_port] = block.lanes.field;
     if (direction_ == plan::Direction::reverse) {
         std::swap(source, destination);
@@ -17,16 +33,16 @@ void ConnectionFlows::draw_block(std::uint64_t first, std::uint64_t stride, plan
         auto& host = end_ == LinkEnd::sent ? destination : source;
         auto& port = end_ == LinkEnd::sent ? destination_port : source_port;
         for (std::size_t j = 0; j < plan::FlowBlock::size; ++j) {
-            const StateTable::Entry translated = table_->entry(numbers_[j]);
+            const StateTable::Entry translated = table_->entry(places_[j]);
             host[j] = translated.host;
             port[j] = translated.port;
         }
     }
     // Now, and not when they are wanted: wide loads would wait for the narrow stores that have just written them.
     fetched_ = first + plan::FlowBlock::size * stride;
-    draw_.numbers(fetched_, stride, numbers_);
+    draw_places(fetched_, stride);
     if (!needs_table()) return;
-    for (const auto number : numbers_) table_->prefetch(number);
+    for (const auto place : places_) table_->prefetch(place);
 }
 
 bool ConnectionExpectation::has_its_flow(const std::byte* frame) const noexcept {

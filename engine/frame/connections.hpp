@@ -19,28 +19,31 @@ namespace evenhand::frame {
 
 enum class LinkEnd : std::uint8_t { sent, arriving };
 
-/// The flow of each frame of a direction, as it is sent or as it must arrive. `table` outlives it.
+/// The flow of each frame of a direction, as it is sent or as it must arrive. `table` outlives it; `draw` is of the
+/// connections that it has.
 class ConnectionFlows {
    public:
     ConnectionFlows(const StateTable& table, const plan::ConnectionDraw& draw, plan::Direction direction,
                     LinkEnd end) noexcept
         : table_{&table}, draw_{draw}, direction_{direction}, end_{end} {}
 
-    /// Of the frames first, first + stride, ...; the addresses of a connection that is not known are 0. What the next
-    /// block of the stream needs of the table is fetched meanwhile.
+    /// Of the frames first, first + stride, ..., which are one stream's; the addresses of a connection that is not
+    /// known are 0. What the next block of the stream needs of the table is fetched meanwhile.
     void draw_block(std::uint64_t first, std::uint64_t stride, plan::FlowBlock& block) noexcept;
 
    private:
     [[nodiscard]] bool needs_table() const noexcept {
         return (direction_ == plan::Direction::reverse) == (end_ == LinkEnd::sent);
     }
+    /// Which connections the frames first, first + stride, ... are of.
+    void draw_places(std::uint64_t first, std::uint64_t stride) noexcept;
 
     const StateTable* table_;
     plan::ConnectionDraw draw_;
     plan::Direction direction_;
     LinkEnd end_;
     std::uint64_t fetched_ = UINT64_MAX;  // first frame of the block whose connections are these
-    plan::FourTuples::Numbers numbers_{};
+    plan::FourTuples::Numbers places_{};  // in the table
 };
 
 /// What arrives of connections: the twin of ConnectionSource. Not for several receivers at once.
@@ -65,7 +68,9 @@ class ConnectionExpectation : public TranslatedFrames {
 
     /// For the first frame of its number.
     void learn(const std::byte* frame, std::uint64_t sequence) const noexcept {
-        if (learns_) table_->record(sequence, {.host = number(frame, at().source), .port = number(frame, at().ports)});
+        if (!learns_) return;
+        table_->record(table_->own().place(sequence),
+                       {.host = number(frame, at().source), .port = number(frame, at().ports)});
     }
 
    private:

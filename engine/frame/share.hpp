@@ -67,7 +67,9 @@ class TesterShare {
     }
     /// Of the direction: that of its own frame `place`.
     [[nodiscard]] constexpr std::uint64_t sequence(std::uint64_t place) const noexcept {
-        return is_whole() ? place : place / streams_ * stride_ + first_ + place % streams_;
+        if (is_whole()) return place;
+        if (streams_ == 1) return place * stride_ + first_;  // no division for each frame of a connection
+        return place / streams_ * stride_ + first_ + place % streams_;
     }
     /// How many of the direction's first `frames` frames are this tester's.
     [[nodiscard]] constexpr std::uint64_t count(std::uint64_t frames) const noexcept {
@@ -76,6 +78,8 @@ class TesterShare {
         const std::uint64_t begun = rest <= first_ ? 0 : rest - first_;
         return frames / stride_ * streams_ + (begun < streams_ ? begun : streams_);
     }
+
+    friend constexpr bool operator==(const TesterShare&, const TesterShare&) = default;
 
    private:
     /// k / stride, exact for k < 2^48 and strides that streams can have: no division for each frame that comes.

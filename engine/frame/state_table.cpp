@@ -13,8 +13,9 @@ namespace evenhand::frame {
 
 void StateTable::Unmap::operator()(std::uint32_t* entries) const noexcept { ::munmap(entries, octets); }
 
-StateTable::StateTable(const plan::FourTuples& tuples) : tuples_{tuples} {
-    const std::size_t octets = tuples.connections() * sizeof(std::uint32_t);
+StateTable::StateTable(const plan::FourTuples& tuples, const TesterShare& own)
+    : tuples_{tuples}, own_{own}, connections_{own.count(tuples.connections())} {
+    const std::size_t octets = connections_ * sizeof(std::uint32_t);
     void* const memory = ::mmap(nullptr, octets, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc{};
     entries_ = {static_cast<std::uint32_t*>(memory), Unmap{octets}};
@@ -27,8 +28,8 @@ StateTable::StateTable(const plan::FourTuples& tuples) : tuples_{tuples} {
 
 void StateTable::count_recorded() noexcept {
     recorded_ = 0;
-    for (std::uint64_t number = 0; number < connections(); ++number)
-        recorded_ += static_cast<std::uint64_t>(entry(number).port != 0);
+    for (std::uint64_t place = 0; place < connections(); ++place)
+        recorded_ += static_cast<std::uint64_t>(entry(place).port != 0);
 }
 
 std::uint64_t StateTable::shared_tuples() const {
@@ -44,7 +45,7 @@ std::uint64_t StateTable::shared_tuples() const {
         for (std::uint64_t first = 0; first < connections(); first += plan::FlowBlock::size) {
             plan::FourTuples::Numbers numbers;
             for (std::size_t j = 0; j < numbers.size(); ++j)
-                numbers[j] = static_cast<std::uint32_t>(std::min(first + j, connections() - 1));
+                numbers[j] = static_cast<std::uint32_t>(own_.sequence(std::min(first + j, connections() - 1)));
             plan::FlowBlock flows;
             tuples_.flows(numbers, flows);
             const std::uint64_t last = std::min<std::uint64_t>(numbers.size(), connections() - first);

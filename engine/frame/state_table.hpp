@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "frame/share.hpp"
 #include "plan/four_tuples.hpp"
 
 namespace evenhand::frame {
@@ -13,6 +14,9 @@ namespace evenhand::frame {
 /// The state table of the responder. A frame's number says which connection it is of, so the table is an array; and the
 /// destination is that of the connection's four tuple, so that only source address and port are kept: 4 octets, in both
 /// IP versions, as the DUT's pool has 2^16 addresses at most.
+///
+/// Of several testers each has the connections that its own frames open, and no others: they came through its own
+/// ports. They are known by their places among these (TesterShare).
 ///
 /// The receivers of the responder write each entry once; other threads read it after that without a lock.
 class StateTable {
@@ -25,21 +29,24 @@ class StateTable {
         friend bool operator==(const Entry&, const Entry&) = default;
     };
 
-    /// Takes and touches all memory, in huge pages if the kernel has any. Throws std::bad_alloc.
-    explicit StateTable(const plan::FourTuples& tuples);
+    /// `tuples`: of all testers' connections. Takes and touches all memory, in huge pages if the kernel has any. Throws
+    /// std::bad_alloc.
+    explicit StateTable(const plan::FourTuples& tuples, const TesterShare& own = {});
 
     [[nodiscard]] const plan::FourTuples& tuples() const noexcept { return tuples_; }
-    [[nodiscard]] std::uint64_t connections() const noexcept { return tuples_.connections(); }
+    [[nodiscard]] const TesterShare& own() const noexcept { return own_; }
+    /// Of this tester.
+    [[nodiscard]] std::uint64_t connections() const noexcept { return connections_; }
 
-    void record(std::uint64_t number, Entry entry) noexcept {
-        std::atomic_ref{entries_[number]}.store(std::uint32_t{entry.host} << 16U | entry.port,
-                                                std::memory_order_relaxed);
+    void record(std::uint64_t place, Entry entry) noexcept {
+        std::atomic_ref{entries_[place]}.store(std::uint32_t{entry.host} << 16U | entry.port,
+                                               std::memory_order_relaxed);
     }
-    [[nodiscard]] Entry entry(std::uint64_t number) const noexcept {
-        const std::uint32_t word = std::atomic_ref{entries_[number]}.load(std::memory_order_relaxed);
+    [[nodiscard]] Entry entry(std::uint64_t place) const noexcept {
+        const std::uint32_t word = std::atomic_ref{entries_[place]}.load(std::memory_order_relaxed);
         return {.host = static_cast<std::uint16_t>(word >> 16U), .port = static_cast<std::uint16_t>(word)};
     }
-    void prefetch(std::uint64_t number) const noexcept { __builtin_prefetch(&entries_[number]); }
+    void prefetch(std::uint64_t place) const noexcept { __builtin_prefetch(&entries_[place]); }
 
     /// Counts the connections that are known, by looking at all: for after the trial that established them, when no
     /// entry is written any more.
@@ -47,8 +54,9 @@ class StateTable {
     /// As they were counted last.
     [[nodiscard]] std::uint64_t recorded() const noexcept { return recorded_; }
 
-    /// Connections whose translated four tuple an earlier one has too: the DUT cannot tell their answers apart. Sorts
-    /// the tuples, some millions at a time: about 0.2 us each.
+    /// Connections whose translated four tuple an earlier one has too: the DUT cannot tell their answers apart. Of this
+    /// tester's own: another one's came to another port, where the same tuple is told apart by where it came. Sorts the
+    /// tuples, some millions at a time: about 0.2 us each.
     [[nodiscard]] std::uint64_t shared_tuples() const;
 
    private:
@@ -58,6 +66,8 @@ class StateTable {
     };
 
     plan::FourTuples tuples_;
+    TesterShare own_;
+    std::uint64_t connections_;
     std::uint64_t recorded_ = 0;
     std::unique_ptr<std::uint32_t[], Unmap> entries_{nullptr, Unmap{0}};
 };

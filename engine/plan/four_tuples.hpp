@@ -60,6 +60,8 @@ class ConnectionDraw {
    public:
     ConnectionDraw(ConnectionUse use, Direction direction, std::uint64_t connections, std::uint64_t seed) noexcept;
 
+    [[nodiscard]] ConnectionUse use() const noexcept { return use_; }
+
     /// Of the frames first, first + stride, ... A block that reaches beyond the last frame of a trial has the last
     /// connection there.
     void numbers(std::uint64_t first, std::uint64_t stride, FourTuples::Numbers& numbers) noexcept;

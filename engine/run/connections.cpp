@@ -36,6 +36,11 @@ void check_number(const plan::AddressPlan& plan, std::uint64_t connections) {
     }
 }
 
+/// "0 to 1 of 4"
+std::string streams_of(const frame::TesterShare& share) {
+    return fmt::format("{} to {} of {}", share.first(), share.first() + share.streams() - 1, share.stride());
+}
+
 /// What the kernel can give without swapping; everything if it does not say.
 std::uint64_t available_octets() {
     std::ifstream lines{"/proc/meminfo"};
@@ -70,6 +75,8 @@ void Tester::prepare_connections(const TrialRequest& request) {
     if (!asked) return;
     if (mix() != nullptr)
         refuse(FaultCode::bad_request, "connections in a mix", "connections", "Use frames that are all alike.");
+    // One of several testers has the connections that its own frames open: their answers come back to it alone.
+    const auto own = request.share ? share(request, Direction::forward) : frame::TesterShare{};
     const auto frames = frames_of(request);
     if (asked->use == Use::establish) {
         check_number(request_.plan, asked->count);
@@ -80,27 +87,34 @@ void Tester::prepare_connections(const TrialRequest& request) {
             refuse(FaultCode::bad_request, fmt::format("{} frames cannot open {} connections", frames, asked->count),
                    "connections.count", "Send one frame for each connection: rate_fps times duration_s.");
         state_table_.reset();
-        check_memory(asked->count, available_octets());
+        check_memory(own.count(asked->count), available_octets(), own.part());
         try {
             state_table_ = std::make_unique<frame::StateTable>(
-                plan::FourTuples{request_.plan, asked->count, asked->order, request_.seed});
+                plan::FourTuples{request_.plan, asked->count, asked->order, request_.seed}, own);
         } catch (const std::bad_alloc&) {
-            refuse(FaultCode::no_memory, fmt::format("no memory for a state table of {} connections", asked->count),
+            refuse(FaultCode::no_memory,
+                   fmt::format("no memory for a state table of {} connections", own.count(asked->count)),
                    "connections.count", "Use fewer; each takes 4 octets.");
         }
         return;
     }
     if (!state_table_)
         refuse(FaultCode::bad_order, "no connection is established", "connections", "Establish them first (R9693-03).");
+    if (own != state_table_->own())
+        refuse(FaultCode::bad_order,
+               fmt::format("the connections were established by streams {}, but this trial has {}",
+                           streams_of(state_table_->own()), streams_of(own)),
+               "share", "Use the share of the trial that established them, or establish them again (R9693-03).");
     const auto known = state_table_->recorded();
     if (known != state_table_->connections())
         refuse(FaultCode::bad_order,
                fmt::format("only {} of {} connections are established", known, state_table_->connections()),
                "connections", "Establish all of them: at a lower rate, or fewer (R9693-03).");
-    if (asked->use == Use::each_once && frames != state_table_->connections())
+    const auto connections = state_table_->tuples().connections();
+    if (asked->use == Use::each_once && frames != connections)
         refuse(FaultCode::bad_request,
-               fmt::format("{} frames, but each of {} connections is to have one", frames, state_table_->connections()),
-               "trial", "Send one frame for each connection: rate_fps times duration_s.");
+               fmt::format("{} frames, but each of {} connections is to have one", frames, connections), "trial",
+               "Send one frame for each connection: rate_fps times duration_s.");
 }
 
 }  // namespace evenhand::run

@@ -74,8 +74,6 @@ void check_share(const Tester& tester, const TrialRequest& request) {
         refuse(fmt::format("streams {} to {} are not among {}", asked.first, asked.first + streams - 1, asked.stride),
                "share", "Let stride be the number of streams of all testers, and first that of those before this one.");
     }
-    if (request.connections)
-        refuse("connections of one tester among several", "connections", "Measure them with one tester alone.");
     for (const auto direction : request.directions) {
         if (tester.share(request, direction).count(frames_of(request)) == 0) {
             throw Fault{FaultCode::bad_rate,

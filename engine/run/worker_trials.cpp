@@ -69,7 +69,7 @@ class TrialMaker {
         };
     }
 
-    /// Which connection each frame of a direction is of.
+    /// Which of this tester's connections each frame of a direction is of.
     [[nodiscard]] plan::ConnectionDraw connection_draw(Direction direction) const {
         const auto use = request_.connections->use == ConnectionRequest::Use::established
                              ? plan::ConnectionUse::drawn

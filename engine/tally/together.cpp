@@ -57,6 +57,8 @@ const char* difference_of(const TrialResult& a, const TrialResult& b) {
     for (std::size_t d = 0; d < a.directions.size(); ++d) {
         if (a.directions[d].classes.size() != b.directions[d].classes.size()) return "mix";
         if (!are_same_delays(a.directions[d], b.directions[d])) return "part of the delays";
+        if (a.directions[d].connections.has_value() != b.directions[d].connections.has_value())
+            return "use of connections";
     }
     return nullptr;
 }
@@ -156,6 +158,12 @@ void add(DirectionResult& sum, const DirectionResult& d) {
     sum.latency.add(d.latency);
     sum.delay_by_slice.add(d.delay_by_slice);
     sum.hop_limit_was_lowered = sum.hop_limit_was_lowered && d.hop_limit_was_lowered;
+    if (d.connections) {
+        if (!sum.connections) sum.connections.emplace(DirectionResult::Connections{});
+        sum.connections->opened += d.connections->opened;
+        sum.connections->learnt += d.connections->learnt;
+        sum.connections->shared_tuples += d.connections->shared_tuples;
+    }
     if (d.mistranslated_frames) {
         auto& wrong = sum.mistranslated_frames;
         if (!wrong) wrong.emplace();

@@ -2,9 +2,12 @@
 // Stations 2 and 5: frames of connections, through a DUT that translates them with state (RFC 9693).
 #include <doctest/doctest.h>
 
+#include <array>
 #include <map>
+#include <set>
 #include <vector>
 
+#include "chi_square.hpp"
 #include "fault.hpp"
 #include "frame/connections.hpp"
 #include "frame/traffic.hpp"
@@ -24,6 +27,7 @@ using frame::LinkEnd;
 using frame::load;
 using frame::StateTable;
 using frame::store;
+using frame::TesterShare;
 using plan::ConnectionUse;
 using plan::Direction;
 
@@ -55,9 +59,9 @@ plan::AddressPlan nat66(std::uint32_t hosts = 100) {
 
 /// A tester of both sides and a device between them, in memory; all frames have one IP version.
 struct World {
-    explicit World(plan::AddressPlan of, std::uint64_t connections = 3000)
+    explicit World(plan::AddressPlan of, std::uint64_t connections = 3000, const TesterShare& own = {})
         : plan{std::move(of)},
-          table{plan::FourTuples{plan, connections, plan::TupleOrder::pseudorandom, seed}},
+          table{plan::FourTuples{plan, connections, plan::TupleOrder::pseudorandom, seed}, own},
           version{plan.version()},
           size{frame::smallest_frame_size(version)} {}
 
@@ -287,15 +291,20 @@ TEST_CASE("connections that are given one translated tuple are counted, however 
 }
 
 TEST_CASE("the same address and port serves connections to different servers") {
-    World world{nat44(100), 5000};
-    for (std::uint64_t k = 0; k < 5000; ++k) world.table.record(k, {.host = 1, .port = 4000});
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> servers;
-    std::uint64_t shared = 0;
-    for (std::uint32_t k = 0; k < 5000; ++k) {
-        const auto flow = world.table.tuples().flow(k);
-        shared += static_cast<std::uint64_t>(servers[{flow.destination, flow.destination_port}]++ != 0);
+    // Of a tester that is alone, and of two: to the servers of its own connections.
+    for (const auto& own : {TesterShare{}, TesterShare{0, 1, 2}, TesterShare{1, 1, 2}}) {
+        World world{nat44(100), 5000, own};
+        for (std::uint64_t place = 0; place < world.table.connections(); ++place)
+            world.table.record(place, {.host = 1, .port = 4000});
+        std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> servers;
+        std::uint64_t shared = 0;
+        for (std::uint32_t k = 0; k < 5000; ++k) {
+            if (!own.has(k)) continue;
+            const auto flow = world.table.tuples().flow(k);
+            shared += static_cast<std::uint64_t>(servers[{flow.destination, flow.destination_port}]++ != 0);
+        }
+        CHECK(world.table.shared_tuples() == shared);
     }
-    CHECK(world.table.shared_tuples() == shared);
 }
 
 TEST_CASE("a state table that does not fit the memory is refused with both numbers") {
@@ -307,6 +316,127 @@ TEST_CASE("a state table that does not fit the memory is refused with both numbe
         CHECK(fault.code == FaultCode::no_memory);
         CHECK(fault.what_text == "a state table of 100000001 connections takes 400 MB, but 400 MB are available");
         CHECK(fault.next == "Use at most 100000000, or end other programs.");
+    }
+}
+
+namespace {
+
+/// Of three testers, which have four streams.
+constexpr std::array testers{TesterShare{0, 1, 4}, TesterShare{1, 2, 4}, TesterShare{3, 1, 4}};
+
+/// The number of each connection, by its four tuple as the initiator sends it.
+std::map<std::vector<std::uint32_t>, std::uint64_t> numbers_of(const plan::FourTuples& tuples) {
+    std::map<std::vector<std::uint32_t>, std::uint64_t> found;
+    for (std::uint32_t k = 0; k < tuples.connections(); ++k) {
+        const auto flow = tuples.flow(k);
+        found[{flow.source, flow.destination, flow.source_port, flow.destination_port}] = k;
+    }
+    return found;
+}
+
+/// Of which connections so many blocks of frames of a tester's first stream are.
+std::vector<std::uint64_t> drawn_connections(const World& world, std::uint64_t blocks) {
+    const auto numbers = numbers_of(world.table.tuples());
+    const auto share = world.table.own().stream(0);
+    frame::ConnectionFlows flows{world.table, world.draw(ConnectionUse::drawn, Direction::forward), Direction::forward,
+                                 LinkEnd::sent};
+    std::vector<std::uint64_t> found;
+    for (std::uint64_t b = 0; b < blocks; ++b) {
+        plan::FlowBlock block;
+        flows.draw_block(share.sequence(b * plan::FlowBlock::size), share.stride, block);
+        for (std::size_t j = 0; j < plan::FlowBlock::size; ++j)
+            found.push_back(
+                numbers.at({block.source(j), block.destination(j), block.source_port(j), block.destination_port(j)}));
+    }
+    return found;
+}
+
+}  // namespace
+
+TEST_CASE("of several testers each has the connections of its own frames, as one opens all (R9693-01, R9693-12)") {
+    constexpr std::uint64_t connections = 3001;
+    for (const auto& of : {nat44(), nat66()}) {
+        const World alone{of, connections};
+        std::set<std::vector<std::byte>> opened;
+        std::uint64_t of_all = 0;
+        for (const auto& own : testers) {
+            World world{of, connections, own};
+            Nat nat{world};  // its own port pair's
+            const auto learning = world.expectation(Direction::forward, ConnectionUse::each_once, true, own.stride());
+            for (std::uint64_t k = 0; k < connections; ++k) {
+                if (!own.has(k)) continue;
+                const auto frame = world.sent(Direction::forward, ConnectionUse::each_once, k, own.stride());
+                REQUIRE(frame == alone.sent(Direction::forward, ConnectionUse::each_once, k, own.stride()));
+                opened.insert(nat.key_of(frame));
+                const auto arrives = nat.out(frame);
+                REQUIRE(learning.holds(0, arrives.data(), world.version));
+                learning.learn(arrives.data(), k);
+            }
+            world.table.count_recorded();
+            CHECK(world.table.recorded() == own.count(connections));
+            CHECK(world.table.connections() == own.count(connections));
+            CHECK(nat.outside.size() == own.count(connections));
+            of_all += world.table.connections();
+            const auto validated = world.expectation(Direction::reverse, ConnectionUse::each_once, false, own.stride());
+            const auto there = world.expectation(Direction::forward, ConnectionUse::drawn, false, own.stride());
+            const auto back = world.expectation(Direction::reverse, ConnectionUse::drawn, false, own.stride());
+            for (std::uint64_t k = 0; k < connections; ++k) {
+                if (!own.has(k)) continue;
+                const auto answer = nat.in(world.sent(Direction::reverse, ConnectionUse::each_once, k, own.stride()));
+                REQUIRE(validated.holds(0, answer.data(), world.version));
+                const auto forward = nat.out(world.sent(Direction::forward, ConnectionUse::drawn, k, own.stride()));
+                REQUIRE(there.holds(0, forward.data(), world.version));
+                const auto reverse = nat.in(world.sent(Direction::reverse, ConnectionUse::drawn, k, own.stride()));
+                REQUIRE(back.holds(0, reverse.data(), world.version));
+            }
+            CHECK(nat.outside.size() == own.count(connections));  // none of another tester's was used
+        }
+        CHECK(of_all == connections);
+        CHECK(opened.size() == connections);
+    }
+}
+
+TEST_CASE("frames of one of several testers are of all its connections, and not as another's are (R9693-12)") {
+    constexpr std::uint64_t connections = 2000;
+    constexpr std::uint64_t blocks = 2000;
+    std::vector<std::vector<std::uint64_t>> drawn;
+    for (const auto& own : testers) {
+        const World world{nat44(), connections, own};
+        drawn.push_back(drawn_connections(world, blocks));
+        std::vector<std::uint64_t> counts(world.table.connections());
+        for (const auto number : drawn.back()) {
+            REQUIRE(own.has(number));
+            ++counts.at(own.place(number));
+        }
+        CHECK(is_even(counts, drawn.back().size()));
+    }
+    // Tester 0 and tester 2 have as many connections: 500 each.
+    std::size_t alike = 0;
+    for (std::size_t i = 0; i < drawn[0].size(); ++i)
+        alike += static_cast<std::size_t>(testers[0].place(drawn[0][i]) == testers[2].place(drawn[2][i]));
+    CHECK(alike < 2 * drawn[0].size() / 500);
+}
+
+TEST_CASE("a tuple that two testers' connections have is no shared one: it came to different ports (R9693-02)") {
+    auto p = nat44(1);
+    p.destination_ports = {.first = 7, .count = 1};
+    for (const auto& own : {TesterShare{0, 1, 2}, TesterShare{1, 1, 2}}) {
+        World world{p, 2001, own};
+        for (std::uint64_t place = 0; place < world.table.connections(); ++place)
+            world.table.record(place, {.host = 1, .port = static_cast<std::uint16_t>(1000 + place)});
+        CHECK(world.table.shared_tuples() == 0);
+        world.table.record(world.table.connections() - 1, world.table.entry(3));
+        CHECK(world.table.shared_tuples() == 1);
+    }
+}
+
+TEST_CASE("what is said of memory is of all testers' connections") {
+    CHECK_NOTHROW(run::check_memory(100, 400, 0.25));
+    try {
+        run::check_memory(101, 400, 0.25);
+        CHECK(false);
+    } catch (const Fault& fault) {
+        CHECK(fault.next == "Use at most 400, or end other programs.");
     }
 }
 

@@ -297,6 +297,31 @@ TEST_CASE("judging replies, as a client sends them back, is judging what was cou
     CHECK(judged["ports"]["left"]["after"]["hidden_drops"]["rx_x"] == 6);
 }
 
+TEST_CASE("connections that testers opened are added up, and who had a tuple twice is named") {
+    auto r = request();
+    for (auto& p : r.parts) {
+        p.result.directions.pop_back();  // the initiator's alone
+        p.result.directions[0].connections = {.opened = frames_each, .learnt = frames_each - 2, .shared_tuples = 0};
+    }
+    r.parts[1].result.directions[0].connections->learnt = frames_each;
+    CHECK(tally::judge_together(r).whole.verdict == Verdict::pass);
+    r.parts[1].result.directions[0].connections->shared_tuples = 3;
+    const auto judged = over_the_contract(r);
+    CHECK(judged["directions"]["forward"]["connections"] ==
+          Json{{"opened", 2 * frames_each}, {"learnt", 2 * frames_each - 2}, {"shared_tuples", 3}});
+    CHECK(judged["engines"][1]["directions"]["forward"]["connections"]["shared_tuples"] == 3);
+    CHECK(judged["verdict"] == "FAIL");
+    REQUIRE(judged["reasons"].size() == 1);
+    CHECK(judged["reasons"][0]["code"] == "shared_tuples");
+    CHECK(judged["reasons"][0]["text"] ==
+          "forward of b: 3 of 500000 connections were translated to the four tuple of another one, so their answers "
+          "cannot be told apart");
+    r.parts[0].result.directions[0].connections.reset();
+    const auto fault = fault_of(r);
+    REQUIRE(fault);
+    CHECK(fault->what_text == "b has another use of connections than a");
+}
+
 TEST_CASE("delays are added up in nanoseconds, to the width of a reply's group") {
     auto r = request();
     const auto judged = over_the_contract(r);

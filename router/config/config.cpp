@@ -265,9 +265,6 @@ RouterConfig read_config(std::string_view text) {
         if (config.translation)
             r.refuse("nat", "it is there besides translation",
                      "Leave one of them out: a router translates in one way.");
-        if (config.ports.size() > 2)
-            r.refuse("nat", "it is there besides more_ports",
-                     "Leave one of them out: connections are those of one pair.");
         config.nat = read_nat(r.object("nat"));
     }
     if (r.has("defects")) config.defects = read_defects(r.object("defects"));

@@ -67,7 +67,7 @@ class Forwarder {
 
     /// `ports` are left and right of each of `pairs`, 1 to most_interfaces / 2; they outlive the forwarder. Its time
     /// begins at `start`, a reading of the clock: a model that compares and multiplies times is then right whatever the
-    /// counter of the CPU stands at. Connections are those of a single pair.
+    /// counter of the CPU stands at. All pairs have one table of connections.
     Forwarder(const std::vector<Port*>& ports, std::vector<VirtualRouter> pairs, std::optional<ElementModel> model,
               std::optional<Translator> translator, std::optional<Nat> nat, Defects defects,
               const ForwardOptions& options, Ticks start)
@@ -115,6 +115,7 @@ class Forwarder {
 
    private:
     static constexpr unsigned receive_burst = 64;
+    static_assert(most_interfaces / 2 <= ConnectionTable::most_pairs);
 
     struct Waiting {
         Frame* frame = nullptr;
@@ -153,6 +154,9 @@ class Forwarder {
         }
     }
 
+    [[nodiscard]] static std::uint8_t number_of_pair(unsigned port) noexcept {
+        return static_cast<std::uint8_t>(port / 2);
+    }
     [[nodiscard]] const VirtualRouter& pair_of(unsigned port) const noexcept { return pairs_[port / 2]; }
     [[nodiscard]] const Interface& interface_of(unsigned port) const noexcept {
         return pair_of(port).interfaces[port % 2];
@@ -215,19 +219,19 @@ class Forwarder {
 
     /// The same by connections.
     [[nodiscard]] bool receive_connected(Frame* frame, unsigned in, const Packet& packet, Ticks arrival) noexcept {
-        const NatWay way = nat_->way_of(packet, in);
+        const NatWay way = nat_->way_of(packet, in % 2);
         if (way == NatWay::past) return false;
         const Route* route = nullptr;
         if (way == NatWay::outgoing) {
             const plan::IpAddress destination = nat_->outside_destination(packet);
             route = pair_of(in).routes->find(destination);
-            if (route == nullptr || route->kind != RouteKind::forward || route->interface == in) {
+            if (route == nullptr || route->kind != RouteKind::forward || route->interface == in % 2) {
                 if (destination.version == packet.version) return false;  // for the router, or for the inside
                 drop(frame, in, counters_.interfaces[in].no_route_frames);
                 return true;
             }
         }
-        const auto crossing = nat_->look_up(packet, way, arrival);
+        const auto crossing = nat_->look_up(packet, way, number_of_pair(in), arrival);
         if (!crossing) {
             ports_[in]->release(&frame, 1);
             return true;
@@ -344,10 +348,10 @@ class Forwarder {
     void admit_held(Frame* frame, unsigned out, const plan::MacAddress& mac, Ticks now) noexcept {
         const unsigned in = out ^ 1U;
         const Packet packet = read_packet(Port::octets(frame), Port::length(frame));
-        const NatWay way = nat_ ? nat_->way_of(packet, in) : NatWay::past;
+        const NatWay way = nat_ ? nat_->way_of(packet, in % 2) : NatWay::past;
         if (way == NatWay::past) {
             admit(frame, in, packet, out, mac, now, nullptr);
-        } else if (const auto crossing = nat_->look_up(packet, way, now); crossing) {
+        } else if (const auto crossing = nat_->look_up(packet, way, number_of_pair(in), now); crossing) {
             admit(frame, in, packet, out, mac, now, &*crossing);
         } else {
             ports_[in]->release(&frame, 1);  // its connection ended while it waited

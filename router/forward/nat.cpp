@@ -28,6 +28,11 @@ std::uint64_t hash_of(const AddressWords& address, std::uint64_t more) noexcept 
     return mix(mix(mix(more) ^ address.first) ^ address.second);
 }
 
+/// The port of a peer, and the network that it is in.
+constexpr std::uint64_t peer_key(const InsideTuple& inside) noexcept {
+    return std::uint64_t{inside.pair} << 16U | inside.peer_port;
+}
+
 ConnectionTableOptions table_options(const NatOptions& options, double ticks_per_second) {
     return {.capacity = options.capacity,
             .timeout = static_cast<Ticks>(std::ceil(options.timeout_s * ticks_per_second)),
@@ -63,29 +68,31 @@ IpAddress Nat::outside_destination(const Packet& packet) const noexcept {
     return options_.is_nat64() ? *extract(options_.prefix, options_.prefix_length, destination) : destination;
 }
 
-InsideTuple Nat::inside_tuple(const Packet& packet) const noexcept {
+InsideTuple Nat::inside_tuple(const Packet& packet, std::uint8_t pair) const noexcept {
     return {.host = AddressWords{packet.source, packet.version},
             .peer = options_.is_nat64() ? AddressWords{outside_destination(packet)}
                                         : AddressWords{packet.destination, packet.version},
             .host_port = big(load<std::uint16_t>(packet.ports)),
-            .peer_port = big(load<std::uint16_t>(packet.ports + 2))};
+            .peer_port = big(load<std::uint16_t>(packet.ports + 2)),
+            .pair = pair};
 }
 
-std::optional<NatCrossing> Nat::look_up(const Packet& packet, NatWay way, Ticks now) noexcept {
-    NatCrossing crossing{.way = way};
+std::optional<NatCrossing> Nat::look_up(const Packet& packet, NatWay way, std::uint8_t pair, Ticks now) noexcept {
+    NatCrossing crossing{.way = way, .pair = pair};
     if (udp_of(packet).at == nullptr) {
         ++counters_.refused_frames;
         return std::nullopt;
     }
     if (way == NatWay::outgoing) {
         crossing.destination = outside_destination(packet);
-        crossing.entry = table_.find(inside_tuple(packet), now);
+        crossing.entry = table_.find(inside_tuple(packet, pair), now);
         return crossing;
     }
     const OutsideTuple outside{.peer = AddressWords{packet.source, packet.version},
                                .peer_port = big(load<std::uint16_t>(packet.ports)),
                                .number = big(load<std::uint16_t>(packet.destination + options_.pool.offset)),
-                               .port = big(load<std::uint16_t>(packet.ports + 2))};
+                               .port = big(load<std::uint16_t>(packet.ports + 2)),
+                               .pair = pair};
     crossing.entry = table_.find(outside, now);
     if (crossing.entry == ConnectionTable::none) {
         ++counters_.unknown_frames;
@@ -109,8 +116,8 @@ std::size_t Nat::translate(std::span<std::byte> room, std::size_t octets, const 
 
 std::size_t Nat::send_out(std::span<std::byte> room, std::size_t octets, const Packet& packet,
                           const NatCrossing& crossing, Ticks now) noexcept {
-    const auto outside =
-        crossing.makes_entry() ? make_connection(inside_tuple(packet), now) : std::optional{use(crossing.entry, now)};
+    const auto outside = crossing.makes_entry() ? make_connection(inside_tuple(packet, crossing.pair), now)
+                                                : std::optional{use(crossing.entry, now)};
     if (!outside) return 0;
     count(*outside);
     const UdpPart udp = udp_of(packet);
@@ -184,8 +191,11 @@ std::optional<Nat::Outside> Nat::make_connection(const InsideTuple& inside, Tick
     table_.add(inside, outside->number, outside->port, outside->is_shared, now);
     counters_.most_entries = std::max(counters_.most_entries, table_.size());
     if (!recent_.empty()) {
-        recent_[hash_of(inside.peer, inside.peer_port) % most_recent] = {
-            .peer = inside.peer, .peer_port = inside.peer_port, .number = outside->number, .port = outside->port};
+        recent_[hash_of(inside.peer, peer_key(inside)) % most_recent] = {.peer = inside.peer,
+                                                                         .peer_port = inside.peer_port,
+                                                                         .number = outside->number,
+                                                                         .port = outside->port,
+                                                                         .pair = inside.pair};
     }
     return outside;
 }
@@ -210,16 +220,17 @@ std::optional<Nat::Outside> Nat::choose_outside(const InsideTuple& inside, Ticks
 
 /// What a living connection to the same peer has outside.
 std::optional<Nat::Outside> Nat::other_with_peer(const InsideTuple& inside, Ticks now) noexcept {
-    const OutsideTuple& other = recent_[hash_of(inside.peer, inside.peer_port) % most_recent];
-    if (other.peer != inside.peer || other.peer_port != inside.peer_port ||
+    const OutsideTuple& other = recent_[hash_of(inside.peer, peer_key(inside)) % most_recent];
+    if (other.peer != inside.peer || other.peer_port != inside.peer_port || other.pair != inside.pair ||
         table_.find(other, now) == ConnectionTable::none)
         return std::nullopt;
     return Outside{.number = other.number, .port = other.port, .is_shared = true};
 }
 
 std::optional<std::uint16_t> Nat::free_port(std::uint16_t number, const InsideTuple& inside, Ticks now) noexcept {
-    const std::uint64_t key =
-        options_.reuse_ports ? hash_of(inside.peer, std::uint64_t{number} << 16U | inside.peer_port) : mix(number);
+    const std::uint64_t key = options_.reuse_ports
+                                  ? hash_of(inside.peer, std::uint64_t{number} << 32U | peer_key(inside))
+                                  : mix(std::uint64_t{inside.pair} << 16U | number);
     Exhausted& exhausted = exhausted_[key % most_exhausted];
     if (exhausted.key == key && exhausted.removals == table_.removals()) return std::nullopt;
     const std::uint32_t ports = options_.last_port - options_.first_port + 1U;
@@ -228,8 +239,9 @@ std::optional<std::uint16_t> Nat::free_port(std::uint16_t number, const InsideTu
     std::uint32_t place = is_in_range ? wanted - options_.first_port : wanted % ports;
     for (std::uint32_t tries = 0; tries < ports; ++tries, place = place + 1 == ports ? 0 : place + 1) {
         const auto port = static_cast<std::uint16_t>(options_.first_port + place);
-        if (table_.is_free({.peer = inside.peer, .peer_port = inside.peer_port, .number = number, .port = port}, now))
-            return port;
+        const OutsideTuple wished{
+            .peer = inside.peer, .peer_port = inside.peer_port, .number = number, .port = port, .pair = inside.pair};
+        if (table_.is_free(wished, now)) return port;
     }
     exhausted = {.key = key, .removals = table_.removals()};
     return std::nullopt;

@@ -27,25 +27,28 @@ struct NatCrossing {
     NatWay way = NatWay::past;
     ConnectionTable::Entry entry = ConnectionTable::none;
     plan::IpAddress destination;  // where it goes
+    std::uint8_t pair = 0;        // of ports
 
     [[nodiscard]] bool makes_entry() const noexcept {
         return way == NatWay::outgoing && entry == ConnectionTable::none;
     }
 };
 
-/// One worker's translator. Times are ticks since the router began.
+/// One worker's translator, with one table for all pairs of ports. Each pair is a network of its own: two connections
+/// of different pairs may have the same addresses and ports. Times are ticks since the router began.
 class Nat {
    public:
     Nat(const NatOptions& options, double ticks_per_second);
 
-    /// What is to be done with a packet that came in at this interface. An outgoing one may still be for the router, or
-    /// for the inside: its route tells.
+    /// What is to be done with a packet that came in at this interface of its pair. An outgoing one may still be for
+    /// the router, or for the inside: its route tells.
     [[nodiscard]] NatWay way_of(const Packet& packet, unsigned in) const noexcept;
     /// The destination of an outgoing packet as it is outside.
     [[nodiscard]] plan::IpAddress outside_destination(const Packet& packet) const noexcept;
 
     /// Finds the connection, or that there is none yet. None: the frame is to be dropped, which is counted here.
-    [[nodiscard]] std::optional<NatCrossing> look_up(const Packet& packet, NatWay way, Ticks now) noexcept;
+    [[nodiscard]] std::optional<NatCrossing> look_up(const Packet& packet, NatWay way, std::uint8_t pair,
+                                                     Ticks now) noexcept;
 
     /// The frame as it goes on, written over it; makes the connection if there was none. `packet` and `crossing` are
     /// the frame's, and nothing was looked up since. Returns its octets; 0 if it is to be dropped, which is counted
@@ -77,7 +80,7 @@ class Nat {
     };
 
     [[nodiscard]] bool is_of_pool(const Packet& packet) const noexcept;
-    [[nodiscard]] InsideTuple inside_tuple(const Packet& packet) const noexcept;
+    [[nodiscard]] InsideTuple inside_tuple(const Packet& packet, std::uint8_t pair) const noexcept;
     [[nodiscard]] bool is_due(std::uint64_t every) const noexcept {
         return every != 0 && (counters_.created + 1) % every == 0;
     }

@@ -18,16 +18,19 @@ constexpr std::uint32_t low_half(std::uint64_t hash) noexcept {
 }
 
 std::uint32_t hash_of(const InsideTuple& tuple) noexcept {
-    const std::uint64_t hash = mix(std::uint64_t{tuple.host_port} << 16U | tuple.peer_port, tuple.host.first);
+    const std::uint64_t ports = std::uint64_t{tuple.host_port} << 16U | tuple.peer_port;
+    const std::uint64_t hash = mix(std::uint64_t{tuple.pair} << 32U | ports, tuple.host.first);
     return low_half(mix(mix(mix(hash, tuple.peer.first), tuple.host.second), tuple.peer.second));
 }
 
+std::uint8_t pair_of(const Connection& c) noexcept { return static_cast<std::uint8_t>(c.pair); }
+
 InsideTuple inside_of(const Connection& c) noexcept {
-    return {.host = c.host, .peer = c.peer, .host_port = c.host_port, .peer_port = c.peer_port};
+    return {.host = c.host, .peer = c.peer, .host_port = c.host_port, .peer_port = c.peer_port, .pair = pair_of(c)};
 }
 
 OutsideTuple outside_of(const Connection& c) noexcept {
-    return {.peer = c.peer, .peer_port = c.peer_port, .number = c.number, .port = c.port};
+    return {.peer = c.peer, .peer_port = c.peer_port, .number = c.number, .port = c.port, .pair = pair_of(c)};
 }
 
 }  // namespace
@@ -52,7 +55,7 @@ void ConnectionTable::make_lists_empty() noexcept {
 }
 
 std::uint32_t ConnectionTable::outside_hash(const OutsideTuple& tuple) const noexcept {
-    const std::uint64_t own = std::uint64_t{tuple.number} << 16U | tuple.port;
+    const std::uint64_t own = std::uint64_t{tuple.pair} << 32U | std::uint64_t{tuple.number} << 16U | tuple.port;
     // Where a port serves one connection alone, that it is taken is seen whoever the peer is.
     if (!reuses_ports_) return low_half(mix(0, own));
     return low_half(mix(mix(own << 16U | tuple.peer_port, tuple.peer.first), tuple.peer.second));
@@ -80,7 +83,8 @@ ConnectionTable::Entry ConnectionTable::find(const OutsideTuple& tuple, Ticks no
 bool ConnectionTable::is_free(const OutsideTuple& tuple, Ticks now) noexcept {
     if (reuses_ports_) return find(tuple, now) == none;
     const auto has_port = [&](Entry entry) {
-        return entries_[entry].number == tuple.number && entries_[entry].port == tuple.port;
+        const Connection& c = entries_[entry];
+        return c.number == tuple.number && c.port == tuple.port && c.pair == tuple.pair;
     };
     return find_living(outside_, outside_hash(tuple), has_port, now) == none;
 }
@@ -96,6 +100,7 @@ void ConnectionTable::add(const InsideTuple& inside, std::uint16_t number, std::
     c.peer_port = inside.peer_port;
     c.number = number;
     c.port = port;
+    c.pair = inside.pair & (most_pairs - 1);
     c.set_used(now);
     c.is_mark = is_mark ? 1 : 0;
     inside_.add(hash_of(inside), entry);

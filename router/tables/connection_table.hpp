@@ -45,12 +45,14 @@ struct AddressWords {
     friend bool operator==(const AddressWords&, const AddressWords&) = default;
 };
 
-/// A connection as the inside knows it: an inside host, and its peer outside by the address that it has there.
+/// A connection as the inside knows it: an inside host, and its peer outside by the address that it has there. Pairs of
+/// ports have the same addresses, and each is a network of its own: so the pair is a part of it.
 struct InsideTuple {
     AddressWords host;
     AddressWords peer;
     std::uint16_t host_port = 0;
     std::uint16_t peer_port = 0;
+    std::uint8_t pair = 0;
 
     friend bool operator==(const InsideTuple&, const InsideTuple&) = default;
 };
@@ -61,6 +63,7 @@ struct OutsideTuple {
     std::uint16_t peer_port = 0;
     std::uint16_t number = 0;
     std::uint16_t port = 0;
+    std::uint8_t pair = 0;
 
     friend bool operator==(const OutsideTuple&, const OutsideTuple&) = default;
 };
@@ -79,12 +82,13 @@ struct alignas(64) Connection {
     std::uint16_t peer_port = 0;
     std::uint16_t number = 0;  // of the pool address
     std::uint16_t port = 0;    // of it
-    Ticks last_used : 63 = 0;
-    Ticks is_mark : 1 = 0;  // the user's
-    EntryLinks by_age;      // from the one that was made first to the last; free entries have their next one here
-    EntryLinks by_due;      // those that may end in the same span of time
+    Ticks last_used : 61 = 0;  // some decades
+    Ticks is_mark : 1 = 0;     // the user's
+    Ticks pair : 2 = 0;        // of ports
+    EntryLinks by_age;         // from the one that was made first to the last; free entries have their next one here
+    EntryLinks by_due;         // those that may end in the same span of time
 
-    void set_used(Ticks now) noexcept { last_used = now & ~Ticks{0} >> 1U; }
+    void set_used(Ticks now) noexcept { last_used = now & ~Ticks{0} >> 3U; }
 };
 static_assert(sizeof(Connection) == 64);
 
@@ -102,6 +106,7 @@ class ConnectionTable {
    public:
     using Entry = ConnectionIndex::Entry;
     static constexpr Entry none = ConnectionIndex::none;
+    static constexpr unsigned most_pairs = 4;  // as a Connection has room for
 
     explicit ConnectionTable(const ConnectionTableOptions& options);
 
@@ -119,7 +124,8 @@ class ConnectionTable {
     /// Grows with every entry that is removed.
     [[nodiscard]] std::uint64_t removals() const noexcept { return removals_; }
 
-    /// The table is not full, and has no connection with this inside tuple. The outside tuple may be one that it has.
+    /// The table is not full, and has no connection with this inside tuple. The outside tuple, which is of the same
+    /// pair, may be one that it has.
     void add(const InsideTuple& inside, std::uint16_t number, std::uint16_t port, bool is_mark, Ticks now) noexcept;
     void use(Entry entry, Ticks now) noexcept { entries_[entry].set_used(now); }
     /// The table is not empty.

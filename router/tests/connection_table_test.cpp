@@ -41,7 +41,8 @@ class Model {
         return first(
                    [&](const Known& k) {
                        return reuses_ports_ ? k.outside == tuple
-                                            : k.outside.number == tuple.number && k.outside.port == tuple.port;
+                                            : k.outside.number == tuple.number && k.outside.port == tuple.port &&
+                                                  k.outside.pair == tuple.pair;
                    },
                    now) == nullptr;
     }
@@ -78,13 +79,15 @@ struct Tuples {
         return {.host = address(true),
                 .peer = address(below(2) == 0),
                 .host_port = static_cast<std::uint16_t>(below(3)),
-                .peer_port = static_cast<std::uint16_t>(below(2))};
+                .peer_port = static_cast<std::uint16_t>(below(2)),
+                .pair = static_cast<std::uint8_t>(below(8) == 0 ? 3 : 0)};
     }
     OutsideTuple outside(const InsideTuple& of) {
         return {.peer = of.peer,
                 .peer_port = of.peer_port,
                 .number = static_cast<std::uint16_t>(below(3)),
-                .port = static_cast<std::uint16_t>(below(4))};
+                .port = static_cast<std::uint16_t>(below(4)),
+                .pair = of.pair};
     }
 };
 

@@ -157,24 +157,24 @@ inline constexpr std::array kinds{nat44, nat66, nat64};
 
 class NatBench : public Bench {
    public:
-    explicit NatBench(const NatOptions& nat, std::optional<ElementModel> model = {})
-        : Bench{{}, std::move(model), {}, 100 * second, nat} {
+    explicit NatBench(const NatOptions& nat, std::optional<ElementModel> model = {}, std::size_t pairs = 1)
+        : Bench{{}, std::move(model), {}, 100 * second, nat, pairs} {
         introduce();
     }
     /// What comes out on the right, or on the left, of a frame from the other side: UDP alone.
-    std::vector<Octets> outgoing(const Octets& f) { return through(0, f); }
-    std::vector<Octets> incoming(const Octets& f) { return through(1, f); }
+    std::vector<Octets> outgoing(const Octets& f, unsigned pair = 0) { return through(2 * pair, f); }
+    std::vector<Octets> incoming(const Octets& f, unsigned pair = 0) { return through(2 * pair + 1, f); }
     /// Source address and port of the one frame that comes out; port 0: none.
-    std::pair<plan::IpAddress, std::uint16_t> outside_of(const Udp& udp) {
-        const auto came = outgoing(udp.from_left());
+    std::pair<plan::IpAddress, std::uint16_t> outside_of(const Udp& udp, unsigned pair = 0) {
+        const auto came = outgoing(udp.from_left(), pair);
         if (came.empty()) return {};
         REQUIRE(came.size() == 1);
         return endpoint(came[0], true);
     }
-    std::uint16_t port_of(const Udp& udp) { return outside_of(udp).second; }
+    std::uint16_t port_of(const Udp& udp, unsigned pair = 0) { return outside_of(udp, pair).second; }
     /// The inside host that gets it; port 0: none.
-    std::pair<plan::IpAddress, std::uint16_t> receiver_of(const Udp& udp) {
-        const auto came = incoming(udp.from_right());
+    std::pair<plan::IpAddress, std::uint16_t> receiver_of(const Udp& udp, unsigned pair = 0) {
+        const auto came = incoming(udp.from_right(), pair);
         if (came.empty()) return {};
         REQUIRE(came.size() == 1);
         return endpoint(came[0], false);
@@ -199,7 +199,7 @@ class NatBench : public Bench {
     std::vector<Octets> through(unsigned in, const Octets& f) {
         send(in, f);
         run(2 * us);
-        return udp_alone(take(1 - in));
+        return udp_alone(take(in ^ 1U));
     }
 };
 

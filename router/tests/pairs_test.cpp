@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "bench.hpp"
+#include "nat_bench.hpp"
 #include "octets.hpp"
 #include "plans.hpp"
 
@@ -96,6 +99,57 @@ TEST_CASE("elements are those of all pairs: what one pair needs, another lacks")
         CHECK(came <= served + 18);
         const auto& interfaces = bench.counters().interfaces;
         CHECK(interfaces[0].element_dropped_frames + interfaces[2].element_dropped_frames == busy * frames - came);
+    }
+}
+
+TEST_CASE("pairs are networks of their own: the same connection on each is another one, and its answers stay there") {
+    for (const Kind& kind : kinds) {
+        CAPTURE(kind.name);
+        for (const bool reuses : {true, false}) {
+            CAPTURE(reuses);
+            NatOptions options = kind.options();
+            options.reuse_ports = reuses;
+            NatBench bench{options, {}, pairs};
+            // A host of each pair, all with one port, peer and address of the pool; and one that all pairs have.
+            for (unsigned pair = 0; pair < pairs; ++pair) {
+                CHECK(bench.port_of(kind.out(pair, 4000), pair) == 4000);
+                CHECK(bench.port_of(kind.out(9, 5000), pair) == 5000);
+            }
+            CHECK(bench.port_of(kind.out(8, 4000), 2) == 4001);
+            CHECK(bench.nat_counters().entries == 2 * pairs + 1);
+            for (unsigned pair = 0; pair < pairs; ++pair) {
+                CHECK(bench.receiver_of(kind.back(4000), pair) ==
+                      std::pair{kind.host_address(pair), std::uint16_t{4000}});
+                CHECK(bench.receiver_of(kind.back(5000), pair).second == 5000);
+                CHECK((bench.receiver_of(kind.back(4001), pair).second == 4000) == (pair == 2));
+                for (unsigned port = 0; port < 2 * pairs; ++port)
+                    CHECK(NatBench::udp_alone(bench.take(port)).empty());  // it left by no other
+            }
+            CHECK(bench.nat_counters().unknown_frames == pairs - 1);
+            CHECK(bench.nat_counters().created == 2 * pairs + 1);
+        }
+    }
+}
+
+TEST_CASE("the table of connections is that of all pairs, and so are its defects") {
+    for (const Kind& kind : kinds) {
+        CAPTURE(kind.name);
+        NatOptions options = kind.options();
+        options.capacity = 4;
+        options.same_tuple_every = 2;
+        NatBench bench{options, {}, 2};
+        CHECK(bench.port_of(kind.out(0, 4000), 0) == 4000);
+        // The second is due, but the other with its peer is in another network.
+        CHECK(bench.port_of(kind.out(1, 4001), 1) == 4001);
+        CHECK(bench.nat_counters().same_tuple_frames == 0);
+        CHECK(bench.port_of(kind.out(2, 4002), 0) == 4000);
+        CHECK(bench.nat_counters().same_tuple_frames == 1);
+        CHECK(bench.port_of(kind.out(3, 4003), 1) == 4001);
+        CHECK(bench.nat_counters().same_tuple_frames == 2);
+        for (const unsigned pair : {0U, 1U}) CHECK(bench.outgoing(kind.out(4, 4004).from_left(), pair).empty());
+        CHECK(bench.nat_counters().refused_full == 2);
+        CHECK(bench.forwarder().flush() == 4);
+        CHECK(bench.port_of(kind.out(4, 4004), 1) == 4004);
     }
 }
 

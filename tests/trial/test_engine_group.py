@@ -11,7 +11,17 @@ import pytest
 
 from evenhand.base.errors import EngineError, EvenhandError, RequestError
 from evenhand.base.version import VERSION
-from evenhand.trial import EngineGroup, EngineMeasurer, EngineMember, EngineSession, Load, LoadChange, Waits
+from evenhand.trial import (
+    EngineGroup,
+    EngineMeasurer,
+    EngineMember,
+    EngineSession,
+    Load,
+    LoadChange,
+    Waits,
+    engine_group,
+)
+from evenhand.trial.engine_group import TABLE_S
 from evenhand.trial.group_events import learning_of_all, progress_of_all, sum_of_learning
 from evenhand.trial.group_stop import NOTICE_S, EarlyStopOfAll
 from tests.errors import raises
@@ -94,6 +104,46 @@ def test_shares_are_disjoint_and_the_start_is_one_by_each_clock() -> None:
     assert judged["results"][1]["clock"]["before"]["uncertainty_us"] > 0
 
 
+def test_many_connections_get_time_for_their_tables_before_the_start() -> None:
+    """4 octets for each that an engine opens: it touches them before it can begin."""
+
+    def lead_s(connections: dict[str, Any]) -> float:
+        a = Engine({"trial": passed("a"), "judge": passed("all")})
+        group = EngineGroup([member("a", a), member("b", Engine({"trial": passed("b")}))])
+        now_ns = time.time_ns()
+        group.request("trial", **arguments(connections=connections))
+        ((_, asked),) = [asked for asked in a.asked if asked[0] == "trial"]
+        assert asked["connections"] == connections
+        return float(asked["start_at_unix_ns"] - now_ns) / 1e9
+
+    few, many = (lead_s({"use": "establish", "count": count}) for count in (1000, 1_000_000_000))
+    used = lead_s({"use": "established"})
+    assert many - few == pytest.approx(1_000_000_000 / 2 * TABLE_S, abs=0.5)
+    assert used == pytest.approx(few, abs=0.5)
+
+
+class SilentEngine(Engine):
+    """Tells nothing of its trial, and needs a while for its answer."""
+
+    def request(self, name: str, **arguments: Any) -> dict[str, Any]:
+        if name == "trial":
+            time.sleep(0.5)
+        return super().request(name, **arguments)
+
+
+@pytest.mark.parametrize(("count", "lost"), [(10, ["b"]), (10_000_000, [])])
+def test_an_engine_that_looks_through_its_connections_is_not_lost(
+    monkeypatch: pytest.MonkeyPatch, count: int, lost: list[str]
+) -> None:
+    """It says nothing meanwhile: 5 s more for 5,000,000 of them."""
+    monkeypatch.setattr(engine_group, "SILENT_S", 0.2)
+    a = Engine({"trial": passed("a"), "judge": passed("all")})
+    group = EngineGroup([member("a", a), member("b", SilentEngine({"trial": passed("b")}))])
+    group.request("trial", **arguments(connections={"use": "establish", "count": count}))
+    ((_, judged),) = [asked for asked in a.asked if asked[0] == "judge"]
+    assert [each["engine"] for each in judged["results"] if "lost" in each] == lost
+
+
 def arguments(**changes: Any) -> dict[str, Any]:
     return {
         "trial": 1,
@@ -107,11 +157,9 @@ def arguments(**changes: Any) -> dict[str, Any]:
     }
 
 
-def test_what_several_engines_cannot_measure_yet_is_refused_and_nothing_is_sent() -> None:
+def test_what_several_engines_do_not_measure_is_refused_and_nothing_is_sent() -> None:
     engines = [Engine(), Engine()]
     group = EngineGroup([member("a", engines[0]), member("b", engines[1])])
-    with raises("trial.not-with-several-engines", match="connections"):
-        group.request("trial", **arguments(connections={"use": "established"}))
     with raises("trial.not-with-several-engines", match="'prove'"):
         group.request("prove")
     with raises("trial.too-long-for-several-engines", match="duration"):

@@ -89,14 +89,24 @@ def open_group(
     *,
     own_macs: Sequence[str] | None = None,
     seed: int = 1,
+    resolves: bool = False,
 ) -> Document:
-    """`devices`: of each engine left and right."""
+    """Open the ports of all.
+
+    Args:
+        devices: Of each engine left and right.
+        resolves: There is a DUT, which is yet to be asked for its MACs.
+    """
     requests = []
     for number, of_engine in enumerate(devices):
         workers = one_worker()
         workers[0]["cpu"] = cpus()[number % len(cpus())]
         ports: dict[SideName, Document] = {
-            side: {"device": device, "dut_mac": mac, **({} if own_macs is None else {"mac": own_macs[i]})}
+            side: {
+                "device": device,
+                **({} if resolves else {"dut_mac": mac}),
+                **({} if own_macs is None else {"mac": own_macs[i]}),
+            }
             for i, (side, device, mac) in enumerate(zip(SIDES, of_engine, NOBODY, strict=True))
         }
         requests.append(

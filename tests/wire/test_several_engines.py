@@ -355,7 +355,7 @@ def test_a_share_beyond_the_whole_is_refused_and_so_is_what_one_of_several_canno
         open_ports(session, gateway_v4(), *silent_ports(1)[0])
         trial: Document = {"trial": 1, "rate_fps": 1000, "duration_s": 1, "waits": FAST_WAITS}
         share = {"first": 1, "stride": 2}
-        with raises("engine.bad-request", match="connections"):
+        with raises("engine.bad-request", match="connections in a plan without state"):
             session.request("trial", **trial, share=share, connections={"use": "each_once"})
         with raises("engine.bad-rate", match="none of which is this tester's"):
             session.request("trial", **{**trial, "rate_fps": 1}, share=share)

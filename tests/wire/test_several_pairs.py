@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,9 +19,9 @@ from jsonschema import Draft202012Validator
 from evenhand.run import read_record
 from evenhand.trial import find_engine
 from tests.rig.dut.namespace_dut import (
-    OF_TWO_ENGINES,
     NamespaceDut,
     namespace_dut_of_whole_frames,
+    of_engines,
     put_back,
     wait_until,
     why_not,
@@ -70,7 +71,7 @@ LINGER = "[suite.hooks]\nafter-point = 'touch lingers; sleep 500'\ntimeout = '50
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceDut]:
     with namespace_dut_of_whole_frames(tmp_path_factory.mktemp("dut"), pairs=2) as dut:
         first, second = cpus()[:2]
-        text = OF_TWO_ENGINES.replace("cpus = [1]", f"cpus = [{second}]")
+        text = of_engines(2).replace("cpus = [1]", f"cpus = [{second}]")
         dut.testbed.write_text(text.replace("cpus = [0]", f"cpus = [{first}]") + LIMITS)
         dut.make_urgent()
         yield dut
@@ -105,23 +106,52 @@ def test_a_trial_on_both_pairs_has_a_verdict(dut: NamespaceDut, plan: str) -> No
     words = ("lab.toml", "--plan", plan, "--hosts", "4")
     done(dut, "apply", *words)
     try:
-
-        def trial() -> Document:
-            more = ("--rate", "1kfps", "--duration", "500ms", "--waits", "short", "--json", "--no-run")
-            process = start(dut, "trial", *words, *more)
-            output, errors = process.communicate(timeout=120)
-            assert output, errors
-            found: Document = json.loads(output)
-            return found
-
-        found = until(lambda each: each["trial"]["verdict"] == "PASS", trial)["trial"]
+        found = passed_trial(dut, *words)
     finally:
         done(dut, "undo", "lab.toml")
-    assert [each["engine"] for each in found["engines"]] == ["near", "far"]
-    for engine in found["engines"]:
+    check_engines(found)
+    check_witness(found["dut"], version="ipv6" if "v6" in plan else "ipv4")
+
+
+def passed_trial(dut: NamespaceDut, *words: str) -> Document:
+    """Of 500 frames in each direction."""
+
+    def trial() -> Document:
+        more = ("--rate", "1kfps", "--duration", "500ms", "--waits", "short", "--json", "--no-run")
+        process = start(dut, "trial", *words, *more)
+        output, errors = process.communicate(timeout=120)
+        assert output, errors
+        found: Document = json.loads(output)
+        return found
+
+    found: Document = until(lambda each: each["trial"]["verdict"] == "PASS", trial)["trial"]
+    return found
+
+
+def check_engines(trial: Document) -> None:
+    assert [each["engine"] for each in trial["engines"]] == ["near", "far"]
+    for engine in trial["engines"]:
         for direction in engine["directions"].values():
             assert (direction["received_frames"], direction["strayed_frames"]) == (250, 0)
-    check_witness(found["dut"], version="ipv6" if "v6" in plan else "ipv4")
+
+
+@pytest.mark.skipif(
+    any(shutil.which(program, path="/usr/sbin") is None for program in ("nft", "conntrack")),
+    reason="nftables or conntrack is not installed",
+)
+@pytest.mark.parametrize("plan", ["nat44", *thorough("nat66")])
+def test_the_kernels_nat_keeps_the_connections_of_both_pairs(dut: NamespaceDut, plan: str) -> None:
+    """R9693-03, R9693-12, SEED-23: one table of connections for both, and answers over the pair of each."""
+    words = ("lab.toml", "--plan", plan, "--hosts", "4")
+    done(dut, "apply", *words)
+    try:
+        assert 'oifname { "right", "right2" }' in dut.inside("nft", "list", "ruleset")
+        found = passed_trial(dut, *words, "--established", "401", "--establish-rate", "1kfps")
+    finally:
+        done(dut, "undo", "lab.toml")
+    check_engines(found)
+    assert found["established"]["count"] == 401
+    assert not dut.inside("nft", "list", "ruleset")
 
 
 def check_witness(seen: Document, *, version: str) -> None:

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.base.errors import HostError, RequestError
+from evenhand.base.errors import HostError
 from evenhand.base.units import format_count
 from evenhand.cli.common import err, out, quoted, write_json_line
 from evenhand.cli.options import with_options
@@ -56,7 +56,7 @@ def router(
             min=1,
             max=MAX_ROUTER_PAIRS,
             help="Port pairs. Each is for an engine of its own, and has the same addresses and routes; the"
-            " elements work for all pairs.",
+            " elements work for all pairs, and a NAT has one table.",
         ),
     ] = 1,
     print_config: Annotated[
@@ -84,13 +84,6 @@ def router(
     needs for it."""
     address_plan = counts.read(plan, where="PLAN")
     dut = reference.dut()
-    if pairs > 1 and any(part.nat is not None for part in address_plan.plans):
-        raise RequestError(
-            f"{address_plan.title} translates connections, which are those of one port pair",
-            code="cli.pairs-with-connections",
-            where="--pairs",
-            next_step="Leave out --pairs, or use a plan without NAT.",
-        )
     if print_config:
         first, *more = (
             {

@@ -34,25 +34,31 @@ os = "linux"
 left = "left"
 right = "right"
 """
-OF_TWO_ENGINES = """
+NAMES = ("near", "far", "farther", "farthest")
+"""Of engines."""
+
+
+def of_engines(pairs: int) -> str:
+    """The testbed of a DUT with so many pairs."""
+    numbers = ["", *(str(number) for number in range(2, pairs + 1))]
+    engines = "".join(
+        f"""
+[[engine]]
+name = "{NAMES[cpu]}"
+cpus = [{cpu}]
+left = {{ device = "net_af_packet0,iface=left{number}" }}
+right = {{ device = "net_af_packet1,iface=right{number}" }}"""
+        for cpu, number in enumerate(numbers)
+    )
+    return f"""
 isolated_test_environment = true
-[[engine]]
-name = "near"
-cpus = [0]
-left = { device = "net_af_packet0,iface=left" }
-right = { device = "net_af_packet1,iface=right" }
-[[engine]]
-name = "far"
-cpus = [1]
-left = { device = "net_af_packet0,iface=left2" }
-right = { device = "net_af_packet1,iface=right2" }
+{engines}
 [dut]
 ssh = "root@192.0.2.2"
 os = "linux"
-left = ["left", "left2"]
-right = ["right", "right2"]
+left = {json.dumps([f"left{number}" for number in numbers])}
+right = {json.dumps([f"right{number}" for number in numbers])}
 """
-"""Of a DUT with two pairs."""
 
 
 @contextmanager
@@ -200,7 +206,7 @@ def namespace_dut(folder: Path, *, programs: Path | None = None, pairs: int = 1)
     goes.
 
     Args:
-        pairs: With more, `left2` and `right2` and so on, too; the testbed is OF_TWO_ENGINES then.
+        pairs: With more, `left2` and `right2` and so on, too; the testbed is that of `of_engines` then.
         programs: A folder whose programs who logs in finds before all others.
     """
     number = f"{os.getpid()}-{time.monotonic_ns() % 1_000_000}"
@@ -269,4 +275,4 @@ def _write_files(dut: NamespaceDut) -> None:
         f'#!/bin/sh\nexec ip netns exec {dut.tester} {shutil.which("ssh")} -F {folder / "ssh.conf"} "$@"\n'
     )
     ssh.chmod(0o755)
-    dut.testbed.write_text(TESTBED if dut.pairs == 1 else OF_TWO_ENGINES)
+    dut.testbed.write_text(TESTBED if dut.pairs == 1 else of_engines(dut.pairs))

@@ -13,7 +13,8 @@ import pytest
 
 from evenhand.plan import make_plan
 from evenhand.rig.dut import OPERATING_SYSTEMS, describe_setup
-from evenhand.rig.dut.nat import NatWishes, settings_of_nat, start_nat
+from evenhand.rig.dut.description import describe_setups
+from evenhand.rig.dut.nat import NatWishes, nat_rules, settings_of_nat, start_nat
 from evenhand.rig.dut.setup import fingerprint_of
 from tests.cli.running import Ended
 from tests.plan.routed import STATEFUL
@@ -114,6 +115,20 @@ def test_random_ports_pair_each_host_with_its_address(plan: str) -> None:
     inner = said.removeprefix(f"add element {ip} evenhand pool {{").removesuffix(" }\n")
     pairs = [tuple(map(ipaddress.ip_address, pair.split(" : "))) for pair in inner.strip().split(", ")]
     assert pairs == [(nat.inside[k], nat.pool[k]) for k in range(1, 65535)]
+
+
+@pytest.mark.parametrize(("plan", "ip"), [("nat44", "ip"), ("nat66", "ip6")])
+def test_the_nat_of_eight_ports_is_at_four_right_interfaces(plan: str, ip: str) -> None:
+    pairs = [(f"l{number}", f"r{number}") for number in range(4)]
+    setups = describe_setups([make_plan(plan)], pairs)
+    assert [setup.table for setup in setups] == [7301, 7302, 7303, 7304]
+    for setup in setups:
+        assert setup.plan.nat is not None
+        rules = nat_rules(setup.plan.nat, setup.outsides, "kept")
+        assert f'oifname {{ "r0", "r1", "r2", "r3" }} {ip} saddr' in rules
+    (alone,) = describe_setups([make_plan(plan)], pairs[:1])
+    assert alone.plan.nat is not None
+    assert f'oifname "r0" {ip} saddr' in nat_rules(alone.plan.nat, alone.outsides, "kept")
 
 
 def test_any_choice_will_do_for_a_point() -> None:

@@ -68,6 +68,24 @@ def test_each_pair_has_the_plans_addresses_and_a_table_of_its_own(
     assert dut.state() == before
 
 
+@pytest.mark.parametrize("plan", ["gateway-v4", pytest.param(PLANS[2], marks=pytest.mark.thorough)])
+def test_eight_ports_are_four_pairs_with_a_table_each(tmp_path: Path, plan: str) -> None:
+    """SEED-23, SEED-17."""
+    with namespace_dut(tmp_path / "dut", pairs=4) as dut:
+        before = dut.state()
+        applied = document(dut, "apply", "lab.toml", "--plan", plan)
+        names = {change["name"] for change in applied["held"]["changes"]}
+        assert {f"interface {name}" for name in dut.interfaces} <= names
+        rules = dut.inside("ip", "-4", "rule").splitlines()
+        for number, table in (("", 7301), (2, 7302), (3, 7303), (4, 7304)):
+            said = dut.inside("ip", "-4", "route", "show", "table", str(table))
+            assert f"via 10.0.0.2 dev left{number}" in said
+            for side in ("left", "right"):
+                assert f"7300:\tfrom all iif {side}{number} lookup {table}" in rules
+        done(dut, "undo", "lab.toml")
+        assert dut.state() == before
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("of", ["all", "left2"])
 def test_a_strict_reverse_path_filter_is_loosened_and_put_back(dut: NamespaceDut, of: str) -> None:
@@ -120,9 +138,11 @@ def test_what_stands_in_the_way_is_named(dut: NamespaceDut, make: str, take: str
         dut.inside("sh", "-c", take)
 
 
-def test_a_plan_with_connections_is_refused(dut: NamespaceDut) -> None:
-    error = refused(dut, 2, "apply", "lab.toml", "--plan", "nat44")
-    assert "is not set up for several engines yet" in error
+@pytest.mark.parametrize("plan", ["siit", "siit-eam", "nat64"])
+def test_a_plan_that_needs_tayga_is_refused(dut: NamespaceDut, plan: str) -> None:
+    """It has one device for all pairs, and no way to tell which pair a frame was of."""
+    error = refused(dut, 2, "apply", "lab.toml", "--plan", plan)
+    assert f"{plan} needs TAYGA, which has one device for all that it translates" in error
 
 
 @pytest.mark.thorough

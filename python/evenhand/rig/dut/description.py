@@ -77,12 +77,19 @@ class DutSetup:
     nat_wishes: NatWishes = USUAL_NAT
     table: int | None = None
     """Of its routes, for what comes in on its two interfaces alone; None: the main one."""
+    outsides_of_all: tuple[str, ...] = ()
+    """Right interfaces of all pairs, which have one NAT; empty: there is one pair."""
 
     @property
     def translation(self) -> Translation | None:
         """What the DUT must be told to translate without state; of a NAT64 what comes before its NAT44. None:
         nothing."""
         return self.plan.translation if self.plan.nat is None else before_nat(self.plan.nat)
+
+    @property
+    def outsides(self) -> tuple[str, ...]:
+        """Interfaces at which a NAT translates."""
+        return self.outsides_of_all or (self.links[1].interface,)
 
     @property
     def ip_versions(self) -> tuple[IpVersion, ...]:
@@ -189,16 +196,19 @@ def describe_setups(
         gateway_macs: Of each pair.
 
     Raises:
-        RequestError: As `describe_setup`; or a translation with several pairs.
+        RequestError: As `describe_setup`; or TAYGA with several pairs.
     """
     of_several = len(pairs) > 1
     for plan in plans:
-        if of_several and (plan.translation is not None or plan.nat is not None):
+        # What TAYGA has translated comes from its one device, and is of no pair any more.
+        if of_several and (plan.translation is not None or (plan.nat is not None and plan.nat.prefix)):
             raise RequestError(
-                f"a DUT that translates, as {plan.title} needs it, is not set up for several engines yet",
+                f"{plan.title} needs TAYGA, which has one device for all that it translates: Evenhand does"
+                " not set it up for several engines",
                 code="rig.not-with-several-engines",
                 where="--plan",
-                next_step="Use a testbed file with one engine, or set up the DUT by hand.",
+                next_step="Use a testbed file with one engine, or set up a translator for each pair by hand,"
+                " each in a network namespace of its own.",
             )
     has_nat = any(plan.nat is not None for plan in plans)
     return [
@@ -212,6 +222,7 @@ def describe_setups(
                 nat_wishes=USUAL_NAT if has_nat and plan.nat is None else nat_wishes,
             ),
             table=FIRST_TABLE + number if of_several else None,
+            outsides_of_all=tuple(outside for _, outside in pairs),
         )
         for plan in plans
         for number, (left, right) in enumerate(pairs)

@@ -57,8 +57,8 @@ def nat_items(setup: DutSetup, nat: Nat, state: LinuxState) -> Iterator[Item]:
             next_step=f"Load the module on the DUT, which by itself changes nothing: modprobe {MODULE}",
         )
     yield Item("route", (str(nat.pool),), None, "blackhole")
-    inside, outside = hosts_before_nat(nat), setup.links[1].interface
-    rules = nat_rules(nat, outside, wishes.ports, addresses=wishes.addresses, with_hosts=False)
+    inside = hosts_before_nat(nat)
+    rules = nat_rules(nat, setup.outsides, wishes.ports, addresses=wishes.addresses, with_hosts=False)
     yield Item("nat", ("nftables", str(inside), str(nat.pool)), None, rules)
     for path, value in settings.items():
         yield Item("sysctl", (path,), state.sysctls[path], str(value))

@@ -11,6 +11,7 @@ choice (`before_nat`).
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -74,18 +75,25 @@ def hosts_before_nat(nat: Nat) -> Network:
 
 
 def nat_rules(
-    nat: Nat, outside: str, ports: NatPorts, *, addresses: NatAddresses = "paired", with_hosts: bool = True
+    nat: Nat,
+    outside: str | Sequence[str],
+    ports: NatPorts,
+    *,
+    addresses: NatAddresses = "paired",
+    with_hosts: bool = True,
 ) -> str:
     """As nft(8) reads it. Host k of the inside has address k of the pool, as RFC 4787 wants it ("paired",
     REQ-2): so its ports never run out because another host has the same address.
 
     Args:
-        outside: The interface to the right.
+        outside: The interface to the right; of several pairs all of them.
         with_hosts: Otherwise without what there is for each of 65,534 hosts: for people, and where
             `start_nat` adds it.
     """
     inside = hosts_before_nat(nat)
     ip = _family(nat.pool)
+    names = [outside] if isinstance(outside, str) else outside
+    interfaces = ", ".join(f'"{name}"' for name in names)
     pool = ""
     if addresses == "one":
         to = f"snat to {nat.pool[1]}{' fully-random' if ports == 'random' else ''}"
@@ -104,7 +112,7 @@ def nat_rules(
         f"{pool}"
         "  chain outgoing {\n"
         "    type nat hook postrouting priority srcnat; policy accept;\n"
-        f'    oifname "{outside}" {ip} saddr {inside} {to}\n'
+        f"    oifname {interfaces if len(names) == 1 else f'{{ {interfaces} }}'} {ip} saddr {inside} {to}\n"
         "  }\n"
         "}\n"
     )
