@@ -28,6 +28,7 @@ Ordered port_counters(const tally::PortCounters& c) {
             {"hidden_drops", hidden_drops},
             {"dropped_answers", c.dropped_answers},
             {"link_up", c.link_up},
+            {"is_removed", c.is_removed},
             {"is_read", c.is_read}};
 }
 

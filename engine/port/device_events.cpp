@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#define ALLOW_EXPERIMENTAL_API  // rte_dev_event_callback_register, unchanged since DPDK 18.05
+#define ALLOW_EXPERIMENTAL_API  // rte_dev_event_callback_register: the same in all of DPDK since 18.05
 #include "port/device_events.hpp"
 
 #include <rte_dev.h>
@@ -13,8 +13,9 @@
 namespace evenhand::port {
 namespace {
 
-int count_link_change(std::uint16_t /*id*/, rte_eth_event_type /*event*/, void* count, void* /*unused*/) {
-    static_cast<std::atomic<std::uint64_t>*>(count)->fetch_add(1, std::memory_order_relaxed);
+/// Some drivers call it without a change, so it looks for itself.
+int look_at_link(std::uint16_t id, rte_eth_event_type /*event*/, void* events, void* /*unused*/) {
+    static_cast<DeviceEvents*>(events)->note_link(is_link_up(id));
     return 0;
 }
 
@@ -31,14 +32,20 @@ void until_unregistered(Unregister unregister) {
 
 }  // namespace
 
+bool is_link_up(std::uint16_t id) noexcept {
+    rte_eth_link link{};
+    return rte_eth_link_get_nowait(id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
 DeviceEvents::DeviceEvents(std::uint16_t id, std::string bus_name) : id_{id}, bus_name_{std::move(bus_name)} {
-    (void)rte_eth_dev_callback_register(id_, RTE_ETH_EVENT_INTR_LSC, count_link_change, &link_changes_);
+    (void)rte_eth_dev_callback_register(id_, RTE_ETH_EVENT_INTR_LSC, look_at_link, this);
     (void)rte_dev_event_callback_register(bus_name_.c_str(), note_removal, &is_wanted_back_);
 }
 
 DeviceEvents::~DeviceEvents() {
     until_unregistered(
-        [this] { return rte_eth_dev_callback_unregister(id_, RTE_ETH_EVENT_INTR_LSC, count_link_change, &link_changes_); });
+        [this] { return rte_eth_dev_callback_unregister(id_, RTE_ETH_EVENT_INTR_LSC, look_at_link, this); });
+    // DPDK takes away those of all other devices as well (up to 24.11 at the least). Ports are closed together.
     until_unregistered(
         [this] { return rte_dev_event_callback_unregister(bus_name_.c_str(), note_removal, &is_wanted_back_); });
 }

@@ -178,6 +178,8 @@ void DpdkPort::configure() {
     // no port here has.
     hardware_stamps_ = (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0 ? "unused" : "none";
     rte_eth_conf conf{};
+    // A link that goes and comes between two looks is told by an interrupt alone.
+    if (is_pci_device(options_.device) && (*info.dev_flags & RTE_ETH_DEV_INTR_LSC) != 0) conf.intr_conf.lsc = 1;
     if (options_.receive_queues > 1) {
         conf.rx_adv_conf.rss_conf.rss_hf = (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP) & info.flow_type_rss_offloads;
         // A device without such a hash refuses the mode (virtio of QEMU); it has a rule of its own that spreads over
@@ -297,7 +299,9 @@ void DpdkPort::start() {
     hear_everything();
     kernel_interface_ = interface_of(options_.device);
     flow_control_ = switch_flow_control_off(id_, options_.device, kernel_interface_);
-    counters_ = std::make_unique<DpdkCounters>(id_, kernel_interface_);
+    rte_eth_dev_info info{};
+    require(options_, rte_eth_dev_info_get(id_, &info), "the device does not tell what it is");
+    counters_ = std::make_unique<DpdkCounters>(id_, kernel_interface_, rte_dev_name(info.device));
     const auto of_software = software_ring_frames(driver_, options_.device);
     transmit_ring_frames_ = of_software.value_or(transmit_descriptors);
     rte_eth_rxq_info queue_info{};
@@ -395,6 +399,8 @@ tally::PortCounters DpdkPort::counters() const {
     return counters;
 }
 
+bool DpdkPort::is_removed() const { return counters_->is_removed(); }
+
 std::uint64_t DpdkPort::dropped_answers() const noexcept { return answers_->dropped(); }
 
 void DpdkPort::send_control(const std::function<std::size_t(std::span<std::byte>)>& write) {
@@ -402,6 +408,7 @@ void DpdkPort::send_control(const std::function<std::size_t(std::span<std::byte>
 }
 
 void DpdkPort::close() noexcept {
+    counters_.reset();  // it listens to the device's interrupts
     if (id_ != no_id) {
         rte_eth_dev_info info{};
         rte_device* const device = rte_eth_dev_info_get(id_, &info) == 0 ? info.device : nullptr;

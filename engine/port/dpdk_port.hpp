@@ -88,6 +88,9 @@ class DpdkPort {
     /// inside the tester.
     [[nodiscard]] bool counts_exactly() const noexcept;
     [[nodiscard]] tally::PortCounters counters() const;
+    /// Whether the device was taken away from this host, or is about to be: an interface that was deleted, a NIC or a
+    /// virtual function that the kernel wants back. Nothing that it counts or sends means anything from then on.
+    [[nodiscard]] bool is_removed() const;
     [[nodiscard]] std::uint64_t dropped_answers() const noexcept;
     /// To be called several times a second during a trial: notes a link that goes, and reads counters before short ones
     /// of the device wrap.

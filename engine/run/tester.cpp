@@ -293,6 +293,24 @@ void Tester::check_rate(plan::Direction direction, double rate_fps, const frame:
     }
 }
 
+bool Tester::has_lost_a_port() const {
+    return std::ranges::any_of(both_sides, [this](auto side) { return port(side).is_removed(); });
+}
+
+void Tester::check_ports() const {
+    for (const auto side : both_sides) {
+        if (!port(side).is_removed()) continue;
+        const auto& device = port(side).device();
+        throw Fault{FaultCode::no_device,
+                    fmt::format("{} was removed from this host after it had been opened: unplugged, deleted, or asked "
+                                "back by the kernel",
+                                device.substr(0, device.find(','))),
+                    fmt::format("ports.{}.device", name_of(side)),
+                    "Put it back (a NIC has to be bound again), then start anew. The kernel waits until this tester "
+                    "has closed it."};
+    }
+}
+
 void Tester::check_resolved(const char* where) const {
     if (const auto missing = unresolved()) {
         throw Fault{FaultCode::not_resolved,
@@ -332,6 +350,7 @@ void Tester::resolve(double timeout_s, const std::function<bool()>& goes_on) {
     const auto give_up = Clock::now() + std::chrono::duration<double>{timeout_s};
     auto ask_at = Clock::now();
     while (const auto missing = unresolved()) {
+        check_ports();
         const auto side = missing->first;
         const auto& asked = plan(missing->second);
         if (Clock::now() > give_up) {
