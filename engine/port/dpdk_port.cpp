@@ -393,6 +393,11 @@ std::optional<double> DpdkPort::line_rate_bps() const {
     return is_pci_device(options_.device) ? link_rate_bps(id_) : std::nullopt;
 }
 
+std::optional<unsigned> DpdkPort::numa_node() const {
+    const int node = rte_eth_dev_socket_id(id_);
+    return is_pci_device(options_.device) && node >= 0 ? std::optional{static_cast<unsigned>(node)} : std::nullopt;
+}
+
 tally::PortCounters DpdkPort::counters() const {
     auto counters = counters_->read();
     counters.dropped_answers = dropped_answers();

@@ -64,6 +64,8 @@ class DpdkPort {
     void wait_for_link();
     /// Of the medium; nothing for software ports, whose figure would mean nothing.
     [[nodiscard]] std::optional<double> line_rate_bps() const;
+    /// Of a NIC: the NUMA node that it is attached to; nothing if nobody knows, or if the port is software.
+    [[nodiscard]] std::optional<unsigned> numa_node() const;
     /// Frames that the receive ring holds: how long the receiver may look away. 2^30 if the device waits for its
     /// reader.
     [[nodiscard]] unsigned receive_ring_frames() const noexcept { return receive_ring_frames_; }

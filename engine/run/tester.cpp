@@ -16,6 +16,7 @@
 #include "frame/template.hpp"
 #include "pace/clock_offset.hpp"
 #include "port/dpdk_host.hpp"
+#include "port/numa.hpp"
 #include "run/rate_limit.hpp"
 
 namespace evenhand::run {
@@ -262,6 +263,18 @@ std::uint64_t Tester::questions(plan::Side side) const {
 std::optional<double> Tester::line_rate_bps(plan::Side side) const {
     const auto& given = request_.ports[index(side)].line_rate_bps;
     return given ? given : ports_[index(side)]->line_rate_bps();
+}
+
+std::vector<unsigned> Tester::far_cpus(plan::Side side) const {
+    std::vector<unsigned> cpus;
+    const auto node = port(side).numa_node();
+    const auto is_here = [side](const auto& queue) { return queue.side == side; };
+    for (const auto& w : request_.workers) {
+        const auto of_cpu = port::node_of_cpu(w.cpu);
+        const bool is_used = std::ranges::any_of(w.senders, is_here) || std::ranges::any_of(w.receivers, is_here);
+        if (is_used && node && of_cpu && node != of_cpu) cpus.push_back(w.cpu);
+    }
+    return cpus;
 }
 
 plan::MacAddress Tester::source_mac(plan::Side side, std::uint32_t host) const {

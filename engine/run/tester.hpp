@@ -73,6 +73,8 @@ class Tester {
     [[nodiscard]] std::uint64_t questions(plan::Side side) const;
     [[nodiscard]] bool has_static_mac(plan::Side side) const { return request_.ports[index(side)].dut_mac.has_value(); }
     [[nodiscard]] std::optional<double> line_rate_bps(plan::Side side) const;
+    /// Those of its workers' CPUs that are of another NUMA node than the port, whose memory they reach more slowly.
+    [[nodiscard]] std::vector<unsigned> far_cpus(plan::Side side) const;
     [[nodiscard]] const OpenRequest& request() const { return request_; }
     /// 1, or 2 in a mix of both IP versions.
     [[nodiscard]] std::size_t plans() const { return request_.mix && request_.mix->other_plan ? 2 : 1; }
