@@ -356,6 +356,7 @@ void Tester::resolve(double timeout_s, const std::function<bool()>& goes_on) {
     using Clock = std::chrono::steady_clock;
     using namespace std::chrono_literals;
     constexpr auto ask_again_after = 500ms;
+    check_ports();
     for (const auto side : both_sides) {
         if (has_static_mac(side)) continue;
         for (std::size_t p = 0; p < plans(); ++p) responders_[p][index(side)]->forget_dut_mac();
