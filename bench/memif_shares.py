@@ -3,8 +3,8 @@
 through shared memory, to its pools, to Evenhand.
 
 A forwarding testpmd on the other core joins both directions. The tester is asked for more than it can offer,
-so its core is never idle, and the frames that it really sent tell what one costs; such a trial is INVALID, and
-meant to be. linux-perf samples the worker meanwhile: the share of a library times that cost is its part of a
+so its core is never idle, and the frames that it really sent tell what one costs; such a trial is INVALID,
+and meant to be. linux-perf samples the worker meanwhile: the share of a library times that cost is its part of a
 frame that is drawn, written, sent, received and checked. What DPDK's headers put into the program itself (a
 pool's cache above all) counts as Evenhand's.
 
@@ -58,7 +58,17 @@ def worker_of(process: int) -> int:
 def shares(samples: Path) -> dict[str, float]:
     """Of all samples, by part."""
     told = subprocess.run(
-        ["perf", "report", "--input", samples, "--stdio", "--quiet", "--no-children", "--fields", "overhead,dso"],
+        [
+            "perf",
+            "report",
+            "--input",
+            samples,
+            "--stdio",
+            "--quiet",
+            "--no-children",
+            "--fields",
+            "overhead,dso",
+        ],
         capture_output=True,
         text=True,
         check=True,
@@ -77,7 +87,10 @@ def one_trial(plan: AddressPlan, number: int) -> dict[str, Any]:
         servers = [DEVICE.format(i, "server", path) for i, path in enumerate(sockets)]
         clients = [DEVICE.format(i, "client", path) for i, path in enumerate(sockets)]
         samples = Path(folder) / "samples"
-        with testpmd(0, servers, FORWARDING), opened(plan, *clients, lay_out_workers([CPU])) as session:
+        with (
+            testpmd(0, servers, FORWARDING),
+            opened(plan, clients[0], clients[1], lay_out_workers([CPU])) as session,
+        ):
             # A machine without counters of its own has a clock.
             command = ["perf", "record", "--quiet", "--event", "cpu-clock", "--freq", "4000"]
             command += ["--output", str(samples), "--tid", str(worker_of(session._process.pid))]

@@ -314,7 +314,8 @@ tally::TrialResult read_result(ObjectReader r) {
         result.start = tally::StartTime{
             .intended_unix_ns = static_cast<std::int64_t>(start.whole("intended_unix_ns", 0, latest_ns)),
             .actual_unix_ns = static_cast<std::int64_t>(start.whole("actual_unix_ns", 0, latest_ns))};
-    } else if (!result.stopped && !std::ranges::any_of(result.ports, [](const auto& p) { return p.after.is_removed; })) {
+    } else if (!result.stopped &&
+               !std::ranges::any_of(result.ports, [](const auto& p) { return p.after.is_removed; })) {
         r.refuse("start", "no start was given to this tester", "Ask for start_at_unix_ns.");
     }
     return result;

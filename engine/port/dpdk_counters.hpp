@@ -23,8 +23,8 @@ class DpdkCounters {
 
     /// All but the answers that were dropped: the device knows nothing of these.
     [[nodiscard]] tally::PortCounters read();
-    /// Whether the device is no longer this host's, or not for long: its interface of the kernel has gone, or the kernel
-    /// wants it back.
+    /// Whether the device is no longer this host's, or not for long: its interface of the kernel has gone, or the
+    /// kernel wants it back.
     [[nodiscard]] bool is_removed() const;
 
     /// Notes a link that goes, and reads counters before short ones of the device wrap.

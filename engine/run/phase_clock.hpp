@@ -20,7 +20,8 @@ class PhaseClock {
         progress_.trial = result.trial, progress_.total_s = total_s;
     }
 
-    /// Wait until `done` or for `seconds`; false if the observer ended it, or a port has gone. `count` puts frame counts into the progress.
+    /// Wait until `done` or for `seconds`; false if the observer ended it, or a port has gone. `count` puts frame
+    /// counts into the progress.
     template <class Done, class Count>
     bool wait(const char* phase, double seconds, Done done, Count count) {
         using namespace std::chrono_literals;

@@ -33,7 +33,8 @@ class Tester {
     Tester& operator=(const Tester&) = delete;
 
     /// Ask both sides until each DUT interface has told its MAC. Throws Fault{not_resolved} that names the side,
-    /// Fault{stopped} if `goes_on`, which is asked every few milliseconds, says no, Fault{no_device} if a port has gone.
+    /// Fault{stopped} if `goes_on`, which is asked every few milliseconds, says no, Fault{no_device} if a port has
+    /// gone.
     void resolve(double timeout_s, const std::function<bool()>& goes_on);
 
     /// One trial, phases (a) to (e) of RFC 2544 section 23; judged. Faults: bad_rate, not_resolved, no_memory,

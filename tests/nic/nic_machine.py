@@ -395,13 +395,15 @@ class NicMachine:
     def plug(self, model: Model, side: str) -> None:
         """Put one that was unplugged back into its slot."""
         options = dict(option.split("=") for option in model.options.split(",") if option)
-        switches = {key: value == "on" if value in ("on", "off") else int(value) for key, value in options.items()}
+        switches = {
+            key: value == "on" if value in ("on", "off") else int(value) for key, value in options.items()
+        }
         keys = self._keys_of(model, ("left", "right").index(side))
         self._machine.ask_monitor("device_add", driver=model.qemu_name, **keys, **switches)
 
     def has(self, address: str) -> bool:
         """Whether there is such a PCI device."""
-        return self.run_freely(f"[ -e /sys/bus/pci/devices/{address} ]")["code"] == 0
+        return bool(self.run_freely(f"[ -e /sys/bus/pci/devices/{address} ]")["code"] == 0)
 
     def set_link(self, model: Model, side: str, *, up: bool) -> None:
         """Pull or plug the cable of a NIC."""

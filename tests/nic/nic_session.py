@@ -45,7 +45,9 @@ def open_nics(
     """Both ends of a cable. `are_neighbors`: each asks for the other's gateway, and so for its MAC; else
     there is nobody to ask."""
     plan = plan or gateway_v4()
-    ports: dict[str, Document] = {side: {"device": address} for side, address in zip(SIDES, addresses, strict=True)}
+    ports: dict[str, Document] = {
+        side: {"device": address} for side, address in zip(SIDES, addresses, strict=True)
+    }
     contract = plan.to_contract()
     if are_neighbors:
         for side, other in (SIDES, reversed(SIDES)):

@@ -58,7 +58,9 @@ def test_an_interface_that_is_deleted_ends_the_trial_at_once(plan: AddressPlan, 
             assert not {"stopped", "link", "loss"} & set(codes)
             assert all(document["ports"][side]["after"]["is_removed"] for side in SIDES)
             for request in ("trial", "learn", "resolve"):
-                arguments = {"trial": 2, "rate_fps": 1000, "duration_s": 0.1} if request == "trial" else {}
+                arguments: dict[str, Any] = {}
+                if request == "trial":
+                    arguments = {"trial": 2, "rate_fps": 1000, "duration_s": 0.1}
                 with pytest.raises(HostError, match=f"{driver}0 was removed from this host") as error:
                     session.request(request, **arguments)
                 assert error.value.where == "left.device"
