@@ -2,11 +2,11 @@
 """Where the time of a whole tester goes, on one core and in both directions over memif: to DPDK's copies
 through shared memory, to its pools, to Evenhand.
 
-A forwarding testpmd on the other core joins both directions. The tester is asked for more than it can offer,
-so its core is never idle, and the frames that it really sent tell what one costs; such a trial is INVALID,
-and meant to be. linux-perf samples the worker meanwhile: the share of a library times that cost is its part of a
-frame that is drawn, written, sent, received and checked. What DPDK's headers put into the program itself (a
-pool's cache above all) counts as Evenhand's.
+A forwarding testpmd on the other core joins both directions. The tester is asked for more than it can
+offer, so its core is never idle, and the frames that it really sent tell what one costs; such a trial is
+INVALID, and meant to be. linux-perf samples the worker meanwhile: the share of a library times that cost is
+its part of a frame that is drawn, written, sent, received and checked. What DPDK's headers put into the
+program itself (a pool's cache above all) counts as Evenhand's.
 
 Beside it stands what testpmd alone needs through the same rings: to send frames that are all alike (txonly),
 and to receive and drop them (rxonly).
