@@ -310,9 +310,11 @@ class NicMachine:
         self._folder = folder
         arguments = [
             "-drive",
-            f"file={data},format=raw,if=virtio,readonly=on",
+            f"file={data},format=raw,if=none,id=data,readonly=on",
             "-device",
-            "virtio-serial-pci",
+            "virtio-blk-pci,drive=data,bus=pcie.0",
+            "-device",
+            "virtio-serial-pci,bus=pcie.0",
         ]
         for name in ("commands", "engine"):
             arguments += ["-chardev", f"socket,id={name},path={folder / name},server=on,wait=off"]
@@ -384,7 +386,7 @@ class NicMachine:
         if model.buses is not None:
             place = {"bus": f"port{model.buses[number]:x}", "addr": "0"}
         else:
-            place = {"addr": f"{(model.slot, model.right_slot)[number]:#x}"}
+            place = {"bus": "pcie.0", "addr": f"{(model.slot, model.right_slot)[number]:#x}"}
         return {"id": name, "netdev": f"{name}-cable", "mac": model.macs[number], **place}
 
     def unplug(self, model: Model, side: str) -> None:

@@ -8,12 +8,14 @@ import json
 import pytest
 
 from tests.nic.nic_machine import ON_BOTH_NODES, NicMachine
-from tests.nic.nic_session import HUGEPAGES, RATE_FPS, assert_passes, open_nics, prepare
+from tests.nic.nic_session import RATE_FPS, assert_passes, open_nics, prepare
 from tests.wire.wire_session import NOBODY, valid_trial
 
 pytestmark = [pytest.mark.nic]
+PAGES = 160
+"""On a node: enough for both ports."""
 MODEL = ON_BOTH_NODES
-PAGES = "/sys/devices/system/node/node{}/hugepages/hugepages-2048kB/nr_hugepages"
+NUMBER = "/sys/devices/system/node/node{}/hugepages/hugepages-2048kB/nr_hugepages"
 
 
 @pytest.mark.parametrize("nodes", [(0, 1), (0,), (1,)], ids=["both", "first", "second"])
@@ -25,8 +27,8 @@ def test_ports_of_two_nodes_open_wherever_the_hugepages_are(
     machine = machine_with_slots
     prepare(machine, MODEL)
     for node in range(2):
-        pages = HUGEPAGES // len(nodes) if node in nodes else 0
-        machine.run(f"echo {pages} >{PAGES.format(node)}; [ $(cat {PAGES.format(node)}) = {pages} ]")
+        pages = PAGES if node in nodes else 0
+        machine.run(f"echo {pages} >{NUMBER.format(node)}; [ $(cat {NUMBER.format(node)}) = {pages} ]")
     with machine.engine() as session:
         opened = open_nics(session, MODEL.addresses)
         assert [opened[side]["numa_node"] for side in ("left", "right")] == [0, 1]
