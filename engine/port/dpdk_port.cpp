@@ -117,6 +117,15 @@ void require(const PortOptions& options, int result, const std::string& what) {
     if (result < 0) refuse(options, result, what, "Try another kind of port; the engine's stderr may say more.");
 }
 
+/// `set_up` for the NUMA node of the device; where that has no memory for it, for another one: slower, but it works.
+template <class SetUp>
+int on_any_node(int node, SetUp set_up) {
+    int result = set_up(static_cast<unsigned>(std::max(0, node)));
+    for (unsigned i = 0; result < 0 && i < rte_socket_count() && rte_socket_count() > 1; ++i)
+        result = set_up(static_cast<unsigned>(rte_socket_id_by_idx(i)));
+    return result;
+}
+
 /// 0 or an error number below. A software port is made by its bus, which takes arguments of any length: rte_dev_probe
 /// of DPDK 24.11 refuses more than 127 octets, and two paths are longer.
 int attach(const std::string& device) {
@@ -285,14 +294,18 @@ void DpdkPort::start() {
     auto transmit_descriptors = static_cast<std::uint16_t>(options_.transmit_ring_frames);
     require(options_, rte_eth_dev_adjust_nb_rx_tx_desc(id_, &receive_descriptors, &transmit_descriptors),
             "the ring sizes do not suit the device");
-    const auto socket = static_cast<unsigned>(std::max(0, rte_eth_dev_socket_id(id_)));
+    const int node = rte_eth_dev_socket_id(id_);
     for (std::uint16_t queue = 0; queue < receive_queues; ++queue) {
-        require(options_, rte_eth_rx_queue_setup(id_, queue, receive_descriptors, socket, nullptr, receive_pool_.get()),
-                fmt::format("receive queue {} cannot be set up", queue));
+        const auto set_up = [&](unsigned on) {
+            return rte_eth_rx_queue_setup(id_, queue, receive_descriptors, on, nullptr, receive_pool_.get());
+        };
+        require(options_, on_any_node(node, set_up), fmt::format("receive queue {} cannot be set up", queue));
     }
     for (std::uint16_t queue = 0; queue < all_transmit_queues(); ++queue) {
-        require(options_, rte_eth_tx_queue_setup(id_, queue, transmit_descriptors, socket, nullptr),
-                fmt::format("transmit queue {} cannot be set up", queue));
+        const auto set_up = [&](unsigned on) {
+            return rte_eth_tx_queue_setup(id_, queue, transmit_descriptors, on, nullptr);
+        };
+        require(options_, on_any_node(node, set_up), fmt::format("transmit queue {} cannot be set up", queue));
     }
     start_device();
     started_ = true;

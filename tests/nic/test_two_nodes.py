@@ -50,7 +50,7 @@ def test_check_says_which_cpu_is_far_from_its_port(machine_with_slots: NicMachin
     assert told["code"] == 0, told
     assert "The left port is on NUMA node 0, and the tester's CPU 1 is not" in told["stdout"]
     assert "The right port is on NUMA node" not in told["stdout"]
-    found = json.loads(machine.evenhand(f"{words} --json")["stdout"])["ports"]
+    found = json.loads(machine.evenhand(f"{words} --json")["stdout"])["testbed"]["ports"]
     assert [(found[side]["numa_node"], found[side]["far_cpus"]) for side in ("left", "right")] == [
         (0, [1]),
         (1, []),
