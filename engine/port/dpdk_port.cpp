@@ -178,6 +178,17 @@ void DpdkPort::probe() {
                         options_.receive_queues, options_.transmit_queues, info.max_rx_queues, info.max_tx_queues),
             "workers", "Use fewer streams or receivers on this side."};
     }
+    if (receives_on_pairs(driver_, options_.device) && options_.transmit_queues > options_.receive_queues) {
+        throw Fault{
+            FaultCode::bad_request,
+            fmt::format(
+                "{}: {} transmit queues and {} receive queue{}; the host of a virtio port spreads what comes in "
+                "over as many queues as are sent on, and the others would not be read",
+                options_.device, options_.transmit_queues, options_.receive_queues,
+                options_.receive_queues == 1 ? "" : "s"),
+            "workers",
+            "Use as many receive queues as streams on this side: receive_queues of the testbed file, or one CPU."};
+    }
 }
 
 void DpdkPort::configure() {

@@ -178,6 +178,12 @@ TEST_CASE("a queue for control frames is taken only where it leads to the same w
         CHECK_FALSE(port::takes_control_queue(driver, std::string{driver} + "0"));
 }
 
+TEST_CASE("virtio is received from on as many queues as it is sent on, whatever was asked for") {
+    CHECK(port::receives_on_pairs("net_virtio", "0000:01:00.0"));
+    CHECK_FALSE(port::receives_on_pairs("net_virtio_user", "net_virtio_user0,path=/dev/vhost-net"));
+    CHECK_FALSE(port::receives_on_pairs("net_vmxnet3", "0000:01:00.0"));
+}
+
 TEST_CASE("a CPU's NUMA node is the one that the kernel links it to, if there is one") {
     const Folder root;
     fs::create_directories(fs::path{root / ""} / "sys/devices/system/cpu/cpu3/node12");
