@@ -28,6 +28,7 @@ Ordered port_counters(const tally::PortCounters& c) {
             {"hidden_drops", hidden_drops},
             {"dropped_answers", c.dropped_answers},
             {"link_up", c.link_up},
+            {"is_removed", c.is_removed},
             {"is_read", c.is_read}};
 }
 
@@ -79,7 +80,9 @@ std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, doub
                 {"hardware_stamps", p.hardware_stamps},
                 {"receive_count", p.counts_exactly ? "exact" : "unknown"},
                 {"control_queue", p.has_control_queue ? "own" : "shared"},
-                {"fast_free", p.frees_fast}};
+                {"fast_free", p.frees_fast},
+                {"numa_node", p.numa_node ? Ordered(*p.numa_node) : Ordered(nullptr)},
+                {"far_cpus", p.far_cpus}};
     };
     return line_of({{"id", id},
                     {"response", "open"},

@@ -38,6 +38,8 @@ struct OpenedPort {
     bool counts_exactly = false;
     bool has_control_queue = false;
     bool frees_fast = false;
+    std::optional<unsigned> numa_node;
+    std::vector<unsigned> far_cpus;  // those of its workers' CPUs that are of another NUMA node
 };
 
 struct ResolvedSide {

@@ -44,6 +44,7 @@ tally::PortCounters read_counters(ObjectReader r) {
     c.counts_pause = r.boolean("counts_pause");
     c.dropped_answers = count(r, "dropped_answers");
     c.link_up = r.boolean("link_up");
+    c.is_removed = r.has("is_removed") && r.boolean("is_removed");
     c.is_read = r.boolean("is_read");
     const Json& drops = r.value("hidden_drops");
     if (!drops.is_object()) r.refuse("hidden_drops", "it is no object", "Send the replies as they came.");
@@ -316,7 +317,8 @@ tally::TrialResult read_result(ObjectReader r) {
         result.start = tally::StartTime{
             .intended_unix_ns = static_cast<std::int64_t>(start.whole("intended_unix_ns", 0, latest_ns)),
             .actual_unix_ns = static_cast<std::int64_t>(start.whole("actual_unix_ns", 0, latest_ns))};
-    } else if (!result.stopped) {
+    } else if (!result.stopped &&
+               !std::ranges::any_of(result.ports, [](const auto& p) { return p.after.is_removed; })) {
         r.refuse("start", "no start was given to this tester", "Ask for start_at_unix_ns.");
     }
     return result;

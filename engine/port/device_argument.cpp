@@ -78,6 +78,10 @@ bool takes_control_queue(const std::string& driver, const std::string& device) {
     return is_software ? driver == "net_null" : driver != "net_virtio";
 }
 
+bool receives_on_pairs(const std::string& driver, const std::string& device) {
+    return driver == "net_virtio" && driver_of_device(device) == "pci";
+}
+
 std::string interface_of(const std::string& device) {
     constexpr std::string_view key = ",iface=";
     const auto at = device.find(key);

@@ -23,6 +23,10 @@ namespace evenhand::port {
 /// way as the other; and virtio has its host spread what is received over as many queues as are sent on.
 [[nodiscard]] bool takes_control_queue(const std::string& driver, const std::string& device);
 
+/// Whether what comes in is spread over as many queues as are sent on, or over more: virtio asks its host for pairs of
+/// queues, and the host uses all of them.
+[[nodiscard]] bool receives_on_pairs(const std::string& driver, const std::string& device);
+
 /// The kernel's interface behind the device (`iface=`); empty if there is none.
 [[nodiscard]] std::string interface_of(const std::string& device);
 

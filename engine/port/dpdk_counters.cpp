@@ -3,17 +3,13 @@
 
 #include <rte_ethdev.h>
 
+#include <algorithm>
 #include <fstream>
 #include <utility>
 
 #include "port/extended_counters.hpp"
 
 namespace evenhand::port {
-
-bool is_link_up(std::uint16_t id) noexcept {
-    rte_eth_link link{};
-    return rte_eth_link_get_nowait(id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
-}
 
 std::optional<double> link_rate_bps(std::uint16_t id) noexcept {
     rte_eth_link link{};
@@ -25,8 +21,11 @@ std::optional<double> link_rate_bps(std::uint16_t id) noexcept {
     return bits_per_megabit * link.link_speed;
 }
 
-DpdkCounters::DpdkCounters(std::uint16_t id, std::string kernel_interface)
-    : id_{id}, kernel_interface_{std::move(kernel_interface)} {
+DpdkCounters::DpdkCounters(std::uint16_t id, std::string kernel_interface, std::string bus_name)
+    : id_{id},
+      kernel_interface_{std::move(kernel_interface)},
+      events_{id, std::move(bus_name)},
+      kernel_index_{kernel_number("ifindex")} {
     const int count = rte_eth_xstats_get_names(id_, nullptr, 0);
     if (count <= 0) return;
     std::vector<rte_eth_xstat_name> names(static_cast<std::size_t>(count));
@@ -51,24 +50,32 @@ std::vector<std::uint64_t> DpdkCounters::extended(const std::vector<std::uint64_
     return values;
 }
 
-/// As the kernel counts them, so that nothing between two looks is missed; 0 where there is no such interface.
-std::uint64_t DpdkCounters::kernel_carrier_changes() const {
-    std::uint64_t changes = 0;
-    if (!kernel_interface_.empty())
-        std::ifstream{"/sys/class/net/" + kernel_interface_ + "/carrier_changes"} >> changes;
-    return changes;
+std::optional<std::uint64_t> DpdkCounters::kernel_number(const char* file) const {
+    std::uint64_t number = 0;
+    if (kernel_interface_.empty() || !(std::ifstream{"/sys/class/net/" + kernel_interface_ + "/" + file} >> number))
+        return std::nullopt;
+    return number;
+}
+
+bool DpdkCounters::is_removed() const {
+    return events_.is_wanted_back() || (kernel_index_ && kernel_number("ifindex") != kernel_index_);
+}
+
+void DpdkCounters::note_link() noexcept {
+    events_.note_link(is_link_up(id_));
+    // An interface that has gone takes its count along.
+    carrier_changes_ = std::max(carrier_changes_, kernel_number("carrier_changes").value_or(0));
 }
 
 void DpdkCounters::keep_watch() noexcept {
     constexpr unsigned watches_between_counters = 50;
-    const bool is_up = is_link_up(id_);
-    link_changes_ += static_cast<std::uint64_t>(is_up != link_was_up_);
-    link_was_up_ = is_up;
+    note_link();
     rte_eth_stats stats{};
     if (++watches_ % watches_between_counters == 0) (void)rte_eth_stats_get(id_, &stats);
 }
 
-tally::PortCounters DpdkCounters::read() const {
+tally::PortCounters DpdkCounters::read() {
+    note_link();
     rte_eth_stats stats{};
     const bool is_read = rte_eth_stats_get(id_, &stats) == 0;
     const auto pauses = extended(pause_counters_);
@@ -82,11 +89,12 @@ tally::PortCounters DpdkCounters::read() const {
             .receive_errors = stats.ierrors,
             .transmit_errors = stats.oerrors,
             .no_buffer_frames = stats.rx_nombuf,
-            .link_changes = link_changes_ + kernel_carrier_changes(),
+            .link_changes = events_.link_changes() + carrier_changes_,
             .pause_frames = total_of(pauses),
             .counts_pause = !pauses.empty(),
             .hidden_drops = std::move(hidden_drops),
             .link_up = is_link_up(id_),
+            .is_removed = is_removed(),
             .is_read = is_read};
 }
 

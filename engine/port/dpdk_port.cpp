@@ -117,6 +117,15 @@ void require(const PortOptions& options, int result, const std::string& what) {
     if (result < 0) refuse(options, result, what, "Try another kind of port; the engine's stderr may say more.");
 }
 
+/// `set_up` for the NUMA node of the device; where that has no memory for it, for another one: slower, but it works.
+template <class SetUp>
+int on_any_node(int node, SetUp set_up) {
+    int result = set_up(static_cast<unsigned>(std::max(0, node)));
+    for (unsigned i = 0; result < 0 && i < rte_socket_count() && rte_socket_count() > 1; ++i)
+        result = set_up(static_cast<unsigned>(rte_socket_id_by_idx(i)));
+    return result;
+}
+
 /// 0 or an error number below. A software port is made by its bus, which takes arguments of any length: rte_dev_probe
 /// of DPDK 24.11 refuses more than 127 octets, and two paths are longer.
 int attach(const std::string& device) {
@@ -169,6 +178,17 @@ void DpdkPort::probe() {
                         options_.receive_queues, options_.transmit_queues, info.max_rx_queues, info.max_tx_queues),
             "workers", "Use fewer streams or receivers on this side."};
     }
+    if (receives_on_pairs(driver_, options_.device) && options_.transmit_queues > options_.receive_queues) {
+        throw Fault{
+            FaultCode::bad_request,
+            fmt::format(
+                "{}: {} transmit queues and {} receive queue{}; the host of a virtio port spreads what comes in "
+                "over as many queues as are sent on, and the others would not be read",
+                options_.device, options_.transmit_queues, options_.receive_queues,
+                options_.receive_queues == 1 ? "" : "s"),
+            "workers",
+            "Use as many receive queues as streams on this side: receive_queues of the testbed file, or one CPU."};
+    }
 }
 
 void DpdkPort::configure() {
@@ -178,6 +198,8 @@ void DpdkPort::configure() {
     // no port here has.
     hardware_stamps_ = (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0 ? "unused" : "none";
     rte_eth_conf conf{};
+    // A link that goes and comes between two looks is told by an interrupt alone.
+    if (is_pci_device(options_.device) && (*info.dev_flags & RTE_ETH_DEV_INTR_LSC) != 0) conf.intr_conf.lsc = 1;
     if (options_.receive_queues > 1) {
         conf.rx_adv_conf.rss_conf.rss_hf = (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP) & info.flow_type_rss_offloads;
         // A device without such a hash refuses the mode (virtio of QEMU); it has a rule of its own that spreads over
@@ -283,21 +305,27 @@ void DpdkPort::start() {
     auto transmit_descriptors = static_cast<std::uint16_t>(options_.transmit_ring_frames);
     require(options_, rte_eth_dev_adjust_nb_rx_tx_desc(id_, &receive_descriptors, &transmit_descriptors),
             "the ring sizes do not suit the device");
-    const auto socket = static_cast<unsigned>(std::max(0, rte_eth_dev_socket_id(id_)));
+    const int node = rte_eth_dev_socket_id(id_);
     for (std::uint16_t queue = 0; queue < receive_queues; ++queue) {
-        require(options_, rte_eth_rx_queue_setup(id_, queue, receive_descriptors, socket, nullptr, receive_pool_.get()),
-                fmt::format("receive queue {} cannot be set up", queue));
+        const auto set_up = [&](unsigned on) {
+            return rte_eth_rx_queue_setup(id_, queue, receive_descriptors, on, nullptr, receive_pool_.get());
+        };
+        require(options_, on_any_node(node, set_up), fmt::format("receive queue {} cannot be set up", queue));
     }
     for (std::uint16_t queue = 0; queue < all_transmit_queues(); ++queue) {
-        require(options_, rte_eth_tx_queue_setup(id_, queue, transmit_descriptors, socket, nullptr),
-                fmt::format("transmit queue {} cannot be set up", queue));
+        const auto set_up = [&](unsigned on) {
+            return rte_eth_tx_queue_setup(id_, queue, transmit_descriptors, on, nullptr);
+        };
+        require(options_, on_any_node(node, set_up), fmt::format("transmit queue {} cannot be set up", queue));
     }
     start_device();
     started_ = true;
     hear_everything();
     kernel_interface_ = interface_of(options_.device);
     flow_control_ = switch_flow_control_off(id_, options_.device, kernel_interface_);
-    counters_ = std::make_unique<DpdkCounters>(id_, kernel_interface_);
+    rte_eth_dev_info info{};
+    require(options_, rte_eth_dev_info_get(id_, &info), "the device does not tell what it is");
+    counters_ = std::make_unique<DpdkCounters>(id_, kernel_interface_, rte_dev_name(info.device));
     const auto of_software = software_ring_frames(driver_, options_.device);
     transmit_ring_frames_ = of_software.value_or(transmit_descriptors);
     rte_eth_rxq_info queue_info{};
@@ -389,11 +417,18 @@ std::optional<double> DpdkPort::line_rate_bps() const {
     return is_pci_device(options_.device) ? link_rate_bps(id_) : std::nullopt;
 }
 
+std::optional<unsigned> DpdkPort::numa_node() const {
+    const int node = rte_eth_dev_socket_id(id_);
+    return is_pci_device(options_.device) && node >= 0 ? std::optional{static_cast<unsigned>(node)} : std::nullopt;
+}
+
 tally::PortCounters DpdkPort::counters() const {
     auto counters = counters_->read();
     counters.dropped_answers = dropped_answers();
     return counters;
 }
+
+bool DpdkPort::is_removed() const { return counters_->is_removed(); }
 
 std::uint64_t DpdkPort::dropped_answers() const noexcept { return answers_->dropped(); }
 
@@ -402,6 +437,7 @@ void DpdkPort::send_control(const std::function<std::size_t(std::span<std::byte>
 }
 
 void DpdkPort::close() noexcept {
+    counters_.reset();  // it listens to the device's interrupts
     if (id_ != no_id) {
         rte_eth_dev_info info{};
         rte_device* const device = rte_eth_dev_info_get(id_, &info) == 0 ? info.device : nullptr;

@@ -64,6 +64,8 @@ class DpdkPort {
     void wait_for_link();
     /// Of the medium; nothing for software ports, whose figure would mean nothing.
     [[nodiscard]] std::optional<double> line_rate_bps() const;
+    /// Of a NIC: the NUMA node that it is attached to; nothing if nobody knows, or if the port is software.
+    [[nodiscard]] std::optional<unsigned> numa_node() const;
     /// Frames that the receive ring holds: how long the receiver may look away. 2^30 if the device waits for its
     /// reader.
     [[nodiscard]] unsigned receive_ring_frames() const noexcept { return receive_ring_frames_; }
@@ -88,6 +90,9 @@ class DpdkPort {
     /// inside the tester.
     [[nodiscard]] bool counts_exactly() const noexcept;
     [[nodiscard]] tally::PortCounters counters() const;
+    /// Whether the device was taken away from this host, or is about to be: an interface that was deleted, a NIC or a
+    /// virtual function that the kernel wants back. Nothing that it counts or sends means anything from then on.
+    [[nodiscard]] bool is_removed() const;
     [[nodiscard]] std::uint64_t dropped_answers() const noexcept;
     /// To be called several times a second during a trial: notes a link that goes, and reads counters before short ones
     /// of the device wrap.

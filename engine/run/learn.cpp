@@ -76,7 +76,7 @@ class Round {
         bool goes_on = true;
         while (goes_on && since(begin) < give_up_s_) {
             const LearningProgress progress = count(before);
-            goes_on = observer.goes_on(progress);
+            goes_on = observer.goes_on(progress) && !tester.has_lost_a_port();
             if (is_all_reachable(progress)) break;
             if (sent_at == Steady::time_point::max() && sent_frames() == pending) sent_at = Steady::now();
             if (sent_at != Steady::time_point::max() && since(sent_at) >= request.wait_s) break;
@@ -235,6 +235,7 @@ LearningResult Tester::learn(const LearnRequest& request, LearningObserver& obse
         for (std::size_t p = 0; p < plans(); ++p)
             check_rate(direction, request.rate_fps, {.kinds = {learning_traffic(*this, direction, p)}}, "rate_fps");
     }
+    check_ports();
     check_resolved("learn");
     std::array<std::uint64_t, 2> answers_before{};
     for (const auto direction : request.directions) {
@@ -255,6 +256,7 @@ LearningResult Tester::learn(const LearnRequest& request, LearningObserver& obse
         };
         result = add(std::move(result), learn_in_rounds(directions, request.rounds, run_round));
     }
+    check_ports();  // it has reached nobody since
     for (const auto direction : request.directions) {
         const auto side = plan::receiving_side(direction);
         result.sides[index(side)]->questions_answered = answers_sent(side) - answers_before[index(side)];

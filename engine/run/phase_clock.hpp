@@ -20,7 +20,8 @@ class PhaseClock {
         progress_.trial = result.trial, progress_.total_s = total_s;
     }
 
-    /// Wait until `done` or for `seconds`; false if the observer ended it. `count` puts frame counts into the progress.
+    /// Wait until `done` or for `seconds`; false if the observer ended it, or a port has gone. `count` puts frame
+    /// counts into the progress.
     template <class Done, class Count>
     bool wait(const char* phase, double seconds, Done done, Count count) {
         using namespace std::chrono_literals;
@@ -32,7 +33,10 @@ class PhaseClock {
             progress_.elapsed_s = since(start_);
             count(progress_);
             goes_on = observer_.goes_on(progress_);
-            for (const auto side : {plan::Side::left, plan::Side::right}) tester_.port(side).keep_watch();
+            for (const auto side : {plan::Side::left, plan::Side::right}) {
+                tester_.port(side).keep_watch();
+                goes_on = goes_on && !tester_.port(side).is_removed();
+            }
             std::this_thread::sleep_for(std::min<std::chrono::duration<double>>(
                 20ms, std::chrono::duration<double>{std::max(0.0, seconds - since(begin))}));
         }

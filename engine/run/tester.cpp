@@ -16,6 +16,7 @@
 #include "frame/template.hpp"
 #include "pace/clock_offset.hpp"
 #include "port/dpdk_host.hpp"
+#include "port/numa.hpp"
 #include "run/rate_limit.hpp"
 
 namespace evenhand::run {
@@ -264,6 +265,18 @@ std::optional<double> Tester::line_rate_bps(plan::Side side) const {
     return given ? given : ports_[index(side)]->line_rate_bps();
 }
 
+std::vector<unsigned> Tester::far_cpus(plan::Side side) const {
+    std::vector<unsigned> cpus;
+    const auto node = port(side).numa_node();
+    const auto is_here = [side](const auto& queue) { return queue.side == side; };
+    for (const auto& w : request_.workers) {
+        const auto of_cpu = port::node_of_cpu(w.cpu);
+        const bool is_used = std::ranges::any_of(w.senders, is_here) || std::ranges::any_of(w.receivers, is_here);
+        if (is_used && node && of_cpu && node != of_cpu) cpus.push_back(w.cpu);
+    }
+    return cpus;
+}
+
 plan::MacAddress Tester::source_mac(plan::Side side, std::uint32_t host) const {
     return request_.host_macs == HostMacMode::pseudorandom ? plan::HostMacs{request_.seed, side}.mac(host)
                                                            : responder(side).own_mac();
@@ -290,6 +303,24 @@ void Tester::check_rate(plan::Direction direction, double rate_fps, const frame:
                         ? fmt::format("Use at most {:.0f} fps for frames of {} octets.", limit.fps, octets.sent)
                         : fmt::format("Use at most {:.0f} fps for frames of {:g} octets in the mean.", limit.fps,
                                       static_cast<double>(octets.sent) / static_cast<double>(octets.frames))};
+    }
+}
+
+bool Tester::has_lost_a_port() const {
+    return std::ranges::any_of(both_sides, [this](auto side) { return port(side).is_removed(); });
+}
+
+void Tester::check_ports() const {
+    for (const auto side : both_sides) {
+        if (!port(side).is_removed()) continue;
+        const auto& device = port(side).device();
+        throw Fault{FaultCode::no_device,
+                    fmt::format("{} was removed from this host after it had been opened: unplugged, deleted, or asked "
+                                "back by the kernel",
+                                device.substr(0, device.find(','))),
+                    fmt::format("ports.{}.device", name_of(side)),
+                    "Put it back (a NIC has to be bound again), then start anew. The kernel waits until this tester "
+                    "has closed it."};
     }
 }
 
@@ -325,6 +356,7 @@ void Tester::resolve(double timeout_s, const std::function<bool()>& goes_on) {
     using Clock = std::chrono::steady_clock;
     using namespace std::chrono_literals;
     constexpr auto ask_again_after = 500ms;
+    check_ports();
     for (const auto side : both_sides) {
         if (has_static_mac(side)) continue;
         for (std::size_t p = 0; p < plans(); ++p) responders_[p][index(side)]->forget_dut_mac();
@@ -332,6 +364,7 @@ void Tester::resolve(double timeout_s, const std::function<bool()>& goes_on) {
     const auto give_up = Clock::now() + std::chrono::duration<double>{timeout_s};
     auto ask_at = Clock::now();
     while (const auto missing = unresolved()) {
+        check_ports();
         const auto side = missing->first;
         const auto& asked = plan(missing->second);
         if (Clock::now() > give_up) {

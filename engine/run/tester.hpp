@@ -33,16 +33,17 @@ class Tester {
     Tester& operator=(const Tester&) = delete;
 
     /// Ask both sides until each DUT interface has told its MAC. Throws Fault{not_resolved} that names the side,
-    /// Fault{stopped} if `goes_on`, which is asked every few milliseconds, says no.
+    /// Fault{stopped} if `goes_on`, which is asked every few milliseconds, says no, Fault{no_device} if a port has
+    /// gone.
     void resolve(double timeout_s, const std::function<bool()>& goes_on);
 
-    /// One trial, phases (a) to (e) of RFC 2544 section 23; judged. Faults: bad_rate, not_resolved, no_memory (nothing
-    /// is sent then).
+    /// One trial, phases (a) to (e) of RFC 2544 section 23; judged. Faults: bad_rate, not_resolved, no_memory,
+    /// no_device (nothing is sent then).
     [[nodiscard]] tally::TrialResult run_trial(const TrialRequest& asked, TrialObserver& observer);
 
     /// Have the DUT resolve every host of the receiving sides, and see which of them it reaches: a small test frame to
     /// each, again to those that did not come, round after round. In gateway forms the same shows whether the routes
-    /// are right. Faults: bad_rate, not_resolved (nothing is sent then).
+    /// are right. Faults: bad_rate, not_resolved (nothing is sent then), no_device.
     [[nodiscard]] LearningResult learn(const LearnRequest& request, LearningObserver& observer);
 
     /// Throws Fault{bad_rate} if so many frames of a direction do not fit on one of both lines, or into the ticks of
@@ -51,6 +52,11 @@ class Tester {
                     const char* where) const;
     /// Throws Fault{not_resolved} unless the DUT's MAC is known on both sides.
     void check_resolved(const char* where) const;
+
+    /// Throws Fault{no_device} if a port has been taken away from this host since it was opened.
+    void check_ports() const;
+    /// Whether that is so.
+    [[nodiscard]] bool has_lost_a_port() const;
 
     [[nodiscard]] port::DpdkPort& port(plan::Side side) { return *ports_[index(side)]; }
     [[nodiscard]] const port::DpdkPort& port(plan::Side side) const { return *ports_[index(side)]; }
@@ -68,6 +74,8 @@ class Tester {
     [[nodiscard]] std::uint64_t questions(plan::Side side) const;
     [[nodiscard]] bool has_static_mac(plan::Side side) const { return request_.ports[index(side)].dut_mac.has_value(); }
     [[nodiscard]] std::optional<double> line_rate_bps(plan::Side side) const;
+    /// Those of its workers' CPUs that are of another NUMA node than the port, whose memory they reach more slowly.
+    [[nodiscard]] std::vector<unsigned> far_cpus(plan::Side side) const;
     [[nodiscard]] const OpenRequest& request() const { return request_; }
     /// 1, or 2 in a mix of both IP versions.
     [[nodiscard]] std::size_t plans() const { return request_.mix && request_.mix->other_plan ? 2 : 1; }

@@ -122,6 +122,7 @@ void check(const Tester& tester, const TrialRequest& request) {
         if (request.then)
             tester.check_rate(direction, part * request.then->rate_fps, tester.traffic(direction), "then.rate_fps");
     }
+    tester.check_ports();
     tester.check_resolved("trial");
     check_start(request);
     if (const auto& delays = request.delays) {
@@ -291,7 +292,7 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
     }
     host.end(rate);
     result.host = host.record();
-    result.stopped = !goes_on;
+    result.stopped = !goes_on && !has_lost_a_port();  // that ended it, and nobody else
     for (const auto side : {Side::left, Side::right}) {
         auto& counters = result.ports[index(side)];
         counters.after = count_after(port(side), counters.before, [&] { return taken_frames(side); });

@@ -228,7 +228,9 @@ std::string Session::answer(std::int64_t id, const run::OpenRequest& request) {
                                             .hardware_stamps = port.hardware_stamps(),
                                             .counts_exactly = port.counts_exactly(),
                                             .has_control_queue = port.has_control_queue(),
-                                            .frees_fast = port.frees_fast()};
+                                            .frees_fast = port.frees_fast(),
+                                            .numa_node = port.numa_node(),
+                                            .far_cpus = tester_->far_cpus(side)};
                                 }),
                                 tester_->ticks_per_second(), tester_->session(), tester_->clock_offsets());
 }

@@ -61,7 +61,8 @@ struct PortCounters {
     std::optional<std::uint64_t> seen_frames;
     std::uint64_t dropped_answers = 0;  // to neighbours: no buffer, or no room in the ring
     bool link_up = true;
-    bool is_read = true;  // false: the driver did not tell, and the counts mean nothing
+    bool is_removed = false;  // the device was taken away from the host, or is about to be
+    bool is_read = true;      // false: the driver did not tell, and the counts mean nothing
 };
 
 /// Delays of the frames of one direction from `first_frame` on, where they are asked for.

@@ -108,6 +108,7 @@ PortCounters sum(const PortCounters& a, const PortCounters& b) {
         s.*counter = sum_of_counters(a.*counter, b.*counter);
     s.counts_pause = a.counts_pause && b.counts_pause;
     s.link_up = a.link_up && b.link_up;
+    s.is_removed = a.is_removed || b.is_removed;
     s.is_read = a.is_read && b.is_read;
     if (a.seen_frames && b.seen_frames) s.seen_frames = *a.seen_frames + *b.seen_frames;
     std::map<std::string, std::uint64_t> drops;

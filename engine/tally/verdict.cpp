@@ -200,6 +200,12 @@ bool is_anybodys_loss(const TrialResult& result, const DirectionResult& d, std::
 
 void judge_port(const TrialResult& result, plan::Side side, std::vector<Reason>& reasons) {
     const auto& port = result.ports[static_cast<std::size_t>(side)];
+    if (port.after.is_removed) {
+        note(reasons, "port_removed",
+             "{}: the port was removed from the tester's host: unplugged, deleted, or asked back by the kernel",
+             name_of(result, side));
+        return;  // its link and its counters went with it
+    }
     if (!port.before.link_up || !port.after.link_up) {
         note(reasons, "link", "{}: the link was down", name_of(result, side));
     } else if (port.after.link_changes != port.before.link_changes) {

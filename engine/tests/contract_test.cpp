@@ -277,6 +277,15 @@ TEST_CASE("golden requests mean what they say") {
         CHECK(read_as<contract::ResolveRequest>(lines[7]).timeout_s == 5);
         CHECK(read_as<contract::ResolveRequest>(lines[8]).timeout_s == 2.5);
     }
+    SUBCASE("judge: a trial that ended before its start, since a port was taken away") {
+        auto judge = Json::parse(line_with("requests.jsonl", R"("id":702,)"));
+        auto& result = judge["results"][0]["result"];
+        CHECK_FALSE(read_as<tally::TogetherRequest>(judge.dump()).parts[0].result.ports[0].after.is_removed);
+        result.erase("start");
+        CHECK(fault_of(judge.dump()).has_value());
+        result["ports"]["left"]["after"]["is_removed"] = true;
+        CHECK(read_as<tally::TogetherRequest>(judge.dump()).parts[0].result.ports[0].after.is_removed);
+    }
     SUBCASE("prove") {
         const auto plain = read_as<proof::ProofRequest>(line_with("requests.jsonl", R"("id":15,)"));
         CHECK(plain.frames == 100'000'000);

@@ -20,6 +20,7 @@
 #include "port/device_files.hpp"
 #include "port/device_reason.hpp"
 #include "port/device_string.hpp"
+#include "port/numa.hpp"
 
 namespace device_test {
 
@@ -175,6 +176,21 @@ TEST_CASE("a queue for control frames is taken only where it leads to the same w
     CHECK_FALSE(port::takes_control_queue("net_virtio", "0000:01:00.0"));
     for (const char* const driver : {"net_memif", "net_ring", "net_tap", "net_af_packet", "net_af_xdp", "net_pcap"})
         CHECK_FALSE(port::takes_control_queue(driver, std::string{driver} + "0"));
+}
+
+TEST_CASE("virtio is received from on as many queues as it is sent on, whatever was asked for") {
+    CHECK(port::receives_on_pairs("net_virtio", "0000:01:00.0"));
+    CHECK_FALSE(port::receives_on_pairs("net_virtio_user", "net_virtio_user0,path=/dev/vhost-net"));
+    CHECK_FALSE(port::receives_on_pairs("net_vmxnet3", "0000:01:00.0"));
+}
+
+TEST_CASE("a CPU's NUMA node is the one that the kernel links it to, if there is one") {
+    const Folder root;
+    fs::create_directories(fs::path{root / ""} / "sys/devices/system/cpu/cpu3/node12");
+    fs::create_directories(fs::path{root / ""} / "sys/devices/system/cpu/cpu4/node");
+    CHECK(port::node_of_cpu(3, root / "") == 12U);
+    CHECK(port::node_of_cpu(4, root / "") == std::nullopt);
+    CHECK(port::node_of_cpu(5, root / "") == std::nullopt);
 }
 
 TEST_CASE("a NIC's buffers hold a whole frame in the units of its driver: it would be spread over several, and lost") {

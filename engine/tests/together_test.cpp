@@ -150,6 +150,7 @@ TEST_CASE("the tester's own fault makes the whole INVALID, and its reason names 
         {"offered_load", [](auto& r) { r.directions[0].offered_frames = r.directions[0].received_frames -= 7; }},
         {"sender_overdue", [](auto& r) { r.directions[1].overdue_frames = 10'000; }},
         {"link", [](auto& r) { r.ports[1].after.link_up = false; }},
+        {"port_removed", [](auto& r) { r.ports[0].after.is_removed = true; }},
         {"clock", [](auto& r) { r.clock_error_ppm = -300; }},
         {"duplicates", [](auto& r) { r.directions[0].duplicated_frames = 9'000; }},
         {"stopped", [](auto& r) { r.stopped = true; }}};

@@ -323,6 +323,13 @@ const std::vector<Case> cases{
     {"a link went down and up again",
      [](auto& r) { right(r).before.link_changes = 5; right(r).after.link_changes = 7; lose(forward(r), 5000); },
       Verdict::invalid, {"link"}},
+    {"a port was taken away, with its link and its counters",
+     [](auto& r) {
+         right(r).after = {.link_up = false, .is_removed = true, .is_read = false};
+         offer(forward(r), 10);
+         offer(reverse(r), 10);
+     },
+     Verdict::invalid, {"port_removed", "offered_load", "offered_load"}},
     {"a link that changed before the trial",
      [](auto& r) { right(r).before.link_changes = right(r).after.link_changes = 5; }, Verdict::pass, {}},
     {"the clock that NTP steers is right, ours 101 ppm fast",

@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.nic.nic_machine import MODELS, NicMachine, is_unready, make_data_disk, offered_models
+from tests.nic.nic_machine import (
+    MODELS,
+    ON_BOTH_NODES,
+    UNPLUGGED,
+    NicMachine,
+    is_unready,
+    make_data_disk,
+    offered_models,
+)
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +32,15 @@ def data_disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def machine(data_disk: Path) -> Iterator[NicMachine]:
     with NicMachine(data_disk.parent, data_disk, offered_models()) as machine:
+        yield machine
+
+
+@pytest.fixture(scope="session")
+def machine_with_slots(data_disk: Path) -> Iterator[NicMachine]:
+    """Two NUMA nodes, and NICs that can be taken out while it runs."""
+    folder = data_disk.parent / "slots"
+    folder.mkdir()
+    with NicMachine(folder, data_disk, (*UNPLUGGED, ON_BOTH_NODES), has_two_nodes=True) as machine:
         yield machine
 
 

@@ -52,6 +52,8 @@ NOT_NEEDED = frozenset(
 """Of .venv: what draws pictures or checks code, and is large."""
 BOOT_TIMEOUT_S = 300
 AGENT_TIMEOUT_S = 240
+VIRTIO = ",disable-legacy=on,iommu_platform=on"
+MEMORY_MB = 2048
 MAC = "52:54:00:00:{:02x}:{:02x}"
 BOOT = """mkdir -p /mnt/data
 mount -o ro /dev/vdb /mnt/data
@@ -70,7 +72,12 @@ class Model:
     right_slot: int
     kernel_driver: str
     dpdk_driver: str
+    device: str = ""
+    """QEMU's name of it, if that is another."""
     options: str = ""
+    buses: tuple[int, int] | None = None
+    """Each is alone on one, behind a port that it can be taken from; None: both are on the first one, and
+    stay."""
     is_on_taps: bool = False
     """Its queues are those of taps; the others' cables are sockets."""
     queues: int = 1
@@ -81,9 +88,19 @@ class Model:
     """One that it does not; 0: none that the engine knows."""
     most_queues: int = 1
     """For receiving, by what it tells DPDK."""
+    most_streams: int = 1
+    """Transmit queues, by the same."""
+    control_queue: str = "own"
+    """Of answers to the DUT, where it has more transmit queues than streams."""
+
+    @property
+    def qemu_name(self) -> str:
+        return self.device or self.name
 
     @property
     def addresses(self) -> tuple[str, str]:
+        if self.buses is not None:
+            return f"0000:{self.buses[0]:02x}:00.0", f"0000:{self.buses[1]:02x}:00.0"
         return f"0000:00:{self.slot:02x}.0", f"0000:00:{self.right_slot:02x}.0"
 
     @property
@@ -100,6 +117,7 @@ MODELS = (
         dpdk_driver="net_e1000_em",
         queues=2,
         most_queues=2,
+        most_streams=2,
     ),
     Model(
         name="vmxnet3",
@@ -109,18 +127,47 @@ MODELS = (
         dpdk_driver="net_vmxnet3",
         queues=2,
         most_queues=16,
+        most_streams=8,
         too_large=9100,
     ),
     Model(
-        name="virtio-net-pci",
+        name="virtio-rss",
         slot=0x14,
         right_slot=0x15,
         kernel_driver="virtio-pci",
         dpdk_driver="net_virtio",
-        options=",disable-legacy=on,iommu_platform=on,mq=on,vectors=6,rss=on,hash=on",
+        device="virtio-net-pci",
+        options=f"{VIRTIO},mq=on,vectors=6,rss=on,hash=on",
         is_on_taps=True,
         queues=2,
         most_queues=2,
+        most_streams=2,
+        control_queue="shared",
+    ),
+    # The host spreads by a rule of its own: what comes goes to the queue on which its flow was sent last.
+    Model(
+        name="virtio-without-rss",
+        slot=0x16,
+        right_slot=0x17,
+        kernel_driver="virtio-pci",
+        dpdk_driver="net_virtio",
+        device="virtio-net-pci",
+        options=f"{VIRTIO},mq=on,vectors=6",
+        is_on_taps=True,
+        queues=2,
+        most_queues=2,
+        most_streams=2,
+        control_queue="shared",
+    ),
+    Model(
+        name="virtio-one-queue",
+        slot=0x18,
+        right_slot=0x19,
+        kernel_driver="virtio-pci",
+        dpdk_driver="net_virtio",
+        device="virtio-net-pci",
+        options=VIRTIO,
+        control_queue="shared",
     ),
     # Its virtual functions take two slots, 16 higher than its own.
     Model(
@@ -131,14 +178,67 @@ MODELS = (
         dpdk_driver="net_e1000_igb",
         queues=2,
         most_queues=16,
+        most_streams=16,
     ),
 )
+UNPLUGGED = (
+    Model(
+        name="e1000e-in-slot",
+        slot=0x10,
+        right_slot=0x11,
+        kernel_driver="e1000e",
+        dpdk_driver="net_e1000_em",
+        device="e1000e",
+        buses=(1, 2),
+    ),
+    Model(
+        name="virtio-in-slot",
+        slot=0x12,
+        right_slot=0x13,
+        kernel_driver="virtio-pci",
+        dpdk_driver="net_virtio",
+        device="virtio-net-pci",
+        options=VIRTIO,
+        buses=(3, 4),
+    ),
+)
+"""Of the machine with slots: they can be taken out while it runs."""
+ON_BOTH_NODES = Model(
+    name="e1000e-on-nodes",
+    slot=0x14,
+    right_slot=0x15,
+    kernel_driver="e1000e",
+    dpdk_driver="net_e1000_em",
+    device="e1000e",
+    buses=(0x41, 0x61),
+)
+"""The left one is on the NUMA node of CPU 0, the right one on that of CPU 1."""
+ROOTS = {0x40: 0, 0x60: 1}
+"""First bus of each root complex of its own, and its NUMA node; the first one of all is on none."""
 
 
 def offered_models() -> list[Model]:
     """Those that this QEMU has."""
     told = subprocess.run([QEMU, "-device", "help"], capture_output=True, text=True, check=True).stdout
-    return [model for model in MODELS if f'name "{model.name}"' in told]
+    return [model for model in MODELS if f'name "{model.qemu_name}"' in told]
+
+
+def two_nodes(memory_mb: int) -> list[str]:
+    """A CPU and half of the memory each, and a root complex."""
+    arguments = []
+    for node in range(2):
+        arguments += ["-object", f"memory-backend-ram,id=memory{node},size={memory_mb // 2}M"]
+        arguments += ["-numa", f"node,nodeid={node},cpus={node},memdev=memory{node}"]
+    for bus, node in ROOTS.items():
+        arguments += ["-device", f"pxb-pcie,id=root{bus:x},bus_nr={bus:#x},bus=pcie.0,numa_node={node}"]
+    return arguments
+
+
+def slot_of(bus: int) -> list[str]:
+    """The port that leads to this bus."""
+    root = max((first for first in ROOTS if first < bus), default=None)
+    place = f"bus=pcie.0,addr={0xF + bus:#x}" if root is None else f"bus=root{root:x}"
+    return ["-device", f"pcie-root-port,id=port{bus:x},chassis={bus},{place}"]
 
 
 def image() -> VmImage:
@@ -198,19 +298,31 @@ def make_data_disk(path: Path) -> None:
 class NicMachine:
     """A machine that runs, with a line to its shell. A context manager."""
 
-    def __init__(self, folder: Path, data: Path, models: Sequence[Model], *, has_iommu: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        data: Path,
+        models: Sequence[Model],
+        *,
+        has_iommu: bool = True,
+        has_two_nodes: bool = False,
+    ) -> None:
         self._folder = folder
         arguments = [
             "-drive",
-            f"file={data},format=raw,if=virtio,readonly=on",
+            f"file={data},format=raw,if=none,id=data,readonly=on",
             "-device",
-            "virtio-serial-pci",
+            "virtio-blk-pci,drive=data,bus=pcie.0",
+            "-device",
+            "virtio-serial-pci,bus=pcie.0",
         ]
         for name in ("commands", "engine"):
             arguments += ["-chardev", f"socket,id={name},path={folder / name},server=on,wait=off"]
             arguments += ["-device", f"virtserialport,chardev={name},name={name}"]
         if has_iommu:
             arguments = ["-device", "intel-iommu,intremap=off,caching-mode=on,aw-bits=48", *arguments]
+        if has_two_nodes:
+            arguments += two_nodes(MEMORY_MB)
         set_up = ["ip link set lo up", "sysctl -qw net.ipv6.conf.default.disable_ipv6=1"]
         for model in models:
             arguments += self._nics(model, set_up)
@@ -221,6 +333,7 @@ class NicMachine:
             image(),
             folder=folder,
             arguments=arguments,
+            memory_mb=MEMORY_MB,
             kernel_arguments="intel_iommu=on iommu=pt" if has_iommu else "intel_iommu=off",
             prefix=prefix,
         )
@@ -261,11 +374,38 @@ class NicMachine:
             else:
                 end = "listen" if number == 0 else "connect"
                 arguments += ["-netdev", f"socket,id={backend},{end}=127.0.0.1:{7000 + model.slot}"]
-            place = (
-                f"mac={model.macs[number]},addr={(model.slot, model.right_slot)[number]:#x}{model.options}"
-            )
-            arguments += ["-device", f"{model.name},id={model.name}-{side},netdev={backend},{place}"]
+            if model.buses is not None:
+                arguments += slot_of(model.buses[number])
+            keys = ",".join(f"{key}={value}" for key, value in self._keys_of(model, number).items())
+            arguments += ["-device", f"{model.qemu_name},{keys}{model.options}"]
         return arguments
+
+    def _keys_of(self, model: Model, number: int) -> dict[str, str]:
+        """Of one of the two, as QEMU takes them."""
+        name = f"{model.name}-{('left', 'right')[number]}"
+        if model.buses is not None:
+            place = {"bus": f"port{model.buses[number]:x}", "addr": "0"}
+        else:
+            place = {"bus": "pcie.0", "addr": f"{(model.slot, model.right_slot)[number]:#x}"}
+        return {"id": name, "netdev": f"{name}-cable", "mac": model.macs[number], **place}
+
+    def unplug(self, model: Model, side: str) -> None:
+        """Ask for it, as somebody does who pushes the button of its slot. The machine lets go of it when
+        nobody uses it any more."""
+        self._machine.ask_monitor("device_del", id=f"{model.name}-{side}")
+
+    def plug(self, model: Model, side: str) -> None:
+        """Put one that was unplugged back into its slot."""
+        options = dict(option.split("=") for option in model.options.split(",") if option)
+        switches = {
+            key: value == "on" if value in ("on", "off") else int(value) for key, value in options.items()
+        }
+        keys = self._keys_of(model, ("left", "right").index(side))
+        self._machine.ask_monitor("device_add", driver=model.qemu_name, **keys, **switches)
+
+    def has(self, address: str) -> bool:
+        """Whether there is such a PCI device."""
+        return bool(self.run_freely(f"[ -e /sys/bus/pci/devices/{address} ]")["code"] == 0)
 
     def set_link(self, model: Model, side: str, *, up: bool) -> None:
         """Pull or plug the cable of a NIC."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from evenhand.report.check import (
     advice_lines,
     ceiling_lines,
     dut_line,
+    far_lines,
     host_table,
     nic_lines,
     nics_table,
@@ -152,6 +154,18 @@ def test_ports_are_whole_at_80_columns(is_resolved: bool) -> None:
         next_step="Check cable and address.",
     )
     assert "did not answer ARP within 5 s. Check cable" in dut_line(error, ports)
+
+
+def test_a_cpu_of_another_node_than_a_port_is_told_with_what_to_do() -> None:
+    """Of NICs alone: a software port has no node, and on most hosts nobody knows of any."""
+    near = [make_port(side, 0, is_resolved=True) for side in SIDES]
+    assert "NUMA" not in shown(ports_table(near))
+    assert list(far_lines(near)) == []
+    ports = [near[0], replace(near[1], numa_node=1, far_cpus=(0, 2, 3))]
+    assert "1; CPU 0,2-3 is on another" in " ".join(shown(ports_table(ports)).split())
+    (line,) = far_lines(ports)
+    assert line.startswith("The right port is on NUMA node 1, and the tester's CPU 0,2-3 is not")
+    assert "cat /sys/devices/system/node/node1/cpulist" in line
 
 
 def make_port(side: SideName, number: int, *, is_resolved: bool) -> PortFacts:

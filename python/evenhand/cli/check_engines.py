@@ -12,7 +12,7 @@ from rich.table import Table
 from evenhand.base.errors import HostError
 from evenhand.plan import SIDES
 from evenhand.procedure import OpenTester
-from evenhand.report.check import advice_lines, host_table, ports_table
+from evenhand.report.check import advice_lines, far_lines, host_table, ports_table
 from evenhand.report.check_engines import clock_lines, engine_title
 from evenhand.report.trial import describe_clock_offsets
 from evenhand.rig import Setup
@@ -87,6 +87,7 @@ class CheckedEngines:
             table = ports_table(self._ports[engine.name])
             table.title = f"Ports of {engine_title(engine.name, engine.ssh)}"
             yield table
+            yield from far_lines(self._ports[engine.name])
             offsets = read_clock_offsets(opened.get("clock_offsets") or ())
             if len(offsets) > 1:
                 yield describe_clock_offsets(offsets)

@@ -41,6 +41,7 @@ from evenhand.report.check import (
     cable_table,
     ceiling_lines,
     dut_line,
+    far_lines,
     host_table,
     nic_lines,
     nics_table,
@@ -165,6 +166,8 @@ class CheckRun:
                 if engines is None:
                     console.print()
                     console.print(ports_table(ports))
+                    for line in far_lines(ports):
+                        console.print(line, markup=False)
                     if len(offsets) > 1:
                         console.print(describe_clock_offsets(offsets), markup=False)
                 console.print(dut_line(tester.unresolved, ports), markup=False)

@@ -216,7 +216,8 @@ def _told_by(ports: Mapping[SideName, Mapping[str, Any]]) -> Iterator[CableCheck
             f" {port['receive_ring_frames']} frames ({port['receive_ring_source']}), transmit ring of"
             f" {port['transmit_ring_frames']}; answers leave by"
             f" {'a queue of their own' if port.get('control_queue') == 'own' else 'the first queue'}"
-            f"{', buffers are freed at once' if port.get('fast_free') else ''}",
+            f"{', buffers are freed at once' if port.get('fast_free') else ''}"
+            f"{_node_of(port)}",
         )
         flow = port["flow_control"]
         yield CableCheck(
@@ -235,6 +236,14 @@ def _told_by(ports: Mapping[SideName, Mapping[str, Any]]) -> Iterator[CableCheck
             if port["hardware_stamps"] == "none"
             else "the port could stamp frames; all stamps are taken by software",
         )
+
+
+def _node_of(port: Mapping[str, Any]) -> str:
+    """Nothing where nobody knows, as on a host with one."""
+    if port.get("numa_node") is None:
+        return ""
+    far = ", ".join(str(cpu) for cpu in port.get("far_cpus", ()))
+    return f"; on NUMA node {port['numa_node']}{far and f', and CPU {far} on another'}"
 
 
 def _quiet_trial(tester: OpenTester, what: str, on_event: OnEvent) -> TrialResult:

@@ -19,6 +19,7 @@ from evenhand.report.trials import VERDICT_STYLES
 from evenhand.rig.host import HostSurvey, State
 from evenhand.rig.host.finding import Part
 from evenhand.rig.host.ports import PortFacts
+from evenhand.rig.host.reading import format_cpu_list
 from evenhand.trial import Limits
 
 STATE_STYLES = {State.GOOD: "green", State.WEAK: "yellow", State.MISSING: "red", State.UNKNOWN: "dim"}
@@ -180,9 +181,30 @@ def ports_table(ports: Sequence[PortFacts]) -> Table:
     ]
     if any(port.control_queue == "own" for port in ports):
         rows.append(("answers", [_answers(port) for port in ports]))
+    if any(port.numa_node is not None for port in ports):
+        rows.append(("NUMA node", [_node(port) for port in ports]))
     for title, cells in rows:
         table.add_row(title, *cells)
     return table
+
+
+def far_lines(ports: Sequence[PortFacts]) -> Iterator[str]:
+    """What to do where a CPU reaches over to another NUMA node for each frame; nothing elsewhere."""
+    for port in ports:
+        if port.far_cpus:
+            yield (
+                f"The {port.side} port is on NUMA node {port.numa_node}, and the tester's CPU"
+                f" {format_cpu_list(port.far_cpus)} is not: each frame goes over the link between the nodes,"
+                f" so the tester's ceiling is lower. Use CPUs of node {port.numa_node}: cat"
+                f" /sys/devices/system/node/node{port.numa_node}/cpulist"
+            )
+
+
+def _node(port: PortFacts) -> str:
+    if port.numa_node is None:
+        return "not known"
+    far = f"; CPU {format_cpu_list(port.far_cpus)} is on another" if port.far_cpus else ""
+    return f"{port.numa_node}{far}"
 
 
 def _answers(port: PortFacts) -> str:

@@ -25,6 +25,7 @@ _NO_MOMENT = frozenset(
     {
         "offered_load",
         "port_refused",
+        "port_removed",
         "port_stopped",
         "transmit_not_drained",
         "clock",

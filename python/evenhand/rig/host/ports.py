@@ -56,6 +56,10 @@ class PortFacts:
     test frames."""
     fast_free: bool
     """Whether the driver gives sent buffers back without asking each where it belongs."""
+    numa_node: int | None
+    """Of a NIC; None if nobody knows, or if the port is software."""
+    far_cpus: tuple[int, ...]
+    """Those of the tester's CPUs that send or receive on it and are of another NUMA node."""
     dut_mac: str | None
     """None if the DUT did not answer."""
     is_dut_mac_static: bool
@@ -64,6 +68,7 @@ class PortFacts:
         """For `--json` (contract/check.schema.json)."""
         document = asdict(self)
         del document["side"]
+        document["far_cpus"] = list(self.far_cpus)
         return document
 
 
@@ -115,6 +120,8 @@ def port_facts(
             receive_count=str(port.get("receive_count", "unknown")),
             control_queue=str(port.get("control_queue", "shared")),
             fast_free=bool(port.get("fast_free", False)),
+            numa_node=None if (node := port.get("numa_node")) is None else int(node),
+            far_cpus=tuple(int(cpu) for cpu in port.get("far_cpus", ())),
             dut_mac=dut.get("dut_mac"),
             is_dut_mac_static=bool(dut.get("static", False)),
         )
