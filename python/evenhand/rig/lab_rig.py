@@ -335,7 +335,7 @@ def _check_pool(lab: Lab, plan: AddressPlan) -> None:
             code="rig.pool-too-large",
             where="hosts",
             next_step=f"Use at least {pool} hosts on the left, or set the lab up for fewer: evenhand lab up"
-            f" {lab.kind} {lab.options} --hosts {hosts}",
+            f" {lab.kind} {lab.options} --hosts {hosts},{plan.right.hosts.count}",
         )
 
 

@@ -117,6 +117,27 @@ def test_only_a_nat_has_ports_to_give(lab: str, capsys: pytest.CaptureFixture[st
     assert json.loads(capsys.readouterr().out)["error"]["id"] == "cli.option-not-here"
 
 
+@pytest.mark.parametrize(
+    ("lab", "error"),
+    [
+        ("linux --plan siit --translator jool", "cli.option-not-here"),
+        ("linux --plan nat64 --translator jool", "cli.option-not-here"),
+        ("vm --plan gateway-v6 --translator jool", "cli.option-not-here"),
+        ("vm --plan nat44 --translator tayga", "cli.option-not-here"),
+        ("linux --plan gateway-v4+gateway-v6 --translator tayga", "cli.option-not-here"),
+        ("vm --plan nat64 --translator jool --nat-ports random", "rig.no-nat-to-set"),
+    ],
+)
+def test_a_translator_is_refused_where_there_is_none_to_choose(
+    lab: str, error: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is made."""
+    monkeypatch.setattr(vm, "require_root", lambda *_, **__: None)
+    monkeypatch.setattr(vm, "check_vm_programs", lambda: None)
+    assert main(["lab", "up", *lab.split(), "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["id"] == error
+
+
 @needs_nft
 @pytest.mark.root
 def test_a_nat_whose_maker_was_killed_is_taken_down(lab_name: str) -> None:
