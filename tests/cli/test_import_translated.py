@@ -4,6 +4,7 @@ becomes, and what no plan can say."""
 
 from __future__ import annotations
 
+import ipaddress
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -194,7 +195,10 @@ BEHIND = {
 }
 """198.18.0.1 and 198.19.0.1 behind the first bits of 2001:db8:: (RFC 6052, 2.2), and the octet at which their
 last two stand, if these are side by side."""
-CONNECTIONS = {"Stateful": "1", "Enumerate-ports": "3", "Responder-tuples": "3"}
+CONNECTIONS = {
+    **{"Stateful": "1", "Enumerate-ports": "3", "Responder-tuples": "3"},
+    **{"Fwd-sport-min": "10000", "Fwd-sport-max": "49999", "Fwd-dport-min": "1", "Fwd-dport-max": "100"},
+}
 PLANS = {"siit": PAIR, "siit-eam": MAPPED, "nat64": {**MAPPED, **CONNECTIONS}}
 
 
@@ -223,8 +227,8 @@ def test_a_prefix_of_the_files_own_is_that_of_the_plan(
     sent = plan_sent(evenhand, document["commands"][0]["words"])
     assert sent["name"] == f"{plan}@2001:db8::/{length}"
     assert [sent[side]["hosts"]["host"]["count"] for side in ("left", "right")] == [65534 if has_many else 1] * 2
-    told = sent["nat" if plan == "nat64" else "translation"]
-    assert told["prefix"] == f"2001:db8::/{length}"
+    forward = sent["traffic"]["directions"]["forward"]["sent"]
+    assert forward["destination"]["first"] == str(ipaddress.ip_address(BEHIND[length][1]))
     if plan != "nat64":
         assert f"must translate with the prefix 2001:db8::/{length}" in " ".join(document["notes"])
 
