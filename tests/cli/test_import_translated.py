@@ -196,8 +196,13 @@ BEHIND = {
 """198.18.0.1 and 198.19.0.1 behind the first bits of 2001:db8:: (RFC 6052, 2.2), and the octet at which their
 last two stand, if these are side by side."""
 CONNECTIONS = {
-    **{"Stateful": "1", "Enumerate-ports": "3", "Responder-tuples": "3"},
-    **{"Fwd-sport-min": "10000", "Fwd-sport-max": "49999", "Fwd-dport-min": "1", "Fwd-dport-max": "100"},
+    "Stateful": "1",
+    "Enumerate-ports": "3",
+    "Responder-tuples": "3",
+    "Fwd-sport-min": "10000",
+    "Fwd-sport-max": "49999",
+    "Fwd-dport-min": "1",
+    "Fwd-dport-max": "100",
 }
 PLANS = {"siit": PAIR, "siit-eam": MAPPED, "nat64": {**MAPPED, **CONNECTIONS}}
 
@@ -226,7 +231,9 @@ def test_a_prefix_of_the_files_own_is_that_of_the_plan(
     assert outcomes(document)["IP-L-Vers"] == ("mapped", f"--plan {plan}@2001:db8::/{length}")
     sent = plan_sent(evenhand, document["commands"][0]["words"])
     assert sent["name"] == f"{plan}@2001:db8::/{length}"
-    assert [sent[side]["hosts"]["host"]["count"] for side in ("left", "right")] == [65534 if has_many else 1] * 2
+    assert [sent[side]["hosts"]["host"]["count"] for side in ("left", "right")] == [
+        65534 if has_many else 1
+    ] * 2
     forward = sent["traffic"]["directions"]["forward"]["sent"]
     assert forward["destination"]["first"] == str(ipaddress.ip_address(BEHIND[length][1]))
     if plan != "nat64":
@@ -269,7 +276,12 @@ def test_a_prefix_that_no_plan_can_have_is_told_and_the_usual_one_taken(
 
 def test_a_host_beside_those_of_the_prefix_is_the_nearest(evenhand: Run, tmp_path: Path) -> None:
     """Nothing is said of the benchmarking block, of which these addresses are not."""
-    keys = {**PAIR, "IPv6-L-Real": "2001:db8::c612:5", "IPv4-L-Virt": "198.18.0.5", "IPv6-R-Virt": BEHIND[96][1]}
+    keys = {
+        **PAIR,
+        "IPv6-L-Real": "2001:db8::c612:5",
+        "IPv4-L-Virt": "198.18.0.5",
+        "IPv6-R-Virt": BEHIND[96][1],
+    }
     found = outcomes(imported(evenhand, tmp_path, keys))
     assert found["IPv6-L-Real"] == ("differs", "2001:db8::c612:1 instead: the closest that a plan has")
 

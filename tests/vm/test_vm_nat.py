@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine that translates: SIIT by TAYGA or Jool, NAT44 by its kernel, NAT64 by both or by Jool alone; and a
-campaign that sets one up over SSH, with other queues for each suite."""
+"""A machine that translates: SIIT by TAYGA or Jool, NAT44 by its kernel, NAT64 by both or by Jool alone; and
+a campaign that sets one up over SSH, with other queues for each suite."""
 
 from __future__ import annotations
 

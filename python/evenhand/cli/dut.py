@@ -18,14 +18,7 @@ from evenhand.cli.common import JsonOption, NameArgument, warn_about, write_json
 from evenhand.cli.nat_options import NatOptions, TranslatorProgram, read_translator
 from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
-from evenhand.rig.dut import (
-    OPERATING_SYSTEMS,
-    DutScript,
-    HashType,
-    OperatingSystem,
-    Part,
-    describe_setup,
-)
+from evenhand.rig.dut import OPERATING_SYSTEMS, DutScript, HashType, OperatingSystem, Part, describe_setup
 from evenhand.spec.plan import CountOptions
 
 app = Verbs(

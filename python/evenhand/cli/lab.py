@@ -277,7 +277,11 @@ def _show_lab(lab: Lab, name: str) -> None:
 
 def _nat_of(lab: Lab) -> str:
     if isinstance(lab, VmLab) and lab.translator == "jool":
-        to = "" if lab.nat is None else f"\n  {lab.nat.title}  {lab.nat.inside} to {lab.nat.pool}, ports of its choice"
+        to = (
+            ""
+            if lab.nat is None
+            else f"\n  {lab.nat.title}  {lab.nat.inside} to {lab.nat.pool}, ports of its choice"
+        )
         return f", translating by Jool {lab.translator_version}{to}"
     if lab.nat is None:
         return ""

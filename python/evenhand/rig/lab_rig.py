@@ -324,18 +324,18 @@ def _check_room(lab: Lab, plan: AddressPlan) -> None:
 
 
 def _check_pool(lab: Lab, plan: AddressPlan) -> None:
-    """RequestError if Jool would give hosts addresses that this plan does not have on the other side: it draws
-    any of its pool."""
+    """RequestError if Jool would give hosts addresses that the plan does not expect of them: it draws from
+    all of its pool."""
     if not isinstance(lab, VmLab) or lab.translator != "jool" or plan.nat is None or lab.hosts is None:
         return
     pool, hosts = min(lab.hosts.left, MOST_POOL_ADDRESSES), plan.left.hosts.count
     if hosts < pool:
         raise RequestError(
-            f"the Jool of the lab {lab.name!r} has a pool of {pool} addresses, and {hosts} hosts have only as many",
+            f"Jool in the lab {lab.name!r} draws from {pool} addresses, but the plan has {hosts} hosts",
             code="rig.pool-too-large",
             where="hosts",
-            next_step=f"Use at least {pool} hosts on the left, or set the lab up for fewer: evenhand lab up"
-            f" {lab.kind} {lab.options} --hosts {hosts},{plan.right.hosts.count}",
+            next_step=f"Use at least {pool} hosts on the left, or set the lab up for fewer: evenhand lab"
+            f" up {lab.kind} {lab.options} --hosts {hosts},{plan.right.hosts.count}",
         )
 
 

@@ -63,7 +63,14 @@ def test_jool_keeps_the_connections_of_a_nat64_by_itself(dut_setup: Run) -> None
     printed = dut_setup("nat64", *LINUX, "--translator", "jool").out
     assert "jool instance add evenhand --netfilter --pool6 2001:2:0:64::/96\n" in printed
     pools = re.findall(r"pool4 add --udp (\S+) 1-65535 --force\n", printed)
-    first = ("198.18.0.1/32", "198.18.0.2/31", "198.18.0.4/30", "198.18.0.8/29", "198.18.0.16/28", "198.18.0.32/32")
+    first = (
+        "198.18.0.1/32",
+        "198.18.0.2/31",
+        "198.18.0.4/30",
+        "198.18.0.8/29",
+        "198.18.0.16/28",
+        "198.18.0.32/32",
+    )
     assert pools == list(first)
     few = dut_setup("nat64", *LINUX, "--translator", "jool", "--hosts", "2,9").out
     assert re.findall(r"pool4 add --udp (\S+) ", few) == ["198.18.0.1/32", "198.18.0.2/32"]

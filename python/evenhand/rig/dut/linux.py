@@ -253,7 +253,7 @@ def _jool(setup: DutSetup, translation: Translation) -> Step:
         purpose="Jool: the prefix and the pool, in an instance of its own; it keeps the connections.",
         notes=(
             *_JOOL_NOTES,
-            f"Its pool has the addresses of the first hosts, {MOST_POOL_ADDRESSES} at most, and any port of them.",
+            f"Its pool has the addresses of the first hosts, {MOST_POOL_ADDRESSES} at most, with all ports.",
             "To empty its table of connections: these commands once more, from modprobe on.",
         ),
         do=start_jool_nat64(nat, pool, TIMEOUT_S),

@@ -222,8 +222,8 @@ def _refuse_jool(lab: Lab | None, plan: AddressPlan) -> None:
             f"the lab {lab.name} was up with Jool, and a campaign would set up TAYGA instead",
             code="rig.jool-in-a-campaign",
             where=f"lab:{lab.name}",
-            next_step="Measure Jool with a single verb, such as evenhand throughput; or take the lab down before a"
-            " campaign with TAYGA.",
+            next_step="Measure Jool with a single verb, such as evenhand throughput; or take the lab down"
+            " before a campaign with TAYGA.",
         )
 
 
