@@ -59,15 +59,19 @@ def jool(plan: str, *hosts: int) -> Any:
 )
 def test_a_machine_translates_each_frame_as_it_must(lab: VmLab, tmp_path: Path) -> None:
     """R8219-01."""
-    document = trial(lab, tmp_path, "--rate", "50fps", "--duration", "4s")
-    for direction in document["trial"]["directions"].values():
+    document = until(
+        # On a busy host an emulated machine may take longer to answer than anybody waits.
+        lambda found: found["dut"]["error"] is None,
+        lambda: trial(lab, tmp_path, "--rate", "50fps", "--duration", "4s")["trial"],
+    )
+    for direction in document["directions"].values():
         assert direction["received_frames"] > 0
         assert direction["mistranslated_frames"] == UNHARMED
         assert direction["corrupted_frames"] == direction["wrong_length_frames"] == 0
-    counted = document["trial"]["dut"].get("jool")
+    counted = document["dut"].get("jool")
     assert (counted is not None) == (lab.translator == "jool")
     if counted is not None:
-        received = sum(each["received_frames"] for each in document["trial"]["directions"].values())
+        received = sum(each["received_frames"] for each in document["directions"].values())
         assert counted["JSTAT_SUCCESS"] >= received
 
 
@@ -126,7 +130,7 @@ def test_connections_of_jool_are_there_in_a_trial_and_gone_when_it_is_undone(
     count = 200
     words = ["--established", str(count), "--establish-rate", "50fps", "--rate", "50fps", "--duration", "4s"]
     document = until(
-        lambda found: found["dut"]["connections"]["entries"] == [count, count],
+        lambda found: found["dut"].get("connections", {}).get("entries") == [count, count],
         lambda: trial(lab, tmp_path, *words)["trial"],
     )
     received = 0
