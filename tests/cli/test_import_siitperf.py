@@ -312,7 +312,8 @@ def test_a_nat64_of_siitperfs_readme_has_as_many_connections_between_as_many_hos
     found = outcomes(ended.json)
     assert found["IPv6-R-Virt"] == (
         "differs",
-        "2001:2:0:64::c613:1 .. 2001:2:0:64::c613:3e8 instead: the DUT's prefix is 2001:2:0:64::/96",
+        "2001:2:0:64::c613:1 .. 2001:2:0:64::c613:3e8 instead: the translation prefix 64:ff9b::/96 is not"
+        " for hosts of the benchmarking block (RFC 6052, 3.1)",
     )
     assert found["IPv6-L-offset"][0] == "differs"
     assert found["IPv6-R-offset"][0] == "mapped"

@@ -4,6 +4,7 @@ becomes, and what no plan can say."""
 
 from __future__ import annotations
 
+import ipaddress
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -182,3 +183,125 @@ def test_connections_from_ipv4_to_ipv6_are_refused_and_native_traffic_is_left(
         assert found[key][0] == "refused", key
         assert "no plan whose connections go from IPv4 to IPv6" in found[key][1]
     assert [command["words"][4] for command in document["commands"]] == ([rest] if rest else [])
+
+
+BEHIND = {
+    32: ("2001:db8:c612:1::", "2001:db8:c613:1::", 6),
+    40: ("2001:db8:c6:1200:1::", "2001:db8:c6:1300:1::", None),
+    48: ("2001:db8:0:c612:0:100::", "2001:db8:0:c613:0:100::", 9),
+    56: ("2001:db8:0:c6:12:1::", "2001:db8:0:c6:13:1::", 10),
+    64: ("2001:db8:0:0:c6:1200:100:0", "2001:db8:0:0:c6:1300:100:0", 11),
+    96: ("2001:db8::c612:1", "2001:db8::c613:1", 14),
+}
+"""198.18.0.1 and 198.19.0.1 behind the first bits of 2001:db8:: (RFC 6052, 2.2), and the octet at which their
+last two stand, if these are side by side."""
+CONNECTIONS = {
+    "Stateful": "1",
+    "Enumerate-ports": "3",
+    "Responder-tuples": "3",
+    "Fwd-sport-min": "10000",
+    "Fwd-sport-max": "49999",
+    "Fwd-dport-min": "1",
+    "Fwd-dport-max": "100",
+}
+PLANS = {"siit": PAIR, "siit-eam": MAPPED, "nat64": {**MAPPED, **CONNECTIONS}}
+
+
+def behind(plan: str, length: int, *, has_many: bool) -> dict[str, str]:
+    """The keys of this plan with its IPv4 hosts behind that many bits; of `siit` the others too."""
+    left, right, octet = BEHIND[length]
+    keys = {**PLANS[plan], **(MANY if has_many else {}), "IPv6-R-Virt": right}
+    keys |= {"IPv6-L-Real": left} if plan == "siit" else {}
+    if has_many:
+        keys |= {f"IPv6-{part}-offset": str(octet) for part in ("LR" if plan == "siit" else "R")}
+    return keys
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize(
+    ("length", "has_many"),
+    [(length, many) for length, (*_, octet) in BEHIND.items() for many in (False, True) if octet or not many],
+)
+def test_a_prefix_of_the_files_own_is_that_of_the_plan(
+    evenhand: Run, tmp_path: Path, plan: str, length: int, *, has_many: bool
+) -> None:
+    """RFC 6052, 2.2: it follows from what both sides call one host."""
+    document = imported(evenhand, tmp_path, behind(plan, length, has_many=has_many))
+    assert document["is_exact"], [row for row in document["keys"] if row["became"] in ("differs", "refused")]
+    assert outcomes(document)["IP-L-Vers"] == ("mapped", f"--plan {plan}@2001:db8::/{length}")
+    sent = plan_sent(evenhand, document["commands"][0]["words"])
+    assert sent["name"] == f"{plan}@2001:db8::/{length}"
+    assert [sent[side]["hosts"]["host"]["count"] for side in ("left", "right")] == [
+        65534 if has_many else 1
+    ] * 2
+    forward = sent["traffic"]["directions"]["forward"]["sent"]
+    assert forward["destination"]["first"] == str(ipaddress.ip_address(BEHIND[length][1]))
+    if plan != "nat64":
+        assert f"must translate with the prefix 2001:db8::/{length}" in " ".join(document["notes"])
+
+
+def test_a_number_whose_octets_are_not_side_by_side_is_told(evenhand: Run, tmp_path: Path) -> None:
+    """Behind 40 bits octet 8 is between them. siitperf's number may be there, as long as it is below 256."""
+    keys = behind("siit", 40, has_many=False) | MANY | {f"IPv6-{part}-offset": "8" for part in "LR"}
+    keys |= {f"IP-{part}-max": "254" for part in "LR"}
+    document = imported(evenhand, tmp_path, keys)
+    found = outcomes(document)
+    assert found["IP-L-Vers"] == ("mapped", "--plan siit@2001:db8::/40")
+    assert found["IPv6-R-offset"] == ("differs", "the number is at octets 7 and 9")
+    sent = plan_sent(evenhand, document["commands"][0]["words"])
+    assert sent["addresses"]["left"]["last"] == "2001:db8:c6:1200:fe::"
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize(
+    ("left", "right", "why"),
+    [
+        ("64:ff9b::c612:1", "64:ff9b::c613:1", "64:ff9b::/96 is not for hosts of the benchmarking block"),
+        ("2001:2:0:1000::c612:1", "2001:2:0:1000::c613:1", "2001:2:0:1000::"),
+        ("2001:db8:0:0:100::c612:1", "2001:db8:0:0:100::c613:1", "bits 64 to 71 of the translation prefix"),
+    ],
+    ids=["well-known", "of the link", "octet 8"],
+)
+def test_a_prefix_that_no_plan_can_have_is_told_and_the_usual_one_taken(
+    evenhand: Run, tmp_path: Path, plan: str, left: str, right: str, why: str
+) -> None:
+    keys = {**PLANS[plan], "IPv6-R-Virt": right, **({"IPv6-L-Real": left} if plan == "siit" else {})}
+    found = outcomes(imported(evenhand, tmp_path, keys))
+    assert found["IP-L-Vers"] == ("mapped", f"--plan {plan}")
+    for key in ("IPv6-R-Virt", *(["IPv6-L-Real"] if plan == "siit" else [])):
+        became, text = found[key]
+        assert became == "differs"
+        assert why in text
+
+
+def test_a_host_beside_those_of_the_prefix_is_the_nearest(evenhand: Run, tmp_path: Path) -> None:
+    """Nothing is said of the benchmarking block, of which these addresses are not."""
+    keys = {
+        **PAIR,
+        "IPv6-L-Real": "2001:db8::c612:5",
+        "IPv4-L-Virt": "198.18.0.5",
+        "IPv6-R-Virt": BEHIND[96][1],
+    }
+    found = outcomes(imported(evenhand, tmp_path, keys))
+    assert found["IPv6-L-Real"] == ("differs", "2001:db8::c612:1 instead: the closest that a plan has")
+
+
+def test_native_traffic_is_beside_a_prefix_of_the_files_own(evenhand: Run, tmp_path: Path) -> None:
+    """R8219-05. A prefix in which the native hosts would lie is refused."""
+    keys = {**behind("siit", 40, has_many=False), "IPv6-R-Real": "2001:2:0:8000::2"}
+    line = "siitperf-tp 128 1000 30 2000 10 9"
+    document = imported(evenhand, tmp_path, keys, "--command", line)
+    assert "--plan siit@2001:db8::/40+gateway-v6 --mix 9/1" in " ".join(document["commands"][0]["words"])
+    keys |= {"IPv6-L-Real": "2001:2:0:8000::c612:1", "IPv6-R-Virt": "2001:2:0:8000::c613:1"}
+    overlapping = imported(evenhand, tmp_path, keys, "--command", line, "--output", "b.toml")
+    assert "--plan siit+gateway-v6 --mix 9/1" in " ".join(overlapping["commands"][0]["words"])
+    assert "overlaps the prefix" in outcomes(overlapping)["IPv6-R-Virt"][1]
+
+
+@pytest.mark.parametrize("octet", ["6", "12"])
+def test_a_number_outside_the_ipv4_address_of_a_nat64_is_told(
+    evenhand: Run, tmp_path: Path, octet: str
+) -> None:
+    keys = {**behind("nat64", 96, has_many=True), "IPv6-R-offset": octet}
+    found = outcomes(imported(evenhand, tmp_path, keys))
+    assert found["IPv6-R-offset"] == ("differs", "the number is at octet 14")

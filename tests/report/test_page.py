@@ -21,10 +21,11 @@ from evenhand.report import page as page_module
 from evenhand.report.figures import Shape
 from evenhand.report.figures_loss import LossCurve, loss_picture
 from evenhand.report.page import render_page, write_page, write_pictures
-from evenhand.report.page_facts import DUT_FACTS
+from evenhand.report.page_facts import DUT_FACTS, traffic_table
 from evenhand.report.page_figures import pictures_of
 from evenhand.report.page_tables import latency_table, variation_table
 from evenhand.report.page_words import NONE
+from evenhand.run import read_record
 from evenhand.run.campaign_record import CampaignRecord, HookRun, PointRecord, PointState
 from tests.errors import raises
 from tests.report.campaigns import appendix_a, delay_record, point_of, record_of
@@ -35,6 +36,9 @@ VERSIONS = pytest.mark.parametrize("version", [4, pytest.param(6, marks=pytest.m
 """A whole page takes many seconds. What is of the IP version stands in its summary (test_summary.py)."""
 REPETITIONS = 4
 """Fewer than the draft's ten: enough for noise to be known, and a page that is made in seconds."""
+
+
+RUN_FILES = Path(__file__).parents[1] / "run" / "files"
 
 
 @lru_cache(maxsize=2)
@@ -159,6 +163,40 @@ def test_the_page_states_what_a_report_must_state(version: int) -> None:
         assert stated in shown, stated
     if version == 4:
         assert "198.18.255.254" in shown
+
+
+def test_of_a_mix_both_plans_are_stated_as_they_were_sent() -> None:
+    """SEED-49: the second plan has addresses, gateways and routes too. If a file says otherwise of it, it is
+    not taken for that plan."""
+    record = read_record(RUN_FILES / "version-1-loss.evenhand")
+
+    def rows() -> list[list[str]]:
+        return [[cell.text for cell in row] for row in traffic_table(record).rows]
+
+    first, second = rows()
+    assert first[1:3] == ["gateway-v4, 9 of 10 frames", "65,534 x 65,534 addresses"]
+    assert second[1:3] == ["gateway-v6, 1 of 10 frames", "65,536 x 65,536 addresses"]
+    assert second[6] == "2001:2:0:1000::2, 2001:2:0:9000::2"
+    assert second[7].startswith("2001:2::/64 via 2001:2:0:1000::2; ")
+    (search,) = record.points[0].repetitions[0].searches
+    wrongs: list[dict[str, Any]] = [{"name": "gateway_v4"}, {"name": "x"}, {"left": []}, {"udp_ports": None}]
+    for wrong in wrongs:
+        mix = search.setup["mix"]
+        other = {**mix["versions"]["other_plan"], **wrong}
+        record = changed(record, {**mix, "versions": {**mix["versions"], "other_plan": other}})
+        assert [row[1] for row in rows()] == ["gateway-v4+gateway-v6"]
+    for nothing in (None, 7, {"versions": 7}, {"versions": {"share": 9}}):
+        record = changed(record, nothing)
+        assert [row[1] for row in rows()] == ["gateway-v4+gateway-v6"]
+
+
+def changed(record: CampaignRecord, mix: Any) -> CampaignRecord:
+    """The same with another mix in its one search."""
+    (point,) = record.points
+    (repetition,) = point.repetitions
+    (search,) = repetition.searches
+    search = replace(search, setup={**search.setup, "mix": mix})
+    return replace(record, points=(replace(point, repetitions=(replace(repetition, searches=(search,)),)),))
 
 
 def test_what_nobody_said_of_the_dut_is_named() -> None:

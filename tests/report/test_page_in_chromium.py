@@ -38,6 +38,17 @@ SCROLLED = (
 SMALLEST = """Math.min(...[...document.querySelectorAll('figure svg text')].filter(t => t.checkVisibility())
     .map(t => t.getBoundingClientRect().height))"""
 
+BROKEN = """[...document.querySelectorAll('#conditions td > span')].flatMap(s => {
+    const text = s.firstChild, words = [...text.data.matchAll(/\\S+/g)]
+    return words.filter(w => {
+        const range = document.createRange()
+        range.setStart(text, w.index)
+        range.setEnd(text, w.index + w[0].length)
+        return range.getClientRects().length > 1
+    }).map(w => w[0])
+})"""
+"""Words of the table of what was sent that go on in the next line."""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -61,6 +72,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def chromium() -> Iterator[Browser]:
     with browser() as shown:
         yield shown
+
+
+@pytest.mark.parametrize("version", [4, 6])
+@pytest.mark.parametrize("width", [1280, 768])
+def test_no_address_and_no_word_of_what_was_sent_is_broken(
+    folder: Path, chromium: Browser, version: int, width: int
+) -> None:
+    """SEED-49."""
+    chromium.open(folder / f"campaign-v{version}.html", width=width)
+    assert chromium.ask(BROKEN) == []
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -187,6 +187,11 @@ def test_a_hostile_or_empty_dut_still_gives_a_line() -> None:
             {"dut": "virtual machine", "accelerator": "tcg"},
             "DUT: a virtual machine, on this host, emulated without KVM; AMD",
         ),
+        (
+            {"dut": "linux namespace", "translator": "TAYGA"},
+            "DUT: the kernel's router in a namespace, on this host, which translates by TAYGA; AMD",
+        ),
+        ({"dut": "virtual machine", "translator": ["<b>"]}, "DUT: a virtual machine, on this host; AMD"),
         ({"dut": ["<b>"]}, "DUT: AMD"),
         ([1], "DUT: AMD"),
         (None, "DUT: AMD"),

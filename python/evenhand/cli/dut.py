@@ -15,18 +15,10 @@ import typer
 from evenhand.base.errors import RequestError
 from evenhand.cli import dut_over_ssh
 from evenhand.cli.common import JsonOption, NameArgument, warn_about, write_json
-from evenhand.cli.nat_options import NatOptions
+from evenhand.cli.nat_options import NatOptions, TranslatorProgram, read_translator
 from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
-from evenhand.rig.dut import (
-    OPERATING_SYSTEMS,
-    DutScript,
-    HashType,
-    OperatingSystem,
-    Part,
-    Translator,
-    describe_setup,
-)
+from evenhand.rig.dut import OPERATING_SYSTEMS, DutScript, HashType, OperatingSystem, Part, describe_setup
 from evenhand.spec.plan import CountOptions
 
 app = Verbs(
@@ -71,13 +63,6 @@ class Hash(StrEnum):
 
     TYPE1 = "type1"
     TYPE2 = "type2"
-
-
-class TranslatorProgram(StrEnum):
-    """What translates on Linux."""
-
-    TAYGA = "tayga"
-    JOOL = "jool"
 
 
 @app.command(
@@ -151,11 +136,6 @@ def setup(
     plan = counts.read(name)
     chosen = OPERATING_SYSTEMS[system]
     hash_types: dict[Hash | None, HashType | None] = {None: None, Hash.TYPE1: "type1", Hash.TYPE2: "type2"}
-    programs: dict[TranslatorProgram | None, Translator | None] = {
-        None: None,
-        TranslatorProgram.TAYGA: "tayga",
-        TranslatorProgram.JOOL: "jool",
-    }
     script = DutScript(
         setup=describe_setup(
             plan,
@@ -163,7 +143,7 @@ def setup(
             right=_check_interface(right, "right", chosen),
             hash_type=hash_types[rss],
             gateway_macs=_split_macs(static_neighbors),
-            translator=programs[translator],
+            translator=read_translator(translator),
             nat_wishes=nat.read(),
         ),
         system=chosen,

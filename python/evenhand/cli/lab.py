@@ -13,10 +13,10 @@ import typer
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
 from evenhand.cli.common import JsonOption, err, out, write_json
-from evenhand.cli.nat_options import NatPortsWish, read_nat_ports
+from evenhand.cli.nat_options import NatPortsWish, TranslatorProgram, read_nat_ports, read_translator
 from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
-from evenhand.plan import plan_title
+from evenhand.plan import AddressPlan, plan_title
 from evenhand.procedure.registry import CONNECTIONS, THROUGHPUT
 from evenhand.rig.lab import (
     MOST_RULES,
@@ -90,6 +90,14 @@ def up(
             " taken (default), or replaced by a random one.",
         ),
     ] = None,
+    translator: Annotated[
+        TranslatorProgram | None,
+        typer.Option(
+            "--translator",
+            metavar="tayga|jool",
+            help="For vm, with siit, siit-eam or nat64: what translates. Default: tayga.",
+        ),
+    ] = None,
     rules: Annotated[
         int,
         typer.Option(
@@ -116,6 +124,20 @@ def up(
             where="--nat-ports",
             next_step=f"Omit it, or use: evenhand lab up {kind} --plan nat44",
         )
+    if translator is not None and not _is_translated(address_plan):
+        raise RequestError(
+            f"the DUT of the lab {kind} with {address_plan.title} has one IP version on both sides",
+            code="cli.option-not-here",
+            where="--translator",
+            next_step=f"Omit it, or use: evenhand lab up {LabKind.VM} --plan siit",
+        )
+    if translator is TranslatorProgram.JOOL and kind is LabKind.LINUX:
+        raise RequestError(
+            "the Linux lab translates by TAYGA: Jool would be a module of this host's own kernel",
+            code="cli.option-not-here",
+            where="--translator",
+            next_step=f"Omit it, or use: evenhand lab up vm --plan {address_plan.title} --translator jool",
+        )
     if rules and kind is LabKind.VM:
         raise RequestError(
             "the virtual machine gets no firewall",
@@ -130,6 +152,7 @@ def up(
             force=force,
             largest_frame_size=largest,
             nat_ports=read_nat_ports(nat_ports),
+            translator=read_translator(translator),
             suite=debian,
             tell=_tell,
         )
@@ -192,6 +215,13 @@ def status(
     _show_changes(*up)
 
 
+def _is_translated(plan: AddressPlan) -> bool:
+    return any(
+        each.translation is not None or (each.nat is not None and each.nat.prefix is not None)
+        for each in plan.plans
+    )
+
+
 def _tell(text: str) -> None:
     err().print(f"{text[0].upper()}{text[1:]} ...", markup=False)
 
@@ -246,6 +276,13 @@ def _show_lab(lab: Lab, name: str) -> None:
 
 
 def _nat_of(lab: Lab) -> str:
+    if isinstance(lab, VmLab) and lab.translator == "jool":
+        to = (
+            ""
+            if lab.nat is None
+            else f"\n  {lab.nat.title}  {lab.nat.inside} to {lab.nat.pool}, ports of its choice"
+        )
+        return f", translating by Jool {lab.translator_version}{to}"
     if lab.nat is None:
         return ""
     ports = "kept where they are free" if lab.nat_ports == "kept" else "random"
@@ -289,7 +326,10 @@ def _describe(lab: Lab | None, name: str) -> dict[str, Any]:
         "tester_namespace": lab.tester_namespace,
         "changed_outside": changes,
     }
-    document |= {} if lab.nat is None else {"nat_ports": lab.nat_ports}
+    if isinstance(lab, VmLab):
+        document |= lab.translator_facts()
+    elif lab.nat is not None:
+        document |= {"nat_ports": lab.nat_ports}
     if isinstance(lab, LinuxLab):
         return {**document, "dut_namespace": lab.dut_namespace, "rules": lab.rules}
     return {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of a DUT that is a NAT."""
+"""Options of a DUT that translates, with state or without."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from evenhand.rig.dut import Translator
 from evenhand.rig.dut.nat import NAT_ADDRESSES, NAT_PORTS, USUAL_NAT, NatAddresses, NatPorts, NatWishes
 
 
@@ -36,6 +37,25 @@ _ADDRESSES: dict[NatAddressesWish | None, NatAddresses] = {
     NatAddressesWish.PAIRED: "paired",
     NatAddressesWish.ONE: "one",
 }
+
+
+class TranslatorProgram(StrEnum):
+    """What translates on Linux."""
+
+    TAYGA = "tayga"
+    JOOL = "jool"
+
+
+_TRANSLATORS: dict[TranslatorProgram | None, Translator | None] = {
+    None: None,
+    TranslatorProgram.TAYGA: "tayga",
+    TranslatorProgram.JOOL: "jool",
+}
+
+
+def read_translator(wish: TranslatorProgram | None) -> Translator | None:
+    """As the DUT is told; None: nothing is wished."""
+    return _TRANSLATORS[wish]
 
 
 def read_nat_ports(wish: NatPortsWish | None) -> NatPorts:

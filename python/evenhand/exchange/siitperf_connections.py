@@ -13,9 +13,10 @@ from evenhand.base.units import format_count
 from evenhand.exchange.outcome import Became
 from evenhand.exchange.siitperf_command import SiitperfCommand
 from evenhand.exchange.siitperf_file import SiitperfFile
-from evenhand.exchange.siitperf_plan import FoundPlan, WantedSide, try_plan, wanted_side
+from evenhand.exchange.siitperf_plan import CLOSEST, FoundPlan, differences_of, try_plan, wanted_side
+from evenhand.exchange.siitperf_prefix import host_behind, plan_behind, prefixes_between
 from evenhand.plan import make_plan
-from evenhand.plan.translation import PREFIX_LENGTHS, embed
+from evenhand.plan.translation import PREFIX_LENGTHS
 
 NOT_YET = "there is no plan whose connections go from IPv4 to IPv6, or beside which there is other traffic"
 STATEFUL_KEYS = ("Stateful", "Enumerate-ports", "Enumerate-ips", "Responder-tuples", "Responder-ports")
@@ -53,28 +54,34 @@ def find_with_state(file: SiitperfFile, name: str | None) -> FoundPlan | None:
     if versions != (6, 4):
         return try_plan(usual, (left, wanted_side(file, "R", versions[1])))
     behind = wanted_side(file, "R", 6, "Virt")
-    found = try_plan(usual, (left, _as_ipv4(behind)))
-    # The IPv4 hosts have no keys of their own: they follow from their addresses on the IPv6 side.
-    renamed = {key.replace("IPv4-R-Real", "IPv6-R-Virt"): text for key, text in found.differences.items()}
-    renamed = {key.replace("IPv4-R-offset", "IPv6-R-offset"): text for key, text in renamed.items()}
-    nat = found.plan.nat
+    prefix, why_not = _prefix_of_hosts(file), ""
+    if name is None:
+        name, why_not = plan_behind(usual, [prefix])
+    ipv4 = replace(behind, real=host_behind(prefix, behind.real), offset=None)
+    found = try_plan(make_plan(name).name, (left, ipv4))
+    hosts, nat = found.plan.left.peers, found.plan.nat
+    assert hosts is not None
     assert nat is not None
+    # The IPv4 hosts follow from their addresses on the IPv6 side, so all is said of these.
+    differences = {key: text for key, text in found.differences.items() if not key.startswith("IPv4-R-")}
+    differences |= differences_of("IPv6-R-Virt", behind, hosts, CLOSEST)
     if behind.first_address not in (nat.prefix or ()):
-        hosts = found.plan.left.peers
-        assert hosts is not None
-        renamed["IPv6-R-Virt"] = (
-            f"{hosts.first_address} .. {hosts.last_address} instead: the DUT's prefix is {nat.prefix}"
+        differences["IPv6-R-Virt"] = (
+            f"{hosts.first_address} .. {hosts.last_address} instead:"
+            f" {why_not or f'the prefix of {found.name} is {nat.prefix}'}"
         )
-    return replace(found, differences=renamed)
+    return replace(found, differences=differences)
 
 
-def _as_ipv4(behind: WantedSide) -> WantedSide:
-    """The IPv4 hosts that lie behind a prefix of 96 bits: their addresses are its last four octets."""
-    assert PREFIX_LENGTHS[-1] == 96
-    prefix = ipaddress.IPv6Network((behind.real, 96), strict=False)
-    host = ipaddress.IPv4Address(behind.real.packed[-4:])
-    assert embed(prefix, host) == behind.real
-    return replace(behind, real=host, offset=None if behind.offset is None else behind.offset - 12)
+def _prefix_of_hosts(file: SiitperfFile) -> ipaddress.IPv6Network:
+    """Behind which the IPv4 hosts of a NAT64 lie: it follows from their address on each side, if the file has
+    both; else it has 96 bits."""
+    behind = wanted_side(file, "R", 6, "Virt")
+    usual = ipaddress.IPv6Network((behind.first_address, PREFIX_LENGTHS[-1]), strict=False)
+    if not file.has("IPv4-R-Real") or (behind.offset is not None and not file.has("IPv4-R-offset")):
+        return usual
+    found = prefixes_between(behind.first_address, wanted_side(file, "R", 4).first_address)
+    return found[-1] if found else usual
 
 
 def order_of(file: SiitperfFile) -> str:

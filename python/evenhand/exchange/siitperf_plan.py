@@ -11,6 +11,7 @@ from typing import Literal
 
 from evenhand.base.errors import PlanError
 from evenhand.exchange.siitperf_file import PARTS, Part, SiitperfFile
+from evenhand.exchange.siitperf_prefix import plan_behind, prefixes_between
 from evenhand.plan import (
     BENCHMARKING_BLOCK,
     Address,
@@ -23,13 +24,13 @@ from evenhand.plan import (
     make_plan,
     plan_title,
 )
-from evenhand.plan.translation import PREFIX_LENGTHS, embed
 
 Version = Literal[4, 6]
 SIDE: Mapping[Part, SideName] = {"L": "left", "R": "right"}
 MODES: Sequence[Mode] = ("fixed", "increment", "decrement", "pseudorandom")
 """What 0, 1, 2 and 3 stand for in siitperf.conf."""
-_CLOSEST = " instead: the closest that a plan has"
+CLOSEST = " instead: the closest that a plan has"
+"""Said behind an address."""
 _CANDIDATES: Mapping[int, Sequence[str]] = {
     4: ("direct_v4_net24", "direct_v4_net16", "gateway_v4"),
     6: ("direct_v6", "gateway_v6"),
@@ -132,8 +133,12 @@ def find_translated(file: SiitperfFile, *, has_background: bool, name: str | Non
     Raises:
         RequestError: A key is missing, or there is no such plan.
     """
+    beside = _BESIDE_TRANSLATED if has_background else None
+    prefixes, why_not = _prefixes(file), ""
+    by_prefix = [prefix for prefix in prefixes if _is_behind(file, prefix)]
     if name is None:
-        name = "siit" if _is_by_prefix(file) else "siit_eam"
+        plan = "siit" if by_prefix else "siit_eam"
+        name, why_not = plan_behind(plan, by_prefix or prefixes, beside=beside)
     elif make_plan(name).translation is None:
         raise PlanError(
             f"{make_plan(name).title} is not translated, but this traffic is IPv6 on one side alone",
@@ -145,27 +150,32 @@ def find_translated(file: SiitperfFile, *, has_background: bool, name: str | Non
     left, right = found.plan.sides
     assert left.peers is not None
     assert right.peers is not None
-    why = _CLOSEST if _prefixes(file) else " instead: plans have the IPv4 hosts behind a prefix (RFC 6052)"
+    why = CLOSEST if prefixes else " instead: plans have the IPv4 hosts behind a prefix (RFC 6052)"
+    if why_not:
+        why = f" instead: {why_not}"
     differences = {
         **found.differences,
-        **_differences("IPv4-L-Virt", wanted_side(file, "L", 4, "Virt"), right.peers, _CLOSEST),
-        **_differences("IPv6-R-Virt", wanted_side(file, "R", 6, "Virt"), left.peers, why),
+        **differences_of("IPv4-L-Virt", wanted_side(file, "L", 4, "Virt"), right.peers, CLOSEST),
+        **differences_of("IPv6-R-Virt", wanted_side(file, "R", 6, "Virt"), left.peers, why),
     }
+    if why_not and by_prefix:
+        differences |= differences_of("IPv6-L-Real", wanted_side(file, "L", 6), left.hosts, why)
     plans = [replace(found, differences=differences)]
     return plans + ([find_plan(file, 6, name=_BESIDE_TRANSLATED)] if has_background else [])
 
 
 def _prefixes(file: SiitperfFile) -> list[ipaddress.IPv6Network]:
-    """Those by which the IPv6 side may know the IPv4 host (RFC 6052)."""
-    real, virtual = file.value("IPv4-R-Real"), file.value("IPv6-R-Virt")
-    networks = [ipaddress.IPv6Network((virtual, length), strict=False) for length in PREFIX_LENGTHS]
-    return [network for network in networks if embed(network, real) == virtual]
+    """Those by which the IPv6 side may know the IPv4 hosts."""
+    return prefixes_between(
+        wanted_side(file, "R", 6, "Virt").first_address, wanted_side(file, "R", 4).first_address
+    )
 
 
-def _is_by_prefix(file: SiitperfFile) -> bool:
-    """Whether all four addresses belong together by one prefix, without a mapping."""
-    real, virtual = file.value("IPv6-L-Real"), file.value("IPv4-L-Virt")
-    return any(embed(prefix, virtual) == real for prefix in _prefixes(file))
+def _is_behind(file: SiitperfFile, prefix: ipaddress.IPv6Network) -> bool:
+    """Whether the IPv6 hosts lie behind it too, so that no mapping is needed."""
+    return prefix in prefixes_between(
+        wanted_side(file, "L", 6).first_address, wanted_side(file, "L", 4, "Virt").first_address
+    )
 
 
 def try_plan(name: str, sides: tuple[WantedSide, WantedSide]) -> FoundPlan:
@@ -200,13 +210,19 @@ def try_plan(name: str, sides: tuple[WantedSide, WantedSide]) -> FoundPlan:
             differences[f"IP-{side.part}-var"] = f"{mode}: both sides have the same order here"
     for side, made in zip(sides, plan.sides, strict=True):
         key = f"IPv{side.real.version}-{side.part}-Real"
-        differences |= _differences(key, side, made.hosts, _why(side.first_address, made))
+        differences |= differences_of(key, side, made.hosts, _why(side.first_address, made))
         if topology.networks is None and side.networks > 1:
             differences[f"Num-{side.part}-Nets"] = f"{plan.title} has one network"
     return FoundPlan(plan_title(name), tuple(options), plan, differences)
 
 
-def _differences(key: str, wanted: WantedSide, hosts: HostRange, why: str) -> dict[str, str]:
+def differences_of(key: str, wanted: WantedSide, hosts: HostRange, why: str) -> dict[str, str]:
+    """Where these hosts depart from what was wanted, by key.
+
+    Args:
+        key: Of the address.
+        why: What is said behind the addresses of the hosts.
+    """
     if wanted.offset is None:
         if wanted.real == hosts.first_address:
             return {}
@@ -228,11 +244,11 @@ def _differences(key: str, wanted: WantedSide, hosts: HostRange, why: str) -> di
 
 def _why(address: Address, made: PlanSide) -> str:
     block = BENCHMARKING_BLOCK[made.ip_version, made.name]
-    if address not in block:
+    if address not in block and made.hosts.first_address in block:
         return (
             f" instead: plans use only addresses of {block}, the benchmarking block of the {made.name} side"
         )
-    return _CLOSEST
+    return CLOSEST
 
 
 def _with_number(address: Address, offset: int, number: int) -> Address:

@@ -86,9 +86,11 @@ def _of_lab(own: Any) -> Iterator[str]:
     what = LAB_DUTS.get(str(own.get("dut"))) if isinstance(own, Mapping) else None
     if what is not None:
         emulated = ", emulated without KVM" if own.get("accelerator") == "tcg" else ""
+        translator = own.get("translator")
+        translates = f", which translates by {_short(str(translator))}" if isinstance(translator, str) else ""
         rules = own.get("firewall_rules")
         firewall = f", with a firewall of {format_count(rules)} rules" if isinstance(rules, int) else ""
-        yield f"{what}{emulated}{firewall}"
+        yield f"{what}{emulated}{translates}{firewall}"
 
 
 def _of_several(record: CampaignRecord) -> list[str]:

@@ -17,6 +17,7 @@ from evenhand.base.suggestion import suggestion
 from evenhand.plan import AddressPlan, plan_title
 from evenhand.rig.connections import Emptied
 from evenhand.rig.dut.facts import with_facts
+from evenhand.rig.dut.jool import MOST_POOL_ADDRESSES
 from evenhand.rig.dut_wish import DutWish, OnDutChange, OnNote, ReachableDut
 from evenhand.rig.facts import FACTS, of_this_machine
 from evenhand.rig.lab import Lab, LinuxLab, VmLab, lab_names, lab_status, require_root
@@ -93,6 +94,7 @@ class LabSetup(Setup):
                 f" {self.lab.kind} --plan {plan.title}",
             )
         _check_room(self.lab, plan)
+        _check_pool(self.lab, plan)
 
     def _how_to_take_frames_of(self, size: int) -> tuple[str, str]:
         return (
@@ -319,6 +321,22 @@ def _check_room(lab: Lab, plan: AddressPlan) -> None:
                 next_step=f"Use fewer, or set the lab up for more: evenhand lab up {lab.kind} --plan"
                 f" {plan.title} --hosts N",
             )
+
+
+def _check_pool(lab: Lab, plan: AddressPlan) -> None:
+    """RequestError if Jool would give hosts addresses that the plan does not expect of them: it draws from
+    all of its pool."""
+    if not isinstance(lab, VmLab) or lab.translator != "jool" or plan.nat is None or lab.hosts is None:
+        return
+    pool, hosts = min(lab.hosts.left, MOST_POOL_ADDRESSES), plan.left.hosts.count
+    if hosts < pool:
+        raise RequestError(
+            f"Jool in the lab {lab.name!r} draws from {pool} addresses, but the plan has {hosts} hosts",
+            code="rig.pool-too-large",
+            where="hosts",
+            next_step=f"Use at least {pool} hosts on the left, or set the lab up for fewer: evenhand lab"
+            f" up {lab.kind} {lab.options} --hosts {hosts},{plan.right.hosts.count}",
+        )
 
 
 def _no_lab(text: str, name: str, plan: str) -> RequestError:

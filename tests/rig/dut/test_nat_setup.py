@@ -5,6 +5,7 @@ others."""
 from __future__ import annotations
 
 import ipaddress
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -62,10 +63,27 @@ def test_only_a_nat64_has_a_translator_before_it(dut_setup: Run) -> None:
 def test_jool_keeps_the_connections_of_a_nat64_by_itself(dut_setup: Run) -> None:
     printed = dut_setup("nat64", *LINUX, "--translator", "jool").out
     assert "jool instance add evenhand --netfilter --pool6 2001:2:0:64::/96\n" in printed
-    assert "jool --instance evenhand pool4 add --udp 198.18.0.0/16 1-65535\n" in printed
-    assert "have not been run here" in " ".join(printed.split())
+    pools = re.findall(r"pool4 add --udp (\S+) 1-65535 --force\n", printed)
+    first = (
+        "198.18.0.1/32",
+        "198.18.0.2/31",
+        "198.18.0.4/30",
+        "198.18.0.8/29",
+        "198.18.0.16/28",
+        "198.18.0.32/32",
+    )
+    assert pools == list(first)
+    few = dut_setup("nat64", *LINUX, "--translator", "jool", "--hosts", "2,9").out
+    assert re.findall(r"pool4 add --udp (\S+) ", few) == ["198.18.0.1/32", "198.18.0.2/32"]
     assert "nft -f" not in printed
     assert "tayga" not in printed.lower()
+
+
+def test_jool_chooses_addresses_and_ports_by_itself(dut_setup: Run) -> None:
+    for option in (("--nat-ports", "random"), ("--nat-addresses", "one"), ("--nat-table", "9")):
+        ended = dut_setup("nat64", *LINUX, "--translator", "jool", *option)
+        assert ended.code == 2
+        assert "Jool is the NAT itself" in ended.err
 
 
 def test_what_can_be_chosen_of_a_nat_is_refused_without_one(dut_setup: Run) -> None:

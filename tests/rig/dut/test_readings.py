@@ -173,6 +173,31 @@ def test_a_dut_that_tracks_connections_tells_how_many_and_which_failed() -> None
     assert "connections" not in difference(read(output()), after, TRIAL)
 
 
+JOOL = """\
+JSTAT_RECEIVED6,900
+JSTAT_SUCCESS,1500
+JSTAT_SESSIONS,400
+JSTAT_POOL4_MISMATCH,7
+"""
+
+
+def test_a_dut_on_which_jool_translates_tells_what_that_counts() -> None:
+    """R9693-20: its own table, not the kernel's, which has nothing of it; with state or without."""
+
+    def with_jool(program: str, part: str) -> Reading:
+        text = with_connections(CONNECTIONS, output())
+        return read(text.replace(f"{MARK} softnet", f"{MARK} {program}\n{part}{MARK} softnet"))
+
+    before = with_jool("jool", JOOL.replace("900", "0").replace("400", "0"))
+    seen = difference(before, with_jool("jool", JOOL), TRIAL)
+    assert seen["connections"] == {"entries": [0, 400]}
+    assert seen["jool"] == {"JSTAT_RECEIVED6": 900, "JSTAT_SESSIONS": 400}
+    without_state = with_jool("jool_siit", JOOL)
+    assert without_state.connections["entries"] == 4000
+    assert difference(without_state, without_state, TRIAL)["jool"] == {}
+    assert "jool" not in difference(read(output()), read(output()), TRIAL)
+
+
 DIRECTION = {"lost_frames": 40}
 TRIAL: dict[str, Any] = {
     "intended_duration_s": 2.0,

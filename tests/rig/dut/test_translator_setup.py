@@ -67,7 +67,6 @@ def test_jool_is_told_the_same(dut_setup: Run) -> None:
     only = dut_setup("siit-eam", *LINUX, "--translator", "jool", "--only", "translator").out
     assert "jool_siit instance add evenhand --netfilter --pool6 2001:2:0:64::/96\n" in only
     assert "jool_siit --instance evenhand eamt add 198.18.0.0/16 2001:2::/112\n" in only
-    assert "have not been run here" in " ".join(only.split())
     assert "tayga" not in only.lower()
     document = dut_setup("siit", *LINUX, "--translator", "jool", "--json").json
     assert document["translator"] == "jool"

@@ -17,7 +17,7 @@ from evenhand.cli.main import main
 from evenhand.plan import TOPOLOGIES, SideCounts, make_plan
 from evenhand.plan.nat import Nat
 from evenhand.rig.dut import nat as told
-from evenhand.rig.lab import LinuxLab, borrow, lab_down, lab_status, lab_up, linux_lab, machine, nat, nft
+from evenhand.rig.lab import LinuxLab, borrow, lab_down, lab_status, lab_up, linux_lab, machine, nat, nft, vm
 from evenhand.rig.lab.namespaces import namespace_path
 from evenhand.rig.lab_rig import make_lab_setup
 from tests.errors import raises
@@ -115,6 +115,27 @@ def test_the_status_tells_what_the_nat_does(
 def test_only_a_nat_has_ports_to_give(lab: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lab", "up", *lab.split(), "--nat-ports", "random", "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["error"]["id"] == "cli.option-not-here"
+
+
+@pytest.mark.parametrize(
+    ("lab", "error"),
+    [
+        ("linux --plan siit --translator jool", "cli.option-not-here"),
+        ("linux --plan nat64 --translator jool", "cli.option-not-here"),
+        ("vm --plan gateway-v6 --translator jool", "cli.option-not-here"),
+        ("vm --plan nat44 --translator tayga", "cli.option-not-here"),
+        ("linux --plan gateway-v4+gateway-v6 --translator tayga", "cli.option-not-here"),
+        ("vm --plan nat64 --translator jool --nat-ports random", "rig.no-nat-to-set"),
+    ],
+)
+def test_a_translator_is_refused_where_there_is_none_to_choose(
+    lab: str, error: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is made."""
+    monkeypatch.setattr(vm, "require_root", lambda *_, **__: None)
+    monkeypatch.setattr(vm, "check_vm_programs", lambda: None)
+    assert main(["lab", "up", *lab.split(), "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["id"] == error
 
 
 @needs_nft

@@ -10,11 +10,13 @@ import sys
 import tarfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from evenhand.plan import SideCounts, make_plan
+from evenhand.rig.dut.jool import MOST_POOL_ADDRESSES
 from evenhand.rig.lab import borrow, lab_down, lab_status, lab_up, state, taps, vm, vm_up
 from evenhand.rig.lab.build import LabNames, demolish
 from evenhand.rig.lab.machine import machine_processes
@@ -22,6 +24,8 @@ from evenhand.rig.lab.namespaces import namespace_path, run_inside
 from evenhand.rig.lab.record import RECORD_VERSION
 from evenhand.rig.lab.vm import KIND, VmLab
 from evenhand.rig.lab.vm_access import HOST, Access, boot_script, make_access
+from evenhand.rig.lab.vm_router import recipe
+from evenhand.rig.lab_rig import make_lab_setup
 from tests.errors import raises
 
 V4 = make_plan("gateway_v4")
@@ -256,3 +260,55 @@ def test_a_machine_whose_set_up_would_be_in_the_way_of_a_campaign_is_booted_anew
     borrow.BorrowedLab(name="vm").set_up_for(wanted)
     assert (not booted) == stays
     assert booted in ([], ["gateway_v6"] if wish in ("nat44", "siit") else [wish])
+
+
+JOOL = VmLab(
+    name="vm",
+    plan="nat64",
+    ip_version=None,
+    hosts=SideCounts(100, 100),
+    networks=ONE,
+    dut_cpu=0,
+    tester_cpus=(1,),
+    ssh_port=1,
+    translator="jool",
+    translator_version="4.1.9.0",
+)
+
+
+def test_a_campaign_takes_no_lab_whose_translator_it_would_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be TAYGA that is measured; a plan that is routed is no translator's business."""
+    booted: list[str] = []
+    monkeypatch.setattr(VmLab, "is_running", True)
+    monkeypatch.setattr(borrow, "lab_status", lambda _: JOOL)
+    monkeypatch.setattr(borrow, "lab_before", lambda _: JOOL)
+    monkeypatch.setattr(vm, "vm_up", lambda plan, **_: booted.append(plan.name))
+    lab = borrow.BorrowedLab(name="vm")
+    for plan in ("nat64", "siit"):
+        with raises("rig.jool-in-a-campaign") as refusal:
+            lab.set_up_for(borrow.LabWish(plan=plan, hosts=TWO, networks=None))
+        assert "throughput" in refusal.value.next_step
+    lab.set_up_for(borrow.LabWish(plan="gateway_v4", hosts=TWO, networks=None))
+    assert booted == ["gateway_v4"]
+
+
+def test_a_test_has_no_fewer_hosts_than_the_pool_of_jool_has_addresses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It draws from all of them, and the tester would take the others for somebody else's."""
+    monkeypatch.setattr(VmLab, "is_running", True)
+    make_lab_setup(JOOL, make_plan("nat64", (MOST_POOL_ADDRESSES, 1)))
+    with raises("rig.pool-too-large") as refusal:
+        make_lab_setup(JOOL, make_plan("nat64", (MOST_POOL_ADDRESSES - 1, 1)))
+    assert refusal.value.next_step.endswith("lab up vm --plan nat64 --translator jool --hosts 31,1")
+    make_lab_setup(replace(JOOL, hosts=SideCounts(2, 9)), make_plan("nat64", (2, 5)))
+    make_lab_setup(replace(JOOL, translator="tayga"), make_plan("nat64", (1, 1)))
+
+
+def test_only_an_image_with_jool_has_a_compiler_and_others_are_those_of_before() -> None:
+    """An image that somebody has made is not made again for what it does not have."""
+    without = recipe()
+    assert without.key(["deb x"]) == recipe(translator="tayga").key(["deb x"])
+    assert "linux-headers-amd64" not in without.packages
+    assert recipe("trixie", "jool").name == "lab-router-jool-trixie"
+    assert {"linux-headers-amd64", "jool-dkms"} <= set(recipe(translator="jool").packages)

@@ -149,6 +149,13 @@ def describe_setup(
             where="--translator",
             next_step="Leave it out, or name a plan that is translated: siit, siit-eam, nat64.",
         )
+    if translator == "jool" and nat_wishes != USUAL_NAT:
+        raise RequestError(
+            "Jool is the NAT itself, and chooses addresses and ports by itself",
+            code="rig.no-nat-to-set",
+            where="--nat-ports, --nat-addresses, --nat-table",
+            next_step="Leave them out, or let TAYGA and the kernel's NAT translate (--translator tayga).",
+        )
     if left == right:
         raise RequestError(
             f"{left!r} is given for both interfaces of the DUT",

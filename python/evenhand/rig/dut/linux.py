@@ -12,6 +12,14 @@ from evenhand.plan import plan_file_name
 from evenhand.plan.nat import Nat
 from evenhand.plan.translation import Translation
 from evenhand.rig.dut.description import DutLink, DutSetup
+from evenhand.rig.dut.jool import (
+    JOOL_INSTALL,
+    MOST_POOL_ADDRESSES,
+    start_jool,
+    start_jool_nat64,
+    stop_jool,
+    stop_jool_nat64,
+)
 from evenhand.rig.dut.nat import (
     CONNTRACK_INSTALL,
     NFT_INSTALL,
@@ -36,11 +44,7 @@ from evenhand.rig.dut.translator import (
     INTERFACE,
     TAYGA_INSTALL,
     routes_to_translator,
-    start_jool,
-    start_jool_nat64,
     start_tayga,
-    stop_jool,
-    stop_jool_nat64,
     stop_tayga,
     tayga_config,
 )
@@ -226,34 +230,40 @@ def _hash(setup: DutSetup, kept: str) -> list[Step]:
     ]
 
 
-def _translator(setup: DutSetup, translation: Translation, kept: str) -> Step:
-    if setup.translator == "jool" and setup.plan.nat is not None:
-        return Step(
-            part="translator",
-            purpose="Jool: the prefix and the pool, in an instance of its own; it keeps the connections.",
-            notes=(
-                "Jool translates in the kernel. It wants frames as they arrived: ethtool --offload on both"
-                " interfaces with gro off and lro off. The module is not unloaded by the way back.",
-                "To empty its table of connections: these commands once more, from modprobe on.",
-                "Unlike the rest, these commands were written from Jool's documentation, and have not been"
-                " run here.",
-            ),
-            do=start_jool_nat64(setup.plan.nat, TIMEOUT_S),
-            undo=stop_jool_nat64(),
-        )
-    if setup.translator == "jool":
+_JOOL_NOTES = (
+    f"Its modules are built for the running kernel when they are installed: {JOOL_INSTALL}",
+    "Jool wants frames as they arrived: ethtool --offload on both interfaces with gro off and lro off. The"
+    " module is not unloaded by the way back.",
+)
+
+
+def _jool(setup: DutSetup, translation: Translation) -> Step:
+    nat, pool = setup.plan.nat, setup.links[1].side.peers
+    if nat is None:
         return Step(
             part="translator",
             purpose="Jool: the prefix and the mappings, in an instance of its own.",
-            notes=(
-                "Jool translates in the kernel. It wants frames as they arrived: ethtool --offload on both"
-                " interfaces with gro off and lro off. The module is not unloaded by the way back.",
-                "Unlike the rest, these commands were written from Jool's documentation, and have not been"
-                " run here.",
-            ),
+            notes=_JOOL_NOTES,
             do=start_jool(translation),
             undo=stop_jool(),
         )
+    assert pool is not None
+    return Step(
+        part="translator",
+        purpose="Jool: the prefix and the pool, in an instance of its own; it keeps the connections.",
+        notes=(
+            *_JOOL_NOTES,
+            f"Its pool has the addresses of the first hosts, {MOST_POOL_ADDRESSES} at most, with all ports.",
+            "To empty its table of connections: these commands once more, from modprobe on.",
+        ),
+        do=start_jool_nat64(nat, pool, TIMEOUT_S),
+        undo=stop_jool_nat64(),
+    )
+
+
+def _translator(setup: DutSetup, translation: Translation, kept: str) -> Step:
+    if setup.translator == "jool":
+        return _jool(setup, translation)
     files = f"{kept}.tayga"
     (ipv6,) = setup.links_of(6)
     return Step(

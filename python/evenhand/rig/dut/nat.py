@@ -18,6 +18,7 @@ from typing import Literal
 from evenhand.plan import Network
 from evenhand.plan.nat import Nat
 from evenhand.plan.translation import Translation
+from evenhand.rig.dut.jool import empty_jool, jool_timeout, or_of_jool
 
 NatPorts = Literal["kept", "random"]
 """What becomes of the port of a host: it is kept unless another connection has it already, which is the
@@ -177,18 +178,20 @@ def settings_of_nat(wishes: NatWishes) -> dict[str, int]:
 
 
 def empty_command() -> str:
-    """A command of `sh` that deletes all connections, of each IP version: prints how many there were, and the
-    nanoseconds that it took."""
-    return (
+    """A command of `sh` that deletes all connections, those of each IP version, or those of Jool: prints how
+    many there were, and the nanoseconds that it took."""
+    of_kernel = (
         f"cat /proc/sys/{FOLDER}/{COUNT} && began=$(date +%s%N) && conntrack -F > /dev/null"
         " && ended=$(date +%s%N) && echo $((ended - began))"
     )
+    return or_of_jool(of_kernel, empty_jool())
 
 
 def timeout_command() -> str:
     """A command that prints after how many seconds without a frame a connection is forgotten, one for each
     of its states."""
-    return "cat " + " ".join(f"/proc/sys/{FOLDER}/{name}" for name in TIMEOUTS)
+    of_kernel = "cat " + " ".join(f"/proc/sys/{FOLDER}/{name}" for name in TIMEOUTS)
+    return or_of_jool(of_kernel, jool_timeout())
 
 
 def _family(network: Network) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from evenhand.base.errors import HostError
+from evenhand.rig.dut.jool import JOOL_MODULES, SESSIONS, jool_counters_command, read_jool_counters
 from evenhand.rig.dut.reading import understood
 from evenhand.rig.dut.readings_kernel import NO_PERL, kernel_queues_command, read_kernel_queues
 from evenhand.rig.dut.readings_queues import FILTER, Queues, read_queues
@@ -86,7 +87,9 @@ class Reading:
     """By `ipv4` and `ipv6`, names of `_IP_COUNTERS`."""
     connections: Mapping[str, int] = field(default_factory=dict)
     """`entries` in its table of connections, and the names of `_CONNECTION_COUNTERS`; empty if it tracks
-    none, or does not tell."""
+    none, or does not tell. Of Jool with state its own table."""
+    jool: Mapping[str, int] = field(default_factory=dict)
+    """What Jool counts, by its own names; empty where there is none."""
     interfaces: Mapping[str, InterfaceReading] = field(default_factory=dict)
     """By their places."""
 
@@ -120,6 +123,7 @@ def reading_command(interfaces: Mapping[str, str]) -> str:
             f"echo '{MARK} ip'; grep '^Ip:' /proc/net/snmp; grep '^Ip6' /proc/net/snmp6 2>/dev/null",
             f"echo '{MARK} connections'; cat /proc/sys/net/netfilter/nf_conntrack_count"
             " /proc/net/stat/nf_conntrack 2>/dev/null",
+            *(f"echo '{MARK} {program}'; {jool_counters_command(program)}" for program in JOOL_MODULES),
             # Its CPU stands in the 13th column since Linux 5.10; before that a CPU that is off had no line.
             f"echo '{MARK} softnet'; awk '{{ print $1, $2, $3, $13 }}' /proc/net/softnet_stat",
             f"echo '{MARK} cpus'; getconf CLK_TCK; grep '^cpu[0-9]' /proc/stat",
@@ -148,12 +152,17 @@ def parse_reading(text: str, interfaces: Mapping[str, str], *, where: str) -> Re
 
 
 def _reading(parts: Mapping[str, str], interfaces: Mapping[str, str], *, where: str) -> Reading:
+    jool = {program: read_jool_counters(parts.get(program, "")) for program in JOOL_MODULES}
+    of_jool = jool["jool"]
     return Reading(
         uptime_s=float(parts["uptime"].split()[0]),
         cpus=_read_cpus(parts["cpus"]),
         softnet=_read_softnet(parts.get("softnet", "")),
         ip=_read_ip(parts.get("ip", "")),
-        connections=_read_connections(parts.get("connections", "")),
+        connections={"entries": of_jool[SESSIONS]}
+        if SESSIONS in of_jool
+        else _read_connections(parts.get("connections", "")),
+        jool=of_jool or jool["jool_siit"],
         interfaces={
             place: _read_interface(name, place, parts, where=where) for place, name in interfaces.items()
         },

@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a stateless translator has to be told, and how TAYGA and Jool are told it on Linux. The Linux lab and
-the set-up of a DUT both take it from here."""
+"""What a stateless translator has to be told, and how TAYGA is told it on Linux; how Jool is: jool.py. The
+Linux lab and the set-up of a DUT both take it from here."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from evenhand.plan import AddressPlan, Network
-from evenhand.plan.nat import Nat
 from evenhand.plan.translation import Translation
 
 Translator = Literal["tayga", "jool"]
 INTERFACE = "evenhand-siit"
-"""TAYGA's tun device; as an instance of Jool its name is JOOL_INSTANCE."""
-JOOL_INSTANCE = "evenhand"
+"""TAYGA's tun device."""
 TAYGA_INSTALL = "systemctl mask tayga; apt-get install --no-install-recommends tayga"
 """Debian's package starts a service that sets up an interface and NAT, which no test needs."""
 _OWN_ADDRESS = "192.0.2.1"
@@ -77,45 +75,6 @@ def show_tayga(*, files: str) -> str:
 def _runs(files: str) -> str:
     """Both must fit: the number may be another process's by now."""
     return f"pgrep -F {files}.pid tayga"
-
-
-def start_jool(translation: Translation) -> tuple[str, ...]:
-    """Commands that load the module and make an instance, anew if there is one."""
-    lines = [
-        "modprobe jool_siit",
-        f"jool_siit instance remove {JOOL_INSTANCE} > /dev/null 2>&1 || true",
-        f"jool_siit instance add {JOOL_INSTANCE} --netfilter --pool6 {translation.prefix}",
-    ]
-    if translation.needs_mapping:
-        lines.append(
-            f"jool_siit --instance {JOOL_INSTANCE} eamt add"
-            f" {translation.ipv6_hosts_as_ipv4} {translation.ipv6_hosts}"
-        )
-    return (*lines, f"jool_siit --instance {JOOL_INSTANCE} eamt display")
-
-
-def start_jool_nat64(nat: Nat, timeout_s: int) -> tuple[str, ...]:
-    """The same with state: one pool for all hosts, and how long a connection is remembered."""
-    assert nat.prefix is not None
-    hours, rest = divmod(timeout_s, 3600)
-    return (
-        "modprobe jool",
-        f"jool instance remove {JOOL_INSTANCE} > /dev/null 2>&1 || true",
-        f"jool instance add {JOOL_INSTANCE} --netfilter --pool6 {nat.prefix}",
-        f"jool --instance {JOOL_INSTANCE} pool4 add --udp {nat.pool} 1-65535",
-        f"jool --instance {JOOL_INSTANCE} global update udp-timeout {hours}:{rest // 60:02}:{rest % 60:02}",
-        f"jool --instance {JOOL_INSTANCE} global display",
-    )
-
-
-def stop_jool_nat64() -> tuple[str, ...]:
-    """Its connections go with it."""
-    return (f"jool instance remove {JOOL_INSTANCE}",)
-
-
-def stop_jool() -> tuple[str, ...]:
-    """The module stays: without an instance it does nothing."""
-    return (f"jool_siit instance remove {JOOL_INSTANCE}",)
 
 
 def set_up_by_hand(plan: AddressPlan) -> str:

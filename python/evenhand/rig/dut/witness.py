@@ -90,6 +90,7 @@ def difference(before: Reading, after: Reading, document: Mapping[str, Any]) -> 
     }
     ip = {version: _less(before.ip.get(version, {}), counters) for version, counters in after.ip.items()}
     connections = _of_connections(before.connections, after.connections)
+    jool = {name: count for name, count in _less(before.jool, after.jool).items() if count != 0}
     lost = sum(direction["lost_frames"] for direction in document["directions"].values())
     dropped = sum(
         counters.get(name) or 0
@@ -111,6 +112,7 @@ def difference(before: Reading, after: Reading, document: Mapping[str, Any]) -> 
         ],
         "ip": ip,
         **({"connections": connections} if connections else {}),
+        **({"jool": jool} if after.jool else {}),
         "interfaces": interfaces,
         "dropped_packets": dropped,
         "lost_frames": lost,

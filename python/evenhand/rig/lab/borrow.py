@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.base import locks
+from evenhand.base.errors import RequestError
 from evenhand.base.locks import Resource
 from evenhand.base.signals import uninterrupted
 from evenhand.plan import AddressPlan, SideCounts, make_mix, make_plan
@@ -113,6 +114,7 @@ class BorrowedLab:
         Where one of the plans is translated it boots with a third one, which is in nobody's way.
 
         Raises:
+            RequestError: The lab was up with Jool, by which no campaign translates.
             HostError: As `lab_up` and `vm_up`.
         """
         now = lab_status(self.name)
@@ -125,6 +127,7 @@ class BorrowedLab:
         )
         dut_cpu = None if known is None else known.dut_cpu
         plan = wish.make_plan()
+        _refuse_jool(lab_before(self.name), plan)
         tell(
             f"the lab {self.name} is set up for {plan.title},"
             f" {' x '.join(f'{side.hosts.count:,}' for side in plan.sides)} hosts"
@@ -176,6 +179,7 @@ def give_back(name: str) -> None:
                     dut_cpu=before.dut_cpu,
                     largest_frame_size=before.largest_frame_size,
                     nat_ports=before.nat_ports,
+                    translator="jool" if before.translator == "jool" else None,
                 )
             else:
                 lab_up(
@@ -211,6 +215,18 @@ def _is_right(lab: Lab, wish: LabWish) -> bool:
     )
 
 
+def _refuse_jool(lab: Lab | None, plan: AddressPlan) -> None:
+    """It would be TAYGA that is measured, and the user has chosen another translator."""
+    if isinstance(lab, VmLab) and lab.translator == "jool" and _keeps_more_than_routes(plan):
+        raise RequestError(
+            f"the lab {lab.name} was up with Jool, and a campaign would set up TAYGA instead",
+            code="rig.jool-in-a-campaign",
+            where=f"lab:{lab.name}",
+            next_step="Measure Jool with a single verb, such as evenhand throughput; or take the lab down"
+            " before a campaign with TAYGA.",
+        )
+
+
 def _keeps_more_than_routes(plan: AddressPlan) -> bool:
     """Whether a DUT of it translates: what was set up for that stands in the way of another plan."""
     return any(each.translation is not None or each.nat is not None for each in plan.plans)
@@ -220,7 +236,17 @@ def _is_alike(now: Lab, before: Lab) -> bool:
     """A machine that was started anew has another SSH port, which does not matter."""
     if isinstance(now, VmLab) and not now.is_running:
         return False
-    parts = ("kind", "plan", "hosts", "networks", "dut_cpu", "largest_frame_size", "nat_ports", "rules")
+    parts = (
+        "kind",
+        "plan",
+        "hosts",
+        "networks",
+        "dut_cpu",
+        "largest_frame_size",
+        "nat_ports",
+        "translator",
+        "rules",
+    )
     return all(getattr(now, part, None) == getattr(before, part, None) for part in parts)
 
 

@@ -25,8 +25,8 @@ from typing import Any, ClassVar, Literal
 from evenhand.base.errors import HostError
 from evenhand.plan import SIDES, AddressPlan, SideCounts, SideName, plan_title
 from evenhand.plan.nat import Nat
-from evenhand.rig.dut import OPERATING_SYSTEMS, DutScript, describe_setup
-from evenhand.rig.dut.nat import TIMEOUT_S, USUAL_NAT, NatPorts, NatWishes
+from evenhand.rig.dut import DutSetup, Translator
+from evenhand.rig.dut.nat import TIMEOUT_S, NatPorts
 from evenhand.rig.dut.shell import Shell
 from evenhand.rig.dut.ssh import open_ssh
 from evenhand.rig.lab import state, taps
@@ -39,16 +39,15 @@ from evenhand.rig.lab.ports import af_packet_device, engine_command_inside
 from evenhand.rig.lab.record import RECORD_VERSION, addresses_of, lab_of, nat_of
 from evenhand.rig.lab.vm_access import HOST, INTERFACES, Access, free_port, make_access
 from evenhand.rig.lab.vm_access import check_programs as check_ssh
-from evenhand.rig.lab.vm_image import ImageRecipe, VmImage, vm_image
+from evenhand.rig.lab.vm_image import VmImage, vm_image
 from evenhand.rig.lab.vm_process import VirtualMachine, check_qemu
+from evenhand.rig.lab.vm_router import describe_router, read_facts, recipe, set_up_router
 
 KIND = "vm"
 QUEUES = 4
 """Of each interface; the machine has as many CPUs, so that each queue has one."""
 MEMORY_MB = 512
 BOOT_TIMEOUT_S = {"kvm": 60.0, "tcg": 300.0}
-SET_UP_TIMEOUT_S = 300.0
-"""An emulated machine takes a minute for thousands of routes."""
 _LOOK_S = 0.5
 _LISTENS = "Server listening on"
 """Of sshd, on the console."""
@@ -83,6 +82,11 @@ class VmLab:
     """Octets with FCS that both links take."""
     nat_ports: NatPorts = "kept"
     """Of a DUT that keeps state."""
+    translator: Translator = "tayga"
+    """Of a DUT that translates: the program, or with Jool the module, that does. Jool chooses ports itself,
+    so `nat_ports` says nothing of it."""
+    translator_version: str = ""
+    """Of Jool, as it says it."""
     accelerator: str = ""
     """`kvm`, or `tcg`: emulated."""
     system: str = ""
@@ -171,8 +175,14 @@ class VmLab:
                 code="rig.machine-ended",
                 where=f"lab:{self.name}",
                 next_step=f"Its console: {Access(self.name).console}. To set it up again: evenhand"
-                f" lab up vm --plan {plan_title(self.plan)}",
+                f" lab up vm {self.options}",
             )
+
+    @property
+    def options(self) -> str:
+        """Of `lab up vm`, for the plan."""
+        jool = " --translator jool" if self.translator == "jool" else ""
+        return f"--plan {plan_title(self.plan)}{jool}"
 
     def testbed_dut(self) -> dict[str, Any]:
         """For `[dut]` of the testbed that the lab is."""
@@ -183,6 +193,12 @@ class VmLab:
             "right": self.dut_interface("right"),
         }
 
+    def translator_facts(self) -> dict[str, Any]:
+        """What of its NAT or translator somebody has chosen."""
+        if self.translator == "jool":
+            return {"translator": f"Jool {self.translator_version}"}
+        return {} if self.nat is None else {"nat_ports": self.nat_ports}
+
     def facts(self) -> dict[str, Any]:
         """What the DUT is made of; recorded in results, never used for a verdict (SEED-07). As it was when
         the lab came up."""
@@ -192,7 +208,7 @@ class VmLab:
             "system": self.system,
             "kernel": self.kernel,
             "plan": self.plan,
-            **({} if self.nat is None else {"nat_ports": self.nat_ports}),
+            **self.translator_facts(),
             "dut_cpu": self.dut_cpu,
             "tester_cpus": list(self.tester_cpus),
             "cpus": QUEUES,
@@ -202,18 +218,6 @@ class VmLab:
                 for side in SIDES
             },
         }
-
-
-def recipe(suite: str = "") -> ImageRecipe:
-    """Of the machine's root: a router that one can log into. All else comes from the lab, on a disk of its
-    own."""
-    return ImageRecipe(
-        name=f"lab-router-{suite}" if suite else "lab-router",
-        packages=("openssh-server", "ethtool", "nftables", "conntrack", "tayga"),
-        boot="tar -xf /dev/vdb -C / && exec /bin/sh /etc/evenhand-lab\n",
-        suite=suite,
-        size_mb=2000,
-    )
 
 
 def check_vm_programs() -> None:
@@ -232,6 +236,7 @@ def vm_up(
     force: bool = False,
     largest_frame_size: int = USUAL_MAX_FRAME_SIZE,
     nat_ports: NatPorts = "kept",
+    translator: Translator | None = None,
     suite: str = "",
     tell: Callable[[str], None] = lambda _: None,
 ) -> VmLab:
@@ -240,11 +245,12 @@ def vm_up(
 
     Args:
         name, dut_cpu, force, largest_frame_size, nat_ports: As for `lab_up`.
+        translator: None: TAYGA, if the plan needs one.
         suite: Debian's code name, such as trixie; that of this host by default.
         tell: Gets lines on what takes long.
 
     Raises:
-        RequestError: Bad name or CPU.
+        RequestError: Bad name or CPU; or as `describe_setup`.
         HostError: Not root; QEMU, OpenSSH or the packages of the image cannot be had; another process holds
             the lab or tests with it; or the machine does not come up.
     """
@@ -253,9 +259,10 @@ def vm_up(
         "for taps in a namespace, through which the tester's ports reach the virtual machine", lab=KIND
     )
     check_vm_programs()
-    image = vm_image(recipe(suite), tell=tell)
+    setup = describe_router(plan, nat_ports, translator)
+    image = vm_image(recipe(suite, setup.translator), tell=tell)
     with state.hold(name), state.kept_from_testers(name, force=force):
-        return _set_up(plan, name, dut_cpu, largest_frame_size, nat_ports, image, tell)
+        return _set_up(setup, name, dut_cpu, largest_frame_size, nat_ports, image, tell)
 
 
 def read_lab(name: str, record: dict[str, Any]) -> VmLab | None:
@@ -267,7 +274,7 @@ def read_lab(name: str, record: dict[str, Any]) -> VmLab | None:
 
 
 def _set_up(
-    plan: AddressPlan,
+    setup: DutSetup,
     name: str,
     dut_cpu: int | None,
     largest_frame_size: int,
@@ -284,7 +291,8 @@ def _set_up(
             ssh_port=free_port(),
             largest_frame_size=largest_frame_size,
             nat_ports=nat_ports,
-            **addresses_of(plan),
+            translator=setup.translator,
+            **addresses_of(setup.plan),
         )
     )
     take_down(name)
@@ -311,8 +319,8 @@ def _set_up(
             f" ({'KVM' if machine.accelerator == 'kvm' else 'emulated, without KVM: this takes a while'})"
         )
         with _shell(machine, access) as shell:
-            document |= {"accelerator": machine.accelerator, **_read_facts(shell)}
-            _set_up_router(shell, plan, mtu, nat_ports)
+            document |= {"accelerator": machine.accelerator, **read_facts(shell, setup.translator)}
+            set_up_router(shell, setup, mtu)
         for thread in Path(f"/proc/{machine.pid}/task").glob("*"):
             with suppress(ProcessLookupError):  # a helper of QEMU's that has ended
                 os.sched_setaffinity(int(thread.name), {cpu})
@@ -366,27 +374,3 @@ def _shell(machine: VirtualMachine, access: Access) -> Iterator[Shell]:
                     break
             time.sleep(_LOOK_S)
         yield shell
-
-
-def _read_facts(shell: Shell) -> dict[str, str]:
-    answer = shell.run('. /etc/os-release; echo "$PRETTY_NAME"; uname -r; cat /etc/debian_version')
-    system, kernel, version = (answer.stdout.splitlines() + [""] * 3)[:3]
-    return {"system": f"{system}, {version}", "kernel": kernel}
-
-
-def _set_up_router(shell: Shell, plan: AddressPlan, mtu: int, nat_ports: NatPorts) -> None:
-    """As `dut setup` has it for Linux."""
-    left, right = (INTERFACES[mac] for mac in list(INTERFACES)[1:])
-    wishes = USUAL_NAT if plan.nat is None else NatWishes(ports=nat_ports)
-    setup = describe_setup(plan, left=left, right=right, nat_wishes=wishes)
-    script = DutScript(setup=setup, system=OPERATING_SYSTEMS["linux"], is_undo=False)
-    sizes = "".join(f"ip link set dev {interface} mtu {mtu}\n" for interface in (left, right))
-    answer = shell.run("exec sh -e", input_text=sizes + script.text(), timeout_s=SET_UP_TIMEOUT_S)
-    if answer.exit_code != 0:
-        said = (answer.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise HostError(
-            f"the machine does not accept the set-up of the plan: {said}",
-            code="rig.set-up-not-accepted",
-            where=HOST,
-            next_step="Please report this kernel.",
-        )

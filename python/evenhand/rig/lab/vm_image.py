@@ -51,6 +51,15 @@ END
 chmod 755 "$1/etc/initramfs-tools/hooks/evenhand"
 """
 
+# In the chroot runs the kernel of this host, for which a package would build its modules.
+_MODULES = """set -e
+kernel=$(basename "$1"/lib/modules/*)
+chroot "$1" dkms autoinstall -k "$kernel" >&2
+for module in {modules}; do
+    chroot "$1" modinfo -k "$kernel" "$module" >/dev/null
+done
+"""
+
 # initramfs-tools hands over /proc, /sys, /dev and /run. If the recipe's script ends, so does the machine.
 _INIT = """#!/bin/sh
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8
@@ -91,6 +100,9 @@ class ImageRecipe:
     """The script that the first process runs, as root, when file systems and `lo` are there. When it ends the
     machine switches itself off. No udev runs: `modprobe` what is needed."""
     files: tuple[ImageFile, ...] = ()
+    modules: tuple[str, ...] = ()
+    """Of the kernel, that DKMS builds when the image is made, from packages of the above, with
+    linux-headers-amd64; no image is made without them."""
     suite: str = ""
     """Debian's code name; that of this host by default."""
     size_mb: int = 3000
@@ -102,9 +114,11 @@ class ImageRecipe:
             "files": [
                 (file.path, hashlib.sha256(file.content).hexdigest(), file.mode) for file in self.files
             ],
-            "made_by": [FORMAT, BASE_PACKAGES, _SMALL_INITRD, _INIT],
+            "made_by": [FORMAT, BASE_PACKAGES, _SMALL_INITRD, _INIT, *([_MODULES] if self.modules else [])],
             "sources": list(sources),
         }
+        if not self.modules:  # images from before there were any are kept
+            del content["modules"]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -251,6 +265,7 @@ def _build(recipe: ImageRecipe, suite: str, sources: Sequence[str], work: Path) 
         "--quiet",
         f"--include={','.join((*BASE_PACKAGES, *available))}",
         f"--essential-hook={_SMALL_INITRD}",
+        *_build_modules(recipe.modules),
         "--dpkgopt=path-exclude=/usr/share/doc/*",
         "--dpkgopt=path-exclude=/usr/share/man/*",
         "--dpkgopt=path-exclude=/usr/share/locale/*",
@@ -280,6 +295,11 @@ cp {_quoted(tree)}/boot/initrd.img-* {_quoted(image / "initrd")}
 """
     _run([*([] if is_root else ["fakeroot"]), "sh", "-c", script], what="the file system cannot be made")
     (image / "sources.list").write_text("\n".join(sources) + "\n")
+
+
+def _build_modules(modules: Sequence[str]) -> list[str]:
+    """Options of mmdebstrap."""
+    return [f"--customize-hook={_MODULES.format(modules=' '.join(modules))}"] if modules else []
 
 
 def _behind_links(path: str) -> str:
