@@ -258,7 +258,7 @@ def test_a_cable_that_is_pulled_makes_the_trial_invalid(machine: NicMachine, mod
 def test_a_link_that_is_down_for_a_few_milliseconds_makes_the_trial_invalid(
     machine: NicMachine, model: Model
 ) -> None:
-    """The tester looks each millisecond; an emulated CPU misses some. Every 20 ms would see a fifth of them."""
+    """The tester looks each millisecond; an emulated CPU misses some. Every 20 ms it would see a fifth."""
     prepare(machine, model)
     flaps = 20
     with machine.engine() as session:
