@@ -11,6 +11,11 @@
 
 namespace evenhand::port {
 
+bool is_link_up(std::uint16_t id) noexcept {
+    rte_eth_link link{};
+    return rte_eth_link_get_nowait(id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
 std::optional<double> link_rate_bps(std::uint16_t id) noexcept {
     rte_eth_link link{};
     constexpr double bits_per_megabit = 1e6;
@@ -24,7 +29,7 @@ std::optional<double> link_rate_bps(std::uint16_t id) noexcept {
 DpdkCounters::DpdkCounters(std::uint16_t id, std::string kernel_interface, std::string bus_name)
     : id_{id},
       kernel_interface_{std::move(kernel_interface)},
-      events_{id, std::move(bus_name)},
+      events_{std::move(bus_name)},
       kernel_index_{kernel_number("ifindex")} {
     const int count = rte_eth_xstats_get_names(id_, nullptr, 0);
     if (count <= 0) return;
@@ -62,20 +67,27 @@ bool DpdkCounters::is_removed() const {
 }
 
 void DpdkCounters::note_link() noexcept {
-    events_.note_link(is_link_up(id_));
-    // An interface that has gone takes its count along.
+    const bool is_up = is_link_up(id_);
+    link_changes_ += static_cast<std::uint64_t>(is_up != link_was_up_);
+    link_was_up_ = is_up;
+}
+
+/// An interface that has gone takes its count along.
+void DpdkCounters::note_carrier() noexcept {
     carrier_changes_ = std::max(carrier_changes_, kernel_number("carrier_changes").value_or(0));
 }
 
 void DpdkCounters::keep_watch() noexcept {
     constexpr unsigned watches_between_counters = 50;
     note_link();
+    note_carrier();
     rte_eth_stats stats{};
     if (++watches_ % watches_between_counters == 0) (void)rte_eth_stats_get(id_, &stats);
 }
 
 tally::PortCounters DpdkCounters::read() {
     note_link();
+    note_carrier();
     rte_eth_stats stats{};
     const bool is_read = rte_eth_stats_get(id_, &stats) == 0;
     const auto pauses = extended(pause_counters_);
@@ -89,7 +101,7 @@ tally::PortCounters DpdkCounters::read() {
             .receive_errors = stats.ierrors,
             .transmit_errors = stats.oerrors,
             .no_buffer_frames = stats.rx_nombuf,
-            .link_changes = events_.link_changes() + carrier_changes_,
+            .link_changes = link_changes_ + carrier_changes_,
             .pause_frames = total_of(pauses),
             .counts_pause = !pauses.empty(),
             .hidden_drops = std::move(hidden_drops),

@@ -37,8 +37,14 @@ class PhaseClock {
                 tester_.port(side).keep_watch();
                 goes_on = goes_on && !tester_.port(side).is_removed();
             }
-            std::this_thread::sleep_for(std::min<std::chrono::duration<double>>(
-                20ms, std::chrono::duration<double>{std::max(0.0, seconds - since(begin))}));
+            constexpr auto between_looks = 20ms;
+            const auto next = Clock::now() +
+                              std::chrono::duration_cast<Clock::duration>(std::min<std::chrono::duration<double>>(
+                                  between_looks, std::chrono::duration<double>{std::max(0.0, seconds - since(begin))}));
+            while (goes_on && Clock::now() < next) {
+                std::this_thread::sleep_until(std::min(next, Clock::now() + Clock::duration{1ms}));
+                for (const auto side : {plan::Side::left, plan::Side::right}) tester_.port(side).watch_link();
+            }
         }
         result_.phases.push_back({.name = phase, .start_s = start_s, .seconds = since(begin)});
         return goes_on;
