@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,11 @@ def jool(plan: str, *hosts: int) -> Any:
     return pytest.param((plan, hosts), id=f"{plan} by Jool")
 
 
+def new_folder(folder: Path) -> Path:
+    """For another run file."""
+    return Path(tempfile.mkdtemp(dir=folder))
+
+
 @pytest.mark.parametrize(
     "lab",
     ["siit", "siit_eam", jool("siit", 5, 7), jool("siit_eam", 5, 7), jool("siit@2001:db8::/40", 300, 300)],
@@ -62,7 +68,7 @@ def test_a_machine_translates_each_frame_as_it_must(lab: VmLab, tmp_path: Path) 
     document = until(
         # On a busy host an emulated machine may take longer to answer than anybody waits.
         lambda found: found["dut"]["error"] is None,
-        lambda: trial(lab, tmp_path, "--rate", "50fps", "--duration", "4s")["trial"],
+        lambda: trial(lab, new_folder(tmp_path), "--rate", "50fps", "--duration", "4s")["trial"],
     )
     for direction in document["directions"].values():
         assert direction["received_frames"] > 0
@@ -131,7 +137,7 @@ def test_connections_of_jool_are_there_in_a_trial_and_gone_when_it_is_undone(
     words = ["--established", str(count), "--establish-rate", "50fps", "--rate", "50fps", "--duration", "4s"]
     document = until(
         lambda found: found["dut"].get("connections", {}).get("entries") == [count, count],
-        lambda: trial(lab, tmp_path, *words)["trial"],
+        lambda: trial(lab, new_folder(tmp_path), *words)["trial"],
     )
     received = 0
     for direction in document["directions"].values():

@@ -4,6 +4,7 @@ again. The rest: tests/vm."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.cli import lab as verb
+from evenhand.cli.main import main
 from evenhand.plan import SideCounts, make_plan
 from evenhand.rig.dut.jool import MOST_POOL_ADDRESSES
 from evenhand.rig.lab import borrow, lab_down, lab_status, lab_up, state, taps, vm, vm_up
@@ -312,3 +315,23 @@ def test_only_an_image_with_jool_has_a_compiler_and_others_are_those_of_before()
     assert "linux-headers-amd64" not in without.packages
     assert recipe("trixie", "jool").name == "lab-router-jool-trixie"
     assert {"linux-headers-amd64", "jool-dkms"} <= set(recipe(translator="jool").packages)
+
+
+def test_the_status_names_the_translator(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(VmLab, "is_running", True)
+    lab = replace(JOOL, system="Debian", kernel="6.1", accelerator="kvm")
+    monkeypatch.setattr(verb, "lab_status", lambda _: lab)
+    assert main(["lab", "status", "vm"]) == 0
+    shown = capsys.readouterr().out
+    assert "\n  DUT    Debian, Linux 6.1, by KVM, translating by Jool 4.1.9.0\n" in shown
+    assert "\n  NAT64  2001:2::/112 to 198.18.0.0/16, ports of its choice\n" in shown
+    assert main(["lab", "status", "vm", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["translator"] == lab.facts()["translator"] == "Jool 4.1.9.0"
+    assert "nat_ports" not in told
+    monkeypatch.setattr(VmLab, "is_running", False)
+    with raises("rig.machine-ended") as refusal:
+        lab.check_running()
+    assert refusal.value.next_step.endswith("lab up vm --plan nat64 --translator jool")
