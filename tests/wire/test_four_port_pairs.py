@@ -92,7 +92,7 @@ def test_the_elements_that_work_for_all_pairs_are_those_that_were_predicted(host
     assert working == {i for i, count in enumerate(prediction.total_counts) if count}
 
 
-@pytest.mark.parametrize("name", ["nat44", *thorough("nat64", "nat66")])
+@pytest.mark.parametrize("name", thorough("nat44", "nat64", "nat66"))
 def test_connections_of_four_engines_are_in_one_table(name: str) -> None:
     """R9693-01, R9693-11, R9693-12."""
     count = 1001

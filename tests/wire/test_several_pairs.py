@@ -139,7 +139,7 @@ def check_engines(trial: Document) -> None:
     any(shutil.which(program, path="/usr/sbin") is None for program in ("nft", "conntrack")),
     reason="nftables or conntrack is not installed",
 )
-@pytest.mark.parametrize("plan", ["nat44", *thorough("nat66")])
+@pytest.mark.parametrize("plan", thorough("nat44", "nat66"))
 def test_the_kernels_nat_keeps_the_connections_of_both_pairs(dut: NamespaceDut, plan: str) -> None:
     """R9693-03, R9693-12, SEED-23: one table of connections for both, and answers over the pair of each."""
     words = ("lab.toml", "--plan", plan, "--hosts", "4")
