@@ -368,10 +368,12 @@ double DpdkPort::link_timeout_s() const {
 
 void DpdkPort::keep_watch() noexcept { counters_->keep_watch(); }
 
-void DpdkPort::watch_link() noexcept {
+bool DpdkPort::needs_link_looks() const {
     // The kernel counts for its own; and mlx5 has to ask it, which is slow.
-    if (is_pci_device(options_.device) && !driver_.starts_with("mlx")) counters_->note_link();
+    return is_pci_device(options_.device) && !driver_.starts_with("mlx");
 }
+
+void DpdkPort::note_link() noexcept { counters_->note_link(); }
 
 void DpdkPort::start_device() const {
     const Deadline deadline{link_timeout_s()};

@@ -97,8 +97,10 @@ class DpdkPort {
     /// To be called several times a second during a trial: notes a link that goes, and reads counters before short ones
     /// of the device wrap.
     void keep_watch() noexcept;
-    /// To be called each millisecond or so in between: notes a NIC's link that is down for a moment.
-    void watch_link() noexcept;
+    /// Whether a link that is down for a moment shows only where note_link() is called each millisecond or so in
+    /// between.
+    [[nodiscard]] bool needs_link_looks() const;
+    void note_link() noexcept;
 
     // The hot path. See the concepts in run/sender.hpp and run/receiver.hpp.
     inline unsigned reserve(unsigned queue, Frame** frames, unsigned n) noexcept;

@@ -24,7 +24,6 @@ class PhaseClock {
     /// counts into the progress.
     template <class Done, class Count>
     bool wait(const char* phase, double seconds, Done done, Count count) {
-        using namespace std::chrono_literals;
         const auto begin = Clock::now();
         const double start_s = since(start_);
         bool goes_on = true;
@@ -37,14 +36,8 @@ class PhaseClock {
                 tester_.port(side).keep_watch();
                 goes_on = goes_on && !tester_.port(side).is_removed();
             }
-            constexpr auto between_looks = 20ms;
-            const auto next = Clock::now() +
-                              std::chrono::duration_cast<Clock::duration>(std::min<std::chrono::duration<double>>(
-                                  between_looks, std::chrono::duration<double>{std::max(0.0, seconds - since(begin))}));
-            while (goes_on && Clock::now() < next) {
-                std::this_thread::sleep_until(std::min(next, Clock::now() + Clock::duration{1ms}));
-                for (const auto side : {plan::Side::left, plan::Side::right}) tester_.port(side).watch_link();
-            }
+            constexpr double between_looks_s = 0.02;
+            if (goes_on) sleep(std::min(between_looks_s, seconds - since(begin)));
         }
         result_.phases.push_back({.name = phase, .start_s = start_s, .seconds = since(begin)});
         return goes_on;
@@ -59,6 +52,23 @@ class PhaseClock {
     using Clock = std::chrono::steady_clock;
 
     static double since(Clock::time_point t) { return std::chrono::duration<double>{Clock::now() - t}.count(); }
+
+    /// With an eye on links that may be down for a moment; without such a one the worker keeps the CPU, if it is the
+    /// same.
+    void sleep(double seconds) {
+        using namespace std::chrono_literals;
+        constexpr auto until_next_look = 1ms;
+        const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                            std::chrono::duration<double>{std::max(0.0, seconds)});
+        const bool has_to_look =
+            tester_.port(plan::Side::left).needs_link_looks() || tester_.port(plan::Side::right).needs_link_looks();
+        do {
+            std::this_thread::sleep_until(has_to_look ? std::min(end, Clock::now() + Clock::duration{until_next_look})
+                                                      : end);
+            for (const auto side : {plan::Side::left, plan::Side::right})
+                if (tester_.port(side).needs_link_looks()) tester_.port(side).note_link();
+        } while (Clock::now() < end);
+    }
 
     Tester& tester_;
     tally::TrialResult& result_;
