@@ -50,7 +50,7 @@ class RingBacklog {
         const bool is_short = n != 0 && !is_whole_group(n);
         const bool was_empty = is_short && was_short_;  // after this poll or after the last
         const Ticks waits = was_empty ? gap : backlog_[0] + gap;
-        left_some_ = n != 0 && !(is_short && waits <= expected.burst_lasts / 2);
+        left_some_ = n != 0 && (!is_short || waits > expected.burst_lasts / 2);
         was_short_ = is_short && left_some_;
         if (gap > tally.max_poll_gap) tally.max_poll_gap = gap;
         const Ticks ring_lasts = expected.ring_lasts;

@@ -4,10 +4,8 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "rig.hpp"
@@ -39,7 +37,7 @@ run::Expectation expectation(Ticks residual_end) {
 /// A receive ring into which a frame comes every per_frame ticks, and the books that a receiver keeps of it.
 class Ring {
    public:
-    explicit Ring(run::Expectation expected) : expected_{std::move(expected)} {}
+    explicit Ring(const run::Expectation& expected) : expected_{expected} {}
 
     /// After so many ticks; takes what a driver hands over at once, `most` at the most. Returns how many.
     unsigned poll_after(Ticks gap, unsigned most = run::receive_burst) {
