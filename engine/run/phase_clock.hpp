@@ -32,10 +32,8 @@ class PhaseClock {
             progress_.elapsed_s = since(start_);
             count(progress_);
             goes_on = observer_.goes_on(progress_);
-            for (const auto side : {plan::Side::left, plan::Side::right}) {
-                tester_.port(side).keep_watch();
-                goes_on = goes_on && !tester_.port(side).is_removed();
-            }
+            for (const auto side : {plan::Side::left, plan::Side::right}) tester_.port(side).keep_watch();
+            goes_on = goes_on && !tester_.has_lost_a_port();
             constexpr double between_looks_s = 0.02;
             if (goes_on) sleep(std::min(between_looks_s, seconds - since(begin)));
         }

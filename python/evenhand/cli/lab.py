@@ -16,7 +16,7 @@ from evenhand.cli.common import JsonOption, err, out, write_json
 from evenhand.cli.nat_options import NatPortsWish, TranslatorProgram, read_nat_ports, read_translator
 from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
-from evenhand.plan import AddressPlan, plan_title
+from evenhand.plan import plan_title
 from evenhand.procedure.registry import CONNECTIONS, THROUGHPUT
 from evenhand.rig.lab import (
     MOST_RULES,
@@ -29,6 +29,7 @@ from evenhand.rig.lab import (
     raised_limits,
     vm_up,
 )
+from evenhand.rig.lab.build import translations_of
 from evenhand.spec.frames import LargestFrameOption, read_largest_frame
 from evenhand.spec.plan import CountOptions
 
@@ -124,7 +125,7 @@ def up(
             where="--nat-ports",
             next_step=f"Omit it, or use: evenhand lab up {kind} --plan nat44",
         )
-    if translator is not None and not _is_translated(address_plan):
+    if translator is not None and not translations_of(address_plan):
         raise RequestError(
             f"the DUT of the lab {kind} with {address_plan.title} has one IP version on both sides",
             code="cli.option-not-here",
@@ -213,13 +214,6 @@ def status(
     if not up:
         out().print(f"No lab is up. To set one up: sudo evenhand lab up {LabKind.LINUX}", markup=False)
     _show_changes(*up)
-
-
-def _is_translated(plan: AddressPlan) -> bool:
-    return any(
-        each.translation is not None or (each.nat is not None and each.nat.prefix is not None)
-        for each in plan.plans
-    )
 
 
 def _tell(text: str) -> None:

@@ -70,9 +70,9 @@ def test_random_ports_do_not_change_the_addresses() -> None:
 
 
 def test_only_a_nat64_is_translated_before() -> None:
-    assert told.before_nat(nat_of("nat44")) is None
-    assert told.before_nat(nat_of("nat66")) is None
-    translation = told.before_nat(nat_of("nat64"))
+    assert told.translation_of(make_plan("nat44")) is None
+    assert told.translation_of(make_plan("nat66")) is None
+    translation = told.translation_of(make_plan("nat64"))
     assert translation is not None
     assert translation.needs_mapping
     assert translation.to_document() == {

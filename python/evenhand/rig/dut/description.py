@@ -11,7 +11,7 @@ from typing import Literal
 from evenhand.base.errors import RequestError
 from evenhand.plan import Address, AddressPlan, Interface, IpVersion, Network, PlanSide
 from evenhand.plan.translation import Translation
-from evenhand.rig.dut.nat import USUAL_NAT, NatWishes, before_nat
+from evenhand.rig.dut.nat import USUAL_NAT, NatWishes, translation_of
 from evenhand.rig.dut.translator import Translator
 
 HashType = Literal["type1", "type2"]
@@ -82,9 +82,8 @@ class DutSetup:
 
     @property
     def translation(self) -> Translation | None:
-        """What the DUT must be told to translate without state; of a NAT64 what comes before its NAT44. None:
-        nothing."""
-        return self.plan.translation if self.plan.nat is None else before_nat(self.plan.nat)
+        """As `translation_of`."""
+        return translation_of(self.plan)
 
     @property
     def outsides(self) -> tuple[str, ...]:
@@ -141,8 +140,7 @@ def describe_setup(
             where="--nat-ports, --nat-addresses, --nat-table",
             next_step="Leave them out, or name a plan whose DUT is a NAT: nat44, nat64, nat66.",
         )
-    has_translator = plan.translation is not None or (plan.nat is not None and plan.nat.prefix is not None)
-    if translator is not None and not has_translator:
+    if translator is not None and translation_of(plan) is None:
         raise RequestError(
             f"{plan.title} has one IP version on both sides, so nothing is translated",
             code="rig.nothing-to-translate",
@@ -208,7 +206,7 @@ def describe_setups(
     of_several = len(pairs) > 1
     for plan in plans:
         # What TAYGA has translated comes from its one device, and is of no pair any more.
-        if of_several and (plan.translation is not None or (plan.nat is not None and plan.nat.prefix)):
+        if of_several and translation_of(plan) is not None:
             raise RequestError(
                 f"{plan.title} needs TAYGA, which has one device for all that it translates: Evenhand does"
                 " not set it up for several engines",

@@ -5,7 +5,7 @@ set-up of a DUT both take it from here.
     inside -- forwarding -- source NAT -- outside
 
 A NAT64 has a translator without state before it, which turns IPv6 hosts into IPv4 hosts of the DUT's own
-choice (`before_nat`).
+choice (`translation_of`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from evenhand.plan import Network
+from evenhand.plan import AddressPlan, Network
 from evenhand.plan.nat import Nat
 from evenhand.plan.translation import Translation
 from evenhand.rig.dut.jool import empty_jool, jool_timeout, or_of_jool
@@ -62,8 +62,12 @@ class NatWishes:
 USUAL_NAT = NatWishes()
 
 
-def before_nat(nat: Nat) -> Translation | None:
-    """What must be translated without state before the NAT: nothing, unless it is a NAT64."""
+def translation_of(plan: AddressPlan) -> Translation | None:
+    """What the DUT must be told to translate without state; of a NAT64 what comes before its NAT44. None:
+    nothing."""
+    nat = plan.nat
+    if nat is None:
+        return plan.translation
     if nat.prefix is None:
         return None
     assert isinstance(nat.inside, ipaddress.IPv6Network)

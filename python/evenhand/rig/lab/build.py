@@ -14,7 +14,7 @@ from evenhand.base.errors import HostError
 from evenhand.base.lazy_import import lazy_import
 from evenhand.plan import SIDES, AddressPlan, Interface, PlanSide, SideName
 from evenhand.plan.translation import Translation
-from evenhand.rig.dut.nat import NatPorts, before_nat
+from evenhand.rig.dut.nat import NatPorts, translation_of
 from evenhand.rig.lab.firewall import start_firewall
 from evenhand.rig.lab.namespaces import (
     host_errors,
@@ -112,7 +112,7 @@ def build(
 
 def translations_of(plan: AddressPlan) -> list[Translation]:
     """What the DUT must translate without state, of each plan of a mix."""
-    found = (each.translation if each.nat is None else before_nat(each.nat) for each in plan.plans)
+    found = map(translation_of, plan.plans)
     return [each for each in found if each is not None]
 
 
