@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -108,17 +108,39 @@ class Model:
         return MAC.format(self.slot, 1), MAC.format(self.slot, 2)
 
 
+E1000E = Model(
+    name="e1000e",
+    slot=0x10,
+    right_slot=0x11,
+    kernel_driver="e1000e",
+    dpdk_driver="net_e1000_em",
+    queues=2,
+    most_queues=2,
+    most_streams=2,
+)
+VIRTIO_ONE_QUEUE = Model(
+    name="virtio-one-queue",
+    slot=0x18,
+    right_slot=0x19,
+    kernel_driver="virtio-pci",
+    dpdk_driver="net_virtio",
+    device="virtio-net-pci",
+    options=VIRTIO,
+    control_queue="shared",
+)
+VIRTIO_RSS = replace(
+    VIRTIO_ONE_QUEUE,
+    name="virtio-rss",
+    slot=0x14,
+    right_slot=0x15,
+    options=f"{VIRTIO},mq=on,vectors=6,rss=on,hash=on",
+    is_on_taps=True,
+    queues=2,
+    most_queues=2,
+    most_streams=2,
+)
 MODELS = (
-    Model(
-        name="e1000e",
-        slot=0x10,
-        right_slot=0x11,
-        kernel_driver="e1000e",
-        dpdk_driver="net_e1000_em",
-        queues=2,
-        most_queues=2,
-        most_streams=2,
-    ),
+    E1000E,
     Model(
         name="vmxnet3",
         slot=0x12,
@@ -130,45 +152,12 @@ MODELS = (
         most_streams=8,
         too_large=9100,
     ),
-    Model(
-        name="virtio-rss",
-        slot=0x14,
-        right_slot=0x15,
-        kernel_driver="virtio-pci",
-        dpdk_driver="net_virtio",
-        device="virtio-net-pci",
-        options=f"{VIRTIO},mq=on,vectors=6,rss=on,hash=on",
-        is_on_taps=True,
-        queues=2,
-        most_queues=2,
-        most_streams=2,
-        control_queue="shared",
-    ),
+    VIRTIO_RSS,
     # The host spreads by a rule of its own: what comes goes to the queue on which its flow was sent last.
-    Model(
-        name="virtio-without-rss",
-        slot=0x16,
-        right_slot=0x17,
-        kernel_driver="virtio-pci",
-        dpdk_driver="net_virtio",
-        device="virtio-net-pci",
-        options=f"{VIRTIO},mq=on,vectors=6",
-        is_on_taps=True,
-        queues=2,
-        most_queues=2,
-        most_streams=2,
-        control_queue="shared",
+    replace(
+        VIRTIO_RSS, name="virtio-without-rss", slot=0x16, right_slot=0x17, options=f"{VIRTIO},mq=on,vectors=6"
     ),
-    Model(
-        name="virtio-one-queue",
-        slot=0x18,
-        right_slot=0x19,
-        kernel_driver="virtio-pci",
-        dpdk_driver="net_virtio",
-        device="virtio-net-pci",
-        options=VIRTIO,
-        control_queue="shared",
-    ),
+    VIRTIO_ONE_QUEUE,
     # Its virtual functions take two slots, 16 higher than its own.
     Model(
         name="igb",
@@ -181,36 +170,18 @@ MODELS = (
         most_streams=16,
     ),
 )
+E1000E_IN_SLOT = replace(
+    E1000E, name="e1000e-in-slot", device="e1000e", buses=(1, 2), queues=1, most_queues=1, most_streams=1
+)
 UNPLUGGED = (
-    Model(
-        name="e1000e-in-slot",
-        slot=0x10,
-        right_slot=0x11,
-        kernel_driver="e1000e",
-        dpdk_driver="net_e1000_em",
-        device="e1000e",
-        buses=(1, 2),
-    ),
-    Model(
-        name="virtio-in-slot",
-        slot=0x12,
-        right_slot=0x13,
-        kernel_driver="virtio-pci",
-        dpdk_driver="net_virtio",
-        device="virtio-net-pci",
-        options=VIRTIO,
-        buses=(3, 4),
+    E1000E_IN_SLOT,
+    replace(
+        VIRTIO_ONE_QUEUE, name="virtio-in-slot", slot=0x12, right_slot=0x13, control_queue="own", buses=(3, 4)
     ),
 )
 """Of the machine with slots: they can be taken out while it runs."""
-ON_BOTH_NODES = Model(
-    name="e1000e-on-nodes",
-    slot=0x14,
-    right_slot=0x15,
-    kernel_driver="e1000e",
-    dpdk_driver="net_e1000_em",
-    device="e1000e",
-    buses=(0x41, 0x61),
+ON_BOTH_NODES = replace(
+    E1000E_IN_SLOT, name="e1000e-on-nodes", slot=0x14, right_slot=0x15, buses=(0x41, 0x61)
 )
 """The left one is on the NUMA node of CPU 0, the right one on that of CPU 1."""
 ROOTS = {0x40: 0, 0x60: 1}

@@ -9,7 +9,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +37,7 @@ from tests.wire.test_reference_router import _needs_router
 from tests.wire.wire_session import (
     FAST_WAITS,
     LENIENT_OPTIONS,
+    Document,
     proved,
     router_beside_tester,
     setup_beside_tester,
@@ -82,14 +83,34 @@ def valid(measure: Any) -> TrialResult:
     pytest.skip(f"the host spoiled {TRIES} trials: {found.reasons}")
 
 
-def open_all(tester: OpenTester, count: int = CONNECTIONS) -> TrialResult:
-    def once() -> TrialResult:
-        tester.setup.empty_connections()
-        return measurer.offer(load)
+def counted(
+    router: ReferenceRouter, part: str, measure: Callable[[], TrialResult]
+) -> tuple[TrialResult, Document]:
+    """A trial that this host did not spoil, and what the router counted in it.
 
-    measurer = tester.measurer(lambda event: None, opens_connections=True)
+    Args:
+        part: Of its counters.
+    """
+    counts: Document = {}
+
+    def once() -> TrialResult:
+        before = router.counters()[part]
+        trial = measure()
+        after = router.counters()[part]
+        counts.update({key: after[key] - before[key] for key in before})
+        return trial
+
+    return valid(once), counts
+
+
+def open_once(tester: OpenTester, count: int = CONNECTIONS) -> TrialResult:
+    tester.setup.empty_connections()
     load = Load.of_each_connection(Connections(use="establish", count=count), RATE_FPS)
-    return valid(once)
+    return tester.measurer(lambda event: None, opens_connections=True).offer(load)
+
+
+def open_all(tester: OpenTester, count: int = CONNECTIONS) -> TrialResult:
+    return valid(lambda: open_once(tester, count))
 
 
 def answer_all(tester: OpenTester, count: int = CONNECTIONS) -> TrialResult:

@@ -4,7 +4,7 @@ port pair for each. What they say together is held against what the router count
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,19 +20,20 @@ from evenhand.procedure.tear_down import TearDownGoal, measure_tear_down
 from evenhand.procedure.tester import OpenTester
 from evenhand.rig.reference import ReferenceDut, ReferenceRouter
 from evenhand.rig.reference_rig import ReferenceSetup
-from evenhand.trial import Connections, Load, TrialResult, Verdict
+from evenhand.trial import Connections, Load, Verdict
 from tests.errors import raises
 from tests.wire.several_engines import engine_table, router_of_pairs, setup_of, silent_ports
 from tests.wire.test_connections import (
     PATIENT,
     RATE_FPS,
     ROOT,
-    TRIES,
     WAITS,
     answer_all,
+    counted,
     documents,
     of_connections,
     open_all,
+    open_once,
     opened,
     running_router,
     valid,
@@ -72,23 +73,6 @@ def nat_of_pairs(
         yield tester, setup.router
 
 
-def counted(router: ReferenceRouter, measure: Callable[[], TrialResult]) -> tuple[TrialResult, Document]:
-    """A trial that this host did not spoil, and what the router counted in it."""
-    for _ in range(TRIES):
-        before = router.counters()["nat"]
-        trial = measure()
-        after = router.counters()["nat"]
-        if trial.is_valid:
-            return trial, {key: after[key] - before[key] for key in before}
-    pytest.skip(f"the host spoiled {TRIES} trials: {trial.reasons}")
-
-
-def open_once(tester: OpenTester) -> TrialResult:
-    tester.setup.empty_connections()
-    load = Load.of_each_connection(Connections(use="establish", count=COUNT), RATE_FPS)
-    return tester.measurer(lambda event: None, opens_connections=True).offer(load)
-
-
 def of_engines(trial: Document, direction: str) -> dict[str, Document]:
     return {each["engine"]: each["directions"][direction] for each in trial["engines"]}
 
@@ -126,7 +110,7 @@ def test_a_tuple_that_two_connections_of_one_engine_share_fails_the_trial_and_na
     # Few hosts, so that a connection finds another one with its destination.
     dut = ReferenceDut(nat_options={"same_tuple_every": 100})
     with nat_of_pairs(name, dut, hosts=10) as (tester, router):
-        trial, counters = counted(router, lambda: open_once(tester))
+        trial, counters = counted(router, "nat", lambda: open_once(tester, COUNT))
         shared = {
             engine_name: forward["connections"]["shared_tuples"]
             for engine_name, forward in of_engines(dict(trial.raw), "forward").items()
@@ -145,7 +129,7 @@ def test_an_entry_that_is_lost_is_found_by_validation_to_the_frame(name: str) ->
     with nat_of_pairs(name, ReferenceDut(nat_options={"lost_entry_every": 100})) as (tester, router):
         measurer = tester.measurer(lambda event: None, opens_connections=True)
         trials = ConnectionTrials(tester.setup, measurer)
-        trial, counters = counted(router, lambda: trials.open_and_validate(COUNT, RATE_FPS))
+        trial, counters = counted(router, "nat", lambda: trials.open_and_validate(COUNT, RATE_FPS))
         lost = counters["lost_entry_frames"]
         assert trial.verdict is Verdict.FAIL
         assert trial.lost_frames == 0
@@ -159,7 +143,7 @@ def test_damage_of_a_translator_is_counted_to_the_frame(name: str) -> None:
     engine that does not know all of its connections cannot use them, and says so."""
     options = {"other_address_every": 100, "wrong_checksum_every": 149}
     with nat_of_pairs(name, ReferenceDut(nat_options=options)) as (tester, router):
-        trial, counters = counted(router, lambda: open_once(tester))
+        trial, counters = counted(router, "nat", lambda: open_once(tester, COUNT))
         forward = trial.raw["directions"]["forward"]
         assert forward["corrupted_frames"] == counters["wrong_checksum_frames"] > 0
         assert 0 < forward["mistranslated_frames"]["address_or_port"] <= counters["other_address_frames"]

@@ -18,6 +18,7 @@ from tests.wire.wire_session import (
     MOST_ATTEMPTS,
     NOBODY,
     Document,
+    assert_all_came,
     cpus,
     drop_captures,
     engine,
@@ -175,18 +176,7 @@ def test_two_cores_receive_on_two_queues_what_two_cores_send(plan: AddressPlan, 
     result = TrialResult.from_contract(document)
     assert result.verdict == "PASS", result.reasons
     for direction in document["directions"].values():
-        assert direction["received_frames"] == direction["offered_frames"] == direction["intended_frames"]
-        for count in (
-            "lost",
-            "duplicated",
-            "reordered",
-            "late",
-            "corrupted",
-            "wrong_length",
-            "foreign",
-            "stale",
-        ):
-            assert direction[f"{count}_frames"] == 0, count
+        assert_all_came(direction)
 
 
 @pytest.mark.root

@@ -18,7 +18,7 @@ from evenhand.trial import TrialResult, Verdict
 from tests.plan.routed import PREFIXES
 from tests.preloaded.commands import evenhand_command
 from tests.wire.several_engines import engine_table, router_of_pairs, setup_of
-from tests.wire.test_connections import PATIENT, TRIES, WAITS, running_router
+from tests.wire.test_connections import PATIENT, WAITS, counted, running_router
 from tests.wire.test_reference_router import _needs_router
 from tests.wire.wire_session import Document, thorough
 
@@ -53,17 +53,15 @@ def trial_of_both(name: str, dut: ReferenceDut) -> tuple[TrialResult, Document]:
     plan = make_plan(name)
     with router_of_pairs(plan, dut) as router:
         setup = setup_of([engine_table(router, number, pair=number) for number in range(2)])
-        for _ in range(TRIES):
-            before = router.counters()["translation"]
-            trial = (
+        return counted(
+            router,
+            "translation",
+            lambda: (
                 OpenTestbed(setup=setup)
                 .trial(plan=plan, rate_fps=FRAMES, duration_s=1.0, waits=WAITS, limits=PATIENT)
                 .trial
-            )
-            after = router.counters()["translation"]
-            if trial.is_valid:
-                return trial, {key: after[key] - before[key] for key in before}
-    pytest.skip(f"the host spoiled {TRIES} trials: {trial.reasons}")
+            ),
+        )
 
 
 @pytest.mark.parametrize(

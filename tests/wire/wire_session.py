@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -167,6 +167,21 @@ def valid_trial(session: EngineSession, *, trial: int = 1, **arguments: Any) -> 
             return document
         reasons.append("; ".join(f"{reason['code']}: {reason['text']}" for reason in document["reasons"]))
     raise AssertionError(f"no valid trial in {MOST_ATTEMPTS} attempts:\n" + "\n".join(reasons))
+
+
+AMISS = ("lost", "duplicated", "reordered", "late", "corrupted", "wrong_length", "foreign", "stale")
+"""Kinds of frames of which a direction counts none where all is well."""
+
+
+def assert_all_came(direction: Document, *, but: Collection[str] = ()) -> None:
+    """What was to be sent was sent and received, and nothing is amiss with it.
+
+    Args:
+        but: Of AMISS, what is not asked for.
+    """
+    assert direction["received_frames"] == direction["offered_frames"] == direction["intended_frames"]
+    for kind in AMISS:
+        assert kind in but or direction[f"{kind}_frames"] == 0, kind
 
 
 def run_trial(
