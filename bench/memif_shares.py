@@ -32,6 +32,9 @@ from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.rig.testbed.workers import lay_out_workers
 
 CPU = 1
+MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
+"""Of the tester's ports. It sends to the other one's, so a forwarder that changes nothing delivers frames as
+a router does; such with another destination take a receiver's longer way."""
 RATE_FPS = 40e6
 """Of each direction: more than a core builds."""
 SECONDS = 6.0
@@ -40,6 +43,7 @@ TRIALS = 5
 ALONE_S = 2.0
 PARTS = {
     "librte_net_memif": "DPDK: memif, its copies and rings",
+    "librte_mbuf": "DPDK: pools of buffers",
     "librte_mempool": "DPDK: pools of buffers",
     "evenhand-engine": "Evenhand",
 }
@@ -47,12 +51,13 @@ PARTS = {
 
 
 def worker_of(process: int) -> int:
-    """The thread of an engine that has had the most CPU time: its only worker polls all the time."""
-    times = {}
-    for task in Path(f"/proc/{process}/task").iterdir():
-        fields = (task / "stat").read_text().rpartition(")")[2].split()
-        times[int(task.name)] = int(fields[11]) + int(fields[12])  # utime and stime
-    return max(times, key=lambda task: times[task])
+    """The thread that sends and receives: it has the engine's name, as the main thread, which only waits."""
+    (found,) = (
+        int(task.name)
+        for task in Path(f"/proc/{process}/task").iterdir()
+        if (task / "comm").read_text().strip() == "evenhand-engine" and int(task.name) != process
+    )
+    return found
 
 
 def shares(samples: Path) -> dict[str, float]:
@@ -85,11 +90,11 @@ def one_trial(plan: AddressPlan, number: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         sockets = [Path(folder) / name for name in ("left", "right")]
         servers = [DEVICE.format(i, "server", path) for i, path in enumerate(sockets)]
-        clients = [DEVICE.format(i, "client", path) for i, path in enumerate(sockets)]
+        clients = [f"{DEVICE.format(i, 'client', path)},mac={MACS[i]}" for i, path in enumerate(sockets)]
         samples = Path(folder) / "samples"
         with (
             testpmd(0, servers, FORWARDING),
-            opened(plan, clients[0], clients[1], lay_out_workers([CPU])) as session,
+            opened(plan, *clients, lay_out_workers([CPU]), dut_macs=(MACS[1], MACS[0])) as session,
         ):
             # A machine without counters of its own has a clock.
             command = ["perf", "record", "--quiet", "--event", "cpu-clock", "--freq", "4000"]
