@@ -171,8 +171,8 @@ int measure_all(const Case& c) {
 
     enum Which : std::uint8_t { looking, checking, finding, marking, delaying, whole };
     std::array<Part, 6> parts{Part{"look"}, Part{"check"}, Part{"burst"}, Part{"map"}, Part{"delay"}, Part{"all"}};
-    const auto burst_check =
-        is_translated || has_state ? std::nullopt : expected.burst_check({.trial = bench::trial_number});
+    auto burst_checks =
+        is_translated || has_state ? frame::BurstChecks{} : expected.burst_checks({.trial = bench::trial_number});
     frame::FoundBurst found;
     std::uint64_t held = 0;
     std::uint64_t beginnings = 0;  // of what was sent together
@@ -190,12 +190,12 @@ int measure_all(const Case& c) {
             for (const std::byte* at : octets) held += static_cast<std::uint64_t>(holds(at));
         });
         measure(parts[finding], c.frames, [&] {
-            for (std::size_t i = 0; burst_check && i < octets.size(); i += run::receive_burst)
-                burst_check->find(&octets[i], run::receive_burst, found), held += found.known;
+            for (std::size_t i = 0; burst_checks && i < octets.size(); i += run::receive_burst)
+                burst_checks.find(&octets[i], run::receive_burst, found), held += found.known;
         });
         measure(parts[marking], c.frames, [&] {
             for (unsigned i = 0; i < c.frames; i += run::receive_burst)
-                held += map_alone->mark_rising([&](unsigned k) { return sequences[i + k]; }, run::receive_burst);
+                held += map_alone->mark_rising(&sequences[i], run::receive_burst);
         });
         const Ticks now = TickClock::now() & 0xFFFFU;
         measure(parts[delaying], c.frames, [&] {

@@ -114,4 +114,31 @@ class BurstCheck {
     std::uint32_t header_rest_ = 0;  // the same of the IPv4 header
 };
 
+/// The checks of one trial, one or two: of frames to the receiving side's own MAC, as a DUT sends them, and of frames
+/// to the other side's, as a cable brings them. A burst is found by the one that last knew a frame; where it knows none
+/// of a whole burst, the next burst is the other's.
+class BurstChecks {
+   public:
+    BurstChecks() = default;
+    explicit BurstChecks(const BurstCheck& only) : first_{only} {}
+    BurstChecks(const BurstCheck& first, const BurstCheck& second) : first_{first}, second_{second} {}
+
+    /// Whether there are any; the rest may be called only then.
+    explicit operator bool() const noexcept { return first_.has_value(); }
+    /// Of the frames, without FCS.
+    [[nodiscard]] std::size_t octets() const noexcept { return first_->octets(); }
+    [[nodiscard]] plan::IpVersion version() const noexcept { return first_->version(); }
+
+    /// BurstCheck::find().
+    void find(const std::byte* const* frames, unsigned n, FoundBurst& found) noexcept {
+        (is_second_ ? *second_ : *first_).find(frames, n, found);
+        if (found.known == 0 && second_) is_second_ = !is_second_;
+    }
+
+   private:
+    std::optional<BurstCheck> first_;
+    std::optional<BurstCheck> second_;  // of the same octets() and version()
+    bool is_second_ = false;
+};
+
 }  // namespace evenhand::frame

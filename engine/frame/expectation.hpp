@@ -125,12 +125,15 @@ class TestFrameExpectation {
           own_mac_{number_of(own_mac.value_or(plan::MacAddress{}))},
           cable_mac_{number_of(cable_mac)},
           arrives_{arrives},
-          mac_{own_mac} {}
+          mac_{own_mac},
+          cable_{cable_mac} {}
 
-    /// The same for whole bursts of a trial, where this CPU and the plan allow it. Frames that a cable brings it does
-    /// not know, as their MAC is the other side's.
-    [[nodiscard]] std::optional<BurstCheck> burst_check(StreamIdentity of) const {
-        return BurstCheck::make(arrives_, mac_, of);
+    /// The same for whole bursts of a trial, where this CPU and the plan allow it.
+    [[nodiscard]] BurstChecks burst_checks(StreamIdentity of) const {
+        const auto own = BurstCheck::make(arrives_, mac_, of);
+        if (!own) return {};
+        if (!mac_ || *mac_ == cable_) return BurstChecks{*own};
+        return {*own, *BurstCheck::make(arrives_, cable_, of)};
     }
 
     [[nodiscard]] std::size_t class_of(std::uint64_t /*sequence*/) const noexcept { return 0; }
@@ -191,6 +194,7 @@ class TestFrameExpectation {
     std::uint64_t cable_mac_;
     LinkFrames arrives_;
     std::optional<plan::MacAddress> mac_;
+    plan::MacAddress cable_;
 };
 
 }  // namespace evenhand::frame

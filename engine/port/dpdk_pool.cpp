@@ -72,7 +72,10 @@ rte_mempool* make_side_by_side(const char* name, unsigned buffers, std::uint16_t
 
 rte_mempool* try_to_make(const std::string& name, unsigned buffers, std::uint16_t buffer_octets, int node,
                          BufferLayout layout) {
-    if (layout == BufferLayout::side_by_side) return make_side_by_side(name.c_str(), buffers, buffer_octets, node);
+    if (layout != BufferLayout::within_pages) {
+        rte_mempool* const pool = make_side_by_side(name.c_str(), buffers, buffer_octets, node);
+        if (pool != nullptr || layout == BufferLayout::side_by_side) return pool;
+    }
     return rte_pktmbuf_pool_create(name.c_str(), buffers, pool_cache, 0, buffer_octets, node);
 }
 

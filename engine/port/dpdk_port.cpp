@@ -38,7 +38,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr unsigned least_receive_buffers = 16383;  // net_af_xdp wants some 8k for its rings alone
+constexpr unsigned least_receive_buffers = 8191;
+constexpr unsigned least_receive_buffers_of_af_xdp = 16383;  // it wants some 8k for its rings alone
 constexpr unsigned least_transmit_buffers = 8191;
 
 /// What a driver that neither follows the number of descriptors nor tells its own has at the least: QEMU's virtio has
@@ -274,12 +275,17 @@ void DpdkPort::make_pools(const std::function<void(std::span<std::byte>)>& fill_
     // Near the device, which reads and writes them; wherever there is room if it does not say where it is
     // (SOCKET_ID_ANY).
     const int node = rte_eth_dev_socket_id(id_);
+    const bool is_af_xdp = driver_ == "net_af_xdp";
+    const BufferLayout layout = is_af_xdp                         ? BufferLayout::side_by_side
+                                : is_pci_device(options_.device) ? BufferLayout::within_pages
+                                                                 : BufferLayout::best_side_by_side;
     receive_pool_ =
         make_pool(fmt::format("receive-{}", id_),
-                  std::max(least_receive_buffers, 4 * options_.receive_queues * options_.receive_ring_frames - 1) +
+                  std::max(is_af_xdp ? least_receive_buffers_of_af_xdp : least_receive_buffers,
+                           4 * options_.receive_queues * options_.receive_ring_frames - 1) +
                       options_.extra_receive_buffers,
                   receive_buffer_octets(receive_room(driver_, options_.device, options_.largest_receive_octets)), node,
-                  options_.device, driver_ == "net_af_xdp" ? BufferLayout::side_by_side : BufferLayout::within_pages);
+                  options_.device, layout);
     answers_ = std::make_unique<DpdkAnswers>(id_, control_queue(), options_.device, node);
     for (unsigned queue = 0; queue < options_.transmit_queues; ++queue) {
         transmit_pools_.push_back(make_pool(fmt::format("transmit-{}-{}", id_, queue),

@@ -68,10 +68,10 @@ class Receiver {
     void arm(const Expectation& expectation, tally::SequenceMap& map, tally::ReceiverTally& tally, Ticks now) noexcept {
         expectation_.emplace(expectation);
         slice_ = {};
-        burst_check_.reset();
+        burst_checks_ = {};
         if (expectation.translation == nullptr && expectation.connections == nullptr)
-            burst_check_ =
-                expectation.frames.burst_check({.direction = expectation.direction, .trial = expectation.trial});
+            burst_checks_ =
+                expectation.frames.burst_checks({.direction = expectation.direction, .trial = expectation.trial});
         map_ = &map;
         tally_ = &tally;
         tally.delay_by_slice.begin(map.frames());
@@ -120,7 +120,7 @@ class Receiver {
         const std::size_t around = tags_.octets();
         frame::FoundBurst found;
         if constexpr (!Frames::has_classes) {
-            if (is_armed_ && burst_check_ && around == 0) {
+            if (is_armed_ && burst_checks_ && around == 0) {
                 find_known(n, found);
                 if (found.known == frame::first_bits(n)) [[likely]] {
                     count_known<Frames>(found, 0, n, now);
@@ -171,13 +171,13 @@ class Receiver {
     }
 
     /// Which frames of this burst are of the trial, as they were sent.
-    void find_known(unsigned n, frame::FoundBurst& found) const noexcept {
+    void find_known(unsigned n, frame::FoundBurst& found) noexcept {
         static constexpr std::array<std::byte, frame::largest_frame_size> none{};  // in place of one of another length
-        const std::size_t octets = burst_check_->octets();
+        const std::size_t octets = burst_checks_.octets();
         std::array<const std::byte*, receive_burst> at{};
         for (unsigned i = 0; i < n; ++i)
             at[i] = Port::length(frames_[i]) == octets ? Port::octets(frames_[i]) : none.data();
-        burst_check_->find(at.data(), n, found);
+        burst_checks_.find(at.data(), n, found);
     }
 
     /// Frames first .. end-1 of the burst, all of the trial and as they were sent: what is left to be asked is their
@@ -210,7 +210,7 @@ class Receiver {
             const unsigned count = until - from;
             const std::uint64_t all = frame::first_bits(count);
             const std::uint64_t fresh =
-                all & ~map_->mark_rising([&](unsigned i) { return found.sequence(from + i); }, count);
+                all & ~map_->mark_rising(&found.numbers[from], count, frame::sequence_mask);
             count_fresh(found, from, fresh, fresh == all ? count : static_cast<unsigned>(std::popcount(fresh)), count);
             taken |= fresh << from;
             lowest_taken = std::min(lowest_taken, lowest);
@@ -237,7 +237,7 @@ class Receiver {
         if (received == 0) return;
         if (t.received_frames == 0) [[unlikely]]
             t.first_hop_limit = frame::hop_limit_of(
-                Port::octets(frames_[from + static_cast<unsigned>(std::countr_zero(fresh))]), burst_check_->version());
+                Port::octets(frames_[from + static_cast<unsigned>(std::countr_zero(fresh))]), burst_checks_.version());
         t.received_frames += received;
         const auto last = from + static_cast<unsigned>(std::bit_width(fresh)) - 1;
         std::uint64_t& next = t.next_in_order[found.stream(from)];
@@ -263,7 +263,7 @@ class Receiver {
             [[unlikely]] {
             ++tally_->corrupted_frames;
         } else {
-            count_intact_frame<Frames>(Port::octets(frames_[i]), 0, burst_check_->version(), tag, place, now,
+            count_intact_frame<Frames>(Port::octets(frames_[i]), 0, burst_checks_.version(), tag, place, now,
                                        [&](Ticks delay) {
                                            if (expectation_->delays != nullptr)
                                                note_delay(tag, place, delay);
@@ -438,7 +438,7 @@ class Receiver {
     frame::VlanTags tags_;
     bool is_armed_ = false;
     std::optional<Expectation> expectation_;        // while armed
-    std::optional<frame::BurstCheck> burst_check_;  // of it, where there can be one
+    frame::BurstChecks burst_checks_;               // of it, where there can be any
     tally::SliceDelays::Place slice_{};             // of the delays of the last known frame
     tally::SequenceMap* map_ = nullptr;
     tally::ReceiverTally* tally_ = nullptr;

@@ -58,40 +58,25 @@ class SequenceMap {
     /// The most that mark_rising() takes.
     static constexpr unsigned most_at_once = 64;
 
-    /// Marks `count` frames, 1 .. most_at_once, whose numbers rise, all of which it holds: `number(i)` is that of the
-    /// ith. Bit i of the result: it had been marked before. A word is touched once, however many of its frames have
-    /// come, which is what several receivers of one map wait for each other least with.
-    template <class Number>
-    std::uint64_t mark_rising(Number number, unsigned count) noexcept {
-        const std::uint64_t first = number(0);
-        if (number(count - 1) - first == count - 1) return mark_all(first, count);
-        // Each frame's bit goes into the word that is being collected; a number in another word begins the next one. No
-        // branch depends on the numbers.
-        std::array<std::uint64_t, most_at_once> collected;
-        std::array<std::uint64_t, most_at_once> number_in;  // any frame of the word
-        unsigned words = 0;
-        std::uint64_t word = 0;
-        std::uint64_t k = first;
-        for (unsigned i = 1; i < count; ++i) {
-            word |= std::uint64_t{1} << (k % bits);
-            collected[words] = word;
-            number_in[words] = k;
-            const std::uint64_t next = number(i);
-            const bool is_other = (next ^ k) >= bits;
-            words += static_cast<unsigned>(is_other);
-            word &= std::uint64_t{is_other} - 1;
-            k = next;
-        }
-        collected[words] = word | std::uint64_t{1} << (k % bits);
-        number_in[words] = k;
+    /// Marks `count` frames, 1 .. most_at_once, whose numbers, each `& mask`, rise, all of which it holds. Bit i of the
+    /// result: frame i had been marked before. A word is touched once, however many of its frames have come, which is
+    /// what several receivers of one map wait for each other least with.
+    std::uint64_t mark_rising(const std::uint64_t* numbers, unsigned count,
+                              std::uint64_t mask = ~std::uint64_t{0}) noexcept {
+        const std::uint64_t first = numbers[0] & mask;
+        if ((numbers[count - 1] & mask) - first == count - 1) return mark_all(first, count);
+        // In one queue of several, numbers have gaps.
+        WordsOfBurst words;
+        collect_(numbers, count, mask, words);
         std::uint64_t any = 0;
-        for (unsigned w = 0; w <= words; ++w) any |= collected[w] &= join(number_in[w], collected[w]);
+        for (unsigned w = 0; w < words.count; ++w) any |= words.bits[w] &= join(words.number[w], words.bits[w]);
         if (any == 0) [[likely]]
             return 0;
         std::uint64_t before = 0;
         for (unsigned i = 0, w = 0; i < count; ++i) {
-            w += static_cast<unsigned>(number(i) / bits != number_in[w] / bits);
-            before |= (collected[w] >> (number(i) % bits) & 1U) << i;
+            const std::uint64_t number = numbers[i] & mask;
+            while (number / bits != words.number[w] / bits) ++w;
+            before |= (words.bits[w] >> (number % bits) & 1U) << i;
         }
         return before;
     }
@@ -128,6 +113,21 @@ class SequenceMap {
 
    private:
     static constexpr std::uint64_t bits = 64;
+
+    /// The words of the map that the frames of a burst belong to.
+    struct WordsOfBurst {
+        unsigned count = 0;
+        std::array<std::uint64_t, most_at_once> bits;    // of each word, those of the burst's frames
+        std::array<std::uint64_t, most_at_once> number;  // any frame in it
+    };
+    using Collect = void (*)(const std::uint64_t* numbers, unsigned count, std::uint64_t mask,
+                             WordsOfBurst& words) noexcept;
+    static void collect_plain(const std::uint64_t* numbers, unsigned count, std::uint64_t mask,
+                              WordsOfBurst& words) noexcept;
+    static void collect_avx2(const std::uint64_t* numbers, unsigned count, std::uint64_t mask,
+                             WordsOfBurst& words) noexcept;
+    [[nodiscard]] static Collect fastest_collect() noexcept;
+
     static constexpr std::uint64_t closed_windows = windows / 8;
     static constexpr std::uint64_t lead_share = 4;
 
@@ -169,6 +169,7 @@ class SequenceMap {
     }
 
     std::vector<std::uint64_t> words_;
+    Collect collect_ = fastest_collect();  // what this CPU can
     std::uint64_t frames_ = 0;
     bool shared_ = false;
     std::uint64_t mask_ = ~std::uint64_t{0};  // of a frame's place among what is held

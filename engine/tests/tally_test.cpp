@@ -112,12 +112,18 @@ TEST_CASE("numbers that rise are marked at once as they are one after the other 
         for (int bursts = 0; bursts < 5; ++bursts) {
             const auto count = *rc::gen::inRange<unsigned>(1, SequenceMap::most_at_once + 1);
             const auto widest = *rc::gen::element<std::uint64_t>(1, 2, 8, 14);
+            const auto narrowest = *rc::gen::element<std::uint64_t>(1, widest);
             Numbers numbers{base + *rc::gen::inRange<std::uint64_t>(0, 100)};
-            while (numbers.size() < count) numbers.push_back(numbers.back() + *rc::gen::inRange(1UL, widest + 1));
+            while (numbers.size() < count)
+                numbers.push_back(numbers.back() + *rc::gen::inRange(narrowest, widest + 1));
             RC_ASSERT(at_once.holds(numbers.front()) && at_once.holds(numbers.back()));
             std::uint64_t before = 0;
             for (unsigned i = 0; i < count; ++i) before |= std::uint64_t{one_by_one.mark(numbers[i])} << i;
-            RC_ASSERT(at_once.mark_rising([&](unsigned i) { return numbers[i]; }, count) == before);
+            // As in a tag, where something else stands above the number.
+            constexpr std::uint64_t mask = ~std::uint64_t{0} >> 16U;
+            const auto above = *rc::gen::arbitrary<std::uint64_t>() & ~mask;
+            for (auto& number : numbers) number |= above;
+            RC_ASSERT(at_once.mark_rising(numbers.data(), count, mask) == before);
         }
         for (std::uint64_t k = base; k < base + 1000; ++k) RC_ASSERT(at_once.has(k) == one_by_one.has(k));
     });
@@ -134,8 +140,10 @@ TEST_CASE("receivers of a shared map that mark whole bursts mark every frame exa
             for (std::uint64_t k = 0; k < frames; k += std::uint64_t{2} * burst) {
                 // Every other number, then those in between; and all at once where both are there.
                 for (const std::uint64_t first : {k, k + 1}) {
-                    const auto number = [&](unsigned i) { return first + 2 * std::uint64_t{i}; };
-                    duplicates.at(who) += static_cast<std::uint64_t>(std::popcount(map.mark_rising(number, burst)));
+                    std::array<std::uint64_t, burst> numbers;
+                    for (unsigned i = 0; i < burst; ++i) numbers[i] = first + 2 * std::uint64_t{i};
+                    duplicates.at(who) +=
+                        static_cast<std::uint64_t>(std::popcount(map.mark_rising(numbers.data(), burst)));
                 }
             }
         };
