@@ -20,9 +20,9 @@ using Pool = std::unique_ptr<rte_mempool, FreePool>;
 /// hugepages), two fifths lay outside. The kernel passes over such a buffer and never gives it back, so a port that had
 /// come to use them, after an overload, sent and received nothing any more.
 ///
-/// Other software ports copy by address, and a page to each buffer would cost them twice the memory, and the first cache:
-/// buffers that begin 4096 octets apart meet in the same 8 or 12 lines of it. They lie side by side if one piece of
-/// memory is left for all of them.
+/// Other software ports copy by address, and a page to each buffer would cost them twice the memory, and the first
+/// cache: buffers that begin 4096 octets apart meet in the same 8 or 12 lines of it. They lie side by side if one piece
+/// of memory is left for all of them.
 enum class BufferLayout : std::uint8_t { within_pages, side_by_side, best_side_by_side };
 
 /// Buffers of `buffer_octets`, headroom included, on that NUMA node, or wherever there is room. `device` is for the

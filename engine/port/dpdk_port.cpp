@@ -276,7 +276,7 @@ void DpdkPort::make_pools(const std::function<void(std::span<std::byte>)>& fill_
     // (SOCKET_ID_ANY).
     const int node = rte_eth_dev_socket_id(id_);
     const bool is_af_xdp = driver_ == "net_af_xdp";
-    const BufferLayout layout = is_af_xdp                         ? BufferLayout::side_by_side
+    const BufferLayout layout = is_af_xdp                        ? BufferLayout::side_by_side
                                 : is_pci_device(options_.device) ? BufferLayout::within_pages
                                                                  : BufferLayout::best_side_by_side;
     receive_pool_ =

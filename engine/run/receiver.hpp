@@ -209,8 +209,7 @@ class Receiver {
             }
             const unsigned count = until - from;
             const std::uint64_t all = frame::first_bits(count);
-            const std::uint64_t fresh =
-                all & ~map_->mark_rising(&found.numbers[from], count, frame::sequence_mask);
+            const std::uint64_t fresh = all & ~map_->mark_rising(&found.numbers[from], count, frame::sequence_mask);
             count_fresh(found, from, fresh, fresh == all ? count : static_cast<unsigned>(std::popcount(fresh)), count);
             taken |= fresh << from;
             lowest_taken = std::min(lowest_taken, lowest);
@@ -437,9 +436,9 @@ class Receiver {
     Responder* responder_;
     frame::VlanTags tags_;
     bool is_armed_ = false;
-    std::optional<Expectation> expectation_;        // while armed
-    frame::BurstChecks burst_checks_;               // of it, where there can be any
-    tally::SliceDelays::Place slice_{};             // of the delays of the last known frame
+    std::optional<Expectation> expectation_;  // while armed
+    frame::BurstChecks burst_checks_;         // of it, where there can be any
+    tally::SliceDelays::Place slice_{};       // of the delays of the last known frame
     tally::SequenceMap* map_ = nullptr;
     tally::ReceiverTally* tally_ = nullptr;
     RingBacklog backlog_;

@@ -11,6 +11,8 @@
 #include <optional>
 #include <vector>
 
+#include "tally/words_of_burst.hpp"
+
 namespace evenhand::tally {
 
 /// Bits for the frames 0 .. frames()-1 of one direction. Memory is taken and touched when it is made, never later.
@@ -56,7 +58,7 @@ class SequenceMap {
     }
 
     /// The most that mark_rising() takes.
-    static constexpr unsigned most_at_once = 64;
+    static constexpr unsigned most_at_once = WordsOfBurst::most_frames;
 
     /// Marks `count` frames, 1 .. most_at_once, whose numbers, each `& mask`, rise, all of which it holds. Bit i of the
     /// result: frame i had been marked before. A word is touched once, however many of its frames have come, which is
@@ -112,22 +114,7 @@ class SequenceMap {
     }
 
    private:
-    static constexpr std::uint64_t bits = 64;
-
-    /// The words of the map that the frames of a burst belong to.
-    struct WordsOfBurst {
-        unsigned count = 0;
-        std::array<std::uint64_t, most_at_once> bits;    // of each word, those of the burst's frames
-        std::array<std::uint64_t, most_at_once> number;  // any frame in it
-    };
-    using Collect = void (*)(const std::uint64_t* numbers, unsigned count, std::uint64_t mask,
-                             WordsOfBurst& words) noexcept;
-    static void collect_plain(const std::uint64_t* numbers, unsigned count, std::uint64_t mask,
-                              WordsOfBurst& words) noexcept;
-    static void collect_avx2(const std::uint64_t* numbers, unsigned count, std::uint64_t mask,
-                             WordsOfBurst& words) noexcept;
-    [[nodiscard]] static Collect fastest_collect() noexcept;
-
+    static constexpr std::uint64_t bits = word_bits;
     static constexpr std::uint64_t closed_windows = windows / 8;
     static constexpr std::uint64_t lead_share = 4;
 
@@ -169,7 +156,7 @@ class SequenceMap {
     }
 
     std::vector<std::uint64_t> words_;
-    Collect collect_ = fastest_collect();  // what this CPU can
+    CollectVariant collect_ = widest_collect();
     std::uint64_t frames_ = 0;
     bool shared_ = false;
     std::uint64_t mask_ = ~std::uint64_t{0};  // of a frame's place among what is held

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -17,6 +18,7 @@
 #include "tally/latency_histogram.hpp"
 #include "tally/sequence_map.hpp"
 #include "tally/tally.hpp"
+#include "tally/words_of_burst.hpp"
 
 namespace tally_test {
 
@@ -114,8 +116,7 @@ TEST_CASE("numbers that rise are marked at once as they are one after the other 
             const auto widest = *rc::gen::element<std::uint64_t>(1, 2, 8, 14);
             const auto narrowest = *rc::gen::element<std::uint64_t>(1, widest);
             Numbers numbers{base + *rc::gen::inRange<std::uint64_t>(0, 100)};
-            while (numbers.size() < count)
-                numbers.push_back(numbers.back() + *rc::gen::inRange(narrowest, widest + 1));
+            while (numbers.size() < count) numbers.push_back(numbers.back() + *rc::gen::inRange(narrowest, widest + 1));
             RC_ASSERT(at_once.holds(numbers.front()) && at_once.holds(numbers.back()));
             std::uint64_t before = 0;
             for (unsigned i = 0; i < count; ++i) before |= std::uint64_t{one_by_one.mark(numbers[i])} << i;
@@ -126,6 +127,36 @@ TEST_CASE("numbers that rise are marked at once as they are one after the other 
             RC_ASSERT(at_once.mark_rising(numbers.data(), count, mask) == before);
         }
         for (std::uint64_t k = base; k < base + 1000; ++k) RC_ASSERT(at_once.has(k) == one_by_one.has(k));
+    });
+    CHECK(right);
+}
+
+TEST_CASE("each way to collect the words of a burst collects the same") {
+    const bool right = rc::check("words", [] {
+        const auto count = *rc::gen::inRange<unsigned>(1, tally::WordsOfBurst::most_frames + 1);
+        const auto widest = *rc::gen::element<std::uint64_t>(1, 2, 3, 8, 20, 100);
+        constexpr std::uint64_t mask = ~std::uint64_t{0} >> 16U;
+        const auto above = *rc::gen::arbitrary<std::uint64_t>() & ~mask;
+        Numbers numbers{*rc::gen::inRange<std::uint64_t>(0, 1000)};
+        while (numbers.size() < count) numbers.push_back(numbers.back() + *rc::gen::inRange(1UL, widest + 1));
+        std::map<std::uint64_t, std::uint64_t> expected;
+        for (auto& number : numbers) {
+            expected[number / 64] |= std::uint64_t{1} << number % 64;
+            number |= above;
+        }
+        for (const char* const name : {"plain", "avx2"}) {
+            const auto collect = tally::collect_variant(name);
+            if (collect == nullptr) continue;  // this CPU cannot
+            tally::WordsOfBurst words;
+            collect(numbers.data(), count, mask, words);
+            RC_ASSERT(words.count == expected.size());
+            unsigned w = 0;
+            for (const auto& [word, bits] : expected) {
+                RC_ASSERT(words.number[w] / 64 == word);
+                RC_ASSERT(words.bits[w] == bits);
+                ++w;
+            }
+        }
     });
     CHECK(right);
 }
