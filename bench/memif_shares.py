@@ -22,6 +22,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,8 @@ def alone_ns() -> dict[str, float]:
             other = [f"--forward-mode={there}", "--no-lsc-interrupt", "--burst=32"]
             own = [f"--forward-mode={here}", "--no-lsc-interrupt", "--burst=32"]
             with testpmd(0, [DEVICE.format(0, "server", socket)], other):
+                while not socket.exists():  # a client that comes before its server stays without link
+                    time.sleep(0.1)
                 device = DEVICE.format(0, "client", socket)
                 found[name] = 1e9 / testpmd_fps(CPU, device, own, ALONE_S, direction=direction)
     return found
