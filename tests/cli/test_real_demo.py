@@ -55,7 +55,13 @@ def test_quick_demo_measures_and_stores_every_trial(tmp_path: Path) -> None:
     assert _namespaces() == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGINT, id="ctrl-c"),
+        pytest.param(signal.SIGTERM, id="term", marks=pytest.mark.thorough),
+    ],
+)
 def test_an_interrupted_demo_leaves_nothing(number: signal.Signals) -> None:
     """No namespace, no engine, no XDP program stays behind."""
     process = subprocess.Popen(

@@ -108,7 +108,13 @@ def test_a_demo_comes_to_its_end_on_a_host_that_takes_cpus_away(tmp_path: Path, 
     )
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGINT, id="ctrl-c"),
+        pytest.param(signal.SIGTERM, id="term", marks=pytest.mark.thorough),
+    ],
+)
 def test_an_interrupted_demo_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     """No router, no engine, no folder of sockets stays behind."""
     environment = {**os.environ, "TMPDIR": tempfile.mkdtemp(prefix="eh-", dir="/tmp")}

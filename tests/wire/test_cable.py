@@ -92,6 +92,7 @@ def test_queues_that_a_hash_fills_are_seen(tmp_path: Path) -> None:
             assert (check["state"], len(counts), sum(counts)) == ("good", 2, 10_000), check
 
 
+@pytest.mark.thorough
 @pytest.mark.two_cpus
 def test_each_of_several_engines_has_a_cable_of_its_own(tmp_path: Path) -> None:
     """One after the other; a cable that is not there is told of its engine alone."""

@@ -77,7 +77,7 @@ def of_engines(trial: Document, direction: str) -> dict[str, Document]:
     return {each["engine"]: each["directions"][direction] for each in trial["engines"]}
 
 
-@pytest.mark.parametrize("name", ["nat44", *thorough("nat64", "nat66", "nat64@2001:db8::/40")])
+@pytest.mark.parametrize("name", thorough("nat44", "nat64", "nat66", "nat64@2001:db8::/40"))
 def test_engines_open_validate_and_use_their_own_connections(name: str) -> None:
     """R2544-07, R9693-01, R9693-02, R9693-03, R9693-05, R9693-07, R9693-11, R9693-12."""
     with nat_of_pairs(name) as (tester, router):

@@ -26,6 +26,7 @@ from tests.wire.wire_session import (
     engine,
     open_ports,
     run_trial,
+    thorough,
     valid_trial,
     versions,
     versions_of,
@@ -33,7 +34,7 @@ from tests.wire.wire_session import (
 
 pytestmark = [pytest.mark.wire, pytest.mark.root, pytest.mark.two_cpus]
 PLANS = (gateway_v4(50), gateway_v6(50))
-BOTH = pytest.mark.parametrize("plan", PLANS, ids=lambda p: p.name)
+BOTH = pytest.mark.parametrize("plan", [PLANS[1], *thorough(PLANS[0])], ids=lambda p: p.name)
 MACS = (b"\x02\x00\x00\x00\xa0\x01", b"\x02\x00\x00\x00\xa0\x02")
 """Of the tester's ports, which the taps have."""
 RATE_FPS = 400

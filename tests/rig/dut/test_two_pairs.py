@@ -41,7 +41,10 @@ def dut(made: NamespaceDut) -> Iterator[NamespaceDut]:
         yield made
 
 
-@pytest.mark.parametrize(("plan", "versions"), [("gateway-v4", ["-4"]), (PLANS[2], ["-4", "-6"])])
+@pytest.mark.parametrize(
+    ("plan", "versions"),
+    [pytest.param("gateway-v4", ["-4"], marks=pytest.mark.thorough), (PLANS[2], ["-4", "-6"])],
+)
 def test_each_pair_has_the_plans_addresses_and_a_table_of_its_own(
     dut: NamespaceDut, plan: str, versions: list[str]
 ) -> None:
