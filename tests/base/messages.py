@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -38,19 +39,22 @@ class Message:
     """In which it is raised."""
 
 
-def messages() -> list[Message]:
+@cache
+def messages() -> tuple[Message, ...]:
     """Of all places that give an error a code: where it is made, or where a function is called that makes it.
     A place that passes on the code of another error has none of its own."""
-    return sorted(
-        {
-            message
-            for path in PACKAGE.rglob("*.py")
-            for message in _of_file(path, room=path.relative_to(PACKAGE).parts[0])
-        }
+    return tuple(
+        sorted(
+            {
+                message
+                for path in PACKAGE.rglob("*.py")
+                for message in _of_file(path, room=path.relative_to(PACKAGE).parts[0])
+            }
+        )
     )
 
 
-def as_toml(found: list[Message]) -> str:
+def as_toml(found: Iterable[Message]) -> str:
     """One table for each message, and messages of one code below each other."""
     lines = [_HEAD]
     for code, group in groupby(found, key=attrgetter("code")):

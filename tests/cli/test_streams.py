@@ -23,7 +23,18 @@ def shell(line: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    "verb", [SHOW, f"{SHOW} --json", f"{EVENHAND} --help", f"{EVENHAND} plan prove gateway-v4 --frames 10000"]
+    "verb",
+    [
+        SHOW,
+        *(
+            pytest.param(verb, marks=pytest.mark.thorough)
+            for verb in (
+                f"{SHOW} --json",
+                f"{EVENHAND} --help",
+                f"{EVENHAND} plan prove gateway-v4 --frames 10000",
+            )
+        ),
+    ],
 )
 @pytest.mark.parametrize("where", [">/dev/full", ">&-"])
 def test_output_that_cannot_be_written_ends_with_5_and_three_lines(verb: str, where: str) -> None:

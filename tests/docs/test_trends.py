@@ -36,6 +36,7 @@ def test_false_alarms_are_as_rare_as_the_page_says() -> None:
     assert len(rows) == len(LENGTHS)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("count", LENGTHS)
 def test_noise_makes_a_change_in_at_most_two_of_a_hundred_series(kind: str, count: int) -> None:

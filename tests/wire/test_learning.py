@@ -35,6 +35,7 @@ from tests.wire.wire_session import (
     open_ports,
     router_beside_tester,
     run_trial,
+    thorough,
     valid_trial,
 )
 
@@ -332,7 +333,7 @@ def test_a_missing_route_is_found_by_learning() -> None:
     assert result.sides["right"].unreachable == ("198.19.2.1", "198.19.2.2", "198.19.2.3")
 
 
-@pytest.mark.parametrize("name", ["direct_v4_net24", "direct_v6"])
+@pytest.mark.parametrize("name", ["direct_v6", *thorough("direct_v4_net24")])
 def test_a_dut_that_was_asked_too_fast_is_asked_more_slowly_until_every_host_is_reached(name: str) -> None:
     """Its one element serves 1,000 frames a second and lets 16 wait, so it loses most frames of a first round
     at 20,000 a second."""

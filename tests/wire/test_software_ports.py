@@ -30,6 +30,7 @@ from tests.wire.wire_session import (
     one_worker,
     open_ports,
     run_trial,
+    thorough,
     until,
     valid_trial,
     was_sent_whole,
@@ -149,7 +150,7 @@ def test_a_port_into_the_void_loses_everything() -> None:
     assert forward["latency"]["p50_ns"] is None
 
 
-@pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
+@pytest.mark.parametrize("plan", [gateway_v6(), *thorough(gateway_v4())], ids=lambda p: p.name)
 def test_a_silence_ends_no_trial_early(plan: AddressPlan) -> None:
     """R2544-19: RFC 2544's two seconds begin when the stream has ended, and nothing has overtaken what is
     missing."""

@@ -36,6 +36,7 @@ from tests.wire.wire_session import (
     one_worker,
     open_ports,
     run_trial,
+    thorough,
     valid_trial,
 )
 
@@ -47,7 +48,7 @@ def codes(document: Document) -> set[str]:
     return {reason["code"] for reason in document["reasons"]}
 
 
-@PLANS
+@pytest.mark.parametrize("plan", [gateway_v4(), *thorough(gateway_v6())], ids=lambda p: p.name)
 def test_a_replayed_capture_is_never_a_pass(plan: AddressPlan, tmp_path: Path) -> None:
     """Issue: left into nothing, right a file with the frames of `plan frames` for trial 1, played again and
     again: PASS, 1,000 received."""

@@ -91,6 +91,7 @@ def workers_of(folder: Path) -> list[int]:
     return found
 
 
+@pytest.mark.thorough
 def test_one_command_measures_on_all_testbeds_and_leaves_no_worker(two: Path) -> None:
     ended = run(two, *COMMAND)
     assert ended.returncode == 0, ended.stderr
