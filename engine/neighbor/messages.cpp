@@ -161,7 +161,7 @@ std::size_t write_answer(std::span<std::byte> room, std::size_t octets, const Qu
         put(f + arp_sender_ip, question.target.bytes());
         put(f + arp_target_mac, question.asker.mac);
         put(f + arp_target_ip, question.asker.ip.bytes());
-        return octets;
+        return std::min(octets, arp_octets);  // what stood behind the question is no part of the answer
     }
     constexpr std::size_t answer_octets = solicitation_octets;
     if (room.size() < answer_octets) return 0;

@@ -35,9 +35,9 @@ class DpdkAnswers {
     /// buffer of its own: sent from its own receive buffer, net_af_xdp came to use some of these twice (seen with
     /// 20,000 a second), and then received nothing more.
     void post(rte_mbuf* frame) noexcept {
-        rte_mbuf* const answer = rte_pktmbuf_alloc(pool_.get());
+        const auto octets = rte_pktmbuf_data_len(frame);
+        rte_mbuf* const answer = octets <= most_octets ? rte_pktmbuf_alloc(pool_.get()) : nullptr;
         if (answer != nullptr) {
-            const auto octets = rte_pktmbuf_data_len(frame);
             std::memcpy(rte_pktmbuf_mtod(answer, std::byte*), rte_pktmbuf_mtod(frame, std::byte*), octets);
             answer->data_len = octets;
             answer->pkt_len = octets;
@@ -57,6 +57,9 @@ class DpdkAnswers {
 
     /// For any thread.
     [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
+
+    /// Of an answer: more than any message of ARP or Neighbour Discovery behind two VLAN tags.
+    static constexpr std::uint16_t most_octets = 256;
 
    private:
     struct FreeRing {

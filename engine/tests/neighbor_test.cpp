@@ -109,6 +109,13 @@ TEST_CASE("an ARP request for the gateway is answered, octet by octet") {
     CHECK(responder.answers() == 1);
 }
 
+TEST_CASE("what stands behind an ARP request is not sent back with the answer") {
+    auto responder = right_v4();
+    auto request = arp_request("10.0.1.2");
+    request.resize(1400, std::byte{0x55});
+    CHECK(hex(answer(responder, request)) == arp_hex(dut_hex, own_hex, "0002", "10.0.1.2", dut_hex, "10.0.1.1"));
+}
+
 TEST_CASE("nobody answers ARP for a host, the DUT, the other side or a neighbour (SEED-18)") {
     for (const char* const target :
          {"198.19.0.1", "198.18.0.1", "10.0.1.1", "10.0.0.2", "10.0.1.3", "0.0.0.0", "255.255.255.255"}) {
