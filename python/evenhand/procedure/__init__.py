@@ -3,9 +3,11 @@
 tester; shows nothing."""
 
 from evenhand.procedure.back_to_back import measure_back_to_back
-from evenhand.procedure.back_to_back_model import BackToBack, BackToBackGoal, BackToBackTable, BurstSearch
+from evenhand.procedure.back_to_back_goal import BackToBackGoal
+from evenhand.procedure.back_to_back_result import BackToBack, BackToBackTable, BurstSearch
 from evenhand.procedure.burst import BurstGoal, BurstInterval, BurstIntervals, measure_burst
-from evenhand.procedure.cable_test import CableState, CableTest, measure_cable
+from evenhand.procedure.cable_checks import CableState, CableTest
+from evenhand.procedure.cable_test import measure_cable
 from evenhand.procedure.ceiling import DUT_WAY, LOOPED_WAY, CeilingEntry, CeilingGoal, measure_ceiling
 from evenhand.procedure.conditions import Conditions
 from evenhand.procedure.connection_wish import ConnectionWish

@@ -14,7 +14,8 @@ from evenhand.base.validation.typed_fields import check_type
 from evenhand.plan import BOTH_DIRECTIONS, FrameSize, describe_size
 from evenhand.procedure import back_to_back, burst, loss
 from evenhand.procedure.back_to_back import measure_back_to_back
-from evenhand.procedure.back_to_back_model import BackToBackGoal, BackToBackTable
+from evenhand.procedure.back_to_back_goal import BackToBackGoal
+from evenhand.procedure.back_to_back_result import BackToBackTable
 from evenhand.procedure.burst import BurstGoal, BurstIntervals, measure_burst
 from evenhand.procedure.conditions import Conditions, check_request
 from evenhand.procedure.delay import measure_delay
