@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from evenhand.base.errors import RequestError
-from evenhand.base.units import format_duration, format_ratio
+from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.base.validation.typed_fields import check_types
 from evenhand.search.model import (
     DEFAULT_INVALID_RETRIES,
