@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from evenhand.base.cpu_list import format_cpu_list
 from evenhand.plan import SIDES, SideName
 from evenhand.procedure.ceiling import CeilingEntry
 from evenhand.trial import DirectionResult, TrialResult
@@ -113,7 +114,7 @@ def _node_of(port: Mapping[str, Any]) -> str:
     """Nothing where nobody knows, as on a host with one."""
     if port.get("numa_node") is None:
         return ""
-    far = ", ".join(str(cpu) for cpu in port.get("far_cpus", ()))
+    far = format_cpu_list(port.get("far_cpus", ()))
     return f"; on NUMA node {port['numa_node']}{far and f', and CPU {far} on another'}"
 
 

@@ -27,7 +27,7 @@ from evenhand.report.page_figures_parts import (
     point_label,
     results_of,
     suites_with,
-    trials_of,
+    trials_of_point,
 )
 from evenhand.report.page_figures_throughput import size_pictures, throughput_pictures
 from evenhand.report.page_words import show_addresses, show_size, show_version
@@ -125,7 +125,7 @@ def _delay_pictures(record: CampaignRecord) -> Iterator[Picture]:
 
 def _delay_curve(found: PointRecord, among: Sequence[PointRecord]) -> DelayCurve | None:
     buckets: dict[float, int] = {}
-    for trial in trials_of(found):
+    for trial in trials_of_point(found):
         if trial.result.is_valid:
             for direction in trial.result.raw["directions"].values():
                 for lowest_ns, frames in direction["latency"].get("buckets") or []:
@@ -163,13 +163,13 @@ def _history_pictures(record: CampaignRecord) -> Iterator[Picture]:
         trials = [
             trial
             for one in found
-            for trial in trials_of(one)
+            for trial in trials_of_point(one)
             if trial.result.is_valid and trial.result.lost_frames
         ]
         histories = [
             history
             for one in found
-            for trial in [t for t in trials_of(one) if t.result.is_valid and t.result.lost_frames][:2]
+            for trial in [t for t in trials_of_point(one) if t.result.is_valid and t.result.lost_frames][:2]
             for history in _histories(trial, f"{_place(one)}, trial {trial.number}")
         ]
         if histories:
@@ -210,7 +210,7 @@ def _nearest_loss(found: Sequence[PointRecord]) -> tuple[PointRecord, StoredTria
     for one in reversed(found):
         failed = [
             t
-            for t in trials_of(one)
+            for t in trials_of_point(one)
             if t.result.verdict is Verdict.FAIL and any(d.lost_by_tenth for d in t.result.directions.values())
         ]
         if failed:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+from evenhand.report.page_points import trials_of
 from evenhand.report.page_words import show_addresses, show_size
 from evenhand.run import StoredTrial
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
@@ -47,11 +48,10 @@ def results_of(found: PointRecord) -> list[Mapping[str, Any]]:
     return [one.result for one in found.repetitions if one.finished_at is not None and one.result is not None]
 
 
-def trials_of(found: PointRecord) -> Iterator[StoredTrial]:
-    """Of all searches of a point."""
+def trials_of_point(found: PointRecord) -> Iterator[StoredTrial]:
+    """Of all its repetitions."""
     for repetition in found.repetitions:
-        for search in repetition.searches:
-            yield from search.trials
+        yield from trials_of(repetition)
 
 
 def theoretical_fps_of(found: PointRecord) -> float | None:
