@@ -15,7 +15,7 @@ from evenhand.report.bias import BiasCase
 from evenhand.search import Outcome, ThroughputResult
 from evenhand.spec.file import Reference
 from evenhand.spec.point import Point
-from evenhand.spec.request import plan_of, read_point
+from evenhand.spec.request import plan_of
 from evenhand.trial import Reason, Verdict
 from tests.cli.running import Ended
 from tests.report.test_bias import case as simulated
@@ -35,7 +35,7 @@ def ended_by(
         measured: Measured = []
 
         def measure(_: Reference, point: Point, *, title: str, **__: Any) -> BiasCase:
-            number, goal = int(title[0]), read_point(point).goal
+            number, goal = int(title[0]), demo_reference.demo_goal(point)
             assert point.hash_type is not None
             measured.append((point.hash_type, goal.duration_s))
             found = simulated(plan_of(point), point.hash_type, 50_000 if number == 1 else 400_000)

@@ -27,7 +27,7 @@ from evenhand.rig import make_reference_setup
 from evenhand.rig.host.facts import read_host_facts, read_versions
 from evenhand.rig.reference import reference_router
 from evenhand.run import RunStore
-from evenhand.search import Outcome, ThroughputResult
+from evenhand.search import Outcome, ThroughputGoal, ThroughputResult
 from evenhand.spec.file import Reference
 from evenhand.spec.point import Point
 from evenhand.spec.reference import reference_dut
@@ -46,6 +46,13 @@ PLAIN_LOSS_RATIO = 0.02
 the preset repeats every loss, which takes longer and comes to the same."""
 EXPECTED_S = (28.0, 22.0, 22.0)
 """Of the searches. For the estimate of the time left only."""
+
+
+def demo_goal(point: Point) -> ThroughputGoal:
+    """What the search of a point is for."""
+    goal = read_point(point).goal
+    assert isinstance(goal, ThroughputGoal)
+    return replace(goal, plain_loss_ratio=PLAIN_LOSS_RATIO)
 
 
 def reference_demo(
@@ -97,7 +104,7 @@ def reference_demo(
             done = measured(points[index], title=title)
             if points != shorter and _needs_shorter_trials(done.result):
                 given_up, points = done.result, shorter
-                long_s, goal = format_duration(given_up.goal.duration_s), read_point(points[index]).goal
+                long_s, goal = format_duration(given_up.goal.duration_s), demo_goal(points[index])
                 progress.say(
                     f"Trials of {long_s} were INVALID too often on"
                     f" this host. From now on trials last {format_duration(goal.duration_s)},"
@@ -147,12 +154,12 @@ def _measure(
         fields = "addresses only" if point.hash_type == "type1" else "addresses and ports"
         progress.say(f"{title}: the router hashes {fields}, the tester sends {hosts}.", style="bold")
         setup = make_reference_setup(router)
-        request = read_point(point, setup.testbed.limits)
+        conditions = read_point(point, setup.testbed.limits).conditions
         bed = OpenTestbed(setup=setup, engine=engine, recorder=store, on_event=progress.on_event)
         found = bed.throughput(
-            goal=replace(request.goal, plain_loss_ratio=PLAIN_LOSS_RATIO),
+            goal=demo_goal(point),
             name=f"{plan.name} {point.hash_type} {hosts}",
-            **{**request.conditions, "seed": seed},
+            **{**conditions, "seed": seed},
         )
         assert isinstance(found.search, ThroughputResult)
         return BiasCase(
