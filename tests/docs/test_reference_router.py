@@ -221,9 +221,7 @@ def test_tutorial_shows_the_loads_of_the_first_search() -> None:
         for block in blocks("text", document=TUTORIAL)
         if block.text.startswith(f"{GOAL.max_fps:,.0f} ")
     ]
-    element = SimulatedMeasurer(
-        limit_fps=ELEMENT_FPS, buffer_frames=QUEUE_FRAMES
-    )
+    element = SimulatedMeasurer(limit_fps=ELEMENT_FPS, buffer_frames=QUEUE_FRAMES)
     trials = [trial.result for trial in find_throughput(element, GOAL).trials]
     lines = [f"{trial.intended_fps:>7,.0f} {trial.verdict}\n" for trial in trials]
     assert shown == "".join(lines)
