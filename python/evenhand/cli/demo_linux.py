@@ -4,6 +4,7 @@ machine. What it measures is the preset `demo-linux`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -16,7 +17,7 @@ from evenhand.cli.demo_points import addresses_in_words, read_demo
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.run_options import open_run
 from evenhand.procedure import Began, Measured, OpenTestbed, SinglePair
-from evenhand.procedure.record import recording
+from evenhand.procedure.ceiling import record_ceiling
 from evenhand.report.suite import (
     SuiteEntry,
     closing_lines,
@@ -28,7 +29,7 @@ from evenhand.report.suite import (
 from evenhand.rig import make_lab_setup
 from evenhand.rig.host.facts import read_host_facts, read_versions
 from evenhand.rig.lab import LinuxLab, linux_lab
-from evenhand.search import Role, ThroughputResult, find_tester_ceiling
+from evenhand.search import TesterCeiling, ThroughputResult, find_tester_ceiling
 from evenhand.spec.point import Point
 from evenhand.spec.request import plan_of, read_point
 from evenhand.trial import USUAL_OVERDUE_AFTER_US, EngineMeasurer, Limits, TrialResult, find_engine
@@ -150,34 +151,28 @@ def _find_ceiling(bed: OpenTestbed, point: Point, start_fps: float, *, seed: int
         "min_fps": MIN_CEILING_FPS,
         "duration_s": CEILING_S,
     }
-    label = f"{plan_of(point).name} tester ceiling"
-    with (
-        bed.tester(**{**conditions, "seed": seed}) as tester,
-        recording(bed.recorder, tester, label, kind="ceiling", goal=goal, role=Role.CEILING) as record,
-    ):
-        count = 0
-
-        def on_trial(result: TrialResult) -> None:
-            nonlocal count
-            count += 1
-            record.add_result(result, number=count, purpose="ceiling")
-            bed.on_event(Measured(what="tester", result=result))
-
+    with bed.tester(**{**conditions, "seed": seed}) as tester:
         measurer = tester.measurer(bed.on_event)
         bed.on_event(
             Began(what="the tester's own ceiling", remaining_s=5 * (CEILING_S + measurer.overhead_s))
         )
-        ceiling = find_tester_ceiling(
-            _CeilingMeasurer(measurer, conditions["limits"]),
-            attempts=3,
-            precision=CEILING_PRECISION,
-            ends_at_loss=True,
-            on_trial=on_trial,
-            **goal,
-        )
-        record.finish_with(
-            "found" if ceiling.rate_fps else "tester_limit", {"ceiling_fps_per_direction": ceiling.rate_fps}
-        )
+
+        def find(keep: Callable[[TrialResult], None]) -> TesterCeiling:
+            def on_trial(result: TrialResult) -> None:
+                keep(result)
+                bed.on_event(Measured(what="tester", result=result))
+
+            return find_tester_ceiling(
+                _CeilingMeasurer(measurer, conditions["limits"]),
+                attempts=3,
+                precision=CEILING_PRECISION,
+                ends_at_loss=True,
+                on_trial=on_trial,
+                **goal,
+            )
+
+        label = f"{plan_of(point).name} tester ceiling"
+        ceiling = record_ceiling(bed.recorder, tester, label, goal=goal, find=find)
     if ceiling.rate_fps is None:
         last = "; ".join(reason.text for reason in ceiling.trials[-1].reasons)
         raise HostError(
