@@ -89,10 +89,7 @@ def linux_demo(
             with linux_lab(plan, name=LAB_NAME) as lab:
                 facts[plan.name] = lab.facts()
                 bed = OpenTestbed(
-                    setup=make_lab_setup(lab, plan),
-                    engine=engine,
-                    recorder=store,
-                    on_event=progress.on_event,
+                    setup=make_lab_setup(lab, plan), engine=engine, recorder=store, on_event=progress.on_event
                 )
                 progress.later_s = expected_s * (len(points) - len(entries))
                 progress.say(
@@ -145,12 +142,7 @@ def _find_ceiling(bed: OpenTestbed, point: Point, start_fps: float, *, seed: int
     """The highest load per direction that the tester itself keeps here (MLR-14). HostError if it keeps
     none."""
     conditions = read_point(point, bed.setup.testbed.limits).conditions
-    goal = {
-        "start_fps": start_fps,
-        "max_fps": MOST_FPS,
-        "min_fps": MIN_CEILING_FPS,
-        "duration_s": CEILING_S,
-    }
+    goal = {"start_fps": start_fps, "max_fps": MOST_FPS, "min_fps": MIN_CEILING_FPS, "duration_s": CEILING_S}
     with bed.tester(**{**conditions, "seed": seed}) as tester:
         measurer = tester.measurer(bed.on_event)
         bed.on_event(

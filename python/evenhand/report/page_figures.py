@@ -130,7 +130,11 @@ def _delay_curve(found: PointRecord, among: Sequence[PointRecord]) -> DelayCurve
             for direction in trial.result.raw["directions"].values():
                 for lowest_ns, frames in direction["latency"].get("buckets") or []:
                     buckets[lowest_ns] = buckets.get(lowest_ns, 0) + frames
-    return DelayCurve(label=point_label(found, among), buckets=tuple(sorted(buckets.items()))) if buckets else None
+    return (
+        DelayCurve(label=point_label(found, among), buckets=tuple(sorted(buckets.items())))
+        if buckets
+        else None
+    )
 
 
 def _sample_pictures(record: CampaignRecord) -> Iterator[Picture]:

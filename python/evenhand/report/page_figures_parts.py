@@ -18,7 +18,9 @@ MOST_CURVES = 4
 picture."""
 
 
-def suites_with(record: CampaignRecord, procedures: tuple[str, ...]) -> Iterator[tuple[str, list[PointRecord]]]:
+def suites_with(
+    record: CampaignRecord, procedures: tuple[str, ...]
+) -> Iterator[tuple[str, list[PointRecord]]]:
     """Suites with points of these procedures that have begun."""
     for suite in record.suites:
         found = [

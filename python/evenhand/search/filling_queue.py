@@ -16,9 +16,7 @@ def doubted_sustainable_fps(goal: ThroughputGoal, load_fps: float, result: Trial
     return allowed_fps if allowed_fps < load_fps else None
 
 
-def hidden_fps(
-    goal: ThroughputGoal, load_fps: float, result: TrialResult, sustainable_fps: float
-) -> float:
+def hidden_fps(goal: ThroughputGoal, load_fps: float, result: TrialResult, sustainable_fps: float) -> float:
     """How much more than in the long run a full-length trial allows, since a queue takes the difference. 0 if
     it did not overflow: then its depth is not known."""
     if result.is_pass:

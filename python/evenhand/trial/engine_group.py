@@ -247,7 +247,9 @@ class EngineGroup:
             raise
         return lost
 
-    def _judge(self, asked: GroupRequest, lost: dict[str, str], before: Mapping[str, ComparedClock]) -> Document:
+    def _judge(
+        self, asked: GroupRequest, lost: dict[str, str], before: Mapping[str, ComparedClock]
+    ) -> Document:
         for member, reply in asked.in_order(asked.replies):
             if not lost and "stopped" in {reason["code"] for reason in reply["reasons"]}:
                 lost[member.name] = (

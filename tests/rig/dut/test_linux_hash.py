@@ -14,10 +14,10 @@ import pytest
 from evenhand.plan import make_plan
 from evenhand.rig.dut import HashType, describe_setup
 from evenhand.rig.dut.items import Item, NotTakenError, moves
+from evenhand.rig.dut.linux_answers import read_state
 from evenhand.rig.dut.linux_items import linux_items
 from evenhand.rig.dut.linux_moves import LinuxReader, move_of
 from evenhand.rig.dut.linux_nic import NicWishes, nic_items
-from evenhand.rig.dut.linux_answers import read_state
 from evenhand.rig.dut.linux_state import LinuxState
 from evenhand.rig.dut.setup import settle
 from evenhand.rig.dut.shell import Answer

@@ -16,12 +16,7 @@ from evenhand.rig.dut.linux_nic import NO_WISHES, NicWishes, hash_items, nic_ite
 from evenhand.rig.dut.linux_refusals import check_interfaces, check_networks
 from evenhand.rig.dut.linux_state import LinuxState
 from evenhand.rig.dut.linux_tables import routes_of, rule_items
-from evenhand.rig.dut.translator import (
-    INTERFACE,
-    TAYGA_INSTALL,
-    routes_to_translator,
-    tayga_config,
-)
+from evenhand.rig.dut.translator import INTERFACE, TAYGA_INSTALL, routes_to_translator, tayga_config
 
 
 def linux_items(setups: Sequence[DutSetup], state: LinuxState, *, nics: NicWishes = NO_WISHES) -> list[Item]:
