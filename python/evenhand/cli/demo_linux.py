@@ -16,7 +16,7 @@ from evenhand.cli.common import err, out, write_json
 from evenhand.cli.demo_points import addresses_in_words, read_demo
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.run_options import open_run
-from evenhand.procedure import Began, Measured, OpenTestbed, SinglePair
+from evenhand.procedure import Began, Conditions, Measured, OpenTestbed, SinglePair
 from evenhand.procedure.ceiling import record_ceiling
 from evenhand.report.suite import (
     SuiteEntry,
@@ -141,9 +141,9 @@ class _CeilingMeasurer:
 def _find_ceiling(bed: OpenTestbed, point: Point, start_fps: float, *, seed: int) -> float:
     """The highest load per direction that the tester itself keeps here (MLR-14). HostError if it keeps
     none."""
-    conditions = read_point(point, bed.setup.testbed.limits).conditions
+    conditions: Conditions = {**read_point(point, bed.setup.testbed.limits).conditions, "seed": seed}
     goal = {"start_fps": start_fps, "max_fps": MOST_FPS, "min_fps": MIN_CEILING_FPS, "duration_s": CEILING_S}
-    with bed.tester(**{**conditions, "seed": seed}) as tester:
+    with bed.tester(**conditions) as tester:
         measurer = tester.measurer(bed.on_event)
         bed.on_event(
             Began(what="the tester's own ceiling", remaining_s=5 * (CEILING_S + measurer.overhead_s))
@@ -156,11 +156,14 @@ def _find_ceiling(bed: OpenTestbed, point: Point, start_fps: float, *, seed: int
 
             return find_tester_ceiling(
                 _CeilingMeasurer(measurer, conditions["limits"]),
+                start_fps=start_fps,
+                max_fps=MOST_FPS,
+                min_fps=MIN_CEILING_FPS,
+                duration_s=CEILING_S,
                 attempts=3,
                 precision=CEILING_PRECISION,
                 ends_at_loss=True,
                 on_trial=on_trial,
-                **goal,
             )
 
         label = f"{plan_of(point).name} tester ceiling"
@@ -187,16 +190,17 @@ def _measure(
     single_pair: SinglePair | None,
 ) -> SuiteEntry:
     request = read_point(point, bed.setup.testbed.limits)
-    plan, conditions = plan_of(point), request.conditions
+    plan = plan_of(point)
+    conditions: Conditions = {
+        **request.conditions,
+        "seed": seed,
+        "limits": demo_limits(request.conditions["limits"], ceiling_fps),
+        "single_pair": single_pair,
+    }
     found = bed.throughput(
         goal=replace(request.goal, max_fps=ceiling_fps),
         name=f"{plan.name} {addresses_in_words(plan)}",
-        **{
-            **conditions,
-            "seed": seed,
-            "limits": demo_limits(conditions["limits"], ceiling_fps),
-            "single_pair": single_pair,
-        },
+        **conditions,
     )
     assert isinstance(found.search, ThroughputResult)
     # Routers keep entries that they only tried; what counts is who answered.

@@ -20,7 +20,7 @@ from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.run_options import open_run
 from evenhand.plan import BOTH_DIRECTIONS, make_plan
 from evenhand.predict import predict
-from evenhand.procedure import OpenTestbed, SinglePair
+from evenhand.procedure import Conditions, OpenTestbed, SinglePair
 from evenhand.report.bias import BiasCase, bias_document, bias_lines, bias_picture, has_verdict
 from evenhand.report.invalid import OF_THE_HOST
 from evenhand.rig import make_reference_setup
@@ -154,12 +154,10 @@ def _measure(
         fields = "addresses only" if point.hash_type == "type1" else "addresses and ports"
         progress.say(f"{title}: the router hashes {fields}, the tester sends {hosts}.", style="bold")
         setup = make_reference_setup(router)
-        conditions = read_point(point, setup.testbed.limits).conditions
+        conditions: Conditions = {**read_point(point, setup.testbed.limits).conditions, "seed": seed}
         bed = OpenTestbed(setup=setup, engine=engine, recorder=store, on_event=progress.on_event)
         found = bed.throughput(
-            goal=demo_goal(point),
-            name=f"{plan.name} {point.hash_type} {hosts}",
-            **{**conditions, "seed": seed},
+            goal=demo_goal(point), name=f"{plan.name} {point.hash_type} {hosts}", **conditions
         )
         assert isinstance(found.search, ThroughputResult)
         return BiasCase(
