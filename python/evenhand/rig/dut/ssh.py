@@ -24,7 +24,7 @@ from pathlib import Path
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.temporary_folder import temporary_folder
 from evenhand.rig.dut.shell import Answer
-from evenhand.rig.dut.ssh_command import CONNECT_TIMEOUT_S, OPTIONS, escaped, ssh_environment, ssh_program
+from evenhand.rig.dut.ssh_command import CONNECT_TIMEOUT_S, begin_of_ssh, escaped, ssh_environment
 from evenhand.rig.dut.ssh_errors import no_answer, why_not
 from evenhand.rig.testbed import TestbedDut
 from evenhand.rig.testbed.ssh_destination import check_destination
@@ -69,31 +69,18 @@ class SshShell:
         Raises:
             HostError: There is no ssh; or the DUT does not answer, is not known, or would ask for a password.
         """
-        program = ssh_program()
-        self.destination = check_destination(destination)
-        own = [part for option in OPTIONS for part in ("-o", option)]
         self._begin = [
-            program,
-            *(("-F", str(config)) if config else ()),
-            *own,
+            *begin_of_ssh(config),
             "-o",
             "ClearAllForwardings=yes",
             "-o",
             f"ControlPath={escaped(control)}",
         ]
+        self.destination = check_destination(destination)
         self._errors: _Lines = queue.SimpleQueue()
         # It lives as long as its input is open, so it ends when this process does. In a session of its own,
         # Ctrl-C leaves it to whoever takes a set-up back.
-        self._master = subprocess.Popen(
-            [*self._begin, "-o", "ControlMaster=yes", "--", self.destination, _WELCOME],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            text=True,
-            errors="replace",
-            env=ssh_environment(),
-        )
+        self._master = self._begun("ControlMaster=yes", command=_WELCOME)
         try:
             self.host = self._wait_until_ready()
         except BaseException:
@@ -106,16 +93,8 @@ class SshShell:
             raise self._lost()
         # Without the connection there is no other: a second one might reach another host, and would ask once
         # more.
-        options = ("-o", "ControlMaster=no", "-o", "ProxyCommand=false")
-        client = subprocess.Popen(
-            [*self._begin, *options, "--", self.destination, f"exec sh -c {shlex.quote(command)}"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            text=True,
-            errors="replace",
-            env=ssh_environment(),
+        client = self._begun(
+            "ControlMaster=no", "ProxyCommand=false", command=f"exec sh -c {shlex.quote(command)}"
         )
         try:
             stdout, stderr = _communicate(client, input_text, timeout_s)
@@ -148,6 +127,24 @@ class SshShell:
         if client.returncode == _SSH_FAILED and self._has_ended():
             raise self._lost()
         return Answer(exit_code=client.returncode, stdout=stdout, stderr=stderr)
+
+    def _begun(self, *options: str, command: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [
+                *self._begin,
+                *(part for option in options for part in ("-o", option)),
+                "--",
+                self.destination,
+                command,
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            text=True,
+            errors="replace",
+            env=ssh_environment(),
+        )
 
     def close(self) -> None:
         """Ends the connection. What was lost already is closed all the same."""

@@ -45,9 +45,18 @@ def ssh_command(destination: str, command: str, *options: str, config: Path | No
         RequestError: That is no destination.
         HostError: There is no ssh.
     """
-    own = [part for option in OPTIONS for part in ("-o", option)]
-    own_file = ("-F", str(config)) if config else ()
-    return [ssh_program(), *own_file, *options, *own, "--", check_destination(destination), command]
+    return [*begin_of_ssh(config, *options), "--", check_destination(destination), command]
+
+
+def begin_of_ssh(config: Path | None, *options: str) -> list[str]:
+    """What every call begins with. HostError if there is no ssh.
+
+    Args:
+        config: A file to be read instead of the user's own.
+        options: Words that go before ours.
+    """
+    own = (part for option in OPTIONS for part in ("-o", option))
+    return [ssh_program(), *(("-F", str(config)) if config else ()), *options, *own]
 
 
 def command_over_ssh(destination: str, command: str) -> list[str]:
