@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand.analysis.device import plan_of
+from evenhand.analysis.plans import plan_of
 from evenhand.base.errors import RequestError
 from evenhand.plan import RFC4814_SOURCE_PORTS, UdpRange
 from evenhand.plan.ports import MAX_PORT, parse_ports

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from evenhand.cli import demo_reference
-from evenhand.plan import AddressPlan
 from evenhand.report.bias import BiasCase
-from evenhand.search import Outcome, ThroughputGoal, ThroughputResult
+from evenhand.search import Outcome, ThroughputResult
+from evenhand.spec.file import Reference
+from evenhand.spec.point import Point
+from evenhand.spec.request import plan_of
 from evenhand.trial import Reason, Verdict
 from tests.cli.running import Ended
 from tests.report.test_bias import case as simulated
@@ -32,11 +34,11 @@ def ended_by(
     def run(code: str, *options: str, first: int = 1) -> tuple[Ended, Measured]:
         measured: Measured = []
 
-        def measure(
-            case: demo_reference.Case, plan: AddressPlan, goal: ThroughputGoal, *, number: int, **_: Any
-        ) -> BiasCase:
-            measured.append((case.hash_type, goal.duration_s))
-            found = simulated(plan, case.hash_type, 50_000 if number == 1 else 400_000)
+        def measure(_: Reference, point: Point, *, title: str, **__: Any) -> BiasCase:
+            number, goal = int(title[0]), demo_reference.demo_goal(point)
+            assert point.hash_type is not None
+            measured.append((point.hash_type, goal.duration_s))
+            found = simulated(plan_of(point), point.hash_type, 50_000 if number == 1 else 400_000)
             result = replace(found.result, goal=goal)
             return replace(
                 found,

@@ -18,17 +18,18 @@ from typing import Any
 import pytest
 
 import evenhand
-from evenhand.base.units import parse_duration
+from evenhand.base.units import parse_duration, parse_ratio
 from evenhand.cli import demo_linux, demo_reference
-from evenhand.predict import DeviceModel
+from evenhand.cli.demo_points import read_demo
 from evenhand.procedure import ceiling
 from evenhand.rig import host, testbed
-from evenhand.rig.reference import ReferenceDut
 from evenhand.rig.testbed.drivers import DRIVERS
 from evenhand.rig.testbed.eal_arguments import ALLOWED, INSTEAD
 from evenhand.run import schema
 from evenhand.search import ThroughputGoal
 from evenhand.search.ceiling import DEFAULT_PRECISION
+from evenhand.spec.reference import reference_dut
+from evenhand.spec.request import read_point
 from evenhand.spec.worker_hosts import read_workers
 from evenhand.trial import USUAL_OVERDUE_AFTER_US, Limits, Waits
 from tests.docs.documents import DOCUMENTS, ROOT, Block, blocks, name_of, read, table_rows
@@ -185,25 +186,24 @@ def test_validity_page_quotes_the_limits() -> None:
     assert rows["share of overdue frames"] == f"{limits.overdue_tolerance * 100:g} %"
     assert rows["latest frame"] == f"{limits.longest_overdue_us / 1000:g} ms"
     assert rows["clock"] == f"{limits.clock_ppm:g} ppm"
-    assert f"loss ratio {demo_linux.LOSS_RATIO * 100:g} % instead of 0" in text
+    in_lab = read_point(read_demo(demo_linux.PRESET).points[0])
+    assert f"loss ratio {in_lab.goal.loss_ratio * 100:g} % instead of 0" in text
     assert (
         f"overdue after {demo_linux.OVERDUE_AFTER_US:g} us instead of {USUAL_OVERDUE_AFTER_US:g} us" in text
     )
-    model = DeviceModel(
-        elements=demo_reference.ELEMENTS,
-        rate_fps=demo_reference.ELEMENT_FPS,
-        hash_type="type1",
-        queue_frames=demo_reference.QUEUE_FRAMES,
-    )
-    justified = ReferenceDut(model=model).justified_limits()
+    demo = read_demo(demo_reference.PRESET)
+    assert demo.reference is not None
+    justified = reference_dut(demo.reference).justified_limits()
     assert (
         f"overdue after {parse_duration(justified['overdue_after']) * 1000:.0f} ms instead of"
         f" {USUAL_OVERDUE_AFTER_US:g} us" in text
     )
     assert f"Both allow {justified['overdue_tolerance'].replace('%', ' %')} of overdue frames" in text
+    assert in_lab.conditions["limits"].overdue_tolerance == parse_ratio(justified["overdue_tolerance"])
     assert f"a loss of up to {demo_reference.PLAIN_LOSS_RATIO * 100:g} % counts when a repetition" in text
+    offered_tolerance = read_point(demo.points[0]).conditions["limits"].offered_tolerance
     assert (
-        f"offered load within {demo_reference.OFFERED_TOLERANCE * 100:g} % instead of"
+        f"offered load within {offered_tolerance * 100:g} % instead of"
         f" {limits.offered_tolerance * 100:g} %" in text
     )
 

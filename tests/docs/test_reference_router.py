@@ -18,9 +18,13 @@ import pytest
 from evenhand.base.errors import HostError
 from evenhand.base.programs import ROUTER, find_program
 from evenhand.base.units import format_rate
-from evenhand.cli import demo_reference
+from evenhand.cli.demo_points import read_demo
+from evenhand.cli.demo_reference import PRESET, demo_goal
+from evenhand.predict import DeviceModel
 from evenhand.rig.reference.router import RING_LOG2
 from evenhand.search import find_throughput
+from evenhand.spec.reference import reference_dut
+from evenhand.spec.request import read_point
 from evenhand.trial import SimulatedMeasurer
 from tests.docs.documents import blocks, commands, read, table_rows
 
@@ -32,6 +36,9 @@ REFERENCE = "docs/reference/reference-router.md"
 MOST_ATTEMPTS = 8
 EXAMPLE = "examples/reference-router.json"
 SIDES, KINDS = ("left", "right"), ("loss", "duplication", "reordering", "corruption")
+DEMO = read_demo(PRESET)
+CASES = [point for point in DEMO.points if point.plan == "gateway-v4"]
+GOAL = demo_goal(CASES[0])
 
 
 def schema(name: str) -> dict[str, Any]:
@@ -159,36 +166,44 @@ def test_walk_by_hand(run: Run, tmp_path: Path) -> None:
         assert process.wait(20) == 0
 
 
+def demo_model() -> DeviceModel:
+    assert DEMO.reference is not None
+    model = reference_dut(DEMO.reference).model
+    assert model is not None
+    return model
+
+
+MODEL = demo_model()
+ELEMENT_FPS, QUEUE_FRAMES = MODEL.rate_fps or 0.0, MODEL.queue_frames or 0
+
+
 def hidden_fps() -> float:
     """The highest even load of one element that loses nothing in a trial of the demo: its rate, and what the
     queue hides."""
-    duration_s = demo_reference.FULL.duration_s
-    return demo_reference.ELEMENT_FPS * (
-        1 + demo_reference.QUEUE_FRAMES / (demo_reference.ELEMENT_FPS * duration_s)
-    )
+    return ELEMENT_FPS * (1 + QUEUE_FRAMES / (ELEMENT_FPS * GOAL.duration_s))
 
 
 def test_tutorial_tells_the_settings_of_the_demo() -> None:
     rows = {row[0]: row[1] for row in table_rows(TUTORIAL, "setting")}
     assert rows == {
-        "elements": str(demo_reference.ELEMENTS),
-        "rate": format_rate(demo_reference.ELEMENT_FPS),
-        "queue": f"{demo_reference.QUEUE_FRAMES} frames",
-        "trial": f"{demo_reference.FULL.duration_s:g} s",
-        "precision": f"{100 * demo_reference.FULL.precision:g} %",
-        "maximum": format_rate(demo_reference.MAX_FPS),
+        "elements": str(MODEL.elements),
+        "rate": format_rate(ELEMENT_FPS),
+        "queue": f"{QUEUE_FRAMES} frames",
+        "trial": f"{GOAL.duration_s:g} s",
+        "precision": f"{100 * GOAL.precision:g} %",
+        "maximum": format_rate(GOAL.max_fps),
     }
     assert [row[1:] for row in table_rows(TUTORIAL, "case")] == [
         [
             "addresses only" if case.hash_type == "type1" else "addresses and ports",
             "one address pair, pseudorandom ports"
-            if case.hosts == 1
+            if case.is_single_pair
             else "all addresses of the plan, pseudorandom ports",
             row[3],
         ]
-        for case, row in zip(demo_reference.CASES, table_rows(TUTORIAL, "case"), strict=True)
+        for case, row in zip(CASES, table_rows(TUTORIAL, "case"), strict=True)
     ]
-    waits, final = demo_reference.DEMO_WAITS, demo_reference.FULL.final_duration_s
+    waits, final = read_point(CASES[0]).conditions["waits"], GOAL.final_duration_s
     shown = [
         re.split("[;s]", row[2])[0].strip()
         for row in table_rows(TUTORIAL, "requirement")
@@ -204,19 +219,17 @@ def test_tutorial_shows_the_loads_of_the_first_search() -> None:
     (shown,) = [
         block.text
         for block in blocks("text", document=TUTORIAL)
-        if block.text.startswith(f"{demo_reference.MAX_FPS:,.0f} ")
+        if block.text.startswith(f"{GOAL.max_fps:,.0f} ")
     ]
-    element = SimulatedMeasurer(
-        limit_fps=demo_reference.ELEMENT_FPS, buffer_frames=demo_reference.QUEUE_FRAMES
-    )
-    trials = [trial.result for trial in find_throughput(element, demo_reference.FULL).trials]
+    element = SimulatedMeasurer(limit_fps=ELEMENT_FPS, buffer_frames=QUEUE_FRAMES)
+    trials = [trial.result for trial in find_throughput(element, GOAL).trials]
     lines = [f"{trial.intended_fps:>7,.0f} {trial.verdict}\n" for trial in trials]
     assert shown == "".join(lines)
     counts = "/".join(str(sum(verdict in line for line in lines)) for verdict in ("PASS", "FAIL"))
     assert f"needs {counts}/0 in case 1" in read(TUTORIAL)
-    excess_fps = trials[-1].intended_fps - demo_reference.ELEMENT_FPS
+    excess_fps = trials[-1].intended_fps - ELEMENT_FPS
     text = " ".join(read(TUTORIAL).split())
-    too_many = excess_fps * demo_reference.FULL.duration_s
+    too_many = excess_fps * GOAL.duration_s
     assert (
         f"The last load is {excess_fps:.0f} frames a second too much for one element, {too_many:.0f} in a"
         " trial; the queue holds" in text
@@ -225,8 +238,8 @@ def test_tutorial_shows_the_loads_of_the_first_search() -> None:
 
 def test_what_a_queue_hides_is_computed_right() -> None:
     """Both pages quote it; who changes the demo must know."""
-    rate_fps, share = demo_reference.ELEMENT_FPS, 1 / demo_reference.ELEMENTS
-    frames = 2 * demo_reference.ELEMENTS * rate_fps / 2 * demo_reference.FULL.duration_s
+    rate_fps, share = ELEMENT_FPS, 1 / MODEL.elements
+    frames = 2 * MODEL.elements * rate_fps / 2 * GOAL.duration_s
     spread = math.sqrt(frames * share * (1 - share))
     hidden = 100 * (hidden_fps() / rate_fps - 1)
     for page in (TUTORIAL, EXPLANATION):
@@ -235,9 +248,9 @@ def test_what_a_queue_hides_is_computed_right() -> None:
         assert f"give or take {spread:.0f}" in text
         assert f"{hidden:.1f} %" in text
     text = " ".join(read(EXPLANATION).split())
-    assert f"the demo's {demo_reference.QUEUE_FRAMES} frames" in text
+    assert f"the demo's {QUEUE_FRAMES} frames" in text
     assert f"may find {hidden_fps():,.0f} where" in text
-    assert f"it is {hidden * demo_reference.FULL.duration_s / 60:.2f} %" in text
+    assert f"it is {hidden * GOAL.duration_s / 60:.2f} %" in text
 
 
 def test_explanation_quotes_the_constants_of_the_router() -> None:

@@ -11,7 +11,8 @@ import pytest
 from evenhand.base.errors import RequestError
 from evenhand.plan import make_plan
 from evenhand.procedure import BurstGoal, BurstIntervals, Profile
-from evenhand.procedure.burst import RFC_BURSTS, search_interval, with_rate
+from evenhand.procedure.burst import search_interval, with_rate
+from evenhand.procedure.burst_goal import RFC_BURSTS
 from evenhand.report.burst import burst_lines, burst_table
 from evenhand.search import Outcome
 from evenhand.trial import SimulatedMeasurer

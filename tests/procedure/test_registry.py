@@ -51,7 +51,7 @@ OTHER_WORDS = {
     ("trial/simulated.py", "latency"): "a key of the contract",
     ("trial/replay.py", "burst"): "a key of the contract",
     ("trial/direction.py", "latency"): "a key of the contract",
-    ("trial/result.py", "loss"): "the code of a reason",
+    ("trial/causes.py", "loss"): "the code of a reason",
     ("trial/engine_group.py", "connections"): "a key of the contract",
     ("trial/group_events.py", "latency"): "a key of the contract",
     ("trial/load.py", "burst"): "a key of the contract",

@@ -8,7 +8,7 @@ import random
 from dataclasses import replace
 from typing import Any
 
-from evenhand.analysis.device import plan_of
+from evenhand.analysis.plans import plan_of
 from evenhand.predict import VERIFICATION_KEY, DeviceModel, predict
 from evenhand.rig.dut.facts_model import RECEIVES
 from evenhand.run import StoredTrial

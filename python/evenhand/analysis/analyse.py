@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from evenhand.analysis.bias import bias_verdicts
 from evenhand.analysis.curve import curves_of
-from evenhand.analysis.model import Analysis, Curve
+from evenhand.analysis.curve_model import Curve
+from evenhand.analysis.model import Analysis
 from evenhand.analysis.plateau import LEAST_FOR_TEST
 from evenhand.analysis.published import published_comparisons
 from evenhand.analysis.ratios import ratios_of

@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evenhand.analysis.device import KnownDevice, ip_version, is_direct, known_device, plan_of, sent_plan
+from evenhand.analysis.curve_model import Curve, CurvePoint
+from evenhand.analysis.device import KnownDevice, known_device
 from evenhand.analysis.drift import drift_of, heed_in_verdict
 from evenhand.analysis.medians import Measured, MedianRatio, Pool, median_ratio
-from evenhand.analysis.model import BiasVerdict, Curve, CurvePoint
+from evenhand.analysis.model import BiasVerdict
+from evenhand.analysis.plans import ip_version, is_direct, plan_of, sent_plan
 from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL
 from evenhand.analysis.ranks import least_p_value, lower_p_value
 from evenhand.analysis.ratios import COARSE, SAME_WITHIN, deciding_precision, is_decided

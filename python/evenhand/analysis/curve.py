@@ -7,9 +7,9 @@ import json
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from evenhand.analysis.curve_model import Curve, CurveKey, CurvePoint, Degradation
 from evenhand.analysis.device import KnownDevice, known_device
 from evenhand.analysis.drift import drift_of, heed_in_shape
-from evenhand.analysis.model import Curve, CurveKey, CurvePoint, Degradation
 from evenhand.analysis.plateau import find_shape
 from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.run.campaign_record import CampaignRecord, PointRecord

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evenhand.analysis.plans import known_plan
 from evenhand.base.errors import RequestError
-from evenhand.plan import AddressPlan, find_topology
+from evenhand.plan import AddressPlan
 from evenhand.predict import DeviceModel, NeighborCost, Prediction, neighbor_entries, predict
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
-from evenhand.spec.plan import build_plan
 from evenhand.spec.point import Point
 
 
@@ -46,49 +46,13 @@ class KnownDevice:
         )
 
     def _predict(self, record: PointRecord) -> Prediction | None:
-        plan = plan_of(record.point)
-        sent = sent_plan(record)
-        if plan is None or (sent is not None and sent != plan.to_contract()):
-            return None  # the run of a verb does not tell all options of its plan
+        plan = known_plan(record)
+        if plan is None:
+            return None
         try:
             return predict(plan, self.model, record.point.directions)
         except RequestError:
             return None  # fields that count together
-
-
-def sent_plan(record: PointRecord) -> Mapping[str, Any] | None:
-    """The plan as the engine got it; None if nothing was measured yet."""
-    return next(
-        (search.plan for repetition in record.repetitions for search in repetition.searches if search.plan),
-        None,
-    )
-
-
-def plan_of(point: Point) -> AddressPlan | None:
-    """None if it is a mix, or its options are not such as a plan takes."""
-    if not is_known_plan(point.plan):
-        return None
-    try:
-        return build_plan(point.plan, point.hosts, point.networks, point.plan_options)
-    except RequestError:
-        return None  # options that are none, or do not go together
-
-
-def is_known_plan(name: str) -> bool:
-    """False for a mix of two."""
-    return find_topology(name) is not None
-
-
-def ip_version(name: str) -> int | None:
-    """4 or 6; None for a mix."""
-    topology = find_topology(name)
-    return None if topology is None else topology.ip_version
-
-
-def is_direct(name: str) -> bool:
-    """Whether hosts are on the link; a mix is as the first of its two."""
-    topology = find_topology(name.split("+")[0])
-    return topology is not None and topology.left.gateway is None
 
 
 def known_device(record: CampaignRecord, points: Iterable[PointRecord]) -> KnownDevice | None:

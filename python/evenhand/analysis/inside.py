@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.analysis.device import plan_of, sent_plan
+from evenhand.analysis.plans import known_plan
 from evenhand.base.errors import EvenhandError
-from evenhand.plan import AddressPlan, Direction
+from evenhand.plan import Direction
 from evenhand.rig.dut.facts_model import comes_to, predict_queues
 from evenhand.run.campaign_record import PointRecord
 from evenhand.run.reading import StoredTrial
@@ -230,7 +230,7 @@ def _places(record: PointRecord, seen: Sequence[Mapping[str, Any]]) -> Iterator[
 
 
 def _predicted(record: PointRecord, direction: Direction, place: str) -> tuple[float, ...] | None:
-    plan = _plan(record)
+    plan = known_plan(record)
     facts = next(
         (
             found
@@ -248,12 +248,6 @@ def _predicted(record: PointRecord, direction: Direction, place: str) -> tuple[f
         )
     except (EvenhandError, KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return None  # what its driver does not tell, or what no driver says
-
-
-def _plan(record: PointRecord) -> AddressPlan | None:
-    """None if the record does not tell all of it, as that of a verb with options."""
-    plan = plan_of(record.point)
-    return None if plan is None or sent_plan(record) != plan.to_contract() else plan
 
 
 def _get(value: Any, key: str) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.analysis.device import sent_plan
+from evenhand.analysis.plans import sent_plan
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
 from evenhand.run.conditions import SearchConditions, conditions_of
 from evenhand.spec.point import Point

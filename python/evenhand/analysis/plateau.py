@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from evenhand.analysis.curve_model import CurvePoint, PointTest, Shape
 from evenhand.analysis.medians import Pool, search_width
-from evenhand.analysis.model import CurvePoint, PointTest, Shape
 from evenhand.analysis.ranks import least_p_value, lower_p_value
 from evenhand.analysis.ratios import COARSE, SAME_WITHIN
 from evenhand.analysis.words import join, show_percent, show_probability

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from evenhand.analysis.device import ip_version, is_direct
+from evenhand.analysis.curve_model import Curve, CurvePoint
 from evenhand.analysis.medians import MedianRatio, Pool, median_ratio, show_ratio
-from evenhand.analysis.model import Curve, CurvePoint, Ratio
+from evenhand.analysis.model import Ratio
+from evenhand.analysis.plans import ip_version, is_direct
 from evenhand.analysis.words import show_percent, too_coarse
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.procedure.statistics import Interval

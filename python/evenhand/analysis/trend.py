@@ -207,22 +207,11 @@ def _point_trend(series: _Series, records: Sequence[CampaignRecord]) -> PointTre
     values = [_value(number, series.found.get(number)) for number in range(len(records))]
     measured = [value for value in values if value.statistics is not None]
     judging = _Judging(figure=figure, records=records)
-    if len(measured) < 2:
-        return PointTrend(
-            key=series.latest.point.key,
-            point=series.latest.point,
-            figure=figure,
-            testbed=series.testbed,
-            values=tuple(values),
-            levels=(),
-            changes=(),
-            judged_by="nothing",
-            unlike=series.unlike,
-        )
-    if len(measured) < FEWEST_RUNS:
-        levels: tuple[Level, ...] = ()
+    levels: tuple[Level, ...] = ()
+    changes: tuple[Change, ...] = ()
+    if 2 <= len(measured) < FEWEST_RUNS:
         changes = tuple(judging.from_run_to_run(series))
-    else:
+    elif len(measured) >= FEWEST_RUNS:
         found = find_levels([value.statistics.median for value in measured if value.statistics is not None])
         for place in found.apart:
             value = measured[place]
@@ -247,7 +236,7 @@ def _point_trend(series: _Series, records: Sequence[CampaignRecord]) -> PointTre
         values=tuple(values),
         levels=levels,
         changes=changes,
-        judged_by="levels" if levels else "compare",
+        judged_by="levels" if levels else "compare" if len(measured) > 1 else "nothing",
         unlike=series.unlike,
     )
 

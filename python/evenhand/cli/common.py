@@ -20,6 +20,12 @@ from evenhand.plan import TOPOLOGIES, AddressPlan, plan_title, plan_warnings
 
 DEFAULT_SEED = 1
 MAX_SEED = 2**64 - 1
+PageOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--html", metavar="FILE", help="Also write a page. An older page with this name is replaced."
+    ),
+]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Write one JSON document to stdout; progress goes to stderr.")
 ]

@@ -14,7 +14,7 @@ from evenhand.analysis.sessions import compare_sessions
 from evenhand.base.errors import RequestError
 from evenhand.base.new_file import check_replaceable
 from evenhand.base.units import parse_ratio
-from evenhand.cli.common import JsonOption, err, out, write_json
+from evenhand.cli.common import JsonOption, PageOption, err, out, write_json
 from evenhand.report.comparison import (
     comparison_document,
     comparison_lines,
@@ -64,12 +64,7 @@ def compare(
             " number of points, or only the median ratio.",
         ),
     ] = "interval",
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            "--html", metavar="FILE", help="Also write a page. An older page with this name is replaced."
-        ),
-    ] = None,
+    html: PageOption = None,
     json_output: JsonOption = False,
 ) -> int:
     """Compare runs or campaigns point by point: ratios with their intervals, and the differences

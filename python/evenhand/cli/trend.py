@@ -11,7 +11,7 @@ import typer
 from evenhand.analysis.trend import trend as trend_of
 from evenhand.analysis.trend_model import Over
 from evenhand.base.new_file import check_replaceable
-from evenhand.cli.common import JsonOption, err, out, write_json
+from evenhand.cli.common import JsonOption, PageOption, err, out, write_json
 from evenhand.cli.run_files import read_runs
 from evenhand.report.trend import changes_table, points_table, trend_document, trend_lines
 from evenhand.run import SUFFIX
@@ -48,12 +48,7 @@ def trend(
             " own.",
         ),
     ] = False,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            "--html", metavar="FILE", help="Also write a page. An older page with this name is replaced."
-        ),
-    ] = None,
+    html: PageOption = None,
     json_output: JsonOption = False,
 ) -> None:
     """Follow each point over many runs, and find where it changed from one level to another.

@@ -15,16 +15,9 @@ from evenhand.plan.imix import (
     whole_octets,
 )
 from evenhand.plan.mix import describe_mix, make_mix, mix_lines, mix_request, mix_versions, with_titles
-from evenhand.plan.model import (
-    BENCHMARKING_BLOCK,
-    AddressPlan,
-    HostMacs,
-    OtherVersion,
-    PlanSide,
-    plan_file_name,
-    plan_title,
-)
+from evenhand.plan.model import AddressPlan, HostMacs, OtherVersion, plan_file_name, plan_title
 from evenhand.plan.nat import MAX_CONNECTIONS, TUPLE_ORDERS, Nat, TupleOrder
+from evenhand.plan.plan_side import BENCHMARKING_BLOCK, PlanSide
 from evenhand.plan.ranges import (
     Address,
     HostRange,

@@ -7,8 +7,9 @@ import ipaddress
 from dataclasses import dataclass
 
 from evenhand.base.errors import PlanError
-from evenhand.plan.model import AddressPlan, PlanSide, plan_title
+from evenhand.plan.model import AddressPlan, plan_title
 from evenhand.plan.nat import Nat
+from evenhand.plan.plan_side import PlanSide
 from evenhand.plan.ranges import HostRange, Interface, IpVersion, Mode, Network, NetworkRange, UdpRange
 from evenhand.plan.sides import SideCounts, SideName
 from evenhand.plan.translation import Translation

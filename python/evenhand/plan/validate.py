@@ -7,8 +7,9 @@ import ipaddress
 from itertools import pairwise
 
 from evenhand.base.errors import PlanError
-from evenhand.plan.model import BENCHMARKING_BLOCK, PRIVATE_BLOCK, AddressPlan, PlanSide
+from evenhand.plan.model import AddressPlan
 from evenhand.plan.nat import MAX_FOUR_TUPLES
+from evenhand.plan.plan_side import BENCHMARKING_BLOCK, PRIVATE_BLOCK, PlanSide
 from evenhand.plan.ranges import HostRange, Network, UdpRange
 
 _MISPRINTS: tuple[tuple[Network, str], ...] = (

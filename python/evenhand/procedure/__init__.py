@@ -3,9 +3,13 @@
 tester; shows nothing."""
 
 from evenhand.procedure.back_to_back import measure_back_to_back
-from evenhand.procedure.back_to_back_model import BackToBack, BackToBackGoal, BackToBackTable, BurstSearch
-from evenhand.procedure.burst import BurstGoal, BurstInterval, BurstIntervals, measure_burst
-from evenhand.procedure.cable_test import CableState, CableTest, measure_cable
+from evenhand.procedure.back_to_back_goal import BackToBackGoal
+from evenhand.procedure.back_to_back_result import BackToBack, BackToBackTable, BurstSearch
+from evenhand.procedure.burst import measure_burst
+from evenhand.procedure.burst_goal import BurstGoal
+from evenhand.procedure.burst_result import BurstInterval, BurstIntervals
+from evenhand.procedure.cable_checks import CableState, CableTest
+from evenhand.procedure.cable_test import measure_cable
 from evenhand.procedure.ceiling import DUT_WAY, LOOPED_WAY, CeilingEntry, CeilingGoal, measure_ceiling
 from evenhand.procedure.conditions import Conditions
 from evenhand.procedure.connection_wish import ConnectionWish
@@ -40,7 +44,9 @@ from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome, LossPoint,
 from evenhand.procedure.own_loop import OwnLoop, measure_own_loop
 from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
 from evenhand.procedure.record import Recorder, SearchRecord
-from evenhand.procedure.recovery import Recovery, RecoveryGoal, measure_recovery
+from evenhand.procedure.recovery import measure_recovery
+from evenhand.procedure.recovery_goal import RecoveryGoal
+from evenhand.procedure.recovery_result import Recovery
 from evenhand.procedure.repetition import (
     LossTable,
     Repetitions,

@@ -15,16 +15,15 @@ from evenhand.base.option import DURATION, FRAMES, RATE, RATIO, Option, values_o
 from evenhand.base.units import format_count, format_duration
 from evenhand.plan import FrameSize, describe_size
 from evenhand.procedure.attempts import Attempts
-from evenhand.procedure.back_to_back_model import (
+from evenhand.procedure.back_to_back_goal import (
     LONGEST_BURST_S,
     RAISE,
     REPETITIONS,
     RESIDUAL_S,
-    BackToBack,
     BackToBackGoal,
-    BurstSearch,
     is_near,
 )
+from evenhand.procedure.back_to_back_result import BackToBack, BurstSearch
 from evenhand.procedure.descriptor import (
     Figure,
     FrameSizes,

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 from evenhand.base.units import format_duration
 from evenhand.procedure.events import Began, Measured, OnEvent, ignore
 from evenhand.procedure.profile import Profile
+from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
-from evenhand.search import TesterCeiling, find_tester_ceiling, whole_load
+from evenhand.search import Role, TesterCeiling, find_tester_ceiling, whole_load
 from evenhand.trial import Limits, TrialResult, Waits
 
 START_FPS = 1e6
@@ -132,6 +134,29 @@ def measure_ceiling(
     return CeilingEntry(
         way=way, profile=profile, ceiling=ceiling, duration_s=goal.duration_s, cpus=tuple(cpus), limits=limits
     )
+
+
+def record_ceiling(
+    recorder: Recorder | None,
+    tester: OpenTester,
+    label: str,
+    *,
+    goal: Mapping[str, Any],
+    find: Callable[[Callable[[TrialResult], None]], TesterCeiling],
+) -> TesterCeiling:
+    """What `find` finds, kept as a search of its own.
+
+    Args:
+        label: And `goal`: see `SearchHead`.
+        find: Calls what it is given with each trial that has ended.
+    """
+    with recording(recorder, tester, label, kind="ceiling", goal=goal, role=Role.CEILING) as record:
+        numbers = count(1)
+        ceiling = find(lambda result: record.add_result(result, number=next(numbers), purpose="ceiling"))
+        record.finish_with(
+            "found" if ceiling.rate_fps else "tester_limit", {"ceiling_fps_per_direction": ceiling.rate_fps}
+        )
+    return ceiling
 
 
 def expected_s(goal: CeilingGoal) -> float:

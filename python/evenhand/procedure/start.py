@@ -5,6 +5,7 @@ it is not known (MLR-14)."""
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,9 +13,9 @@ from evenhand import rig
 from evenhand.base.errors import HostError
 from evenhand.base.units import format_count, format_rate
 from evenhand.plan import whole_octets
-from evenhand.procedure.ceiling import DUT_WAY, CeilingGoal, measure_ceiling
+from evenhand.procedure.ceiling import DUT_WAY, CeilingGoal, measure_ceiling, record_ceiling
 from evenhand.procedure.events import Note, OnEvent, ignore
-from evenhand.procedure.record import Recorder, recording
+from evenhand.procedure.record import Recorder
 from evenhand.procedure.tester import OpenTester
 from evenhand.procedure.throughput import Throughput, measure_throughput
 from evenhand.search import Goal, Role, TesterCeiling
@@ -112,34 +113,22 @@ def _conditions(tester: OpenTester) -> dict[str, Any]:
 def _find(
     tester: OpenTester, goal: Goal, on_event: OnEvent, recorder: Recorder | None, *, kept_fps: float | None
 ) -> TesterCeiling:
-    documented = {"duration_s": SEARCH.duration_s, "precision": SEARCH.precision}
-    with recording(
-        recorder, tester, "tester's ceiling", kind="ceiling", goal=documented, role=Role.CEILING
-    ) as record:
-        count = 0
-
-        def keep(result: TrialResult) -> None:
-            nonlocal count
-            count += 1
-            record.add_result(result, number=count, purpose="ceiling")
-
-        limits = replace(tester.limits, loss_ratio=goal.loss_ratio)
-        cpus = tester.setup.testbed.tester.cpus
+    def find(keep: Callable[[TrialResult], None]) -> TesterCeiling:
         entry = measure_ceiling(
             tester,
-            cpus,
+            tester.setup.testbed.tester.cpus,
             SEARCH,
             way=DUT_WAY,
             on_event=on_event,
-            limits=limits,
+            limits=replace(tester.limits, loss_ratio=goal.loss_ratio),
             ends_at_loss=True,
             kept_fps=kept_fps,
             on_result=keep,
         )
-        ceiling = entry.ceiling
-        record.finish_with(
-            "found" if ceiling.rate_fps else "tester_limit", {"ceiling_fps_per_direction": ceiling.rate_fps}
-        )
+        return entry.ceiling
+
+    documented = {"duration_s": SEARCH.duration_s, "precision": SEARCH.precision}
+    ceiling = record_ceiling(recorder, tester, "tester's ceiling", goal=documented, find=find)
     if ceiling.was_stopped:
         raise HostError(
             "stopped while the tester's ceiling was being searched; there is no result",

@@ -1,32 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: every procedure on one testbed, by a method each. What `evenhand.open_testbed` gives, and what
-the verbs use."""
+"""Procedure: every procedure on one testbed, by a method each; those of delays are in `delay_testbed.py`.
+What `evenhand.open_testbed` gives, and what the verbs use."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, Unpack
+from typing import Unpack
 
-from evenhand.base.errors import RequestError
-from evenhand.base.validation.typed_fields import check_type
-from evenhand.plan import BOTH_DIRECTIONS, FrameSize, describe_size
+from evenhand.plan import FrameSize, describe_size
 from evenhand.procedure import back_to_back, burst, loss
 from evenhand.procedure.back_to_back import measure_back_to_back
-from evenhand.procedure.back_to_back_model import BackToBackGoal, BackToBackTable
-from evenhand.procedure.burst import BurstGoal, BurstIntervals, measure_burst
+from evenhand.procedure.back_to_back_goal import BackToBackGoal
+from evenhand.procedure.back_to_back_result import BackToBackTable
+from evenhand.procedure.burst import measure_burst
+from evenhand.procedure.burst_goal import BurstGoal
+from evenhand.procedure.burst_result import BurstIntervals
 from evenhand.procedure.conditions import Conditions, check_request
-from evenhand.procedure.delay import measure_delay
-from evenhand.procedure.delay_goal import REPETITIONS, DelayGoal, DelayTest
-from evenhand.procedure.delay_result import DelayResult
+from evenhand.procedure.delay_testbed import DelayTestbed
 from evenhand.procedure.events import Note
-from evenhand.procedure.frame_size import RFC_FRAME_SIZES, choose_frames
+from evenhand.procedure.frame_size import RFC_FRAME_SIZES
 from evenhand.procedure.limits import retries_of
 from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome
-from evenhand.procedure.own_loop import OwnLoop, measure_own_loop
-from evenhand.procedure.prepared_testbed import PreparedTestbed
-from evenhand.procedure.recovery import Recovery, RecoveryGoal, check_throughput, measure_recovery
+from evenhand.procedure.recovery import check_throughput, measure_recovery
+from evenhand.procedure.recovery_goal import RecoveryGoal
+from evenhand.procedure.recovery_result import Recovery
 from evenhand.procedure.repetition import LossTable, Repetitions, ThroughputTable, check_whole_sizes, repeat
 from evenhand.procedure.single_pair import SinglePair
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
@@ -34,13 +33,12 @@ from evenhand.procedure.start import measure_from_start
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, check_maximum
 from evenhand.search import Goal, Outcome, Role, ThroughputGoal
-from evenhand.trial import RFC_WAITS
 
 ONCE = Repetitions()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenTestbed(PreparedTestbed):
+class OpenTestbed(DelayTestbed):
     """A testbed whose file has been checked. Each method measures with an engine of its own, which is ended
     when the method is.
 
@@ -100,136 +98,6 @@ class OpenTestbed(PreparedTestbed):
             return loss.measure_loss(
                 tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder
             )
-
-    def delay(
-        self,
-        *,
-        goal: DelayGoal,
-        has_own_loop: bool = True,
-        name: str | None = None,
-        **conditions: Unpack[Conditions],
-    ) -> DelayResult:
-        """Latency, or delay variation, at one load, many times over (RFC 8219, 7.2 and 7.3; RFC 2544, 26.2).
-
-        Args:
-            goal: Which test, at which load. The RFCs want the throughput: `throughput(...).throughput_fps`.
-            has_own_loop: Measure first what the tester itself adds at this load, where its ports can be
-                joined to each other here.
-            name: Of the test in the run file. Default: that of the test.
-        """
-        check_request(goal, DelayGoal, conditions)
-        self._check_idle(
-            conditions.get("established"), conditions.get("waits", RFC_WAITS), goal.longest_trial_s
-        )
-        own_loop = self._own_loop(goal, conditions) if has_own_loop else None
-        with self.tester(
-            check=lambda profile: choose_maximum(goal.rate_fps, profile, where="rate_fps"),
-            longest_trial_s=goal.longest_trial_s,
-            **conditions,
-        ) as tester:
-            return measure_delay(
-                tester, goal, own_loop=own_loop, name=name, on_event=self.on_event, recorder=self.recorder
-            )
-
-    def latency(
-        self,
-        rate_fps: float | None = None,
-        *,
-        after: Throughput | None = None,
-        profile: Literal["rfc8219", "rfc2544"] = "rfc8219",
-        duration_s: float | None = None,
-        from_s: float | None = None,
-        tagged_frames: int | None = None,
-        repetitions: int = REPETITIONS,
-        has_own_loop: bool = True,
-        name: str | None = None,
-        **conditions: Unpack[Conditions],
-    ) -> DelayResult:
-        """Latency of tagged frames at one load (RFC 8219, 7.2; RFC 2544, 26.2), as the verb of this name.
-
-        Args:
-            rate_fps: The load per direction. Default: the throughput of `after`.
-            after: What `throughput` has found under the same conditions.
-            profile: rfc8219: median and 99.9th percentile of 500 frames; rfc2544: one frame.
-            duration_s: And `from_s`, `tagged_frames`: as the RFC has them by default; less is a deviation.
-            has_own_loop: As for `delay`, and `name`.
-        """
-        test = DelayTest.LATENCY if profile == "rfc8219" else DelayTest.LATENCY_RFC2544
-        check_type(profile, Literal["rfc8219", "rfc2544"], where="profile")
-        goal = self._delay_goal(
-            test,
-            rate_fps,
-            after,
-            duration_s=duration_s,
-            from_s=from_s,
-            tagged_frames=tagged_frames,
-            repetitions=repetitions,
-        )
-        return self.delay(goal=goal, has_own_loop=has_own_loop, name=name, **conditions)
-
-    def pdv(
-        self,
-        rate_fps: float | None = None,
-        *,
-        after: Throughput | None = None,
-        duration_s: float | None = None,
-        from_s: float | None = None,
-        repetitions: int = REPETITIONS,
-        has_variation: bool = False,
-        has_own_loop: bool = True,
-        name: str | None = None,
-        **conditions: Unpack[Conditions],
-    ) -> DelayResult:
-        """Packet delay variation of every frame at one load (RFC 8219, 7.3.1), as the verb of this name. See
-        `latency`.
-
-        Args:
-            has_variation: The differences of consecutive frames as well (RFC 8219, 7.3.2).
-        """
-        goal = self._delay_goal(
-            DelayTest.PDV,
-            rate_fps,
-            after,
-            duration_s=duration_s,
-            from_s=from_s,
-            repetitions=repetitions,
-            has_variation=has_variation,
-        )
-        return self.delay(goal=goal, has_own_loop=has_own_loop, name=name, **conditions)
-
-    def ipdv(
-        self, rate_fps: float | None = None, *, after: Throughput | None = None, **options: Any
-    ) -> DelayResult:
-        """Delay variation between consecutive frames (RFC 8219, 7.3.2): `pdv` with `has_variation`."""
-        return self.pdv(rate_fps, after=after, has_variation=True, **options)
-
-    def _delay_goal(
-        self, test: DelayTest, rate_fps: float | None, after: Throughput | None, **others: Any
-    ) -> DelayGoal:
-        check_type(after, Throughput | None, where="after")
-        known_fps = None if after is None else after.throughput_fps
-        if after is not None and known_fps is None:
-            raise RequestError(
-                "this search did not find a throughput",
-                code="procedure.no-throughput-found",
-                where="after",
-                next_step="Look at its outcome, or give rate_fps.",
-            )
-        load_fps = known_fps if rate_fps is None else rate_fps
-        if load_fps is None:
-            raise RequestError(
-                "no load is given",
-                code="procedure.no-load",
-                where="rate_fps, after",
-                next_step="Give rate_fps, or after=throughput(...).",
-            )
-        return DelayGoal(
-            test=test,
-            rate_fps=load_fps,
-            throughput_fps=known_fps,
-            **others,
-            **retries_of(self.setup.testbed.limits),
-        )
 
     def recovery(
         self, *, goal: RecoveryGoal, name: str = "recovery", **conditions: Unpack[Conditions]
@@ -414,28 +282,3 @@ class OpenTestbed(PreparedTestbed):
                 on_event=self.on_event,
                 recorder=self.recorder,
             )
-
-    def _own_loop(self, goal: DelayGoal, conditions: Conditions) -> OwnLoop:
-        """Before the tester is open: it has the same CPUs."""
-        plan = self._plan(conditions.get("plan"))
-        self.setup.check_plan(plan)
-        size, _ = choose_frames(plan, conditions.get("frame_size"), tag_octets=self.setup.testbed.tag_octets)
-        directions = conditions.get("directions", BOTH_DIRECTIONS)
-        self.setup.check_frame_sizes(self.setup.testbed.streams(plan, size, directions))
-        return measure_own_loop(
-            self.setup,
-            plan,
-            rate_fps=goal.rate_fps,
-            duration_s=goal.length_s,
-            frame_size=size,
-            directions=directions,
-            seed=conditions.get("seed", 1),
-            has_variation=goal.has_variation,
-            invalid_retries=goal.invalid_retries,
-            patience=goal.patience,
-            engine=self.engine,
-            limits=self._limits(conditions.get("limits")),
-            on_event=self.on_event,
-            recorder=self.recorder,
-            replay=self.replay,
-        )

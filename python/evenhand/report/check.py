@@ -10,6 +10,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from evenhand.base.cpu_list import format_cpu_list
 from evenhand.base.errors import HostError
 from evenhand.base.programs import in_checkout
 from evenhand.base.terminal_table import FittedTable
@@ -19,7 +20,6 @@ from evenhand.report.trials import VERDICT_STYLES
 from evenhand.rig.host import HostSurvey, State
 from evenhand.rig.host.finding import Part
 from evenhand.rig.host.ports import PortFacts
-from evenhand.rig.host.reading import format_cpu_list
 from evenhand.trial import Limits
 
 STATE_STYLES = {State.GOOD: "green", State.WEAK: "yellow", State.MISSING: "red", State.UNKNOWN: "dim"}
@@ -251,7 +251,7 @@ def ceiling_lines(entry: CeilingEntry) -> Iterator[Text]:
     way = "through the DUT" if entry.way == DUT_WAY else "ports looped inside this machine, no DUT"
     yield Text(f"The tester's ceiling, {way}", style="bold")
     both = "each of both directions" if len(profile.directions) == 2 else "one direction"
-    cpus = f"CPU{'s' if len(entry.cpus) > 1 else ''} {', '.join(map(str, entry.cpus))}"
+    cpus = f"CPU{'s' if len(entry.cpus) > 1 else ''} {format_cpu_list(entry.cpus)}"
     yield Text(
         f"{profile.plan.label}, {profile.addresses}, {profile.protocol}, {profile.octets}, {both}, {cpus}"
     )

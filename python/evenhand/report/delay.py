@@ -13,8 +13,7 @@ from evenhand.plan import Direction
 from evenhand.procedure import DelayResult, DelayTest
 from evenhand.report.check import STAMPS
 from evenhand.report.table import show_percentiles
-from evenhand.report.throughput import describe_limit, dut_lines, trials_lines
-from evenhand.trial import join_directions
+from evenhand.report.throughput import describe_limit, dut_lines, last_invalid_line, trials_lines
 
 DEFINITION = (
     "A delay lasts from building a frame to having received all of it. It includes what the tester"
@@ -79,11 +78,7 @@ def delay_lines(result: DelayResult) -> list[str]:
         *dut_lines(profile),
     ]
     if result.outcome == "tester_limit":
-        reasons = "; ".join(reason.text for reason in join_directions(result.trials[-1].reasons))
-        lines.append(
-            f"The last trial was INVALID: {reasons}. This tester cannot keep this load,"
-            " which says nothing about the DUT."
-        )
+        lines.append(last_invalid_line(result.trials))
     lines += trials_lines(result.trials)
     return lines + [deviation.line for deviation in result.deviations]
 

@@ -8,13 +8,12 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.base.errors import PlanError
+from evenhand.analysis.plans import second_of_mix
 from evenhand.base.units import format_count
-from evenhand.plan import SIDES, AddressPlan, Traffic, UdpRange, make_plan, with_titles
+from evenhand.plan import Traffic, with_titles
 from evenhand.report.page_points import trials_of
 from evenhand.report.page_words import (
     DASH,
@@ -194,33 +193,13 @@ def _of_each_plan(name: str, search: StoredSearch) -> Iterator[tuple[str, Mappin
     """Plan and traffic; of a mix both, each with its share of the frames."""
     mix = with_titles(search.setup.get("mix"))
     versions = mix.get("versions") if isinstance(mix, Mapping) else None
-    if not isinstance(versions, Mapping) or (other := _second_of_mix(versions)) is None:
+    if not isinstance(versions, Mapping) or (other := second_of_mix(versions)) is None:
         yield name, search.setup["traffic"]
         return
     first, _, second = name.partition("+")
-    shares = versions["share"]  # `_second_of_mix` has read it
+    shares = versions["share"]  # `second_of_mix` has read it
     yield f"{first}, {shares[0]} of {sum(shares)} frames", search.setup["traffic"]
     yield f"{second}, {shares[1]} of {sum(shares)} frames", Traffic(plan=other).to_document()
-
-
-def _second_of_mix(versions: Mapping[str, Any]) -> AddressPlan | None:
-    """Made anew from its name; None if it is not the one that was sent."""
-    with suppress(PlanError, LookupError, TypeError, ValueError, AttributeError):
-        other = versions["other_plan"]
-        hosts = [other[side]["hosts"] for side in SIDES]
-        networks = [each["network"]["count"] for each in hosts if "network" in each]
-        ports = other["udp_ports"]
-        made = make_plan(
-            other["name"],
-            (hosts[0]["host"]["count"], hosts[1]["host"]["count"]),
-            networks=(networks[0], networks[1]) if networks else None,
-            host_mode=hosts[0]["host"]["mode"],
-            source_ports=UdpRange(**ports["source"]),
-            destination_ports=UdpRange(**ports["destination"]),
-        )
-        if made.to_document() | {"name": made.title} == other and len(versions["share"]) == len(SIDES):
-            return made
-    return None
 
 
 def _ends(traffic: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

@@ -9,9 +9,8 @@ from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count, format_duration
 from evenhand.plan import Direction
 from evenhand.procedure import Recovery
-from evenhand.report.throughput import describe_limit, dut_lines, trials_lines
+from evenhand.report.throughput import describe_limit, dut_lines, last_invalid_line, trials_lines
 from evenhand.run.campaign_record import AT_LEAST
-from evenhand.trial import join_directions
 
 DEFINITION = (
     "Recovery time: from the reduction of the load (A) to the time at which the last lost frame was due"
@@ -59,11 +58,7 @@ def recovery_lines(result: Recovery) -> list[str]:
         lines += _direction_lines(result, direction)
     lines += [*profile.sent_lines, *dut_lines(profile)]
     if result.outcome == "tester_limit":
-        reasons = "; ".join(reason.text for reason in join_directions(result.trials[-1].reasons))
-        lines.append(
-            f"The last trial was INVALID: {reasons}. This tester cannot keep this load,"
-            " which says nothing about the DUT."
-        )
+        lines.append(last_invalid_line(result.trials))
     lines += trials_lines(result.trials)
     return lines + [deviation.line for deviation in result.deviations]
 

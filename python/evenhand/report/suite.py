@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +11,13 @@ from rich.table import Table
 
 from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count, format_duration, format_ratio
+from evenhand.plan import plan_title
 from evenhand.procedure import Profile, WorstTesterFigures, search_deviations, throughput_document
 from evenhand.report.throughput import loss_by_direction, verification_lines
+from evenhand.rig.host.facts import read_host_facts
 from evenhand.run.campaign_record import AT_LEAST
 from evenhand.search import Outcome, ThroughputResult
-from evenhand.trial import Deviation, Verdict, describe_causes
+from evenhand.trial import USUAL_OVERDUE_AFTER_US, Deviation, Limits, Verdict, describe_causes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +84,55 @@ def suite_lines(entries: Sequence[SuiteEntry]) -> list[str]:
         )
     lines += [deviation.line for deviation in suite_deviations(entries)]
     return lines
+
+
+def limit_lines(entries: Sequence[SuiteEntry]) -> list[str]:
+    """A sentence if the tester was the limit, because the router passed the most that it keeps."""
+    limited = [entry for entry in entries if entry.result.outcome is Outcome.AT_OR_ABOVE_MAXIMUM]
+    if not limited:
+        return []
+    searches = (
+        "every search" if len(limited) == len(entries) else f"{len(limited)} of {len(entries)} searches"
+    )
+    kept = "the highest load that the tester itself can keep here"
+    return [
+        f"In {searches} the tester is the limit, not the router: the router passed {kept},"
+        " and may be able to forward more."
+    ]
+
+
+def closing_lines(
+    entries: Sequence[SuiteEntry],
+    ceilings: Mapping[str, float],
+    limits: Sequence[Limits],
+    lab: Mapping[str, Any],
+) -> list[str]:
+    """What stands below the table of a suite in a Linux lab; first of all whether the limit of its router was
+    reached.
+
+    Args:
+        ceilings: By the name of the plan: the load that the tester itself keeps.
+        limits: By which the trials were judged.
+        lab: Its facts.
+    """
+    host = read_host_facts()
+    overdue = sorted({each.overdue_after_us or 0 for each in limits})
+    tolerance = max(each.overdue_tolerance for each in limits)
+    kept = ", ".join(f"{format_count(fps)} with {plan_title(name)}" for name, fps in ceilings.items())
+    return [
+        *limit_lines(entries),
+        f"DUT: Linux {lab['kernel']}, forwarding on CPU {lab['dut_cpu']} of {host['cpu_model']}; tester"
+        f" on CPU {lab['tester_cpus']}"
+        f"{' (a virtual machine: expect noise)' if host['is_virtual_machine'] else ''}.",
+        "Protocol UDP, addresses and ports pseudorandom, both directions at once; the tester itself keeps at"
+        " least"
+        f" {kept} fps per direction.",
+        f"A frame counts as overdue from {' and '.join(f'{limit:.0f}' for limit in overdue)} us"
+        f" on (default {USUAL_OVERDUE_AFTER_US:.0f} us), and {format_ratio(tolerance)}"
+        f" of overdue frames are allowed (default {format_ratio(Limits().overdue_tolerance)}),"
+        " because a virtual machine loses its CPUs for short times.",
+        *suite_lines(entries),
+    ]
 
 
 def sent_lines(profile: Profile) -> list[str]:

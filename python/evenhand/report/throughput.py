@@ -19,7 +19,7 @@ from evenhand.search import (
     ThroughputResult,
     describe_outcome,
 )
-from evenhand.trial import TrialResult, Verdict
+from evenhand.trial import TrialResult, Verdict, join_directions
 
 
 def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
@@ -75,6 +75,15 @@ def filling_lines(result: ThroughputResult) -> list[str]:
         f" {format_count(sustainable_fps)} fps per direction; search with a longer final"
         " trial."
     ]
+
+
+def last_invalid_line(trials: Sequence[TrialResult]) -> str:
+    """Of a test that ended since the tester could not keep its load."""
+    reasons = "; ".join(reason.text for reason in join_directions(trials[-1].reasons))
+    return (
+        f"The last trial was INVALID: {reasons}. This tester cannot keep this load,"
+        " which says nothing about the DUT."
+    )
 
 
 def trials_lines(

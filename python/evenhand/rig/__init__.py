@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from evenhand.rig.dut.facts import READ_THERE, with_facts
-    from evenhand.rig.dut.ssh import ssh_command
+    from evenhand.rig.dut.ssh_command import ssh_command
     from evenhand.rig.dut_wish import APPLIED, DutChange, DutWish, ReachableDut
     from evenhand.rig.facts import campaign_facts, testbed_facts, tester_facts
     from evenhand.rig.host.facts import read_host_facts, read_versions
@@ -48,7 +48,7 @@ else:
         __name__,
         {
             "dut.facts": ("READ_THERE", "with_facts"),
-            "dut.ssh": ("ssh_command",),
+            "dut.ssh_command": ("ssh_command",),
             "dut_wish": ("APPLIED", "DutChange", "DutWish", "ReachableDut"),
             "facts": ("campaign_facts", "testbed_facts", "tester_facts"),
             "host.facts": ("read_host_facts", "read_versions"),

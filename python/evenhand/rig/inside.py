@@ -18,7 +18,7 @@ from evenhand.base.errors import HostError, RequestError
 from evenhand.plan import SIDES, SideName
 from evenhand.rig.dut.facts import read_facts, read_facts_and_macs
 from evenhand.rig.dut.last_facts import changes_since_last
-from evenhand.rig.dut.linux_state import read_carriers
+from evenhand.rig.dut.linux_answers import read_carriers
 from evenhand.rig.dut.places import place_of
 from evenhand.rig.dut.ssh import SshShell, open_shell
 from evenhand.rig.dut.witness import DutWitness, open_witness

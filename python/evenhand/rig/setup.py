@@ -23,7 +23,7 @@ from evenhand.plan import AddressPlan, Stream, largest_frame, make_plan, plan_ti
 from evenhand.rig.connections import Emptied, empty_by_command
 from evenhand.rig.dut.facts import READ_THERE, with_facts
 from evenhand.rig.dut.nat import TIMEOUT_S
-from evenhand.rig.dut.ssh import command_over_ssh
+from evenhand.rig.dut.ssh_command import command_over_ssh
 from evenhand.rig.dut_wish import DutWish, OnDutChange, OnNote, ReachableDut
 from evenhand.rig.inside import Inside, lasting_facts, look_inside
 from evenhand.rig.lab.urgency import MOST_URGENT

@@ -300,19 +300,24 @@ class StoredRun:
     searches: tuple[StoredSearch, ...]
 
 
+def run_row(tables: RunTables, path: Path) -> Row:
+    """What a file has of its run. RequestError if that was interrupted before it began."""
+    runs = tables.rows("run")
+    if not runs:
+        raise RequestError(
+            "this run was interrupted before it began",
+            code="run.interrupted-before-it-began",
+            where=str(path),
+            next_step="Measure again.",
+        )
+    return runs[0]
+
+
 def read_run(path: Path | str) -> StoredRun:
     """Read a run, whole or cut short. Errors as in `open_to_read`."""
     path = Path(path)
     with open_to_read(path) as tables:
-        runs = tables.rows("run")
-        if not runs:
-            raise RequestError(
-                "this run was interrupted before it began",
-                code="run.interrupted-before-it-began",
-                where=str(path),
-                next_step="Measure again.",
-            )
-        run = runs[0]
+        run = run_row(tables, path)
         return StoredRun(
             path=path,
             created_at=run["created_at"],

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from evenhand.base.errors import RequestError
 from evenhand.run.campaign_record import CampaignRecord, HookRun, PointRecord, Repetition, Session, state_of
 from evenhand.run.old_files import in_its_role, points_of_run, procedure_of
 from evenhand.run.point_document import read_point
@@ -20,6 +19,7 @@ from evenhand.run.reading import (
     as_versions,
     open_to_read,
     read_searches,
+    run_row,
 )
 from evenhand.run.run_points import in_suite, suite_of, testbed_document
 from evenhand.spec.point import Point
@@ -42,18 +42,11 @@ def read_record(path: Path | str, *, with_trials: bool = True) -> CampaignRecord
     """
     path = Path(path)
     with open_to_read(path) as tables:
-        runs = tables.rows("run")
-        if not runs:
-            raise RequestError(
-                "this run was interrupted before it began",
-                code="run.interrupted-before-it-began",
-                where=str(path),
-                next_step="Measure again.",
-            )
+        run = run_row(tables, path)
         campaigns = tables.rows("campaign") if "campaign" in tables.names else []
         if tables.version == 1 or (tables.version == _LAST_OLD and not campaigns):
-            return _record_of_old_run(path, runs[0], list(read_searches(tables).values()))
-        return _record(path, runs[0], campaigns[0] if campaigns else None, tables, with_trials)
+            return _record_of_old_run(path, run, list(read_searches(tables).values()))
+        return _record(path, run, campaigns[0] if campaigns else None, tables, with_trials)
 
 
 def _record_of_old_run(path: Path, run: Row, searches: list[StoredSearch]) -> CampaignRecord:

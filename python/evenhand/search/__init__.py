@@ -17,7 +17,8 @@ from evenhand.search.classification import (
 from evenhand.search.head import Role, SearchHead
 from evenhand.search.losses import DirectionLoss, sum_of_losses
 from evenhand.search.mlr import find_goals
-from evenhand.search.mlr_model import GoalResult, MlrGoal, MlrGoals, MlrResult, describe_goal_outcome
+from evenhand.search.mlr_goals import MlrGoal, MlrGoals
+from evenhand.search.mlr_result import GoalResult, MlrResult, describe_goal_outcome
 from evenhand.search.model import (
     DEFAULT_INVALID_RETRIES,
     DEFAULT_PATIENCE,

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import overload
 
 from evenhand.search.mlr import find_goals
-from evenhand.search.mlr_model import MlrGoals, MlrResult
+from evenhand.search.mlr_goals import MlrGoals
+from evenhand.search.mlr_result import MlrResult
 from evenhand.search.model import ProgressCallback, ThroughputGoal, ThroughputResult
 from evenhand.search.throughput import find_throughput
 from evenhand.trial import Measurer

@@ -26,7 +26,8 @@ from evenhand.search.classification import (
     relevant_bounds,
 )
 from evenhand.search.mlr_estimate import PRECEDING_TARGETS, Remaining, estimate
-from evenhand.search.mlr_model import GoalResult, MlrGoal, MlrGoals, MlrResult
+from evenhand.search.mlr_goals import MlrGoal, MlrGoals
+from evenhand.search.mlr_result import GoalResult, MlrResult
 from evenhand.search.model import Outcome, ProgressCallback, TrialFinished, TrialStarted, outcome_at_maximum
 from evenhand.search.search_trial import Purpose, SearchTrial
 from evenhand.trial import Measurer, TrialResult

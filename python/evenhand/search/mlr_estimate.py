@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from evenhand.search.classification import LoadClass, Observation, classify
-from evenhand.search.mlr_model import MlrGoal
+from evenhand.search.mlr_goals import MlrGoal
 
 PRECEDING_TARGETS = 2
 """Rounds of coarser widths and shorter trials before the final ones: the package's default."""

@@ -5,11 +5,12 @@ allows."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import ceil, sqrt
+from math import sqrt
 
 from evenhand.search.attempts import InvalidAttempts
 from evenhand.search.bound import is_bound_in_doubt
 from evenhand.search.bracket import LoadBracket
+from evenhand.search.filling_queue import doubted_sustainable_fps, hidden_fps
 from evenhand.search.guide import Guide
 from evenhand.search.model import (
     Outcome,
@@ -22,6 +23,7 @@ from evenhand.search.model import (
     outcome_at_maximum,
 )
 from evenhand.search.search_trial import Purpose, SearchTrial
+from evenhand.search.throughput_estimate import estimate_left
 from evenhand.trial import EarlyStopper, Measurer, TrialResult, Verdict
 
 LOADS_GIVEN_UP_IN_A_ROW = 5
@@ -219,9 +221,9 @@ class _Search:
     def _steer(self, load_fps: float, result: TrialResult, purpose: Purpose) -> None:
         """Tell the guide what became of a load. The first loss makes a guide, and so does one in the
         confirmation, which knows better."""
-        sustainable_fps = self._doubted_sustainable_fps(load_fps, result)
+        sustainable_fps = doubted_sustainable_fps(self.goal, load_fps, result)
         if sustainable_fps is not None and self._is_queue_found(load_fps):
-            limit_fps = sustainable_fps + self._hidden_fps(load_fps, result, sustainable_fps)
+            limit_fps = sustainable_fps + hidden_fps(self.goal, load_fps, result, sustainable_fps)
             self.guide = self._guide_to(limit_fps, failed_fps=load_fps, is_queue_deep=True)
         elif (
             self.goal.is_guided
@@ -243,15 +245,6 @@ class _Search:
         is_guide_new = self.guide is None or not self.guide.is_queue_deep
         return load_fps == bracket.doubted_fps or (self.goal.is_guided and is_guide_new)
 
-    def _hidden_fps(self, load_fps: float, result: TrialResult, sustainable_fps: float) -> float:
-        """How much more than in the long run a full-length trial allows, since a queue takes the difference.
-        0 if it did not overflow: then its depth is not known."""
-        if result.is_pass:
-            return 0.0
-        sending_s = result.stopped_early_s or result.intended_duration_s
-        held_frames = (load_fps * (1 - result.loss_ratio) - sustainable_fps) * sending_s
-        return max(0.0, held_frames) / self.goal.final_duration_s
-
     def _guide_to(self, limit_fps: float, *, failed_fps: float, is_queue_deep: bool = False) -> Guide:
         return Guide.of_limit(
             limit_fps,
@@ -260,14 +253,6 @@ class _Search:
             loss_ratio=self.goal.loss_ratio,
             is_queue_deep=is_queue_deep,
         )
-
-    def _doubted_sustainable_fps(self, load_fps: float, result: TrialResult) -> float | None:
-        """The highest load that the goal allows in the long run, if a queue that was filling says that this
-        one is above it."""
-        if result.sustainable_fps is None:
-            return None
-        allowed_fps = result.sustainable_fps / (1 - self.goal.loss_ratio)
-        return allowed_fps if allowed_fps < load_fps else None
 
     @property
     def _are_durations_equal(self) -> bool:
@@ -328,11 +313,11 @@ class _Search:
             refused = (t.result.intended_fps for t in self.trials if t.result.verdict is Verdict.FAIL)
             self.bracket.take_back_fail(load_fps, failed=refused, is_full_length=is_full_length)
             return
-        if is_full_length and self._doubted_sustainable_fps(load_fps, result) is not None:
+        if is_full_length and doubted_sustainable_fps(self.goal, load_fps, result) is not None:
             # The queue is too deep for full-length trials as well: no short one shows anything.
             self.bracket.doubted.clear()
             self.are_short_trials_trusted = False
-        is_doubtful = not is_full_length and self._doubted_sustainable_fps(load_fps, result) is not None
+        is_doubtful = not is_full_length and doubted_sustainable_fps(self.goal, load_fps, result) is not None
         if is_doubtful and load_fps > self.goal.lowest_fps:
             self.bracket.note_doubt(load_fps)
         else:
@@ -380,37 +365,13 @@ class _Search:
         )
 
     def _estimate(self) -> tuple[int, float]:
-        """Trials and seconds to come, if loads are repeated as often as until now and the first confirmation
-        holds."""
-        bracket = self.bracket
-        if bracket.is_below_minimum or (
-            bracket.is_confirmed and (bracket.is_narrow or bracket.is_at_maximum)
-        ):
-            return 0, 0.0
-        # A maximum that passed short is confirmed at once; a maximum not yet tried will most likely fail.
-        searching = 0 if bracket.is_at_maximum else bracket.remaining_halvings() + (bracket.below_fps is None)
-        search_s = self.goal.duration_s if self.are_short_trials_trusted else self.goal.final_duration_s
-        is_confirmation_due = self.are_short_trials_trusted and not self._are_durations_equal
-        final = 1 if is_confirmation_due or searching == 0 else 0
-        loads = sum(trial.attempt == 1 for trial in self.trials)
-        trials_per_load = len(self.trials) / loads if loads else 1.0
-        confirmations = self._expected_confirmations() if is_confirmation_due else trials_per_load
-        trials = searching * trials_per_load + final * confirmations
-        search_total_s = searching * (search_s + self.overhead_s) * trials_per_load
-        return ceil(trials), search_total_s + final * (
-            self.goal.final_duration_s + self.overhead_s
-        ) * confirmations
-
-    def _expected_confirmations(self) -> float:
-        """How many trials the confirmation takes, if a trial that is longer by a factor meets the same things
-        that much more often."""
-        invalid = sum(trial.result.verdict is Verdict.INVALID for trial in self.trials)
-        if invalid == 0:
-            return 1.0
-        valid_share: float = (1 - invalid / (len(self.trials) + 1)) ** (
-            self.goal.final_duration_s / self.goal.duration_s
+        return estimate_left(
+            self.goal,
+            self.bracket,
+            self.trials,
+            are_short_trials_trusted=self.are_short_trials_trusted,
+            overhead_s=self.overhead_s,
         )
-        return (1 - (1 - valid_share) ** (self.goal.patience + 1)) / valid_share
 
     def _tell(self, event: SearchEvent) -> None:
         if self.on_progress is not None:

@@ -26,7 +26,6 @@ from evenhand.base.option import OptionField
 from evenhand.base.units import DURATION, parse_duration
 from evenhand.base.validation.checked_file import (
     FileKind,
-    Loc,
     RefusedError,
     UnfitError,
     headings,
@@ -37,6 +36,7 @@ from evenhand.base.validation.checked_file import (
 )
 from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.rig import REFERENCE, DutFacts, rig_of
+from evenhand.spec.file_place import place_in_suite, place_of
 from evenhand.spec.plan import DIRECTION, PLAN_OPTIONS
 from evenhand.spec.point import HashType
 from evenhand.spec.presets import EVERY_SUITE, PRESET_PREFIX, apply_preset, preset_names, unheeded
@@ -250,7 +250,7 @@ class CampaignFile(_Table):
 
     def where_of(self, suite: str, key: str) -> str:
         """Where a key of a suite stands, for errors: there, or in `[every-suite]`."""
-        return f"{self._where}: {_place_in_suite(self._document, suite, key)}"
+        return f"{self._where}: {place_in_suite(self._document, suite, key)}"
 
     @property
     def notes(self) -> list[str]:
@@ -360,7 +360,7 @@ def make_campaign(
             error,
             campaign_model(),
             where=where,
-            place=partial(_place, whole=whole, document=document),
+            place=partial(place_of, whole=whole, document=document),
             advice={},
         ) from error
     campaign._where, campaign._folder, campaign._document = where, folder, document
@@ -374,44 +374,3 @@ def _check_top(document: Mapping[str, Any], where: str) -> None:
     for key in document:
         if key.replace("_", "-") not in known:
             raise unknown_key(key, list(known), where=f"{where}: {key}", written=known)
-
-
-def _place(loc: Loc, *, whole: Mapping[str, Any], document: Mapping[str, Any]) -> str:
-    """`suite "direct": hosts`; of a list also which of its values.
-
-    Args:
-        whole: What was checked.
-        document: What the user wrote of it.
-    """
-    if len(loc) > 1 and loc[0] == "suite" and isinstance(loc[1], int):
-        suite = whole["suite"][loc[1]]
-        name = suite.get("name") if isinstance(suite, dict) else None
-        if isinstance(name, str) and len(loc) > 2:
-            return _place_in_suite(document, name, *_named(loc[2:]))
-        return ": ".join(
-            [f"suite {name!r}" if isinstance(name, str) else f"suite {loc[1] + 1}", *_dotted(_named(loc[2:]))]
-        )
-    return ".".join(_named(loc))
-
-
-def _place_in_suite(document: Mapping[str, Any], suite: str, key: str, *inner: str) -> str:
-    """A key that the suite itself does not have stands in `[every-suite]`, if it stands there."""
-    own = [table for table in document.get("suite", ()) if table.get("name") == suite]
-    every = document.get(EVERY_SUITE, document.get(EVERY_SUITE.replace("-", "_"), {}))
-    is_of_every = _has(every, key) and not any(_has(table, key) for table in own)
-    return ": ".join([EVERY_SUITE if is_of_every else f"suite {suite!r}", *_dotted([key, *inner])])
-
-
-def _has(table: Mapping[str, Any], key: str) -> bool:
-    return key in {name.replace("_", "-") for name in table}
-
-
-def _dotted(names: list[str]) -> list[str]:
-    return [".".join(names)] if names else []
-
-
-def _named(loc: Loc) -> list[str]:
-    """Keys alone, without numbers of items and what pydantic adds for the alternatives of a union."""
-    return [
-        str(part) for part in loc if isinstance(part, str) and part not in ("int", "str", "constrained-int")
-    ]

@@ -1,10 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 7, trial result: one trial, by the engine or simulated, and what it says."""
 
+from evenhand.trial.causes import (
+    causes_of_invalid,
+    describe_causes,
+    describe_reasons,
+    describe_taken,
+    join_directions,
+)
 from evenhand.trial.direction import ClassCount, Delays, DirectionResult, LostFrame, Variation
-from evenhand.trial.engine_group import DEFAULT_START_DIFFERENCE_US, ComparedClock, EngineGroup, EngineMember
+from evenhand.trial.engine_group import DEFAULT_START_DIFFERENCE_US, EngineGroup
 from evenhand.trial.engine_session import EngineSession
 from evenhand.trial.find_engine import find_engine
+from evenhand.trial.group_clocks import ComparedClock
+from evenhand.trial.group_request import EngineMember
 from evenhand.trial.learning import (
     DEFAULT_RATE_FPS,
     DEFAULT_ROUNDS,
@@ -38,11 +47,6 @@ from evenhand.trial.result import (
     TrialResult,
     Verdict,
     WatchedCpu,
-    causes_of_invalid,
-    describe_causes,
-    describe_reasons,
-    describe_taken,
-    join_directions,
     read_clock_offsets,
 )
 from evenhand.trial.simulated import SimulatedMeasurer

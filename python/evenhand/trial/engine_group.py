@@ -7,19 +7,18 @@ Each engine has both ends of its own port pairs, so that a frame comes back to t
 
 from __future__ import annotations
 
-import queue
 import random
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-from evenhand.base.errors import EngineError, EvenhandError, HostError, RequestError
+from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.base.version import VERSION
 from evenhand.plan import SIDES
-from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, Document, EngineSession, EventCallback
+from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, Document, EventCallback
+from evenhand.trial.group_clocks import ComparedClock, compare_clock, compare_clocks
 from evenhand.trial.group_events import learning_of_all, progress_of_all, sum_of_learning
+from evenhand.trial.group_request import EngineMember, GroupRequest, named
 from evenhand.trial.group_stop import EarlyStopOfAll
 
 START_LEAD_S = 0.75
@@ -36,39 +35,12 @@ SORT_S = 1e-6
 one four tuple, which was measured to take 0.2 us."""
 STOP_WITHIN_S = 5.0
 """What an engine that was told to stop may take to answer."""
-CLOCK_LOOKS = 8
-LARGEST_OFFSET_S = 0.1
-"""Of an engine's clock against that of this host: what is less is corrected."""
 DEFAULT_START_DIFFERENCE_US = 1000.0
 MOST_LINE_OCTETS = 16 << 20
 """Of one request to an engine: the results of all must fit in."""
 _OCTETS_PER_TENTH = 8
 """Of the text of a trial's losses in each tenth of a second."""
-Found = TypeVar("Found")
 _ANSWERED_TOGETHER = frozenset({"resolve", "learn", "trial", "counters"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineMember:
-    """One of several engines."""
-
-    name: str
-    session: EngineSession
-    streams: int
-    """Of each side."""
-    is_here: bool
-    """Whether it is on this host, and has its clock."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedClock:
-    """How far an engine's clock is ahead of this host's, and how wrong that may be."""
-
-    offset_us: float = 0.0
-    uncertainty_us: float = 0.0
-
-    def to_contract(self) -> dict[str, float]:
-        return {"offset_us": self.offset_us, "uncertainty_us": self.uncertainty_us}
 
 
 class EngineGroup:
@@ -103,7 +75,7 @@ class EngineGroup:
         for member in self.members:
             _check_version(member)
         _check_streams(self.members)
-        self.clocks = self._compare_clocks()
+        self.clocks = compare_clocks(self.members)
 
     @property
     def about(self) -> Document:
@@ -179,7 +151,7 @@ class EngineGroup:
         answer_within_s: float = ANSWER_TIMEOUT_S,
     ) -> list[Document]:
         """All at once. If one fails, the others are stopped, and its error is raised."""
-        asked = _Asked(self.members)
+        asked = GroupRequest(self.members)
         asked.begin(name, arguments, on_event=on_event, answer_within_s=answer_within_s)
         try:
             while asked.waiting:
@@ -190,32 +162,12 @@ class EngineGroup:
             asked.stop()
             raise
         for member, error in asked.in_order(asked.errors):
-            raise _named(error, member.name)
+            raise named(error, member.name)
         return [reply for _, reply in asked.in_order(asked.replies)]
-
-    def _compare_clocks(self) -> dict[str, ComparedClock]:
-        """Of each engine. HostError if one is off."""
-        found = {}
-        for member in self.members:
-            try:
-                found[member.name] = _compare(member)
-            except EvenhandError as error:
-                raise _named(error, member.name) from error
-            offset_s = found[member.name].offset_us / 1e6
-            if abs(offset_s) - found[member.name].uncertainty_us / 1e6 > LARGEST_OFFSET_S:
-                raise HostError(
-                    f"the clock of engine {member.name} is {abs(offset_s):.3f} s"
-                    f" {'ahead of' if offset_s > 0 else 'behind'} this host's"
-                    f" (limit {LARGEST_OFFSET_S:g} s)",
-                    code="trial.engine-clock-off",
-                    where=f"engine {member.name}",
-                    next_step="Have both hosts' clocks set by PTP or NTP.",
-                )
-        return found
 
     def _trial(self, arguments: Document, on_event: EventCallback | None, answer_within_s: float) -> Document:
         self._check_trial(arguments)
-        before = self._compare_clocks()
+        before = compare_clocks(self.members)
         waits = arguments["waits"]
         opened = self._opened_by_each(arguments)
         start_ns = time.time_ns() + round(
@@ -234,7 +186,7 @@ class EngineGroup:
                 }
             )
             first += member.streams
-        asked = _Asked(self.members)
+        asked = GroupRequest(self.members)
         tell = None if on_event is None else progress_of_all(len(self.members), on_event)
         stop = EarlyStopOfAll(start_unix_ns=start_ns, sending_s=arguments["duration_s"])
         asked.begin("trial", each, on_event=stop.watching(tell), answer_within_s=answer_within_s)
@@ -260,7 +212,7 @@ class EngineGroup:
         connections = arguments.get("connections") or {}
         return -(-int(connections.get("count", 0)) // len(self.members))
 
-    def _follow(self, asked: _Asked, stop: EarlyStopOfAll, *, silent_s: float) -> dict[str, str]:
+    def _follow(self, asked: GroupRequest, stop: EarlyStopOfAll, *, silent_s: float) -> dict[str, str]:
         """Until all have answered. Why some have not, by their names.
 
         Args:
@@ -295,7 +247,9 @@ class EngineGroup:
             raise
         return lost
 
-    def _judge(self, asked: _Asked, lost: dict[str, str], before: Mapping[str, ComparedClock]) -> Document:
+    def _judge(
+        self, asked: GroupRequest, lost: dict[str, str], before: Mapping[str, ComparedClock]
+    ) -> Document:
         for member, reply in asked.in_order(asked.replies):
             if not lost and "stopped" in {reason["code"] for reason in reply["reasons"]}:
                 lost[member.name] = (
@@ -303,7 +257,7 @@ class EngineGroup:
                 )
         for member, error in asked.in_order(asked.errors):
             if isinstance(error, RequestError):
-                raise _named(error, member.name)
+                raise named(error, member.name)
         for member in self.members:
             # One that answers with a fault is there all the same.
             is_there = isinstance(asked.errors.get(member.name), HostError) or member.name in asked.replies
@@ -312,7 +266,7 @@ class EngineGroup:
         survivors = [
             member for member in self.members if member.name in asked.replies and member.name not in lost
         ]
-        after = {member.name: _compare(member) for member in survivors}
+        after = {member.name: compare_clock(member) for member in survivors}
         results: list[Document] = [
             {"engine": member.name, "lost": lost[member.name]}
             if member.name in lost
@@ -343,79 +297,6 @@ class EngineGroup:
         )
 
 
-class _Asked:
-    """One request to each engine, each waited for by a thread of its own."""
-
-    def __init__(self, members: Sequence[EngineMember]) -> None:
-        self._members = members
-        self._done: queue.SimpleQueue[tuple[str, Document | EvenhandError]] = queue.SimpleQueue()
-        self._is_stopped = False
-        self.waiting = {member.name for member in members}
-        self.replies: dict[str, Document] = {}
-        self.errors: dict[str, EvenhandError] = {}
-        self.heard_at: dict[str, float] = {}
-
-    def begin(
-        self,
-        name: str,
-        arguments: Sequence[Document],
-        *,
-        on_event: Callable[[int, Document], None] | None,
-        answer_within_s: float,
-    ) -> None:
-        lock = threading.Lock()
-
-        def ask(number: int) -> None:
-            member = self._members[number]
-
-            def tell(event: Document) -> None:
-                self.heard_at[member.name] = time.monotonic()
-                if on_event is not None:
-                    with lock:
-                        on_event(number, event)
-
-            try:
-                reply = member.session.request(
-                    name, on_event=tell, answer_within_s=answer_within_s, **arguments[number]
-                )
-            except EvenhandError as error:
-                self._done.put((member.name, error))
-            except BaseException as error:  # what an event's listener raised: it must not be waited for
-                self._done.put(
-                    (member.name, EngineError(repr(error), code="trial.contract-violated", where=name))
-                )
-            else:
-                self._done.put((member.name, reply))
-
-        for number, member in enumerate(self._members):
-            self.heard_at[member.name] = time.monotonic()
-            threading.Thread(target=ask, args=(number,), daemon=True).start()
-
-    def wait(self, seconds: float) -> None:
-        """Take in what has come, at most so long."""
-        try:
-            name, found = self._done.get(timeout=seconds)
-        except queue.Empty:
-            return
-        self.waiting.discard(name)
-        if isinstance(found, EvenhandError):
-            self.errors[name] = found
-        else:
-            self.replies[name] = found
-
-    def stop(self) -> None:
-        """Have those end early that are still at it."""
-        if self._is_stopped:
-            return
-        self._is_stopped = True
-        for member in self._members:
-            if member.name in self.waiting:
-                member.session.stop()
-
-    def in_order(self, found: Mapping[str, Found]) -> list[tuple[EngineMember, Found]]:
-        return [(member, found[member.name]) for member in self._members if member.name in found]
-
-
 def _check_version(member: EngineMember) -> None:
     version = member.session.about["version"]
     if version != VERSION:
@@ -440,36 +321,9 @@ def _check_streams(members: Sequence[EngineMember]) -> None:
             )
 
 
-def _compare(member: EngineMember) -> ComparedClock:
-    """The look with the shortest way there and back says most."""
-    if member.is_here:
-        return ComparedClock()
-    looks = []
-    for _ in range(CLOCK_LOOKS):
-        before_ns = time.time_ns()
-        there_ns = int(member.session.request("clock")["time_unix_ns"])
-        after_ns = time.time_ns()
-        looks.append(
-            ComparedClock(
-                offset_us=(there_ns - (before_ns + after_ns) / 2) / 1e3,
-                uncertainty_us=(after_ns - before_ns) / 2e3,
-            )
-        )
-    return min(looks, key=lambda look: look.uncertainty_us)
-
-
 def _stamps_of_all(told: Sequence[str]) -> str:
     """What ports offer that are one tester's: `unused` if any of them could stamp frames, else as all say."""
     return next((one for one in told if one == "unused"), told[0])
-
-
-def _named(error: EvenhandError, name: str) -> EvenhandError:
-    named = type(error)(
-        f"engine {name}: {error.what}", code=error.code, where=error.where, next_step=error.next_step
-    )
-    for note in getattr(error, "__notes__", ()):
-        named.add_note(note)
-    return named
 
 
 def _not_finished(lost: Mapping[str, str]) -> EvenhandError:

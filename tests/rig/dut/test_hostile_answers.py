@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from evenhand.base.errors import EvenhandError
 from evenhand.rig import testbed as testbeds
 from evenhand.rig.dut.facts import facts_command, parse_facts
-from evenhand.rig.dut.linux_state import read_state
+from evenhand.rig.dut.linux_answers import read_state
 from evenhand.rig.dut.reading import MOST_OCTETS, read_all
 from evenhand.rig.dut.readings import parse_reading, reading_command
 from evenhand.rig.dut.shell import Answer
@@ -81,7 +81,7 @@ def _answers() -> dict[str, str]:
         return asked
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evenhand.rig.dut.linux_state.read_all", listening)
+        patch.setattr("evenhand.rig.dut.linux_answers.read_all", listening)
         read_state(LocalShell({}), ["lo"], address="192.0.2.2", peer="192.0.2.1")
     return {name: answer.stdout for name, answer in asked.items()}
 

@@ -14,9 +14,11 @@ import pytest
 from evenhand.plan import make_plan
 from evenhand.rig.dut import HashType, describe_setup
 from evenhand.rig.dut.items import Item, NotTakenError, moves
-from evenhand.rig.dut.linux_items import LinuxReader, linux_items, move_of
+from evenhand.rig.dut.linux_answers import read_state
+from evenhand.rig.dut.linux_items import linux_items
+from evenhand.rig.dut.linux_moves import LinuxReader, move_of
 from evenhand.rig.dut.linux_nic import NicWishes, nic_items
-from evenhand.rig.dut.linux_state import LinuxState, read_state
+from evenhand.rig.dut.linux_state import LinuxState
 from evenhand.rig.dut.setup import settle
 from evenhand.rig.dut.shell import Answer
 from tests.errors import raises
@@ -73,7 +75,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Read:
         }
         shell = ScriptedShell(told)
         monkeypatch.setattr(
-            "evenhand.rig.dut.linux_state.read_all",
+            "evenhand.rig.dut.linux_answers.read_all",
             lambda _, commands: {name: shell.answer(text) for name, text in commands.items()},
         )
         return read_state(shell, ("eth1", "eth2"), address="192.0.2.1", peer="192.0.2.9")  # type: ignore[arg-type]

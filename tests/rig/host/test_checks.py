@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from evenhand.base.cpu_list import format_cpu_list, parse_cpu_list
 from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.rig.host import Finding, HostSurvey, Part, State, survey_host
-from evenhand.rig.host.reading import format_cpu_list, parse_cpu_list
 from evenhand.rig.testbed import HostNetwork
 from evenhand.trial import CpuStalls, Watch, WatchedClock
 from tests.rig.host.fake_host import E1000E, PLUGINS, add_nic, make_host

@@ -28,7 +28,13 @@ from tests.run.campaign.campaigns import expanded
 ROOT = Path(__file__).resolve().parents[3]
 DOUBLED = [2**k for k in range(16)]
 SERIES = ("addresses", "cores", "flows", "reference")
-TESTBEDS = {"appendix-a-lab": "lab:linux", "appendix-a-lab-vm": "lab:vm", "appendix-a-reference": "reference"}
+TESTBEDS = {
+    "appendix-a-lab": "lab:linux",
+    "appendix-a-lab-vm": "lab:vm",
+    "appendix-a-reference": "reference",
+    "demo": "reference",
+    "demo-linux": "lab:linux",
+}
 CASES = {1: "direct-v4-net16", 2: "direct-v6", 3: "direct-v4-net16", 4: "direct-v4-net16"}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from evenhand.plan import SIDES, SideName
 
-Pair = tuple[str, str]
+InterfacePair = tuple[str, str]
 """Left, right: interfaces as the DUT names them."""
 
 
@@ -17,7 +17,7 @@ def place_of(side: SideName, number: int) -> str:
     return side if number == 0 else f"{side}-{number + 1}"
 
 
-def by_place(pairs: Sequence[Pair]) -> dict[str, str]:
+def by_place(pairs: Sequence[InterfacePair]) -> dict[str, str]:
     """The interfaces of these pairs: left, right, left-2, right-2, ..."""
     return {
         place_of(side, number): name

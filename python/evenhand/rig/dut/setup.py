@@ -14,9 +14,12 @@ from evenhand.base.signals import uninterrupted
 from evenhand.rig.dut import record as records
 from evenhand.rig.dut.description import DutSetup
 from evenhand.rig.dut.items import Item, NotTakenError, moves
-from evenhand.rig.dut.linux_items import LinuxReader, check_interfaces, linux_items, move_of, shell_lines
+from evenhand.rig.dut.linux_answers import read_state
+from evenhand.rig.dut.linux_items import linux_items
+from evenhand.rig.dut.linux_moves import LinuxReader, move_of, shell_lines
 from evenhand.rig.dut.linux_nic import NO_WISHES, NicWishes
-from evenhand.rig.dut.linux_state import LinuxState, read_state
+from evenhand.rig.dut.linux_refusals import check_interfaces
+from evenhand.rig.dut.linux_state import LinuxState
 from evenhand.rig.dut.record import Holder, SetupRecord
 from evenhand.rig.dut.ssh import SshShell
 from evenhand.rig.testbed import TestbedDut

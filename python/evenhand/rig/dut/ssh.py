@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DUT: its command line over the system's own `ssh`, so that the user's configuration, keys, agents and jump
-hosts count.
+"""DUT: its command line over one connection of the system's own `ssh`.
 
-One connection carries all commands. It ends with this process, however that ends, and no password is asked
+The connection carries all commands. It ends with this process, however that ends, and no password is asked
 for or kept.
 """
 
@@ -14,7 +13,6 @@ import queue
 import select
 import selectors
 import shlex
-import shutil
 import subprocess
 import threading
 import time
@@ -26,13 +24,11 @@ from pathlib import Path
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.temporary_folder import temporary_folder
 from evenhand.rig.dut.shell import Answer
+from evenhand.rig.dut.ssh_command import CONNECT_TIMEOUT_S, begin_of_ssh, escaped, ssh_environment
+from evenhand.rig.dut.ssh_errors import no_answer, why_not
 from evenhand.rig.testbed import TestbedDut
 from evenhand.rig.testbed.ssh_destination import check_destination
 
-CONNECT_TIMEOUT_S = 10
-"""For each host on the way; the whole way gets three times as long."""
-ALIVE_S, ALIVE_COUNT = 5, 3
-"""A DUT that says nothing for so long, so often, is lost."""
 MOST_ANSWERED = 1 << 28
 """Octets of one answer: many commands may be asked at once."""
 _READY = "evenhand-ready"
@@ -40,59 +36,6 @@ _KERNELS = {"linux": "Linux", "vpp": "Linux", "openbsd": "OpenBSD", "freebsd": "
 """What `uname -s` says."""
 _SSH_FAILED = 255
 """The exit code of ssh itself; a command may have it too."""
-
-_OPTIONS = (
-    "BatchMode=yes",
-    f"ConnectTimeout={CONNECT_TIMEOUT_S}",
-    "ControlPersist=no",
-    f"ServerAliveInterval={ALIVE_S}",
-    f"ServerAliveCountMax={ALIVE_COUNT}",
-    "LogLevel=ERROR",
-    "ForwardAgent=no",
-    "ForwardX11=no",
-    "RemoteCommand=none",
-    "RequestTTY=no",
-    "SessionType=default",
-    "StdinNull=no",
-    "ForkAfterAuthentication=no",
-)
-"""What of the user's own file would not do here."""
-
-
-def ssh_command(destination: str, command: str, *options: str, config: Path | None = None) -> list[str]:
-    """A connection of its own that runs one command line there, and asks nobody anything.
-
-    Args:
-        destination: As `check_destination` lets it pass.
-        options: Of ssh itself; they go before ours.
-
-    Raises:
-        RequestError: That is no destination.
-        HostError: There is no ssh.
-    """
-    own = [part for option in _OPTIONS for part in ("-o", option)]
-    own_file = ("-F", str(config)) if config else ()
-    return [_program(), *own_file, *options, *own, "--", check_destination(destination), command]
-
-
-def command_over_ssh(destination: str, command: str) -> list[str]:
-    """The same for a program whose input and output are used here. The connection is lost when the host has
-    said nothing for three seconds, and the program ends with it. Errors as `ssh_command`."""
-    alive = ("ServerAliveInterval=1", "ServerAliveCountMax=3", "ControlPath=none")
-    return ssh_command(destination, command, *(part for option in alive for part in ("-o", option)))
-
-
-def _program() -> str:
-    program = shutil.which("ssh")
-    if program is None:
-        raise HostError(
-            "ssh is not installed on this host",
-            code="rig.program-missing",
-            where="PATH",
-            next_step="Install it: apt-get install openssh-client.",
-        )
-    return program
-
 
 _Lines = queue.SimpleQueue[str | None]
 """Lines as they come, then None."""
@@ -126,31 +69,18 @@ class SshShell:
         Raises:
             HostError: There is no ssh; or the DUT does not answer, is not known, or would ask for a password.
         """
-        program = _program()
-        self.destination = check_destination(destination)
-        own = [part for option in _OPTIONS for part in ("-o", option)]
         self._begin = [
-            program,
-            *(("-F", str(config)) if config else ()),
-            *own,
+            *begin_of_ssh(config),
             "-o",
             "ClearAllForwardings=yes",
             "-o",
-            f"ControlPath={_escaped(control)}",
+            f"ControlPath={escaped(control)}",
         ]
+        self.destination = check_destination(destination)
         self._errors: _Lines = queue.SimpleQueue()
         # It lives as long as its input is open, so it ends when this process does. In a session of its own,
         # Ctrl-C leaves it to whoever takes a set-up back.
-        self._master = subprocess.Popen(
-            [*self._begin, "-o", "ControlMaster=yes", "--", self.destination, _WELCOME],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            text=True,
-            errors="replace",
-            env=_environment(),
-        )
+        self._master = self._begun("ControlMaster=yes", command=_WELCOME)
         try:
             self.host = self._wait_until_ready()
         except BaseException:
@@ -163,16 +93,8 @@ class SshShell:
             raise self._lost()
         # Without the connection there is no other: a second one might reach another host, and would ask once
         # more.
-        options = ("-o", "ControlMaster=no", "-o", "ProxyCommand=false")
-        client = subprocess.Popen(
-            [*self._begin, *options, "--", self.destination, f"exec sh -c {shlex.quote(command)}"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            text=True,
-            errors="replace",
-            env=_environment(),
+        client = self._begun(
+            "ControlMaster=no", "ProxyCommand=false", command=f"exec sh -c {shlex.quote(command)}"
         )
         try:
             stdout, stderr = _communicate(client, input_text, timeout_s)
@@ -205,6 +127,24 @@ class SshShell:
         if client.returncode == _SSH_FAILED and self._has_ended():
             raise self._lost()
         return Answer(exit_code=client.returncode, stdout=stdout, stderr=stderr)
+
+    def _begun(self, *options: str, command: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [
+                *self._begin,
+                *(part for option in options for part in ("-o", option)),
+                "--",
+                self.destination,
+                command,
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            text=True,
+            errors="replace",
+            env=ssh_environment(),
+        )
 
     def close(self) -> None:
         """Ends the connection. What was lost already is closed all the same."""
@@ -252,11 +192,11 @@ class SshShell:
             try:
                 line = lines.get(timeout=max(0.0, end - time.monotonic()))
             except queue.Empty:
-                raise _no_answer(self.destination, f"no answer within {3 * CONNECT_TIMEOUT_S} s") from None
+                raise no_answer(self.destination, f"no answer within {3 * CONNECT_TIMEOUT_S} s") from None
             if line is None:
                 self._master.wait()
                 listener.join(1)
-                raise _why_not(self.destination, _all(self._errors))
+                raise why_not(self.destination, _all(self._errors))
             words = line.split()
             if len(words) >= 3 and words[0] == _READY and words[2].isdecimal():
                 peer, address = words[3:] if len(words) == 5 else (None, None)
@@ -361,16 +301,6 @@ _WELCOME = (
 """A line of a Bourne shell or of csh alike."""
 
 
-def _environment() -> dict[str, str]:
-    """No window may ask for what BatchMode does not."""
-    return {**os.environ, "SSH_ASKPASS_REQUIRE": "never", "LC_ALL": "C"}
-
-
-def _escaped(path: Path) -> str:
-    """In ssh's options % begins a token, and a space ends the value."""
-    return '"' + str(path).replace("%", "%%") + '"'
-
-
 def _read_lines(stream: Iterable[str], lines: _Lines) -> None:
     with contextlib.suppress(ValueError):  # closed
         for line in stream:
@@ -390,43 +320,3 @@ def _all(lines: _Lines) -> list[str]:
 def _shortened(command: str) -> str:
     first = command.split("\n", 1)[0]
     return first if len(first) <= 80 else f"{first[:77]}..."
-
-
-def _no_answer(destination: str, said: str) -> HostError:
-    return HostError(
-        f"the DUT does not answer: {said}",
-        code="rig.dut-does-not-answer",
-        where=f"[dut] ssh, {destination}",
-        next_step=f"Check whether it is on and can be reached from here: ssh {destination} true",
-    )
-
-
-def _why_not(destination: str, said: list[str]) -> HostError:
-    """What ssh says, which is English everywhere, as an error of ours."""
-    text = "\n".join(said)
-    last = said[-1] if said else "ssh ended without a message"
-    where = f"[dut] ssh, {destination}"
-    if "IDENTIFICATION HAS CHANGED" in text:
-        return HostError(
-            "its host key has changed: it is another host, or the connection is intercepted",
-            code="rig.host-key-changed",
-            where=where,
-            next_step="If it was reinstalled, remove the old key: ssh-keygen -R HOST (ssh prints the line)."
-            " Then connect by hand once.",
-        )
-    if "Host key verification failed" in text:
-        return HostError(
-            "its host key is not known on this host",
-            code="rig.host-key-unknown",
-            where=where,
-            next_step=f"Connect by hand once, and verify the key: ssh {destination} true",
-        )
-    if "Permission denied" in text or "Too many authentication failures" in text:
-        return HostError(
-            f"it accepts none of your keys, and a password is never asked for ({last})",
-            code="rig.ssh-key-refused",
-            where=where,
-            next_step=f"Add your key there (ssh-copy-id {destination}); if the key has a"
-            " passphrase, add it to an agent (ssh-add).",
-        )
-    return _no_answer(destination, last)

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from evenhand.base.cpu_list import format_cpu_list
 from evenhand.base.errors import EvenhandError
 from evenhand.base.units import format_duration, format_ratio
 from evenhand.rig.host.finding import Finding, State
@@ -102,7 +103,7 @@ def check_stalls(watched: Watch | EvenhandError | None, programs: Sequence[Progr
         return Finding(name="stalls", found=found, facts=facts)
     away_us, stolen_us = sum(cpu.away_us for cpu in bad), sum(cpu.stolen_us for cpu in bad)
     advice = (
-        f"CPU {', '.join(str(cpu.cpu) for cpu in bad)}: away for more than"
+        f"CPU {format_cpu_list(cpu.cpu for cpu in bad)}: away for more than"
         f" {format_ratio(limits.overdue_tolerance)} of the time, or for"
         f" {format_duration(limits.longest_overdue_us / 1000000.0)} at once. Trials there end"
         " INVALID, or with loss that the router did not cause."

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from evenhand.base.cpu_list import format_cpu_list, parse_cpu_list
 from evenhand.rig.host.facts import read_host_facts
 from evenhand.rig.host.finding import Finding, Part, State
-from evenhand.rig.host.reading import format_cpu_list, list_folder, parse_cpu_list, read_text
+from evenhand.rig.host.reading import list_folder, read_text
 
 CPU_FOLDER = Path("sys/devices/system/cpu")
 ROUTER_AND_TESTER = 2

@@ -7,7 +7,7 @@ import json
 import subprocess
 
 from evenhand.base.errors import HostError
-from evenhand.rig.dut.ssh import command_over_ssh
+from evenhand.rig.dut.ssh_command import command_over_ssh
 from evenhand.rig.host.survey import HostSurvey
 
 PATIENCE_S = 60.0

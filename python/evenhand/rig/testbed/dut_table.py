@@ -10,14 +10,13 @@ from pydantic import Field, model_validator
 
 from evenhand.base.validation.checked_file import UnfitError, refusing
 from evenhand.plan import SideCounts, make_plan
-from evenhand.rig.dut.places import Pair as PairOfInterfaces
-from evenhand.rig.dut.places import by_place
+from evenhand.rig.dut.places import InterfacePair, by_place
 from evenhand.rig.testbed.values import (
+    CountPair,
     Duration,
     DutInterfaces,
     DutSystem,
     Fact,
-    Pair,
     PlanName,
     SshDestination,
     Table,
@@ -68,9 +67,9 @@ class TestbedDut(Table):
 
     plan: PlanName | None = None
     """The address plan that it is set up for; None if that is not known here."""
-    hosts: Pair | None = None
+    hosts: CountPair | None = None
     """Left, right: of this plan, where a command line names no others. None: the plan's maximum."""
-    networks: Pair | None = None
+    networks: CountPair | None = None
     """The same of its networks; the DUT knows no more of them."""
     cpus: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(strict=False)] = ()
     """Of this host, that the DUT runs on; none for a DUT elsewhere."""
@@ -140,7 +139,7 @@ class TestbedDut(Table):
         return self
 
     @property
-    def interface_pairs(self) -> tuple[PairOfInterfaces, ...]:
+    def interface_pairs(self) -> tuple[InterfacePair, ...]:
         """Of each engine; none if it is not reached over SSH."""
         return tuple(zip(self.left or (), self.right or (), strict=True))
 

@@ -129,7 +129,7 @@ DutInterfaces = Annotated[
 ]
 DutSystem = Literal["linux", "openbsd", "freebsd", "vpp"]
 """What a DUT may run that is reached over SSH."""
-Pair = Annotated[
+CountPair = Annotated[
     tuple[Annotated[int, Field(ge=1)], ...],
     Field(min_length=2, max_length=2, strict=False),
     BeforeValidator(_as_pair),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: what a back-to-back test is asked for, and what it found (RFC 9004)."""
+"""Procedure: what a back-to-back test found (RFC 9004)."""
 
 from __future__ import annotations
 
@@ -7,152 +7,22 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.base.errors import RequestError
-from evenhand.base.units import format_count, format_duration, format_rate
-from evenhand.base.validation.typed_fields import check_types
+from evenhand.base.units import format_count, format_duration
 from evenhand.plan import whole_octets
-from evenhand.procedure.attempts import check_attempts, check_repetitions
+from evenhand.procedure.back_to_back_goal import (
+    LONGEST_BURST_S,
+    REPETITIONS,
+    RESIDUAL_S,
+    BackToBackGoal,
+    is_near,
+)
 from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
 from evenhand.procedure.repetition import each_once
 from evenhand.procedure.result_document import attempt_documents
 from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.throughput import Throughput
-from evenhand.search import (
-    DEFAULT_INVALID_RETRIES,
-    DEFAULT_PATIENCE,
-    FULL_LENGTH_S,
-    LengthBracket,
-    ThroughputGoal,
-)
+from evenhand.search import LengthBracket
 from evenhand.trial import Deviation, TrialResult, Verdict
-
-REPETITIONS = 50
-"""R9004-06."""
-LONGEST_BURST_S = 30.0
-"""R9004-04."""
-NEAR_MAXIMUM = 0.95
-"""A result at or above this share of the longest burst that is tried may be the search's limit, not the DUT's
-(R9004-04)."""
-RAISE = 4.0
-"""By this the longest burst is raised after such a result, up to LONGEST_BURST_S."""
-RESIDUAL_S = 2.0
-"""R9004-03."""
-
-
-def is_near(frames: int, max_frames: int) -> bool:
-    """Whether so long a burst may be the search's limit and not the DUT's (R9004-04)."""
-    return frames >= NEAR_MAXIMUM * max_frames
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackToBackGoal:
-    """How long bursts may be, how exact the search is, how often it is made."""
-
-    rate_fps: float = math.inf
-    """Within the burst, per direction; UP_TO_LINE_RATE: the maximum theoretical frame rate. Less is a
-    deviation."""
-    max_burst_s: float = 2.0
-    """Longest burst that is tried at first; 30 s at most. After a result near it longer ones are tried, up to
-    30 s."""
-    step_frames: int = 1
-    """The search ends when its bounds are no further apart."""
-    repetitions: int = REPETITIONS
-    loss_verifications: int = 0
-    """How often a burst that lost frames is sent again before the loss counts (ETSI TST009, 12.3)."""
-    throughput_fps: float | None = None
-    """Per direction, known from before; None: it is measured first."""
-    throughput_source: str | None = None
-    """Where it was measured under the same conditions; None: it is the user's, which is a deviation."""
-    throughput_goal: ThroughputGoal | None = None
-    """How it is measured. Default: as `ThroughputGoal` does, up to the rate of the bursts."""
-    actual_fps: float | None = None
-    """Another rate at which the buffer time is of interest."""
-    invalid_retries: int = DEFAULT_INVALID_RETRIES
-    """How often an INVALID trial is repeated, if the tester did not offer the burst; as in searches."""
-    patience: int = DEFAULT_PATIENCE
-    """The same if the burst was offered, but a moment of the host spoiled the trial."""
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        if not self.rate_fps > 0:
-            raise RequestError(
-                f"rate {self.rate_fps} fps: must be greater than 0",
-                code="procedure.out-of-range",
-                where="rate_fps",
-                next_step="Write 1Mfps.",
-            )
-        if not 0 < self.max_burst_s <= LONGEST_BURST_S:
-            raise RequestError(
-                f"bursts of up to {self.max_burst_s:g} s: must be greater than 0 s and at"
-                f" most {LONGEST_BURST_S:g} s",
-                code="procedure.out-of-range",
-                where="max_burst_s",
-                next_step=f"Write 2s, or at most {LONGEST_BURST_S:g}s.",
-            )
-        if math.isfinite(self.rate_fps) and self.max_frames < 1:
-            raise RequestError(
-                f"a burst of {format_duration(self.max_burst_s)} at {format_rate(self.rate_fps)}"
-                " is too short for a single frame",
-                code="procedure.burst-too-short",
-                where="max_burst_s",
-                next_step="Allow longer bursts.",
-            )
-        if self.step_frames < 1:
-            raise RequestError(
-                f"a step of {self.step_frames} frames: must be at least 1",
-                code="procedure.out-of-range",
-                where="step_frames",
-                next_step="Write 1.",
-            )
-        check_repetitions(self.repetitions, REPETITIONS)
-        if self.loss_verifications < 0:
-            raise RequestError(
-                f"{self.loss_verifications} loss verifications: must be at least 0",
-                code="procedure.out-of-range",
-                where="loss_verifications",
-            )
-        for rate_fps, where in ((self.throughput_fps, "throughput_fps"), (self.actual_fps, "actual_fps")):
-            if rate_fps is not None and not 0 < rate_fps < math.inf:
-                raise RequestError(
-                    f"{rate_fps} fps: must be greater than 0",
-                    code="procedure.out-of-range",
-                    where=where,
-                    next_step="Write 1Mfps.",
-                )
-        check_attempts(self.invalid_retries, self.patience)
-
-    @property
-    def longest_trial_s(self) -> float:
-        """Of the sending phase: of the throughput where it is measured first. Longer bursts than at first may
-        follow."""
-        if self.throughput_fps is not None:
-            return self.max_burst_s
-        search_s = FULL_LENGTH_S if self.throughput_goal is None else self.throughput_goal.longest_trial_s
-        return max(self.max_burst_s, search_s)
-
-    @property
-    def max_frames(self) -> int:
-        """In the longest burst that is tried at first; the rate must be known."""
-        return self.frames_in(self.max_burst_s)
-
-    def frames_in(self, burst_s: float) -> int:
-        """Of a burst that lasts so long; the rate must be known."""
-        return math.floor(burst_s * self.rate_fps + 1e-6)
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "rate_fps_per_direction": self.rate_fps,
-            "max_burst_s": self.max_burst_s,
-            "max_burst_frames": self.max_frames,
-            "step_frames": self.step_frames,
-            "repetitions": self.repetitions,
-            "loss_verifications": self.loss_verifications,
-            "throughput_fps_per_direction": self.throughput_fps,
-            "throughput_source": self.throughput_source,
-            "actual_fps_per_direction": self.actual_fps,
-            "invalid_retries": self.invalid_retries,
-            "patience": self.patience,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

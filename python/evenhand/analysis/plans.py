@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Analysis: address plans made anew from what a record tells of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from evenhand.base.errors import PlanError, RequestError
+from evenhand.plan import SIDES, AddressPlan, UdpRange, find_topology, make_plan
+from evenhand.run.campaign_record import PointRecord
+from evenhand.spec.plan import build_plan
+from evenhand.spec.point import Point
+
+
+def sent_plan(record: PointRecord) -> Mapping[str, Any] | None:
+    """The plan as the engine got it; None if nothing was measured yet."""
+    return next(
+        (search.plan for repetition in record.repetitions for search in repetition.searches if search.plan),
+        None,
+    )
+
+
+def plan_of(point: Point) -> AddressPlan | None:
+    """None if it is a mix, or its options are not such as a plan takes."""
+    if not is_known_plan(point.plan):
+        return None
+    try:
+        return build_plan(point.plan, point.hosts, point.networks, point.plan_options)
+    except RequestError:
+        return None  # options that are none, or do not go together
+
+
+def known_plan(record: PointRecord) -> AddressPlan | None:
+    """The same; None as well if another one was sent: the run of a verb does not tell all options of its
+    plan."""
+    plan, sent = plan_of(record.point), sent_plan(record)
+    return None if plan is None or (sent is not None and sent != plan.to_contract()) else plan
+
+
+def second_of_mix(versions: Mapping[str, Any]) -> AddressPlan | None:
+    """The second plan of a mix, as the set-up of a search has it. None if what is made is not the one that
+    was sent."""
+    with suppress(PlanError, LookupError, TypeError, ValueError, AttributeError):
+        other = versions["other_plan"]
+        hosts = [other[side]["hosts"] for side in SIDES]
+        networks = [each["network"]["count"] for each in hosts if "network" in each]
+        ports = other["udp_ports"]
+        made = make_plan(
+            other["name"],
+            (hosts[0]["host"]["count"], hosts[1]["host"]["count"]),
+            networks=(networks[0], networks[1]) if networks else None,
+            host_mode=hosts[0]["host"]["mode"],
+            source_ports=UdpRange(**ports["source"]),
+            destination_ports=UdpRange(**ports["destination"]),
+        )
+        if made.to_document() | {"name": made.title} == other and len(versions["share"]) == len(SIDES):
+            return made
+    return None
+
+
+def is_known_plan(name: str) -> bool:
+    """False for a mix of two."""
+    return find_topology(name) is not None
+
+
+def ip_version(name: str) -> int | None:
+    """4 or 6; None for a mix."""
+    topology = find_topology(name)
+    return None if topology is None else topology.ip_version
+
+
+def is_direct(name: str) -> bool:
+    """Whether hosts are on the link; a mix is as the first of its two."""
+    topology = find_topology(name.split("+")[0])
+    return topology is not None and topology.left.gateway is None
