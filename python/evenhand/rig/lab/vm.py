@@ -92,6 +92,8 @@ class VmLab:
     system: str = ""
     """What the machine said of itself when it was up: name and version of its Debian."""
     kernel: str = ""
+    suite: str = ""
+    """Debian's code name that its user chose; that of this host by default."""
 
     @staticmethod
     def check_programs() -> None:
@@ -182,7 +184,8 @@ class VmLab:
     def options(self) -> str:
         """Of `lab up vm`, for the plan."""
         jool = " --translator jool" if self.translator == "jool" else ""
-        return f"--plan {plan_title(self.plan)}{jool}"
+        debian = f" --debian {self.suite}" if self.suite else ""
+        return f"--plan {plan_title(self.plan)}{jool}{debian}"
 
     def testbed_dut(self) -> dict[str, Any]:
         """For `[dut]` of the testbed that the lab is."""
@@ -262,7 +265,7 @@ def vm_up(
     setup = describe_router(plan, nat_ports, translator)
     image = vm_image(recipe(suite, setup.translator), tell=tell)
     with state.hold(name), state.kept_from_testers(name, force=force):
-        return _set_up(setup, name, dut_cpu, largest_frame_size, nat_ports, image, tell)
+        return _set_up(setup, name, dut_cpu, largest_frame_size, nat_ports, image, suite, tell)
 
 
 def read_lab(name: str, record: dict[str, Any]) -> VmLab | None:
@@ -280,6 +283,7 @@ def _set_up(
     largest_frame_size: int,
     nat_ports: NatPorts,
     image: VmImage,
+    suite: str,
     tell: Callable[[str], None],
 ) -> VmLab:
     cpu, tester_cpus = share_cpus(dut_cpu)
@@ -292,6 +296,7 @@ def _set_up(
             largest_frame_size=largest_frame_size,
             nat_ports=nat_ports,
             translator=setup.translator,
+            suite=suite,
             **addresses_of(setup.plan),
         )
     )
