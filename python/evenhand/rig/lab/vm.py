@@ -48,9 +48,15 @@ QUEUES = 4
 """Of each interface; the machine has as many CPUs, so that each queue has one."""
 MEMORY_MB = 512
 BOOT_TIMEOUT_S = {"kvm": 60.0, "tcg": 300.0}
+BOOTS = 3
+"""That an emulated machine gets: its kernel may trip over its own code while another CPU changes it. Seen of
+Linux 6.12 in QEMU 7.2, one boot of five."""
 _LOOK_S = 0.5
 _LISTENS = "Server listening on"
 """Of sshd, on the console."""
+_ENDED = "the machine switched itself off while booting"
+_PANICS = "Kernel panic"
+"""Of the kernel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,21 +314,20 @@ def _set_up(
         access = make_access(name, document["ssh_port"])
         queues = taps.make_taps(LabNames(name), QUEUES, mtu)
         try:
-            machine = VirtualMachine(
-                image,
-                folder=access.folder,
-                arguments=_devices(access, document["ssh_port"], queues, mtu),
-                memory_mb=MEMORY_MB,
-                cpus=QUEUES,
-                dies_with_us=False,
-                inherited=(*queues[0], *queues[1]),
+            machine = _boot(
+                lambda: VirtualMachine(
+                    image,
+                    folder=access.folder,
+                    arguments=_devices(access, document["ssh_port"], queues, mtu),
+                    memory_mb=MEMORY_MB,
+                    cpus=QUEUES,
+                    dies_with_us=False,
+                    inherited=(*queues[0], *queues[1]),
+                ),
+                tell,
             )
         finally:
             taps.close(queues)
-        tell(
-            "the machine boots"
-            f" ({'KVM' if machine.accelerator == 'kvm' else 'emulated, without KVM: this takes a while'})"
-        )
         with _shell(machine, access) as shell:
             document |= {"accelerator": machine.accelerator, **read_facts(shell, setup.translator)}
             set_up_router(shell, setup, mtu)
@@ -360,22 +365,42 @@ def _devices(access: Access, port: int, queues: tuple[list[int], list[int]], mtu
     return devices
 
 
-@contextmanager
-def _shell(machine: VirtualMachine, access: Access) -> Iterator[Shell]:
-    """As soon as its SSH server answers. What goes wrong before is on the console."""
-    give_up = time.monotonic() + BOOT_TIMEOUT_S[machine.accelerator]
-    with ExitStack() as stack:
-        while True:
+def _boot(start: Callable[[], VirtualMachine], tell: Callable[[str], None]) -> VirtualMachine:
+    """A machine whose SSH server listens. What goes wrong before is on the console."""
+    for boots_left in reversed(range(BOOTS)):
+        machine = start()
+        is_emulated = machine.accelerator != "kvm"
+        tell(f"the machine boots ({'emulated, without KVM: this takes a while' if is_emulated else 'KVM'})")
+        give_up = time.monotonic() + BOOT_TIMEOUT_S[machine.accelerator]
+        while _LISTENS not in machine.console_text():
             if not machine.is_running:
-                raise machine.trouble("the machine switched itself off while booting")
+                break
             if time.monotonic() > give_up:
                 raise machine.trouble(
                     f"the machine was not up within {BOOT_TIMEOUT_S[machine.accelerator]:.0f} s"
                 )
-            if _LISTENS in machine.console_text():
-                # Its first answers may take longer than ssh waits.
-                with suppress(HostError):
-                    shell = stack.enter_context(open_ssh(HOST, config=access.config))
-                    break
+            time.sleep(_LOOK_S)
+        else:
+            return machine
+        if not (is_emulated and boots_left and _PANICS in machine.console_text()):
+            break
+        tell("its kernel failed while it booted, which happens to emulated ones: once more")
+    raise machine.trouble(_ENDED)
+
+
+@contextmanager
+def _shell(machine: VirtualMachine, access: Access) -> Iterator[Shell]:
+    """As soon as its SSH server answers; its first answers may take longer than ssh waits."""
+    give_up = time.monotonic() + BOOT_TIMEOUT_S[machine.accelerator]
+    with ExitStack() as stack:
+        while True:
+            try:
+                shell = stack.enter_context(open_ssh(HOST, config=access.config))
+                break
+            except HostError:
+                if not machine.is_running:
+                    raise machine.trouble(_ENDED) from None
+                if time.monotonic() > give_up:
+                    raise
             time.sleep(_LOOK_S)
         yield shell
