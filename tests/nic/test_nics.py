@@ -278,9 +278,7 @@ def test_a_link_that_is_down_for_a_few_milliseconds_makes_the_trial_invalid(
 
 
 @pytest.mark.parametrize("model", each_of([m for m in MODELS if m.name in NEGOTIATING]))
-def test_a_cable_that_is_out_for_a_moment_makes_the_trial_invalid(
-    machine: NicMachine, model: Model
-) -> None:
+def test_a_cable_that_is_out_for_a_moment_makes_the_trial_invalid(machine: NicMachine, model: Model) -> None:
     """Both changes of the link count: down, and up again once the NIC has negotiated."""
     prepare(machine, model)
     with machine.engine() as session:

@@ -15,9 +15,8 @@ rates are those of the emulation, its shares are not.
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -27,8 +26,6 @@ from evenhand.plan import SIDES, AddressPlan, SideCounts, SideName, plan_title
 from evenhand.plan.nat import Nat
 from evenhand.rig.dut import DutSetup, Translator
 from evenhand.rig.dut.nat import TIMEOUT_S, NatPorts
-from evenhand.rig.dut.shell import Shell
-from evenhand.rig.dut.ssh import open_ssh
 from evenhand.rig.lab import state, taps
 from evenhand.rig.lab.build import AROUND_PACKET, USUAL_MAX_FRAME_SIZE, LabNames
 from evenhand.rig.lab.host_needs import require_root, share_cpus
@@ -37,26 +34,14 @@ from evenhand.rig.lab.machine import machine_processes
 from evenhand.rig.lab.namespaces import namespace_path
 from evenhand.rig.lab.ports import af_packet_device, engine_command_inside
 from evenhand.rig.lab.record import RECORD_VERSION, addresses_of, lab_of, nat_of
-from evenhand.rig.lab.vm_access import HOST, INTERFACES, Access, free_port, make_access
+from evenhand.rig.lab.vm_access import HOST, Access, free_port, make_access
 from evenhand.rig.lab.vm_access import check_programs as check_ssh
+from evenhand.rig.lab.vm_boot import MEMORY_MB, QUEUES, boot, shell_of
 from evenhand.rig.lab.vm_image import VmImage, vm_image
-from evenhand.rig.lab.vm_process import VirtualMachine, check_qemu
+from evenhand.rig.lab.vm_process import check_qemu
 from evenhand.rig.lab.vm_router import describe_router, read_facts, recipe, set_up_router
 
 KIND = "vm"
-QUEUES = 4
-"""Of each interface; the machine has as many CPUs, so that each queue has one."""
-MEMORY_MB = 512
-BOOT_TIMEOUT_S = {"kvm": 60.0, "tcg": 300.0}
-BOOTS = 3
-"""That an emulated machine gets: its kernel may trip over its own code while another CPU changes it. Seen of
-Linux 6.12 in QEMU 7.2, one boot of five."""
-_LOOK_S = 0.5
-_LISTENS = "Server listening on"
-"""Of sshd, on the console."""
-_ENDED = "the machine switched itself off while booting"
-_PANICS = "Kernel panic"
-"""Of the kernel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,23 +297,8 @@ def _set_up(
     try:
         mtu = largest_frame_size - AROUND_PACKET
         access = make_access(name, document["ssh_port"])
-        queues = taps.make_taps(LabNames(name), QUEUES, mtu)
-        try:
-            machine = _boot(
-                lambda: VirtualMachine(
-                    image,
-                    folder=access.folder,
-                    arguments=_devices(access, document["ssh_port"], queues, mtu),
-                    memory_mb=MEMORY_MB,
-                    cpus=QUEUES,
-                    dies_with_us=False,
-                    inherited=(*queues[0], *queues[1]),
-                ),
-                tell,
-            )
-        finally:
-            taps.close(queues)
-        with _shell(machine, access) as shell:
+        machine = boot(image, access, document["ssh_port"], mtu, tell)
+        with shell_of(machine, access) as shell:
             document |= {"accelerator": machine.accelerator, **read_facts(shell, setup.translator)}
             set_up_router(shell, setup, mtu)
         for thread in Path(f"/proc/{machine.pid}/task").glob("*"):
@@ -339,68 +309,3 @@ def _set_up(
         take_down(name)
         raise
     return VmLab(**document)
-
-
-def _devices(access: Access, port: int, queues: tuple[list[int], list[int]], mtu: int) -> list[str]:
-    """The machine's part of the keys, a NIC for SSH alone, and the two test interfaces."""
-    macs = {name: mac for mac, name in INTERFACES.items()}
-    devices = [
-        "-drive",
-        f"file={access.disk},format=raw,if=virtio,readonly=on",
-        # restrict: nothing from inside reaches this host, or any other network.
-        "-netdev",
-        f"user,id=mgmt,restrict=on,ipv6=off,hostfwd=tcp:127.0.0.1:{port}-:22",
-        "-device",
-        f"virtio-net-pci,netdev=mgmt,mac={macs['mgmt']}",
-    ]
-    for side, descriptors in zip(SIDES, queues, strict=True):
-        # Without vhost QEMU itself hashes, in software; `hash` makes it do so even where it could load a
-        # program into the kernel.
-        devices += ["-netdev", f"tap,id={side},fds={':'.join(map(str, descriptors))},vhost=off"]
-        devices += [
-            "-device",
-            f"virtio-net-pci,netdev={side},mac={macs[side]},mq=on,vectors={2 * QUEUES + 2},rss=on,hash=on,"
-            f"host_mtu={mtu}",
-        ]
-    return devices
-
-
-def _boot(start: Callable[[], VirtualMachine], tell: Callable[[str], None]) -> VirtualMachine:
-    """A machine whose SSH server listens. What goes wrong before is on the console."""
-    for boots_left in reversed(range(BOOTS)):
-        machine = start()
-        is_emulated = machine.accelerator != "kvm"
-        tell(f"the machine boots ({'emulated, without KVM: this takes a while' if is_emulated else 'KVM'})")
-        give_up = time.monotonic() + BOOT_TIMEOUT_S[machine.accelerator]
-        while _LISTENS not in machine.console_text():
-            if not machine.is_running:
-                break
-            if time.monotonic() > give_up:
-                raise machine.trouble(
-                    f"the machine was not up within {BOOT_TIMEOUT_S[machine.accelerator]:.0f} s"
-                )
-            time.sleep(_LOOK_S)
-        else:
-            return machine
-        if not (is_emulated and boots_left and _PANICS in machine.console_text()):
-            break
-        tell("its kernel failed while it booted, which happens to emulated ones: once more")
-    raise machine.trouble(_ENDED)
-
-
-@contextmanager
-def _shell(machine: VirtualMachine, access: Access) -> Iterator[Shell]:
-    """As soon as its SSH server answers; its first answers may take longer than ssh waits."""
-    give_up = time.monotonic() + BOOT_TIMEOUT_S[machine.accelerator]
-    with ExitStack() as stack:
-        while True:
-            try:
-                shell = stack.enter_context(open_ssh(HOST, config=access.config))
-                break
-            except HostError:
-                if not machine.is_running:
-                    raise machine.trouble(_ENDED) from None
-                if time.monotonic() > give_up:
-                    raise
-            time.sleep(_LOOK_S)
-        yield shell
