@@ -40,7 +40,8 @@ def machine_with_slots(data_disk: Path) -> Iterator[NicMachine]:
     """Two NUMA nodes, and NICs that can be taken out while it runs."""
     folder = data_disk.parent / "slots"
     folder.mkdir()
-    with NicMachine(folder, data_disk, (*UNPLUGGED, ON_BOTH_NODES), has_two_nodes=True) as machine:
+    models = (*offered_models(UNPLUGGED), ON_BOTH_NODES)
+    with NicMachine(folder, data_disk, models, has_two_nodes=True) as machine:
         yield machine
 
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -118,6 +119,17 @@ E1000E = Model(
     most_queues=2,
     most_streams=2,
 )
+# Its virtual functions take two slots, 16 higher than its own.
+IGB = Model(
+    name="igb",
+    slot=0x0A,
+    right_slot=0x0C,
+    kernel_driver="igb",
+    dpdk_driver="net_e1000_igb",
+    queues=2,
+    most_queues=16,
+    most_streams=16,
+)
 VIRTIO_ONE_QUEUE = Model(
     name="virtio-one-queue",
     slot=0x18,
@@ -158,17 +170,7 @@ MODELS = (
         VIRTIO_RSS, name="virtio-without-rss", slot=0x16, right_slot=0x17, options=f"{VIRTIO},mq=on,vectors=6"
     ),
     VIRTIO_ONE_QUEUE,
-    # Its virtual functions take two slots, 16 higher than its own.
-    Model(
-        name="igb",
-        slot=0x0A,
-        right_slot=0x0C,
-        kernel_driver="igb",
-        dpdk_driver="net_e1000_igb",
-        queues=2,
-        most_queues=16,
-        most_streams=16,
-    ),
+    IGB,
 )
 E1000E_IN_SLOT = replace(
     E1000E, name="e1000e-in-slot", device="e1000e", buses=(1, 2), queues=1, most_queues=1, most_streams=1
@@ -178,6 +180,7 @@ UNPLUGGED = (
     replace(
         VIRTIO_ONE_QUEUE, name="virtio-in-slot", slot=0x12, right_slot=0x13, control_queue="own", buses=(3, 4)
     ),
+    replace(IGB, name="igb-in-slot", device="igb", slot=0x16, right_slot=0x17, buses=(5, 6)),
 )
 """Of the machine with slots: they can be taken out while it runs."""
 ON_BOTH_NODES = replace(
@@ -188,10 +191,18 @@ ROOTS = {0x40: 0, 0x60: 1}
 """First bus of each root complex of its own, and its NUMA node; the first one of all is on none."""
 
 
-def offered_models() -> list[Model]:
-    """Those that this QEMU has."""
-    told = subprocess.run([QEMU, "-device", "help"], capture_output=True, text=True, check=True).stdout
-    return [model for model in MODELS if f'name "{model.qemu_name}"' in told]
+@cache
+def _offered_devices() -> str:
+    try:
+        return subprocess.run([QEMU, "-device", "help"], capture_output=True, text=True, check=True).stdout
+    except FileNotFoundError:
+        return ""
+
+
+def offered_models(models: Sequence[Model] = MODELS) -> list[Model]:
+    """Those of them that this QEMU has; none where there is no QEMU."""
+    told = _offered_devices()
+    return [model for model in models if f'name "{model.qemu_name}"' in told]
 
 
 def two_nodes(memory_mb: int) -> list[str]:

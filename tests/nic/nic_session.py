@@ -11,7 +11,7 @@ import pytest
 from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.plan import SIDES, AddressPlan, gateway_v4
 from evenhand.trial import EngineSession
-from tests.nic.nic_machine import Model, NicMachine
+from tests.nic.nic_machine import Model, NicMachine, offered_models
 from tests.wire.wire_session import NOBODY, assert_all_came
 
 Document = dict[str, Any]
@@ -19,6 +19,19 @@ RATE_FPS = 2000
 HUGEPAGES = 480
 MEMORY_MB = 256
 JUMBO_MEMORY_MB = 850
+
+
+def each_of(models: Sequence[Model]) -> list[Any]:
+    """For the parameter of a test. Those that this QEMU lacks are skipped, and it says so."""
+    offered = offered_models(models)
+    return [
+        pytest.param(
+            model,
+            id=model.name,
+            marks=() if model in offered else pytest.mark.skip(reason=f"QEMU here has no {model.qemu_name}"),
+        )
+        for model in models
+    ]
 
 
 def one_worker(queues: int = 1, streams: int = 1) -> list[Document]:

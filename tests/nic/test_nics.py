@@ -23,6 +23,7 @@ from tests.nic.nic_session import (
     MEMORY_MB,
     RATE_FPS,
     assert_passes,
+    each_of,
     link_changes,
     open_nics,
     prepare,
@@ -36,26 +37,12 @@ Document = dict[str, Any]
 E1000E = MODELS[0]
 """Every QEMU has it, and no kernel driver of it is loaded at first."""
 FLAPPING = ("vmxnet3", "virtio-rss", "virtio-one-queue")
-"""Whose link QEMU brings up at once; Intel's negotiate for half a second."""
+"""Whose link QEMU brings up at once."""
+NEGOTIATING = ("e1000e", "igb")
+"""Whose link takes half a second."""
 
 
-def each_model() -> list[Any]:
-    """Those that this QEMU lacks are skipped, by name."""
-    try:
-        offered = {model.name for model in offered_models()}
-    except OSError:
-        offered = set()
-    return [
-        pytest.param(
-            model,
-            id=model.name,
-            marks=() if model.name in offered else pytest.mark.skip(reason="this QEMU has none"),
-        )
-        for model in MODELS
-    ]
-
-
-EACH_MODEL = pytest.mark.parametrize("model", each_model())
+EACH_MODEL = pytest.mark.parametrize("model", each_of(MODELS))
 
 
 def check(machine: NicMachine) -> dict[str, Document]:
@@ -184,7 +171,7 @@ def test_answers_leave_by_the_queue_that_they_are_given(
             session.request("close")
 
 
-@pytest.mark.parametrize("model", [m for m in each_model() if m.values[0].dpdk_driver == "net_virtio"])
+@pytest.mark.parametrize("model", each_of([m for m in MODELS if m.dpdk_driver == "net_virtio"]))
 def test_a_virtio_port_is_refused_if_its_host_would_use_queues_that_nobody_reads(
     machine: NicMachine, model: Model
 ) -> None:
@@ -254,7 +241,7 @@ def test_a_cable_that_is_pulled_makes_the_trial_invalid(machine: NicMachine, mod
         assert_passes(valid_trial(session, trial=2, rate_fps=RATE_FPS, duration_s=1))
 
 
-@pytest.mark.parametrize("model", [m for m in each_model() if m.values[0].name in FLAPPING])
+@pytest.mark.parametrize("model", each_of([m for m in MODELS if m.name in FLAPPING]))
 def test_a_link_that_is_down_for_a_few_milliseconds_makes_the_trial_invalid(
     machine: NicMachine, model: Model
 ) -> None:
@@ -288,6 +275,27 @@ def test_a_link_that_is_down_for_a_few_milliseconds_makes_the_trial_invalid(
         else:
             pytest.fail(f"of {flaps} times it saw, with a mean length in s: {found}")
         assert_passes(valid_trial(session, trial=60, rate_fps=RATE_FPS, duration_s=0.5))
+
+
+@pytest.mark.parametrize("model", each_of([m for m in MODELS if m.name in NEGOTIATING]))
+def test_a_cable_that_is_out_for_a_moment_makes_the_trial_invalid(machine: NicMachine, model: Model) -> None:
+    """Both changes of the link count: down, and up again once the NIC has negotiated."""
+    prepare(machine, model)
+    with machine.engine() as session:
+        open_nics(session, model.addresses)
+        pulled = threading.Event()
+
+        def on_event(event: Document) -> None:
+            if event.get("phase") == "sending" and not pulled.is_set():
+                pulled.set()
+                machine.set_link(model, "left", up=False)
+                machine.set_link(model, "left", up=True)
+
+        document = run_trial(session, rate_fps=RATE_FPS / 4, duration_s=4, on_event=on_event)
+        assert document["verdict"] == "INVALID"
+        assert "link" in {reason["code"] for reason in document["reasons"]}, document["reasons"]
+        assert link_changes(document) == {"left": 2, "right": 0}
+        assert_passes(valid_trial(session, trial=2, rate_fps=RATE_FPS, duration_s=1))
 
 
 def test_the_whole_product_makes_a_trial_on_nics(machine: NicMachine) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from evenhand.base.errors import HostError
 from tests.nic.nic_machine import UNPLUGGED, Model, NicMachine
-from tests.nic.nic_session import RATE_FPS, assert_passes, open_nics, prepare
+from tests.nic.nic_session import RATE_FPS, assert_passes, each_of, open_nics, prepare
 from tests.wire.wire_session import run_trial, valid_trial
 
 pytestmark = [pytest.mark.nic]
@@ -26,7 +26,7 @@ def wait_for(machine: NicMachine, address: str, *, is_there: bool) -> None:
         time.sleep(0.2)
 
 
-@pytest.mark.parametrize("model", UNPLUGGED, ids=lambda model: model.name)
+@pytest.mark.parametrize("model", each_of(UNPLUGGED))
 def test_a_nic_that_is_taken_out_ends_the_trial_and_another_one_in_its_place_works(
     machine_with_slots: NicMachine, model: Model
 ) -> None:

@@ -28,8 +28,8 @@ from evenhand.rig.dut.shell import Shell
 from evenhand.rig.lab import VmLab, lab_status
 from evenhand.rig.lab.machine import machine_processes
 from evenhand.rig.lab.namespaces import namespace_path, run_inside
-from evenhand.rig.lab.vm import QUEUES
 from evenhand.rig.lab.vm_access import Access
+from evenhand.rig.lab.vm_boot import QUEUES
 from evenhand.run import read_record as read_campaign_record
 from tests.errors import raises
 

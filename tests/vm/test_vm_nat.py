@@ -35,6 +35,9 @@ COUNT = 2 * 50 * 3 * 2
 """2 hosts x 50 ports x 3 hosts x 2 ports."""
 LOAD_FPS = 100
 UNHARMED = {"no_checksum": 0, "traffic_class": 0, "address_or_port": 0}
+MOST_WITHOUT_CHECKSUM = 2
+"""Of hundreds of frames: where the UDP checksum of an IPv6 packet comes out as 0, TAYGA 0.9.2 and Jool 4.1.9
+and 4.1.13 let it be 0. That is one frame of 65,536."""
 
 
 @pytest.fixture
@@ -51,6 +54,12 @@ def lab(request: pytest.FixtureRequest) -> Iterator[VmLab]:
 
 def jool(plan: str, *hosts: int) -> Any:
     return pytest.param((plan, hosts), id=f"{plan} by Jool")
+
+
+def assert_unharmed(direction: Document) -> None:
+    harm = direction["mistranslated_frames"]
+    assert harm["no_checksum"] <= MOST_WITHOUT_CHECKSUM
+    assert {**harm, "no_checksum": 0} == UNHARMED
 
 
 def new_folder(folder: Path) -> Path:
@@ -72,7 +81,7 @@ def test_a_machine_translates_each_frame_as_it_must(lab: VmLab, tmp_path: Path) 
     )
     for direction in document["directions"].values():
         assert direction["received_frames"] > 0
-        assert direction["mistranslated_frames"] == UNHARMED
+        assert_unharmed(direction)
         assert direction["corrupted_frames"] == direction["wrong_length_frames"] == 0
     counted = document["dut"].get("jool")
     assert (counted is not None) == (lab.translator == "jool")
@@ -141,7 +150,7 @@ def test_connections_of_jool_are_there_in_a_trial_and_gone_when_it_is_undone(
     )
     received = 0
     for direction in document["directions"].values():
-        assert direction["mistranslated_frames"] == UNHARMED
+        assert_unharmed(direction)
         received += direction["received_frames"]
     assert document["dut"]["jool"]["JSTAT_SUCCESS"] >= received > 0
     assert lab.facts()["translator"].startswith("Jool 4.")

@@ -11,7 +11,7 @@ import sys
 import tarfile
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -263,6 +263,27 @@ def test_a_machine_whose_set_up_would_be_in_the_way_of_a_campaign_is_booted_anew
     borrow.BorrowedLab(name="vm").set_up_for(wanted)
     assert (not booted) == stays
     assert booted in ([], ["gateway_v6"] if wish in ("nat44", "siit") else [wish])
+
+
+def test_a_machine_that_a_campaign_boots_anew_keeps_its_debian(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Both for the campaign and when it is given back: its kernel is what is measured."""
+    booted: list[tuple[str, str]] = []
+    monkeypatch.setattr(VmLab, "is_running", True)
+    monkeypatch.setattr(vm, "vm_up", lambda plan, *, suite, **_: booted.append((plan.name, suite)))
+    monkeypatch.setattr(borrow, "BORROWED_DIRECTORY", tmp_path)
+    before = replace(JOOL, suite="trixie", translator="tayga")
+    record = {"version": borrow.VERSION, "before": {"kind": KIND, "lab": asdict(before)}}
+    (tmp_path / "vm.json").write_text(json.dumps(record))
+    now: list[VmLab] = [before]
+    monkeypatch.setattr(borrow, "lab_status", lambda _: now[0])
+    lab = borrow.BorrowedLab(name="vm")
+    lab.set_up_for(borrow.LabWish(plan="gateway_v4", hosts=TWO, networks=None))
+    now[0] = replace(before, suite="")
+    lab.give_back()
+    assert booted == [("gateway_v4", "trixie"), ("nat64", "trixie")]
+    assert before.options == "--plan nat64 --debian trixie"
 
 
 JOOL = VmLab(

@@ -120,7 +120,8 @@ class BorrowedLab:
         now = lab_status(self.name)
         if now is not None and _is_right(now, wish):
             return now
-        # A lab of the user's keeps its CPU, and what its NAT does; frames that it took it takes again.
+        # A lab of the user's keeps its CPU, its Debian, and what its NAT does; frames that it took it takes
+        # again.
         known = now or lab_before(self.name)
         largest = max(
             wish.largest_frame_size, USUAL_MAX_FRAME_SIZE if known is None else known.largest_frame_size
@@ -135,7 +136,14 @@ class BorrowedLab:
         if kind_of(self.name) == VmLab.kind:
             # The rest of a mix is set up over SSH; so is all that has to be taken away for another plan.
             plan = PLAIN_PLAN if _keeps_more_than_routes(plan) else replace(plan, other=None)
-            return vm.vm_up(plan, name=self.name, dut_cpu=dut_cpu, largest_frame_size=largest, tell=tell)
+            return vm.vm_up(
+                plan,
+                name=self.name,
+                dut_cpu=dut_cpu,
+                largest_frame_size=largest,
+                suite=known.suite if isinstance(known, VmLab) else "",
+                tell=tell,
+            )
         return lab_up(
             plan,
             name=self.name,
@@ -180,6 +188,7 @@ def give_back(name: str) -> None:
                     largest_frame_size=before.largest_frame_size,
                     nat_ports=before.nat_ports,
                     translator="jool" if before.translator == "jool" else None,
+                    suite=before.suite,
                 )
             else:
                 lab_up(
@@ -245,6 +254,7 @@ def _is_alike(now: Lab, before: Lab) -> bool:
         "largest_frame_size",
         "nat_ports",
         "translator",
+        "suite",
         "rules",
     )
     return all(getattr(now, part, None) == getattr(before, part, None) for part in parts)

@@ -15,9 +15,8 @@ rates are those of the emulation, its shares are not.
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -27,8 +26,6 @@ from evenhand.plan import SIDES, AddressPlan, SideCounts, SideName, plan_title
 from evenhand.plan.nat import Nat
 from evenhand.rig.dut import DutSetup, Translator
 from evenhand.rig.dut.nat import TIMEOUT_S, NatPorts
-from evenhand.rig.dut.shell import Shell
-from evenhand.rig.dut.ssh import open_ssh
 from evenhand.rig.lab import state, taps
 from evenhand.rig.lab.build import AROUND_PACKET, USUAL_MAX_FRAME_SIZE, LabNames
 from evenhand.rig.lab.host_needs import require_root, share_cpus
@@ -37,20 +34,14 @@ from evenhand.rig.lab.machine import machine_processes
 from evenhand.rig.lab.namespaces import namespace_path
 from evenhand.rig.lab.ports import af_packet_device, engine_command_inside
 from evenhand.rig.lab.record import RECORD_VERSION, addresses_of, lab_of, nat_of
-from evenhand.rig.lab.vm_access import HOST, INTERFACES, Access, free_port, make_access
+from evenhand.rig.lab.vm_access import HOST, Access, free_port, make_access
 from evenhand.rig.lab.vm_access import check_programs as check_ssh
+from evenhand.rig.lab.vm_boot import MEMORY_MB, QUEUES, boot, shell_of
 from evenhand.rig.lab.vm_image import VmImage, vm_image
-from evenhand.rig.lab.vm_process import VirtualMachine, check_qemu
+from evenhand.rig.lab.vm_process import check_qemu
 from evenhand.rig.lab.vm_router import describe_router, read_facts, recipe, set_up_router
 
 KIND = "vm"
-QUEUES = 4
-"""Of each interface; the machine has as many CPUs, so that each queue has one."""
-MEMORY_MB = 512
-BOOT_TIMEOUT_S = {"kvm": 60.0, "tcg": 300.0}
-_LOOK_S = 0.5
-_LISTENS = "Server listening on"
-"""Of sshd, on the console."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +83,8 @@ class VmLab:
     system: str = ""
     """What the machine said of itself when it was up: name and version of its Debian."""
     kernel: str = ""
+    suite: str = ""
+    """Debian's code name that its user chose; that of this host by default."""
 
     @staticmethod
     def check_programs() -> None:
@@ -182,7 +175,8 @@ class VmLab:
     def options(self) -> str:
         """Of `lab up vm`, for the plan."""
         jool = " --translator jool" if self.translator == "jool" else ""
-        return f"--plan {plan_title(self.plan)}{jool}"
+        debian = f" --debian {self.suite}" if self.suite else ""
+        return f"--plan {plan_title(self.plan)}{jool}{debian}"
 
     def testbed_dut(self) -> dict[str, Any]:
         """For `[dut]` of the testbed that the lab is."""
@@ -262,7 +256,7 @@ def vm_up(
     setup = describe_router(plan, nat_ports, translator)
     image = vm_image(recipe(suite, setup.translator), tell=tell)
     with state.hold(name), state.kept_from_testers(name, force=force):
-        return _set_up(setup, name, dut_cpu, largest_frame_size, nat_ports, image, tell)
+        return _set_up(setup, name, dut_cpu, largest_frame_size, nat_ports, image, suite, tell)
 
 
 def read_lab(name: str, record: dict[str, Any]) -> VmLab | None:
@@ -280,6 +274,7 @@ def _set_up(
     largest_frame_size: int,
     nat_ports: NatPorts,
     image: VmImage,
+    suite: str,
     tell: Callable[[str], None],
 ) -> VmLab:
     cpu, tester_cpus = share_cpus(dut_cpu)
@@ -292,6 +287,7 @@ def _set_up(
             largest_frame_size=largest_frame_size,
             nat_ports=nat_ports,
             translator=setup.translator,
+            suite=suite,
             **addresses_of(setup.plan),
         )
     )
@@ -301,24 +297,8 @@ def _set_up(
     try:
         mtu = largest_frame_size - AROUND_PACKET
         access = make_access(name, document["ssh_port"])
-        queues = taps.make_taps(LabNames(name), QUEUES, mtu)
-        try:
-            machine = VirtualMachine(
-                image,
-                folder=access.folder,
-                arguments=_devices(access, document["ssh_port"], queues, mtu),
-                memory_mb=MEMORY_MB,
-                cpus=QUEUES,
-                dies_with_us=False,
-                inherited=(*queues[0], *queues[1]),
-            )
-        finally:
-            taps.close(queues)
-        tell(
-            "the machine boots"
-            f" ({'KVM' if machine.accelerator == 'kvm' else 'emulated, without KVM: this takes a while'})"
-        )
-        with _shell(machine, access) as shell:
+        machine = boot(image, access, document["ssh_port"], mtu, tell)
+        with shell_of(machine, access) as shell:
             document |= {"accelerator": machine.accelerator, **read_facts(shell, setup.translator)}
             set_up_router(shell, setup, mtu)
         for thread in Path(f"/proc/{machine.pid}/task").glob("*"):
@@ -329,48 +309,3 @@ def _set_up(
         take_down(name)
         raise
     return VmLab(**document)
-
-
-def _devices(access: Access, port: int, queues: tuple[list[int], list[int]], mtu: int) -> list[str]:
-    """The machine's part of the keys, a NIC for SSH alone, and the two test interfaces."""
-    macs = {name: mac for mac, name in INTERFACES.items()}
-    devices = [
-        "-drive",
-        f"file={access.disk},format=raw,if=virtio,readonly=on",
-        # restrict: nothing from inside reaches this host, or any other network.
-        "-netdev",
-        f"user,id=mgmt,restrict=on,ipv6=off,hostfwd=tcp:127.0.0.1:{port}-:22",
-        "-device",
-        f"virtio-net-pci,netdev=mgmt,mac={macs['mgmt']}",
-    ]
-    for side, descriptors in zip(SIDES, queues, strict=True):
-        # Without vhost QEMU itself hashes, in software; `hash` makes it do so even where it could load a
-        # program into the kernel.
-        devices += ["-netdev", f"tap,id={side},fds={':'.join(map(str, descriptors))},vhost=off"]
-        devices += [
-            "-device",
-            f"virtio-net-pci,netdev={side},mac={macs[side]},mq=on,vectors={2 * QUEUES + 2},rss=on,hash=on,"
-            f"host_mtu={mtu}",
-        ]
-    return devices
-
-
-@contextmanager
-def _shell(machine: VirtualMachine, access: Access) -> Iterator[Shell]:
-    """As soon as its SSH server answers. What goes wrong before is on the console."""
-    give_up = time.monotonic() + BOOT_TIMEOUT_S[machine.accelerator]
-    with ExitStack() as stack:
-        while True:
-            if not machine.is_running:
-                raise machine.trouble("the machine switched itself off while booting")
-            if time.monotonic() > give_up:
-                raise machine.trouble(
-                    f"the machine was not up within {BOOT_TIMEOUT_S[machine.accelerator]:.0f} s"
-                )
-            if _LISTENS in machine.console_text():
-                # Its first answers may take longer than ssh waits.
-                with suppress(HostError):
-                    shell = stack.enter_context(open_ssh(HOST, config=access.config))
-                    break
-            time.sleep(_LOOK_S)
-        yield shell

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the machine of a lab starts: its devices, and until it can be spoken to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from evenhand.base.errors import HostError
+from evenhand.plan import SIDES
+from evenhand.rig.dut.shell import Shell
+from evenhand.rig.dut.ssh import open_ssh
+from evenhand.rig.lab import taps
+from evenhand.rig.lab.build import LabNames, demolish
+from evenhand.rig.lab.vm_access import HOST, INTERFACES, Access
+from evenhand.rig.lab.vm_image import VmImage
+from evenhand.rig.lab.vm_process import VirtualMachine
+
+QUEUES = 4
+"""Of each interface; the machine has as many CPUs, so that each queue has one."""
+MEMORY_MB = 512
+BOOT_TIMEOUT_S = {"kvm": 60.0, "tcg": 300.0}
+BOOTS = 3
+"""That an emulated machine gets: its kernel may trip over its own code while another CPU changes it. Seen of
+Linux 6.12 in QEMU 7.2, one boot of five."""
+_LOOK_S = 0.5
+_LISTENS = "Server listening on"
+"""Of sshd, on the console."""
+_ENDED = "the machine switched itself off while booting"
+_PANICS = "Kernel panic"
+"""Of the kernel."""
+
+
+def boot(image: VmImage, access: Access, port: int, mtu: int, tell: Callable[[str], None]) -> VirtualMachine:
+    """A machine whose SSH server listens. It goes on after this process.
+
+    Args:
+        port: On 127.0.0.1, for SSH.
+
+    Raises:
+        HostError: It does not come up; with the last lines of its console.
+    """
+    for boots_left in reversed(range(BOOTS)):
+        machine = _start(image, access, port, mtu)
+        is_emulated = machine.accelerator != "kvm"
+        tell(f"the machine boots ({'emulated, without KVM: this takes a while' if is_emulated else 'KVM'})")
+        give_up = time.monotonic() + BOOT_TIMEOUT_S[machine.accelerator]
+        while _LISTENS not in machine.console_text():
+            if not machine.is_running:
+                break
+            if time.monotonic() > give_up:
+                raise machine.trouble(
+                    f"the machine was not up within {BOOT_TIMEOUT_S[machine.accelerator]:.0f} s"
+                )
+            time.sleep(_LOOK_S)
+        else:
+            return machine
+        if not (is_emulated and boots_left and _PANICS in machine.console_text()):
+            break
+        tell("its kernel failed while it booted, which happens to emulated ones: once more")
+    raise machine.trouble(_ENDED)
+
+
+@contextmanager
+def shell_of(machine: VirtualMachine, access: Access) -> Iterator[Shell]:
+    """As soon as its SSH server answers; its first answers may take longer than ssh waits. HostError if it
+    does not, or the machine has ended."""
+    give_up = time.monotonic() + BOOT_TIMEOUT_S[machine.accelerator]
+    with ExitStack() as stack:
+        while True:
+            try:
+                shell = stack.enter_context(open_ssh(HOST, config=access.config))
+                break
+            except HostError:
+                if not machine.is_running:
+                    raise machine.trouble(_ENDED) from None
+                if time.monotonic() > give_up:
+                    raise
+            time.sleep(_LOOK_S)
+        yield shell
+
+
+def _start(image: VmImage, access: Access, port: int, mtu: int) -> VirtualMachine:
+    """With new taps: QEMU leaves some queues of those that it has had switched off, and the next one stumbles
+    over that."""
+    names = LabNames(access.lab)
+    demolish(names)
+    queues = taps.make_taps(names, QUEUES, mtu)
+    try:
+        return VirtualMachine(
+            image,
+            folder=access.folder,
+            arguments=_devices(access, port, queues, mtu),
+            memory_mb=MEMORY_MB,
+            cpus=QUEUES,
+            dies_with_us=False,
+            inherited=(*queues[0], *queues[1]),
+        )
+    finally:
+        taps.close(queues)
+
+
+def _devices(access: Access, port: int, queues: tuple[list[int], list[int]], mtu: int) -> list[str]:
+    """The machine's part of the keys, a NIC for SSH alone, and the two test interfaces."""
+    macs = {name: mac for mac, name in INTERFACES.items()}
+    devices = [
+        "-drive",
+        f"file={access.disk},format=raw,if=virtio,readonly=on",
+        # restrict: nothing from inside reaches this host, or any other network.
+        "-netdev",
+        f"user,id=mgmt,restrict=on,ipv6=off,hostfwd=tcp:127.0.0.1:{port}-:22",
+        "-device",
+        f"virtio-net-pci,netdev=mgmt,mac={macs['mgmt']}",
+    ]
+    for side, descriptors in zip(SIDES, queues, strict=True):
+        # Without vhost QEMU itself hashes, in software; `hash` makes it do so even where it could load a
+        # program into the kernel.
+        devices += ["-netdev", f"tap,id={side},fds={':'.join(map(str, descriptors))},vhost=off"]
+        devices += [
+            "-device",
+            f"virtio-net-pci,netdev={side},mac={macs[side]},mq=on,vectors={2 * QUEUES + 2},rss=on,hash=on,"
+            f"host_mtu={mtu}",
+        ]
+    return devices
