@@ -379,8 +379,10 @@ class NicMachine:
     def plug(self, model: Model, side: str) -> None:
         """Put one that was unplugged back into its slot."""
         options = dict(option.split("=") for option in model.options.split(",") if option)
+        # QEMU 10 takes each in its own type only; disable-legacy may also be `auto`.
         switches = {
-            key: value == "on" if value in ("on", "off") else int(value) for key, value in options.items()
+            key: value if key == "disable-legacy" else value == "on" if value in ("on", "off") else int(value)
+            for key, value in options.items()
         }
         keys = self._keys_of(model, ("left", "right").index(side))
         self._machine.ask_monitor("device_add", driver=model.qemu_name, **keys, **switches)
