@@ -91,11 +91,11 @@ def one_trial(plan: AddressPlan, number: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         sockets = [Path(folder) / name for name in ("left", "right")]
         servers = [DEVICE.format(i, "server", path) for i, path in enumerate(sockets)]
-        clients = [f"{DEVICE.format(i, 'client', path)},mac={MACS[i]}" for i, path in enumerate(sockets)]
+        left, right = (f"{DEVICE.format(i, 'client', path)},mac={MACS[i]}" for i, path in enumerate(sockets))
         samples = Path(folder) / "samples"
         with (
             testpmd(0, servers, FORWARDING),
-            opened(plan, *clients, lay_out_workers([CPU]), dut_macs=(MACS[1], MACS[0])) as session,
+            opened(plan, left, right, lay_out_workers([CPU]), dut_macs=(MACS[1], MACS[0])) as session,
         ):
             # A machine without counters of its own has a clock.
             command = ["perf", "record", "--quiet", "--event", "cpu-clock", "--freq", "4000"]
