@@ -23,7 +23,7 @@ MEMORY_MB = 512
 BOOT_TIMEOUT_S = {"kvm": 60.0, "tcg": 300.0}
 BOOTS = 3
 """That an emulated machine gets: its kernel may trip over its own code while another CPU changes it. Seen of
-Linux 6.12 in QEMU 7.2, one boot of five."""
+Linux 6.12 in QEMU 7.2, in one boot of ten."""
 _LOOK_S = 0.5
 _LISTENS = "Server listening on"
 """Of sshd, on the console."""
