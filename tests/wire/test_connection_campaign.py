@@ -110,6 +110,8 @@ def test_a_campaign_has_rate_capacity_tear_down_and_throughput_with_connections(
     if points[1].values:
         assert 0.7 * CAPACITY_OF_TABLE <= points[1].values[0] <= CAPACITY_OF_TABLE
     page = Page((tmp_path / "nat.html").read_text())
+    assert "opened at" in page.shown
+    assert "per second before each trial" in page.shown
     assert all(figure in page.shown for figure in ("connection establishment rate", "tear-down rate"))
     exported = json.loads(evenhand("export", "nat.evenhand", "--format", "json").stdout)
     assert [len(point["values"]) for point in exported["points"]] == [len(point.values) for point in points]

@@ -303,6 +303,12 @@ def test_a_procedure_runs_over_connections_that_are_opened_before_each_trial() -
             rate_fps=2000.0, duration_s=0.5, plan=plan, waits=WAITS, limits=PATIENT, established=wish
         )
         assert found.trial.raw["established"]["count"] == 2000
+        assert any("Connections: 2,000, opened at 4,000 per second" in line for line in found.profile.sent_lines)
+        assert found.profile.to_document()["established"] == {
+            "count": 2000,
+            "rate_fps": 4000.0,
+            "order": "pseudorandom",
+        }
         assert found.trial.raw["directions"]["forward"].get("connections") is None
         assert router.counters()["nat"]["entries"] == 2000
         with raises("procedure.no-connections"):

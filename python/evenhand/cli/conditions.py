@@ -19,6 +19,7 @@ from evenhand.procedure import Conditions, OpenTestbed, limits_of
 from evenhand.procedure.descriptor import Procedure
 from evenhand.procedure.engines import EnginesOf
 from evenhand.procedure.expected_time import ExpectedTime, learning_s
+from evenhand.procedure.limits import LIMIT_SET, OF_HOST
 from evenhand.rig import Setup, read_setup
 from evenhand.rig.testbed import check_rate
 from evenhand.run import RunStore
@@ -137,6 +138,8 @@ class Given:
         with ExitStack() as stack:
             store = stack.enter_context(self.run.open(verb))
             progress = stack.enter_context(progress_display(self.progress))
+            if self.limits.get(LIMIT_SET) == OF_HOST:
+                progress.remedy = None
             progress.expect(expected)
             for note in notes:
                 if note is not None:

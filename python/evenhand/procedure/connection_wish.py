@@ -36,6 +36,14 @@ class ConnectionWish:
                 where="rate_fps",
             )
 
+    @property
+    def line(self) -> str:
+        """A sentence for below a result: only these of the plan's addresses and ports occur."""
+        return (
+            f"Connections: {format_count(self.count)}, opened at {format_count(self.rate_fps)} per second"
+            " before each trial, in an empty table of the DUT; each frame belongs to one of them."
+        )
+
     def to_document(self) -> dict[str, Any]:
         return {"count": self.count, "rate_fps": self.rate_fps, "order": self.order}
 

@@ -94,7 +94,9 @@ class PreparedTestbed:
             on_event=self.on_event,
         )
         with opened as tester:
-            ready = replace(tester.after(single_pair), replay=self.replay, established=established)
+            after = tester.after(single_pair)
+            profile = replace(after.profile, established=established)
+            ready = replace(after, profile=profile, replay=self.replay, established=established)
             check(ready.profile)
             yield learn_first(ready, learning, on_event=self.on_event)
 

@@ -26,6 +26,7 @@ from evenhand.plan import (
     mix_lines,
     whole_octets,
 )
+from evenhand.procedure.connection_wish import ConnectionWish
 from evenhand.procedure.single_pair import OMISSION, SinglePair
 from evenhand.search import FULL_LENGTH_S, SearchTrial
 from evenhand.trial import Deviation, LearningResult, TrialResult, causes_of_invalid, describe_causes
@@ -62,6 +63,9 @@ class Profile:
     ceiling: KnownCeiling | None = None
     """The tester's own, by which a search chose its maximum, or that a maximum is above of (MLR-14); None if
     none is known."""
+    established: ConnectionWish | None = None
+    """The connections that are established before each trial, to which its frames belong (R9693-03); None if
+    none are."""
 
     @property
     def protocol(self) -> str:
@@ -119,6 +123,7 @@ class Profile:
         ]
         return [
             *lines,
+            *([] if self.established is None else [self.established.line]),
             *arrival_lines(self.streams),
             *mix_lines(self.plan, self.frame_size),
             *self.vlan_lines,
@@ -162,6 +167,7 @@ class Profile:
             "line_rate_bps": self.line_rate_bps,
             "theoretical_fps_per_direction": self.theoretical_fps,
             "ceiling": None if self.ceiling is None else self.ceiling.to_document(),
+            **({} if self.established is None else {"established": self.established.to_document()}),
         }
 
 

@@ -10,11 +10,15 @@ from typing import Any
 
 from evenhand.base.terminal_table import FittedTable
 from evenhand.procedure import BackToBackTable, BurstIntervals, DelayResult, FrameLoss, Recovery
+from evenhand.procedure.connection_capacity import Capacity
+from evenhand.procedure.connection_rate import ConnectionRate
 from evenhand.procedure.descriptor import Procedure
 from evenhand.procedure.repetition import LossTable, ThroughputTable
+from evenhand.procedure.tear_down import TearDown
 from evenhand.report.back_to_back import back_to_back_lines, back_to_back_table
 from evenhand.report.burst import burst_lines, burst_table
 from evenhand.report.campaign_status import format_figure
+from evenhand.report.connections import capacity_lines, rate_lines, tear_down_lines
 from evenhand.report.delay import delay_lines, delay_table
 from evenhand.report.loss import loss_lines, loss_table
 from evenhand.report.recovery import recovery_lines, recovery_table
@@ -28,7 +32,7 @@ def found_table(result: Any, procedure: Procedure) -> FittedTable:
     table = FittedTable(procedure.name)
     table.add_column("outcome")
     table.add_column(procedure.figure.name, justify="right")
-    table.add_row(str(result.outcome), "-" if value is None else format_figure(procedure.name, value))
+    table.add_row(str(result.outcome).replace("_", " "), "-" if value is None else format_figure(procedure.name, value))
     return table
 
 
@@ -49,4 +53,7 @@ for _kind, _table, _lines in (
     (BackToBackTable, back_to_back_table, back_to_back_lines),
 ):
     found_table.register(_kind, lambda result, procedure, of=_table: of(result))
+    found_lines.register(_kind, lambda result, procedure, of=_lines: of(result))
+
+for _kind, _lines in ((ConnectionRate, rate_lines), (Capacity, capacity_lines), (TearDown, tear_down_lines)):
     found_lines.register(_kind, lambda result, procedure, of=_lines: of(result))

@@ -266,8 +266,21 @@ def _facts(found: PointRecord) -> list[tuple[str, str | None]]:
             )
         ]
     facts += queue_facts(found)
+    facts += [("connections", text)] if (text := _established(found)) else []
     facts += [("stopped early", found.stopped_early)] if found.stopped_early else []
     return facts
+
+
+def _established(found: PointRecord) -> str:
+    """The connections to which the frames belong; empty where none are established before."""
+    for repetition in found.repetitions:
+        for search in repetition.searches:
+            match search.setup.get("established"):
+                case {"count": int(count), "rate_fps": int() | float() as rate_fps}:
+                    return (
+                        f"{format_count(count)}, opened at {format_count(rate_fps)} per second before each trial"
+                    )
+    return ""
 
 
 def _options(options: Mapping[str, Any]) -> str:

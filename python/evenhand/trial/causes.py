@@ -73,9 +73,14 @@ def describe_taken(trials: Iterable[TrialResult]) -> str:
     ]
     if not found:
         return ""
-    taken_us, cpu, trial = max(found, key=lambda each: each[0] / each[2].intended_duration_s)
+    taken_us, cpu, trial = max(found, key=lambda each: each[0] / _lasted_s(each[2]))
     by = "by other programs" if cpu.waited_us >= cpu.stolen_us else "by the hypervisor"
     return (
         f"CPU {cpu.cpu} of the tester was taken {by} for {format_duration(taken_us / 1e6)} of a trial of"
-        f" {format_duration(trial.intended_duration_s)}"
+        f" {format_duration(_lasted_s(trial))}"
     )
+
+
+def _lasted_s(trial: TrialResult) -> float:
+    """For how long it sent: one that can no longer pass ends early."""
+    return trial.stopped_early_s or trial.intended_duration_s
