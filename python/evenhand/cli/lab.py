@@ -30,6 +30,7 @@ from evenhand.rig.lab import (
     vm_up,
 )
 from evenhand.rig.lab.build import translations_of
+from evenhand.rig.lab.record import translates
 from evenhand.spec.frames import LargestFrameOption, read_largest_frame
 from evenhand.spec.plan import CountOptions
 
@@ -266,15 +267,16 @@ def _show_lab(lab: Lab, name: str) -> None:
         if lab.nat is None
         else f"{CONNECTIONS.name} lab:{name} --connections {count}"
     )
-    # A translator loses a frame of 65,536 whose UDP checksum comes out as 0 (docs/how-to/test-a-translator.md).
-    loss = " --loss-ratio 0.01%" if lab.nat is None and translations_of(lab.plan) else ""
+    # Of 65,536 frames a translator loses the one whose UDP checksum comes out as 0 (docs/how-to/
+    # test-a-translator.md).
+    loss = " --loss-ratio 0.01%" if lab.nat is None and translates(lab.plan) else ""
     console.print(f"Next: evenhand {verb} --maximum-rate {rate}{loss} --waits short", markup=False)
 
 
 def _first_maximum(lab: Lab) -> str:
     """Above what this DUT does, and no more than two CPUs can offer: a search that begins far above what the
     tester keeps has nothing but INVALID trials."""
-    if translations_of(lab.plan):
+    if translates(lab.plan):
         return "50kfps"
     return "100kfps" if lab.nat is not None or (isinstance(lab, LinuxLab) and lab.rules) else "500kfps"
 

@@ -32,7 +32,9 @@ def found_table(result: Any, procedure: Procedure) -> FittedTable:
     table = FittedTable(procedure.name)
     table.add_column("outcome")
     table.add_column(procedure.figure.name, justify="right")
-    table.add_row(str(result.outcome).replace("_", " "), "-" if value is None else format_figure(procedure.name, value))
+    table.add_row(
+        str(result.outcome).replace("_", " "), "-" if value is None else format_figure(procedure.name, value)
+    )
     return table
 
 
@@ -55,5 +57,6 @@ for _kind, _table, _lines in (
     found_table.register(_kind, lambda result, procedure, of=_table: of(result))
     found_lines.register(_kind, lambda result, procedure, of=_lines: of(result))
 
-for _kind, _lines in ((ConnectionRate, rate_lines), (Capacity, capacity_lines), (TearDown, tear_down_lines)):
-    found_lines.register(_kind, lambda result, procedure, of=_lines: of(result))
+found_lines.register(ConnectionRate, lambda result, procedure: rate_lines(result))
+found_lines.register(Capacity, lambda result, procedure: capacity_lines(result))
+found_lines.register(TearDown, lambda result, procedure: tear_down_lines(result))

@@ -277,9 +277,8 @@ def _established(found: PointRecord) -> str:
         for search in repetition.searches:
             match search.setup.get("established"):
                 case {"count": int(count), "rate_fps": int() | float() as rate_fps}:
-                    return (
-                        f"{format_count(count)}, opened at {format_count(rate_fps)} per second before each trial"
-                    )
+                    opened_at = f"opened at {format_count(rate_fps)} per second"
+                    return f"{format_count(count)}, {opened_at} before each trial"
     return ""
 
 
