@@ -72,6 +72,7 @@ def trial_report(result: TrialResult, profile: Profile | None = None) -> Rendera
         f" at {format_count(result.intended_fps)} fps per direction for"
         f" {format_duration(result.intended_duration_s)}, ",
         (f"{result.frame_size} octet frames" if profile is None else profile.frames),
+        _established(result),
     )
     lines: list[RenderableType] = [
         head,
@@ -150,6 +151,14 @@ def _has_one_flow(profile: Profile | None) -> bool:
         for stream in profile.streams
         for ports in (stream.sent.source_ports, stream.sent.destination_ports)
     )
+
+
+def _established(result: TrialResult) -> str:
+    """`, over 5,000 connections that an earlier trial opened`; empty where none were to be there."""
+    match result.raw.get("established"):
+        case {"count": int(count)}:
+            return f", over {format_count(count)} connections that an earlier trial opened"
+    return ""
 
 
 def allowed_loss(result: TrialResult) -> str:
