@@ -266,7 +266,7 @@ def _facts(found: PointRecord) -> list[tuple[str, str | None]]:
             )
         ]
     facts += queue_facts(found)
-    facts += [("connections", text)] if (text := _established(found)) else []
+    facts += [("established connections", text)] if (text := _established(found)) else []
     facts += [("stopped early", found.stopped_early)] if found.stopped_early else []
     return facts
 
