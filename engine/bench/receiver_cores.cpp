@@ -74,7 +74,7 @@ void receive(Core& core, unsigned queue, const Case& c, tally::SequenceMap& map,
         frame::write_pattern(c.version, {frame.octets.data(), shape.octets});
     }
     bench::NoAnswers responder;
-    run::Receiver<bench::PoolPort, bench::NoAnswers> receiver{port, 0, responder};
+    run::Receiver<bench::PoolPort, bench::NoAnswers> receiver{port, queue, responder};
     const auto tally = std::make_unique<tally::ReceiverTally>();
     const auto arrives = frame::traffic_of(plan, plan::Direction::forward, c.frame_size).arrives;
     const Ticks start = TickClock::now();
@@ -130,7 +130,8 @@ int main(int argc, char** argv) {
     const double ticks_per_second = pace::calibrate_ticks_per_second();
     const std::uint64_t frames = (c.rounds + bench::rounds_before) * frames_of_round;
     // Twice what the shares make likely.
-    tally::SequenceMap map{2 * frames * c.cpus.size() + sent_together, c.cpus.size() > 1};
+    auto map = tally::SequenceMap::apart(2 * frames * c.cpus.size() + sent_together,
+                                         static_cast<unsigned>(c.cpus.size()));
     std::barrier<> together{static_cast<std::ptrdiff_t>(c.cpus.size())};
     std::vector<Core> cores(c.cpus.size());
     {

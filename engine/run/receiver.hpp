@@ -73,6 +73,7 @@ class Receiver {
             burst_checks_ =
                 expectation.frames.burst_checks({.direction = expectation.direction, .trial = expectation.trial});
         map_ = &map;
+        marks_ = map.part(queue_);
         tally_ = &tally;
         tally.delay_by_slice.begin(map.frames());
         backlog_ = RingBacklog{now};
@@ -209,7 +210,7 @@ class Receiver {
             }
             const unsigned count = until - from;
             const std::uint64_t all = frame::first_bits(count);
-            const std::uint64_t fresh = all & ~map_->mark_rising(&found.numbers[from], count, frame::sequence_mask);
+            const std::uint64_t fresh = all & ~marks_.mark_rising(&found.numbers[from], count, frame::sequence_mask);
             count_fresh(found, from, fresh, fresh == all ? count : static_cast<unsigned>(std::popcount(fresh)), count);
             taken |= fresh << from;
             lowest_taken = std::min(lowest_taken, lowest);
@@ -398,7 +399,7 @@ class Receiver {
             t.late_by_gap_frames += static_cast<std::uint64_t>(backlog_.is_catching_up());
         } else if (!map_->holds(place)) [[unlikely]] {
             note_not_held(tag.sequence, place, now);
-        } else if (map_->mark(place)) {
+        } else if (marks_.mark(place)) {
             ++t.duplicated_frames;
         } else {
             if (t.received_frames++ == 0) [[unlikely]]
@@ -440,6 +441,7 @@ class Receiver {
     frame::BurstChecks burst_checks_;         // of it, where there can be any
     tally::SliceDelays::Place slice_{};       // of the delays of the last known frame
     tally::SequenceMap* map_ = nullptr;
+    tally::SequenceMap::Part marks_;  // of it: where this receiver marks
     tally::ReceiverTally* tally_ = nullptr;
     RingBacklog backlog_;
     OverdueFrames overdue_;

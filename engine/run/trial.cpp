@@ -58,6 +58,16 @@ tally::DelayWish wish_of(const TrialRequest& request) {
     return wish;
 }
 
+/// Receivers that count bursts have parts of their own, so that cores do not wait for each other. Where more is made of
+/// each frame than a count and a delay among all, a receiver has to know at once that another queue had it before.
+tally::SequenceMap make_map(const Tester& tester, const TrialRequest& request, std::uint64_t frames,
+                            unsigned receivers) {
+    const auto& plan = tester.plan(0);
+    const bool is_counted_alone =
+        request.delays || tester.mix() != nullptr || plan.has_state || plan.is_translated();
+    return is_counted_alone ? tally::SequenceMap{frames, receivers > 1} : tally::SequenceMap::apart(frames, receivers);
+}
+
 /// One of several testers: what it cannot do, and what is not its own.
 void check_share(const Tester& tester, const TrialRequest& request) {
     const auto refuse = [](std::string what, const char* where, std::string next) {
@@ -158,9 +168,10 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
     std::array<std::optional<tally::DelayTracks>, 2> delays;
     try {
         for (const auto direction : request.directions) {
-            const bool is_shared = receive_queues(plan::receiving_side(direction)) > 1;
+            const unsigned receivers = receive_queues(plan::receiving_side(direction));
+            const bool is_shared = receivers > 1;
             maps[static_cast<std::size_t>(direction)] =
-                tally::SequenceMap{share(request, direction).count(frames_of(request)), is_shared};
+                make_map(*this, request, share(request, direction).count(frames_of(request)), receivers);
             losses[static_cast<std::size_t>(direction)] =
                 tally::Losses{share(request, direction).count(first_frame_of(request))};
             if (request.delays) delays[static_cast<std::size_t>(direction)].emplace(wish_of(request), is_shared);

@@ -64,6 +64,7 @@ struct WorkerTrial {
 
     struct Reception {
         std::size_t receiver = 0;  // index into the worker's receivers
+        unsigned queue = 0;        // from which it receives
         plan::Direction direction = plan::Direction::forward;
         Expectation expectation;
         tally::SequenceMap* map = nullptr;

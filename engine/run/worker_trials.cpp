@@ -37,7 +37,7 @@ class TrialMaker {
         trial->loop = make_loop_of(worker, tester_.workers()[number]->queues());
         for (std::size_t i = 0; i < worker.receivers.size(); ++i) {
             const auto direction = plan::direction_sent_by(plan::other_side(worker.receivers[i].side));
-            if (is_asked_for(direction)) trial->receptions.push_back(make_reception(i, direction));
+            if (is_asked_for(direction)) trial->receptions.push_back(make_reception(i, worker.receivers[i].number, direction));
         }
         trial->finish = time_.finish;
         return trial;
@@ -167,7 +167,8 @@ class TrialMaker {
         return make_loop(queues, std::move(senders), std::move(streams));
     }
 
-    [[nodiscard]] WorkerTrial::Reception make_reception(std::size_t receiver, Direction direction) const {
+    [[nodiscard]] WorkerTrial::Reception make_reception(std::size_t receiver, unsigned queue,
+                                                        Direction direction) const {
         const auto side = plan::receiving_side(direction);
         const auto index = static_cast<std::size_t>(direction);
         const auto share = tester_.share(request_, direction);
@@ -179,6 +180,7 @@ class TrialMaker {
         auto& tracks = records_.delays[index];
         WorkerTrial::Reception reception{
             .receiver = receiver,
+            .queue = queue,
             .direction = direction,
             .expectation = {.trial = tester_.wire_trial(request_.trial),
                             .direction = direction,

@@ -11,7 +11,7 @@ std::uint64_t SequenceMap::missing(std::uint64_t first, std::uint64_t last) cons
     std::uint64_t absent = 0;
     for (std::uint64_t k = std::max(first, settled_); k < last;) {
         if (k % bits == 0 && last - k >= bits) {
-            absent += bits - static_cast<std::uint64_t>(std::popcount(read(word_of(k))));
+            absent += bits - static_cast<std::uint64_t>(std::popcount(word_of(k)));
             k += bits;
         } else {
             absent += has(k) ? 0U : 1U;
@@ -21,13 +21,27 @@ std::uint64_t SequenceMap::missing(std::uint64_t first, std::uint64_t last) cons
     return absent;
 }
 
+std::uint64_t SequenceMap::copies(std::size_t receiver) const noexcept {
+    return parts_ == 1 ? 0 : copies_[receiver] + copies_between(receiver, settled_, end());
+}
+
+std::uint64_t SequenceMap::copies_between(std::size_t part, std::uint64_t first, std::uint64_t last) const noexcept {
+    std::uint64_t found = 0;
+    for (std::uint64_t k = first; k < last; k += bits) {  // whole words: no frame beyond the end is marked
+        std::uint64_t before = 0;
+        for (std::size_t p = 0; p < part; ++p) before |= read(word_of_part(p, k));
+        found += static_cast<std::uint64_t>(std::popcount(before & read(word_of_part(part, k))));
+    }
+    return found;
+}
+
 std::uint64_t SequenceMap::pairs(std::uint64_t first, std::uint64_t last) const noexcept {
     last = std::min(last, end());
     std::uint64_t found = 0;
     bool has_before = false;
     for (std::uint64_t k = std::max(first, settled_); k < last;) {
         if (k % bits == 0 && last - k >= bits) {
-            const auto word = read(word_of(k));
+            const auto word = word_of(k);
             found +=
                 static_cast<std::uint64_t>(std::popcount(word & (word << 1U | static_cast<std::uint64_t>(has_before))));
             has_before = (word >> (bits - 1) & 1U) != 0;
@@ -46,7 +60,7 @@ std::vector<std::uint64_t> SequenceMap::first_missing(std::uint64_t last, std::s
     std::vector<std::uint64_t> found;
     last = std::min(last, end());
     for (std::uint64_t k = settled_; k < last && found.size() < most;) {
-        if (k % bits == 0 && read(word_of(k)) == ~std::uint64_t{0}) {
+        if (k % bits == 0 && word_of(k) == ~std::uint64_t{0}) {
             k += bits;
             continue;
         }
@@ -58,7 +72,7 @@ std::vector<std::uint64_t> SequenceMap::first_missing(std::uint64_t last, std::s
 
 std::optional<std::uint64_t> SequenceMap::last_missing(std::uint64_t last) const noexcept {
     for (std::uint64_t k = std::min(last, end()); k > settled_;) {
-        if (k % bits == 0 && read(word_of(k - 1)) == ~std::uint64_t{0}) {
+        if (k % bits == 0 && word_of(k - 1) == ~std::uint64_t{0}) {
             k -= bits;
             continue;
         }

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -22,22 +22,90 @@ namespace evenhand::tally {
 /// What is held reaches from begin() to end(); frames below settled() are counted and gone, and those between settled()
 /// and begin() are left alone until a receiver that has just looked at begin() has marked.
 ///
-/// Several receivers may mark at once if the map is made `shared`; another thread may look and settle meanwhile, and
-/// sees what was marked some time ago.
+/// Several receivers may mark at once. Either all mark the same bits (`shared`): then whoever marks a frame is told
+/// whether any of them had it before, at the price of an instruction that waits for other CPUs. Or each has a part of
+/// its own (apart()): then marking costs what it costs a single receiver, and a frame that two of them have had is
+/// found afterwards, in copies(). Another thread may look and settle meanwhile; it sees the frames of all parts, as
+/// they were marked some time ago.
 class SequenceMap {
    public:
-    /// 128 MiB: over seven seconds at 148.8 Mfps.
+    /// 128 MiB for each part: over seven seconds at 148.8 Mfps.
     static constexpr std::uint64_t most_held = std::uint64_t{1} << 30U;
     static constexpr std::uint64_t windows = 64;
+
+    /// Where one receiver marks.
+    class Part {
+       public:
+        Part() = default;
+
+        /// Marks frame k, which the map holds. True if it had been marked here before: a duplicate.
+        bool mark(std::uint64_t k) noexcept {
+            const std::uint64_t bit = std::uint64_t{1} << (k % bits);
+            return (join(k, bit) & bit) != 0;
+        }
+
+        /// Marks `count` frames, 1 .. most_at_once, whose numbers, each `& mask`, rise, all of which the map holds. Bit
+        /// i of the result: frame i had been marked here before. What a number has beyond `mask` is the same in all.
+        std::uint64_t mark_rising(const std::uint64_t* numbers, unsigned count,
+                                  std::uint64_t mask = ~std::uint64_t{0}) noexcept {
+            const std::uint64_t first = numbers[0] & mask;
+            if ((numbers[count - 1] & mask) - first == count - 1) return mark_all(first, count);
+            // In one queue of several, numbers have gaps.
+            WordsOfBurst words;
+            collect_(numbers, count, mask, words);
+            std::uint64_t any = 0;
+            for (unsigned w = 0; w < words.count; ++w) any |= words.bits[w] &= join(words.number[w], words.bits[w]);
+            if (any == 0) [[likely]]
+                return 0;
+            std::uint64_t before = 0;
+            for (unsigned i = 0, w = 0; i < count; ++i) {
+                const std::uint64_t number = numbers[i] & mask;
+                while (number / bits != words.number[w] / bits) ++w;
+                before |= (words.bits[w] >> (number % bits) & 1U) << i;
+            }
+            return before;
+        }
+
+       private:
+        friend SequenceMap;
+        Part(std::uint64_t* words, std::uint64_t mask, bool shared) noexcept
+            : words_{words}, mask_{mask}, shared_{shared} {}
+
+        /// Adds bits to the word of frame k. Returns what it was before.
+        std::uint64_t join(std::uint64_t k, std::uint64_t word_bits) noexcept {
+            std::uint64_t& word = words_[(k & mask_) / bits];
+            if (shared_) return std::atomic_ref{word}.fetch_or(word_bits, std::memory_order_relaxed);
+            const std::uint64_t before = read(word);
+            std::atomic_ref{word}.store(before | word_bits, std::memory_order_relaxed);
+            return before;
+        }
+
+        /// mark_rising() of numbers without a gap, which lie in two words at the most.
+        std::uint64_t mark_all(std::uint64_t first, unsigned count) noexcept {
+            const std::uint64_t all = ~std::uint64_t{0} >> (bits - count);
+            const std::uint64_t place = first % bits;
+            const std::uint64_t before = join(first, all << place) >> place;
+            if (place + count <= bits) return before & all;
+            const std::uint64_t in_first = bits - place;
+            return (before | join(first + in_first, all >> in_first) << in_first) & all;
+        }
+
+        std::uint64_t* words_ = nullptr;
+        std::uint64_t mask_ = 0;
+        bool shared_ = false;
+        CollectVariant collect_ = widest_collect();
+    };
+
+    /// The most that Part::mark_rising() takes.
+    static constexpr unsigned most_at_once = WordsOfBurst::most_frames;
 
     SequenceMap() = default;
     /// `held`: a power of two, of 64 frames a window at least. Throws std::bad_alloc.
     SequenceMap(std::uint64_t frames, bool shared, std::uint64_t held = most_held)
-        : words_((std::min(frames, held) + bits - 1) / bits), frames_{frames}, shared_{shared}, room_{frames} {
-        if (frames <= held) return;
-        held_ = held;
-        mask_ = held - 1;
-        room_ = held - closed_windows * window();
+        : SequenceMap{frames, 1, shared, held} {}
+    /// The same for `receivers`, each of which has a part of its own.
+    [[nodiscard]] static SequenceMap apart(std::uint64_t frames, unsigned receivers, std::uint64_t held = most_held) {
+        return {frames, receivers, false, held};
     }
 
     [[nodiscard]] std::uint64_t frames() const noexcept { return frames_; }
@@ -51,41 +119,20 @@ class SequenceMap {
     [[nodiscard]] std::uint64_t settled() const noexcept { return settled_; }
     [[nodiscard]] std::uint64_t missing_below_settled() const noexcept { return missing_below_settled_; }
 
-    /// Marks frame k, which it holds. True if it had been marked before: a duplicate.
-    bool mark(std::uint64_t k) noexcept {
-        const std::uint64_t bit = std::uint64_t{1} << (k % bits);
-        return (join(k, bit) & bit) != 0;
+    /// Where this receiver marks, 0 .. their number - 1; the same for all where bits are shared. The map outlives it.
+    [[nodiscard]] Part part(std::size_t receiver) noexcept {
+        return {words_.data() + (parts_ == 1 ? 0 : receiver * words_of_part_), mask_, shared_};
     }
+    /// In the first part.
+    bool mark(std::uint64_t k) noexcept { return part(0).mark(k); }
 
-    /// The most that mark_rising() takes.
-    static constexpr unsigned most_at_once = WordsOfBurst::most_frames;
-
-    /// Marks `count` frames, 1 .. most_at_once, whose numbers, each `& mask`, rise, all of which it holds. Bit i of the
-    /// result: frame i had been marked before. A word is touched once, however many of its frames have come, which is
-    /// what several receivers of one map wait for each other least with.
-    std::uint64_t mark_rising(const std::uint64_t* numbers, unsigned count,
-                              std::uint64_t mask = ~std::uint64_t{0}) noexcept {
-        const std::uint64_t first = numbers[0] & mask;
-        if ((numbers[count - 1] & mask) - first == count - 1) return mark_all(first, count);
-        // In one queue of several, numbers have gaps.
-        WordsOfBurst words;
-        collect_(numbers, count, mask, words);
-        std::uint64_t any = 0;
-        for (unsigned w = 0; w < words.count; ++w) any |= words.bits[w] &= join(words.number[w], words.bits[w]);
-        if (any == 0) [[likely]]
-            return 0;
-        std::uint64_t before = 0;
-        for (unsigned i = 0, w = 0; i < count; ++i) {
-            const std::uint64_t number = numbers[i] & mask;
-            while (number / bits != words.number[w] / bits) ++w;
-            before |= (words.bits[w] >> (number % bits) & 1U) << i;
-        }
-        return before;
-    }
+    /// Frames that this receiver has marked in its part, and one with a lower number in its own as well: duplicates
+    /// that neither was told of. After the trial.
+    [[nodiscard]] std::uint64_t copies(std::size_t receiver) const noexcept;
 
     /// Frame k, settled() <= k < end(), has come. The same range holds for all that follow; what reaches beyond it is
     /// cut off.
-    [[nodiscard]] bool has(std::uint64_t k) const noexcept { return (read(word_of(k)) >> (k % bits) & 1U) != 0; }
+    [[nodiscard]] bool has(std::uint64_t k) const noexcept { return (word_of(k) >> (k % bits) & 1U) != 0; }
 
     /// Frames of first .. last-1 that have not come.
     [[nodiscard]] std::uint64_t missing(std::uint64_t first, std::uint64_t last) const noexcept;
@@ -117,46 +164,55 @@ class SequenceMap {
     static constexpr std::uint64_t bits = word_bits;
     static constexpr std::uint64_t closed_windows = windows / 8;
     static constexpr std::uint64_t lead_share = 4;
+    static constexpr std::size_t words_of_line = 8;  // of a cache: parts have none in common
 
-    /// Adds bits to the word of frame k. Returns what it was before.
-    std::uint64_t join(std::uint64_t k, std::uint64_t word_bits) noexcept {
-        std::uint64_t& word = word_of(k);
-        if (shared_) return std::atomic_ref{word}.fetch_or(word_bits, std::memory_order_relaxed);
-        const std::uint64_t before = read(word);
-        std::atomic_ref{word}.store(before | word_bits, std::memory_order_relaxed);
-        return before;
-    }
-
-    /// mark_rising() of numbers without a gap, which lie in two words at the most.
-    std::uint64_t mark_all(std::uint64_t first, unsigned count) noexcept {
-        const std::uint64_t all = ~std::uint64_t{0} >> (bits - count);
-        const std::uint64_t place = first % bits;
-        const std::uint64_t before = join(first, all << place) >> place;
-        if (place + count <= bits) return before & all;
-        const std::uint64_t in_first = bits - place;
-        return (before | join(first + in_first, all >> in_first) << in_first) & all;
+    SequenceMap(std::uint64_t frames, unsigned parts, bool shared, std::uint64_t held)
+        : words_of_part_{(std::min(frames, held) + bits - 1) / bits + words_of_line},
+          words_(parts * words_of_part_),
+          parts_{parts},
+          copies_(parts),
+          frames_{frames},
+          shared_{shared},
+          room_{frames} {
+        if (frames <= held) return;
+        held_ = held;
+        mask_ = held - 1;
+        room_ = held - closed_windows * window();
     }
 
     [[nodiscard]] std::uint64_t window() const noexcept { return held_ / windows; }
-    [[nodiscard]] std::uint64_t& word_of(std::uint64_t k) noexcept { return words_[(k & mask_) / bits]; }
-    [[nodiscard]] const std::uint64_t& word_of(std::uint64_t k) const noexcept { return words_[(k & mask_) / bits]; }
     /// A plain load, of a word that another thread may write.
     [[nodiscard]] static std::uint64_t read(const std::uint64_t& word) noexcept {
         return __atomic_load_n(&word, __ATOMIC_RELAXED);
     }
+    [[nodiscard]] const std::uint64_t& word_of_part(std::size_t part, std::uint64_t k) const noexcept {
+        return words_[part * words_of_part_ + (k & mask_) / bits];
+    }
+    /// Of frame k: what has come to any of the parts.
+    [[nodiscard]] std::uint64_t word_of(std::uint64_t k) const noexcept {
+        std::uint64_t word = read(word_of_part(0, k));
+        for (std::size_t p = 1; p < parts_; ++p) word |= read(word_of_part(p, k));
+        return word;
+    }
+    [[nodiscard]] std::uint64_t copies_between(std::size_t part, std::uint64_t first, std::uint64_t last) const noexcept;
 
     template <class Take>
     void settle_window(Take& take) {
         const std::uint64_t last = settled_ + window();
         take(last);
         missing_below_settled_ += missing(settled_, last);
-        for (std::uint64_t k = settled_; k < last; k += bits)
-            std::atomic_ref{word_of(k)}.store(0, std::memory_order_relaxed);
+        for (std::size_t p = 1; p < parts_; ++p) copies_[p] += copies_between(p, settled_, last);
+        for (std::size_t p = 0; p < parts_; ++p) {
+            for (std::uint64_t k = settled_; k < last; k += bits)
+                std::atomic_ref{words_[p * words_of_part_ + (k & mask_) / bits]}.store(0, std::memory_order_relaxed);
+        }
         settled_ = last;
     }
 
+    std::size_t words_of_part_ = 0;
     std::vector<std::uint64_t> words_;
-    CollectVariant collect_ = widest_collect();
+    std::size_t parts_ = 1;
+    std::vector<std::uint64_t> copies_;  // of each part, below settled()
     std::uint64_t frames_ = 0;
     bool shared_ = false;
     std::uint64_t mask_ = ~std::uint64_t{0};  // of a frame's place among what is held

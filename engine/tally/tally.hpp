@@ -62,6 +62,13 @@ struct alignas(64) ReceiverTally {
     SliceDelays delay_by_slice;
 
     void add(const ReceiverTally& other) noexcept;
+
+    /// So many of the received frames were copies of frames that another queue received, which its receiver could not
+    /// know. Their delays stay among the others.
+    void take_back(std::uint64_t copies) noexcept {
+        received_frames -= copies;
+        duplicated_frames += copies;
+    }
 };
 
 }  // namespace evenhand::tally

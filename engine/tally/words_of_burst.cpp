@@ -9,9 +9,6 @@
 namespace evenhand::tally {
 namespace {
 
-constexpr unsigned most_at_once = WordsOfBurst::most_frames;
-constexpr int word_shift = 6;  // of a number, to that of its word
-
 void collect_plain(const std::uint64_t* numbers, unsigned count, std::uint64_t mask, WordsOfBurst& words) noexcept {
     // Each frame's bit goes into the word that is being collected; a number in another word begins the next one. No
     // branch depends on the numbers.
@@ -34,45 +31,45 @@ void collect_plain(const std::uint64_t* numbers, unsigned count, std::uint64_t m
 }
 
 /// Beyond it a burst has about as many words as frames.
-constexpr std::uint64_t most_words_at_once = 10;
+constexpr std::uint64_t most_words_at_once = 12;
+constexpr unsigned words_at_once = 4;
+constexpr unsigned together = 4;  // numbers of a register
 
-/// Where the bit of each frame is, and in which word after the first, four frames in a register. Then each word
-/// collects its own.
+/// Words are collected four at a time, whether a burst has that many or not, so that no branch depends on its numbers.
+/// In each word, a number's bit is as far up as the number is above the word's first: a shift by 64 or more, or by less
+/// than nothing, leaves no bit.
 __attribute__((target("avx2"))) void collect_avx2(const std::uint64_t* numbers, unsigned count, std::uint64_t mask,
                                                   WordsOfBurst& words) noexcept {
-    constexpr unsigned together = 4;
-    const std::uint64_t first = (numbers[0] & mask) / word_bits * word_bits;
-    const std::uint64_t span = ((numbers[count - 1] & mask) - first) / word_bits + 1;
-    if (span > most_words_at_once || count < together) {
+    const std::uint64_t first = numbers[0] / word_bits * word_bits;
+    const std::uint64_t span = (numbers[count - 1] - first) / word_bits + 1;
+    if (span > most_words_at_once || count < together) [[unlikely]] {
         collect_plain(numbers, count, mask, words);
         return;
     }
-    constexpr unsigned most_groups = most_at_once / together;
-    __m256i bit_of[most_groups];   // NOLINT(modernize-avoid-c-arrays): std::array forgets how a register is aligned
-    __m256i word_of[most_groups];  // NOLINT(modernize-avoid-c-arrays)
-    const __m256i masks = _mm256_set1_epi64x(static_cast<long long>(mask));
-    const __m256i firsts = _mm256_set1_epi64x(static_cast<long long>(first));
-    const __m256i place_in_word = _mm256_set1_epi64x(word_bits - 1);
     const __m256i one = _mm256_set1_epi64x(1);
-    const unsigned groups = (count + together - 1) / together;
-    for (unsigned g = 0; g < groups; ++g) {
-        // The last group reaches back: a frame that is in two of them counts once all the same.
-        const unsigned at = std::min(g * together, count - together);
-        const __m256i number =
-            _mm256_and_si256(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(numbers + at)), masks);
-        bit_of[g] = _mm256_sllv_epi64(one, _mm256_and_si256(number, place_in_word));
-        word_of[g] = _mm256_srli_epi64(_mm256_sub_epi64(number, firsts), word_shift);
+    const __m256i bits_of_word = _mm256_set1_epi64x(word_bits);
+    unsigned word = 0;
+    for (; word < span; word += words_at_once) {
+        const __m256i begin = _mm256_set1_epi64x(static_cast<long long>(first + word * word_bits));
+        __m256i of_word[words_at_once];  // NOLINT(modernize-avoid-c-arrays): std::array forgets a register's alignment
+        for (auto& bits : of_word) bits = _mm256_setzero_si256();
+        for (unsigned i = 0; i < count; i += together) {
+            // The last four reach back: a frame that is read twice counts once all the same.
+            const unsigned at = std::min(i, count - together);
+            __m256i place = _mm256_sub_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(numbers + at)), begin);
+            for (auto& bits : of_word) {
+                bits = _mm256_or_si256(bits, _mm256_sllv_epi64(one, place));
+                place = _mm256_sub_epi64(place, bits_of_word);
+            }
+        }
+        for (unsigned w = 0; w < words_at_once; ++w) {
+            const __m128i half =
+                _mm_or_si128(_mm256_castsi256_si128(of_word[w]), _mm256_extracti128_si256(of_word[w], 1));
+            words.put(word + w, (first & mask) + (word + w) * word_bits, first & mask,
+                      static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_or_si128(half, _mm_unpackhi_epi64(half, half)))));
+        }
     }
-    words.count = 0;
-    for (std::uint64_t w = 0; w < span; ++w) {
-        const __m256i wanted = _mm256_set1_epi64x(static_cast<long long>(w));
-        __m256i of_word = _mm256_setzero_si256();
-        for (unsigned g = 0; g < groups; ++g)
-            of_word = _mm256_or_si256(of_word, _mm256_and_si256(bit_of[g], _mm256_cmpeq_epi64(word_of[g], wanted)));
-        const __m128i half = _mm_or_si128(_mm256_castsi256_si128(of_word), _mm256_extracti128_si256(of_word, 1));
-        words.take(first + w * word_bits,
-                   static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_or_si128(half, _mm_unpackhi_epi64(half, half)))));
-    }
+    words.count = word;
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace evenhand::tally {
 /// Frames of a word.
 constexpr std::uint64_t word_bits = 64;
 
-/// Each word once, in the order of the numbers.
+/// Each word once, in the order of the numbers; and perhaps words without a bit, whose number is one of the first word.
 struct WordsOfBurst {
     static constexpr unsigned most_frames = 64;
 
@@ -18,22 +18,21 @@ struct WordsOfBurst {
     std::array<std::uint64_t, most_frames> bits;    // of each word, those of the burst's frames
     std::array<std::uint64_t, most_frames> number;  // any number in it
 
-    /// One word more, unless it has none of them.
-    void take(std::uint64_t number_in, std::uint64_t word) noexcept {
-        bits[count] = word;
-        number[count] = number_in;
-        count += static_cast<unsigned>(word != 0);
+    /// Word w, which is `number_in` that word unless it has no bit.
+    void put(unsigned w, std::uint64_t number_in, std::uint64_t in_first, std::uint64_t word) noexcept {
+        bits[w] = word;
+        number[w] = word != 0 ? number_in : in_first;
     }
 };
 
-/// Of `count` numbers, 1 .. most_frames, which rise once `mask` is applied to each.
+/// Of `count` numbers, 1 .. most_frames, which rise once `mask` is applied to each; what they have beyond it is the
+/// same in all.
 using CollectVariant = void (*)(const std::uint64_t* numbers, unsigned count, std::uint64_t mask,
                                 WordsOfBurst& words) noexcept;
 
 /// "avx2" or "plain"; null if this CPU cannot, or there is none of that name.
 [[nodiscard]] CollectVariant collect_variant(const char* name) noexcept;
-/// The widest that this CPU can. Wider than AVX2 gained nothing: what is left are the locked instructions of a map that
-/// several receivers mark, one for each word.
+/// The widest that this CPU can.
 [[nodiscard]] CollectVariant widest_collect() noexcept;
 
 }  // namespace evenhand::tally

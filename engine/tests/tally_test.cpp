@@ -124,7 +124,7 @@ TEST_CASE("numbers that rise are marked at once as they are one after the other 
             constexpr std::uint64_t mask = ~std::uint64_t{0} >> 16U;
             const auto above = *rc::gen::arbitrary<std::uint64_t>() & ~mask;
             for (auto& number : numbers) number |= above;
-            RC_ASSERT(at_once.mark_rising(numbers.data(), count, mask) == before);
+            RC_ASSERT(at_once.part(0).mark_rising(numbers.data(), count, mask) == before);
         }
         for (std::uint64_t k = base; k < base + 1000; ++k) RC_ASSERT(at_once.has(k) == one_by_one.has(k));
     });
@@ -149,24 +149,63 @@ TEST_CASE("each way to collect the words of a burst collects the same") {
             if (collect == nullptr) continue;  // this CPU cannot
             tally::WordsOfBurst words;
             collect(numbers.data(), count, mask, words);
-            RC_ASSERT(words.count == expected.size());
-            unsigned w = 0;
-            for (const auto& [word, bits] : expected) {
-                RC_ASSERT(words.number[w] / 64 == word);
-                RC_ASSERT(words.bits[w] == bits);
-                ++w;
+            std::map<std::uint64_t, std::uint64_t> collected;
+            for (unsigned w = 0; w < words.count; ++w) {
+                RC_ASSERT(words.number[w] / 64 == (words.bits[w] != 0 ? words.number[w] : numbers[0] & mask) / 64);
+                if (words.bits[w] != 0) RC_ASSERT(collected.emplace(words.number[w] / 64, words.bits[w]).second);
             }
+            RC_ASSERT(collected == expected);
         }
     });
     CHECK(right);
 }
 
-TEST_CASE("receivers of a shared map that mark whole bursts mark every frame exactly once between them") {
+TEST_CASE("receivers that mark apart have between them what one map has, and the copies are found (R2544-06)") {
+    const bool right = rc::check("parts", [] {
+        constexpr std::uint64_t held = std::uint64_t{64} * 64;
+        const bool is_ring = *rc::gen::arbitrary<bool>();
+        const auto frames = is_ring ? 3 * held : 1000;
+        const auto receivers = *rc::gen::inRange(1U, 5U);
+        auto apart = SequenceMap::apart(frames, receivers, held);
+        SequenceMap together{frames, true, held};
+        std::vector<std::uint64_t> received(receivers, 0);
+        std::vector<std::uint64_t> told(receivers, 0);  // duplicates of a receiver's own
+        std::uint64_t duplicates = 0;
+        for (std::uint64_t k = 0; k < frames; k += 50) {
+            for (auto* const map : {&apart, &together}) map->settle(k, [](std::uint64_t) {});
+            for (int marks = *rc::gen::inRange(0, 40); marks > 0; --marks) {
+                const auto number = std::min(frames - 1, k + *rc::gen::inRange<std::uint64_t>(0, 60));
+                const auto who = *rc::gen::inRange(0U, receivers);
+                if (!together.holds(number)) continue;
+                duplicates += static_cast<std::uint64_t>(together.part(who).mark(number));
+                (apart.part(who).mark(number) ? told : received)[who] += 1;
+            }
+            RC_ASSERT(apart.missing(0, k) == together.missing(0, k));
+            RC_ASSERT(apart.pairs(0, k) == together.pairs(0, k));
+            RC_ASSERT(apart.first_missing(k, 5) == together.first_missing(k, 5));
+            RC_ASSERT(apart.last_missing(k) == together.last_missing(k));
+            RC_ASSERT(apart.missing_below_settled() == together.missing_below_settled());
+        }
+        RC_ASSERT(!is_ring || apart.settled() != 0);
+        std::uint64_t found = 0;
+        for (unsigned who = 0; who < receivers; ++who) {
+            RC_ASSERT(apart.copies(who) <= received[who]);
+            found += told[who] + apart.copies(who);
+        }
+        RC_ASSERT(found == duplicates);
+        RC_ASSERT(apart.copies(0) == 0);
+        RC_ASSERT(together.copies(receivers - 1) == 0);
+    });
+    CHECK(right);
+}
+
+TEST_CASE("two receivers that mark whole bursts apart at once are told of none, and all are found as copies") {
     constexpr std::uint64_t frames = 640'000;
-    SequenceMap map{frames, true};
+    auto map = SequenceMap::apart(frames, 2);
     std::array<std::uint64_t, 2> duplicates{};
     {
         const auto mark_all = [&](std::size_t who) {
+            auto part = map.part(who);
             constexpr unsigned burst = 64;
             for (std::uint64_t k = 0; k < frames; k += std::uint64_t{2} * burst) {
                 // Every other number, then those in between; and all at once where both are there.
@@ -174,14 +213,16 @@ TEST_CASE("receivers of a shared map that mark whole bursts mark every frame exa
                     std::array<std::uint64_t, burst> numbers;
                     for (unsigned i = 0; i < burst; ++i) numbers[i] = first + 2 * std::uint64_t{i};
                     duplicates.at(who) +=
-                        static_cast<std::uint64_t>(std::popcount(map.mark_rising(numbers.data(), burst)));
+                        static_cast<std::uint64_t>(std::popcount(part.mark_rising(numbers.data(), burst)));
                 }
             }
         };
         std::jthread one{mark_all, 0U};
         std::jthread other{mark_all, 1U};
     }
-    CHECK(duplicates[0] + duplicates[1] == frames);
+    CHECK(duplicates[0] + duplicates[1] == 0);
+    CHECK(map.copies(0) == 0);
+    CHECK(map.copies(1) == frames);
     CHECK(map.missing(0, frames) == 0);
 }
 
