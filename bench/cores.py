@@ -3,7 +3,7 @@
 
 Senders are the whole engine, each core with a stream and a transmit queue of a port that drops. Receivers are
 measured before `rx_burst`, on frames that lie in memory: each core has a queue with a random share of the
-direction's frames, and all mark the same sequence map. One and several take turns, on each of the CPUs, since
+direction's frames, and a part of its sequence map. One and several take turns, on each of the CPUs, since
 a host may give them different shares.
 """
 

@@ -29,8 +29,8 @@ CASES = {
     "IPv6, 84 octets": ("6", 84, 1, SENT_TOGETHER, IN_L3),
     "IPv4, 64 octets, one by one": ("4", 64, 1, ONE_BY_ONE, IN_L3),
     "IPv6, 84 octets, one by one": ("6", 84, 1, ONE_BY_ONE, IN_L3),
-    "IPv4, 64 octets, map of 8 queues": ("4", 64, 8, SENT_TOGETHER, IN_L3),
-    "IPv6, 84 octets, map of 8 queues": ("6", 84, 8, SENT_TOGETHER, IN_L3),
+    "IPv4, 64 octets, one of 8 queues": ("4", 64, 8, SENT_TOGETHER, IN_L3),
+    "IPv6, 84 octets, one of 8 queues": ("6", 84, 8, SENT_TOGETHER, IN_L3),
     "IPv4, 84 octets": ("4", 84, 1, SENT_TOGETHER, IN_L3),
     "IPv4, 512 octets": ("4", 512, 1, SENT_TOGETHER, IN_L3),
     "IPv4, 1518 octets, in L2": ("4", 1518, 1, SENT_TOGETHER, IN_L2),
@@ -40,8 +40,8 @@ CASES = {
     "IPv6 to IPv4, 64 octets": ("6to4", 64, 1, SENT_TOGETHER, IN_L3),
     "IPv4 to IPv6, 84 octets": ("4to6", 84, 1, SENT_TOGETHER, IN_L3),
 }
-"""IP version, or what was translated to what; frame size with FCS as it arrives; how many queues share the
-map, each of which gets a random share of the frames; how many are sent together; bursts of a round."""
+"""IP version, or what was translated to what; frame size with FCS as it arrives; of how many queues this is
+one, each of which gets a random share of the frames; how many are sent together; bursts of a round."""
 CONNECTION_ROUNDS = 6000
 CONNECTION_CASES = {
     f"IPv{version}, {what}, 10^{power}, {pages} pages": (

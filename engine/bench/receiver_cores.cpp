@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bench: what a frame costs the receivers of a direction where several cores share its sequence map. Each has a queue
-// of its own, to which a hash brings a random share of the frames, and all take theirs at the same time.
+// Bench: what a frame costs the receivers of a direction on several cores. Each has a queue of its own, to which a hash
+// brings a random share of the frames, and a part of the sequence map; all take theirs at the same time.
 // bench/cores.py runs it.
 #include <fmt/format.h>
 #include <sched.h>
@@ -130,8 +130,8 @@ int main(int argc, char** argv) {
     const double ticks_per_second = pace::calibrate_ticks_per_second();
     const std::uint64_t frames = (c.rounds + bench::rounds_before) * frames_of_round;
     // Twice what the shares make likely.
-    auto map = tally::SequenceMap::apart(2 * frames * c.cpus.size() + sent_together,
-                                         static_cast<unsigned>(c.cpus.size()));
+    auto map =
+        tally::SequenceMap::apart(2 * frames * c.cpus.size() + sent_together, static_cast<unsigned>(c.cpus.size()));
     std::barrier<> together{static_cast<std::ptrdiff_t>(c.cpus.size())};
     std::vector<Core> cores(c.cpus.size());
     {

@@ -3,13 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <limits>
 #include <new>
 #include <string>
 
 #include "fault.hpp"
 #include "run/load.hpp"
+#include "run/memory.hpp"
 #include "run/tester.hpp"
 
 namespace evenhand::run {
@@ -39,19 +38,6 @@ void check_number(const plan::AddressPlan& plan, std::uint64_t connections) {
 /// "0 to 1 of 4"
 std::string streams_of(const frame::TesterShare& share) {
     return fmt::format("{} to {} of {}", share.first(), share.first() + share.streams() - 1, share.stride());
-}
-
-/// What the kernel can give without swapping; everything if it does not say.
-std::uint64_t available_octets() {
-    std::ifstream lines{"/proc/meminfo"};
-    std::string key;
-    std::uint64_t kilobytes = 0;
-    std::string unit;
-    while (lines >> key >> kilobytes) {
-        if (key == "MemAvailable:") return kilobytes * 1024;
-        std::getline(lines, unit);
-    }
-    return std::numeric_limits<std::uint64_t>::max();
 }
 
 }  // namespace

@@ -114,7 +114,6 @@ class Round {
             constexpr Ticks for_ever = Ticks{1} << 62U;
             share.receptions.push_back(
                 {.receiver = i,
-                 .queue = worker.receivers[i].number,
                  .direction = hosts.direction(),
                  .expectation = {.trial = 0,
                                  .direction = hosts.direction(),

@@ -64,8 +64,9 @@ class Receiver {
         : port_{&port}, queue_{queue}, responder_{&responder}, tags_{tags} {}
 
     /// Begin a trial at `now`. The map is for this tester's frames of the direction and, like the tally,
-    /// outlives the trial.
-    void arm(const Expectation& expectation, tally::SequenceMap& map, tally::ReceiverTally& tally, Ticks now) noexcept {
+    /// outlives the trial. `part`: of the map, that of the thread which calls turn().
+    void arm(const Expectation& expectation, tally::SequenceMap& map, tally::ReceiverTally& tally, Ticks now,
+             unsigned part = 0) noexcept {
         expectation_.emplace(expectation);
         slice_ = {};
         burst_checks_ = {};
@@ -73,7 +74,7 @@ class Receiver {
             burst_checks_ =
                 expectation.frames.burst_checks({.direction = expectation.direction, .trial = expectation.trial});
         map_ = &map;
-        marks_ = map.part(queue_);
+        marks_ = map.part(part);
         tally_ = &tally;
         tally.delay_by_slice.begin(map.frames());
         backlog_ = RingBacklog{now};

@@ -89,7 +89,6 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     for (const auto& trial : trials) {
         for (const auto& reception : trial->receptions) {
             if (reception.direction != direction) continue;
-            reception.tally->take_back(map.copies(reception.queue));
             sum.add(*reception.tally);
             d.received_by_queue.push_back(reception.tally->received_frames);
             auto& queue = gaps.emplace_back(

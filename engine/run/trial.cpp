@@ -15,12 +15,14 @@
 #include "run/early_stop.hpp"
 #include "run/host_record.hpp"
 #include "run/load.hpp"
+#include "run/memory.hpp"
 #include "run/phase_clock.hpp"
 #include "run/settled.hpp"
 #include "run/so_far.hpp"
 #include "run/sum_up.hpp"
 #include "run/tester.hpp"
 #include "run/timeline.hpp"
+#include "run/trial_map.hpp"
 #include "run/worker_trials.hpp"
 #include "tally/losses.hpp"
 #include "tally/verdict.hpp"
@@ -56,16 +58,6 @@ tally::DelayWish wish_of(const TrialRequest& request) {
     wish.tag_every = (counted - skipped) / tagged;
     while (std::gcd(wish.tag_every, streams) != 1) --wish.tag_every;
     return wish;
-}
-
-/// Receivers that count bursts have parts of their own, so that cores do not wait for each other. Where more is made of
-/// each frame than a count and a delay among all, a receiver has to know at once that another queue had it before.
-tally::SequenceMap make_map(const Tester& tester, const TrialRequest& request, std::uint64_t frames,
-                            unsigned receivers) {
-    const auto& plan = tester.plan(0);
-    const bool is_counted_alone =
-        request.delays || tester.mix() != nullptr || plan.has_state || plan.is_translated();
-    return is_counted_alone ? tally::SequenceMap{frames, receivers > 1} : tally::SequenceMap::apart(frames, receivers);
 }
 
 /// One of several testers: what it cannot do, and what is not its own.
@@ -161,6 +153,7 @@ void check(const Tester& tester, const TrialRequest& request) {
 tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& observer) {
     check(*this, asked);
     prepare_connections(asked);
+    check_map_memory(map_memory(*this, asked), available_octets());
     TrialRequest request = asked;
     if (!request.has_overdue_after) request.limits.overdue_after_us = tally::usual_overdue_after_us(peak_fps(request));
     std::array<tally::SequenceMap, 2> maps;
@@ -168,10 +161,8 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
     std::array<std::optional<tally::DelayTracks>, 2> delays;
     try {
         for (const auto direction : request.directions) {
-            const unsigned receivers = receive_queues(plan::receiving_side(direction));
-            const bool is_shared = receivers > 1;
-            maps[static_cast<std::size_t>(direction)] =
-                make_map(*this, request, share(request, direction).count(frames_of(request)), receivers);
+            const bool is_shared = receive_queues(plan::receiving_side(direction)) > 1;
+            maps[static_cast<std::size_t>(direction)] = make_map(*this, request, direction);
             losses[static_cast<std::size_t>(direction)] =
                 tally::Losses{share(request, direction).count(first_frame_of(request))};
             if (request.delays) delays[static_cast<std::size_t>(direction)].emplace(wish_of(request), is_shared);
@@ -317,6 +308,7 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
         result.steered_clock_error_ppm =
             (rate / pace::steered_ticks_per_second(opened_at_, clock_after) - 1) * per_million;
     for (const auto direction : request.directions) {
+        take_back_copies(trials, direction, maps[static_cast<std::size_t>(direction)]);
         const auto& tracks = delays[static_cast<std::size_t>(direction)];
         auto& d = result.directions.emplace_back(
             sum_up(*this, request, direction, trials, maps[static_cast<std::size_t>(direction)],

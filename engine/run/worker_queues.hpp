@@ -53,7 +53,8 @@ class WorkerQueues {
     /// From begin() to end() test frames are counted, each in the reception of its receiver.
     void begin(WorkerTrial& trial, Ticks now) noexcept {
         for (auto& reception : trial.receptions)
-            receivers_[reception.receiver].arm(reception.expectation, *reception.map, *reception.tally, now);
+            receivers_[reception.receiver].arm(reception.expectation, *reception.map, *reception.tally, now,
+                                               reception.part);
     }
     void end() noexcept {
         for (auto& receiver : receivers_) receiver.disarm();

@@ -64,10 +64,10 @@ struct WorkerTrial {
 
     struct Reception {
         std::size_t receiver = 0;  // index into the worker's receivers
-        unsigned queue = 0;        // from which it receives
         plan::Direction direction = plan::Direction::forward;
         Expectation expectation;
         tally::SequenceMap* map = nullptr;
+        unsigned part = 0;  // of the map: this worker's
         std::unique_ptr<tally::ReceiverTally> tally;
         std::unique_ptr<tally::DelaySpread> spread;                  // where delays are asked for
         std::unique_ptr<tally::VariationHistogram> variation;        // where it is asked for

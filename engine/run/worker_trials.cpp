@@ -13,6 +13,7 @@
 #include "frame/translation.hpp"
 #include "frame/vlan.hpp"
 #include "run/load.hpp"
+#include "run/trial_map.hpp"
 
 namespace evenhand::run {
 namespace {
@@ -37,7 +38,7 @@ class TrialMaker {
         trial->loop = make_loop_of(worker, tester_.workers()[number]->queues());
         for (std::size_t i = 0; i < worker.receivers.size(); ++i) {
             const auto direction = plan::direction_sent_by(plan::other_side(worker.receivers[i].side));
-            if (is_asked_for(direction)) trial->receptions.push_back(make_reception(i, worker.receivers[i].number, direction));
+            if (is_asked_for(direction)) trial->receptions.push_back(make_reception(number, i, direction));
         }
         trial->finish = time_.finish;
         return trial;
@@ -167,7 +168,7 @@ class TrialMaker {
         return make_loop(queues, std::move(senders), std::move(streams));
     }
 
-    [[nodiscard]] WorkerTrial::Reception make_reception(std::size_t receiver, unsigned queue,
+    [[nodiscard]] WorkerTrial::Reception make_reception(std::size_t worker, std::size_t receiver,
                                                         Direction direction) const {
         const auto side = plan::receiving_side(direction);
         const auto index = static_cast<std::size_t>(direction);
@@ -180,7 +181,6 @@ class TrialMaker {
         auto& tracks = records_.delays[index];
         WorkerTrial::Reception reception{
             .receiver = receiver,
-            .queue = queue,
             .direction = direction,
             .expectation = {.trial = tester_.wire_trial(request_.trial),
                             .direction = direction,
@@ -198,6 +198,7 @@ class TrialMaker {
                             .schedule = schedule_of(request_, time_.start, ticks_per_second_),
                             .overdue_after = ticks(request_.limits.overdue_after_us)},
             .map = &records_.maps[index],
+            .part = receiving_workers_before(tester_.request(), side, worker),
             .tally = std::make_unique<tally::ReceiverTally>()};
         if (tester_.mix() != nullptr) {
             reception.mix = make_mix_expectation(direction);

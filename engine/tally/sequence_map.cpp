@@ -21,18 +21,20 @@ std::uint64_t SequenceMap::missing(std::uint64_t first, std::uint64_t last) cons
     return absent;
 }
 
-std::uint64_t SequenceMap::copies(std::size_t receiver) const noexcept {
-    return parts_ == 1 ? 0 : copies_[receiver] + copies_between(receiver, settled_, end());
-}
-
-std::uint64_t SequenceMap::copies_between(std::size_t part, std::uint64_t first, std::uint64_t last) const noexcept {
-    std::uint64_t found = 0;
+void SequenceMap::bring_together(std::uint64_t first, std::uint64_t last) noexcept {
+    together_ = last;
+    if (parts_ == 1) return;
     for (std::uint64_t k = first; k < last; k += bits) {  // whole words: no frame beyond the end is marked
-        std::uint64_t before = 0;
-        for (std::size_t p = 0; p < part; ++p) before |= read(word_of_part(p, k));
-        found += static_cast<std::uint64_t>(std::popcount(before & read(word_of_part(part, k))));
+        std::uint64_t before = read(word_of_part(0, k));
+        for (std::size_t p = 1; p < parts_; ++p) {
+            const std::uint64_t word = read(word_of_part(p, k));
+            if (word == 0) continue;
+            copies_[p] += static_cast<std::uint64_t>(std::popcount(before & word));
+            before |= word;
+            put(p, k, 0);
+        }
+        put(0, k, before);
     }
-    return found;
 }
 
 std::uint64_t SequenceMap::pairs(std::uint64_t first, std::uint64_t last) const noexcept {

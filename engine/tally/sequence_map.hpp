@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -22,10 +23,10 @@ namespace evenhand::tally {
 /// What is held reaches from begin() to end(); frames below settled() are counted and gone, and those between settled()
 /// and begin() are left alone until a receiver that has just looked at begin() has marked.
 ///
-/// Several receivers may mark at once. Either all mark the same bits (`shared`): then whoever marks a frame is told
+/// Several threads may mark at once. Either all mark the same bits (`shared`): then whoever marks a frame is told
 /// whether any of them had it before, at the price of an instruction that waits for other CPUs. Or each has a part of
-/// its own (apart()): then marking costs what it costs a single receiver, and a frame that two of them have had is
-/// found afterwards, in copies(). Another thread may look and settle meanwhile; it sees the frames of all parts, as
+/// its own (apart()): then marking costs what it costs a single thread, and a frame that two of them have had is found
+/// when parts are brought together. One more thread may look and settle meanwhile; it sees the frames of all parts, as
 /// they were marked some time ago.
 class SequenceMap {
    public:
@@ -33,7 +34,7 @@ class SequenceMap {
     static constexpr std::uint64_t most_held = std::uint64_t{1} << 30U;
     static constexpr std::uint64_t windows = 64;
 
-    /// Where one receiver marks.
+    /// Where one thread marks.
     class Part {
        public:
         Part() = default;
@@ -68,8 +69,8 @@ class SequenceMap {
 
        private:
         friend SequenceMap;
-        Part(std::uint64_t* words, std::uint64_t mask, bool shared) noexcept
-            : words_{words}, mask_{mask}, shared_{shared} {}
+        Part(std::uint64_t* words, std::uint64_t mask, bool shared, CollectVariant collect) noexcept
+            : words_{words}, mask_{mask}, shared_{shared}, collect_{collect} {}
 
         /// Adds bits to the word of frame k. Returns what it was before.
         std::uint64_t join(std::uint64_t k, std::uint64_t word_bits) noexcept {
@@ -93,7 +94,7 @@ class SequenceMap {
         std::uint64_t* words_ = nullptr;
         std::uint64_t mask_ = 0;
         bool shared_ = false;
-        CollectVariant collect_ = widest_collect();
+        CollectVariant collect_ = nullptr;
     };
 
     /// The most that Part::mark_rising() takes.
@@ -103,9 +104,13 @@ class SequenceMap {
     /// `held`: a power of two, of 64 frames a window at least. Throws std::bad_alloc.
     SequenceMap(std::uint64_t frames, bool shared, std::uint64_t held = most_held)
         : SequenceMap{frames, 1, shared, held} {}
-    /// The same for `receivers`, each of which has a part of its own.
-    [[nodiscard]] static SequenceMap apart(std::uint64_t frames, unsigned receivers, std::uint64_t held = most_held) {
-        return {frames, receivers, false, held};
+    /// The same for so many threads, each of which has a part of its own.
+    [[nodiscard]] static SequenceMap apart(std::uint64_t frames, unsigned threads, std::uint64_t held = most_held) {
+        return {frames, threads, false, held};
+    }
+    /// What a map takes.
+    [[nodiscard]] static std::uint64_t octets(std::uint64_t frames, unsigned parts, std::uint64_t held = most_held) {
+        return parts * words_of_a_part(frames, held) * sizeof(std::uint64_t);
     }
 
     [[nodiscard]] std::uint64_t frames() const noexcept { return frames_; }
@@ -119,16 +124,19 @@ class SequenceMap {
     [[nodiscard]] std::uint64_t settled() const noexcept { return settled_; }
     [[nodiscard]] std::uint64_t missing_below_settled() const noexcept { return missing_below_settled_; }
 
-    /// Where this receiver marks, 0 .. their number - 1; the same for all where bits are shared. The map outlives it.
-    [[nodiscard]] Part part(std::size_t receiver) noexcept {
-        return {words_.data() + (parts_ == 1 ? 0 : receiver * words_of_part_), mask_, shared_};
+    /// Where this thread marks, 0 .. their number - 1; the same for all where bits are shared. The map outlives it.
+    [[nodiscard]] Part part(std::size_t thread) noexcept {
+        assert(parts_ == 1 || thread < parts_);
+        return {words_.data() + (parts_ == 1 ? 0 : thread * words_of_part_), mask_, shared_, collect_};
     }
-    /// In the first part.
-    bool mark(std::uint64_t k) noexcept { return part(0).mark(k); }
 
-    /// Frames that this receiver has marked in its part, and one with a lower number in its own as well: duplicates
-    /// that neither was told of. After the trial.
-    [[nodiscard]] std::uint64_t copies(std::size_t receiver) const noexcept;
+    /// When no thread marks any more: from now on the map is the first part, and copies() are known.
+    void bring_together() noexcept { bring_together(settled_, end()); }
+    /// Frames that this thread has marked in its part, and one before it in its own as well: duplicates that neither
+    /// was told of.
+    [[nodiscard]] std::uint64_t copies(std::size_t thread) const noexcept { return parts_ == 1 ? 0 : copies_[thread]; }
+    /// In the first part, which others than its thread may mark once all are together.
+    bool mark(std::uint64_t k) noexcept { return part(0).mark(k); }
 
     /// Frame k, settled() <= k < end(), has come. The same range holds for all that follow; what reaches beyond it is
     /// cut off.
@@ -166,8 +174,12 @@ class SequenceMap {
     static constexpr std::uint64_t lead_share = 4;
     static constexpr std::size_t words_of_line = 8;  // of a cache: parts have none in common
 
+    [[nodiscard]] static std::size_t words_of_a_part(std::uint64_t frames, std::uint64_t held) noexcept {
+        return (std::min(frames, held) + bits - 1) / bits + words_of_line;
+    }
+
     SequenceMap(std::uint64_t frames, unsigned parts, bool shared, std::uint64_t held)
-        : words_of_part_{(std::min(frames, held) + bits - 1) / bits + words_of_line},
+        : words_of_part_{words_of_a_part(frames, held)},
           words_(parts * words_of_part_),
           parts_{parts},
           copies_(parts),
@@ -191,30 +203,34 @@ class SequenceMap {
     /// Of frame k: what has come to any of the parts.
     [[nodiscard]] std::uint64_t word_of(std::uint64_t k) const noexcept {
         std::uint64_t word = read(word_of_part(0, k));
+        if (k < together_) return word;
         for (std::size_t p = 1; p < parts_; ++p) word |= read(word_of_part(p, k));
         return word;
     }
-    [[nodiscard]] std::uint64_t copies_between(std::size_t part, std::uint64_t first, std::uint64_t last) const noexcept;
+    void put(std::size_t part, std::uint64_t k, std::uint64_t word) noexcept {
+        std::atomic_ref{words_[part * words_of_part_ + (k & mask_) / bits]}.store(word, std::memory_order_relaxed);
+    }
+    /// Of frames first .. last-1, which begin a word, and which no thread marks any more.
+    void bring_together(std::uint64_t first, std::uint64_t last) noexcept;
 
     template <class Take>
     void settle_window(Take& take) {
         const std::uint64_t last = settled_ + window();
+        bring_together(settled_, last);
         take(last);
         missing_below_settled_ += missing(settled_, last);
-        for (std::size_t p = 1; p < parts_; ++p) copies_[p] += copies_between(p, settled_, last);
-        for (std::size_t p = 0; p < parts_; ++p) {
-            for (std::uint64_t k = settled_; k < last; k += bits)
-                std::atomic_ref{words_[p * words_of_part_ + (k & mask_) / bits]}.store(0, std::memory_order_relaxed);
-        }
+        for (std::uint64_t k = settled_; k < last; k += bits) put(0, k, 0);
         settled_ = last;
     }
 
     std::size_t words_of_part_ = 0;
     std::vector<std::uint64_t> words_;
     std::size_t parts_ = 1;
-    std::vector<std::uint64_t> copies_;  // of each part, below settled()
+    std::vector<std::uint64_t> copies_;  // of each part, below together_
+    std::uint64_t together_ = 0;         // frames below it are in the first part alone
     std::uint64_t frames_ = 0;
     bool shared_ = false;
+    CollectVariant collect_ = widest_collect();
     std::uint64_t mask_ = ~std::uint64_t{0};  // of a frame's place among what is held
     std::uint64_t held_ = 0;                  // of a ring; 0 where all frames are held
     std::uint64_t room_ = 0;

@@ -3,6 +3,7 @@
 // it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -63,11 +64,13 @@ struct alignas(64) ReceiverTally {
 
     void add(const ReceiverTally& other) noexcept;
 
-    /// So many of the received frames were copies of frames that another queue received, which its receiver could not
-    /// know. Their delays stay among the others.
-    void take_back(std::uint64_t copies) noexcept {
+    /// Up to so many of the received frames were copies of frames that another thread received, which this one could
+    /// not know. Their delays stay among the others, and so does what was reordered. Returns how many were taken back.
+    std::uint64_t take_back(std::uint64_t copies) noexcept {
+        copies = std::min(copies, received_frames);
         received_frames -= copies;
         duplicated_frames += copies;
+        return copies;
     }
 };
 

@@ -65,8 +65,9 @@ __attribute__((target("avx2"))) void collect_avx2(const std::uint64_t* numbers, 
         for (unsigned w = 0; w < words_at_once; ++w) {
             const __m128i half =
                 _mm_or_si128(_mm256_castsi256_si128(of_word[w]), _mm256_extracti128_si256(of_word[w], 1));
-            words.put(word + w, (first & mask) + (word + w) * word_bits, first & mask,
-                      static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_or_si128(half, _mm_unpackhi_epi64(half, half)))));
+            words.put(
+                word + w, (first & mask) + (word + w) * word_bits, first & mask,
+                static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_or_si128(half, _mm_unpackhi_epi64(half, half)))));
         }
     }
     words.count = word;

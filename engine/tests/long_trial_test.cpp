@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <functional>
 #include <optional>
@@ -194,6 +195,41 @@ TEST_CASE("a receiver marks while the main thread settles, and none of its marks
     }
     CHECK(sum_marked == frames - (frames + 6) / 7);
     CHECK(map.missing_below_settled() + map.missing(map.settled(), frames) == frames - sum_marked);
+}
+
+TEST_CASE("two receivers mark apart while the main thread settles, and every mark is found once or as a copy") {
+    constexpr std::uint64_t frames = 1'000'000;
+    auto map = SequenceMap::apart(frames, 2, 16 * held);
+    std::array<std::atomic<std::uint64_t>, 2> at{};
+    std::array<std::uint64_t, 2> marked{};
+    {
+        const auto receive = [&](std::size_t who) {
+            auto part = map.part(who);
+            for (std::uint64_t k = 0; k < frames; ++k) {
+                while (!map.holds(k)) std::this_thread::yield();
+                // Every 6th comes to both, every 3rd but those to the second, and every 5th of all to none.
+                const bool comes = k % 5 != 0 && (who == 0 ? k % 3 != 0 || k % 6 == 0 : k % 3 == 0);
+                if (comes) marked[who] += static_cast<std::uint64_t>(!part.mark(k));
+                at[who].store(k, std::memory_order_relaxed);
+            }
+        };
+        const std::jthread one{receive, 0U};
+        const std::jthread other{receive, 1U};
+        const auto due = [&] { return std::min(at[0].load(), at[1].load()); };
+        while (due() != frames - 1) map.settle(due(), [](std::uint64_t) {});
+    }
+    map.bring_together();
+    std::uint64_t came = 0;
+    std::uint64_t twice = 0;
+    for (std::uint64_t k = 0; k < frames; ++k) {
+        came += static_cast<std::uint64_t>(k % 5 != 0);
+        twice += static_cast<std::uint64_t>(k % 5 != 0 && k % 6 == 0);
+    }
+    CHECK(map.settled() != 0);
+    CHECK(marked[0] + marked[1] == came + twice);
+    CHECK(map.copies(0) == 0);
+    CHECK(map.copies(1) == twice);
+    CHECK(map.missing_below_settled() + map.missing(map.settled(), frames) == frames - came);
 }
 
 TEST_CASE("the losses of a part are counted once, also when the record settles them meanwhile") {

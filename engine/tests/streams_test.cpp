@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rig.hpp"
+#include "run/trial_map.hpp"
 #include "tally/stream_order.hpp"
 
 namespace streams_test {
@@ -36,7 +37,8 @@ Frames frames_of_a_trial(const Options& options) {
 
 /// One receive queue: its frames wait in a port of their own.
 struct Queue {
-    Queue(unsigned number, std::size_t buffers) : port{buffers}, receiver{port, number, responder} {}
+    Queue(unsigned queue, std::size_t buffers) : number{queue}, port{buffers}, receiver{port, queue, responder} {}
+    /// As if each queue had a thread of its own.
     void arm(std::size_t octets, tally::SequenceMap& map, tally::StreamOrder* order, Ticks begin = tests::start) {
         receiver.arm({.trial = trial,
                       .direction = Direction::forward,
@@ -46,9 +48,10 @@ struct Queue {
                       .residual_end = begin + second,
                       .ring_lasts = second,
                       .order = order},
-                     map, *tally, begin);
+                     map, *tally, begin, number);
     }
 
+    unsigned number;
     MemoryPort port;
     plan::AddressPlan plan = tests::gateway_v4();
     neighbor::Responder responder{right_mac, plan.right.gateway.value(), plan.right.dut_address};
@@ -89,6 +92,7 @@ class Queues {
 
     [[nodiscard]] tally::ReceiverTally& sum() {
         *sum_ = {};
+        map.bring_together();
         for (std::size_t q = 0; q < queues_.size(); ++q) {
             const auto tally = std::make_unique<tally::ReceiverTally>(*queues_[q].tally);
             tally->take_back(map.copies(q));
@@ -231,12 +235,74 @@ TEST_CASE(
             std::jthread here{[&] { receive_all(one); }};
             std::jthread there{[&] { receive_all(other); }};
         }
+        map.bring_together();
         one.tally->take_back(map.copies(0));
         other.tally->take_back(map.copies(1));
         CHECK(one.tally->received_frames + other.tally->received_frames == 2999);
         CHECK(one.tally->duplicated_frames + other.tally->duplicated_frames == copies - 2999);
         CHECK(map.first_missing(3000, 10) == std::vector<std::uint64_t>{1234});
     }
+}
+
+TEST_CASE("copies are taken back from the queues of the worker that has the higher number (R2544-07)") {
+    auto map = tally::SequenceMap::apart(1000, 2);
+    std::vector<std::unique_ptr<run::WorkerTrial>> trials;
+    // The other direction comes first; each worker has two queues of this one.
+    for (unsigned worker = 0; worker < 2; ++worker) {
+        auto& trial = trials.emplace_back(std::make_unique<run::WorkerTrial>());
+        for (const auto direction : {Direction::reverse, Direction::forward, Direction::forward}) {
+            trial->receptions.push_back({.direction = direction,
+                                         .expectation = {.frames = expected(tests::gateway_v4(), 64)},
+                                         .part = worker,
+                                         .tally = std::make_unique<tally::ReceiverTally>()});
+            trial->receptions.back().tally->received_frames = 100;
+        }
+    }
+    for (std::uint64_t k = 0; k < 130; ++k) {
+        map.part(0).mark(k);
+        map.part(1).mark(k);
+    }
+    run::take_back_copies(trials, Direction::forward, map);
+    const auto received = [&](std::size_t worker, std::size_t reception) {
+        return trials[worker]->receptions[reception].tally->received_frames;
+    };
+    for (std::size_t reception = 0; reception < 3; ++reception) CHECK(received(0, reception) == 100);
+    CHECK(received(1, 0) == 100);
+    CHECK(received(1, 1) == 0);
+    CHECK(received(1, 2) == 70);
+    CHECK(trials[1]->receptions[1].tally->duplicated_frames == 100);
+    CHECK(trials[1]->receptions[2].tally->duplicated_frames == 30);
+    CHECK(map.missing(0, 1000) == 870);
+}
+
+TEST_CASE("a record that is larger than the memory that is left is refused, and what to do is said") {
+    const run::MapMemory needed{.frames = 1'000'000'000, .octets = 500'000'000, .most_parts = 2};
+    CHECK_NOTHROW(run::check_map_memory(needed, 500'000'000));
+    try {
+        run::check_map_memory(needed, 499'000'000);
+        FAIL("not refused");
+    } catch (const Fault& fault) {
+        CHECK(fault.code == FaultCode::no_memory);
+        CHECK(fault.what_text == "the record of 1000000000 frames a direction takes 500 MB, but 499 MB are available");
+        CHECK(fault.next.find("fewer CPUs") != std::string::npos);
+    }
+}
+
+TEST_CASE("a worker's part is its place among those that receive on a side") {
+    run::OpenRequest request;
+    const auto receives = [](std::vector<plan::Side> sides) {
+        run::WorkerRequest worker;
+        for (const auto side : sides) worker.receivers.push_back({.side = side});
+        return worker;
+    };
+    using plan::Side;
+    request.workers = {receives({}), receives({Side::left, Side::left}), receives({Side::right}),
+                       receives({Side::left, Side::right})};
+    CHECK(run::receiving_workers_before(request, Side::left, 1) == 0);
+    CHECK(run::receiving_workers_before(request, Side::left, 3) == 1);
+    CHECK(run::receiving_workers_before(request, Side::right, 3) == 1);
+    CHECK(run::receiving_workers_before(request, Side::left, 4) == 2);
+    CHECK(run::receiving_workers_before(request, Side::right, 4) == 2);
 }
 
 TEST_CASE("frames that a hash spreads over queues are in order, however unlike the queues are read (R2544-06)") {

@@ -174,7 +174,9 @@ TEST_CASE("receivers that mark apart have between them what one map has, and the
         for (std::uint64_t k = 0; k < frames; k += 50) {
             for (auto* const map : {&apart, &together}) map->settle(k, [](std::uint64_t) {});
             for (int marks = *rc::gen::inRange(0, 40); marks > 0; --marks) {
-                const auto number = std::min(frames - 1, k + *rc::gen::inRange<std::uint64_t>(0, 60));
+                // Up to where a window is about to be closed: five eighths of the ring behind.
+                const auto behind = std::min(k, *rc::gen::element<std::uint64_t>(0, 30, held / 4, held * 5 / 8));
+                const auto number = std::min(frames - 1, k - behind + *rc::gen::inRange<std::uint64_t>(0, 60));
                 const auto who = *rc::gen::inRange(0U, receivers);
                 if (!together.holds(number)) continue;
                 duplicates += static_cast<std::uint64_t>(together.part(who).mark(number));
@@ -186,6 +188,10 @@ TEST_CASE("receivers that mark apart have between them what one map has, and the
             RC_ASSERT(apart.last_missing(k) == together.last_missing(k));
             RC_ASSERT(apart.missing_below_settled() == together.missing_below_settled());
         }
+        const auto missing_before = apart.missing(0, frames);
+        apart.bring_together();
+        together.bring_together();
+        RC_ASSERT(apart.missing(0, frames) == missing_before);
         RC_ASSERT(!is_ring || apart.settled() != 0);
         std::uint64_t found = 0;
         for (unsigned who = 0; who < receivers; ++who) {
@@ -221,6 +227,7 @@ TEST_CASE("two receivers that mark whole bursts apart at once are told of none, 
         std::jthread other{mark_all, 1U};
     }
     CHECK(duplicates[0] + duplicates[1] == 0);
+    map.bring_together();
     CHECK(map.copies(0) == 0);
     CHECK(map.copies(1) == frames);
     CHECK(map.missing(0, frames) == 0);

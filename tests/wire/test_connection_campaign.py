@@ -116,3 +116,5 @@ def test_a_campaign_has_rate_capacity_tear_down_and_throughput_with_connections(
     exported = json.loads(evenhand("export", "nat.evenhand", "--format", "json").stdout)
     assert [len(point["values"]) for point in exported["points"]] == [len(point.values) for point in points]
     assert evenhand("show", "nat.evenhand", "--point", "2").returncode == 0
+    shown = " ".join(evenhand("show", "nat.evenhand", "--point", "4").stdout.split())
+    assert "Established connections: 300, opened at 2,000 per second before each trial." in shown

@@ -18,6 +18,7 @@ from evenhand.report.page_words import (
     NONE,
     Cell,
     Table,
+    established_connections,
     make_table,
     show_addresses,
     show_fact,
@@ -266,20 +267,9 @@ def _facts(found: PointRecord) -> list[tuple[str, str | None]]:
             )
         ]
     facts += queue_facts(found)
-    facts += [("established connections", text)] if (text := _established(found)) else []
+    facts += [("established connections", text)] if (text := established_connections(found)) else []
     facts += [("stopped early", found.stopped_early)] if found.stopped_early else []
     return facts
-
-
-def _established(found: PointRecord) -> str:
-    """The connections to which the frames belong; empty where none are established before."""
-    for repetition in found.repetitions:
-        for search in repetition.searches:
-            match search.setup.get("established"):
-                case {"count": int(count), "rate_fps": int() | float() as rate_fps}:
-                    opened_at = f"opened at {format_count(rate_fps)} per second"
-                    return f"{format_count(count)}, {opened_at} before each trial"
-    return ""
 
 
 def _options(options: Mapping[str, Any]) -> str:

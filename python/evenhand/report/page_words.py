@@ -170,6 +170,17 @@ READABLE = {"notsupported": "not supported", "notimplemented": "not implemented"
 """What the kernel writes into smt/control, in words; run files keep the kernel's."""
 
 
+def established_connections(found: PointRecord) -> str:
+    """The connections to which the frames belong; empty where none are established before."""
+    for repetition in found.repetitions:
+        for search in repetition.searches:
+            match search.setup.get("established"):
+                case {"count": int(count), "rate_fps": int() | float() as rate_fps}:
+                    opened_at = f"opened at {format_count(rate_fps)} per second"
+                    return f"{format_count(count)}, {opened_at} before each trial"
+    return ""
+
+
 def in_words(text: str) -> str:
     """A raw word of the kernel as people write it; all other texts as they are."""
     return READABLE.get(text, text)

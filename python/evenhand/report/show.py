@@ -24,7 +24,7 @@ from evenhand.procedure import Statistics
 from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.campaign_rows import trials_of, verdicts_of
-from evenhand.report.page_words import in_words
+from evenhand.report.page_words import established_connections, in_words
 from evenhand.report.plain import visible
 from evenhand.report.trial import allowed_loss
 from evenhand.report.trials import trials_table
@@ -120,6 +120,8 @@ def point_report(record: CampaignRecord, measured: PointRecord) -> Iterator[Rend
         )
     for key, value in _facts({**point.plan_options, **point.goal}):
         yield _line(f"{key}: {value}", indent=2)
+    if connections := established_connections(measured):
+        yield _line(f"Established connections: {connections}.")
     yield from _inside(measured)
     for hook in measured.hooks:
         yield from _hook_report(hook)

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from evenhand.search.search_trial import SearchTrial
 from evenhand.trial import DirectionResult, TrialResult, Verdict
 
-SMALLEST_QUEUE_SHARE = 1 / 1024
-"""Of a direction's frames: a DUT's queue that stands still keeps back at least so many of those that were
-sent since."""
+SMALLEST_QUEUE_SHARE = 1 / 512
+"""Of a direction's frames: with fewer missing, no queue of a DUT stands still. One of 256 queues that does
+keeps back twice as many of those that were sent since. Less would leave a doubt at loads that are 0.1 % too
+high, where as many are lost."""
 LOOKED_AT_FRAMES = 8192
-"""At the end of a trial, or half a second if that is more: so many have frames of such a queue with a
-probability of 0.9997."""
+"""At the end of a trial, or half a second if that is more: so many have this share of frames of one queue
+among 256 with a probability of 0.999."""
 LOOKED_AT_S = 0.5
 _TENTH_S = 0.1
 

@@ -25,6 +25,9 @@ START_LEAD_S = 0.75
 """From the last wait before a trial's first frame to that frame: for engines that are slower to be ready."""
 TABLE_S = 1e-8
 """More for each connection that an engine is to open: it takes the memory for them first."""
+RECORD_S = 1e-9
+"""The same for each frame that it records, up to MOST_RECORDED: 2 GiB are touched in a second."""
+MOST_RECORDED = 2**30
 CLIENT_TIMEOUT_S = 2.0
 """An engine that has heard nothing from here for so long stops sending: its connection is gone."""
 ALIVE_EVERY_S = 0.1
@@ -171,7 +174,14 @@ class EngineGroup:
         waits = arguments["waits"]
         opened = self._opened_by_each(arguments)
         start_ns = time.time_ns() + round(
-            (waits["after_routing_s"] + waits["after_learning_s"] + START_LEAD_S + opened * TABLE_S) * 1e9
+            (
+                waits["after_routing_s"]
+                + waits["after_learning_s"]
+                + START_LEAD_S
+                + opened * TABLE_S
+                + self._recorded_by_each(arguments) * RECORD_S
+            )
+            * 1e9
         )
         stride = sum(member.streams for member in self.members)
         first = 0
@@ -211,6 +221,10 @@ class EngineGroup:
         """Connections that an engine opens in this trial, at most."""
         connections = arguments.get("connections") or {}
         return -(-int(connections.get("count", 0)) // len(self.members))
+
+    def _recorded_by_each(self, arguments: Document) -> float:
+        """Frames of a direction for which an engine takes memory, about."""
+        return min(arguments["rate_fps"] * arguments["duration_s"] / len(self.members), MOST_RECORDED)
 
     def _follow(self, asked: GroupRequest, stop: EarlyStopOfAll, *, silent_s: float) -> dict[str, str]:
         """Until all have answered. Why some have not, by their names.

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 6: the sequence map of a direction, between the workers that receive it.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "fault.hpp"
+#include "plan/plan.hpp"
+#include "run/request.hpp"
+#include "run/worker_trial.hpp"
+#include "tally/sequence_map.hpp"
+
+namespace evenhand::run {
+
+class Tester;
+
+/// How many of the first `workers` workers receive on this side. For the next one this is its place among those that
+/// do, and its part of the map.
+[[nodiscard]] inline unsigned receiving_workers_before(const OpenRequest& request, plan::Side side,
+                                                       std::size_t workers) {
+    const auto receives = [&](const WorkerRequest& worker) {
+        return std::ranges::any_of(worker.receivers, [&](const auto& queue) { return queue.side == side; });
+    };
+    return static_cast<unsigned>(std::ranges::count_if(std::span{request.workers}.first(workers), receives));
+}
+
+/// Workers that count bursts have parts of their own, so that cores do not wait for each other. Where more is made of
+/// each frame than a count and a delay among all, a receiver has to know at once that another one had it before.
+/// Throws std::bad_alloc.
+[[nodiscard]] tally::SequenceMap make_map(const Tester& tester, const TrialRequest& request, plan::Direction direction);
+
+/// What the maps of a trial take.
+struct MapMemory {
+    std::uint64_t frames = 0;  // of a direction
+    std::uint64_t octets = 0;
+    unsigned most_parts = 1;
+};
+[[nodiscard]] MapMemory map_memory(const Tester& tester, const TrialRequest& request);
+
+/// Throws Fault{no_memory} if that is more than what is left.
+inline void check_map_memory(const MapMemory& needed, std::uint64_t available_octets) {
+    if (needed.octets <= available_octets) return;
+    constexpr double mega = 1e6;
+    throw Fault{FaultCode::no_memory,
+                fmt::format("the record of {} frames a direction takes {:.0f} MB, but {:.0f} MB are available",
+                            needed.frames, static_cast<double>(needed.octets) / mega,
+                            static_cast<double>(available_octets) / mega),
+                "trial",
+                fmt::format("Shorten the trial, lower the rate{}, or end other programs.",
+                            needed.most_parts > 1 ? ", receive on fewer CPUs" : "")};
+}
+
+/// Brings the parts of a map together, after the trial. A frame that came to several workers is a duplicate in all but
+/// the first of them. Which of a worker's queues it came to is not known: the first ones bear it.
+inline void take_back_copies(const std::vector<std::unique_ptr<WorkerTrial>>& trials, plan::Direction direction,
+                             tally::SequenceMap& map) noexcept {
+    map.bring_together();
+    for (const auto& trial : trials) {
+        std::uint64_t taken = 0;
+        for (const auto& reception : trial->receptions) {
+            if (reception.direction == direction)
+                taken += reception.tally->take_back(map.copies(reception.part) - taken);
+        }
+    }
+}
+
+}  // namespace evenhand::run
