@@ -91,6 +91,7 @@ def test_a_device_below_its_minimum_is_tried_to_the_end_too() -> None:
         ([0] * 15 + [160] * 25, True),  # one of 64
         ([0] * 15 + [39] * 25, True),  # one of 256
         ([0] * 15 + [12] * 25, False),  # the load is 0.12 % too high
+        ([0] * 20 + [5] * 15 + [0, 180, 3, 0, 90], False),  # lost in lumps
         ([10_000] * 40, True),
         ([0] * 15 + [2500] * 15 + [0] * 10, False),  # all that came after it came back
         ([2] * 40, False),  # 0.02 %: no queue is so small

@@ -5,6 +5,8 @@ stopped early."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median
 
 from evenhand.search.search_trial import SearchTrial
 from evenhand.trial import DirectionResult, TrialResult, Verdict
@@ -13,9 +15,12 @@ SMALLEST_QUEUE_SHARE = 1 / 512
 """Of a direction's frames: with fewer missing, no queue of a DUT stands still. One of 256 queues that does
 keeps back twice as many of those that were sent since. Less would leave a doubt at loads that are 0.1 % too
 high, where as many are lost."""
-LOOKED_AT_FRAMES = 8192
-"""At the end of a trial, or half a second if that is more: so many have this share of frames of one queue
-among 256 with a probability of 0.999."""
+LOOKED_AT_FRAMES = 16384
+"""At the end of a trial, or half a second if that is more."""
+PARTS = 5
+"""Of these frames. A queue that stands still keeps back its share of each part, while frames that are lost come
+in lumps, so the part in the middle decides. It has more than the smallest share missing for one queue among 256
+with a probability of 0.9998."""
 LOOKED_AT_S = 0.5
 _TENTH_S = 0.1
 
@@ -30,7 +35,7 @@ def leaves_doubt(result: TrialResult) -> bool:
     if result.verdict is not Verdict.FAIL or result.stopped_early_s is None:
         return False
     return any(
-        _missing_at_end(direction, result.stopped_early_s) >= SMALLEST_QUEUE_SHARE
+        _missing_to_the_end(direction, result.stopped_early_s) >= SMALLEST_QUEUE_SHARE
         for direction in result.directions.values()
     )
 
@@ -45,9 +50,9 @@ def is_bound_in_doubt(trials: Sequence[SearchTrial], load_fps: float) -> bool:
     return bool(failed) and all(leaves_doubt(result) for result in failed)
 
 
-def _missing_at_end(direction: DirectionResult, sent_s: float) -> float:
-    """The share of the last frames that did not come back; of all where the engine did not tell when they
-    were due."""
+def _missing_to_the_end(direction: DirectionResult, sent_s: float) -> float:
+    """The share of the last frames that did not come back, steadily; of all frames where the engine did not
+    report when they were due."""
     offered = direction.offered_frames
     if offered == 0:
         return 1.0
@@ -55,7 +60,12 @@ def _missing_at_end(direction: DirectionResult, sent_s: float) -> float:
     tenths = direction.lost_by_tenth
     looked_at_s = max(LOOKED_AT_S, LOOKED_AT_FRAMES / per_s)
     first = max(0, int((sent_s - looked_at_s) / _TENTH_S))
-    if sum(tenths) != direction.lost_frames or first == 0:
+    missing, last = tenths[first:], len(tenths) - first
+    if sum(tenths) != direction.lost_frames or first == 0 or last < PARTS:
         return direction.lost_frames / offered
-    frames = per_s * (sent_s - first * _TENTH_S)
-    return sum(tenths[first:]) / frames
+    # The last tenth may be a part of one, of a single frame at least.
+    times_s = [_TENTH_S] * (last - 1) + [max(sent_s - (len(tenths) - 1) * _TENTH_S, 1 / per_s)]
+    bounds = [part * last // PARTS for part in range(PARTS + 1)]
+    return median(
+        sum(missing[begin:end]) / (per_s * sum(times_s[begin:end])) for begin, end in pairwise(bounds)
+    )
