@@ -33,8 +33,8 @@ MAX_FPS = 120_000.0
 FORWARD: tuple[Direction, ...] = ("forward",)
 LIMITS = Limits(offered_tolerance=0.0005, overdue_after_us=5_000, overdue_tolerance=0.02)
 WAITS = replace(SHORT_WAITS, residual_s=RFC_WAITS.residual_s)
-"""A frame is lost once the residual wait has passed, so a trial that stops early has sent for as long behind its
-first loss; a shorter wait would leave doubts that RFC 2544's does not."""
+"""A frame is lost once the residual wait has passed, so a trial that stops early has sent for as long behind
+its first loss; a shorter wait would leave doubts that RFC 2544's does not."""
 GOAL = replace(GUIDED, max_fps=MAX_FPS, invalid_retries=10, patience=20)
 WITHIN = 1.2
 """Of the time on the simulated device."""

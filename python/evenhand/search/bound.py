@@ -18,9 +18,9 @@ high, where as many are lost."""
 LOOKED_AT_FRAMES = 16384
 """At the end of a trial, or half a second if that is more."""
 PARTS = 5
-"""Of these frames. A queue that stands still keeps back its share of each part, while frames that are lost come
-in lumps, so the part in the middle decides. It has more than the smallest share missing for one queue among 256
-with a probability of 0.9998."""
+"""Parts into which these frames are divided. A queue that stands still keeps back its share of each, while
+frames that are lost come in lumps, so the part with the median share decides. For one queue among 256 that is
+more than the smallest share with a probability of 0.9998."""
 LOOKED_AT_S = 0.5
 _TENTH_S = 0.1
 
