@@ -18,8 +18,7 @@ def state_file(name: str) -> Path:
 
 
 def read_state(path: Path, *, version: int, key: str) -> Any:
-    """What stands under this key of a document of this version; None if it is not there, or cannot be
-    read."""
+    """The value under this key of a document of this version; None if it is not there, or cannot be read."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         return document[key] if document["version"] == version else None
