@@ -58,7 +58,7 @@ def read_command(text: str, *, is_stateful: bool) -> SiitperfCommand:
         is_stateful: What siitperf.conf says: five more arguments belong to it then.
 
     Raises:
-        RequestError: It is no command line of siitperf, or siitperf would refuse it.
+        RequestError: It is not a command line of siitperf, or siitperf would refuse it.
     """
     try:
         words = shlex.split(text) if len(text) <= MOST_CHARACTERS else []

@@ -25,7 +25,7 @@ INITIATOR_ON_THE_RIGHT = 2
 _PLANS: Mapping[tuple[int, int], str] = {(4, 4): "nat44", (6, 4): "nat64", (6, 6): "nat66"}
 """By the IP version of the initiator and that of the responder."""
 ORDERS: Sequence[str | None] = (None, "increasing", "decreasing", "pseudorandom", "pseudorandom")
-"""What the values of Enumerate-ports and Enumerate-ips stand for."""
+"""What the values of Enumerate-ports and Enumerate-ips mean."""
 
 
 def find_with_state(file: SiitperfFile, name: str | None) -> FoundPlan | None:
@@ -85,8 +85,8 @@ def _prefix_of_hosts(file: SiitperfFile) -> ipaddress.IPv6Network:
 
 
 def order_of(file: SiitperfFile) -> str:
-    """In which four tuples are used. Where siitperf enumerates none, it repeats them, and they are used once
-    here."""
+    """The order in which four tuples are used. Where siitperf enumerates none, it repeats them, and they are
+    used once here."""
     for key in ("Enumerate-ports", "Enumerate-ips"):
         order: str | None = ORDERS[file.value(key)]
         if order is not None:

@@ -162,8 +162,8 @@ class SiitperfFile:
         return mirrored(text) if self.is_mirrored else text
 
     def value(self, key: str) -> Any:
-        """Of the file, else siitperf's default. RequestError if there is neither: siitperf then takes what
-        its memory holds."""
+        """The file's value, else siitperf's default. RequestError if there is neither: siitperf then takes
+        what its memory holds."""
         key = self.as_written(key)
         if key in self.settings:
             return self.settings[key].value
@@ -189,7 +189,7 @@ def read_siitperf(path: Path) -> SiitperfFile:
     """Read and check the file; touches nothing else.
 
     Raises:
-        RequestError: It cannot be read; a key is unknown or stands twice; a value is none of the key's.
+        RequestError: It cannot be read; a key is unknown or is written twice; a value is none of the key's.
     """
     text = read_foreign(path, most_octets=MOST_OCTETS, what="siitperf.conf")
     settings: dict[str, Setting] = {}
