@@ -82,7 +82,7 @@ class Stream:
     arrives: Frames
     """What the DUT sends, and the tester must receive."""
     share: Fraction = Fraction(1)
-    """Of all frames of the direction."""
+    """Share of all frames of the direction."""
 
     @property
     def ends(self) -> tuple[Frames, Frames]:

@@ -141,7 +141,7 @@ classic_v4 = Topology(
 
 
 _PREFIX = ipaddress.IPv6Network("2001:2:0:64::/96")
-"""Of translators, unless another one is asked for."""
+"""Prefix of translators, unless another one is asked for."""
 
 
 def _behind(prefix: ipaddress.IPv6Network, network: ipaddress.IPv4Network) -> PeerAddresses:
@@ -197,7 +197,7 @@ def _nat(
     name: str, inside: str, outside: Topology, pool: str, prefix: ipaddress.IPv6Network = _PREFIX
 ) -> Topology:
     """Hosts on the left that open connections to those on the right, through a DUT that translates their
-    addresses and ports and keeps state (RFC 9693). The links are those of gateway plans: nobody could reach a
+    addresses and ports and keeps state (RFC 9693). The links are those of gateway plans: no one could reach a
     host on the link of the left before it has opened a connection."""
     inside_network, pool_network = ipaddress.ip_network(inside), ipaddress.ip_network(pool)
     inner = gateway_v4 if inside_network.version == 4 else gateway_v6

@@ -25,10 +25,10 @@ class PortMacs:
     """MACs on the link of one side."""
 
     tester: str
-    """Of the tester's port, which is the gateway's, or that of the hosts on the link unless each has its
+    """MAC of the tester's port, which is the gateway's, or that of the hosts on the link unless each has its
     own."""
     dut: str | None
-    """Of the DUT's interface; None if it was not resolved."""
+    """MAC of the DUT's interface; None if it was not resolved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
