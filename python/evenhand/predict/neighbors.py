@@ -20,7 +20,8 @@ class NeighborCost:
     """Additional cost of a frame for each doubling beyond: 0.1 is ten percent."""
 
     def factor(self, entries: int) -> float:
-        """By which a frame is dearer than with an empty table: as `router/elements/elements.hpp` has it."""
+        """Factor by which a frame is dearer than with an empty table, as `router/elements/elements.hpp` has
+        it."""
         if self.free_entries == 0 or entries <= self.free_entries:
             return 1.0
         return 1.0 + self.growth * math.log2(entries / self.free_entries)

@@ -27,7 +27,7 @@ def hosts_title(plan: AddressPlan) -> str:
 
 
 def describe_model(model: DeviceModel) -> str:
-    """One line that tells the device's elements, hash and table."""
+    """One line that states the device's elements, hash and table."""
     symmetric = ", symmetric: source XOR destination" if model.symmetric else ""
     rate = f", {format_rate(model.rate_fps)} each" if model.rate_fps is not None else ""
     key = "" if model.key == VERIFICATION_KEY else f", key {model.key[:4].hex()}..."
@@ -71,7 +71,7 @@ class _Bar:
         self.share = share
 
     def __str__(self) -> str:
-        # Says nothing that the share beside it does not: without room for a table it is left out.
+        # It says nothing that the share next to it does not: without room for a table it is left out.
         return ""
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
