@@ -31,8 +31,8 @@ class ReceiverTally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latency:
-    """Of the frames received in time, and of copies that came to another CPU than the first; None where there is
-    no such frame."""
+    """Delays of the frames received in time, and of copies that came to another CPU than the first; None
+    where there is no such frame."""
 
     count: int
     min_ns: float | None
@@ -58,7 +58,7 @@ class Variation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delays:
-    """Of the frames from a time on, where a trial was asked for them. In percentiles a lost frame is
+    """Delays of the frames from a time on, where a trial was asked for them. In percentiles a lost frame is
     infinitely late (R8219-16)."""
 
     offered_frames: int
@@ -96,8 +96,8 @@ class ClassCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceDelay:
-    """Of a fiftieth of the frames of a direction, in the order in which they were sent; None where no frame
-    came."""
+    """Delays of a fiftieth of the frames of a direction, in the order in which they were sent; None where no
+    frame came."""
 
     frames: int
     mean_ns: float | None
@@ -156,7 +156,7 @@ class DirectionResult:
     delays: Delays | None = None
     """Only where the trial was asked for them."""
     classes: tuple[ClassCount, ...] = ()
-    """Of a mix; empty if all frames are alike."""
+    """Counts of each class of a mix; empty if all frames are alike."""
     delay_by_slice: tuple[SliceDelay, ...] = ()
     """Fifty; empty in runs of before they were recorded."""
     queue_filling: QueueFilling | None = None
