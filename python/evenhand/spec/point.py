@@ -29,8 +29,8 @@ class Point:
     plan: str
     """`gateway-v4`; of a mix `gateway-v4+gateway-v6`."""
     plan_options: Mapping[str, Any]
-    """Keywords of `make_plan` beside the counts, such as `host_mode`; `mix` for a share of two. Empty: all as
-    the draft has it."""
+    """Keywords of `make_plan` other than the counts, such as `host_mode`; `mix` for a share of two. Empty:
+    all as the draft has it."""
     hosts: SideCounts
     networks: SideCounts
     frame_size: int | str
@@ -54,5 +54,5 @@ class Point:
 
     @property
     def addresses(self) -> SideCounts:
-        """Of each side, over all its networks."""
+        """Addresses of each side, over all its networks."""
         return self.hosts.times(self.networks)

@@ -38,7 +38,7 @@ class WorkerHost(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     name: Annotated[str, Field(min_length=1, max_length=64)]
-    """Of its testbed, in results."""
+    """Name of its testbed, in results."""
     testbed: Annotated[str, Field(min_length=1)]
     """As `evenhand worker` takes it there: a file of that machine, `lab:linux`, or `reference`."""
     ssh: Annotated[str, AfterValidator(_destination)] | None = None
