@@ -2,8 +2,8 @@
 """Rig: a lab that a run has to itself: set up for what is to be measured, brought up where it is down, and
 given back as it was found, whatever happens.
 
-A guardian process waits beside the run. If the run is killed, and so cannot give its lab back, the guardian
-does.
+A guardian process waits alongside the run. If the run is killed, and so cannot give its lab back, the
+guardian does.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class LeasedLab:
         """Why it cannot be set up for this; None if it is.
 
         Raises:
-            InUseError: A tester, or somebody who sets it up, has it now.
+            InUseError: A tester, or someone who sets it up, has it now.
         """
         try:
             self.lab.set_up_for(wish, tell=self._tell)

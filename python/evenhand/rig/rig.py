@@ -31,7 +31,7 @@ class PlanDefaults:
 
     plan: str = DEFAULT_PLAN
     hosts: SideCounts | None = None
-    """Of this plan, left and right; None: its maximum."""
+    """Hosts of this plan, left and right; None: its maximum."""
     networks: SideCounts | None = None
 
 
@@ -40,7 +40,7 @@ class Demand:
     """What a point of a campaign asks of its testbed."""
 
     suite: str
-    """Of the point, for errors: `suite 'a'`."""
+    """Suite of the point, for errors: `suite 'a'`."""
     plan: AddressPlan
     """The addresses that it sends."""
     frame_size: FrameSize
@@ -59,7 +59,7 @@ Demands = Callable[[], Iterable[Demand]]
 
 @dataclass(frozen=True, slots=True)
 class Rig(ABC):
-    """What somebody names as TESTBED. Nothing is touched before a method is called."""
+    """What the user names as TESTBED. Nothing is touched before a method is called."""
 
     is_file: ClassVar[bool] = False
     """Whether the text is a path, to be read from the folder of the file that has it."""
@@ -135,7 +135,7 @@ class Rig(ABC):
         try:
             return self.read().expected_timeout_s
         except (RequestError, HostError):
-            return None  # told where the testbed itself is checked
+            return None  # reported where the testbed itself is checked
 
     def check_demands(self, demands: Demands) -> None:
         """RequestError for what the testbed cannot measure, by what is known of it."""

@@ -52,7 +52,8 @@ def read_state(
 
     Args:
         interfaces: Whose neighbours, channels and hash, with its key and table, are read.
-        address: The DUT's own, which the connection goes to, if it is known; `peer` is where it comes from.
+        address: The DUT's own address, which the connection goes to, if it is known; `peer` is where it comes
+            from.
 
     Raises:
         HostError: As `Shell.run`; or the DUT lacks a program, or it says what is not understood.
@@ -144,7 +145,7 @@ def _state(
 
 
 def read_carriers(shell: Shell, *, address: str | None, peer: str | None) -> frozenset[str]:
-    """`LinuxState.kept_from` alone; empty if the DUT does not tell. Arguments and errors as of
+    """`LinuxState.kept_from` alone; empty if the DUT does not report it. Arguments and errors as of
     `read_state`."""
     answers = read_all(shell, {"links": _LINKS, "back": _way_back(peer)})
     with understood("itself", where="ip -j"):

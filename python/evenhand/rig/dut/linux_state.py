@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 TAYGA_FILES = "/run/evenhand-dut/tayga"
-"""What the paths of its files begin with, beside the record of the set-up; `NAT_FILES` likewise."""
+"""What the paths of its files begin with, next to the record of the set-up; `NAT_FILES` likewise."""
 NAT_FILES = "/run/evenhand-dut/nat"
 FLOWS = ("udp4", "udp6")
-"""That have hash fields of their own (RSS-02)."""
+"""Flows that have hash fields of their own (RSS-02)."""
 NOWHERE = ("blackhole", "unreachable", "prohibit")
 """Types of routes that end here."""
 
@@ -26,15 +26,15 @@ class Link:
     master: str | None
     """The bridge or bond that it is a port of."""
     lower: str | None
-    """What it stands on, or the other end of a veth in the same namespace."""
+    """The interface below it, or the other end of a veth in the same namespace."""
     addresses: Mapping[str, str | None]
-    """Each with its prefix length, and what `ip address add` needs besides to make it again; None if it comes
+    """Each with its prefix length, and what else `ip address add` needs to make it again; None if it comes
     and goes by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """Of any table."""
+    """A route of any table."""
 
     prefix: str
     """`0.0.0.0/0` and `::/0` for a default route."""
@@ -74,14 +74,14 @@ class LinuxState:
     """By interface: `on` or `off`, where the driver lets it be switched. Some use no hash fields while it is
     off (virtio_net)."""
     channels: Mapping[str, str]
-    """By interface: `combined 4` or `rx 2 tx 2`; nothing where it cannot be told."""
+    """By interface: `combined 4` or `rx 2 tx 2`; nothing where it is not known."""
     hash_keys: Mapping[str, str]
-    """By interface: octets as ethtool writes them, `6d:5a:...`; nothing where it cannot be told."""
+    """By interface: octets as ethtool writes them, `6d:5a:...`; nothing where it is not known."""
     hash_tables: Mapping[str, str]
     """By interface: `equal 4` if entry i names queue i modulo 4, `default 4` if these are all the queues that
-    there are, and else the entries; nothing where it cannot be told."""
+    there are, and else the entries; nothing where it is not known."""
     hash_table_entries: Mapping[str, int]
-    """By interface, where it can be told."""
+    """By interface, where it is known."""
     peer: str | None
     """Where this connection comes from, as the DUT sees it."""
     carrying: tuple[str, ...]
@@ -98,7 +98,7 @@ class LinuxState:
 
     @property
     def kept_from(self) -> frozenset[str]:
-        """Interfaces that carry this connection, and what they stand on."""
+        """Interfaces that carry this connection, and the interfaces below them."""
         return self.carriers(self.carrying)
 
     def route(self, prefix: str, table: str = "main") -> Route | None:
@@ -110,7 +110,7 @@ class LinuxState:
 
 
 def carriers_of(links: Mapping[str, Link], names: Iterable[str]) -> frozenset[str]:
-    """These interfaces, what they stand on, and the ports of those that are bridges or bonds."""
+    """These interfaces, those below them, and the ports of those that are bridges or bonds."""
     found: set[str] = set()
     left = [name for name in names if name in links]
     while left:

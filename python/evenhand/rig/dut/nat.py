@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a NAT has to be told, and how the kernel's own is told it on Linux by nftables. The Linux lab and the
-set-up of a DUT both take it from here.
+"""What a NAT has to be configured for, and how nftables configures the kernel's own on Linux. The Linux lab
+and the set-up of a DUT both take it from here.
 
     inside -- forwarding -- source NAT -- outside
 
@@ -29,7 +29,7 @@ NatAddresses = Literal["paired", "one"]
 as behind a NAT that masquerades."""
 NAT_ADDRESSES: tuple[NatAddresses, ...] = ("paired", "one")
 TABLE = "evenhand"
-"""Of nftables."""
+"""Table of nftables."""
 NFT_INSTALL = "apt-get install nftables"
 CONNTRACK_INSTALL = "apt-get install conntrack"
 MODULE = "nf_conntrack"
@@ -39,19 +39,19 @@ kernel's own are 30 s, and 120 s once there was an answer."""
 TIMEOUTS = ("nf_conntrack_udp_timeout", "nf_conntrack_udp_timeout_stream")
 MOST, BUCKETS, COUNT = "nf_conntrack_max", "nf_conntrack_buckets", "nf_conntrack_count"
 FOLDER = "net/netfilter"
-"""Of all of them, below /proc/sys."""
+"""Folder of all of them, below /proc/sys."""
 INSIDE_IPV4_OF_NAT64 = ipaddress.IPv4Network("10.16.0.0/16")
 """What TAYGA gives the IPv6 hosts before the NAT44: never on a link."""
 _BUCKETS_OF_PAGE = 8192
 """The kernel rounds the buckets up to whole pages of 8 octets each; no page is larger than 64 KiB."""
 _PAIRED_HOSTS = 65_534
-"""Of the inside: those of 16 bits, without the first and the last."""
+"""Hosts of the inside: those of 16 bits, without the first and the last."""
 _CKSUM_OF_NOTHING = "4294967295 0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NatWishes:
-    """What somebody may choose of a NAT. Nothing of it changes what the tester expects."""
+    """What the user may choose of a NAT. None of it changes what the tester expects."""
 
     ports: NatPorts = "kept"
     addresses: NatAddresses = "paired"
@@ -63,8 +63,8 @@ USUAL_NAT = NatWishes()
 
 
 def translation_of(plan: AddressPlan) -> Translation | None:
-    """What the DUT must be told to translate without state; of a NAT64 what comes before its NAT44. None:
-    nothing."""
+    """What the DUT must be configured to translate without state; for a NAT64, what comes before its NAT44.
+    None: nothing."""
     nat = plan.nat
     if nat is None:
         return plan.translation
@@ -105,7 +105,7 @@ def nat_rules(
     elif ports == "kept":
         to = f"snat {ip} prefix to {ip} saddr map {{ {inside} : {nat.pool} }}"
     else:
-        # nft forgets `prefix` beside `fully-random`; addresses one by one are the same.
+        # nft ignores `prefix` together with `fully-random`; addresses one by one are the same.
         pool = f"  map pool {{ type ipv{nat.pool.version}_addr : ipv{nat.pool.version}_addr;\n"
         if with_hosts:
             pairs = (f"{inside[k]} : {nat.pool[k]}" for k in range(1, _PAIRED_HOSTS + 1))

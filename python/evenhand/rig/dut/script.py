@@ -48,7 +48,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatingSystem:
-    """How one operating system is told."""
+    """How one operating system is configured."""
 
     title: str
     comment: str
@@ -139,7 +139,7 @@ class DutScript:
         return commands + [Command(command=c, purpose="End.") for c in self.system.end]
 
     def notes(self) -> list[str]:
-        """What is to be known and is no command."""
+        """What is to be known and is not a command."""
         return [] if self.is_undo else [note for step in self.steps for note in step.notes]
 
     def text(self) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a stateless translator has to be told, and how TAYGA is told it on Linux; how Jool is: jool.py. The
+"""What a stateless translator has to be configured for, and how TAYGA is on Linux; for Jool see jool.py. The
 Linux lab and the set-up of a DUT both take it from here."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ INTERFACE = "evenhand-siit"
 TAYGA_INSTALL = "systemctl mask tayga; apt-get install --no-install-recommends tayga"
 """Debian's package starts a service that sets up an interface and NAT, which no test needs."""
 _OWN_ADDRESS = "192.0.2.1"
-"""Of TAYGA itself, for its ICMP errors: no host has it (RFC 5737)."""
+"""Address of TAYGA itself, for its ICMP errors: no host has it (RFC 5737)."""
 
 
 def tayga_config(translation: Translation) -> str:

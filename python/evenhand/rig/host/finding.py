@@ -28,7 +28,7 @@ class Part(StrEnum):
 
 
 class State(StrEnum):
-    """Of one finding."""
+    """State of one finding."""
 
     GOOD = "good"
     WEAK = "weak"
@@ -36,7 +36,7 @@ class State(StrEnum):
     MISSING = "missing"
     """Something does not run."""
     UNKNOWN = "unknown"
-    """The host does not tell."""
+    """The host does not report it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

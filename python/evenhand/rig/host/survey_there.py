@@ -23,7 +23,7 @@ def survey_over_ssh(destination: str, *, watch_s: float) -> HostSurvey:
         watch_s: For so long its CPUs and its clock are watched; 0: not at all.
 
     Raises:
-        HostError: It is not reached, has no Evenhand, or tells something else.
+        HostError: It is not reached, has no Evenhand, or reports something else.
     """
     command = f"{_COMMAND} {watch_s:g}s"
     try:

@@ -23,7 +23,7 @@ def system_path() -> str:
 
 
 def processes_with(option: bytes, argument_begins: bytes) -> list[int]:
-    """Ids of the processes in whose command line both stand: so none is ever forgotten, or mistaken for
+    """Ids of the processes whose command line contains both: so none is ever forgotten, or mistaken for
     another."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):

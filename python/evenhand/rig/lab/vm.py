@@ -58,10 +58,10 @@ class VmLab:
     plan: str
     """Name of the address plan that the DUT was set up for."""
     ip_version: Literal[4, 6] | None
-    """Of all frames; None: the DUT translates."""
+    """IP version of all frames; None: the DUT translates."""
     hosts: SideCounts | None = None
-    """In each network, left and right, that the DUT is set up for; None: a record of an older version does
-    not tell."""
+    """Hosts in each network, left and right, that the DUT is set up for; None: a record of an older version
+    does not say."""
     networks: SideCounts | None = None
     dut_cpu: int
     """CPU of this host that the machine runs on."""
@@ -72,12 +72,12 @@ class VmLab:
     largest_frame_size: int = USUAL_MAX_FRAME_SIZE
     """Octets with FCS that both links take."""
     nat_ports: NatPorts = "kept"
-    """Of a DUT that keeps state."""
+    """Choice of ports of a DUT that keeps state."""
     translator: Translator = "tayga"
-    """Of a DUT that translates: the program, or with Jool the module, that does. Jool chooses ports itself,
-    so `nat_ports` says nothing of it."""
+    """Translator of a DUT that translates: the program, or with Jool the module, that does. Jool chooses
+    ports itself, so `nat_ports` says nothing of it."""
     translator_version: str = ""
-    """Of Jool, as it says it."""
+    """Version of Jool, as it reports it."""
     accelerator: str = ""
     """`kvm`, or `tcg`: emulated."""
     system: str = ""
@@ -128,7 +128,7 @@ class VmLab:
 
     @property
     def nat(self) -> Nat | None:
-        """What its DUT was told when the lab came up; None: it keeps no state."""
+        """The NAT that its DUT was configured for when the lab came up; None: it keeps no state."""
         return nat_of(self.plan)
 
     @property
@@ -173,7 +173,7 @@ class VmLab:
 
     @property
     def options(self) -> str:
-        """Of `lab up vm`, for the plan."""
+        """Options of `lab up vm`, for the plan."""
         jool = " --translator jool" if self.translator == "jool" else ""
         debian = f" --debian {self.suite}" if self.suite else ""
         return f"--plan {plan_title(self.plan)}{jool}{debian}"
@@ -188,7 +188,7 @@ class VmLab:
         }
 
     def translator_facts(self) -> dict[str, Any]:
-        """What of its NAT or translator somebody has chosen."""
+        """What the user has chosen of its NAT or translator."""
         if self.translator == "jool":
             return {"translator": f"Jool {self.translator_version}"}
         return {} if self.nat is None else {"nat_ports": self.nat_ports}

@@ -18,18 +18,18 @@ from evenhand.rig.lab.vm_image import VmImage
 from evenhand.rig.lab.vm_process import VirtualMachine
 
 QUEUES = 4
-"""Of each interface; the machine has as many CPUs, so that each queue has one."""
+"""Queues of each interface; the machine has as many CPUs, so that each queue has one."""
 MEMORY_MB = 512
 BOOT_TIMEOUT_S = {"kvm": 60.0, "tcg": 300.0}
 BOOTS = 3
-"""That an emulated machine gets: its kernel may trip over its own code while another CPU changes it. Seen of
-Linux 6.12 in QEMU 7.2, in one boot of ten."""
+"""Boots that an emulated machine gets: its kernel may trip over its own code while another CPU changes it.
+This was seen with Linux 6.12 in QEMU 7.2, in one boot of ten."""
 _LOOK_S = 0.5
 _LISTENS = "Server listening on"
-"""Of sshd, on the console."""
+"""Message of sshd, on the console."""
 _ENDED = "the machine switched itself off while booting"
 _PANICS = "Kernel panic"
-"""Of the kernel."""
+"""Message of the kernel."""
 
 
 def boot(image: VmImage, access: Access, port: int, mtu: int, tell: Callable[[str], None]) -> VirtualMachine:

@@ -212,7 +212,7 @@ class VirtualMachine:
 
     @property
     def pid(self) -> int:
-        """Of QEMU, or of what `prefix` names."""
+        """Process id of QEMU, or of what `prefix` names."""
         return self._process.pid
 
     @property

@@ -18,8 +18,8 @@ _PACKAGES = ("openssh-server", "ethtool", "nftables", "conntrack", "tayga")
 
 
 def recipe(suite: str = "", translator: Translator = "tayga") -> ImageRecipe:
-    """Of the machine's root: a router that one can log into. All else comes from the lab, on a disk of its
-    own. With Jool it is another one, because its modules need a compiler."""
+    """Recipe of the machine's root: a router that one can log into. All else comes from the lab, on a disk of
+    its own. With Jool it is another one, because its modules need a compiler."""
     has_jool = translator == "jool"
     name = "lab-router-jool" if has_jool else "lab-router"
     return ImageRecipe(

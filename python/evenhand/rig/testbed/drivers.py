@@ -161,7 +161,7 @@ DRIVERS: Mapping[str, Driver] = {
         },
         needs=frozenset({"path"}),
     ),
-    # Of ice, i40e, ena and mlx5, in this order.
+    # Keys of ice, i40e, ena and mlx5, in this order.
     PCI: Driver(
         {
             "safe-mode-support": FLAG,

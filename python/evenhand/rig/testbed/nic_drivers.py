@@ -48,7 +48,7 @@ def kernel_module_of(device: Path, *, root: Path = Path("/")) -> str | None:
     """The kernel's driver of the PCI device whose folder of /sys this is, whatever is bound now; None if the
     kernel has none.
 
-    Of several modules that take it the first that DPDK has a driver for.
+    If several modules take it, the first that DPDK has a driver for.
     """
     try:
         alias = (device / "modalias").read_text().strip()
