@@ -36,7 +36,7 @@ _FOREIGN_WRITERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 class InUseError(HostError):
-    """Somebody else has it; perhaps only until the engine of a process that was killed has ended."""
+    """Someone else has it; perhaps only until the engine of a process that was killed has ended."""
 
     is_ending = False
     """Whether the process that took it has ended, and only what it left running has it still."""
@@ -63,7 +63,7 @@ def holding(resources: Iterable[Resource], *, where: str, next_step: str) -> Ite
     """Lock all of them until the block ends; gives the files' descriptors, for the engine to inherit.
 
     Raises:
-        InUseError: Somebody else holds one of them; names the process.
+        InUseError: Someone else holds one of them; names the process.
         HostError: No folder for the locks can be had.
     """
     with ExitStack() as stack:
@@ -115,7 +115,7 @@ def lock_file(path: Path) -> Iterator[int]:
     the id of this process.
 
     Raises:
-        BlockingIOError: Somebody holds it.
+        BlockingIOError: Someone holds it.
         OSError: It cannot be made.
     """
     descriptor = _lock(path)

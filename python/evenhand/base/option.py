@@ -39,7 +39,7 @@ def _parse_counts(text: str, *, where: str) -> tuple[int, ...]:
 RATE = Grammar("RATE", parse_rate)
 """Frames per second per direction: `500kfps`."""
 RATIO = Grammar("RATIO", parse_ratio)
-"""From 0 to 1: `0.5%`."""
+"""A share from 0 to 1: `0.5%`."""
 DURATION = Grammar("TIME", parse_duration)
 """Seconds: `60s`, `5ms`."""
 FRAMES = Grammar("FRAMES", parse_count)
@@ -58,7 +58,8 @@ class Option:
     metavar: str | None = None
     """Default: that of the grammar."""
     declared: str = ""
-    """As the shell has it, where the field's name does not say it: `--from`, `--own-loop/--no-own-loop`."""
+    """The option as the shell has it, where the field's name does not say it: `--from`,
+    `--own-loop/--no-own-loop`."""
     sets: str = ""
     """The keyword of the goal that it sets. Default: the field's name."""
     panel: str | None = None
@@ -74,10 +75,10 @@ class OptionField:
     """An option of a group."""
 
     name: str
-    """Without dashes: `maximum-rate`."""
+    """Name without dashes: `maximum-rate`."""
     field: str
     default: Any
-    """As it would be written."""
+    """The default as it would be written."""
     kind: Any
     """The field's type."""
     option: Option

@@ -12,7 +12,7 @@ from typing import Any
 
 
 def state_file(name: str) -> Path:
-    """In $XDG_STATE_HOME/evenhand, by default below ~/.local/state."""
+    """The file of this name in $XDG_STATE_HOME/evenhand, by default below ~/.local/state."""
     state = os.environ.get("XDG_STATE_HOME")
     return (Path(state) if state else Path(os.path.expanduser("~/.local/state"))) / "evenhand" / name
 

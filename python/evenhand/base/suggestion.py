@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The known word that somebody most likely meant; letters in the wrong case do not make another word."""
+"""The known word that the user most likely meant; letters in the wrong case do not make another word."""
 
 from __future__ import annotations
 

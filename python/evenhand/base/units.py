@@ -216,7 +216,7 @@ def _parse(quantity: Quantity, text: str, where: str) -> Decimal:
 
 
 def _value(quantity: Quantity, text: str) -> Decimal | None:
-    """None if it is none, or not finite."""
+    """None if it is not a number, or not finite."""
     # The longest unit that fits, so that `ms` is not read as `s`.
     for unit in sorted(quantity.units, key=len, reverse=True):
         if unit and not text.lower().endswith(unit.lower()):

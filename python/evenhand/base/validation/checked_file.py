@@ -41,7 +41,7 @@ class FileKind(Enum):
 
     @property
     def keys(self) -> frozenset[str]:
-        """At the top of such a file, and of no other."""
+        """Keys at the top of such a file, and of no other."""
         if self is FileKind.TESTBED:
             return frozenset({"isolated_test_environment", "left", "right", "tester", "limits"})
         if self is FileKind.WORKERS:
@@ -289,7 +289,7 @@ def headings(model: type[BaseModel], *, above: str = "") -> dict[str, str]:
 
 
 def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    """By the names that the file has."""
+    """Fields by the names that the file has."""
     return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
