@@ -22,7 +22,8 @@ from evenhand.trial.group_request import EngineMember, GroupRequest, named
 from evenhand.trial.group_stop import EarlyStopOfAll
 
 START_LEAD_S = 0.75
-"""From the last wait before a trial's first frame to that frame: for engines that are slower to be ready."""
+"""Seconds from the last wait before a trial's first frame to that frame: for engines that are slower to be
+ready."""
 TABLE_S = 1e-8
 """More for each connection that an engine is to open: it takes the memory for them first."""
 RECORD_S = 1e-9
@@ -63,8 +64,8 @@ class EngineGroup:
         """Check that they go together; nothing is opened or sent.
 
         Args:
-            members: In the order of their shares.
-            start_difference_us: Between the first engine that starts a trial and the last, with its
+            members: Engines in the order of their shares.
+            start_difference_us: Time between the first engine that starts a trial and the last, with its
                 uncertainty; a trial with more is INVALID.
 
         Raises:
@@ -227,7 +228,7 @@ class EngineGroup:
         return min(arguments["rate_fps"] * arguments["duration_s"] / len(self.members), MOST_RECORDED)
 
     def _follow(self, asked: GroupRequest, stop: EarlyStopOfAll, *, silent_s: float) -> dict[str, str]:
-        """Until all have answered. Why some have not, by their names.
+        """Wait until all have answered. Returns why some have not, by their names.
 
         Args:
             silent_s: One that says nothing for so long is lost.

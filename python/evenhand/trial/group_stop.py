@@ -9,7 +9,7 @@ from collections.abc import Callable
 from evenhand.trial.engine_session import Document
 
 NOTICE_S = 0.5
-"""From the decision to the last frame: until then each engine has heard of it, also one elsewhere."""
+"""Seconds from the decision to the last frame: until then each engine has heard of it, also one elsewhere."""
 
 
 class EarlyStopOfAll:

@@ -30,7 +30,7 @@ class LearningProgress:
     no frame goes to is missing."""
 
     round: int
-    """From 1."""
+    """Number of the round, from 1."""
     rate_share: float = 1.0
     """Share of the rate that was asked for."""
     hosts: Mapping[SideName, int]
@@ -63,7 +63,7 @@ class LearningResult:
     """What a DUT reached. Says nothing of its performance, and nothing of how long it keeps its entries."""
 
     sides: Mapping[SideName, LearnedSide]
-    """By where the hosts are; the directions that were asked for."""
+    """Sides by where the hosts are; the directions that were asked for."""
     was_stopped: bool
     rate_share: float = 1.0
     """Share of the rate that was asked for, in the last round. Less than 1: a round reached some hosts and
@@ -144,7 +144,8 @@ def learn(
     Args:
         rate_fps: Rate of the first round, per direction.
         rounds: How often a host is tried, at most.
-        wait_s: After the last frame of each round; a DUT asks again for a host after a second.
+        wait_s: Seconds to wait after the last frame of each round; a DUT asks again for a host after a
+            second.
         on_progress: Called twice a second.
 
     Raises:

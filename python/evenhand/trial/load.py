@@ -19,7 +19,7 @@ class Burst:
     frames: int
     """Frames of one burst, per direction."""
     interval_s: float
-    """From the begin of one burst to that of the next."""
+    """Seconds from the beginning of one burst to that of the next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class Load:
     """What one trial offers."""
 
     rate_fps: float
-    """Intended; within a burst, if there are bursts; before the load changes, if it does."""
+    """Intended rate; within a burst, if there are bursts; before the load changes, if it does."""
     duration_s: float
     """Duration of the sending phase; before the load changes, if it does."""
     burst: Burst | None = None
@@ -73,7 +73,7 @@ class Load:
 
     @classmethod
     def single_burst(cls, frames: int, rate_fps: float) -> Load:
-        """One burst after idle (R9004-03). The residual wait is no shorter than the burst: a buffer may take
+        """One burst after idle (R9004-03). The residual wait is not shorter than the burst: a buffer may take
         as long to empty."""
         lasts_s = frames / rate_fps
         return cls(

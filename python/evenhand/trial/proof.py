@@ -30,7 +30,7 @@ class Figure:
     """Direction, stream, field or pair."""
     what: str
     extreme_p: float
-    """At both ends where both are suspicious: a draw can be too even."""
+    """Probability, at both ends where both are suspicious: a draw can be too even."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

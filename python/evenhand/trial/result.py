@@ -83,7 +83,7 @@ class WatchedCpu:
     """Absences of half a millisecond and more."""
     longest_us: float
     away_us: float
-    """In all: taken by the hypervisor, or by others while a thread of the DUT was ready to run."""
+    """Total time: taken by the hypervisor, or by others while a thread of the DUT was ready to run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,13 +92,13 @@ class TakenCpu:
 
     cpu: int
     stolen_us: float
-    """By the hypervisor, from whatever ran there."""
+    """Time taken by the hypervisor, from whatever ran there."""
     waited_us: float
-    """By other programs, while a thread of the tester was ready to run."""
+    """Time taken by other programs, while a thread of the tester was ready to run."""
 
     @property
     def taken_us(self) -> float:
-        """At least: of what was stolen, part may lie in the waiting."""
+        """Least time that was taken: part of what was stolen may lie in the waiting."""
         return max(self.stolen_us, self.waited_us)
 
 

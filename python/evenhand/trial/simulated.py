@@ -16,8 +16,8 @@ from evenhand.trial.measurer import DelayWish
 from evenhand.trial.result import CONTRACT, TrialResult, Verdict
 
 CERTAIN_AFTER_S = 2.16
-"""From a frame's loss to the end of a sending that it stops: the residual wait, the longest lateness, and the
-engine's notice."""
+"""Seconds from a frame's loss to the end of a sending that it stops: the residual wait, the longest lateness,
+and the engine's notice."""
 
 LEAST_SLOPE = 0.002
 """Least slope of delays that the engine takes for a queue that fills."""
@@ -38,7 +38,7 @@ class SimulatedMeasurer:
     buffer_frames: float = 0.0
     """Frames per direction that the device holds back: short trials pass above its limit."""
     recovery_s: float = 0.0
-    """After an overload it loses every frame for so long, however low the load has become."""
+    """Seconds for which it loses every frame after an overload, however low the load has become."""
     knee_fps: float | None = None
     """Above this load the device begins to lose, ever more of what is added, until it forwards `limit_fps`.
     None: a hard limit."""
@@ -59,7 +59,7 @@ class SimulatedMeasurer:
     """What trials record of delays in addition to the histogram. Delays rise evenly from 10 us to 20 us over
     the frames that count."""
     stops_when_failed: bool = False
-    """As `EngineMeasurer`'s: a trial ends when its loss is certain."""
+    """See `EngineMeasurer`: a trial ends when its loss is certain."""
     wait_s: float = 0.0
     """Time that a trial takes in addition to sending; for `elapsed_s`."""
     seed: int = 0

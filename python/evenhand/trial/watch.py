@@ -39,7 +39,7 @@ class WatchedClock:
     error_ppm_raw: float
     """Error of its calibration, against CLOCK_MONOTONIC_RAW."""
     error_ppm_monotonic: float
-    """Against CLOCK_MONOTONIC, which NTP steers."""
+    """Error against CLOCK_MONOTONIC, which NTP steers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
