@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exchange: a text file of another tester's, which anybody may have sent: read within bounds, and never more
+"""Exchange: a text file of another tester's, which anyone may have sent: read within bounds, and never more
 than read."""
 
 from __future__ import annotations

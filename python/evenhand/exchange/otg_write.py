@@ -29,7 +29,7 @@ MOST_COUNT = 2**32 - 1
 HOP_LIMIT = 10
 """Hop limit of every test frame (R2544-30)."""
 _NETWORK_STEP = {4: 1 << 8, 6: 1 << 64}
-"""From an address of a network to the same one of the next: bits 16-23 of IPv4, 56-63 of IPv6."""
+"""Step from an address of a network to the same one of the next: bits 16-23 of IPv4, 56-63 of IPv6."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

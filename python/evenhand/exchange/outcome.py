@@ -16,7 +16,7 @@ class Became(StrEnum):
     DIFFERS = "differs"
     """Something near it; the row says what is different."""
     REFUSED = "refused"
-    """Not had here; the row says why, and whether it will be."""
+    """It does not exist here; the row says why, and whether it will be."""
     MEANINGLESS = "meaningless"
     """Nothing here depends on it."""
 

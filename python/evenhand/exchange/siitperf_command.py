@@ -48,7 +48,8 @@ class SiitperfCommand:
 
     program: Program
     arguments: Mapping[str, int]
-    """By the names of siitperf's README, in their order: octets, frames per second, seconds, milliseconds."""
+    """Values by the names of siitperf's README, in their order: octets, frames per second, seconds,
+    milliseconds."""
 
 
 def read_command(text: str, *, is_stateful: bool) -> SiitperfCommand:

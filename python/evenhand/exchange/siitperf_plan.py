@@ -30,12 +30,12 @@ SIDE: Mapping[Part, SideName] = {"L": "left", "R": "right"}
 MODES: Sequence[Mode] = ("fixed", "increment", "decrement", "pseudorandom")
 """What 0, 1, 2 and 3 mean in siitperf.conf."""
 CLOSEST = " instead: the closest that a plan has"
-"""Said behind an address."""
+"""Words that follow an address."""
 _CANDIDATES: Mapping[int, Sequence[str]] = {
     4: ("direct_v4_net24", "direct_v4_net16", "gateway_v4"),
     6: ("direct_v6", "gateway_v6"),
 }
-"""With the hosts on the link first: so siitperf's documents have them."""
+"""Plans by IP version. Those with the hosts on the link come first, as siitperf's documents have them."""
 _BESIDE_TRANSLATED = "gateway_v6"
 """The one plan of native traffic that goes with a translated one."""
 _WITH_NETWORKS: Mapping[int, str] = {4: "nets_v4_single_host", 6: "nets_v6_direct"}
@@ -68,11 +68,11 @@ class FoundPlan:
     """A plan, the options that make it, and where it departs from what was wanted."""
 
     name: str
-    """As it is typed."""
+    """Name as it is typed."""
     options: tuple[str, ...]
     plan: AddressPlan
     differences: Mapping[str, str] = field(default_factory=dict)
-    """By key of siitperf.conf."""
+    """Differences by key of siitperf.conf."""
 
 
 def wanted_side(

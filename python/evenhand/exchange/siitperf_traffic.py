@@ -53,7 +53,7 @@ def traffic_of(file: SiitperfFile, typed: SiitperfCommand | None, plan: str | No
     """The nearest plans.
 
     Args:
-        file: With IPv6 on the left if it is translated.
+        file: The file, with IPv6 on the left if it is translated.
         plan: The user's choice for the foreground; that of the background follows from the file.
 
     Raises:
@@ -96,7 +96,7 @@ def traffic_of(file: SiitperfFile, typed: SiitperfCommand | None, plan: str | No
 
 
 def _share(m: int, n: int) -> tuple[int, int]:
-    """As `--mix` has it: to 999 each."""
+    """The share as `--mix` has it: to 999 each."""
     near = Fraction(m, n).limit_denominator(_MOST_SHARE)
     near = min(max(near, Fraction(1, _MOST_SHARE)), Fraction(_MOST_SHARE - 1, _MOST_SHARE))
     return near.numerator, near.denominator - near.numerator
