@@ -137,7 +137,7 @@ class DeviceOptions:
 
     @property
     def _table_text(self) -> str:
-        """As it would be written."""
+        """The table as it would be written."""
         return self.table if isinstance(self.table, str) else ",".join(map(str, self.table or ()))
 
     def _given_table(self) -> Table:
@@ -178,7 +178,7 @@ class Table:
     entries: tuple[int, ...] = ()
     key: bytes | None = None
     why_no_key: str = ""
-    """Not empty if the key should have been there, and is not."""
+    """Why there is no key; not empty if the key should have been there, and is not."""
     why_no_function: str = ""
     """The same of the hash function."""
     is_symmetric: bool = False

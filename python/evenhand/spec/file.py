@@ -87,7 +87,7 @@ class _Table(BaseModel):
     )
 
     def to_document(self) -> dict[str, Any]:
-        """By the names that the file has, every default filled in; fit for JSON."""
+        """The document by the names that the file has, every default filled in; fit for JSON."""
         return self.model_dump(mode="json", by_alias=True)
 
 
@@ -165,7 +165,7 @@ class Published(_Table):
     plan: Text | None = None
     """Plan of the series that `rises-up-to` and `falls-above` describe."""
     dut: Annotated[DutFacts, BeforeValidator(_facts)] = DutFacts()
-    """By the keys of the testbed file's `[dut.facts]`, as is `tester` (SEED-62, SEED-63)."""
+    """Facts by the keys of the testbed file's `[dut.facts]`, as is `tester` (SEED-62, SEED-63)."""
     tester: Annotated[DutFacts, BeforeValidator(_facts)] = DutFacts()
     rises_up_to: Count | None = None
     """Hosts a side up to which the throughput increased (SEED-66)."""
@@ -205,7 +205,7 @@ class Suite(_Table):
     repetitions: Repeats | None = None
     """Complete executions of a point. None: 10 (SEED-72); 1 of a procedure that repeats itself."""
     rounds: Repeats | None = None
-    """In how many rounds over all points of the suite the repetitions are made. None: one for each
+    """Number of rounds over all points of the suite in which the repetitions are made. None: one for each
     repetition; 2 where setting up the DUT for a point may cost much (`points.COSTLY_ROUNDS`)."""
     inner_repetitions: Repeats | None = None
     """`--repetitions` of latency, pdv, back-to-back and recovery. None: as the verb has it."""

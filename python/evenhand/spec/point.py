@@ -44,8 +44,8 @@ class Point:
     repetitions: int
     """How many were asked for."""
     rounds: int = 1
-    """In how many blocks they are made; between two of them come all other points of the suite. 1: one after
-    the other, as before there were rounds."""
+    """Number of blocks in which they are made; between two of them come all other points of the suite. 1: one
+    after the other, as before there were rounds."""
 
     @property
     def is_single_pair(self) -> bool:

@@ -60,13 +60,13 @@ class CampaignPlan:
     """The file as it was understood, every default filled in, by the keys of the file; fit for JSON. No
     folders."""
     points: tuple[Point, ...]
-    """In the order of the file: suite by suite, the single address pair first in each (SEED-02)."""
+    """Points in the order of the file: suite by suite, the single address pair first in each (SEED-02)."""
     hooks: Hooks
     """Hooks of the campaign."""
     suite_hooks: Mapping[str, Hooks]
-    """By suite: its own over the campaign's."""
+    """Hooks by suite: its own over the campaign's."""
     testbed: str | None
-    """As it is found from here: a file, `lab:linux`, or `reference`. None: the file names none."""
+    """Testbed as it is found from here: a file, `lab:linux`, or `reference`. None: the file names none."""
     reference: Reference | None
     """Set if the testbed is, or may be, `reference`."""
     on_each_testbed: tuple[str, ...] = ()

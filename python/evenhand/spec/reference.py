@@ -72,7 +72,7 @@ class ReferenceOptions(DeviceOptions):
     vlan: VlanOption = None
 
     def _nat_options(self) -> dict[str, Any]:
-        """By the keys of the router's configuration."""
+        """Options by the keys of the router's configuration."""
         found: dict[str, Any] = {}
         if self.table_capacity is not None:
             found["capacity"] = self.table_capacity
