@@ -193,8 +193,8 @@ class AddressPlan:
         each.
 
         Args:
-            frame_size: As people ask for it: with the FCS and the tags of the side that sends. None: the
-                smallest.
+            frame_size: The size as people ask for it: with the FCS and the tags of the side that sends. None:
+                the smallest.
             tag_octets: Octets of the VLAN tags of each link.
         """
         size = self.smallest_frame(tag_octets)[0] if frame_size is None else frame_size

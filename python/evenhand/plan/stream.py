@@ -119,7 +119,7 @@ def theoretical_fps(streams: Sequence[Stream], line_rates_bps: Mapping[SideName,
     sent nor as they arrive. The slowest line decides.
 
     Args:
-        line_rates_bps: By side; None where it is not known, so that this line limits nothing.
+        line_rates_bps: Line rates by side; None where it is not known, so that this line limits nothing.
 
     Returns:
         None if no line rate is known.

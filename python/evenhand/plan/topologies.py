@@ -324,7 +324,7 @@ def make_plan(
     destination_ports: UdpRange | None = None,
 ) -> AddressPlan:
     """The plan of this name; `-` and `_` are the same. PlanError names the plans there are; a mix of two
-    plans is none of them. `siit@2001:db8::/40` is `siit` with that translation prefix."""
+    plans is not one of them. `siit@2001:db8::/40` is `siit` with that translation prefix."""
     topology = _topology_of(name.replace("-", "_"))
     if topology is None:
         titles = [plan_title(known) for known in TOPOLOGIES]

@@ -87,7 +87,7 @@ class Topology:
     nat: Nat | None = None
     """The same with state."""
     source_ports: UdpRange = RFC4814_SOURCE_PORTS
-    """Unless others are asked for; `destination_ports` likewise."""
+    """Source ports unless others are asked for; `destination_ports` likewise."""
     destination_ports: UdpRange = RFC4814_DESTINATION_PORTS
     interface_id: int = 0
     """What follows the host number of an IPv6 address."""

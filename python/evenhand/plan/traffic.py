@@ -192,8 +192,8 @@ class Traffic:
         return self.plan.fixed_source or self.plan.fixed_source_network
 
     def _shown_ends(self, direction: Direction) -> tuple[HostRange, HostRange]:
-        """As frames have them where sources are fixed; else left and right, which are the same in both
-        directions."""
+        """Both ends as frames have them where sources are fixed; else left and right, which are the same in
+        both directions."""
         source, destination = self.ends(direction)
         return (
             (source, destination)
