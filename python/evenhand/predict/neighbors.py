@@ -15,7 +15,7 @@ class NeighborCost:
     """Frames become dearer when the neighbour table outgrows the caches, for all elements alike."""
 
     free_entries: int
-    """Up to so many entries cost nothing; 0: the table costs nothing."""
+    """Entries that cost nothing; 0: the table costs nothing."""
     growth: float
     """Additional cost of a frame for each doubling beyond: 0.1 is ten percent."""
 

@@ -65,7 +65,7 @@ def series_table(series: Sequence[Prediction]) -> Table:
 
 
 class _Bar:
-    """As long as there is room, so that a series stays a table at 80 columns."""
+    """A bar that is as long as there is room, so that a series stays a table at 80 columns."""
 
     def __init__(self, share: float) -> None:
         self.share = share
@@ -83,7 +83,7 @@ class _Bar:
 
 
 def even_sentence(plan: AddressPlan, model: DeviceModel, smallest: int | None) -> str:
-    """From how many hosts on the load is even. `plan` has all hosts that there are."""
+    """A sentence on how many hosts are needed for an even load. `plan` has all hosts that there are."""
     maximum = format_count(maximum_hosts(plan))
     percent = f"{float(EVEN_TOLERANCE) * 100:g} %"
     if model.table_unevenness == 1:
