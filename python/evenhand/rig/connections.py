@@ -19,7 +19,7 @@ class Emptied:
     """A table that was emptied."""
 
     seconds: float
-    """From the request until it was done (R9693-13)."""
+    """Seconds from the request until it was done (R9693-13)."""
     connections: int | None = None
     """Connections that were in it; None if the DUT does not report them."""
 

@@ -15,7 +15,7 @@ from evenhand.rig.setup import Setup
 from evenhand.rig.testbed import TestbedEngine, TestbedLimits, Tester, make_testbed
 
 MEMIF_BUFFER_OCTETS = 2048
-"""Without `bsize`."""
+"""Octets of a buffer without `bsize`."""
 DUT_MACS = {"left": "02:00:00:00:d0:01", "right": "02:00:00:00:d0:02"}
 
 

@@ -132,7 +132,7 @@ def empty_connections(dut: ReachableDut, *, where: str) -> Emptied:
 
 
 def read_timeout(dut: ReachableDut) -> float | None:
-    """After so many seconds without a frame the DUT's kernel forgets a connection; None if it tracks none.
+    """Seconds without a frame after which the DUT's kernel forgets a connection; None if it tracks none.
     HostError if it cannot be reached."""
     with open_shell(dut.dut, config=dut.ssh_config) as shell:
         answer = shell.run(timeout_command())

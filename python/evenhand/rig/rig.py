@@ -70,7 +70,7 @@ class Rig(ABC):
 
     @abstractmethod
     def read(self, plan: AddressPlan | None = None) -> Setup:
-        """As it is there now. Its ports are checked; nothing is started.
+        """The set-up as it is now. Its ports are checked; nothing is started.
 
         Args:
             plan: What the DUT must be set up for; None if that is checked later.
@@ -126,8 +126,8 @@ class Rig(ABC):
         yield None
 
     def connection_timeout_s(self, reference: ReferenceDut | None = None) -> float | None:
-        """After so long without a frame the DUT of a plan with state forgets a connection, as far as that is
-        known before the DUT is there. Never an error.
+        """Seconds without a frame after which the DUT of a plan with state forgets a connection, as far as
+        that is known before the DUT is there. Never an error.
 
         Args:
             reference: The router that a campaign starts.

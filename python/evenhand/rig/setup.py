@@ -38,7 +38,7 @@ else:
     over_ssh = lazy_import("evenhand.rig.over_ssh")
 
 DEFAULT_PLAN = "gateway-v4"
-"""With all its addresses (SEED-05)."""
+"""Used with all its addresses (SEED-05)."""
 HASH_OF_POINTS = f"each point has its own, with its results{READ_THERE}"
 """A campaign may set it from point to point, and each search has what was read before it."""
 
@@ -257,8 +257,8 @@ class Setup:
 
     @property
     def connection_timeout_s(self) -> float | None:
-        """After so long without a frame the DUT forgets a connection: as the testbed file says, else as it is
-        read there. None if that is not known; HostError if the DUT cannot be reached."""
+        """Seconds without a frame after which the DUT forgets a connection: as the testbed file says, else as
+        it is read there. None if that is not known; HostError if the DUT cannot be reached."""
         return self._read_timeout()
 
     def _read_timeout(self) -> float | None:

@@ -83,7 +83,7 @@ class DutSetup:
 
     @property
     def translation(self) -> Translation | None:
-        """As `translation_of`."""
+        """See `translation_of`."""
         return translation_of(self.plan)
 
     @property

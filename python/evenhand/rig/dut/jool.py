@@ -92,7 +92,7 @@ def or_of_jool(command: str, of_jool: str) -> str:
 
 
 def empty_jool() -> str:
-    """As `nat.empty_command`: Jool can forget all connections only with its instance. What is measured is
+    """See `nat.empty_command`: Jool can forget all connections only with its instance. What is measured is
     that; making the instance anew comes after it."""
     count = f"{jool_counters_command('jool')} | sed -n 's/^{SESSIONS},//p'"
     return (
@@ -102,7 +102,7 @@ def empty_jool() -> str:
 
 
 def jool_timeout() -> str:
-    """As `nat.timeout_command`; Jool writes H:MM:SS."""
+    """See `nat.timeout_command`; Jool writes H:MM:SS."""
     return (
         f"{_NAT64} global display --csv --no-headers | awk -F '[,:]' '$1 == \"udp-timeout\""
         " { print $2 * 3600 + $3 * 60 + $4 }'"

@@ -169,7 +169,7 @@ def _carrying(links: Mapping[str, Link], way_back: Answer, address: str | None) 
 
 
 def _plain(address: str) -> str:
-    """Without the zone of a link-local one; an IPv4 address in IPv6 clothes as such."""
+    """The address without the zone of a link-local one; an IPv4-mapped IPv6 address becomes IPv4."""
     bare = ipaddress.ip_address(address.split("%")[0])
     mapped = getattr(bare, "ipv4_mapped", None)
     return str(mapped or bare)

@@ -44,7 +44,7 @@ class Route:
     table: str | None
     """`main`, or another; None: of a kind that no set-up makes, such as a local one."""
     is_learned: bool
-    """From a router advertisement, which a router no longer listens to."""
+    """Whether it is from a router advertisement, which a router no longer listens to."""
 
     @property
     def is_default(self) -> bool:
@@ -59,29 +59,29 @@ class LinuxState:
     links: Mapping[str, Link]
     routes: tuple[Route, ...]
     neighbors: Mapping[str, Mapping[str, str]]
-    """By interface and address: `02:00:00:00:00:01 permanent`, or the state alone. Only of the interfaces
-    that were asked for."""
+    """Neighbours by interface and address: `02:00:00:00:00:01 permanent`, or the state alone; only of the
+    interfaces that were asked for."""
     rules: Mapping[str, Mapping[str, tuple[str, ...]]]
     """For what comes in on an interface, by IP version and interface: `lookup 7301 pref 7300`. Nothing of an
     IP version whose kernel part has none."""
     sysctls: Mapping[str, str]
-    """By path below /proc/sys."""
+    """Values by path below /proc/sys."""
     hashes: Mapping[tuple[str, str], str]
-    """By interface and flow: letters of `ethtool -N`."""
+    """Letters of `ethtool -N`, by interface and flow."""
     hash_refusals: Mapping[tuple[str, str], str]
     """The same: what ethtool or the driver said instead."""
     receive_hashing: Mapping[str, str]
-    """By interface: `on` or `off`, where the driver lets it be switched. Some use no hash fields while it is
+    """`on` or `off` by interface, where the driver lets it be switched. Some use no hash fields while it is
     off (virtio_net)."""
     channels: Mapping[str, str]
-    """By interface: `combined 4` or `rx 2 tx 2`; nothing where it is not known."""
+    """Channels by interface: `combined 4` or `rx 2 tx 2`; nothing where it is not known."""
     hash_keys: Mapping[str, str]
-    """By interface: octets as ethtool writes them, `6d:5a:...`; nothing where it is not known."""
+    """Keys by interface: octets as ethtool writes them, `6d:5a:...`; nothing where it is not known."""
     hash_tables: Mapping[str, str]
-    """By interface: `equal 4` if entry i names queue i modulo 4, `default 4` if these are all the queues that
-    there are, and else the entries; nothing where it is not known."""
+    """Tables by interface: `equal 4` if entry i names queue i modulo 4, `default 4` if these are all the
+    queues that there are, and else the entries; nothing where it is not known."""
     hash_table_entries: Mapping[str, int]
-    """By interface, where it is known."""
+    """Number of entries by interface, where it is known."""
     peer: str | None
     """Where this connection comes from, as the DUT sees it."""
     carrying: tuple[str, ...]

@@ -34,8 +34,8 @@ NFT_INSTALL = "apt-get install nftables"
 CONNTRACK_INSTALL = "apt-get install conntrack"
 MODULE = "nf_conntrack"
 TIMEOUT_S = 3600
-"""After so long without a frame the DUT forgets a connection: no phase of an experiment outlasts it. The
-kernel's own are 30 s, and 120 s once there was an answer."""
+"""Seconds without a frame after which the DUT forgets a connection: no phase of an experiment outlasts it.
+The kernel's own are 30 s, and 120 s once there was an answer."""
 TIMEOUTS = ("nf_conntrack_udp_timeout", "nf_conntrack_udp_timeout_stream")
 MOST, BUCKETS, COUNT = "nf_conntrack_max", "nf_conntrack_buckets", "nf_conntrack_count"
 FOLDER = "net/netfilter"
@@ -87,13 +87,13 @@ def nat_rules(
     addresses: NatAddresses = "paired",
     with_hosts: bool = True,
 ) -> str:
-    """As nft(8) reads it. Host k of the inside has address k of the pool, as RFC 4787 wants it ("paired",
-    REQ-2): so its ports never run out because another host has the same address.
+    """The rules as nft(8) reads them. Host k of the inside has address k of the pool, as RFC 4787 wants it
+    ("paired", REQ-2): so its ports never run out because another host has the same address.
 
     Args:
-        outside: The interface to the right; of several pairs all of them.
-        with_hosts: Otherwise without what there is for each of 65,534 hosts: for people, and where
-            `start_nat` adds it.
+        outside: The interface to the right, or those of all pairs if there are several.
+        with_hosts: False: leave out what there is for each of 65,534 hosts, for people, and where `start_nat`
+            adds it.
     """
     inside = hosts_before_nat(nat)
     ip = _family(nat.pool)

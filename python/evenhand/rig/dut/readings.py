@@ -51,7 +51,7 @@ class CpuTime:
     """Time of one CPU since it was started; seconds."""
 
     busy_s: float
-    """With its interrupts; without what a hypervisor took."""
+    """Busy time with its interrupts, without what a hypervisor took."""
     softirq_s: float
     """The part of it in softirqs: where a kernel forwards, unless a thread does it (threaded NAPI,
     ksoftirqd), which counts as system."""
@@ -64,7 +64,7 @@ class InterfaceReading:
 
     name: str
     counters: Mapping[str, int]
-    """By the names of `_LINK`; only what the DUT reports."""
+    """Counters by the names of `_LINK`; only what the DUT reports."""
     queues: Queues
     of_nic: Mapping[str, int]
     """What the NIC itself counts of losses, by the driver's own names."""
@@ -81,17 +81,17 @@ class Reading:
     uptime_s: float
     cpus: Mapping[int, CpuTime]
     softnet: Mapping[int, Mapping[str, int]]
-    """By CPU: `processed`, `dropped` (its backlog was full), `squeezed` (work was left when its time was
-    up)."""
+    """Counters by CPU: `processed`, `dropped` (its backlog was full), `squeezed` (work was left when its time
+    was up)."""
     ip: Mapping[str, Mapping[str, int]]
-    """By `ipv4` and `ipv6`, names of `_IP_COUNTERS`."""
+    """Counters by `ipv4` and `ipv6`, then by the names of `_IP_COUNTERS`."""
     connections: Mapping[str, int] = field(default_factory=dict)
     """`entries` in its table of connections, and the names of `_CONNECTION_COUNTERS`; empty if it tracks
     none, or does not report it. For Jool with state, its own table."""
     jool: Mapping[str, int] = field(default_factory=dict)
     """What Jool counts, by its own names; empty where there is none."""
     interfaces: Mapping[str, InterfaceReading] = field(default_factory=dict)
-    """By their places."""
+    """Interfaces by their places."""
 
 
 def reading_command(interfaces: Mapping[str, str]) -> str:
@@ -101,7 +101,7 @@ def reading_command(interfaces: Mapping[str, str]) -> str:
     for them.
 
     Args:
-        interfaces: By their places, `left` and `right`; of several engines `left-2` and so on, too.
+        interfaces: Names by their places, `left` and `right`; with several engines, `left-2` and so on, too.
     """
     lines = []
     for place, interface in interfaces.items():

@@ -81,7 +81,7 @@ def kernel_queues_command(name: str) -> str:
 
 
 def read_kernel_queues(text: str) -> Queues:
-    """By the number of the queue: `received_packets`, `sent_packets`."""
+    """Counters by the number of the queue: `received_packets`, `sent_packets`."""
     queues: Queues = {}
     for line in text.splitlines():
         words = line.split()

@@ -28,8 +28,8 @@ KEPT = (
     # vmxnet3 names the queue once, above its counters
     r"|[RT]x Queue#|[umb]cast pkts [rt]x"
 )
-"""As an extended regular expression of POSIX too: the DUT itself leaves the rest of some thousand lines
-out."""
+"""Written so that POSIX reads it as an extended regular expression too: the DUT itself leaves the rest of
+some thousand lines out."""
 FILTER = rf"^ *({KEPT}|{OF_NIC}):"
 
 _LINE = re.compile(r"^ *(.+?): +(-?[0-9]+) *$")
@@ -50,7 +50,8 @@ program took, in addition to `packets`."""
 _DROPS = frozenset({"drops", "dropped", "discards"})
 
 Queues = dict[int, dict[str, int]]
-"""By number: `received_packets`, `sent_packets`, `drops`; only what the driver reports."""
+"""Counters by the number of the queue: `received_packets`, `sent_packets`, `drops`; only what the driver
+reports."""
 
 
 def read_queues(text: str) -> tuple[Queues, dict[str, int]]:

@@ -117,7 +117,7 @@ class DutScript:
 
     @property
     def steps(self) -> list[Step]:
-        """In the order in which they run; to undo, exactly the reverse."""
+        """Steps in the order in which they run; to undo, exactly the reverse."""
         steps = [step for step in self.system.steps(self.setup) if self.only in (None, step.part)]
         return steps[::-1] if self.is_undo else steps
 

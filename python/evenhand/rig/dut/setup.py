@@ -45,7 +45,7 @@ class DutOnShell:
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """Left and right: of each engine."""
+        """Left and right interface of each engine."""
         return self.dut.interface_pairs
 
     @property

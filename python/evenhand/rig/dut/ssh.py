@@ -61,7 +61,7 @@ class SshShell:
         """Connects.
 
         Args:
-            destination: As `check_destination` lets it pass.
+            destination: A text that passes `check_destination`.
             control: A socket that this makes, in a folder that no one else can look into.
             config: A file to be read instead of the user's own ~/.ssh/config, for a DUT that this program
                 made.

@@ -38,7 +38,7 @@ def ssh_command(destination: str, command: str, *options: str, config: Path | No
     """A connection of its own that runs one command line there, and asks no questions.
 
     Args:
-        destination: As `check_destination` lets it pass.
+        destination: A text that passes `check_destination`.
         options: Options of ssh itself; they go before ours.
 
     Raises:

@@ -19,7 +19,8 @@ _OWN_ADDRESS = "192.0.2.1"
 
 
 def tayga_config(translation: Translation) -> str:
-    """As tayga.conf(5) has it. IPv6 hosts behind the prefix need no mapping, and may have none."""
+    """The configuration as tayga.conf(5) has it. IPv6 hosts behind the prefix need no mapping, and may have
+    none."""
     lines = [f"tun-device {INTERFACE}", f"ipv4-addr {_OWN_ADDRESS}", f"prefix {translation.prefix}"]
     if translation.needs_mapping:
         lines.append(f"map {translation.ipv6_hosts_as_ipv4} {translation.ipv6_hosts}")

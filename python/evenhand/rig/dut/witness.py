@@ -32,7 +32,7 @@ class DutWitness:
 
     shell: Shell
     interfaces: Mapping[str, str]
-    """By their places."""
+    """Names of interfaces by their places."""
     where: str
     """For errors."""
     on_trouble: OnTrouble = lambda text: None

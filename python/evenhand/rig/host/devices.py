@@ -38,7 +38,7 @@ class Nic:
     """The kernel's own for it, whatever is bound now; None if the kernel's folder of modules does not show
     it."""
     dpdk_driver: str | None = None
-    """Such as `e1000`; None if DPDK has none that is known here."""
+    """Driver of DPDK, such as `e1000`; None if DPDK has none that is known here."""
     missing_package: str | None = None
     """Package of that driver, if it is not installed."""
 

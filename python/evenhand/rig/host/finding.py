@@ -45,7 +45,7 @@ class Finding:
 
     name: str
     found: str
-    """In words."""
+    """What was found, in words."""
     state: State = State.GOOD
     missing_for: tuple[Part, ...] = ()
     """These cannot run because of it."""

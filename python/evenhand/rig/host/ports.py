@@ -93,8 +93,8 @@ def port_facts(
     workers: Sequence[Mapping[str, Any]],
     interface: InterfaceFacts,
 ) -> PortFacts:
-    """From the replies to `open` and `resolve` (empty if the DUT did not answer), and the workers that were
-    asked for. EngineError if the replies have another shape."""
+    """Facts of the ports from the replies to `open` and `resolve` (empty if the DUT did not answer), and the
+    workers that were asked for. EngineError if the replies have another shape."""
     try:
         port, dut = opened[side], resolved.get(side, {})
         rate = port["line_rate_bps"]

@@ -46,9 +46,9 @@ class LabWish:
     plan: str
     """Name of the address plan; of a mix both, with a plus."""
     hosts: SideCounts
-    """In each network, left and right, at least."""
+    """Least number of hosts in each network, left and right."""
     networks: SideCounts | None
-    """At least; None for a plan with one network a side."""
+    """Least number of networks; None for a plan with one network a side."""
     largest_frame_size: int = USUAL_MAX_FRAME_SIZE
     """Octets with FCS that both links must take, at least."""
 
@@ -104,7 +104,7 @@ class BorrowedLab:
 
     @property
     def was_up(self) -> bool:
-        """Before it was borrowed."""
+        """Whether it was up before it was borrowed."""
         return lab_before(self.name) is not None
 
     def set_up_for(self, wish: LabWish, *, tell: Tell = lambda text: None) -> Lab:
@@ -154,8 +154,8 @@ class BorrowedLab:
         )
 
     def give_back(self) -> None:
-        """As it was found. Interrupts wait until it is. HostError if a tester is still on it, or it cannot be
-        set up again."""
+        """Give the lab back as it was found. Interrupts wait until it is. HostError if a tester is still on
+        it, or it cannot be set up again."""
         give_back(self.name)
 
 

@@ -42,7 +42,7 @@ class RaisedLimit:
     """A sysctl of the whole kernel that labs have raised."""
 
     name: str
-    """With dots, as `sysctl` shows it."""
+    """Name with dots, as `sysctl` shows it."""
     before: int
     now: int | None
     """None where it cannot be seen: in a network namespace that is not the host's own."""

@@ -64,13 +64,13 @@ class LinuxLab:
     """A lab that is up. Knows names only, so it stays valid in any process until the lab is taken down."""
 
     kind: ClassVar[str] = "linux"
-    """As `lab up` names it."""
+    """Kind as `lab up` names it."""
     title: ClassVar[str] = "Linux"
     """For people: the Linux lab."""
     has_hash: ClassVar[bool] = False
     """Whether its DUT has NICs whose hash can be set; veth pairs hash nothing."""
     nat_timeout_s: ClassVar[float | None] = TIMEOUT_S
-    """After so long without a frame its DUT forgets a connection, where it is a NAT."""
+    """Seconds without a frame after which its DUT forgets a connection, where it is a NAT."""
     mixes_direct_plans: ClassVar[bool] = False
     """Whether its DUT takes hosts of both IP versions on its links; behind gateways any does."""
     name: str
@@ -207,7 +207,7 @@ class LinuxLab:
 
     @property
     def connection_timeout_s(self) -> float | None:
-        """After so long without a frame the DUT forgets a connection; None if it keeps no state."""
+        """Seconds without a frame after which the DUT forgets a connection; None if it keeps no state."""
         if self.nat is None:
             return None
         return self._inside_dut("read how long the DUT remembers a connection", read_timeout)

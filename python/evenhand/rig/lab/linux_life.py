@@ -76,7 +76,7 @@ def lab_down(name: str = "linux", *, force: bool = False) -> bool:
 
 
 def read_lab(name: str, record: dict[str, Any]) -> LinuxLab | None:
-    """From a record of this kind; None if the lab is not whole."""
+    """The lab of a record of this kind; None if the lab is not whole."""
     names = LabNames(name)
     is_there = all(namespace_path(n).exists() for n in (names.tester_namespace, names.dut_namespace))
     if not record.get("is_complete") or not is_there:

@@ -13,7 +13,7 @@ from pathlib import Path
 from evenhand.rig.lab.vm_access import Access
 
 _PATIENCE_S = 5.0
-"""After SIGTERM, until SIGKILL."""
+"""Seconds from SIGTERM until SIGKILL."""
 
 
 def system_path() -> str:

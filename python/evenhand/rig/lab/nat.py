@@ -68,7 +68,7 @@ def empty_table() -> Emptied:
 
 
 def read_timeout() -> float:
-    """After so many seconds without a frame a connection is forgotten. Call inside the DUT's namespace."""
+    """Seconds without a frame after which a connection is forgotten. Call inside the DUT's namespace."""
     return float(min(int((_SYSCTLS / name).read_text()) for name in TIMEOUTS))
 
 

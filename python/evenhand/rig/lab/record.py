@@ -15,7 +15,7 @@ _AnyLab = TypeVar("_AnyLab")
 
 
 def plan_name(plan: AddressPlan) -> str:
-    """As a lab has it: of a mix both names."""
+    """Name of the plan as a lab has it; for a mix, both names."""
     return "+".join(each.name for each in plan.plans)
 
 

@@ -49,7 +49,7 @@ class VmLab:
     """A lab that is up. Knows names only, so it stays valid in any process until the lab is taken down."""
 
     kind: ClassVar[str] = KIND
-    """As `lab up` names it."""
+    """Kind as `lab up` names it."""
     title: ClassVar[str] = KIND
     has_hash: ClassVar[bool] = True
     nat_timeout_s: ClassVar[float | None] = TIMEOUT_S
@@ -68,7 +68,7 @@ class VmLab:
     tester_cpus: tuple[int, ...]
     """CPUs that are left for the tester, in order; `dut_cpu` itself if there is no other."""
     ssh_port: int
-    """On 127.0.0.1."""
+    """SSH port on 127.0.0.1."""
     largest_frame_size: int = USUAL_MAX_FRAME_SIZE
     """Octets with FCS that both links take."""
     nat_ports: NatPorts = "kept"
@@ -88,7 +88,7 @@ class VmLab:
 
     @staticmethod
     def check_programs() -> None:
-        """As `check_vm_programs`."""
+        """See `check_vm_programs`."""
         check_vm_programs()
 
     @property
@@ -152,11 +152,11 @@ class VmLab:
         return LabNames(self.name).tester_interface(side)
 
     def dut_interface(self, side: SideName) -> str:
-        """As the machine names it."""
+        """Interface as the machine names it."""
         return side
 
     def engine_command(self, engine: Path) -> list[str]:
-        """As `LinuxLab.engine_command`."""
+        """See `LinuxLab.engine_command`."""
         return engine_command_inside(self.tester_namespace, engine)
 
     def check_running(self) -> None:
@@ -260,8 +260,8 @@ def vm_up(
 
 
 def read_lab(name: str, record: dict[str, Any]) -> VmLab | None:
-    """From a record of this kind; None if the lab is not whole. A machine that has ended does not matter
-    here."""
+    """The lab of a record of this kind; None if the lab is not whole. A machine that has ended does not
+    matter here."""
     if not record.get("is_complete") or not namespace_path(LabNames(name).tester_namespace).exists():
         return None
     return lab_of(VmLab, name, record["lab"])

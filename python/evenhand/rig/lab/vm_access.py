@@ -30,7 +30,7 @@ CONNECTIONS = 262_144
 """Connections that its kernel has room for, as a larger machine's; for so little memory it would be a few
 thousand."""
 INTERFACES = {MANAGEMENT_MAC: "mgmt", "02:00:00:00:d0:01": "left", "02:00:00:00:d0:02": "right"}
-"""By MAC, as the machine names them."""
+"""Interfaces by MAC, as the machine names them."""
 
 # Every receive hash that is set or read later is then in use: without `rxhash on` virtio_net keeps what
 # `ethtool -N` says for later.

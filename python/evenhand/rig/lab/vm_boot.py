@@ -36,7 +36,7 @@ def boot(image: VmImage, access: Access, port: int, mtu: int, tell: Callable[[st
     """A machine whose SSH server listens. It goes on after this process.
 
     Args:
-        port: On 127.0.0.1, for SSH.
+        port: Port on 127.0.0.1, for SSH.
 
     Raises:
         HostError: It does not come up; with the last lines of its console.
@@ -64,8 +64,8 @@ def boot(image: VmImage, access: Access, port: int, mtu: int, tell: Callable[[st
 
 @contextmanager
 def shell_of(machine: VirtualMachine, access: Access) -> Iterator[Shell]:
-    """As soon as its SSH server answers; its first answers may take longer than ssh waits. HostError if it
-    does not, or the machine has ended."""
+    """The machine's shell, as soon as its SSH server answers; its first answers may take longer than ssh
+    waits. HostError if it does not, or the machine has ended."""
     give_up = time.monotonic() + BOOT_TIMEOUT_S[machine.accelerator]
     with ExitStack() as stack:
         while True:
@@ -82,8 +82,8 @@ def shell_of(machine: VirtualMachine, access: Access) -> Iterator[Shell]:
 
 
 def _start(image: VmImage, access: Access, port: int, mtu: int) -> VirtualMachine:
-    """With new taps: QEMU leaves some queues of those that it has had switched off, and the next one stumbles
-    over that."""
+    """Start the machine with new taps: QEMU leaves some queues of those that it has had switched off, and the
+    next one stumbles over that."""
     names = LabNames(access.lab)
     demolish(names)
     queues = taps.make_taps(names, QUEUES, mtu)

@@ -33,7 +33,7 @@ def recipe(suite: str = "", translator: Translator = "tayga") -> ImageRecipe:
 
 
 def describe_router(plan: AddressPlan, nat_ports: NatPorts, translator: Translator | None) -> DutSetup:
-    """As `dut setup` has it. Errors as `describe_setup`."""
+    """The set-up as `dut setup` has it. Errors as `describe_setup`."""
     left, right = (INTERFACES[mac] for mac in list(INTERFACES)[1:])
     wishes = USUAL_NAT if plan.nat is None else NatWishes(ports=nat_ports)
     return describe_setup(plan, left=left, right=right, nat_wishes=wishes, translator=translator)

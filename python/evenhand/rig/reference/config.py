@@ -112,7 +112,7 @@ class ReferenceDut:
 
     @property
     def connection_timeout_s(self) -> float | None:
-        """After so long without a frame it forgets a connection; None: never."""
+        """Seconds without a frame after which it forgets a connection; None: never."""
         timeout_s = self.nat_options.get("timeout_s")
         return float(timeout_s) if isinstance(timeout_s, int | float) and timeout_s > 0 else None
 

@@ -24,7 +24,7 @@ class Device:
     """A device that is allowed."""
 
     name: str
-    """As DPDK knows it, such as `net_pcap_left`; a PCI address with its domain, in lower case."""
+    """Name as DPDK knows it, such as `net_pcap_left`; a PCI address with its domain, in lower case."""
     driver: str
     """Its key in DRIVERS."""
     arguments: tuple[tuple[str, str], ...]

@@ -68,7 +68,7 @@ class TestbedDut(Table):
     plan: PlanName | None = None
     """The address plan that it is set up for; None if that is not known here."""
     hosts: CountPair | None = None
-    """Left, right: of this plan, where a command line names no others. None: the plan's maximum."""
+    """Hosts of this plan, left and right, where a command line names no others. None: the plan's maximum."""
     networks: CountPair | None = None
     """The same of its networks; the DUT knows no more of them."""
     cpus: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(strict=False)] = ()
@@ -91,7 +91,7 @@ class TestbedDut(Table):
     empty_connections: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
     """A command of this host that empties the DUT's table of connections, where it keeps state (R9693-07)."""
     connection_timeout: Duration | None = None
-    """After so many seconds without a frame it forgets a connection; None if that is not known here."""
+    """Seconds without a frame after which it forgets a connection; None if that is not known here."""
     facts: DutFacts = DutFacts()
 
     @model_validator(mode="after")

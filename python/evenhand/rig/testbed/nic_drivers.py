@@ -69,7 +69,7 @@ def kernel_module_of(device: Path, *, root: Path = Path("/")) -> str | None:
 
 
 def dpdk_driver_of(module: str | None) -> str | None:
-    """Such as `e1000`; None if DPDK has none that is known here."""
+    """The driver of DPDK, such as `e1000`; None if DPDK has none that is known here."""
     return None if module is None else DPDK_OF_KERNEL.get(module.replace("-", "_"))
 
 
