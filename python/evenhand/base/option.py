@@ -107,7 +107,7 @@ class OptionField:
 
 
 def option_field(name: str, annotation: Any, default: Any = None) -> OptionField | None:
-    """The option that a field or a parameter of this name is; None if it is none."""
+    """The option that a field or a parameter of this name is; None if it is not one."""
     parts = get_args(annotation) if get_origin(annotation) is Annotated else ()
     option = next((part for part in parts[1:] if isinstance(part, Option)), None)
     if option is None:
