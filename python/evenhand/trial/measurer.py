@@ -97,8 +97,8 @@ class Limits:
     """A frame that leaves later than this after its time is overdue: it comes to the device as part of a
     burst. None: USUAL_OVERDUE_AFTER_US, but no more than 1,500 frames at the trial's rate."""
     overdue_tolerance: float = 0.01
-    """Share of overdue frames that a valid trial may have; why some may be, is explained in
-    docs/explanation/validity.md."""
+    """Share of overdue frames that a valid trial may have; docs/explanation/validity.md explains why some may
+    be."""
     longest_overdue_us: float = 100_000.0
     clock_ppm: float = 100.0
     duplicate_tolerance: float = 0.01

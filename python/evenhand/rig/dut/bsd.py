@@ -30,7 +30,8 @@ class _Dialect:
     read_sysctl: str
     """Prints name=value, which sysctl takes back."""
     add_address: str
-    """The command that adds an address, with the word alias, without which the addresses before are lost."""
+    """Arguments of ifconfig for an address, with the word alias, without which the addresses before are
+    lost."""
     ipv6_interface: bool
     """Whether an interface may have IPv6 switched off until it is set otherwise."""
     static_arp: str

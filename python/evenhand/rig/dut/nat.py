@@ -63,8 +63,8 @@ USUAL_NAT = NatWishes()
 
 
 def translation_of(plan: AddressPlan) -> Translation | None:
-    """What the DUT must be configured to translate without state; for a NAT64, what comes before its NAT44.
-    None: nothing."""
+    """The translation without state that the DUT must be configured for; for a NAT64, the one before its
+    NAT44. None: nothing is translated so."""
     nat = plan.nat
     if nat is None:
         return plan.translation
@@ -105,7 +105,7 @@ def nat_rules(
     elif ports == "kept":
         to = f"snat {ip} prefix to {ip} saddr map {{ {inside} : {nat.pool} }}"
     else:
-        # nft ignores `prefix` together with `fully-random`; addresses one by one are the same.
+        # nft drops `prefix` together with `fully-random`; addresses one by one are the same.
         pool = f"  map pool {{ type ipv{nat.pool.version}_addr : ipv{nat.pool.version}_addr;\n"
         if with_hosts:
             pairs = (f"{inside[k]} : {nat.pool[k]}" for k in range(1, _PAIRED_HOSTS + 1))

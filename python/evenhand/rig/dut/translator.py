@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a stateless translator has to be configured for, and how TAYGA is on Linux; for Jool see jool.py. The
-Linux lab and the set-up of a DUT both take it from here."""
+"""What a stateless translator has to be configured for, and how TAYGA is configured on Linux; for Jool see
+jool.py. The Linux lab and the set-up of a DUT both take it from here."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class LinuxLab:
     nat_ports: NatPorts = "kept"
     """Choice of ports of a DUT that keeps state."""
     rules: int = 0
-    """Rules of its firewall, which each forwarded frame is held against; 0: it has none."""
+    """Number of rules of its firewall, which each forwarded frame is held against; 0: it has none."""
 
     @staticmethod
     def check_programs() -> None:

@@ -45,7 +45,7 @@ def lab_up(
         force: Go on even if a tester uses the lab that is there; that spoils its trial.
         largest_frame_size: Octets with FCS that both links take.
         nat_ports: What becomes of the hosts' ports, if the DUT keeps state.
-        rules: Rules of a firewall that each forwarded frame is held against.
+        rules: Number of rules of a firewall that each forwarded frame is held against.
 
     Raises:
         RequestError: Bad name or CPU.
